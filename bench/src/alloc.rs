@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The system's allocator, with a count of its calls.
-pub struct Counting;
+pub struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -14,7 +14,7 @@ pub fn allocations() -> u64 {
 }
 
 // SAFETY: every call is passed on unchanged to the system's allocator, which upholds the contract.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: the caller's obligations are those of the system's allocator.

@@ -22,13 +22,13 @@ pub struct Case {
     sender: (&'static str, &'static str),
     seconds: f64,
     /// From when to when it is counted, in seconds: a steady state.
-    counted: (f64, f64),
-    lies: Lies,
+    window_s: (f64, f64),
+    topology: CaseTopology,
 }
 
 /// Where the flows run, and which packets count.
 #[derive(Clone, Copy)]
-enum Lies {
+enum CaseTopology {
     /// On a dumbbell; the packets of its bottleneck.
     Dumbbell,
     /// On a dumbbell; each packet once for each queue that it leaves, data and ACKs.
@@ -78,21 +78,21 @@ pub const CASES: &[Case] = &[
         ..Case::tcp("w", "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s", ("100 Mbit/s", 1), 300.0, (3.0, 30.0))
     },
     Case {
-        lies: Lies::DumbbellByHop,
+        topology: CaseTopology::DumbbellByHop,
         ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", ("200 Mbit/s", 200), 100.0, (1.0, 3.0))
     },
     Case {
-        lies: Lies::Graph,
+        topology: CaseTopology::Graph,
         ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", ("20 Mbit/s", 1), 20.0, (0.5, 1.0))
     },
     Case {
-        lies: Lies::Wireless,
+        topology: CaseTopology::Wireless,
         ..Case::tcp("l", "802.11g, 4 stations, 5 flows, by hop, 500 s", ("", 5), 500.0, (5.0, 25.0))
     },
 ];
 
 /// What was counted of a case.
-pub struct Counted {
+pub struct CaseCounts {
     /// Packets, as the case counts them.
     pub packets: u64,
     /// What they cost.
@@ -100,7 +100,7 @@ pub struct Counted {
 }
 
 /// What a run of a case cost, from its first event to its last.
-pub struct Measured {
+pub struct RunCost {
     /// Packets sent over the bottleneck.
     pub packets: u64,
     /// Events processed.
@@ -130,8 +130,8 @@ impl Case {
             traffic: "kind = \"tcp\"",
             sender: FIRST,
             seconds,
-            counted,
-            lies: Lies::Dumbbell,
+            window_s: counted,
+            topology: CaseTopology::Dumbbell,
         }
     }
 
@@ -141,7 +141,7 @@ impl Case {
     }
 
     /// Runs a share of the case.
-    pub fn measure(&self, share: f64) -> Measured {
+    pub fn measure(&self, share: f64) -> RunCost {
         let mut simulation = Simulation::new(&self.scenario(share), 1);
         let start = cpu_s();
         let warm = self.seconds * share / 10.0;
@@ -151,18 +151,18 @@ impl Case {
         let (cpu_s, allocations) = (cpu_s() - start, alloc::allocations() - allocated);
         let packets = self.packets(&simulation.links());
         let events = simulation.finish().summary.events;
-        Measured { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
+        RunCost { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
     }
 
     /// What its steady state costs, by callgrind in a process of its own.
-    pub fn count(&self, cache_and_branches: bool) -> Option<Counted> {
+    pub fn count(&self, cache_and_branches: bool) -> Option<CaseCounts> {
         let (counts, said) = callgrind::collected_in(COUNTED, &["--work", self.name], cache_and_branches)?;
-        Some(Counted { packets: said.trim().parse().ok()?, counts })
+        Some(CaseCounts { packets: said.trim().parse().ok()?, counts })
     }
 
     /// Does what is counted, in that process, and returns the packets sent.
     pub fn work(&self) -> u64 {
-        let (from, to) = self.counted;
+        let (from, to) = self.window_s;
         let at = |seconds: f64| Instant::ZERO + Duration::from_nanos((seconds * 1e9) as i64);
         // It goes on behind what is counted, so that no flow stops there.
         let mut simulation = Simulation::new(&self.scenario(2.0 * to / self.seconds), 1);
@@ -174,19 +174,19 @@ impl Case {
 
     /// Packets that were sent, as the case counts them.
     fn packets(&self, links: &[LinkCounters]) -> u64 {
-        let count = if matches!(self.lies, Lies::Dumbbell) { 1 } else { links.len() };
+        let count = if matches!(self.topology, CaseTopology::Dumbbell) { 1 } else { links.len() };
         links[..count].iter().map(|link| link.sent).sum()
     }
 
     fn scenario(&self, share: f64) -> Scenario {
         let (stack, cc) = self.sender;
-        match self.lies {
-            Lies::Graph => return parse(&graph(self, self.seconds * share), &[]),
-            Lies::Wireless => {
+        match self.topology {
+            CaseTopology::Graph => return parse(&graph(self, self.seconds * share), &[]),
+            CaseTopology::Wireless => {
                 let duration = ("duration".into(), format!("{} s", self.seconds * share));
                 return parse(WIRELESS, &[duration, ("warmup".into(), "0 s".into())]);
             }
-            Lies::Dumbbell | Lies::DumbbellByHop => (),
+            CaseTopology::Dumbbell | CaseTopology::DumbbellByHop => (),
         }
         let text = format!(
             r#"
@@ -258,7 +258,7 @@ const COUNTED: &str = "*counted_span*";
 const NODES: u32 = 20;
 const FLOWS: u32 = 200;
 
-impl Measured {
+impl RunCost {
     /// As one line.
     pub fn encode(&self) -> String {
         format!("{} {} {} {} {}", self.packets, self.events, self.cpu_s, self.allocations, self.peak_bytes)
@@ -310,7 +310,7 @@ mod tests {
         for case in CASES {
             let measured = case.measure(0.01);
             assert!(measured.packets > 100 && measured.events > measured.packets, "case {}", case.name);
-            let again = Measured::decode(&measured.encode()).expect("what was encoded");
+            let again = RunCost::decode(&measured.encode()).expect("what was encoded");
             assert_eq!((again.packets, again.events), (measured.packets, measured.events), "case {}", case.name);
         }
     }

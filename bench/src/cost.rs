@@ -3,7 +3,7 @@
 use crate::{callgrind, case};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::{self, ALGORITHMS};
-use sojourn_aqm::{Dequeued, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_aqm::{DequeueResult, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 
 /// The load under which a discipline is measured.
 #[derive(Clone, Copy)]
@@ -158,7 +158,7 @@ impl Bench {
                 self.to_surplus = self.surplus;
             } else {
                 let out = self.queue.dequeue(self.now, &mut |_, _, _| {});
-                debug_assert!(!matches!(out, Dequeued::NotBefore(_)));
+                debug_assert!(!matches!(out, DequeueResult::NotBefore(_)));
             }
         }
     }

@@ -20,14 +20,14 @@ mod instructions;
 mod peers;
 mod recorded;
 
-use case::{CASES, Case, Measured};
+use case::{CASES, Case, RunCost};
 use cost::{Discipline, LOADS, Load};
 use recorded::Cost;
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
 #[global_allocator]
-static ALLOCATOR: alloc::Counting = alloc::Counting;
+static ALLOCATOR: alloc::CountingAllocator = alloc::CountingAllocator;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -166,7 +166,7 @@ fn queue_table(queues: &[Discipline], instructions: bool) {
     }
 }
 
-fn print_row(case: &Case, m: &Measured, cost: Option<Cost>) {
+fn print_row(case: &Case, m: &RunCost, cost: Option<Cost>) {
     let counted = cost.map_or(["-"; 3].map(String::from), |cost| {
         let [instructions, misses, mispredictions] = cost.per_packet;
         [format!("{instructions:.0}"), format!("{misses:.1}"), format!("{mispredictions:.1}")]
@@ -187,10 +187,10 @@ fn print_row(case: &Case, m: &Measured, cost: Option<Cost>) {
     );
 }
 
-fn in_own_process(case: &Case) -> Option<Measured> {
+fn in_own_process(case: &Case) -> Option<RunCost> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new(program).args(["--once", case.name]).output().ok()?;
-    Measured::decode(std::str::from_utf8(&output.stdout).ok()?.trim())
+    RunCost::decode(std::str::from_utf8(&output.stdout).ok()?.trim())
 }
 
 fn usage() -> ExitCode {

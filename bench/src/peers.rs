@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// What all of them do.
-struct SetUp {
+struct Setup {
     mbit_per_s: u32,
     rtt_ms: u32,
     flows: u32,
@@ -22,9 +22,9 @@ struct SetUp {
     seconds: u32,
 }
 
-const SET_UPS: &[SetUp] = &[
-    SetUp { mbit_per_s: 10, rtt_ms: 10, flows: 16, limit: 100, seconds: 1000 },
-    SetUp { mbit_per_s: 1000, rtt_ms: 10, flows: 128, limit: 1000, seconds: 10 },
+const SET_UPS: &[Setup] = &[
+    Setup { mbit_per_s: 10, rtt_ms: 10, flows: 16, limit: 100, seconds: 1000 },
+    Setup { mbit_per_s: 1000, rtt_ms: 10, flows: 128, limit: 1000, seconds: 10 },
 ];
 /// Rounds, an odd number.
 const ROUNDS: usize = 11;
@@ -58,7 +58,7 @@ pub fn compare() -> ExitCode {
     println!("| set-up | program | packets delivered | ns per packet | times ours |");
     println!("|---|---|--:|--:|--:|");
     for (number, set_up) in SET_UPS.iter().enumerate() {
-        let mut rounds: Vec<Vec<Option<Spent>>> = Vec::new();
+        let mut rounds: Vec<Vec<Option<ProcessCost>>> = Vec::new();
         for _ in 0..ROUNDS {
             let round = PEERS.iter().map(|peer| (peer.command)(&tools, number).map(spent).transpose());
             match round.collect() {
@@ -79,7 +79,7 @@ pub fn compare() -> ExitCode {
 /// Does a set-up here, for [`compare`] in another process, and says what was delivered.
 pub fn work(number: usize) -> ExitCode {
     let Some(set_up) = SET_UPS.get(number) else { return ExitCode::from(2) };
-    let SetUp { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
+    let Setup { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
     let text = format!(
         "duration = \"{seconds} s\"\n[link]\nrate = \"{mbit_per_s} Mbit/s\"\nlimit = \"{limit} packets\"\n[[flows]]\n\
          kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"{rtt_ms} ms\"\ncount = {flows}\n\
@@ -93,19 +93,19 @@ pub fn work(number: usize) -> ExitCode {
 
 /// What a process took.
 #[derive(Clone, Copy)]
-struct Spent {
+struct ProcessCost {
     cpu_s: f64,
     packets: u64,
 }
 
-impl Spent {
+impl ProcessCost {
     fn ns_per_packet(self) -> f64 {
         self.cpu_s * 1e9 / self.packets as f64
     }
 }
 
-fn print_row(set_up: &SetUp, peer: &Peer, rounds: &[Vec<Option<Spent>>], place: usize) {
-    let each = |spent: fn(&Spent, &Spent) -> f64| -> Option<f64> {
+fn print_row(set_up: &Setup, peer: &Peer, rounds: &[Vec<Option<ProcessCost>>], place: usize) {
+    let each = |spent: fn(&ProcessCost, &ProcessCost) -> f64| -> Option<f64> {
         let found: Option<Vec<f64>> =
             rounds.iter().map(|round| Some(spent(round[place].as_ref()?, round[0].as_ref()?))).collect();
         found.map(median)
@@ -113,7 +113,7 @@ fn print_row(set_up: &SetUp, peer: &Peer, rounds: &[Vec<Option<Spent>>], place: 
     let Some(ns) = each(|own, _| own.ns_per_packet()) else { return };
     let times = each(|own, ours| own.ns_per_packet() / ours.ns_per_packet()).expect("ours ran");
     let packets = rounds[0][place].expect("it ran").packets;
-    let SetUp { mbit_per_s, rtt_ms, flows, limit, .. } = set_up;
+    let Setup { mbit_per_s, rtt_ms, flows, limit, .. } = set_up;
     println!(
         "| {mbit_per_s} Mbit/s, RTT {rtt_ms} ms, {flows} flows, {limit} packets | {} | {packets} | {ns:.0} | {times:.2} |",
         peer.name
@@ -126,7 +126,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Runs a program that says what it delivered.
-fn spent(mut command: Command) -> Result<Spent, String> {
+fn spent(mut command: Command) -> Result<ProcessCost, String> {
     let program = PathBuf::from(command.get_program());
     let failed = |why: String| format!("{}: {why}", program.display());
     let before = children_cpu_s();
@@ -136,7 +136,7 @@ fn spent(mut command: Command) -> Result<Spent, String> {
     let said = String::from_utf8_lossy(&output.stdout);
     let packets = said.lines().rev().find_map(|line| line.strip_prefix("delivered ")?.trim().parse().ok());
     match packets {
-        Some(packets) if output.status.success() => Ok(Spent { cpu_s, packets }),
+        Some(packets) if output.status.success() => Ok(ProcessCost { cpu_s, packets }),
         _ => Err(failed(format!("{}, and it says nothing of what it delivered", output.status))),
     }
 }
@@ -171,8 +171,8 @@ fn ns2(tools: &Tools, number: usize) -> Option<Command> {
     Some(command)
 }
 
-fn arguments(set_up: &SetUp) -> [String; 5] {
-    let SetUp { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
+fn arguments(set_up: &Setup) -> [String; 5] {
+    let Setup { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
     [mbit_per_s, rtt_ms, flows, limit, seconds].map(u32::to_string)
 }
 

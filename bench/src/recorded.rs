@@ -2,7 +2,7 @@
 //! costs more.
 
 use crate::callgrind;
-use crate::case::{CASES, Case, Counted};
+use crate::case::{CASES, Case, CaseCounts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -18,7 +18,7 @@ pub struct Cost {
 
 impl Cost {
     /// From what was counted.
-    pub fn of(counted: &Counted) -> Self {
+    pub fn of(counted: &CaseCounts) -> Self {
         let callgrind::Counts { instructions, d1_misses, mispredictions } = counted.counts;
         let per_packet = [instructions, d1_misses, mispredictions].map(|n| n as f64 / counted.packets as f64);
         Self { packets: counted.packets, per_packet }
@@ -49,7 +49,8 @@ pub fn check(cases: &[&Case]) -> bool {
     }
     let found = count(cases);
     println!("{:<4} {:>9} {:>9} {:>8}", "case", "recorded", "now", "change");
-    let verdicts = found.iter().map(|(case, cost)| (case.name, Verdict::of(table.get(&key(case)), cost.as_ref())));
+    let verdicts =
+        found.iter().map(|(case, cost)| (case.name, CostComparison::of(table.get(&key(case)), cost.as_ref())));
     let verdicts: Vec<_> = verdicts.collect();
     verdicts.iter().for_each(|(case, verdict)| println!("{}", verdict.line(case)));
     verdicts.iter().all(|(_, verdict)| verdict.is_good())
@@ -76,22 +77,22 @@ pub fn record(cases: &[&Case]) -> io::Result<()> {
 
 /// How a case compares with the table.
 #[derive(Debug, PartialEq)]
-enum Verdict {
+enum CostComparison {
     /// Instructions recorded and now.
     Compared(f64, f64),
     /// The runs differ, so the costs cannot be compared: packets recorded and now.
-    OtherRun(u64, u64),
+    RunsDiffer(u64, u64),
     NotRecorded,
     DidNotRun,
 }
 
-impl Verdict {
+impl CostComparison {
     fn of(recorded: Option<&Cost>, now: Option<&Cost>) -> Self {
         match (recorded, now) {
             (_, None) => Self::DidNotRun,
             (None, _) => Self::NotRecorded,
             (Some(recorded), Some(now)) if recorded.packets != now.packets => {
-                Self::OtherRun(recorded.packets, now.packets)
+                Self::RunsDiffer(recorded.packets, now.packets)
             }
             (Some(recorded), Some(now)) => Self::Compared(recorded.per_packet[0], now.per_packet[0]),
         }
@@ -111,7 +112,7 @@ impl Verdict {
                 let verdict = if self.is_good() { "" } else { "  costs more" };
                 format!("{case:<4} {recorded:>9.1} {now:>9.1} {change:>+7.2}%{verdict}")
             }
-            Self::OtherRun(recorded, now) => {
+            Self::RunsDiffer(recorded, now) => {
                 format!("{case:<4} is another run: {now} packets, not {recorded}; record it again (make bench-record)")
             }
             Self::NotRecorded => format!("{case:<4} is not recorded (make bench-record)"),
@@ -193,13 +194,13 @@ mod tests {
     fn a_case_may_cost_two_in_a_hundred_more() {
         let now = |packets, instructions| Cost { packets, per_packet: [instructions, 9.0, 9.0] };
         for (now, good) in [(now(1000, 1000.0), true), (now(1000, 2040.0), true), (now(1000, 2041.0), false)] {
-            let verdict = Verdict::of(Some(&COST), Some(&now));
+            let verdict = CostComparison::of(Some(&COST), Some(&now));
             assert_eq!(verdict.is_good(), good, "{verdict:?}");
             assert_eq!(verdict.line("a").contains("costs more"), !good);
         }
-        let unlike = Verdict::of(Some(&COST), Some(&now(1001, 2000.0)));
-        assert_eq!((&unlike, unlike.is_good()), (&Verdict::OtherRun(1000, 1001), false));
-        assert!(!Verdict::of(None, Some(&COST)).is_good() && !Verdict::of(Some(&COST), None).is_good());
+        let unlike = CostComparison::of(Some(&COST), Some(&now(1001, 2000.0)));
+        assert_eq!((&unlike, unlike.is_good()), (&CostComparison::RunsDiffer(1000, 1001), false));
+        assert!(!CostComparison::of(None, Some(&COST)).is_good() && !CostComparison::of(Some(&COST), None).is_good());
     }
 
     #[test]

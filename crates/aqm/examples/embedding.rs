@@ -8,7 +8,8 @@
 
 use sojourn_aqm::registry::{self, AnyConfig};
 use sojourn_aqm::{
-    Dequeued, DropReason, Duration, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Serializer,
+    DequeueResult, DropReason, Duration, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng,
+    Serializer,
 };
 
 /// What waits to be sent.
@@ -20,7 +21,7 @@ struct Datagram {
 
 /// What the transport tells its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct SendCounts {
     sent: u64,
     marked: u64,
     dropped: u64,
@@ -32,7 +33,7 @@ struct Sender {
     pacer: Serializer,
     /// When the pacer lets the next datagram go.
     next_send: Instant,
-    counts: Counts,
+    counts: SendCounts,
 }
 
 impl Sender {
@@ -40,7 +41,7 @@ impl Sender {
     fn new(config: &AnyConfig, rate: Rate, seed: u64) -> Self {
         let host = Host { link: Link::new(rate, 1200), rng: Rng::stream(seed, "send-queue", 0) };
         let queue = config.build(Limits::packets(512), host);
-        Self { queue, pacer: Serializer::new(rate), next_send: Instant::ZERO, counts: Counts::default() }
+        Self { queue, pacer: Serializer::new(rate), next_send: Instant::ZERO, counts: SendCounts::default() }
     }
 
     /// The application hands over a datagram. Returns whether it waits; one that does not is gone.
@@ -48,7 +49,7 @@ impl Sender {
         let meta = Meta::new(datagram.payload.len() as u32, 0).with_ecn(ecn);
         let dropped = &mut self.counts.dropped;
         let fate = self.queue.enqueue(now, meta, datagram, &mut |_, _, _: DropReason| *dropped += 1);
-        !matches!(fate, Enqueued::Dropped(_))
+        !matches!(fate, EnqueueResult::Dropped(_))
     }
 
     /// The next datagram to put on the wire at `now`, with the ECN field for its IP header; `None` until the time
@@ -62,7 +63,7 @@ impl Sender {
             drop(datagram); // a stack would tell its retransmission or its media encoder here
             *dropped += 1;
         };
-        let Dequeued::Packet(meta, datagram) = self.queue.dequeue(now, lose) else { return None };
+        let DequeueResult::Packet(meta, datagram) = self.queue.dequeue(now, lose) else { return None };
         self.next_send = now + self.pacer.time_for(meta.len);
         self.counts.sent += 1;
         self.counts.marked += u64::from(meta.ecn == Ecn::Ce);
@@ -76,7 +77,7 @@ impl Sender {
 }
 
 /// Two seconds of a stream of 10 Mbit/s over a path of 5; what came of it, and the longest wait of a datagram.
-fn overload(aqm: &str, ecn: Ecn) -> (Counts, Duration) {
+fn overload(aqm: &str, ecn: Ecn) -> (SendCounts, Duration) {
     let config = registry::parse(aqm).expect("a queue manager by name");
     let mut sender = Sender::new(&config, Rate::from_bps(5_000_000), 1);
     let interval = Duration::from_micros(960); // 1200 bytes at 10 Mbit/s

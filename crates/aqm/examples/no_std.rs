@@ -7,7 +7,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use sojourn_aqm::codel::{Codel, Config};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue};
+use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue};
 
 /// What waits to be sent.
 pub type Datagram = Vec<u8>;
@@ -25,8 +25,8 @@ pub fn poll_transmit(
     lost: &mut dyn FnMut(Datagram),
 ) -> Option<(Datagram, Ecn)> {
     match queue.dequeue(Instant::from_nanos(now_ns), &mut |_: Meta, datagram, _: DropReason| lost(datagram)) {
-        Dequeued::Packet(meta, datagram) => Some((datagram, meta.ecn)),
-        Dequeued::Empty | Dequeued::NotBefore(_) => None,
+        DequeueResult::Packet(meta, datagram) => Some((datagram, meta.ecn)),
+        DequeueResult::Empty | DequeueResult::NotBefore(_) => None,
     }
 }
 

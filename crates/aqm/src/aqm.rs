@@ -1,10 +1,10 @@
 //! The interface of a queue manager: policy on one queue, without a packet, a clock or a generator of its own.
 
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -71,7 +71,7 @@ impl DropReason {
 
 /// Proof that [`Fifo::pop`] took the head out for transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Popped {
+pub struct PoppedPacket {
     /// The packet's metadata, marks included.
     pub meta: Meta,
 }
@@ -92,7 +92,7 @@ pub trait Fifo {
     /// Drops packet `i`.
     fn drop(&mut self, i: usize, reason: DropReason);
     /// Takes the head out for transmission; at most once per dequeue.
-    fn pop(&mut self) -> Option<Popped>;
+    fn pop(&mut self) -> Option<PoppedPacket>;
 
     /// Whether nothing is queued here.
     fn is_empty(&self) -> bool {
@@ -103,7 +103,7 @@ pub trait Fifo {
 /// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
 ///
 /// A manager that does more than judge arrivals and departures shows it by [`timer`](Self::timer),
-/// [`lifecycle`](Self::lifecycle), [`pass`](Self::pass) and [`let_go`](Self::let_go), which return its other faces.
+/// [`lifecycle`](Self::lifecycle), [`pass`](Self::pass) and [`fast_dequeue`](Self::let_go), which return its other faces.
 pub trait Aqm: AsAny {
     /// Receives, once and before anything else, how much the queue may hold and the link that it feeds.
     fn attach(&mut self, limits: &Limits, link: Link) {
@@ -117,7 +117,7 @@ pub trait Aqm: AsAny {
     }
 
     /// Chooses what to transmit: drops or marks at will, then pops. `queue` may be empty.
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let _ = cx;
         queue.pop()
     }
@@ -136,13 +136,13 @@ pub trait Aqm: AsAny {
 
     /// Lets packets pass an empty queue.
     #[inline(always)]
-    fn pass(&mut self) -> Option<&mut dyn Pass> {
+    fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         None
     }
 
     /// Lets heads go that it has nothing to decide of.
     #[inline(always)]
-    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+    fn fast_dequeue(&mut self) -> Option<&mut dyn FastDequeue> {
         None
     }
 
@@ -163,7 +163,7 @@ pub trait Timer {
 
     /// The queue is empty, and nothing comes before `until`: an algorithm in a state that an update then leaves as it is
     /// may move [`Timer::next_update`] on, at most to the first one that is not before `until`. A flow may be idle for long.
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         let _ = until;
     }
 }
@@ -204,37 +204,37 @@ pub trait Lifecycle {
     /// Takes the place of `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps its own parameters,
     /// with which it was made and attached, and goes on from the state of `old`. Returns what becomes of packets that no
     /// longer fit, or why this cannot be done while the queue is in use.
-    fn succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, now: Instant) -> Result<ExcessPolicy, ConfigError> {
         let _ = (old, now);
-        Err(Refusal::Unchangeable)
+        Err(ConfigError::Immutable)
     }
 }
 
 /// A packet that finds the queue empty and the link idle passes without leaving a trace in the algorithm: no verdict on it,
 /// no change of state. A host may then spare the detour through the queue.
-pub trait Pass {
+pub trait Bypass {
     /// Whether that holds at `now`; updates that are due are run if it does, and it is called once more.
     #[inline]
-    fn lets_pass(&mut self, now: Instant) -> bool {
+    fn can_bypass(&mut self, now: Instant) -> bool {
         let _ = now;
         true
     }
 
     /// A packet has passed.
     #[inline]
-    fn passed(&mut self, now: Instant, meta: &Meta) {
+    fn on_bypass(&mut self, now: Instant, meta: &Meta) {
         let _ = (now, meta);
     }
 }
 
 /// Fast path of an algorithm that accepts whatever fits, has no [`Timer`] and no use for [`Lifecycle::emptied`]: a queue
-/// discipline asks by [`LetGo::lets_go`] whether a head leaves as it is, and may spare the detour through [`Aqm`].
-pub trait LetGo {
+/// discipline asks by [`FastDequeue::try_release`] whether a head leaves as it is, and may spare the detour through [`Aqm`].
+pub trait FastDequeue {
     /// Whether all that [`Aqm::dequeue`] would do at `now` is to take out the `head`, which has `behind` bytes of the queue
     /// behind it on a link with this MTU: then it is not called, and what it would have done to the algorithm's own state is
     /// done here. Else nothing is done.
     #[inline(always)]
-    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+    fn try_release(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
         let _ = (now, head, behind, mtu);
         true
     }
@@ -253,10 +253,10 @@ impl<T: 'static> AsAny for T {
 }
 
 /// The manager that [`Lifecycle::succeed`] takes the place of, in a box or not, if it is a `T`.
-pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, Refusal> {
+pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, ConfigError> {
     match old.downcast_ref::<Box<dyn Aqm + Send>>() {
         Some(boxed) => predecessor((**boxed).as_any()),
-        None => old.downcast_ref().ok_or(Refusal::Unchangeable),
+        None => old.downcast_ref().ok_or(ConfigError::Immutable),
     }
 }
 
@@ -295,19 +295,19 @@ pub(crate) fn shed<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx, n: u32) {
 }
 
 /// `aqm` takes the place of `old`, if it can.
-pub(crate) fn succeed<A: Aqm>(aqm: &mut A, old: &A, now: Instant) -> Result<Excess, Refusal> {
-    aqm.lifecycle().ok_or(Refusal::Unchangeable)?.succeed(old.as_any(), now)
+pub(crate) fn inherit<A: Aqm>(aqm: &mut A, old: &A, now: Instant) -> Result<ExcessPolicy, ConfigError> {
+    aqm.lifecycle().ok_or(ConfigError::Immutable)?.inherit(old.as_any(), now)
 }
 
 /// What becomes of packets that wait when their queue's limits fall below them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Excess {
+pub enum ExcessPolicy {
     /// They go on waiting (Linux, `fifo_init` of sch_fifo.c).
-    Waits,
+    Keep,
     /// The oldest are dropped until the others fit (Linux, `codel_change` and `pie_change`).
-    Oldest,
+    DropOldest,
     /// All packets are dropped, whether they fit or not (Linux, `red_change`, which makes a new queue).
-    All,
+    DropAll,
 }
 
 impl Aqm for Box<dyn Aqm + Send> {
@@ -317,7 +317,7 @@ impl Aqm for Box<dyn Aqm + Send> {
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         (**self).enqueue(cx, meta, queue)
     }
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         (**self).dequeue(cx, queue)
     }
     #[inline(always)]
@@ -329,10 +329,10 @@ impl Aqm for Box<dyn Aqm + Send> {
         (**self).lifecycle()
     }
     #[inline(always)]
-    fn pass(&mut self) -> Option<&mut dyn Pass> {
-        (**self).pass()
+    fn bypass(&mut self) -> Option<&mut dyn Bypass> {
+        (**self).bypass()
     }
-    // Not `let_go`: through a box it spares nothing.
+    // Not `fast_dequeue`: through a box it spares nothing.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         (**self).observe(see);
     }

@@ -7,9 +7,9 @@
 //! and needs no more than the target delay. It loses goodput with few flows and reacts in seconds, so neither rates
 //! that change nor traffic that comes and goes suit it. With ECN it marks far more than it would drop.
 
+use crate::error::ConfigError;
 use crate::params::{Param, Value};
-use crate::red::{self, Adaptive};
-use crate::refusal::Refusal;
+use crate::red::{self, AdaptiveMode};
 use core::ops::Deref;
 
 pub use crate::red::Red as Ared;
@@ -20,7 +20,7 @@ pub struct Config(red::Config);
 
 impl Default for Config {
     fn default() -> Self {
-        Self(red::Config { adaptive: Adaptive::Aimd, ..red::Config::default() })
+        Self(red::Config { adaptive: AdaptiveMode::Aimd, ..red::Config::default() })
     }
 }
 
@@ -45,15 +45,15 @@ impl crate::params::Config for Config {
 
     fn profile(name: &str) -> Option<Self> {
         let (base, adaptive) = match name {
-            "2001" => ("ns2", Adaptive::Aimd),
-            "linux" => ("linux", Adaptive::Aimd),
+            "2001" => ("ns2", AdaptiveMode::Aimd),
+            "linux" => ("linux", AdaptiveMode::Aimd),
             // red_change starts the timer by the old flags, and tc sends new ones (TCA_RED_FLAGS) only.
-            "linux-5.7" => ("linux", Adaptive::Off),
-            "1999" => ("ns2", Adaptive::Mimd),
+            "linux-5.7" => ("linux", AdaptiveMode::Off),
+            "1999" => ("ns2", AdaptiveMode::Mimd),
             _ => return None,
         };
         let mut config = red::Config { adaptive, ..red::Config::profile(base)? };
-        if adaptive == Adaptive::Mimd {
+        if adaptive == AdaptiveMode::Mimd {
             (config.alpha, config.beta) = (3.0, 2.0);
         }
         Some(Self(config))
@@ -67,7 +67,7 @@ impl crate::params::Config for Config {
         self.0.set_value(name, value);
     }
 
-    fn validate(&self) -> Result<(), Refusal> {
+    fn validate(&self) -> Result<(), ConfigError> {
         self.0.validate()
     }
 }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::aqm::DropReason;
     use crate::packet::Ecn::{Ect0, NotEct};
-    use crate::qdisc::Enqueued;
+    use crate::qdisc::EnqueueResult;
     use crate::registry::parse;
     use crate::rng::Rng;
     use crate::single::SingleQueue;
@@ -168,14 +168,14 @@ mod tests {
         // C = 1,500,000 B/s. alpha gamma C = 220,500 B/s²: 220.5 B/s for each millisecond; alpha b = 225 B/s a packet.
         let mut queue = queue("plain", &[("ecn", "on"), ("buffer", "4000 B")], Limits::default());
         for (at, ecn, expected, v_queue, v_rate) in [
-            (0, NotEct, Enqueued::Queued, 1500.0, 1_499_775.0),
-            (0, Ect0, Enqueued::Queued, 3000.0, 1_499_550.0),
-            (0, Ect0, Enqueued::Marked, 3000.0, 1_499_325.0),
-            (0, NotEct, Enqueued::Dropped(DropReason::Early), 3000.0, 1_499_100.0),
+            (0, NotEct, EnqueueResult::Queued, 1500.0, 1_499_775.0),
+            (0, Ect0, EnqueueResult::Queued, 3000.0, 1_499_550.0),
+            (0, Ect0, EnqueueResult::Marked, 3000.0, 1_499_325.0),
+            (0, NotEct, EnqueueResult::Dropped(DropReason::Early), 3000.0, 1_499_100.0),
             // 1,499.1 B leave in a millisecond; then 1500 come and 220.5 - 225 B/s.
-            (1, NotEct, Enqueued::Queued, 3000.9, 1_499_095.5),
+            (1, NotEct, EnqueueResult::Queued, 3000.9, 1_499_095.5),
             // Ten milliseconds empty it: 1500; 2205 B/s more, but not beyond C.
-            (11, NotEct, Enqueued::Queued, 1500.0, 1_499_775.0),
+            (11, NotEct, EnqueueResult::Queued, 1500.0, 1_499_775.0),
         ] {
             assert_eq!(push(&mut queue, ms(at), 1500, ecn), expected, "{at} ms");
             let avq = queue.aqm();
@@ -189,12 +189,12 @@ mod tests {
         let mut queue = queue("ns2", &[], Limits::packets(3));
         // B = 3 · 1000 B; V = 1,200,000 B/s at first.
         for (at, expected, v_queue, v_rate) in [
-            (5, Enqueued::Queued, 1500.0, 1_199_775.0),
-            (5, Enqueued::Queued, 3000.0, 1_199_550.0),
-            (5, Enqueued::Dropped(DropReason::Early), 3000.0, 1_199_550.0),
-            (6, Enqueued::Dropped(DropReason::Early), 1800.45, 1_199_550.0),
+            (5, EnqueueResult::Queued, 1500.0, 1_199_775.0),
+            (5, EnqueueResult::Queued, 3000.0, 1_199_550.0),
+            (5, EnqueueResult::Dropped(DropReason::Early), 3000.0, 1_199_550.0),
+            (6, EnqueueResult::Dropped(DropReason::Early), 1800.45, 1_199_550.0),
             // Since the last one that moved it, at 5 ms: 2 · 220.5 - 225.
-            (7, Enqueued::Queued, 2100.9, 1_199_766.0),
+            (7, EnqueueResult::Queued, 2100.9, 1_199_766.0),
         ] {
             assert_eq!(push(&mut queue, ms(at), 1500, NotEct), expected, "{at} ms");
             let avq = queue.aqm();

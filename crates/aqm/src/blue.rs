@@ -14,7 +14,7 @@
 //! the small steps, and holds the loss of long queues to what the load demands. [SFB](crate::sfb) keeps one for each bin,
 //! [COBALT](crate::cobalt) one beside CoDel.
 
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Verdict};
 use crate::packet::Meta;
 use crate::params::Value;
 use crate::time::{Duration, Instant};
@@ -33,7 +33,7 @@ config! {
         /// Waiting packets above which an arrival counts as an overflow as well (L); zero: the limit alone.
         threshold: u64 = 0, in Value::Count(0) => Value::Count(1_000_000_000);
         /// What an idle period takes from the probability.
-        idle: Idle = Idle::Event, in WORD => WORD, choices Idle::WORDS;
+        idle: IdleRule = IdleRule::Event, in WORD => WORD, choices IdleRule::WORDS;
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
@@ -43,7 +43,7 @@ config! {
             let (up, down) = (c.increment, c.decrement);
             return Err(format!("decrement ({down}) must not exceed increment ({up}); write e.g. increment 0.02 decrement 0.002").into());
         }
-        if c.idle == Idle::Time && c.freeze_time == Duration::ZERO {
+        if c.idle == IdleRule::Time && c.freeze_time == Duration::ZERO {
             return Err("idle time needs a freeze_time; write e.g. freeze_time 100ms".into());
         }
         Ok(())
@@ -52,7 +52,7 @@ config! {
 
 choice! {
     /// What an idle period takes from the probability.
-    pub enum Idle {
+    pub enum IdleRule {
         /// A decrement whenever the link asks and finds nothing, at most one each freeze_time.
         Event = "event",
         /// A decrement when the queue runs empty, and one for each whole freeze_time until the next arrival.
@@ -110,8 +110,8 @@ impl Aqm for Blue {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
-        if self.config.idle == Idle::Event && queue.is_empty() {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
+        if self.config.idle == IdleRule::Event && queue.is_empty() {
             self.update(cx.now, -self.config.decrement);
         }
         queue.pop()
@@ -135,7 +135,7 @@ impl Lifecycle for Blue {
     }
 
     fn emptied(&mut self, cx: &mut Cx) {
-        if self.config.idle == Idle::Time {
+        if self.config.idle == IdleRule::Time {
             self.update(cx.now, -self.config.decrement);
             self.idle_since = Some(cx.now);
         }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
     use crate::packet::Ecn::{Ect0, NotEct};
-    use crate::qdisc::{Enqueued, Qdisc};
+    use crate::qdisc::{EnqueueResult, Qdisc};
     use crate::registry::parse;
     use crate::single::SingleQueue;
     use crate::testing::{LINK, config, ms, push, queue_under};
@@ -240,9 +240,9 @@ mod tests {
     #[test]
     fn a_probability_of_one_marks_or_drops_every_arrival() {
         for (ecn, params, expected) in [
-            (NotEct, &[("ecn", "on")][..], Enqueued::Dropped(crate::aqm::DropReason::Early)),
-            (Ect0, &[("ecn", "on")], Enqueued::Marked),
-            (Ect0, &[], Enqueued::Dropped(crate::aqm::DropReason::Early)),
+            (NotEct, &[("ecn", "on")][..], EnqueueResult::Dropped(crate::aqm::DropReason::Early)),
+            (Ect0, &[("ecn", "on")], EnqueueResult::Marked),
+            (Ect0, &[], EnqueueResult::Dropped(crate::aqm::DropReason::Early)),
         ] {
             let mut blue = Blue::new(&config("plain", params));
             blue.p = 1.0;

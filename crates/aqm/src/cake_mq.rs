@@ -21,15 +21,15 @@
 
 use crate::backlog::Backlog;
 use crate::cake::{self, Cake};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::Value;
-use crate::params::Words;
-use crate::parent::family::Family;
-use crate::parent::leaf::{Leaf, host_of};
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::queues::Queues;
-use crate::refusal::Refusal;
+use crate::params::WordsParser;
+use crate::parent::children::Family;
+use crate::parent::leaf::{Leaf, leaf_host};
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::queue_layout::QueueLayout;
 use crate::rng::mix;
 use crate::time::{Duration, Instant};
 use crate::{config, joined_config};
@@ -41,7 +41,7 @@ use core::fmt;
 
 config! {
     /// What the instances share.
-    pub struct Sharing {
+    pub struct SharedConfig {
         /// Hardware queues of the card, each with an instance.
         queues: u64 = 4, in Value::Count(2) => Value::Count(256);
         /// How long an instance keeps its part of the rate before it counts the active ones anew; 200 us in Linux.
@@ -55,14 +55,14 @@ joined_config! {
     /// `cake_mq`'s configuration; the default is tc's for a card with four hardware queues.
     pub struct Config {
         /// What the instances share.
-        sharing: Sharing,
+        sharing: SharedConfig,
         /// What each of them does.
         cake: cake::Config,
     }
     profiles { "linux", "Linux 7.3" => |_| {}; }
     validate |c| {
         if c.cake.autorate_ingress {
-            return Err(Refusal::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"));
+            return Err(ConfigError::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"));
         }
         Ok(())
     }
@@ -74,14 +74,14 @@ pub struct CakeMq<P> {
     instances: Vec<Instance>,
     sync_time: Duration,
     /// Whether there is a rate to share.
-    shapes: bool,
+    is_shaping: bool,
     hash: cake::Hash,
     /// What flows are hashed to hardware queues with.
     seed: u64,
     /// The hardware queue that is asked first.
     next: usize,
     /// The instance that has sent last.
-    shown: usize,
+    last_served: usize,
 }
 
 /// What an instance knows of the others, and what they know of it.
@@ -91,9 +91,9 @@ struct Instance {
     last_active: Option<Instant>,
     active_queues: u32,
     /// Until then its shaper has nothing to send, unless a packet comes to it (its watchdog).
-    asleep_until: Instant,
+    throttled_until: Instant,
     /// When its watchdog asks it though it may be empty.
-    asked_empty_at: Option<Instant>,
+    watchdog_at: Option<Instant>,
 }
 
 impl Instance {
@@ -101,8 +101,8 @@ impl Instance {
         last_checked_active: None,
         last_active: None,
         active_queues: 0,
-        asleep_until: Instant::ZERO,
-        asked_empty_at: None,
+        throttled_until: Instant::ZERO,
+        watchdog_at: None,
     };
 }
 
@@ -110,17 +110,17 @@ impl<P: Send + 'static> CakeMq<P> {
     /// An empty queue.
     pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
         let queues = config.sharing.queues as usize;
-        let instance = |i| Cake::new(&config.cake, limits, host_of(&host, i, host.link.rate));
+        let instance = |i| Cake::new(&config.cake, limits, leaf_host(&host, i, host.link.rate));
         let leaves = (0..queues).map(|i| Leaf::holding(instance(i).into(), host.link)).collect();
         Self {
             family: Family::new(leaves),
             instances: vec![Instance::IDLE; queues],
             sync_time: config.sharing.sync_time,
-            shapes: config.cake.bandwidth.as_bps() > 0,
+            is_shaping: config.cake.bandwidth.as_bps() > 0,
             hash: config.cake.hash,
             seed: mix(host.rng.clone().next_u64() ^ SALT),
             next: 0,
-            shown: 0,
+            last_served: 0,
         }
     }
 }
@@ -138,21 +138,21 @@ impl<P: 'static> CakeMq<P> {
     /// Instance `i` is asked for a packet: it counts the active ones, if it is time.
     fn synchronise(&mut self, i: usize, now: Instant) {
         let last = self.instances[i].last_checked_active;
-        if !self.shapes || last.is_some_and(|last| now - last < self.sync_time) {
+        if !self.is_shaping || last.is_some_and(|last| now - last < self.sync_time) {
             return;
         }
         let is_active = |&j: &usize| !self.family.is_empty(j) || self.instances[j].last_active > last;
         let active = 1 + (0..self.instances.len()).filter(|&j| j != i).filter(is_active).count() as u32;
-        self.family.child(i).take_part(active);
+        self.family.child(i).divide_rate(active);
         (self.instances[i].last_checked_active, self.instances[i].active_queues) = (Some(now), active);
     }
 
     /// Watchdogs of before `now` (up to and including it for `inclusive`) ask instances that are empty: these count.
-    fn ask_empty(&mut self, now: Instant, inclusive: bool) {
+    fn run_watchdogs(&mut self, now: Instant, inclusive: bool) {
         for i in 0..self.instances.len() {
             let due = |at: &Instant| *at < now || (inclusive && *at == now);
-            if let Some(at) = self.instances[i].asked_empty_at.filter(due) {
-                self.instances[i].asked_empty_at = None;
+            if let Some(at) = self.instances[i].watchdog_at.filter(due) {
+                self.instances[i].watchdog_at = None;
                 if self.family.is_empty(i) {
                     self.synchronise(i, at);
                 }
@@ -161,71 +161,71 @@ impl<P: 'static> CakeMq<P> {
     }
 
     /// Instance `i` has sent a packet, and its watchdog is set anew where a state has to decay.
-    fn has_sent(&mut self, i: usize, now: Instant) {
+    fn on_sent(&mut self, i: usize, now: Instant) {
         self.instances[i].last_active = Some(now);
         if self.family.is_empty(i)
-            && let Some(target) = self.family.child(i).decaying()
+            && let Some(target) = self.family.child(i).decay_target()
         {
-            self.instances[i].asked_empty_at = Some(now + target);
+            self.instances[i].watchdog_at = Some(now + target);
         }
     }
 }
 
 impl<P: 'static> Qdisc<P> for CakeMq<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.ask_empty(now, false);
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        self.run_watchdogs(now, false);
         let i = self.queue_of(&meta);
-        self.instances[i].asleep_until = now;
+        self.instances[i].throttled_until = now;
         self.family.enqueue(i, now, Arrival { meta, packet }, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        self.ask_empty(now, false);
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+        self.run_watchdogs(now, false);
         let mut soonest: Option<Instant> = None;
         let queues = self.instances.len();
         for i in (self.next..queues).chain(0..self.next) {
             if self.family.is_empty(i) {
                 continue;
             }
-            if self.instances[i].asleep_until <= now {
+            if self.instances[i].throttled_until <= now {
                 self.synchronise(i, now);
                 match self.family.dequeue(i, now, sink) {
-                    Dequeued::Empty => continue,
-                    Dequeued::NotBefore(at) => {
-                        (self.instances[i].asleep_until, self.instances[i].asked_empty_at) = (at, None);
+                    DequeueResult::Empty => continue,
+                    DequeueResult::NotBefore(at) => {
+                        (self.instances[i].throttled_until, self.instances[i].watchdog_at) = (at, None);
                     }
                     packet => {
-                        self.has_sent(i, now);
-                        (self.next, self.shown) = ((i + 1) % queues, i);
+                        self.on_sent(i, now);
+                        (self.next, self.last_served) = ((i + 1) % queues, i);
                         return packet;
                     }
                 }
             }
-            let at = self.instances[i].asleep_until;
+            let at = self.instances[i].throttled_until;
             soonest = Some(soonest.map_or(at, |other| other.min(at)));
         }
-        soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
+        soonest.map_or(DequeueResult::Empty, DequeueResult::NotBefore)
     }
 
-    fn splits(&self) -> bool {
-        self.family.splits()
+    fn splits_gso(&self) -> bool {
+        self.family.splits_gso()
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.family.looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.family.needs_tcp_headers()
     }
 
     fn settle(&mut self, now: Instant) {
-        self.ask_empty(now, true);
+        self.run_watchdogs(now, true);
         self.family.settle(now);
     }
 
     fn backlog(&self) -> Backlog {
-        self.family.books.total
+        self.family.accounting.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.family.books.stats
+        &self.family.accounting.stats
     }
 
     fn statistics(&self) -> Option<String> {
@@ -243,8 +243,8 @@ impl<P: 'static> Qdisc<P> for CakeMq<P> {
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("active_queues", self.instances[self.shown].active_queues as f64);
-        if let Some(shown) = self.family.children().nth(self.shown) {
+        see("active_queues", self.instances[self.last_served].active_queues as f64);
+        if let Some(shown) = self.family.children().nth(self.last_served) {
             shown.observe(see);
         }
     }
@@ -257,7 +257,7 @@ impl<P: 'static> Qdisc<P> for CakeMq<P> {
         self.family.leaves().next().map_or(0, |leaf| leaf.qdisc().queue_of(meta))
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         (0..).zip(self.family.leaves()).for_each(|(queue, leaf)| leaf.show("queue", queue, see));
     }
 }
@@ -266,13 +266,13 @@ impl<P> fmt::Debug for CakeMq<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CakeMq")
             .field("instances", &self.instances)
-            .field("books", &self.family.books)
+            .field("books", &self.family.accounting)
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
-pub(crate) const WORDS: Option<Words> = cake::WORDS;
+pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
+pub(crate) const WORDS: Option<WordsParser> = cake::WORDS;
 /// Bytes of state of a flow.
 pub(crate) const STATE_BYTES: usize = cake::STATE_BYTES;
 /// Tells the choice of a hardware queue from that of a place within it.

@@ -9,8 +9,9 @@
 //! To hold back flows that do not react, without any state per flow: a flow with many packets in the queue meets
 //! itself often. It does not equalise flows that do react; flow queueing does.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket, Verdict};
 use crate::config;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
@@ -18,7 +19,6 @@ use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::red::linux::{Action, IdleTable, Params, Vars, random32};
 use crate::red::tc::{check_burst, wlog};
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::collections::VecDeque;
@@ -133,7 +133,7 @@ impl Aqm for Choke {
         verdict
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.slots.keep(queue.len());
         let popped = queue.pop();
         match popped {
@@ -220,7 +220,7 @@ impl Slots {
 
 impl Config {
     /// Refuses a burst that does not go with the thresholds that follow from a queue's limit.
-    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), Refusal> {
+    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), ConfigError> {
         if self.burst == 0 || self.max > 0 {
             return Ok(());
         }
@@ -247,7 +247,7 @@ fn burst(config: &Config, min: u64, max: u64) -> u64 {
 }
 
 /// Refuses a burst that the kernel refuses.
-fn check(config: &Config, (min, max): (u64, u64), burst: u64) -> Result<(), Refusal> {
+fn check(config: &Config, (min, max): (u64, u64), burst: u64) -> Result<(), ConfigError> {
     // tc finds the weight by bytes; the kernel checks the thresholds in packets, its own unit for them.
     let avpkt = config.avpkt.0;
     check_burst((min * avpkt, max), burst, avpkt, " packets")

@@ -110,7 +110,7 @@ impl Priomap {
     }
 
     /// The band of the highest number.
-    pub fn most(self) -> usize {
+    pub fn max_band(self) -> usize {
         (0..16).map(|priority| self.band(priority)).max().expect("there are 16")
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn maps_are_read_as_they_print() {
         let text = "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,15";
         let map = Priomap::parse(text).unwrap();
-        assert_eq!((map.to_string().as_str(), map.most(), map.band(31)), (text, 15, 15));
+        assert_eq!((map.to_string().as_str(), map.max_band(), map.band(31)), (text, 15, 15));
         assert_eq!(Priomap::parse("1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"), Some(Priomap::DEFAULT));
         for text in ["", "1", "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1", "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,16"] {
             assert_eq!(Priomap::parse(text), None, "{text}");

@@ -9,8 +9,8 @@
 //! In hardware or firmware that can drop an arriving packet but cannot drop from the head of a queue (cable modems),
 //! and to see what CoDel's law gains from dropping at the head: here the signal waits behind the whole queue.
 
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
-use crate::departure::{DepartureTimer, Measured};
+use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Verdict};
+use crate::departure::{DepartureTimer, Measurement};
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::time::{Duration, Instant};
@@ -130,7 +130,7 @@ impl CodelDt {
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
         // A backlog of the threshold does not suffice to go on.
         let to_go_on = self.config.dq_threshold.0 + 1;
-        let Some(Measured { rate, .. }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
+        let Some(Measurement { rate, .. }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
         self.avg_rate = if self.avg_rate == 0.0 { rate } else { 0.5 * self.avg_rate + 0.5 * rate };
     }
 }
@@ -158,7 +158,7 @@ impl Aqm for CodelDt {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());
         Some(popped)
@@ -185,7 +185,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::packet::Ecn;
     use crate::params::Config as _;
-    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+    use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
     use crate::single::SingleQueue;
     use crate::testing::{self, LINK};
     use alloc::string::ToString;
@@ -207,7 +207,7 @@ mod tests {
         testing::queue_under(codel, Limits::default(), LINK)
     }
 
-    fn push(queue: &mut SingleQueue<CodelDt, u32>, now: Instant, len: u32) -> Enqueued {
+    fn push(queue: &mut SingleQueue<CodelDt, u32>, now: Instant, len: u32) -> EnqueueResult {
         testing::push(queue, now, len, Ecn::Ect0)
     }
 
@@ -215,12 +215,12 @@ mod tests {
     /// arrival and then one departure.
     fn signals(config: &Config, until: u64) -> Vec<u64> {
         let mut queue = queue(config);
-        (0..100).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), Enqueued::Queued));
+        (0..100).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), EnqueueResult::Queued));
         (0..=until)
             .filter(|&t| {
-                let signalled = push(&mut queue, ms(t as f64), 1500) != Enqueued::Queued;
+                let signalled = push(&mut queue, ms(t as f64), 1500) != EnqueueResult::Queued;
                 let out = queue.dequeue(ms(t as f64), &mut |_, _, _| panic!("only arrivals are dropped"));
-                assert!(matches!(out, Dequeued::Packet(..)));
+                assert!(matches!(out, DequeueResult::Packet(..)));
                 signalled
             })
             .collect()
@@ -248,7 +248,7 @@ mod tests {
             [("0 s", 3, false), ("0 s", 4, true), ("1 ms", 3, true), ("2 ms", 1, false), ("6 ms", 2, true)]
         {
             let mut queue = queue(&config(&[("predictor", "link"), ("dt_offset", offset)]));
-            (0..waiting).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), Enqueued::Queued));
+            (0..waiting).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), EnqueueResult::Queued));
             push(&mut queue, ms(1.0), 1500);
             assert_eq!(queue.aqm().drop_time.is_some(), above, "offset {offset}, {waiting} packets wait");
         }
@@ -264,7 +264,7 @@ mod tests {
             ([100, 1400], 50, true),
         ] {
             let mut queue = queue_under(CodelDt { avg_rate: 1000.0, ..CodelDt::new(&config(&[])) });
-            waiting.iter().for_each(|&len| assert_eq!(push(&mut queue, ms(0.0), len), Enqueued::Queued));
+            waiting.iter().for_each(|&len| assert_eq!(push(&mut queue, ms(0.0), len), EnqueueResult::Queued));
             push(&mut queue, ms(1.0), len);
             assert_eq!(queue.aqm().drop_time.is_some(), above, "{waiting:?} bytes before {len}");
         }
@@ -303,13 +303,13 @@ mod tests {
     #[test]
     fn one_arrival_below_target_ends_the_phase() {
         let mut queue = queue(&config(&[("predictor", "link")]));
-        (0..50).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), Enqueued::Queued));
-        assert_eq!(push(&mut queue, ms(100.0), 1500), Enqueued::Dropped(DropReason::Early));
+        (0..50).for_each(|_| assert_eq!(push(&mut queue, ms(0.0), 1500), EnqueueResult::Queued));
+        assert_eq!(push(&mut queue, ms(100.0), 1500), EnqueueResult::Dropped(DropReason::Early));
         assert!(queue.aqm().dropping);
         while queue.backlog().packets > 2 {
             queue.dequeue(ms(100.0), &mut |_, _, _| {});
         }
-        assert_eq!(push(&mut queue, ms(100.0), 1500), Enqueued::Queued);
+        assert_eq!(push(&mut queue, ms(100.0), 1500), EnqueueResult::Queued);
         assert_eq!((queue.aqm().dropping, queue.aqm().drop_time, queue.aqm().drop_count), (false, None, 1));
     }
 

@@ -11,8 +11,8 @@ use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Sink, Stats};
-use crate::registry::{AnyConfig, Queues};
+use crate::qdisc::{Count, DequeueResult, EnqueueResult, Qdisc, Sink, Stats};
+use crate::registry::{AnyConfig, QueueLayout};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -58,12 +58,12 @@ impl Order {
             return Self::Any;
         }
         match config.algorithm().queues {
-            Queues::One => Self::Fifo,
-            Queues::PerFlow => Self::PerFlow,
-            Queues::Two => Self::PerFlowAndEcn,
-            Queues::PerFlowAndClass => Self::PerFlowAndDscp,
+            QueueLayout::One => Self::Fifo,
+            QueueLayout::PerFlow => Self::PerFlow,
+            QueueLayout::Two => Self::PerFlowAndEcn,
+            QueueLayout::PerFlowAndClass => Self::PerFlowAndDscp,
             // Those that it holds are not seen from here.
-            Queues::Tree | Queues::Any => Self::PerFlowEcnAndDscp,
+            QueueLayout::Tree | QueueLayout::Any => Self::PerFlowEcnAndDscp,
         }
     }
 }
@@ -128,9 +128,9 @@ pub fn check(
             continue;
         }
         let id = step as u32;
-        let answer = act(&mut *subject.qdisc, now, op, id);
+        let answer = apply(&mut *subject.qdisc, now, op, id);
         let detailed = |(rule, detail)| Violation { rule, step, detail: format!("{detail} ({op:?} at {now:?})") };
-        if answer != act(&mut *twin, now, op, id) {
+        if answer != apply(&mut *twin, now, op, id) {
             return Err(detailed((Rule::Determinism, "an equal discipline answered otherwise".into())));
         }
         subject.judge(now, op, id, &answer).map_err(detailed)?;
@@ -142,17 +142,17 @@ type Fault = (Rule, String);
 
 /// All that an operation gave back.
 #[derive(Clone, Debug, PartialEq)]
-struct Answer {
-    enqueued: Option<Enqueued>,
-    dequeued: Option<Dequeued<u32>>,
+struct OpResult {
+    enqueued: Option<EnqueueResult>,
+    dequeued: Option<DequeueResult<u32>>,
     dropped: Vec<(Meta, u32, DropReason)>,
     duplicated: Vec<(Meta, u32)>,
     /// The state by name, as bits: NaN equals itself.
     state: Vec<(&'static str, u64)>,
 }
 
-fn act(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> Answer {
-    let (mut enqueued, mut dequeued, mut sink) = (None, None, Returned::default());
+fn apply(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> OpResult {
+    let (mut enqueued, mut dequeued, mut sink) = (None, None, CollectingSink::default());
     match op {
         Op::Wait(_) => {}
         Op::Enqueue(meta) => enqueued = Some(qdisc.enqueue(now, *meta, id, &mut sink)),
@@ -161,18 +161,18 @@ fn act(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> Answer {
     }
     let mut state = Vec::new();
     qdisc.observe(&mut |name, value| state.push((name, value.to_bits())));
-    let Returned { dropped, duplicated } = sink;
-    Answer { enqueued, dequeued, dropped, duplicated, state }
+    let CollectingSink { dropped, duplicated } = sink;
+    OpResult { enqueued, dequeued, dropped, duplicated, state }
 }
 
 /// What came back, and what was copied.
 #[derive(Default)]
-struct Returned {
+struct CollectingSink {
     dropped: Vec<(Meta, u32, DropReason)>,
     duplicated: Vec<(Meta, u32)>,
 }
 
-impl Sink<u32> for Returned {
+impl Sink<u32> for CollectingSink {
     fn dropped(&mut self, meta: Meta, id: u32, reason: DropReason) {
         self.dropped.push((meta, id, reason));
     }
@@ -208,7 +208,7 @@ impl Subject {
         Self { qdisc, limits, link, order, waiting, waiting_bytes, expected, marks_out }
     }
 
-    fn judge(&mut self, now: Instant, op: &Op, id: u32, answer: &Answer) -> Result<(), Fault> {
+    fn judge(&mut self, now: Instant, op: &Op, id: u32, answer: &OpResult) -> Result<(), Fault> {
         if let Op::Enqueue(meta) = op {
             self.expected.arrived.add(meta.len);
             self.waiting.push_back((id, Meta { enqueued: now, ..*meta }));
@@ -234,26 +234,26 @@ impl Subject {
         self.judge_counters()
     }
 
-    fn judge_enqueued(&self, enqueued: Enqueued, id: u32, ecn: Ecn, answer: &Answer) -> Result<(), Fault> {
+    fn judge_enqueued(&self, enqueued: EnqueueResult, id: u32, ecn: Ecn, answer: &OpResult) -> Result<(), Fault> {
         let waits = self.waiting.iter().rev().any(|&(waiting, _)| waiting == id);
         match enqueued {
-            Enqueued::Dropped(reason) => {
+            EnqueueResult::Dropped(reason) => {
                 let handed_back = answer.dropped.iter().any(|&(_, _, r)| r == reason);
                 ensure(handed_back, Rule::Answer, || format!("nothing was handed back as dropped for {reason:?}"))
             }
-            Enqueued::Marked if !matches!(ecn, Ecn::Ect0 | Ecn::Ect1) => {
+            EnqueueResult::Marked if !matches!(ecn, Ecn::Ect0 | Ecn::Ect1) => {
                 Err((Rule::Marks, format!("a packet that came as {ecn:?} is said to be newly marked")))
             }
-            Enqueued::Queued | Enqueued::Marked => {
+            EnqueueResult::Queued | EnqueueResult::Marked => {
                 ensure(waits, Rule::Answer, || format!("packet {id} was dropped and is said to wait"))
             }
         }
     }
 
-    fn judge_dequeued(&mut self, now: Instant, dequeued: &Dequeued<u32>) -> Result<(), Fault> {
+    fn judge_dequeued(&mut self, now: Instant, dequeued: &DequeueResult<u32>) -> Result<(), Fault> {
         let backlog = self.qdisc.backlog();
         match dequeued {
-            Dequeued::Packet(meta, id) => {
+            DequeueResult::Packet(meta, id) => {
                 if let Some(&(_, original)) = self.waiting.iter().find(|(waiting, _)| waiting == id) {
                     let before = |&&(waiting, other): &&(u32, Meta)| match self.order {
                         Order::Any => waiting == *id,
@@ -274,8 +274,10 @@ impl Subject {
                 self.expected.departed.add(meta.len);
                 self.leave(*id, meta)
             }
-            Dequeued::Empty => ensure(backlog.packets == 0, Rule::WorkConserving, || format!("idle with {backlog:?}")),
-            Dequeued::NotBefore(at) => ensure(*at > now && backlog.packets > 0, Rule::WorkConserving, || {
+            DequeueResult::Empty => {
+                ensure(backlog.packets == 0, Rule::WorkConserving, || format!("idle with {backlog:?}"))
+            }
+            DequeueResult::NotBefore(at) => ensure(*at > now && backlog.packets > 0, Rule::WorkConserving, || {
                 format!("asks to wait until {at:?} with {backlog:?}")
             }),
         }
@@ -329,11 +331,11 @@ impl Subject {
     fn drain(mut self, mut now: Instant) -> Result<Stats, Fault> {
         let patience = 1000 + 100 * self.waiting.len();
         for _ in 0..patience {
-            let answer = act(&mut *self.qdisc, now, &Op::Dequeue, u32::MAX);
+            let answer = apply(&mut *self.qdisc, now, &Op::Dequeue, u32::MAX);
             self.judge(now, &Op::Dequeue, u32::MAX, &answer)?;
             match answer.dequeued {
-                Some(Dequeued::NotBefore(at)) => now = at,
-                Some(Dequeued::Packet(..)) => now += Duration::from_millis(1),
+                Some(DequeueResult::NotBefore(at)) => now = at,
+                Some(DequeueResult::Packet(..)) => now += Duration::from_millis(1),
                 _ => {
                     let stats = *self.qdisc.stats();
                     return ensure(stats.marked == self.marks_out, Rule::Marks, || {

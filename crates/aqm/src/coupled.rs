@@ -13,7 +13,7 @@ pub(crate) struct Controller {
     beta: f64,
     /// The output p', from 0 to `most`.
     pub p: f64,
-    most: f64,
+    max_p: f64,
     pub qdelay: f64,
     pub qdelay_old: f64,
 }
@@ -21,19 +21,19 @@ pub(crate) struct Controller {
 impl Controller {
     /// A controller that has seen no delay; the gains are per second.
     pub fn new(target: Duration, alpha: f64, beta: f64, most: f64) -> Self {
-        Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, most, qdelay: 0.0, qdelay_old: 0.0 }
+        Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, max_p: most, qdelay: 0.0, qdelay_old: 0.0 }
     }
 
     /// Goes on from the state of `old` with its own target, gains and bound.
-    pub fn succeed(&mut self, old: &Self) {
-        (self.p, self.qdelay, self.qdelay_old) = (old.p.min(self.most), old.qdelay, old.qdelay_old);
+    pub fn inherit(&mut self, old: &Self) {
+        (self.p, self.qdelay, self.qdelay_old) = (old.p.min(self.max_p), old.qdelay, old.qdelay_old);
     }
 
     /// An update, due every Tupdate.
     pub fn update(&mut self, qdelay: f64) {
         self.qdelay = qdelay;
         let delta = self.alpha * (qdelay - self.target) + self.beta * (qdelay - self.qdelay_old);
-        self.p = (self.p + delta).clamp(0.0, self.most);
+        self.p = (self.p + delta).clamp(0.0, self.max_p);
         self.qdelay_old = qdelay;
     }
 
@@ -60,7 +60,7 @@ pub(crate) struct Coupling {
 
 /// What a verdict depends on besides p'.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct VerdictInput {
     pub ect: bool,
     pub scalable: bool,
     /// The probability that the scalable packet's own queue asks for.
@@ -68,41 +68,41 @@ pub(crate) struct Judged {
 }
 
 /// What decides with a given probability.
-pub(crate) trait Dice {
+pub(crate) trait RandomTrial {
     /// With probability `p`.
-    fn once(&mut self, p: f64) -> bool;
+    fn with_probability(&mut self, p: f64) -> bool;
     /// With probability `p`².
-    fn squared(&mut self, p: f64) -> bool;
+    fn with_squared_probability(&mut self, p: f64) -> bool;
 }
 
-impl Dice for Rng {
-    fn once(&mut self, p: f64) -> bool {
+impl RandomTrial for Rng {
+    fn with_probability(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
-    fn squared(&mut self, p: f64) -> bool {
+    fn with_squared_probability(&mut self, p: f64) -> bool {
         self.uniform() < p && self.uniform() < p
     }
 }
 
 impl Coupling {
     /// The greatest p'.
-    pub fn most(self) -> f64 {
+    pub fn max_p(self) -> f64 {
         if self.drop_overload { 1.0 } else { (1.0 / self.k).min(1.0) }
     }
 
     /// The verdict at `p`: for a scalable packet with the greater of k p' and `native`, for a classic one with p'².
     /// Overload is where k p' is above one: there both kinds are dropped with p'².
-    pub fn judge(self, p: f64, packet: Judged, dice: &mut impl Dice) -> Verdict {
+    pub fn judge(self, p: f64, packet: VerdictInput, dice: &mut impl RandomTrial) -> Verdict {
         let overload = self.k * p > 1.0;
         if packet.scalable {
             return match overload {
-                true if self.drop_overload && dice.squared(p) => Verdict::Drop,
+                true if self.drop_overload && dice.with_squared_probability(p) => Verdict::Drop,
                 true => Verdict::Mark,
-                false if dice.once(packet.native.max(self.k * p)) => Verdict::Mark,
+                false if dice.with_probability(packet.native.max(self.k * p)) => Verdict::Mark,
                 false => Verdict::Accept,
             };
         }
-        match dice.squared(p) {
+        match dice.with_squared_probability(p) {
             false => Verdict::Accept,
             true if packet.ect && !(overload && self.drop_overload) => Verdict::Mark,
             true => Verdict::Drop,

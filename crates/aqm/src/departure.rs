@@ -13,7 +13,7 @@ pub(crate) struct DepartureTimer {
 }
 
 /// A completed measurement.
-pub(crate) struct Measured {
+pub(crate) struct Measurement {
     /// Bytes per second.
     pub rate: f64,
     /// What it took.
@@ -28,7 +28,7 @@ impl DepartureTimer {
 
     /// A packet of `len` bytes leaves `backlog` behind. The measurement that ends with it, if one does; the next one
     /// begins at once if `backlog` is at least `to_go_on`.
-    pub fn departed(&mut self, now: Instant, len: u32, backlog: u64, to_go_on: u64) -> Option<Measured> {
+    pub fn departed(&mut self, now: Instant, len: u32, backlog: u64, to_go_on: u64) -> Option<Measurement> {
         if backlog >= self.threshold && self.count.is_none() {
             self.start = now;
             self.count = Some(0);
@@ -42,7 +42,7 @@ impl DepartureTimer {
         }
         self.count = (backlog >= to_go_on).then_some(0);
         self.start = now;
-        Some(Measured { rate: count as f64 / time.as_secs_f64(), time })
+        Some(Measurement { rate: count as f64 / time.as_secs_f64(), time })
     }
 
     /// Breaks the measurement off.

@@ -177,7 +177,7 @@ impl<T: Copy> Deque<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, value: T) {
-        let places = (2 * self.places.len()).max(LEAST);
+        let places = (2 * self.places.len()).max(MIN_CAPACITY);
         let mut grown = Vec::with_capacity(places);
         grown.extend(self.iter().copied());
         grown.resize(places, value);
@@ -202,7 +202,7 @@ impl<T> IndexMut<usize> for Deque<T> {
 }
 
 /// The places of a queue that has grown for the first time.
-const LEAST: usize = 4;
+const MIN_CAPACITY: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -6,13 +6,13 @@
 //! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
 //! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Lifecycle, Pass, Verdict, predecessor};
+use crate::aqm::{Aqm, Bypass, Cx, DropReason, ExcessPolicy, Fifo, Lifecycle, Verdict, predecessor};
 use crate::backlog::Backlog;
 use crate::config;
+use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::Instant;
 use core::any::Any;
 
@@ -54,16 +54,16 @@ impl Aqm for DropHead {
     }
 
     #[inline(always)]
-    fn pass(&mut self) -> Option<&mut dyn Pass> {
+    fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         Some(self)
     }
 }
 
 impl Lifecycle for DropHead {
     /// Linux's queue of this kind waits for the next arrival, too (`fifo_hd_init`).
-    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         predecessor::<Self>(old)?;
-        Ok(Excess::Waits)
+        Ok(ExcessPolicy::Keep)
     }
 
     fn judges_overflow(&mut self) -> bool {
@@ -71,7 +71,7 @@ impl Lifecycle for DropHead {
     }
 }
 
-impl Pass for DropHead {}
+impl Bypass for DropHead {}
 
 /// Drops the oldest packets until an arriving one of `len` bytes fits; whether any was.
 #[cold]
@@ -91,7 +91,7 @@ pub(crate) fn make_room(bounds: Bounds, len: u32, queue: &mut dyn Fifo) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink};
+    use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink};
     use crate::rate::Rate;
     use crate::rng::Rng;
     use crate::single::SingleQueue;
@@ -100,9 +100,9 @@ mod tests {
     const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
     #[derive(Default)]
-    struct Dropped(Vec<(u32, DropReason)>);
+    struct DropLog(Vec<(u32, DropReason)>);
 
-    impl Sink<u32> for Dropped {
+    impl Sink<u32> for DropLog {
         fn dropped(&mut self, _: Meta, id: u32, reason: DropReason) {
             self.0.push((id, reason));
         }
@@ -112,21 +112,21 @@ mod tests {
     fn the_oldest_packets_make_room() {
         let host = Host { link: LINK, rng: Rng::from_state(1) };
         let mut queue = SingleQueue::new(DropHead::new(&Config {}), Limits::bytes(3000), host);
-        let mut dropped = Dropped::default();
+        let mut dropped = DropLog::default();
         let now = Instant::ZERO;
         for (id, len, enqueued) in [
-            (0, 1000, Enqueued::Queued),
-            (1, 1000, Enqueued::Queued),
-            (2, 1000, Enqueued::Queued),
-            (3, 1500, Enqueued::Queued), // instead of 0 and 1
-            (4, 3001, Enqueued::Dropped(DropReason::Limit)),
-            (5, 500, Enqueued::Queued),
+            (0, 1000, EnqueueResult::Queued),
+            (1, 1000, EnqueueResult::Queued),
+            (2, 1000, EnqueueResult::Queued),
+            (3, 1500, EnqueueResult::Queued), // instead of 0 and 1
+            (4, 3001, EnqueueResult::Dropped(DropReason::Limit)),
+            (5, 500, EnqueueResult::Queued),
         ] {
             assert_eq!(queue.enqueue(now, Meta::new(len, 0), id, &mut dropped), enqueued, "packet {id}");
         }
         assert_eq!(dropped.0, [0, 1, 4].map(|id| (id, DropReason::Limit)));
         for expected in [2, 3, 5] {
-            assert!(matches!(queue.dequeue(now, &mut dropped), Dequeued::Packet(_, id) if id == expected));
+            assert!(matches!(queue.dequeue(now, &mut dropped), DequeueResult::Packet(_, id) if id == expected));
         }
     }
 }

@@ -6,9 +6,9 @@
 //! delay that may be added. A tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size
 //! is its delay; give limits in time (`limit = "50 ms"`) to say which one is meant.
 
-use crate::aqm::{Aqm, Excess, LetGo, Lifecycle, Pass, predecessor};
+use crate::aqm::{Aqm, Bypass, ExcessPolicy, FastDequeue, Lifecycle, predecessor};
 use crate::config;
-use crate::refusal::Refusal;
+use crate::error::ConfigError;
 use crate::time::Instant;
 use core::any::Any;
 
@@ -37,23 +37,23 @@ impl Aqm for DropTail {
     }
 
     #[inline(always)]
-    fn pass(&mut self) -> Option<&mut dyn Pass> {
+    fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         Some(self)
     }
 
     #[inline(always)]
-    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+    fn fast_dequeue(&mut self) -> Option<&mut dyn FastDequeue> {
         Some(self)
     }
 }
 
 impl Lifecycle for DropTail {
-    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         predecessor::<Self>(old)?;
-        Ok(Excess::Waits)
+        Ok(ExcessPolicy::Keep)
     }
 }
 
-impl Pass for DropTail {}
+impl Bypass for DropTail {}
 
-impl LetGo for DropTail {}
+impl FastDequeue for DropTail {}

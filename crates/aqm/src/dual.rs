@@ -3,11 +3,11 @@
 
 use crate::aqm::{Cx, DropReason, Verdict};
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::ring::Ring;
 use crate::single::mark;
 use crate::time::Instant;
@@ -17,7 +17,7 @@ use core::any::Any;
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum QueueKind {
     /// The classic queue, C.
     Classic,
     /// The low-latency queue, L.
@@ -26,50 +26,50 @@ pub enum Side {
 
 /// What a manager sees of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct QueueSnapshot {
     /// What waits.
     pub backlog: Backlog,
     /// When the head was enqueued.
-    pub since: Option<Instant>,
+    pub head_enqueued: Option<Instant>,
 }
 
-impl Waiting {
+impl QueueSnapshot {
     /// How long the head has waited, in seconds; zero where there is none.
-    pub fn delay(&self, now: Instant) -> f64 {
-        self.since.map_or(0.0, |since| (now - since).as_secs_f64())
+    pub fn head_delay(&self, now: Instant) -> f64 {
+        self.head_enqueued.map_or(0.0, |since| (now - since).as_secs_f64())
     }
 }
 
 /// What a manager sees of both queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Both {
+pub struct DualSnapshot {
     /// The queue C.
-    pub classic: Waiting,
+    pub classic: QueueSnapshot,
     /// The queue L.
-    pub l4s: Waiting,
+    pub l4s: QueueSnapshot,
 }
 
 /// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
 pub trait DualAqm: 'static {
     /// See [`Lifecycle::succeed`](crate::Lifecycle::succeed); what no longer fits is the queues' matter.
-    fn succeed(&mut self, old: &Self) -> Result<(), Refusal>
+    fn inherit(&mut self, old: &Self) -> Result<(), ConfigError>
     where
         Self: Sized,
     {
         let _ = old;
-        Err(Refusal::Unchangeable)
+        Err(ConfigError::Immutable)
     }
 
     /// Whether super-packets are cut before they are queued, see [`Qdisc::splits`].
-    fn splits(&self) -> bool {
+    fn splits_gso(&self) -> bool {
         false
     }
 
     /// The queue that a packet joins.
-    fn classify(&self, meta: &Meta) -> Side;
+    fn classify(&self, meta: &Meta) -> QueueKind;
 
     /// Judges an arriving packet that fits into the limits. `cx.backlog` is that of its queue, without it.
-    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let _ = (cx, meta, side);
         Verdict::Accept
     }
@@ -80,19 +80,19 @@ pub trait DualAqm: 'static {
     }
 
     /// The queue that is served next, which is not empty; `None` where both are.
-    fn choose(&mut self, now: Instant, link: Link, queues: &Both) -> Option<Side>;
+    fn choose(&mut self, now: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind>;
 
     /// Judges the head of the queue chosen. It has left: neither `queues` nor the backlogs of `cx` contain it.
-    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict;
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict;
 
     /// A packet of `len` bytes is sent from `side`; `queues` are without it.
-    fn sent(&mut self, side: Side, len: u32, queues: &Both);
+    fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot);
 
     /// When [`DualAqm::update`] is due next.
     fn next_update(&self) -> Instant;
 
     /// Periodic work, at the scheduled time.
-    fn update(&mut self, at: Instant, queues: &Both);
+    fn update(&mut self, at: Instant, queues: &DualSnapshot);
 
     /// Shows the state variables by name; times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
@@ -118,23 +118,23 @@ impl<A: DualAqm, P> DualQueue<A, P> {
         Self { aqm, limits, host, classic: ring(), l4s: ring(), stats: Stats::default() }
     }
 
-    fn ring(&mut self, side: Side) -> &mut Ring<P> {
+    fn ring(&mut self, side: QueueKind) -> &mut Ring<P> {
         match side {
-            Side::Classic => &mut self.classic,
-            Side::L4s => &mut self.l4s,
+            QueueKind::Classic => &mut self.classic,
+            QueueKind::L4s => &mut self.l4s,
         }
     }
 
-    fn look(&self) -> Both {
-        let waiting = |ring: &Ring<P>| Waiting {
+    fn snapshot(&self) -> DualSnapshot {
+        let waiting = |ring: &Ring<P>| QueueSnapshot {
             backlog: Backlog { packets: ring.len() as u32, bytes: ring.bytes() },
-            since: ring.meta(0).map(|head| head.enqueued),
+            head_enqueued: ring.meta(0).map(|head| head.enqueued),
         };
-        Both { classic: waiting(&self.classic), l4s: waiting(&self.l4s) }
+        DualSnapshot { classic: waiting(&self.classic), l4s: waiting(&self.l4s) }
     }
 
     /// The manager and the context of its call about a packet of `side`.
-    fn lend(&mut self, now: Instant, side: Side) -> (&mut A, Cx<'_>) {
+    fn lend(&mut self, now: Instant, side: QueueKind) -> (&mut A, Cx<'_>) {
         let total_backlog = self.total();
         let ring = self.ring(side);
         let backlog = Backlog { packets: ring.len() as u32, bytes: ring.bytes() };
@@ -153,24 +153,24 @@ impl<A: DualAqm, P> DualQueue<A, P> {
             if at > now || (at == now && !inclusive) {
                 return;
             }
-            let queues = self.look();
+            let queues = self.snapshot();
             self.aqm.update(at, &queues);
         }
     }
 
-    fn discard(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn discard(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
-        Enqueued::Dropped(reason)
+        EnqueueResult::Dropped(reason)
     }
 }
 
 impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
     /// What no longer fits goes at the heads, first of the classic queue, then of the other (`dualpi2_change`).
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         old.run_updates(now, true);
-        self.aqm.succeed(&old.aqm)?;
+        self.aqm.inherit(&old.aqm)?;
         core::mem::swap(&mut self.classic, &mut old.classic);
         core::mem::swap(&mut self.l4s, &mut old.l4s);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
@@ -186,11 +186,11 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
         Some(self)
     }
 
-    fn splits(&self) -> bool {
-        self.aqm.splits()
+    fn splits_gso(&self) -> bool {
+        self.aqm.splits_gso()
     }
 
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.run_updates(now, false);
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
@@ -207,14 +207,14 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
             Verdict::Mark | Verdict::Drop => return self.discard(meta, packet, DropReason::Early, sink),
         };
         self.ring(side).push(meta, packet);
-        if marked { Enqueued::Marked } else { Enqueued::Queued }
+        if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.run_updates(now, false);
         loop {
-            let queues = self.look();
-            let Some(side) = self.aqm.choose(now, self.host.link, &queues) else { return Dequeued::Empty };
+            let queues = self.snapshot();
+            let Some(side) = self.aqm.choose(now, self.host.link, &queues) else { return DequeueResult::Empty };
             let queued = self.ring(side).pop().expect("the queue chosen is not empty");
             let (mut meta, packet) = (queued.meta, queued.packet);
             let (aqm, mut cx) = self.lend(now, side);
@@ -228,10 +228,10 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
                     continue;
                 }
             }
-            let queues = self.look();
+            let queues = self.snapshot();
             self.aqm.sent(side, meta.len, &queues);
             self.stats.departed.add(meta.len);
-            return Dequeued::Packet(meta, packet);
+            return DequeueResult::Packet(meta, packet);
         }
     }
 
@@ -258,14 +258,14 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
     }
 
     fn queue_of(&self, meta: &Meta) -> usize {
-        usize::from(self.aqm.classify(meta) == Side::Classic)
+        usize::from(self.aqm.classify(meta) == QueueKind::Classic)
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         for (number, (kind, ring)) in (0..).zip([("L4S", &self.l4s), ("Classic", &self.classic)]) {
             let backlog = Backlog { packets: ring.len() as u32, bytes: ring.bytes() };
             let head = ring.meta(0).copied();
-            see(Part { kind, number, list: "", backlog, deficit: None, head, observe: &|_| {} });
+            see(SubqueueInfo { kind, number, list: "", backlog, deficit: None, head, observe: &|_| {} });
         }
     }
 }

@@ -6,11 +6,11 @@
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::{Param, Value, unknown};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
 use crate::registry::Algorithm;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
@@ -26,24 +26,24 @@ pub type Ticket = u32;
 /// What is to be known of a configured foreign discipline.
 pub trait ForeignConfig: fmt::Debug + Send + Sync {
     /// Judges the words, before any queue has them.
-    fn check(&self) -> Result<(), Refusal>;
+    fn check(&self) -> Result<(), ConfigError>;
     /// An empty queue.
     fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<Ticket> + Send>;
     /// What one of its queues, or of its copies', has done that no queue may do. Its results are worth nothing then.
     fn fault(&self) -> Option<String>;
     /// The same once more.
-    fn boxed(&self) -> Box<dyn ForeignConfig>;
+    fn clone_box(&self) -> Box<dyn ForeignConfig>;
 }
 
 /// A validated configuration of a foreign discipline.
-pub struct Foreign {
+pub struct ForeignDiscipline {
     pub(crate) algorithm: &'static Algorithm,
     /// The words behind its name.
     text: &'static str,
     config: Box<dyn ForeignConfig>,
 }
 
-impl Foreign {
+impl ForeignDiscipline {
     /// `config` of `algorithm`, which made it of `text`.
     pub fn new(algorithm: &'static Algorithm, text: &'static str, config: Box<dyn ForeignConfig>) -> Self {
         Self { algorithm, text, config }
@@ -53,7 +53,7 @@ impl Foreign {
         (param == TEXT.name).then_some(Value::Choice(self.text))
     }
 
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.config.check()
     }
 
@@ -64,23 +64,23 @@ impl Foreign {
 
     pub(crate) fn queue<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
         let (packets, free) = (Vec::new(), Vec::new());
-        Box::new(Held { queue: self.config.queue(limits, host), packets: Packets { packets, free } })
+        Box::new(TicketQueue { queue: self.config.queue(limits, host), packets: PacketSlots { packets, free } })
     }
 }
 
-impl Clone for Foreign {
+impl Clone for ForeignDiscipline {
     fn clone(&self) -> Self {
-        Self { algorithm: self.algorithm, text: self.text, config: self.config.boxed() }
+        Self { algorithm: self.algorithm, text: self.text, config: self.config.clone_box() }
     }
 }
 
-impl fmt::Debug for Foreign {
+impl fmt::Debug for ForeignDiscipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple(self.algorithm.name).field(&self.text).finish()
     }
 }
 
-impl PartialEq for Foreign {
+impl PartialEq for ForeignDiscipline {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::eq(self.algorithm, other.algorithm) && self.text == other.text
     }
@@ -101,9 +101,9 @@ pub const PROFILES: &[(&str, &str)] = &[("plain", "its own defaults")];
 
 /// The words behind the name out of a table of parameters: its `text`, and behind that each other parameter as in tc's
 /// spelling.
-pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, Refusal> {
+pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, ConfigError> {
     if !["", PROFILES[0].0].contains(&profile) {
-        return Err(Refusal::Unknown(unknown("profile", profile, PROFILES.iter().map(|&(name, _)| name))));
+        return Err(ConfigError::Unknown(unknown("profile", profile, PROFILES.iter().map(|&(name, _)| name))));
     }
     let (texts, others): (Vec<_>, Vec<_>) = params.iter().partition(|(name, _)| name == TEXT.name);
     let spelled = texts.into_iter().chain(others).map(|(name, value)| match value.as_str() {
@@ -117,24 +117,24 @@ pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, Refus
 
 impl Algorithm {
     /// Whether the words behind its name are one text, which only it understands.
-    pub(crate) fn takes_text(&self) -> bool {
+    pub(crate) fn is_foreign(&self) -> bool {
         core::ptr::eq(self.params, PARAMS)
     }
 }
 
 /// A foreign queue with the host's packets beside it.
-struct Held<P> {
+struct TicketQueue<P> {
     queue: Box<dyn Qdisc<Ticket> + Send>,
-    packets: Packets<P>,
+    packets: PacketSlots<P>,
 }
 
-struct Packets<P> {
+struct PacketSlots<P> {
     packets: Vec<Option<P>>,
     free: Vec<Ticket>,
 }
 
-impl<P> Packets<P> {
-    fn keep(&mut self, packet: P) -> Ticket {
+impl<P> PacketSlots<P> {
+    fn insert(&mut self, packet: P) -> Ticket {
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.packets.push(None);
             self.packets.len() as Ticket - 1
@@ -150,41 +150,41 @@ impl<P> Packets<P> {
 }
 
 /// Turns tickets into packets on their way to the host.
-struct Returning<'a, P> {
-    packets: &'a mut Packets<P>,
+struct TicketSink<'a, P> {
+    packets: &'a mut PacketSlots<P>,
     sink: &'a mut dyn Sink<P>,
 }
 
-impl<P> Sink<Ticket> for Returning<'_, P> {
+impl<P> Sink<Ticket> for TicketSink<'_, P> {
     fn dropped(&mut self, meta: Meta, ticket: Ticket, reason: DropReason) {
         self.sink.dropped(meta, self.packets.take(ticket), reason);
     }
 
-    fn tcp(&self, ticket: &Ticket) -> Option<TcpView> {
-        self.sink.tcp(self.packets.packets[*ticket as usize].as_ref()?)
+    fn tcp_header(&self, ticket: &Ticket) -> Option<TcpView> {
+        self.sink.tcp_header(self.packets.packets[*ticket as usize].as_ref()?)
     }
 }
 
-impl<P> Qdisc<P> for Held<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        let ticket = self.packets.keep(packet);
-        self.queue.enqueue(now, meta, ticket, &mut Returning { packets: &mut self.packets, sink })
+impl<P> Qdisc<P> for TicketQueue<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        let ticket = self.packets.insert(packet);
+        self.queue.enqueue(now, meta, ticket, &mut TicketSink { packets: &mut self.packets, sink })
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        match self.queue.dequeue(now, &mut Returning { packets: &mut self.packets, sink }) {
-            Dequeued::Packet(meta, ticket) => Dequeued::Packet(meta, self.packets.take(ticket)),
-            Dequeued::Empty => Dequeued::Empty,
-            Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+        match self.queue.dequeue(now, &mut TicketSink { packets: &mut self.packets, sink }) {
+            DequeueResult::Packet(meta, ticket) => DequeueResult::Packet(meta, self.packets.take(ticket)),
+            DequeueResult::Empty => DequeueResult::Empty,
+            DequeueResult::NotBefore(at) => DequeueResult::NotBefore(at),
         }
     }
 
-    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
-        self.queue.pass(now, meta)
+    fn bypass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+        self.queue.bypass(now, meta)
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.queue.looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.queue.needs_tcp_headers()
     }
 
     fn settle(&mut self, now: Instant) {

@@ -7,9 +7,9 @@
 //! [fq_codel](crate::fq_codel) and [fq_pie](crate::fq_pie).
 
 use crate::aqm::Aqm;
-use crate::flow::{self, Composed};
+use crate::error::ConfigError;
+use crate::flow::{self, FlowQueueConfig};
 use crate::params::{self, Param, Value};
-use crate::refusal::Refusal;
 use alloc::boxed::Box;
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub struct Config<M> {
 }
 
 /// A manager of one queue with its parameters. The registry hands in its own, since it knows this discipline.
-pub trait Manager: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
+pub trait ManagerConfig: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Tail drop.
     fn plain() -> Self;
     /// A new manager.
@@ -42,13 +42,13 @@ impl<M> Config<M> {
     }
 }
 
-impl<M: Manager> Default for Config<M> {
+impl<M: ManagerConfig> Default for Config<M> {
     fn default() -> Self {
         Self { queue: flow::Config::default(), aqm: Box::new(M::plain()) }
     }
 }
 
-impl<M: Manager> params::Config for Config<M> {
+impl<M: ManagerConfig> params::Config for Config<M> {
     const PARAMS: &'static [Param] = flow::Config::PARAMS;
     const PROFILES: &'static [(&'static str, &'static str)] = &[(
         "plain",
@@ -67,12 +67,12 @@ impl<M: Manager> params::Config for Config<M> {
         self.queue.set_value(name, value);
     }
 
-    fn validate(&self) -> Result<(), Refusal> {
+    fn validate(&self) -> Result<(), ConfigError> {
         self.queue.validate()
     }
 }
 
-impl<M: Manager> Composed for Config<M> {
+impl<M: ManagerConfig> FlowQueueConfig for Config<M> {
     type Aqm = Box<dyn Aqm + Send>;
 
     fn queue(&self) -> &flow::Config {

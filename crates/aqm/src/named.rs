@@ -1,14 +1,14 @@
 //! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
 
 use crate::aqm::Aqm;
-use crate::fq::Manager;
-use crate::given;
+use crate::error::ConfigError;
+use crate::fq::ManagerConfig;
 use crate::limits::Limits;
+use crate::param_list;
 use crate::params::{Value, unknown};
-use crate::parent::{Held, text};
+use crate::parent::{ChildConfig, text};
 use crate::qdisc::{Host, Qdisc};
-use crate::queues::Queues;
-use crate::refusal::Refusal;
+use crate::queue_layout::QueueLayout;
 use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
 use alloc::boxed::Box;
 use alloc::format;
@@ -17,37 +17,37 @@ use alloc::vec::Vec;
 
 /// A configuration and the profile that it starts from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct NamedConfig {
     /// Name of the profile.
     pub profile: &'static str,
     /// The configuration.
     pub config: AnyConfig,
 }
 
-impl Named {
+impl NamedConfig {
     /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]… [{ … }]`, tc's way: `codel@act target 5ms
     /// ecn`, `fq(codel@act ecn) quantum 300B`, `tbf rate 10mbit burst 5kB { fq_codel }`.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, REGISTERED)
     }
 
-    /// [`Named::parse`] that knows the algorithms of `own` as well.
-    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
+    /// [`NamedConfig::parse`] that knows the algorithms of `own` as well.
+    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
         Self::parse_over(text, "", own)
     }
 
-    /// [`Named::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
-    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
+    /// [`NamedConfig::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
+    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
         Self::parse_between(text, below, &[], own)
     }
 
-    /// [`Named::parse_over`] with the parameters `above` in place of those of the same name in `text`.
+    /// [`NamedConfig::parse_over`] with the parameters `above` in place of those of the same name in `text`.
     fn parse_between(
         text: &str,
         below: &str,
         above: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ConfigError> {
         text::check_depth(text)?;
         let (text, braces) = braces(text, own)?;
         let (name, words) = split_name(text)?;
@@ -63,18 +63,18 @@ impl Named {
 
     /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets or what it
     /// holds in braces, with `params` set by name.
-    pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, Refusal> {
+    pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, ConfigError> {
         Self::configure_with(name, profile, params, REGISTERED)
     }
 
-    /// [`Named::configure_with`] where `params` may also be those of the manager in brackets, as far as the discipline
+    /// [`NamedConfig::configure_with`] where `params` may also be those of the manager in brackets, as far as the discipline
     /// itself has none of the same name: `fq(codel)` has a `target`.
     pub fn configure_within(
         name: &str,
         profile: &str,
         params: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ConfigError> {
         text::check_depth(name)?;
         let plain = braces(name, own)?.0;
         let Some(inside) = brackets(plain) else { return Self::configure_with(name, profile, params, own) };
@@ -91,7 +91,7 @@ impl Named {
                 name if has(inner, name) => within.push(pair),
                 name => {
                     let all = outer.params.iter().chain(inner.params).map(|param| param.name);
-                    return Err(Refusal::Unknown(unknown("parameter", name, all)));
+                    return Err(ConfigError::Unknown(unknown("parameter", name, all)));
                 }
             }
         }
@@ -99,13 +99,13 @@ impl Named {
         Self::configure_with(&format!("{}({changed})", outer.name), profile, &around, own)
     }
 
-    /// [`Named::configure`] that knows the algorithms of `own` as well.
+    /// [`NamedConfig::configure`] that knows the algorithms of `own` as well.
     pub fn configure_with(
         name: &str,
         profile: &str,
         params: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ConfigError> {
         text::check_depth(name)?;
         let (name, braces) = braces(name, own)?;
         let algorithm = algorithm(name, own)?;
@@ -113,22 +113,22 @@ impl Named {
         let configured = algorithm.configure_with(profile, &params, own);
         let mut config = configured.map_err(|refusal| of_what_it_holds(refusal, algorithm, &params, braces, own))?;
         match &config {
-            AnyConfig::Own(own) => own.config.check()?,
+            AnyConfig::Custom(own) => own.config.check()?,
             AnyConfig::Foreign(foreign) => foreign.check()?,
             _ => {}
         }
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
-                return Err(Refusal::TakesNone(algorithm.name));
+                return Err(ConfigError::NoBrackets(algorithm.name));
             };
             config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?.of_one_queue()?));
         }
-        config = config.holding(braces, own)?;
+        config = config.with_children(braces, own)?;
         if config.depth() > text::DEEPEST {
-            return Err(Refusal::TooDeep);
+            return Err(ConfigError::TooDeep);
         }
         for (name, text) in common {
-            if is_on(&text).ok_or(Refusal::NotSwitch { name, text })? {
+            if is_on(&text).ok_or(ConfigError::NotBool { name, text })? {
                 config = config.excluding_ce()?;
             }
         }
@@ -162,7 +162,7 @@ impl Named {
         pairs.filter(|&(name, value)| plain.value(name) != Some(value)).chain(common).collect()
     }
 
-    /// The shortest text that [`Named::parse`] reads as this.
+    /// The shortest text that [`NamedConfig::parse`] reads as this.
     pub fn spelling(&self) -> String {
         let algorithm = self.algorithm();
         let braces = self.config.with_ce().braces();
@@ -174,7 +174,7 @@ impl Named {
             text += &match value {
                 Value::Flag(true) => format!(" {name}"),
                 Value::Flag(false) => format!(" no{name}"),
-                Value::Choice(words) if algorithm.takes_text() => format!(" {words}"),
+                Value::Choice(words) if algorithm.is_foreign() => format!(" {words}"),
                 other => format!(" {name} {}", other.to_string().replace(' ', "")),
             };
         }
@@ -182,26 +182,26 @@ impl Named {
     }
 }
 
-impl Named {
+impl NamedConfig {
     /// The same, or why it cannot manage each queue of `fq`.
-    fn of_one_queue(self) -> Result<Self, Refusal> {
+    fn of_one_queue(self) -> Result<Self, ConfigError> {
         if matches!(self.config, AnyConfig::ExcludingCe(_)) {
-            return Err(Refusal::ExcludedInside);
+            return Err(ConfigError::ExcludeCeInBrackets);
         }
         if self.config.manager().is_some() {
             return Ok(self);
         }
         let does = match (&self.config, self.algorithm().queues) {
             (AnyConfig::Foreign(_), _) => "holds packets itself",
-            (_, Queues::Two) => "has two queues itself",
-            (_, Queues::Tree) => "holds other disciplines itself",
+            (_, QueueLayout::Two) => "has two queues itself",
+            (_, QueueLayout::Tree) => "holds other disciplines itself",
             _ => "queues flows itself",
         };
-        Err(Refusal::NotSingle { name: self.config.name(), does })
+        Err(ConfigError::NotSingleQueue { name: self.config.name(), does })
     }
 }
 
-impl Manager for Named {
+impl ManagerConfig for NamedConfig {
     fn plain() -> Self {
         Self::parse("droptail").expect("tail drop is registered")
     }
@@ -210,10 +210,10 @@ impl Manager for Named {
     }
 }
 
-impl Held for Named {
+impl ChildConfig for NamedConfig {
     type Names<'a> = &'a dyn Catalogue;
 
-    fn read(text: &str, names: &dyn Catalogue) -> Result<Self, Refusal> {
+    fn read(text: &str, names: &dyn Catalogue) -> Result<Self, ConfigError> {
         Self::parse_with(text, names)
     }
     fn spelling(&self) -> String {
@@ -222,7 +222,7 @@ impl Held for Named {
     fn algorithm_name(&self) -> &'static str {
         self.algorithm().name
     }
-    fn queues(&self) -> Queues {
+    fn queues(&self) -> QueueLayout {
         self.algorithm().queues
     }
     fn duplicates(&self) -> bool {
@@ -235,17 +235,17 @@ impl Held for Named {
 
 /// The words of a discipline and what is in its braces. Those of a library are its own, braces among them, and a name
 /// that is not known may be a file's with braces in it.
-fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a str>), Refusal> {
+fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a str>), ConfigError> {
     let head = text.trim().split(|c: char| c.is_whitespace() || "(@{".contains(c)).next().unwrap_or("");
     match Algorithm::find_with(head, own) {
-        Ok(algorithm) if !algorithm.takes_text() => text::split(text),
+        Ok(algorithm) if !algorithm.is_foreign() => text::split(text),
         _ => Ok((text, None)),
     }
 }
 
 /// The parameters in `words`, behind the name of a discipline.
-fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, Refusal> {
-    if algorithm.takes_text() {
+fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    if algorithm.is_foreign() {
         let given = !words.trim().is_empty();
         return Ok(given.then(|| (algorithm.params[0].name.to_string(), words.to_string())).into_iter().collect());
     }
@@ -268,14 +268,14 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
         } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
             (flag, "off")
         } else {
-            (param, words.next().ok_or_else(|| given::lacks(name, param))?)
+            (param, words.next().ok_or_else(|| param_list::missing_value(name, param))?)
         };
-        given::add(&mut params, name, param, value.into())?;
+        param_list::add(&mut params, name, param, value.into())?;
     }
 }
 
 /// The algorithm of a name that may have a manager in brackets; `fq` without them is Linux's pacing scheduler.
-fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Refusal> {
+fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, ConfigError> {
     if name.trim().eq_ignore_ascii_case("fq") {
         return Algorithm::find("sch_fq");
     }
@@ -289,13 +289,13 @@ fn brackets(name: &str) -> Option<&str> {
 }
 
 /// The name, brackets and profile included, and the words behind it.
-pub(crate) fn split_name(text: &str) -> Result<(&str, &str), Refusal> {
+pub(crate) fn split_name(text: &str) -> Result<(&str, &str), ConfigError> {
     let text = text.trim();
     let mut depth = 0;
     for (i, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
-            ')' if depth == 0 => return Err(Refusal::NotOpened(text.into())),
+            ')' if depth == 0 => return Err(ConfigError::UnmatchedBracket(text.into())),
             ')' => depth -= 1,
             c if c.is_whitespace() && depth == 0 && !text[i..].trim_start().starts_with('(') => {
                 return Ok(text.split_at(i));
@@ -304,9 +304,9 @@ pub(crate) fn split_name(text: &str) -> Result<(&str, &str), Refusal> {
         }
     }
     match (text, depth) {
-        ("", _) => Err(Refusal::NoName),
+        ("", _) => Err(ConfigError::MissingName),
         (_, 0) => Ok((text, "")),
-        _ => Err(Refusal::NotClosed(text.into())),
+        _ => Err(ConfigError::UnclosedBracket(text.into())),
     }
 }
 
@@ -319,15 +319,15 @@ fn is_on(text: &str) -> Option<bool> {
 const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
 /// The refusal of parameters of which the first unknown one is that of a discipline in the braces.
 fn of_what_it_holds(
-    refusal: Refusal,
+    refusal: ConfigError,
     algorithm: &Algorithm,
     params: &[(String, String)],
     braces: Option<&str>,
     own: &dyn Catalogue,
-) -> Refusal {
+) -> ConfigError {
     let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
     let unknown = params.iter().find(|(name, _)| !has(algorithm, name));
-    let (Some((name, value)), Refusal::Unknown(_)) = (unknown, &refusal) else { return refusal };
+    let (Some((name, value)), ConfigError::Unknown(_)) = (unknown, &refusal) else { return refusal };
     let words = braces.unwrap_or("").split(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | ';' | '@'));
     let holder = words.filter_map(|word| Algorithm::find_with(word, own).ok()).find(|held| has(held, name));
     let Some(held) = holder.map(|held| held.name) else { return refusal };

@@ -1,10 +1,10 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
 use crate::class::{Minor, Priomap};
+pub use crate::error::ConfigError;
 use crate::netem::distribution::Distribution;
 use crate::netem::table::Table;
 use crate::quote::quoted;
-pub use crate::refusal::Refusal;
 use crate::units;
 pub use crate::value::{Bytes, Parameter, Value};
 use alloc::collections::BTreeSet;
@@ -16,10 +16,10 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// Reads the table in the file of a name, or says why it cannot be read; `None` where no files are read.
-pub type Files<'a> = dyn Fn(&str) -> Option<Result<&'static Table, Refusal>> + 'a;
+pub type TableReader<'a> = dyn Fn(&str) -> Option<Result<&'static Table, ConfigError>> + 'a;
 
 /// No files are read.
-pub const NO_FILES: &Files = &|_| None;
+pub const NO_FILES: &TableReader = &|_| None;
 
 /// What a parameter is.
 #[derive(Clone, Copy, Debug)]
@@ -36,51 +36,51 @@ pub struct Param {
 
 impl Param {
     /// Reads a value of this parameter and checks its range.
-    pub fn parse(&self, text: &str) -> Result<Value, Refusal> {
+    pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         self.parse_with(text, NO_FILES)
     }
 
     /// [`Param::parse`] with the tables of `files`.
-    pub fn parse_with(&self, text: &str, files: &Files) -> Result<Value, Refusal> {
+    pub fn parse_with(&self, text: &str, files: &TableReader) -> Result<Value, ConfigError> {
         let value = self.read(text.trim(), files)?;
         if self.contains(value) {
             Ok(value)
         } else {
             let (least, most) = self.range;
-            Err(Refusal::OutOfRange { name: self.name, value, least, most })
+            Err(ConfigError::OutOfRange { name: self.name, value, min: least, max: most })
         }
     }
 
-    fn read(&self, text: &str, files: &Files) -> Result<Value, Refusal> {
+    fn read(&self, text: &str, files: &TableReader) -> Result<Value, ConfigError> {
         let name = self.name;
-        let unit = |reason| Refusal::Unit { name, reason };
+        let unit = |reason| ConfigError::Unit { name, reason };
         match self.range.0 {
             Value::Time(_) => units::duration(text).map(Value::Time).map_err(unit),
             Value::Bytes(_) => units::bytes(text).map(Value::Bytes).map_err(unit),
             Value::Rate(_) => units::rate(text).map(Value::Rate).map_err(unit),
             Value::Count(_) => {
-                text.parse().map(Value::Count).map_err(|_| Refusal::NotWhole { name, text: text.into() })
+                text.parse().map(Value::Count).map_err(|_| ConfigError::NotInteger { name, text: text.into() })
             }
             Value::Number(_) => {
-                text.parse().map(Value::Number).map_err(|_| Refusal::NotNumber { name, text: text.into() })
+                text.parse().map(Value::Number).map_err(|_| ConfigError::NotNumber { name, text: text.into() })
             }
             Value::Flag(_) => match text {
                 "true" | "on" | "yes" | "1" => Ok(Value::Flag(true)),
                 "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),
-                _ => Err(Refusal::NotSwitch { name: name.into(), text: text.into() }),
+                _ => Err(ConfigError::NotBool { name: name.into(), text: text.into() }),
             },
             Value::Bands(_) => {
                 let map = Priomap::parse(text).map(Value::Bands);
-                map.ok_or_else(|| Refusal::NotBands { name, text: text.into() })
+                map.ok_or_else(|| ConfigError::NotPriomap { name, text: text.into() })
             }
             Value::Minor(_) => {
                 let minor = Minor::parse(text).map(Value::Minor);
-                minor.ok_or_else(|| Refusal::NotClass { name, text: text.into() })
+                minor.ok_or_else(|| ConfigError::NotClassId { name, text: text.into() })
             }
             Value::Distribution(_) => distribution(name, text, files).map(Value::Distribution),
             Value::Choice(_) => {
                 let word = self.choices.iter().find(|&&c| c == text);
-                word.map(|w| Value::Choice(w)).ok_or_else(|| Refusal::NoChoice {
+                word.map(|w| Value::Choice(w)).ok_or_else(|| ConfigError::UnknownChoice {
                     name,
                     text: text.into(),
                     choices: self.choices,
@@ -104,7 +104,7 @@ impl Param {
 
 /// The distribution called `text`: one of the words, else the table in the file of that name, which `files` reads. `name`
 /// is the parameter's.
-fn distribution(name: &'static str, text: &str, files: &Files) -> Result<Distribution, Refusal> {
+fn distribution(name: &'static str, text: &str, files: &TableReader) -> Result<Distribution, ConfigError> {
     if let Some(i) = Distribution::WORDS.iter().position(|&word| word == text) {
         return Ok(Distribution::BUILT_IN[i]);
     }
@@ -112,12 +112,13 @@ fn distribution(name: &'static str, text: &str, files: &Files) -> Result<Distrib
         Some(read) if !text.is_empty() => read.map(Distribution::Table).map_err(|wrong| {
             format!("{name}: {} is none of {}, and {wrong}", quoted(text), Distribution::WORDS.join(", ")).into()
         }),
-        _ => Err(Refusal::NoChoice { name, text: text.into(), choices: Distribution::WORDS }),
+        _ => Err(ConfigError::UnknownChoice { name, text: text.into(), choices: Distribution::WORDS }),
     }
 }
 
 /// Reads the next words into the parameters given, of those of an algorithm, if they are its own; whether they were.
-pub type Words = fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, Refusal>;
+pub type WordsParser =
+    fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, ConfigError>;
 
 /// Declares a knob: an enum whose variants are words of a file.
 ///
@@ -170,25 +171,25 @@ pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
     /// Sets a parameter to a value that [`Param::parse`] made.
     fn set_value(&mut self, name: &str, value: Value);
     /// Refuses combinations that no single range can.
-    fn validate(&self) -> Result<(), Refusal> {
+    fn validate(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 
     /// Sets a parameter from text; the error names the parameter, the value and the range.
-    fn set(&mut self, name: &str, text: &str) -> Result<(), Refusal> {
+    fn set(&mut self, name: &str, text: &str) -> Result<(), ConfigError> {
         self.set_with(name, text, NO_FILES)
     }
 
     /// [`Config::set`] with the tables of `files`.
-    fn set_with(&mut self, name: &str, text: &str, files: &Files) -> Result<(), Refusal> {
+    fn set_with(&mut self, name: &str, text: &str, files: &TableReader) -> Result<(), ConfigError> {
         self.set_value(name, param(Self::PARAMS, name)?.parse_with(text, files)?);
         Ok(())
     }
 }
 
-fn param(params: &'static [Param], name: &str) -> Result<&'static Param, Refusal> {
+fn param(params: &'static [Param], name: &str) -> Result<&'static Param, ConfigError> {
     let found = params.iter().find(|param| param.name == name);
-    found.ok_or_else(|| Refusal::Unknown(unknown("parameter", name, params.iter().map(|param| param.name))))
+    found.ok_or_else(|| ConfigError::Unknown(unknown("parameter", name, params.iter().map(|param| param.name))))
 }
 
 /// Declares a configuration: the struct, its defaults, its parameter table, and access by name.
@@ -261,8 +262,8 @@ macro_rules! config {
                 }
             }
 
-            fn validate(&self) -> Result<(), $crate::params::Refusal> {
-                let validate: fn(&Self) -> Result<(), $crate::params::Refusal> = $validate;
+            fn validate(&self) -> Result<(), $crate::params::ConfigError> {
+                let validate: fn(&Self) -> Result<(), $crate::params::ConfigError> = $validate;
                 validate(self)
             }
         }
@@ -272,17 +273,17 @@ macro_rules! config {
 }
 
 /// Refuses a parameter that a version of `algorithm` lacks, unless it is as in the profile of the version's name.
-pub(crate) fn refuse_foreign<C: Config>(
+pub(crate) fn refuse_unsupported<C: Config>(
     config: &C,
     algorithm: &str,
     version: &str,
     has: impl Fn(&str) -> bool,
-) -> Result<(), Refusal> {
+) -> Result<(), ConfigError> {
     let baseline = C::profile(version).expect("each version has its profile");
     let foreign = |name: &&str| !has(name) && config.value(name) != baseline.value(name);
     let Some(name) = C::PARAMS.iter().map(|param| param.name).find(foreign) else { return Ok(()) };
     let left = baseline.value(name).expect("a parameter of the table");
-    Err(Refusal::Foreign { name, version: version.into(), algorithm: algorithm.into(), left })
+    Err(ConfigError::UnsupportedByVersion { name, version: version.into(), algorithm: algorithm.into(), left })
 }
 
 /// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.

@@ -17,9 +17,9 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Value;
-use crate::params::Words;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::queues::Queues;
+use crate::params::WordsParser;
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
+use crate::queue_layout::QueueLayout;
 use crate::ring::Ring;
 use crate::time::Instant;
 use alloc::string::String;
@@ -57,27 +57,27 @@ impl<P> PfifoFast<P> {
 }
 
 impl<P> Qdisc<P> for PfifoFast<P> {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
         let band = &mut self.bands[band_of(&meta)];
         if band.len() as u64 >= self.limit || !self.limits.admit(self.total, meta.len, self.link) {
             self.stats.dropped[DropReason::Limit as usize].add(meta.len);
             sink.dropped(meta, packet, DropReason::Limit);
-            return Enqueued::Dropped(DropReason::Limit);
+            return EnqueueResult::Dropped(DropReason::Limit);
         }
         self.total.packets += 1;
         self.total.bytes += meta.len as u64;
         band.push(meta, packet);
-        Enqueued::Queued
+        EnqueueResult::Queued
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<P>) -> Dequeued<P> {
-        let Some(queued) = self.bands.iter_mut().find_map(Ring::pop) else { return Dequeued::Empty };
+    fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<P>) -> DequeueResult<P> {
+        let Some(queued) = self.bands.iter_mut().find_map(Ring::pop) else { return DequeueResult::Empty };
         self.total.packets -= 1;
         self.total.bytes -= queued.meta.len as u64;
         self.stats.departed.add(queued.meta.len);
-        Dequeued::Packet(queued.meta, queued.packet)
+        DequeueResult::Packet(queued.meta, queued.packet)
     }
 
     fn settle(&mut self, _: Instant) {}
@@ -110,8 +110,8 @@ fn band_of(meta: &Meta) -> usize {
     Priomap::DEFAULT.band(meta.priority().minor())
 }
 
-pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
-pub(crate) const WORDS: Option<Words> = None;
+pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
+pub(crate) const WORDS: Option<WordsParser> = None;
 pub(crate) const STATE_BYTES: usize = size_of::<PfifoFast<u32>>();
 const MAX_PREALLOCATED: u64 = 1024;
 
@@ -135,10 +135,10 @@ mod tests {
         let cases = [(34, none), (46, none), (48, none), (4, none), (2, none), (0, none), (34, ClassId::new(0, 6))];
         for (id, (dscp, class)) in cases.into_iter().enumerate() {
             let meta = Meta { dscp, class, ..Meta::new(100, 0) };
-            assert_eq!(queue.enqueue(Instant::ZERO, meta, id as u32, &mut |_, _, _| {}), Enqueued::Queued);
+            assert_eq!(queue.enqueue(Instant::ZERO, meta, id as u32, &mut |_, _, _| {}), EnqueueResult::Queued);
         }
         let order: Vec<_> = core::iter::from_fn(|| match queue.dequeue(Instant::ZERO, &mut |_, _, _| {}) {
-            Dequeued::Packet(_, id) => Some(id),
+            DequeueResult::Packet(_, id) => Some(id),
             _ => None,
         })
         .collect();
@@ -152,7 +152,7 @@ mod tests {
             let got = [0, 34].map(|dscp| {
                 let offer =
                     |id| queue.enqueue(Instant::ZERO, Meta { dscp, ..Meta::new(100, 0) }, id, &mut |_, _, _| {});
-                (0..3).map(offer).filter(|fate| *fate == Enqueued::Queued).count()
+                (0..3).map(offer).filter(|fate| *fate == EnqueueResult::Queued).count()
             });
             assert_eq!(got, taken);
         }

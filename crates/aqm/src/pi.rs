@@ -153,7 +153,7 @@ impl Timer for Pi {
         self.q_old = q;
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.p == 0.0 && self.q_old == 0.0 {
             self.next_update = self.next_update.stepped_to(self.period, until);
         }
@@ -170,7 +170,7 @@ mod tests {
     use crate::aqm::DropReason;
     use crate::backlog::Backlog;
     use crate::packet::Ecn::{Ect0, NotEct};
-    use crate::qdisc::Enqueued;
+    use crate::qdisc::EnqueueResult;
     use crate::rate::Rate;
     use crate::registry::parse;
     use crate::rng::Rng;
@@ -239,7 +239,7 @@ mod tests {
             let mut pi = Pi::new(&config("plain", params));
             pi.p = p;
             let mut queue = queue_under(pi, Limits::default(), LINK);
-            let drops = (0..20_000).filter(|_| push(&mut queue, ms(1), len, NotEct) != Enqueued::Queued).count();
+            let drops = (0..20_000).filter(|_| push(&mut queue, ms(1), len, NotEct) != EnqueueResult::Queued).count();
             let share = drops as f64 / 20_000.0;
             assert!((share - expected).abs() < 0.012, "{params:?} {len} {p}: {share}");
         }
@@ -250,8 +250,8 @@ mod tests {
         let mut pi = Pi::new(&config("plain", &[("ecn", "on")]));
         pi.p = 1.0;
         let mut queue = queue_under(pi, Limits::default(), LINK);
-        assert_eq!(push(&mut queue, ms(1), 100, Ect0), Enqueued::Marked);
-        assert_eq!(push(&mut queue, ms(1), 100, NotEct), Enqueued::Dropped(DropReason::Early));
+        assert_eq!(push(&mut queue, ms(1), 100, Ect0), EnqueueResult::Marked);
+        assert_eq!(push(&mut queue, ms(1), 100, NotEct), EnqueueResult::Dropped(DropReason::Early));
     }
 
     #[test]

@@ -10,9 +10,9 @@
 //! couples the two by the square without PIE's table of corrections. For low delay to the scalable ones a queue of
 //! their own is needed as well (RFC 9332).
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Timer, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, PoppedPacket, Timer, Verdict};
 use crate::config;
-use crate::coupled::{Controller, Coupling, Judged};
+use crate::coupled::{Controller, Coupling, VerdictInput};
 use crate::packet::{Ecn, Meta};
 use crate::params::Value;
 use crate::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Pi2 {
     pub fn new(config: &Config) -> Self {
         let coupling = Coupling { k: config.k, drop_overload: config.drop_overload };
         Self {
-            controller: Controller::new(config.target, config.alpha, config.beta, coupling.most()),
+            controller: Controller::new(config.target, config.alpha, config.beta, coupling.max_p()),
             coupling,
             head: None,
             next_update: Instant::ZERO + config.tupdate,
@@ -73,7 +73,7 @@ impl Pi2 {
             return Verdict::Accept;
         }
         let ect = self.config.ecn && ecn.is_ect();
-        let packet = Judged { ect, scalable: ect && ecn.is_l4s(), native: 0.0 };
+        let packet = VerdictInput { ect, scalable: ect && ecn.is_l4s(), native: 0.0 };
         self.coupling.judge(self.controller.p, packet, cx.rng)
     }
 }
@@ -90,7 +90,7 @@ impl Aqm for Pi2 {
         verdict
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         while let Some(head) = queue.meta(0).filter(|_| !self.config.drop_early) {
             let bytes = queue.total_backlog().bytes - head.len as u64;
             match self.judge(head.ecn, bytes, cx) {
@@ -125,7 +125,7 @@ impl Timer for Pi2 {
         self.controller.update(self.head.map_or(0.0, |enqueued| (at - enqueued).as_secs_f64()));
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.head.is_none() && self.controller.is_at_rest() {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
@@ -139,7 +139,7 @@ const MINUTE: Value = Value::Time(Duration::from_secs(60));
 mod tests {
     use super::*;
     use crate::limits::Limits;
-    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+    use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
     use crate::rng::Rng;
     use crate::single::SingleQueue;
     use crate::testing::{self, LINK, cx, ms};
@@ -160,7 +160,7 @@ mod tests {
         testing::queue_under(pi2, Limits::default(), LINK)
     }
 
-    fn push(queue: &mut SingleQueue<Pi2, u32>, now: Instant, ecn: Ecn) -> Enqueued {
+    fn push(queue: &mut SingleQueue<Pi2, u32>, now: Instant, ecn: Ecn) -> EnqueueResult {
         testing::push(queue, now, 1500, ecn)
     }
 
@@ -212,10 +212,10 @@ mod tests {
                 // Judged with `behind` packets of 1000 bytes, or one more, beside it: 3000 bytes are the least.
                 for _ in 0..=behind {
                     let dropped = testing::push(&mut queue, ms(0), 1000, Ecn::NotEct);
-                    lost += usize::from(matches!(dropped, Enqueued::Dropped(_)));
+                    lost += usize::from(matches!(dropped, EnqueueResult::Dropped(_)));
                 }
                 let out = queue.dequeue(ms(1), &mut |_, _, _| lost += 1);
-                assert!(matches!(out, Dequeued::Packet(..)), "{behind} behind, early {early}");
+                assert!(matches!(out, DequeueResult::Packet(..)), "{behind} behind, early {early}");
                 assert_eq!(lost, drops, "{behind} behind, early {early}");
             }
         }
@@ -224,9 +224,9 @@ mod tests {
     #[test]
     fn a_dropped_head_brings_the_next_one_before_the_judge() {
         let mut queue = queue_under(at(&[], 1.0, 0.0));
-        (0..10).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::Ect0), Enqueued::Queued));
+        (0..10).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::Ect0), EnqueueResult::Queued));
         let mut reasons = Vec::new();
-        assert!(matches!(queue.dequeue(ms(1), &mut |_, _, reason| reasons.push(reason)), Dequeued::Packet(..)));
+        assert!(matches!(queue.dequeue(ms(1), &mut |_, _, reason| reasons.push(reason)), DequeueResult::Packet(..)));
         // The eighth has 3000 bytes behind it, the ninth 1500.
         assert_eq!(reasons, [DropReason::Late; 8]);
     }

@@ -15,7 +15,7 @@ choice! {
 
 /// A rate as `psched_ratecfg_precompute` of `sch_generic.c` prepares it, with what is added to each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Psched {
+pub(crate) struct PschedRate {
     /// Whole bytes per second; at least 1.
     pub bytes_per_second: u64,
     mult: u64,
@@ -38,7 +38,7 @@ impl Framing {
     pub const NONE: Self = Self { overhead: 0, mpu: 0, layer: LinkLayer::Ethernet };
 }
 
-impl Psched {
+impl PschedRate {
     /// Of `rate`, which is 8 bit/s or more.
     pub fn new(rate: Rate, framing: Framing) -> Self {
         let bytes_per_second = rate.as_bps() / 8;
@@ -66,7 +66,7 @@ impl Psched {
 }
 
 /// The least rate: a byte per second.
-pub(crate) const LEAST: Rate = Rate::from_bps(8);
+pub(crate) const MIN_RATE: Rate = Rate::from_bps(8);
 /// The range of a rate that may be absent: zero.
 pub(crate) const RATES: (Value, Value) =
     (Value::Rate(Rate::from_bps(0)), Value::Rate(Rate::from_bps(1_000_000_000_000)));
@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     fn time(bps: u64, framing: Framing, len: u32) -> i64 {
-        Psched::new(Rate::from_bps(bps), framing).time_for(len)
+        PschedRate::new(Rate::from_bps(bps), framing).time_for(len)
     }
 
     #[test]
     fn times_are_the_kernels() {
         // By hand at 7,777,777 bit/s: 972,222 B/s. 10^9 · 2^21 / 972222 = 2,157,071,121.6…, the first quotient with 32 bits;
         // 1514 · 2157071121 / 2^21 = 1557257.4… ns, as 1514 B take at the rate.
-        let psched = Psched::new(Rate::from_bps(7_777_777), Framing::NONE);
+        let psched = PschedRate::new(Rate::from_bps(7_777_777), Framing::NONE);
         assert_eq!((psched.bytes_per_second, psched.mult, psched.shift), (972_222, 2_157_071_121, 21));
         assert_eq!(psched.time_for(1514), 1_557_257);
         // Rates that divide are exact.

@@ -2,9 +2,9 @@
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
@@ -14,7 +14,7 @@ use core::any::Any;
 
 /// The answer of a queue discipline that was asked for the next packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dequeued<P> {
+pub enum DequeueResult<P> {
     /// Transmit this one now.
     Packet(Meta, P),
     /// Nothing is queued.
@@ -23,7 +23,7 @@ pub enum Dequeued<P> {
     NotBefore(Instant),
 }
 
-impl<P> Dequeued<P> {
+impl<P> DequeueResult<P> {
     /// The packet's metadata, if there is one.
     #[inline]
     pub fn meta(&self) -> Option<&Meta> {
@@ -53,14 +53,14 @@ pub trait Sink<P> {
     }
 
     /// The TCP header of a packet that is offered or queued; none if it has none, or if the host does not tell.
-    fn tcp(&self, packet: &P) -> Option<TcpView> {
+    fn tcp_header(&self, packet: &P) -> Option<TcpView> {
         let _ = packet;
         None
     }
 
     /// When a packet that is offered or queued may leave at the earliest, as its sender has it (Linux's earliest departure
     /// time, `skb->tstamp`); none if it may go at once, or if the host does not tell.
-    fn departs(&self, packet: &P) -> Option<Instant> {
+    fn departure_time(&self, packet: &P) -> Option<Instant> {
         let _ = packet;
         None
     }
@@ -75,14 +75,14 @@ impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {
 /// Drops all that waits in a discipline that another one takes the place of at `now`. Shapers are asked for each packet when it
 /// may go.
 pub fn drop_all<P, Q: Qdisc<P> + ?Sized>(qdisc: &mut Q, now: Instant, sink: &mut dyn Sink<P>) {
-    qdisc.drop_held(now, &mut |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced));
+    qdisc.drop_delayed(now, &mut |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced));
     let mut at = now;
     loop {
         let mut replaced = |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced);
         match qdisc.dequeue(at, &mut replaced) {
-            Dequeued::Packet(meta, packet) => sink.dropped(meta, packet, DropReason::Replaced),
-            Dequeued::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
-            Dequeued::NotBefore(_) | Dequeued::Empty => return,
+            DequeueResult::Packet(meta, packet) => sink.dropped(meta, packet, DropReason::Replaced),
+            DequeueResult::NotBefore(later) if later > at && later < Instant::NEVER => at = later,
+            DequeueResult::NotBefore(_) | DequeueResult::Empty => return,
         }
     }
 }
@@ -134,7 +134,7 @@ impl Count {
 
 /// What became of an arriving packet. A dropped one has gone to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enqueued {
+pub enum EnqueueResult {
     /// It waits.
     Queued,
     /// It waits, newly marked CE.
@@ -144,7 +144,7 @@ pub enum Enqueued {
 }
 
 /// A queue within a queue discipline, as it is shown to people.
-pub struct Part<'a> {
+pub struct SubqueueInfo<'a> {
     /// What it is: `flow`, `L4S`, `tin`, ….
     pub kind: &'static str,
     /// Its number within the discipline, from 0: the bucket of a flow, the band.
@@ -158,11 +158,11 @@ pub struct Part<'a> {
     /// Its first packet.
     pub head: Option<Meta>,
     /// Shows the state of its manager, as [`Qdisc::observe`] does.
-    pub observe: &'a Observe<'a>,
+    pub observe: &'a ObserveFn<'a>,
 }
 
 /// Shows state variables by name.
-pub type Observe<'a> = dyn Fn(&mut dyn FnMut(&'static str, f64)) + 'a;
+pub type ObserveFn<'a> = dyn Fn(&mut dyn FnMut(&'static str, f64)) + 'a;
 
 /// A queue discipline over the host's own packet handles `P`.
 ///
@@ -171,12 +171,12 @@ pub type Observe<'a> = dyn Fn(&mut dyn FnMut(&'static str, f64)) + 'a;
 /// its scheduled time; the host needs no timer for them.
 pub trait Qdisc<P> {
     /// Offers a packet at `now`; `meta.enqueued` is stamped here.
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued;
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult;
     /// Asks for the next packet to transmit at `now`.
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P>;
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P>;
     /// Takes a packet straight through an empty queue to an idle link: what [`Self::enqueue`] and, at once,
     /// [`Self::dequeue`] would do. `None` when nothing was done and these two are to be called.
-    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+    fn bypass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
         let _ = (now, meta);
         None
     }
@@ -187,7 +187,7 @@ pub trait Qdisc<P> {
         false
     }
     /// Whether the discipline cuts super-packets before it queues them (`split-gso`): its host offers it their segments.
-    fn splits(&self) -> bool {
+    fn splits_gso(&self) -> bool {
         false
     }
     /// Whether the discipline lets packets go at the departure times that their senders give ([`Sink::departs`]), so that these
@@ -197,19 +197,19 @@ pub trait Qdisc<P> {
     }
     /// Whether the discipline may ask for TCP headers ([`Sink::tcp`]): a host that keeps no packets, such as a log, has to
     /// keep these then.
-    fn looks_at_tcp(&self) -> bool {
+    fn needs_tcp_headers(&self) -> bool {
         false
     }
     /// Takes the place of `old`, which [`Self::as_any`] shows: keeps its own parameters and limits and goes on with the packets
     /// and the state of `old`, as after `tc qdisc change`. Packets that no longer fit are dropped as the discipline does it.
     /// An error says why that cannot be done while the queue is in use; then nothing has changed.
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let _ = (old, now, sink);
-        Err(Refusal::Unchangeable)
+        Err(ConfigError::Immutable)
     }
     /// Drops the packets that wait for their time before they go on to a discipline inside, which would stamp them with that
     /// time; the others are left.
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         let _ = (now, sink);
     }
     /// The discipline itself, where another one of its type can take its place.
@@ -239,7 +239,7 @@ pub trait Qdisc<P> {
         0
     }
     /// Shows the queues within that hold packets or have a turn, in the order of their numbers; none of a discipline that has one queue.
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         let _ = see;
     }
 }

@@ -6,14 +6,14 @@ use core::fmt;
 const SHOWN: usize = 72;
 
 /// A text as it stands in an error.
-pub(crate) fn quoted(text: &str) -> Quoted<'_> {
-    Quoted(text)
+pub(crate) fn quoted(text: &str) -> QuotedText<'_> {
+    QuotedText(text)
 }
 
 /// Shows a text in quotation marks and on one line; of a long one its begin.
-pub(crate) struct Quoted<'a>(&'a str);
+pub(crate) struct QuotedText<'a>(&'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cut = cut(self.0);
         if cut.len() == self.0.len() { write!(f, "{cut:?}") } else { write!(f, "{:?}…", cut) }

@@ -3,14 +3,14 @@
 
 use crate::aqm::Aqm;
 use crate::dual::DualQueue;
-use crate::flow::{self, Composed};
+use crate::error::ConfigError;
+use crate::flow::{self, FlowQueueConfig};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::netem::{Distribution, Table};
 use crate::params::{Config as _, Param, Value, unknown};
-use crate::parent::Inside as _;
+use crate::parent::ChildrenConfig as _;
 use crate::qdisc::{Host, Qdisc};
-use crate::refusal::Refusal;
 use crate::single::SingleQueue;
 use crate::{
     ared, avq, blue, cake, cake_mq, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb,
@@ -21,15 +21,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-pub use crate::foreign::{Foreign, ForeignConfig};
-pub use crate::named::Named;
-pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
-pub use crate::params::Words;
-pub use crate::queues::{EXCLUDE_CE, Queues};
+pub use crate::custom::{AqmConfig, Catalogue, CustomAqm, CustomConfig, REGISTERED};
+pub use crate::foreign::{ForeignConfig, ForeignDiscipline};
+pub use crate::named::NamedConfig;
+pub use crate::params::WordsParser;
+pub use crate::queue_layout::{EXCLUDE_CE, QueueLayout};
 
 /// `fq` over the managers of this registry.
 mod fq {
-    pub type Config = crate::fq::Config<super::Named>;
+    pub type Config = crate::fq::Config<super::NamedConfig>;
 }
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
@@ -50,7 +50,7 @@ macro_rules! algorithms {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ $( $Outer($outer::Config<Named>), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ $( $Outer($outer::Config<NamedConfig>), )+ Custom(CustomAqm), Foreign(ForeignDiscipline), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -60,7 +60,7 @@ macro_rules! algorithms {
                 source: $source,
                 params: <$module::Config as crate::params::Config>::PARAMS,
                 profiles: <$module::Config as crate::params::Config>::PROFILES,
-                queues: Queues::One,
+                queues: QueueLayout::One,
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
                 words: Some(codel::selector::words),
@@ -74,9 +74,9 @@ macro_rules! algorithms {
                 source: $origin,
                 params: <$flows::Config as crate::params::Config>::PARAMS,
                 profiles: <$flows::Config as crate::params::Config>::PROFILES,
-                queues: Queues::PerFlow,
-                state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
-                queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
+                queues: QueueLayout::PerFlow,
+                state_bytes: flow::flow_bytes::<<$flows::Config as FlowQueueConfig>::Aqm>(),
+                queue_bytes: flow::queue_bytes::<<$flows::Config as FlowQueueConfig>::Aqm>(),
                 words: Some(codel::selector::words),
                 configure: &|_, profile, params, own| {
                     configure::<$flows::Config>(profile, params, own).map(AnyConfig::$Flows)
@@ -88,10 +88,10 @@ macro_rules! algorithms {
                 source: $from,
                 params: <$two::Config as crate::params::Config>::PARAMS,
                 profiles: <$two::Config as crate::params::Config>::PROFILES,
-                queues: Queues::Two,
+                queues: QueueLayout::Two,
                 state_bytes: core::mem::size_of::<$two::$Two>(),
                 queue_bytes: core::mem::size_of::<DualQueue<$two::$Two, u32>>(),
-                words: Some($two::words::read),
+                words: Some($two::tc_args::read),
                 configure: &|_, profile, params, own| {
                     configure::<$two::Config>(profile, params, own).map(AnyConfig::$Two)
                 },
@@ -114,14 +114,14 @@ macro_rules! algorithms {
                 name: $parent,
                 summary: $holds,
                 source: $per,
-                params: <$outer::Config<Named> as crate::params::Config>::PARAMS,
-                profiles: <$outer::Config<Named> as crate::params::Config>::PROFILES,
-                queues: Queues::Tree,
+                params: <$outer::Config<NamedConfig> as crate::params::Config>::PARAMS,
+                profiles: <$outer::Config<NamedConfig> as crate::params::Config>::PROFILES,
+                queues: QueueLayout::Tree,
                 state_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 queue_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 words: $outer::WORDS,
                 configure: &|_, profile, params, own| {
-                    configure::<$outer::Config<Named>>(profile, params, own).map(AnyConfig::$Outer)
+                    configure::<$outer::Config<NamedConfig>>(profile, params, own).map(AnyConfig::$Outer)
                 },
             }, )+
         ];
@@ -135,7 +135,7 @@ macro_rules! algorithms {
                     $( Self::$Two(_) => $dual, )+
                     $( Self::$All(_) => $whole, )+
                     $( Self::$Outer(_) => $parent, )+
-                    Self::Own(own) => own.algorithm.name,
+                    Self::Custom(custom) => custom.algorithm.name,
                     Self::Foreign(foreign) => foreign.algorithm.name,
                     Self::ExcludingCe(config) => config.name(),
                 }
@@ -149,7 +149,7 @@ macro_rules! algorithms {
                     $( Self::$Two(config) => config.value(param), )+
                     $( Self::$All(config) => config.value(param), )+
                     $( Self::$Outer(config) => config.value(param), )+
-                    Self::Own(own) => own.config.value(param),
+                    Self::Custom(custom) => custom.config.value(param),
                     Self::Foreign(foreign) => foreign.value(param),
                     Self::ExcludingCe(config) => config.value(param),
                 }
@@ -175,7 +175,7 @@ macro_rules! algorithms {
                     } )+
                     $( Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+
                     $( Self::$Outer(config) => Box::new($outer::$Outer::new(config, limits, host)), )+
-                    Self::Own(own) => single(own.config.manager(), limits, host),
+                    Self::Custom(custom) => single(custom.config.manager(), limits, host),
                     Self::Foreign(foreign) => foreign.queue(limits, host),
                     Self::ExcludingCe(config) => {
                         let mut qdisc = config.build(limits, host);
@@ -186,13 +186,13 @@ macro_rules! algorithms {
             }
 
             /// A parent with these braces, or without any; the same for whatever holds nothing, which has no braces.
-            pub(crate) fn holding(self, braces: Option<&str>, own: &dyn Catalogue) -> Result<Self, Refusal> {
+            pub(crate) fn with_children(self, braces: Option<&str>, own: &dyn Catalogue) -> Result<Self, ConfigError> {
                 match (self, braces) {
-                    $( (Self::$Outer(config), braces) => config.holding(braces, own).map(Self::$Outer), )+
+                    $( (Self::$Outer(config), braces) => config.with_children(braces, own).map(Self::$Outer), )+
                     (other, None) => Ok(other),
                     (other, Some(_)) => {
                         let parents = [$( $parent ),+].join(", ");
-                        Err(Refusal::HoldsNone(other.name(), parents))
+                        Err(ConfigError::NotClassful(other.name(), parents))
                     }
                 }
             }
@@ -200,15 +200,15 @@ macro_rules! algorithms {
             /// What a parent has in its braces; none of what holds nothing, and where they can be left out.
             pub fn braces(&self) -> Option<String> {
                 match self {
-                    $( Self::$Outer(config) => config.inside.spelling(), )+
+                    $( Self::$Outer(config) => config.children.spelling(), )+
                     _ => None,
                 }
             }
 
             /// What a parent holds.
-            fn children(&self) -> Vec<&Named> {
+            fn children(&self) -> Vec<&NamedConfig> {
                 match self {
-                    $( Self::$Outer(config) => config.inside.children(), )+
+                    $( Self::$Outer(config) => config.children.children(), )+
                     Self::Fq(flows) => alloc::vec![flows.aqm()],
                     _ => Vec::new(),
                 }
@@ -222,7 +222,7 @@ macro_rules! algorithms {
                     $( Self::$Two(_) => None, )+
                     $( Self::$All(_) => None, )+
                     $( Self::$Outer(_) => None, )+
-                    Self::Own(own) => Some(own.config.manager()),
+                    Self::Custom(custom) => Some(custom.config.manager()),
                     Self::Foreign(_) | Self::ExcludingCe(_) => None,
                 }
             }
@@ -275,15 +275,15 @@ impl AnyConfig {
     }
 
     /// The same with CE-marked packets left out of what the algorithm measures ([`Qdisc::exclude_ce`]).
-    pub fn excluding_ce(self) -> Result<Self, Refusal> {
+    pub fn excluding_ce(self) -> Result<Self, ConfigError> {
         if matches!(self, Self::Foreign(_)) {
-            return Err(Refusal::Foreigner(self.name()));
+            return Err(ConfigError::ExcludeCeForeign(self.name()));
         }
         match self.algorithm().queues {
-            Queues::Two => return Err(Refusal::Coupled(self.name())),
-            Queues::PerFlowAndClass => return Err(Refusal::MeasuresAll(self.name())),
-            Queues::Tree => return Err(Refusal::ExcludedOutside(self.name())),
-            Queues::One | Queues::PerFlow | Queues::Any => {}
+            QueueLayout::Two => return Err(ConfigError::ExcludeCeCoupled(self.name())),
+            QueueLayout::PerFlowAndClass => return Err(ConfigError::ExcludeCeUnsupported(self.name())),
+            QueueLayout::Tree => return Err(ConfigError::ExcludeCeOnParent(self.name())),
+            QueueLayout::One | QueueLayout::PerFlow | QueueLayout::Any => {}
         }
         Ok(Self::ExcludingCe(Box::new(self)))
     }
@@ -297,7 +297,7 @@ impl AnyConfig {
 
     /// Refuses what does not go with a queue's limits or with its link: a token bucket that drops the largest packets because
     /// it is less deep, and a burst for which the kernel's RED has no room.
-    pub fn check_link(&self, limits: Limits, link: Link) -> Result<(), Refusal> {
+    pub fn check_link(&self, limits: Limits, link: Link) -> Result<(), ConfigError> {
         for config in self.each() {
             match config {
                 Self::Tbf(tbf) => tbf.settings.check_mtu(link.mtu)?,
@@ -312,7 +312,7 @@ impl AnyConfig {
 
     /// Whether packets go on to a discipline inside later than they come, which stamps them with that time.
     pub fn restamps(&self) -> bool {
-        self.each().into_iter().any(|config| matches!(config, Self::Netem(netem) if netem.inside.0.is_some()))
+        self.each().into_iter().any(|config| matches!(config, Self::Netem(netem) if netem.children.0.is_some()))
     }
 
     /// What it may do to packets beyond queueing, dropping and marking them.
@@ -340,15 +340,15 @@ impl AnyConfig {
     }
 
     /// How much may wait in it where a queue may hold `limits`: in a parent's leaves each has them.
-    pub fn most(&self, limits: Limits) -> Limits {
-        let inside = |child: Option<&Named>| child.map_or(limits, |child| child.config.most(limits));
+    pub fn max_backlog(&self, limits: Limits) -> Limits {
+        let inside = |child: Option<&NamedConfig>| child.map_or(limits, |child| child.config.max_backlog(limits));
         match self.with_ce() {
-            Self::Tbf(tbf) => match (&tbf.inside.0, tbf.settings.limit_bytes()) {
+            Self::Tbf(tbf) => match (&tbf.children.0, tbf.settings.limit_bytes()) {
                 (None, Some(bytes)) => Limits::bytes(bytes),
                 (child, _) => inside(child.as_deref()),
             },
             Self::Prio(prio) => {
-                let bands = (0..prio.settings.bands as usize).map(|band| prio.inside.of(band));
+                let bands = (0..prio.settings.bands as usize).map(|band| prio.children.of(band));
                 bands
                     .map(|band| inside(band.and_then(|band| band.child.as_ref())))
                     .reduce(Limits::and)
@@ -356,7 +356,7 @@ impl AnyConfig {
             }
             Self::Htb(htb) => {
                 let direct = Limits::packets(htb.settings.direct_qlen.min(u64::from(u32::MAX)) as u32);
-                htb.inside.leaves().map(|leaf| inside(leaf.child.as_ref())).fold(direct, Limits::and)
+                htb.children.leaves().map(|leaf| inside(leaf.child.as_ref())).fold(direct, Limits::and)
             }
             Self::CakeMq(cake) => (1..cake.sharing.queues).fold(limits, |sum, _| sum.and(limits)),
             _ => limits,
@@ -370,17 +370,17 @@ impl AnyConfig {
             Some(Value::Count(n)) => n,
             _ => 0,
         };
-        let inside = |child: Option<&Named>| child.map_or(ROOM, |child| child.config.built_bytes());
+        let inside = |child: Option<&NamedConfig>| child.map_or(ROOM, |child| child.config.built_bytes());
         own + match self.with_ce() {
-            Self::Tbf(tbf) => inside(tbf.inside.0.as_deref()),
-            Self::Netem(netem) => ROOM + inside(netem.inside.0.as_deref()),
+            Self::Tbf(tbf) => inside(tbf.children.0.as_deref()),
+            Self::Netem(netem) => ROOM + inside(netem.children.0.as_deref()),
             Self::Prio(prio) => {
-                let bands = (0..prio.settings.bands as usize).map(|band| prio.inside.of(band));
+                let bands = (0..prio.settings.bands as usize).map(|band| prio.children.of(band));
                 bands.map(|band| inside(band.and_then(|band| band.child.as_ref()))).sum()
             }
             Self::Htb(htb) => {
-                let classes = htb.inside.0.len() as u64 * htb::CLASS_BYTES;
-                htb.inside.leaves().map(|leaf| inside(leaf.child.as_ref())).sum::<u64>() + classes + ROOM
+                let classes = htb.children.0.len() as u64 * htb::CLASS_BYTES;
+                htb.children.leaves().map(|leaf| inside(leaf.child.as_ref())).sum::<u64>() + classes + ROOM
             }
             Self::Cake(cake) => cake.built_bytes() + ROOM,
             Self::CakeMq(cake) => cake.sharing.queues * (cake.cake.built_bytes() + ROOM),
@@ -404,7 +404,7 @@ impl AnyConfig {
     /// The algorithm that it configures.
     pub fn algorithm(&self) -> &'static Algorithm {
         match self.with_ce() {
-            Self::Own(own) => own.algorithm,
+            Self::Custom(own) => own.algorithm,
             Self::Foreign(foreign) => foreign.algorithm,
             _ => Algorithm::find(self.name()).expect("every other one is registered"),
         }
@@ -427,7 +427,7 @@ const ROOM: u64 = 1024 * (core::mem::size_of::<crate::packet::Meta>() as u64 + 2
 
 impl Effects {
     /// Refuses what `host` cannot do, which `can` be done there.
-    pub fn check(self, host: &str, can: Self) -> Result<(), Refusal> {
+    pub fn check(self, host: &str, can: Self) -> Result<(), ConfigError> {
         let wrong = if self.duplicates && !can.duplicates {
             ("cannot duplicate packets", "duplicate")
         } else if self.damages && !can.damages {
@@ -455,40 +455,41 @@ pub struct Algorithm {
     /// Its profiles: name and what it is; the first is the plain name's.
     pub profiles: &'static [(&'static str, &'static str)],
     /// The queues that it consists of.
-    pub queues: Queues,
+    pub queues: QueueLayout,
     /// Bytes of the manager's state per queue; per flow, with what schedules it, where each has its own queue.
     pub state_bytes: usize,
     /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
     pub queue_bytes: usize,
     /// Reads words that tc has for it beyond names of parameters with values.
-    pub words: Option<Words>,
+    pub words: Option<WordsParser>,
     /// Makes a configuration of the algorithm, which is the first argument.
-    pub configure: &'static Configure,
+    pub configure: &'static ConfigureFn,
 }
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
-pub type Configure =
-    dyn Fn(&'static Algorithm, &str, &[(String, String)], &dyn Catalogue) -> Result<AnyConfig, Refusal> + Send + Sync;
+pub type ConfigureFn = dyn Fn(&'static Algorithm, &str, &[(String, String)], &dyn Catalogue) -> Result<AnyConfig, ConfigError>
+    + Send
+    + Sync;
 
 impl Algorithm {
     /// The registered algorithm called `name`.
-    pub fn find(name: &str) -> Result<&'static Self, Refusal> {
+    pub fn find(name: &str) -> Result<&'static Self, ConfigError> {
         Self::find_with(name, REGISTERED)
     }
 
     /// The algorithm called `name`, registered or in `own`; the case of a registered one does not matter.
-    pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, Refusal> {
+    pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, ConfigError> {
         let registered = ALGORITHMS.iter().find(|a| a.name == name);
         let in_any_case = || ALGORITHMS.iter().find(|a| a.name.eq_ignore_ascii_case(name)).map(Ok);
         registered.map(Ok).or_else(|| own.find(name)).or_else(in_any_case).unwrap_or_else(|| {
             let others = own.names();
             let known = ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied());
-            Err(Refusal::Unknown(unknown("AQM", name, known)))
+            Err(ConfigError::Unknown(unknown("AQM", name, known)))
         })
     }
 
     /// A configuration of `profile` (empty: the plain one) with `params` set by name.
-    pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, Refusal> {
+    pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, ConfigError> {
         self.configure_with(profile, params, REGISTERED)
     }
 
@@ -498,7 +499,7 @@ impl Algorithm {
         profile: &str,
         params: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<AnyConfig, Refusal> {
+    ) -> Result<AnyConfig, ConfigError> {
         (self.configure)(self, profile, params, own)
     }
 
@@ -514,16 +515,16 @@ impl Algorithm {
     }
 }
 
-/// Reads a configuration as [`Named::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
-pub fn parse(text: &str) -> Result<AnyConfig, Refusal> {
-    Named::parse(text).map(|named| named.config)
+/// Reads a configuration as [`NamedConfig::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
+pub fn parse(text: &str) -> Result<AnyConfig, ConfigError> {
+    NamedConfig::parse(text).map(|named| named.config)
 }
 
 pub(crate) fn configure<C: crate::params::Config>(
     profile: &str,
     params: &[(String, String)],
     own: &dyn Catalogue,
-) -> Result<C, Refusal> {
+) -> Result<C, ConfigError> {
     let mut config = C::profile(profile_name(C::PROFILES, profile)?).expect("a profile of the table");
     for (name, text) in params {
         config.set_with(name, text, &|file| own.table(file))?;
@@ -533,10 +534,10 @@ pub(crate) fn configure<C: crate::params::Config>(
 }
 
 /// The profile called so in any case; the first one without a name.
-fn profile_name(profiles: &[(&'static str, &str)], name: &str) -> Result<&'static str, Refusal> {
+fn profile_name(profiles: &[(&'static str, &str)], name: &str) -> Result<&'static str, ConfigError> {
     let names = profiles.iter().map(|&(profile, _)| profile);
     let found = names.clone().find(|profile| name.is_empty() || profile.eq_ignore_ascii_case(name));
-    found.ok_or_else(|| Refusal::Unknown(unknown("profile", name, names)))
+    found.ok_or_else(|| ConfigError::Unknown(unknown("profile", name, names)))
 }
 
 fn single<A: Aqm + Send + 'static, P: Send + 'static>(aqm: A, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {

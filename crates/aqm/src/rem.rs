@@ -14,7 +14,7 @@
 //! To compare with what optimisation first proposed: a short queue whatever the number of flows, and marks that add up
 //! along a path, for transports that know `phi`. It needs the link's rate; where that changes take `price backlog`.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped, Timer, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::time::{Duration, Instant};
@@ -111,7 +111,7 @@ impl Aqm for Rem {
         if self.config.ecn && meta.ecn.is_ect() { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if let Some(head) = queue.meta(0).filter(|_| self.marks_on_departure()) {
             if self.picks(&head, cx) && head.ecn.is_ect() {
                 queue.mark(0, DropReason::Late);
@@ -164,7 +164,7 @@ impl Timer for Rem {
         (self.count, self.q_old) = (0.0, q);
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.price == 0.0 && self.count == 0.0 && self.in_avg == 0.0 && self.q_old == 0.0 {
             self.next_update = self.next_update.stepped_to(self.config.pupdtime, until);
         }
@@ -186,7 +186,7 @@ mod tests {
     use crate::backlog::Backlog;
     use crate::limits::Limits;
     use crate::packet::Ecn::{self, Ce, Ect0, NotEct};
-    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+    use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
     use crate::registry::parse;
     use crate::rng::Rng;
     use crate::testing::{LINK, config, cx, ms, push, queue_under};
@@ -269,18 +269,18 @@ mod tests {
     #[test]
     fn ns2_marks_on_departure_and_drops_on_arrival() {
         for (params, ecn, queued, left) in [
-            (&[("ecn", "on")][..], Ect0, Enqueued::Queued, Some(Ce)),
-            (&[("ecn", "on")], NotEct, Enqueued::Queued, Some(NotEct)),
-            (&[("ecn", "on"), ("mark_on_departure", "off")], Ect0, Enqueued::Marked, Some(Ce)),
-            (&[("ecn", "on"), ("mark_on_departure", "off")], NotEct, Enqueued::Dropped(DropReason::Early), None),
-            (&[], Ect0, Enqueued::Dropped(DropReason::Early), None),
+            (&[("ecn", "on")][..], Ect0, EnqueueResult::Queued, Some(Ce)),
+            (&[("ecn", "on")], NotEct, EnqueueResult::Queued, Some(NotEct)),
+            (&[("ecn", "on"), ("mark_on_departure", "off")], Ect0, EnqueueResult::Marked, Some(Ce)),
+            (&[("ecn", "on"), ("mark_on_departure", "off")], NotEct, EnqueueResult::Dropped(DropReason::Early), None),
+            (&[], Ect0, EnqueueResult::Dropped(DropReason::Early), None),
         ] {
             let mut rem = Rem::new(&config("ns2", params));
             rem.p = 1.0;
             let mut queue = queue_under(rem, Limits::default(), LINK);
             assert_eq!(push(&mut queue, ms(0), 1000, ecn), queued, "{params:?}");
             let out: Option<Ecn> = match queue.dequeue(ms(1), &mut |_, _, _| panic!("dropped")) {
-                Dequeued::Packet(meta, _) => Some(meta.ecn),
+                DequeueResult::Packet(meta, _) => Some(meta.ecn),
                 _ => None,
             };
             assert_eq!(out, left, "{params:?}");

@@ -3,16 +3,16 @@
 //! Not `VecDeque`: a packet leaves its slot in one copy to where the caller wants it, where `pop_front` builds an option
 //! of all of it first (a fifth of the instructions of a tail-drop queue).
 
-use crate::aqm::LetGo;
+use crate::aqm::FastDequeue;
 use crate::packet::Meta;
-use crate::qdisc::Dequeued;
+use crate::qdisc::DequeueResult;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use core::mem;
 
 /// A queued packet: its metadata beside the host's handle.
 #[derive(Clone, Debug)]
-pub struct Queued<P> {
+pub struct QueuedPacket<P> {
     /// What the algorithm sees.
     pub meta: Meta,
     /// The host's packet.
@@ -33,7 +33,7 @@ pub struct Ring<P> {
 }
 
 /// A packet that has left the queue and still lies in its place.
-pub struct Released<'a> {
+pub struct ReleasedPacket<'a> {
     pub place: usize,
     pub meta: &'a Meta,
 }
@@ -85,13 +85,13 @@ impl<P> Ring<P> {
     /// Takes the head if `aqm` has nothing to decide of it at `now` on a link with this MTU, else nothing is done. What the
     /// algorithm saw of the packet stays where it lies, so that it need not be copied.
     #[inline(always)]
-    pub fn pop_let_go(&mut self, aqm: &mut dyn LetGo, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
+    pub fn pop_if_released(&mut self, aqm: &mut dyn FastDequeue, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
         if self.len == 0 {
             return None;
         }
         let slot = self.slots.get_mut(self.head & self.mask)?;
         let behind = self.bytes - slot.meta.len as u64;
-        if !aqm.lets_go(now, &slot.meta, behind, mtu) {
+        if !aqm.try_release(now, &slot.meta, behind, mtu) {
             return None;
         }
         let packet = slot.packet.take()?;
@@ -103,18 +103,18 @@ impl<P> Ring<P> {
 
     /// Takes the head.
     #[inline]
-    pub fn pop(&mut self) -> Option<Queued<P>> {
+    pub fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let slot = self.behead()?;
-        Some(Queued { meta: slot.meta, packet: slot.packet.take()? })
+        Some(QueuedPacket { meta: slot.meta, packet: slot.packet.take()? })
     }
 
     /// Takes the head out of the queue, but leaves it where it lies for [`Self::collect`], before which nothing is
     /// pushed: it is then copied once.
     #[inline]
-    pub fn release(&mut self) -> Option<Released<'_>> {
+    pub fn release(&mut self) -> Option<ReleasedPacket<'_>> {
         let place = self.place(0);
         let slot = self.behead()?;
-        Some(Released { place, meta: &slot.meta })
+        Some(ReleasedPacket { place, meta: &slot.meta })
     }
 
     /// The metadata of the packet released from `place`.
@@ -124,14 +124,14 @@ impl<P> Ring<P> {
 
     /// The packet released from `place`.
     #[inline]
-    pub fn collect(&mut self, place: usize) -> Dequeued<P> {
-        let Some(slot) = self.slots.get_mut(place) else { return Dequeued::Empty };
-        let Some(packet) = slot.packet.take() else { return Dequeued::Empty };
-        Dequeued::Packet(slot.meta, packet)
+    pub fn collect(&mut self, place: usize) -> DequeueResult<P> {
+        let Some(slot) = self.slots.get_mut(place) else { return DequeueResult::Empty };
+        let Some(packet) = slot.packet.take() else { return DequeueResult::Empty };
+        DequeueResult::Packet(slot.meta, packet)
     }
 
     /// Takes packet `i` out, keeping the order of the others.
-    pub fn remove(&mut self, i: usize) -> Option<Queued<P>> {
+    pub fn remove(&mut self, i: usize) -> Option<QueuedPacket<P>> {
         if i >= self.len {
             return None;
         }
@@ -145,7 +145,7 @@ impl<P> Ring<P> {
         let at = self.place(self.len);
         let slot = &mut self.slots[at];
         self.bytes -= slot.meta.len as u64;
-        Some(Queued { meta: slot.meta, packet: slot.packet.take()? })
+        Some(QueuedPacket { meta: slot.meta, packet: slot.packet.take()? })
     }
 
     /// The metadata of packet `i`.
@@ -206,7 +206,7 @@ impl<P> Ring<P> {
     /// Makes room for as many packets again, of a full ring.
     #[cold]
     fn grow(&mut self) {
-        let places = (2 * self.len).max(LEAST);
+        let places = (2 * self.len).max(MIN_CAPACITY);
         let at = self.place(0);
         let mut slots = mem::replace(&mut self.slots, Vec::with_capacity(places));
         self.slots.extend(slots.drain(at.min(slots.len())..));
@@ -217,7 +217,7 @@ impl<P> Ring<P> {
 }
 
 /// The places of a ring that has grown for the first time.
-const LEAST: usize = 4;
+const MIN_CAPACITY: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -245,8 +245,8 @@ mod tests {
                     _ if n % 1000 < 100 => {
                         while let Some(packet) = queue.pop_front() {
                             let place = ring.release().map(|released| released.place).expect("it is not empty");
-                            assert_eq!(ring.collect(place), Dequeued::Packet(Meta::new(packet, packet), packet));
-                            assert_eq!(ring.collect(place), Dequeued::Empty, "it has gone");
+                            assert_eq!(ring.collect(place), DequeueResult::Packet(Meta::new(packet, packet), packet));
+                            assert_eq!(ring.collect(place), DequeueResult::Empty, "it has gone");
                         }
                     }
                     _ => {}

@@ -1,15 +1,16 @@
 //! One queue under one algorithm.
 
 use crate::aqm::{
-    Aqm, Cx, DropReason, Excess, Fifo, Popped, Verdict, emptied, judges_overflow, next_update, overflowed, succeed,
+    Aqm, Cx, DropReason, ExcessPolicy, Fifo, PoppedPacket, Verdict, emptied, inherit, judges_overflow, next_update,
+    overflowed,
 };
 use crate::backlog::Backlog;
-use crate::left_out::{CeBacklog, CeTime};
+use crate::ce_exclusion::{CeBacklog, CeTime};
+use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
-use crate::ring::{Released, Ring};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
+use crate::ring::{ReleasedPacket, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,9 +22,9 @@ pub struct SingleQueue<A, P> {
     aqm: A,
     bounds: Bounds,
     host: Host,
-    books: Books<P>,
+    store: PacketStore<P>,
     /// What the algorithm does not see; usually nothing is left out.
-    left_out: Option<Box<LeftOut>>,
+    ce_exclusion: Option<Box<CeExclusion>>,
 }
 
 impl<A: Aqm, P> SingleQueue<A, P> {
@@ -38,8 +39,8 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     pub fn with_capacity(mut aqm: A, limits: Limits, host: Host, capacity: usize) -> Self {
         aqm.attach(&limits, host.link);
         let bounds = limits.on(host.link);
-        let books = Books { ring: Ring::with_capacity(capacity), stats: Stats::default() };
-        Self { aqm, bounds, host, books, left_out: None }
+        let books = PacketStore { ring: Ring::with_capacity(capacity), stats: Stats::default() };
+        Self { aqm, bounds, host, store: books, ce_exclusion: None }
     }
 
     /// The algorithm.
@@ -49,80 +50,82 @@ impl<A: Aqm, P> SingleQueue<A, P> {
 
     /// [`Qdisc::enqueue`], compiled into the caller.
     #[inline(always)]
-    pub fn enqueue_here(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    pub fn enqueue_here(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.run_updates(now, false);
         meta.enqueued = now;
-        self.books.stats.arrived.add(meta.len);
+        self.store.stats.arrived.add(meta.len);
         let waiting = self.seen_backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let fits = self.bounds.admit(self.books.backlog(), meta.len);
+        let fits = self.bounds.admit(self.store.backlog(), meta.len);
         if !fits && !judges_overflow(&mut self.aqm) {
             overflowed(&mut self.aqm, &mut cx, &meta);
-            return self.books.refuse(meta, packet, DropReason::Limit, sink);
+            return self.store.refuse(meta, packet, DropReason::Limit, sink);
         }
-        let mut view = View { books: &mut self.books, sink, popped: None };
-        let verdict = match self.left_out.as_deref_mut() {
+        let mut view = View { store: &mut self.store, sink, popped: None };
+        let verdict = match self.ce_exclusion.as_deref_mut() {
             None => self.aqm.enqueue(&mut cx, &meta, &mut view),
-            Some(left_out) => self.aqm.enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
+            Some(left_out) => {
+                self.aqm.enqueue(&mut cx, &meta, &mut CeExcludedView { view: &mut view, now, exclusion: left_out })
+            }
         };
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
-            return self.books.refuse(meta, packet, DropReason::Early, sink);
+            return self.store.refuse(meta, packet, DropReason::Early, sink);
         }
-        if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {
+        if !fits && !self.bounds.admit(self.store.backlog(), meta.len) {
             overflowed(&mut self.aqm, &mut cx, &meta);
-            return self.books.refuse(meta, packet, DropReason::Limit, sink);
+            return self.store.refuse(meta, packet, DropReason::Limit, sink);
         }
         // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
         let mut queued = Meta { enqueued: now, ..meta };
-        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.books.stats);
-        self.books.ring.push(queued, packet);
-        if let Some(left_out) = &mut self.left_out {
+        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.store.stats);
+        self.store.ring.push(queued, packet);
+        if let Some(left_out) = &mut self.ce_exclusion {
             left_out.queued(now, &queued);
         }
-        if marked { Enqueued::Marked } else { Enqueued::Queued }
+        if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
     /// Queues a packet and takes it out again at once where it finds the queue empty and nothing is to be decided of it, which
     /// it is stamped for. Whether it was; else nothing was done.
     #[inline(always)]
-    pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let rests = self.rests();
-        let Some(aqm) = self.aqm.let_go() else { return false };
+    pub fn try_pass(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        let rests = self.is_idle();
+        let Some(aqm) = self.aqm.fast_dequeue() else { return false };
         if !rests || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         meta.enqueued = now;
-        if !aqm.lets_go(now, meta, 0, self.host.link.mtu) {
+        if !aqm.try_release(now, meta, 0, self.host.link.mtu) {
             return false;
         }
-        self.books.stats.arrived.add(meta.len);
-        self.books.stats.departed.add(meta.len);
+        self.store.stats.arrived.add(meta.len);
+        self.store.stats.departed.add(meta.len);
         true
     }
 
     /// Queues a packet, stamped, if it fits and the algorithm has nothing to decide of one that does. Whether it was; else
     /// nothing was done.
     #[inline(always)]
-    pub fn stores(&mut self, meta: &Meta, packet: P) -> bool {
-        let may = self.aqm.let_go().is_some() && self.left_out.is_none();
-        if !may || !self.bounds.admit(self.books.backlog(), meta.len) {
+    pub fn try_store(&mut self, meta: &Meta, packet: P) -> bool {
+        let may = self.aqm.fast_dequeue().is_some() && self.ce_exclusion.is_none();
+        if !may || !self.bounds.admit(self.store.backlog(), meta.len) {
             return false;
         }
-        self.books.stats.arrived.add(meta.len);
-        self.books.ring.push(*meta, packet);
+        self.store.stats.arrived.add(meta.len);
+        self.store.ring.push(*meta, packet);
         true
     }
 
     /// Takes the head out for transmission if there is one and nothing is to be decided of it; else nothing was done.
     #[inline(always)]
-    pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, P)> {
-        if self.left_out.is_some() {
+    pub fn try_dequeue_head(&mut self, now: Instant) -> Option<(&Meta, P)> {
+        if self.ce_exclusion.is_some() {
             return None;
         }
-        let aqm = self.aqm.let_go()?;
-        let Books { ring, stats } = &mut self.books;
-        let (meta, packet) = ring.pop_let_go(aqm, now, self.host.link.mtu)?;
+        let aqm = self.aqm.fast_dequeue()?;
+        let PacketStore { ring, stats } = &mut self.store;
+        let (meta, packet) = ring.pop_if_released(aqm, now, self.host.link.mtu)?;
         stats.departed.add(meta.len);
         Some((meta, packet))
     }
@@ -130,48 +133,48 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// Whether no packet waits, and the algorithm sees all packets: one that comes meets nobody, and a dequeue does nothing but
     /// ask the algorithm.
     #[inline(always)]
-    pub fn rests(&self) -> bool {
-        self.left_out.is_none() && self.books.ring.is_empty()
+    pub fn is_idle(&self) -> bool {
+        self.ce_exclusion.is_none() && self.store.ring.is_empty()
     }
 
     /// [`Qdisc::dequeue`], compiled into the caller.
     #[inline(always)]
-    pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.run_updates(now, false);
-        if self.left_out.is_some() {
+        if self.ce_exclusion.is_some() {
             return self.dequeue_excluding(now, sink);
         }
-        let waiting = self.books.backlog();
+        let waiting = self.store.backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let mut view = View { books: &mut self.books, sink, popped: None };
+        let mut view = View { store: &mut self.store, sink, popped: None };
         let popped = self.aqm.dequeue(&mut cx, &mut view);
         let place = view.popped;
         debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
-        if self.books.ring.is_empty() && waiting.packets > 0 {
+        if self.store.ring.is_empty() && waiting.packets > 0 {
             emptied(&mut self.aqm, &mut cx);
         }
-        let Some(place) = place else { return Dequeued::Empty };
-        self.books.send(place)
+        let Some(place) = place else { return DequeueResult::Empty };
+        self.store.send(place)
     }
 
     /// [`Qdisc::pass`], compiled into the caller; the packet is stamped where it lies. Whether it has passed.
     #[inline(always)]
     pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let rests = self.rests();
-        let Some(aqm) = self.aqm.pass() else { return false };
-        if !rests || !aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
+        let rests = self.is_idle();
+        let Some(aqm) = self.aqm.bypass() else { return false };
+        if !rests || !aqm.can_bypass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         self.run_updates(now, false);
-        let Some(aqm) = self.aqm.pass() else { return false };
-        if !aqm.lets_pass(now) {
+        let Some(aqm) = self.aqm.bypass() else { return false };
+        if !aqm.can_bypass(now) {
             return false;
         }
         meta.enqueued = now;
-        aqm.passed(now, meta);
-        self.books.stats.arrived.add(meta.len);
-        self.books.stats.departed.add(meta.len);
+        aqm.on_bypass(now, meta);
+        self.store.stats.arrived.add(meta.len);
+        self.store.stats.departed.add(meta.len);
         true
     }
 
@@ -193,18 +196,18 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// Gives the algorithm the queue without the packets that carry CE.
     #[cold]
     #[inline(never)]
-    fn dequeue_excluding(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        let (waiting, was_empty) = (self.seen_backlog(), self.books.ring.is_empty());
-        let Some(left_out) = self.left_out.as_deref_mut() else { return Dequeued::Empty };
+    fn dequeue_excluding(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+        let (waiting, was_empty) = (self.seen_backlog(), self.store.ring.is_empty());
+        let Some(left_out) = self.ce_exclusion.as_deref_mut() else { return DequeueResult::Empty };
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let mut view = View { books: &mut self.books, sink, popped: None };
-        self.aqm.dequeue(&mut cx, &mut Excluding { view: &mut view, now, left_out });
-        let sent = view.popped.map(|place| self.books.send(place));
-        if self.books.ring.is_empty() && !was_empty {
+        let mut view = View { store: &mut self.store, sink, popped: None };
+        self.aqm.dequeue(&mut cx, &mut CeExcludedView { view: &mut view, now, exclusion: left_out });
+        let sent = view.popped.map(|place| self.store.send(place));
+        if self.store.ring.is_empty() && !was_empty {
             emptied(&mut self.aqm, &mut cx);
         }
-        let sent = sent.unwrap_or(Dequeued::Empty);
+        let sent = sent.unwrap_or(DequeueResult::Empty);
         left_out.time.departed(now, sent.meta().is_some_and(|meta| meta.ecn == Ecn::Ce));
         sent
     }
@@ -212,45 +215,46 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// The backlog as the algorithm sees it.
     #[inline]
     fn seen_backlog(&self) -> Backlog {
-        let waiting = self.books.backlog();
-        self.left_out.as_ref().map_or(waiting, |left_out| left_out.backlog.others(waiting))
+        let waiting = self.store.backlog();
+        self.ce_exclusion.as_ref().map_or(waiting, |left_out| left_out.backlog.without_ce(waiting))
     }
 }
 
 impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.enqueue_here(now, meta, packet, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.dequeue_here(now, sink)
     }
 
-    fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
+    fn bypass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
         self.passes(now, &mut meta).then_some(meta)
     }
 
     fn exclude_ce(&mut self) -> bool {
-        self.left_out = Some(Box::default());
+        self.ce_exclusion = Some(Box::default());
         true
     }
 
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         // What is due at this instant was due before the change.
         old.run_updates(now, true);
-        let excess = succeed(&mut self.aqm, &old.aqm, now)?;
-        core::mem::swap(&mut self.books, &mut old.books);
+        let excess = inherit(&mut self.aqm, &old.aqm, now)?;
+        core::mem::swap(&mut self.store, &mut old.store);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
-        core::mem::swap(&mut self.left_out, &mut old.left_out);
-        let reason = if excess == Excess::All { DropReason::Replaced } else { DropReason::Limit };
-        while !self.books.ring.is_empty()
-            && (excess == Excess::All || excess == Excess::Oldest && !self.bounds.hold(self.books.backlog()))
+        core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        let reason = if excess == ExcessPolicy::DropAll { DropReason::Replaced } else { DropReason::Limit };
+        while !self.store.ring.is_empty()
+            && (excess == ExcessPolicy::DropAll
+                || excess == ExcessPolicy::DropOldest && !self.bounds.hold(self.store.backlog()))
         {
-            let mut view = View { books: &mut self.books, sink, popped: None };
-            match self.left_out.as_deref_mut() {
+            let mut view = View { store: &mut self.store, sink, popped: None };
+            match self.ce_exclusion.as_deref_mut() {
                 None => view.drop(0, reason),
-                Some(left_out) => Excluding { view: &mut view, now, left_out }.drop(0, reason),
+                Some(left_out) => CeExcludedView { view: &mut view, now, exclusion: left_out }.drop(0, reason),
             }
         }
         Ok(())
@@ -265,11 +269,11 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.books.backlog()
+        self.store.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.books.stats
+        &self.store.stats
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -279,7 +283,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
 
 /// The queue as borrowed by the algorithm for one call.
 struct View<'a, P> {
-    books: &'a mut Books<P>,
+    store: &'a mut PacketStore<P>,
     sink: &'a mut dyn Sink<P>,
     /// Where in the ring the packet lies that leaves.
     popped: Option<usize>,
@@ -288,55 +292,55 @@ struct View<'a, P> {
 impl<P> Fifo for View<'_, P> {
     #[inline]
     fn len(&self) -> usize {
-        self.books.ring.len()
+        self.store.ring.len()
     }
     #[inline]
     fn bytes(&self) -> u64 {
-        self.books.ring.bytes()
+        self.store.ring.bytes()
     }
     #[inline]
     fn total_backlog(&self) -> Backlog {
-        self.books.backlog()
+        self.store.backlog()
     }
     #[inline]
     fn meta(&self, i: usize) -> Option<Meta> {
-        self.books.ring.meta(i).copied()
+        self.store.ring.meta(i).copied()
     }
     fn mark(&mut self, i: usize, reason: DropReason) -> bool {
-        let Some(meta) = self.books.ring.meta_mut(i) else { return false };
+        let Some(meta) = self.store.ring.meta_mut(i) else { return false };
         if meta.ecn.is_ect() {
-            mark(meta, &mut self.books.stats);
+            mark(meta, &mut self.store.stats);
             return true;
         }
         self.drop(i, reason);
         false
     }
     fn drop(&mut self, i: usize, reason: DropReason) {
-        if let Some(queued) = self.books.ring.remove(i) {
-            self.books.stats.dropped[reason as usize].add(queued.meta.len);
+        if let Some(queued) = self.store.ring.remove(i) {
+            self.store.stats.dropped[reason as usize].add(queued.meta.len);
             self.sink.dropped(queued.meta, queued.packet, reason);
         }
     }
     #[inline]
-    fn pop(&mut self) -> Option<Popped> {
+    fn pop(&mut self) -> Option<PoppedPacket> {
         debug_assert!(self.popped.is_none(), "one pop per dequeue");
-        let Released { place, meta } = self.books.ring.release()?;
+        let ReleasedPacket { place, meta } = self.store.ring.release()?;
         self.popped = Some(place);
-        Some(Popped { meta: *meta })
+        Some(PoppedPacket { meta: *meta })
     }
 }
 
 /// What waits, and what has been counted.
 #[derive(Debug)]
-struct Books<P> {
+struct PacketStore<P> {
     ring: Ring<P>,
     stats: Stats,
 }
 
-impl<P> Books<P> {
+impl<P> PacketStore<P> {
     /// Counts and hands out the packet that was released from `place`.
     #[inline]
-    fn send(&mut self, place: usize) -> Dequeued<P> {
+    fn send(&mut self, place: usize) -> DequeueResult<P> {
         if let Some(meta) = self.ring.released(place) {
             self.stats.departed.add(meta.len);
         }
@@ -345,10 +349,10 @@ impl<P> Books<P> {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
-        Enqueued::Dropped(reason)
+        EnqueueResult::Dropped(reason)
     }
 
     #[inline]
@@ -358,13 +362,13 @@ impl<P> Books<P> {
 }
 
 /// The same where packets that carry CE are left out; what an algorithm is given then.
-struct Excluding<'v, 'a, P> {
+struct CeExcludedView<'v, 'a, P> {
     view: &'v mut View<'a, P>,
     now: Instant,
-    left_out: &'v mut LeftOut,
+    exclusion: &'v mut CeExclusion,
 }
 
-impl<P> Fifo for Excluding<'_, '_, P> {
+impl<P> Fifo for CeExcludedView<'_, '_, P> {
     fn len(&self) -> usize {
         self.view.len()
     }
@@ -376,42 +380,42 @@ impl<P> Fifo for Excluding<'_, '_, P> {
     }
     fn meta(&self, i: usize) -> Option<Meta> {
         let meta = self.view.meta(i)?;
-        Some(self.left_out.time.seen(self.now, self.left_out.before[i], meta))
+        Some(self.exclusion.time.visible_meta(self.now, self.exclusion.ce_time_at_enqueue[i], meta))
     }
     fn mark(&mut self, i: usize, reason: DropReason) -> bool {
         let Some(meta) = self.view.meta(i) else { return false };
         let waits = self.view.mark(i, reason);
         if !waits {
-            self.left_out.removed(self.now, i, meta);
+            self.exclusion.removed(self.now, i, meta);
         } else if meta.ecn != Ecn::Ce {
-            self.left_out.backlog.add(&meta);
+            self.exclusion.backlog.add(&meta);
         }
         waits
     }
     fn drop(&mut self, i: usize, reason: DropReason) {
         if let Some(meta) = self.view.meta(i) {
             self.view.drop(i, reason);
-            self.left_out.removed(self.now, i, meta);
+            self.exclusion.removed(self.now, i, meta);
         }
     }
-    fn pop(&mut self) -> Option<Popped> {
-        let Popped { meta } = self.view.pop()?;
-        Some(Popped { meta: self.left_out.removed(self.now, 0, meta) })
+    fn pop(&mut self) -> Option<PoppedPacket> {
+        let PoppedPacket { meta } = self.view.pop()?;
+        Some(PoppedPacket { meta: self.exclusion.removed(self.now, 0, meta) })
     }
 }
 
 /// What an algorithm does not see where CE-marked packets are left out.
 #[derive(Clone, Debug, Default)]
-struct LeftOut {
+struct CeExclusion {
     time: CeTime,
     backlog: CeBacklog,
     /// For each waiting packet the time that had been spent on others when it came.
-    before: VecDeque<Duration>,
+    ce_time_at_enqueue: VecDeque<Duration>,
 }
 
-impl LeftOut {
+impl CeExclusion {
     fn queued(&mut self, now: Instant, meta: &Meta) {
-        self.before.push_back(self.time.at(now));
+        self.ce_time_at_enqueue.push_back(self.time.at(now));
         if meta.ecn == Ecn::Ce {
             self.backlog.add(meta);
         }
@@ -420,8 +424,8 @@ impl LeftOut {
     /// Packet `i` has left the queue; how the algorithm sees it.
     fn removed(&mut self, now: Instant, i: usize, meta: Meta) -> Meta {
         self.backlog.remove(&meta);
-        let before = self.before.remove(i).expect("each waiting packet has its time");
-        self.time.seen(now, before, meta)
+        let before = self.ce_time_at_enqueue.remove(i).expect("each waiting packet has its time");
+        self.time.visible_meta(now, before, meta)
     }
 }
 

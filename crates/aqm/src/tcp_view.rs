@@ -32,13 +32,13 @@ pub struct TcpView {
 /// The blocks of a SACK option, each a first sequence number and one past the last, in its order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    blocks: [(u32, u32); Self::MOST],
+    blocks: [(u32, u32); Self::MAX_BLOCKS],
     count: u8,
 }
 
 impl SackBlocks {
     /// Blocks that fit into a header.
-    pub const MOST: usize = 4;
+    pub const MAX_BLOCKS: usize = 4;
 
     /// The blocks.
     pub fn as_slice(&self) -> &[(u32, u32)] {

@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config;
-use crate::qdisc::{Enqueued, Host, Qdisc};
+use crate::qdisc::{EnqueueResult, Host, Qdisc};
 use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::single::SingleQueue;
@@ -35,10 +35,10 @@ pub fn queue_under<A: Aqm>(aqm: A, limits: Limits, link: Link) -> SingleQueue<A,
 }
 
 /// Offers a packet; queued ones must not be dropped for it.
-pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn: Ecn) -> Enqueued {
+pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn: Ecn) -> EnqueueResult {
     let mut dropped = 0;
     let enqueued = queue.enqueue(now, Meta::new(len, 0).with_ecn(ecn), 0, &mut |_, _, _| dropped += 1);
-    assert_eq!(dropped, u32::from(matches!(enqueued, Enqueued::Dropped(_))), "only the arrival is dropped");
+    assert_eq!(dropped, u32::from(matches!(enqueued, EnqueueResult::Dropped(_))), "only the arrival is dropped");
     enqueued
 }
 

@@ -24,7 +24,7 @@ impl Sink<usize> for Host {
     fn dropped(&mut self, _: Meta, packet: usize, _: DropReason) {
         self.dropped.push(packet);
     }
-    fn tcp(&self, packet: &usize) -> Option<TcpView> {
+    fn tcp_header(&self, packet: &usize) -> Option<TcpView> {
         self.headers[*packet]
     }
 }

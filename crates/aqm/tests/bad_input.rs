@@ -1,23 +1,23 @@
 //! Bad input is refused with a message that names what is wrong: every parameter of every algorithm outside its range,
 //! combinations that no range can exclude, and names that do not exist.
 
-use sojourn_aqm::params::{Param, Refusal, Value};
-use sojourn_aqm::registry::{ALGORITHMS, Queues, parse};
+use sojourn_aqm::params::{ConfigError, Param, Value};
+use sojourn_aqm::registry::{ALGORITHMS, QueueLayout, parse};
 use sojourn_aqm::{Duration, Limits};
 
 #[test]
 fn refusals_can_be_told_apart_without_their_texts() {
     let refusal = |text: &str| parse(text).expect_err(text);
-    assert!(matches!(refusal("codle"), Refusal::Unknown(_)));
+    assert!(matches!(refusal("codle"), ConfigError::Unknown(_)));
     assert!(matches!(
         refusal("codel target 11s"),
-        Refusal::OutOfRange { name: "target", value: Value::Time(value), .. } if value == Duration::from_secs(11)
+        ConfigError::OutOfRange { name: "target", value: Value::Time(value), .. } if value == Duration::from_secs(11)
     ));
-    assert!(matches!(refusal("codel target 5"), Refusal::Unit { name: "target", .. }));
-    assert!(matches!(refusal("codel target"), Refusal::LacksValue { param, .. } if param == "target"));
-    assert!(matches!(refusal("fq(codel"), Refusal::NotClosed(_)));
-    assert!(matches!(refusal("codel target 100ms"), Refusal::Combination(_)));
-    assert!(matches!(refusal("codel@mahimahi ecn"), Refusal::Foreign { name: "ecn", .. }));
+    assert!(matches!(refusal("codel target 5"), ConfigError::Unit { name: "target", .. }));
+    assert!(matches!(refusal("codel target"), ConfigError::MissingValue { param, .. } if param == "target"));
+    assert!(matches!(refusal("fq(codel"), ConfigError::UnclosedBracket(_)));
+    assert!(matches!(refusal("codel target 100ms"), ConfigError::InvalidCombination(_)));
+    assert!(matches!(refusal("codel@mahimahi ecn"), ConfigError::UnsupportedByVersion { name: "ecn", .. }));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn combinations_that_mean_nothing_are_refused() {
     let by_packets = ["sfq", "sfq_red", "sfqcodel"];
     for by_flow in ALGORITHMS
         .iter()
-        .filter(|algorithm| algorithm.queues == Queues::PerFlow && !by_packets.contains(&algorithm.name))
+        .filter(|algorithm| algorithm.queues == QueueLayout::PerFlow && !by_packets.contains(&algorithm.name))
     {
         let plain = by_flow.spellings().next().expect("it has a plain profile");
         let error = parse(&format!("{plain} quantum 0B")).expect_err(by_flow.name).to_string();

@@ -1,7 +1,7 @@
 //! Parameters and limits that change while packets wait, beside what the `*_change` functions of Linux 6.1 do.
 
 use sojourn_aqm::registry::{ALGORITHMS, parse};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_aqm::{DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 
 type Queue = Box<dyn Qdisc<u32> + Send>;
 
@@ -21,7 +21,7 @@ fn fill(queue: &mut Queue, us: u64, count: u32) {
     for id in 0..count {
         let meta = Meta { ecn: Ecn::NotEct, ..Meta::new(700 + id % 7 * 113, id % 3) };
         let queued = queue.enqueue(at(us + 211 * u64::from(id)), meta, id, &mut |_, _, _| {});
-        assert_eq!(queued, Enqueued::Queued, "{id}");
+        assert_eq!(queued, EnqueueResult::Queued, "{id}");
     }
 }
 
@@ -29,7 +29,7 @@ fn fill(queue: &mut Queue, us: u64, count: u32) {
 fn change(old: &mut Queue, aqm: &str, limit: u32, us: u64) -> (Queue, Vec<(u32, DropReason)>) {
     let (mut new, mut dropped) = (queue(aqm, limit), Vec::new());
     let state = old.as_any().unwrap_or_else(|| panic!("{aqm} shows itself"));
-    new.succeed(state, at(us), &mut |_: Meta, id, reason| dropped.push((id, reason))).unwrap();
+    new.inherit(state, at(us), &mut |_: Meta, id, reason| dropped.push((id, reason))).unwrap();
     (new, dropped)
 }
 
@@ -42,7 +42,7 @@ fn observed(queue: &Queue) -> Vec<(&'static str, f64)> {
 /// All that waits, in the order in which it leaves.
 fn drained(queue: &mut Queue, us: u64) -> Vec<u32> {
     let mut order = Vec::new();
-    while let Dequeued::Packet(_, id) = queue.dequeue(at(us), &mut |_, _, _| {}) {
+    while let DequeueResult::Packet(_, id) = queue.dequeue(at(us), &mut |_, _, _| {}) {
         order.push(id);
     }
     order
@@ -57,7 +57,7 @@ fn a_fifo_with_a_smaller_limit_drops_nothing() {
         let (mut new, dropped) = change(&mut old, aqm, 7, 9_000);
         assert_eq!((dropped.len(), new.backlog().packets), (0, 41), "{aqm}");
         let refused = new.enqueue(at(9_001), Meta::new(300, 0), 99, &mut |_, _, _| {});
-        assert!(aqm == "drophead" || refused == Enqueued::Dropped(DropReason::Limit));
+        assert!(aqm == "drophead" || refused == EnqueueResult::Dropped(DropReason::Limit));
         let waiting = if aqm == "drophead" { 7 } else { 41 };
         assert_eq!(new.backlog().packets, waiting, "head drop makes room when something comes");
     }
@@ -76,7 +76,7 @@ fn codel_and_pie_with_a_smaller_limit_drop_their_oldest() {
         let stats = *new.stats();
         assert_eq!(stats.arrived.packets, 37, "counters go on");
         assert_eq!(stats.dropped_total().packets, 26);
-        assert!(matches!(new.dequeue(at(9_000), &mut |_, _, _| {}), Dequeued::Packet(_, 26)), "{aqm}");
+        assert!(matches!(new.dequeue(at(9_000), &mut |_, _, _| {}), DequeueResult::Packet(_, 26)), "{aqm}");
     }
 }
 
@@ -185,12 +185,12 @@ fn a_token_bucket_is_filled_and_keeps_what_waits() {
     fill(&mut old, 0, 20);
     let sent = drained(&mut old, 5_000).len();
     assert!((2..6).contains(&sent), "{sent}");
-    let Dequeued::NotBefore(when) = old.dequeue(at(5_000), &mut |_, _, _| {}) else { panic!("no tokens") };
+    let DequeueResult::NotBefore(when) = old.dequeue(at(5_000), &mut |_, _, _| {}) else { panic!("no tokens") };
     assert!(when > at(5_000));
     let (mut new, dropped) = change(&mut old, "tbf rate 2mbit burst 6000B limit 100kB", 1000, 5_000);
     assert_eq!((dropped.len(), new.backlog().packets as usize), (0, 20 - sent));
     let bytes: u32 = std::iter::from_fn(|| match new.dequeue(at(5_000), &mut |_, _, _| {}) {
-        Dequeued::Packet(meta, _) => Some(meta.len),
+        DequeueResult::Packet(meta, _) => Some(meta.len),
         _ => None,
     })
     .sum();
@@ -226,12 +226,12 @@ fn in_time(queue: &mut Queue, us: u64) -> (u64, Vec<u32>, u64) {
     let (mut now, mut order, mut bytes, mut last) = (at(us), Vec::new(), 0, 0);
     loop {
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, id) => {
+            DequeueResult::Packet(meta, id) => {
                 order.push(id);
                 (bytes, last) = (bytes + last, u64::from(meta.len));
             }
-            Dequeued::NotBefore(later) => now = later,
-            Dequeued::Empty => return ((now - at(us)).as_nanos() as u64 / 1000, order, bytes),
+            DequeueResult::NotBefore(later) => now = later,
+            DequeueResult::Empty => return ((now - at(us)).as_nanos() as u64 / 1000, order, bytes),
         }
     }
 }
@@ -278,7 +278,7 @@ fn what_cannot_be_changed_says_so() {
     let refusal = |before: &str, after: &str| {
         let (mut old, mut new) = (queue(before, 100), queue(after, 100));
         fill(&mut old, 0, 10);
-        let error = new.succeed(old.as_any().unwrap(), at(9_000), &mut |_, _, _| panic!("nothing is dropped"));
+        let error = new.inherit(old.as_any().unwrap(), at(9_000), &mut |_, _, _| panic!("nothing is dropped"));
         assert_eq!(old.backlog().packets, 10, "nothing has changed");
         error.unwrap_err().to_string()
     };
@@ -302,9 +302,9 @@ fn left(queue: &mut Queue, us: u64) -> Vec<(u32, u64)> {
     let (mut left, mut now) = (Vec::new(), at(us));
     loop {
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(_, id) => left.push((id, now.as_nanos() / 1000)),
-            Dequeued::NotBefore(later) => now = later,
-            Dequeued::Empty => return left,
+            DequeueResult::Packet(_, id) => left.push((id, now.as_nanos() / 1000)),
+            DequeueResult::NotBefore(later) => now = later,
+            DequeueResult::Empty => return left,
         }
     }
 }
@@ -326,7 +326,7 @@ fn netem_keeps_the_times_of_what_waits_and_drops_nothing() {
     // What is in the braces goes on as well.
     let mut old = queue("netem delay 1ms { codel target 5ms }", 50);
     fill(&mut old, 0, 3);
-    assert!(matches!(old.dequeue(at(1_300), &mut |_, _, _| {}), Dequeued::Packet(_, 0)));
+    assert!(matches!(old.dequeue(at(1_300), &mut |_, _, _| {}), DequeueResult::Packet(_, 0)));
     let (mut new, _) = change(&mut old, "netem delay 9ms { codel target 7ms }", 50, 1_350);
     assert_eq!(left(&mut new, 1_350), [(1, 1_350), (2, 1_422)]);
     // A change begins a slot: whoever may go need not wait for the next one.
@@ -349,7 +349,7 @@ fn no_packet_is_lost_or_made() {
             let meta = Meta::new(80 + id * 37 % 1400, id % 5);
             old.enqueue(at(now), meta, id, &mut |_: Meta, id: u32, _| fates[id as usize] += 1);
             if id % 3 == 0 {
-                if let Dequeued::Packet(_, id) =
+                if let DequeueResult::Packet(_, id) =
                     old.dequeue(at(now), &mut |_: Meta, id: u32, _| fates[id as usize] += 1)
                 {
                     fates[id as usize] += 1;
@@ -358,7 +358,7 @@ fn no_packet_is_lost_or_made() {
             if id % 60 == 59 {
                 let mut new = queue(&name, 64 - id / 10);
                 let Some(state) = old.as_any() else { break };
-                if new.succeed(state, at(now), &mut |_: Meta, id: u32, _| fates[id as usize] += 1).is_err() {
+                if new.inherit(state, at(now), &mut |_: Meta, id: u32, _| fates[id as usize] += 1).is_err() {
                     break;
                 }
                 changed += 1;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use sojourn_aqm::{Dequeued, DropReason, Duration, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry};
+use sojourn_aqm::{DequeueResult, DropReason, Duration, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const LINUX_TICK: Duration = Duration::from_nanos(1024);
 
 /// A head that was looked at: every packet that leaves by the head is.
 #[derive(Clone, Debug, PartialEq)]
-struct Look {
+struct HeadCheck {
     now: Instant,
     sojourn: Duration,
     len: u32,
@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// A millisecond: arrivals of the load's current phase, then a dequeue.
-    fn step(&mut self) -> Vec<Look> {
+    fn step(&mut self) -> Vec<HeadCheck> {
         if self.phase.0 == 0 {
             self.phase = (50 + self.load.below(800) as u32, 2.2 * self.load.uniform());
         }
@@ -58,14 +58,14 @@ impl Run {
         self.dequeue()
     }
 
-    fn dequeue(&mut self) -> Vec<Look> {
+    fn dequeue(&mut self) -> Vec<HeadCheck> {
         let (now, mut left, mut looks) = (self.now, self.queue.backlog().bytes, vec![]);
         let mut look = |meta: Meta, dropped| {
             left -= meta.len as u64;
-            looks.push(Look { now, sojourn: now - meta.enqueued, len: meta.len, left, dropped });
+            looks.push(HeadCheck { now, sojourn: now - meta.enqueued, len: meta.len, left, dropped });
         };
         let out = self.queue.dequeue(now, &mut |meta, (), reason| look(meta, Some(reason)));
-        if let Dequeued::Packet(meta, ()) = out {
+        if let DequeueResult::Packet(meta, ()) = out {
             look(meta, None);
         }
         looks

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::conformance::{Op, Order, case, check};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, NamedConfig, QueueLayout};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::cell::Cell;
 
@@ -31,9 +31,9 @@ fn every_registered_algorithm_keeps_to_the_rules() {
 #[test]
 fn flow_queueing_with_every_manager_keeps_to_the_rules() {
     let fq = Algorithm::find("fq").expect("it is registered");
-    for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One) {
+    for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.queues == QueueLayout::One) {
         for spelling in algorithm.spellings() {
-            let inner = Named::parse(&spelling).expect("a spelling is read");
+            let inner = NamedConfig::parse(&spelling).expect("a spelling is read");
             let config = config(fq, fq.profiles[0].0).prop_map(move |config| {
                 let AnyConfig::Fq(flows) = config else { unreachable!("fq's configuration") };
                 AnyConfig::Fq(flows.with_aqm(inner.clone()))
@@ -49,7 +49,7 @@ fn flow_queueing_with_every_manager_keeps_to_the_rules() {
 #[test]
 fn trees_keep_to_the_rules() {
     for tree in case::SHAPERS.iter().chain(case::TREES) {
-        let config = Named::parse(tree).unwrap_or_else(|e| panic!("{tree}: {e}")).config;
+        let config = NamedConfig::parse(tree).unwrap_or_else(|e| panic!("{tree}: {e}")).config;
         let algorithm = config.algorithm();
         let managed = check_all(tree, algorithm, Just(config));
         assert!(managed > 20 || case::SHAPERS.contains(tree), "{tree} acted {managed} times");
@@ -64,7 +64,7 @@ fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = An
             let host = Host { link: LINK, rng: Rng::from_state(seed) };
             let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
             let order = Order::of(&config);
-            let most = config.most(limits);
+            let most = config.max_backlog(limits);
             let stats =
                 check(make, &most, LINK, order, &ops).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
             let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();

@@ -3,8 +3,8 @@
 use sojourn_aqm::conformance::{Op, Order, Rule, Violation, check};
 use sojourn_aqm::qdisc::Count;
 use sojourn_aqm::{
-    Aqm, Backlog, Cx, Dequeued, DropReason, Duration, Ecn, Enqueued, Fifo, Host, Instant, Limits, Link, Meta, Popped,
-    Qdisc, Rate, Rng, SingleQueue, Sink, Stats,
+    Aqm, Backlog, Cx, DequeueResult, DropReason, Duration, Ecn, EnqueueResult, Fifo, Host, Instant, Limits, Link, Meta,
+    PoppedPacket, Qdisc, Rate, Rng, SingleQueue, Sink, Stats,
 };
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -72,10 +72,10 @@ fn every_rule_can_be_broken() {
 }
 
 /// An algorithm that keeps its packets.
-struct Miser;
+struct HoardingAqm;
 
-impl Aqm for Miser {
-    fn dequeue(&mut self, _: &mut Cx, _: &mut dyn Fifo) -> Option<Popped> {
+impl Aqm for HoardingAqm {
+    fn dequeue(&mut self, _: &mut Cx, _: &mut dyn Fifo) -> Option<PoppedPacket> {
         None
     }
 }
@@ -83,7 +83,7 @@ impl Aqm for Miser {
 #[test]
 fn an_algorithm_that_never_pops_is_caught() {
     let host = || Host { link: LINK, rng: Rng::from_state(1) };
-    let make = || Box::new(SingleQueue::new(Miser, Limits::packets(LIMIT), host())) as Box<dyn Qdisc<u32>>;
+    let make = || Box::new(SingleQueue::new(HoardingAqm, Limits::packets(LIMIT), host())) as Box<dyn Qdisc<u32>>;
     let broken = check(make, &Limits::packets(LIMIT), LINK, Order::Fifo, &ops()).unwrap_err();
     assert_eq!(broken.rule, Rule::WorkConserving, "{broken}");
 }
@@ -164,7 +164,7 @@ fn add(count: &mut Count, len: u32) {
 }
 
 impl Qdisc<u32> for Queue {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> EnqueueResult {
         meta.enqueued = if self.is(Fault::ForgetsItsStamp) { Instant::ZERO } else { now };
         let miscounted = u32::from(self.is(Fault::MiscountsBytes));
         add(&mut self.stats.arrived, meta.len + miscounted);
@@ -178,15 +178,15 @@ impl Qdisc<u32> for Queue {
                 sink.dropped(meta, packet, DropReason::Limit);
             }
             return match self.fault {
-                Fault::DropsWhatItSaysWaits => Enqueued::Queued,
-                _ => Enqueued::Dropped(DropReason::Limit),
+                Fault::DropsWhatItSaysWaits => EnqueueResult::Queued,
+                _ => EnqueueResult::Dropped(DropReason::Limit),
             };
         }
         let marks = matches!(meta.ecn, Ecn::Ect0 | Ecn::Ect1) || self.is(Fault::MarksNotEct);
         let said = if marks || self.is(Fault::SaysMarkedOfCe) && meta.ecn == Ecn::Ce {
-            Enqueued::Marked
+            EnqueueResult::Marked
         } else {
-            Enqueued::Queued
+            EnqueueResult::Queued
         };
         if marks {
             meta.ecn = Ecn::Ce;
@@ -205,12 +205,14 @@ impl Qdisc<u32> for Queue {
         said
     }
 
-    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<u32>) -> Dequeued<u32> {
+    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<u32>) -> DequeueResult<u32> {
         match self.fault {
-            Fault::IdlesWithABacklog if self.line.len() == 3 => return Dequeued::Empty,
-            Fault::WaitsInThePast if self.line.len() == 3 => return Dequeued::NotBefore(now),
-            Fault::NeverDrains if !self.line.is_empty() => return Dequeued::NotBefore(now + Duration::from_millis(1)),
-            Fault::IsNotRepeatable if self.number == 2 && self.line.len() == 3 => return Dequeued::Empty,
+            Fault::IdlesWithABacklog if self.line.len() == 3 => return DequeueResult::Empty,
+            Fault::WaitsInThePast if self.line.len() == 3 => return DequeueResult::NotBefore(now),
+            Fault::NeverDrains if !self.line.is_empty() => {
+                return DequeueResult::NotBefore(now + Duration::from_millis(1));
+            }
+            Fault::IsNotRepeatable if self.number == 2 && self.line.len() == 3 => return DequeueResult::Empty,
             Fault::SwapsHandles if self.line.len() > 1 => {
                 let (head, second) = (self.line[0].1, self.line[1].1);
                 (self.line[0].1, self.line[1].1) = (second, head);
@@ -218,9 +220,9 @@ impl Qdisc<u32> for Queue {
             _ => {}
         }
         let out = if self.is(Fault::LastInFirstOut) { self.line.pop_back() } else { self.line.pop_front() };
-        let Some((meta, packet)) = out else { return Dequeued::Empty };
+        let Some((meta, packet)) = out else { return DequeueResult::Empty };
         add(&mut self.stats.departed, meta.len);
-        Dequeued::Packet(meta, packet)
+        DequeueResult::Packet(meta, packet)
     }
 
     fn settle(&mut self, _: Instant) {}

@@ -1,9 +1,9 @@
 //! With CE-marked packets left out, an algorithm measures what the others cause (N. Khademi et al. 2013, section 7).
 
-use sojourn_aqm::registry::Named;
+use sojourn_aqm::registry::NamedConfig;
 use sojourn_aqm::{
-    Aqm, Backlog, Cx, Dequeued, DropReason, Duration, Ecn, Fifo, FlowQueue, Host, Instant, Limits, Link, Meta, Popped,
-    Qdisc, Rate, Rng, SingleQueue, Verdict, flow,
+    Aqm, Backlog, Cx, DequeueResult, DropReason, Duration, Ecn, Fifo, FlowQueue, Host, Instant, Limits, Link, Meta,
+    PoppedPacket, Qdisc, Rate, Rng, SingleQueue, Verdict, flow,
 };
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ const PACKET: Duration = Duration::from_micros(1200);
 
 /// What the algorithm saw at the last dequeue: backlogs, the sojourn time of the head, and of what it popped.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Seen {
+struct Observation {
     backlog: Backlog,
     total_backlog: Backlog,
     head: Duration,
@@ -22,7 +22,7 @@ struct Seen {
 
 /// Does nothing but look; marks the head if `marks`, and drops packet 1 if `drops`.
 struct Spy {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Observation>>,
     marks: bool,
     drops: bool,
 }
@@ -33,7 +33,7 @@ impl Aqm for Spy {
         Verdict::Accept
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let mut seen = self.seen.lock().unwrap();
         (seen.backlog, seen.total_backlog) = (cx.backlog, cx.total_backlog);
         seen.head = cx.now - queue.meta(0)?.enqueued;
@@ -52,10 +52,10 @@ impl Aqm for Spy {
 type Queue = Box<dyn Qdisc<u32>>;
 
 /// The queues, and what their algorithm saw.
-fn queues(marks: bool, drops: bool) -> [(&'static str, Queue, Arc<Mutex<Seen>>); 2] {
+fn queues(marks: bool, drops: bool) -> [(&'static str, Queue, Arc<Mutex<Observation>>); 2] {
     let host = || Host { link: Link::new(Rate::from_bps(10_000_000), 1500), rng: Rng::from_state(1) };
-    let (one, each) = (Arc::<Mutex<Seen>>::default(), Arc::<Mutex<Seen>>::default());
-    let spy = move |seen: &Arc<Mutex<Seen>>| Spy { seen: seen.clone(), marks, drops };
+    let (one, each) = (Arc::<Mutex<Observation>>::default(), Arc::<Mutex<Observation>>::default());
+    let spy = move |seen: &Arc<Mutex<Observation>>| Spy { seen: seen.clone(), marks, drops };
     let single = SingleQueue::new(spy(&one), Limits::packets(100), host());
     let config = flow::Config { hash: flow::Hash::Perfect, ..flow::Config::default() };
     let flows = FlowQueue::new(
@@ -80,7 +80,7 @@ fn push(queue: &mut Queue, now: Instant, ecn: Ecn) {
 
 fn pop(queue: &mut Queue, now: Instant) -> Meta {
     match queue.dequeue(now, &mut |_, _, _| {}) {
-        Dequeued::Packet(meta, _) => meta,
+        DequeueResult::Packet(meta, _) => meta,
         other => panic!("{other:?}"),
     }
 }
@@ -129,7 +129,7 @@ fn of_a_marked_packet_under_way_the_rest_counts() {
         assert_eq!(seen.lock().unwrap().head, Duration::ZERO, "{name}");
         push(&mut queue, at(50), Ecn::Ce);
         pop(&mut queue, at(50));
-        assert!(matches!(queue.dequeue(at(51), &mut |_, _, _| {}), Dequeued::Empty));
+        assert!(matches!(queue.dequeue(at(51), &mut |_, _, _| {}), DequeueResult::Empty));
         push(&mut queue, at(60), Ecn::Ect0);
         pop(&mut queue, at(63));
         assert_eq!(seen.lock().unwrap().head, PACKET * 3, "{name}");
@@ -186,10 +186,10 @@ fn every_discipline_takes_it_as_a_flag() {
         ("red noexclude_ce", "red"),
         ("fq(codel ecn) exclude_ce quantum 300B", "fq(codel ecn) quantum 300B exclude_ce"),
     ] {
-        let named = Named::parse(text).unwrap();
+        let named = NamedConfig::parse(text).unwrap();
         assert_eq!(named.spelling(), spelling);
-        assert_eq!(Named::parse(spelling).unwrap(), named);
+        assert_eq!(NamedConfig::parse(spelling).unwrap(), named);
     }
-    assert_eq!(Named::parse("red exclude_ce").unwrap().algorithm().name, "red");
-    assert!(Named::parse("red exclude_ce 5ms").is_err());
+    assert_eq!(NamedConfig::parse("red exclude_ce").unwrap().algorithm().name, "red");
+    assert!(NamedConfig::parse("red exclude_ce 5ms").is_err());
 }

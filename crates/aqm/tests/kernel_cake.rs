@@ -4,7 +4,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Vector, Verdict, differences, own_vectors, replay};
+use kernel::{FateKind, Vector, differences, own_vectors, replay};
 
 /// Tins of every mode, with a shaper and without, on egress and ingress, by host and by flow, overflowing and not.
 #[test]
@@ -14,7 +14,7 @@ fn cake_agrees_with_the_kernel_on_every_packet() {
     for vector in found {
         let fates = replay(&vector, vector.build_as("cake@linux-6.1"));
         assert_eq!(differences(&vector, &fates), None, "{}", vector.name);
-        assert!(count(&vector, Verdict::Drop) > 80 && count(&vector, Verdict::Mark) > 15, "{}", vector.name);
+        assert!(count(&vector, FateKind::Drop) > 80 && count(&vector, FateKind::Mark) > 15, "{}", vector.name);
     }
 }
 
@@ -46,11 +46,11 @@ fn a_virgin_queue_drops_the_second_packet_that_is_late() {
     };
     let first: Vec<_> = (0..vector.packets.len()).filter(late).take(2).collect();
     let verdicts = first.iter().map(|&i| vector.packets[i].fate.verdict).collect::<Vec<_>>();
-    assert_eq!(verdicts, [Verdict::Pass, Verdict::Drop], "{first:?}");
+    assert_eq!(verdicts, [FateKind::Pass, FateKind::Drop], "{first:?}");
     // ns-3 grants 100 ms: it drops nothing as early.
     let fates = replay(vector, vector.build_as("cobalt@ns3"));
-    let first_drop = |verdicts: Vec<Verdict>| {
-        let i = verdicts.iter().position(|&verdict| verdict == Verdict::Drop).expect("it is congested");
+    let first_drop = |verdicts: Vec<FateKind>| {
+        let i = verdicts.iter().position(|&verdict| verdict == FateKind::Drop).expect("it is congested");
         vector.packets[i].arrival.as_nanos()
     };
     let here = first_drop(fates.iter().map(|fate| fate.verdict).collect());
@@ -66,6 +66,6 @@ fn cobalt(vector: &Vector, profile: &str) -> String {
     format!("cobalt@{profile} target {}us interval {us}us", us / 20)
 }
 
-fn count(vector: &Vector, verdict: Verdict) -> usize {
+fn count(vector: &Vector, verdict: FateKind) -> usize {
     vector.packets.iter().filter(|packet| packet.fate.verdict == verdict).count()
 }

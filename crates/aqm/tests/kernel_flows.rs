@@ -3,7 +3,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Verdict, assert_agreement, differences, own_vectors, replay, vectors};
+use kernel::{FateKind, assert_agreement, differences, own_vectors, replay, vectors};
 
 /// The kernel's hash is seeded from its run; the few flows of these vectors do not collide in 1024 queues, which is
 /// what the hash `perfect` stands for.
@@ -20,7 +20,7 @@ fn fq_pie_agrees_with_the_kernel_on_every_packet() {
     for vector in found {
         let fates = replay(&vector, vector.build_as("fq_pie"));
         assert_eq!(differences(&vector, &fates), None, "{}", vector.name);
-        let drops = fates.iter().filter(|fate| fate.verdict == Verdict::Drop).count();
+        let drops = fates.iter().filter(|fate| fate.verdict == FateKind::Drop).count();
         assert!(drops > 10, "{}: {drops} drops", vector.name);
     }
 }

@@ -4,17 +4,17 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Verdict, differences, own_vectors, replay};
+use kernel::{FateKind, differences, own_vectors, replay};
 
 #[test]
 fn fq_agrees_with_the_kernel_on_every_packet() {
     let [vector] = &own_vectors("fq.")[..] else { panic!("one vector") };
     let mut fates = replay(vector, vector.build_as("fq@linux-6.1"));
     // All of its drops are arrivals, of which the kernel tells the sender; the vector does not say so.
-    let told = fates.iter_mut().filter(|fate| fate.verdict == Verdict::DropOnArrival);
-    told.for_each(|fate| fate.verdict = Verdict::Drop);
+    let told = fates.iter_mut().filter(|fate| fate.verdict == FateKind::DropOnArrival);
+    told.for_each(|fate| fate.verdict = FateKind::Drop);
     assert_eq!(differences(vector, &fates), None);
-    for (verdict, least) in [(Verdict::Drop, 100), (Verdict::Mark, 30)] {
+    for (verdict, least) in [(FateKind::Drop, 100), (FateKind::Mark, 30)] {
         let found = vector.packets.iter().filter(|packet| packet.fate.verdict == verdict).count();
         assert!(found >= least, "{verdict:?}: {found}");
     }

@@ -3,7 +3,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Fate, Told, Vector, Verdict, differences, own_vectors, replay_told};
+use kernel::{DropNotification, FateKind, KernelFate, Vector, differences, own_vectors, replay_told};
 use sojourn_aqm::{Limits, registry};
 
 /// Losses by four states and by two, marked or not, duplicates, damage, reordering with a gap, correlations and tables of
@@ -18,7 +18,7 @@ fn netem_agrees_with_the_kernel_on_every_packet() {
     }
     let all = || found.iter().flat_map(|vector| &vector.packets);
     let count = |verdict| all().filter(|packet| packet.fate.verdict == verdict).count();
-    assert!([Verdict::Pass, Verdict::Mark, Verdict::Drop].iter().all(|&verdict| count(verdict) > 300));
+    assert!([FateKind::Pass, FateKind::Mark, FateKind::Drop].iter().all(|&verdict| count(verdict) > 300));
     assert!(all().filter(|packet| packet.copy).count() > 50);
 }
 
@@ -44,7 +44,7 @@ fn the_vectors_tell_parameters_apart() {
 }
 
 /// What a queue makes of a vector. All drops are one verdict: which of them the sender is told of was not recorded.
-fn fates(vector: &Vector, aqm: &str) -> Vec<Fate> {
+fn fates(vector: &Vector, aqm: &str) -> Vec<KernelFate> {
     let queue = registry::parse(aqm).expect(aqm).build(Limits::default(), vector.host());
-    replay_told(vector, queue, Told { early: false, limit: false, queued: false })
+    replay_told(vector, queue, DropNotification { early: false, limit: false, queued: false })
 }

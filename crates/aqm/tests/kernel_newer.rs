@@ -4,7 +4,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Fate, Vector, Verdict, differences, own_vectors, replay};
+use kernel::{FateKind, KernelFate, Vector, differences, own_vectors, replay};
 
 /// Drops on arrival, at dequeue and at the limits; a step by time and by packets; gains given and from round-trip times;
 /// both ways to fill the L queue, overload with and without drops.
@@ -14,7 +14,7 @@ fn dualpi2_agrees_with_the_kernel_on_every_packet() {
     assert_eq!(found.len(), 6);
     for vector in found {
         assert_eq!(differences(&vector, &fates(&vector, "dualpi2@linux")), None, "{}", vector.name);
-        assert!(count(&vector, Verdict::Drop) > 100 && count(&vector, Verdict::Mark) > 50, "{}", vector.name);
+        assert!(count(&vector, FateKind::Drop) > 100 && count(&vector, FateKind::Mark) > 50, "{}", vector.name);
     }
 }
 
@@ -48,13 +48,13 @@ fn cake_agrees_with_linux_7_and_not_with_linux_6() {
 }
 
 /// What a queue makes of a vector. All drops are one verdict: which of them the sender is told of was not recorded.
-fn fates(vector: &Vector, aqm: &str) -> Vec<Fate> {
+fn fates(vector: &Vector, aqm: &str) -> Vec<KernelFate> {
     let mut fates = replay(vector, vector.build_as(aqm));
-    let told = fates.iter_mut().filter(|fate| fate.verdict == Verdict::DropOnArrival);
-    told.for_each(|fate| fate.verdict = Verdict::Drop);
+    let told = fates.iter_mut().filter(|fate| fate.verdict == FateKind::DropOnArrival);
+    told.for_each(|fate| fate.verdict = FateKind::Drop);
     fates
 }
 
-fn count(vector: &Vector, verdict: Verdict) -> usize {
+fn count(vector: &Vector, verdict: FateKind) -> usize {
     vector.packets.iter().filter(|packet| packet.fate.verdict == verdict).count()
 }

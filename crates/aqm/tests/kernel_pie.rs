@@ -5,7 +5,7 @@
 mod kernel;
 
 use kernel::{Vector, assert_agreement, replay, vectors};
-use sojourn_aqm::{Backlog, Dequeued, Duration, Enqueued, Instant, Meta, Qdisc, Sink, Stats};
+use sojourn_aqm::{Backlog, DequeueResult, Duration, EnqueueResult, Instant, Meta, Qdisc, Sink, Stats};
 use std::cell::RefCell;
 use std::io::Read;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ fn probability_and_delay_are_the_kernels_at_every_millisecond() {
     for mut vector in vectors("pie_phase") {
         let queue = build(&mut vector, "pie@linux");
         let samples = Rc::new(RefCell::new(Vec::new()));
-        replay(&vector, Box::new(Sampled { queue, next: vector.origin, samples: samples.clone() }));
+        replay(&vector, Box::new(SampledQueue { queue, next: vector.origin, samples: samples.clone() }));
         let kernel = statistics(&vector.name);
         assert!(samples.borrow().len() >= kernel.len() && kernel.len() > 100);
         for (i, (here, kernel)) in samples.borrow().iter().zip(&kernel).enumerate() {
@@ -56,13 +56,13 @@ struct Sample {
 }
 
 /// A queue whose state is looked at every millisecond, before anything happens at that instant.
-struct Sampled {
+struct SampledQueue {
     queue: Box<dyn Qdisc<u32>>,
     next: Instant,
     samples: Rc<RefCell<Vec<Sample>>>,
 }
 
-impl Sampled {
+impl SampledQueue {
     fn sample_until(&mut self, now: Instant) {
         while self.next <= now {
             self.queue.settle(self.next);
@@ -84,12 +84,12 @@ impl Sampled {
     }
 }
 
-impl Qdisc<u32> for Sampled {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> Enqueued {
+impl Qdisc<u32> for SampledQueue {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> EnqueueResult {
         self.sample_until(now);
         self.queue.enqueue(now, meta, packet, sink)
     }
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<u32>) -> Dequeued<u32> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<u32>) -> DequeueResult<u32> {
         self.sample_until(now);
         self.queue.dequeue(now, sink)
     }

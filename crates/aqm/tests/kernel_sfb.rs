@@ -4,7 +4,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{Verdict, differences, own_vectors, replay};
+use kernel::{FateKind, differences, own_vectors, replay};
 
 /// `sfb_enqueue` reads the slot before it changes it, so the packet that does so counts in the one that is left.
 #[test]
@@ -12,6 +12,6 @@ fn sfb_agrees_with_the_kernel_on_every_packet() {
     let [vector] = &own_vectors("sfb.rehash")[..] else { panic!("one vector") };
     let fates = replay(vector, vector.build_as("sfb@tc"));
     assert_eq!(differences(vector, &fates), None);
-    let drops = vector.packets.iter().filter(|packet| packet.fate.verdict == Verdict::Drop).count();
+    let drops = vector.packets.iter().filter(|packet| packet.fate.verdict == FateKind::Drop).count();
     assert!(drops > 50, "{drops} drops");
 }

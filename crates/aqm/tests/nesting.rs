@@ -1,7 +1,7 @@
 //! Disciplines within disciplines, and many classes: bounded in depth, and in time by the length of the text.
 
-use sojourn_aqm::registry::Named;
-use sojourn_aqm::{Dequeued, Host, Instant, Limits, Link, Meta, Rate, Rng};
+use sojourn_aqm::registry::NamedConfig;
+use sojourn_aqm::{DequeueResult, Host, Instant, Limits, Link, Meta, Rate, Rng};
 
 /// Every way to open one discipline in another.
 const PAIRS: [(&str, &str); 6] = [
@@ -22,8 +22,8 @@ fn nested((open, close): (&str, &str), depth: usize) -> String {
 fn the_deepest_is_read_written_built_and_works() {
     for pair in PAIRS {
         let text = nested(pair, DEEPEST);
-        let named = Named::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
-        assert_eq!(Named::parse(&named.spelling()).unwrap(), named, "{text}");
+        let named = NamedConfig::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(NamedConfig::parse(&named.spelling()).unwrap(), named, "{text}");
         let link = Link::new(Rate::from_bps(10_000_000), 1514);
         let mut queue = named.config.build::<u32>(Limits::packets(50), Host { link, rng: Rng::stream(7, "test", 0) });
         let (mut now, mut left, mut lost) = (Instant::from_nanos(1), 0, 0);
@@ -33,9 +33,9 @@ fn the_deepest_is_read_written_built_and_works() {
         }
         while queue.backlog().packets > 0 {
             match queue.dequeue(now, &mut dropped) {
-                Dequeued::Packet(..) => left += 1,
-                Dequeued::NotBefore(at) => now = at,
-                Dequeued::Empty => panic!("{text}: empty after {left}"),
+                DequeueResult::Packet(..) => left += 1,
+                DequeueResult::NotBefore(at) => now = at,
+                DequeueResult::Empty => panic!("{text}: empty after {left}"),
             }
         }
         assert!(left > 0 && left + lost == 20, "{text}: {left} left, {lost} were lost");
@@ -49,7 +49,7 @@ fn deeper_is_one_line_whatever_it_is() {
     texts
         .extend(["fq(", "tbf {", "fq(tbf { ", "prio { band 1 {", "(", "{", "codel { ("].map(|open| open.repeat(3_000)));
     for text in texts {
-        let error = Named::parse(&text).expect_err("it is too deep").to_string();
+        let error = NamedConfig::parse(&text).expect_err("it is too deep").to_string();
         let expected = "queue managers are nested more than 64 deep; write fewer inside each other";
         assert_eq!(error, expected, "{}", &text[..40]);
     }
@@ -60,9 +60,9 @@ fn deeper_is_one_line_whatever_it_is() {
 fn a_name_with_braces_is_bounded_likewise() {
     let nested = |depth: usize| nested(("netem { ", " }"), depth);
     let params = [("limit".to_string(), "77".to_string())];
-    assert!(Named::configure(&nested(DEEPEST), "", &params).is_ok());
+    assert!(NamedConfig::configure(&nested(DEEPEST), "", &params).is_ok());
     for depth in [DEEPEST + 1, 3_000] {
-        let error = Named::configure(&nested(depth), "", &params).unwrap_err().to_string();
+        let error = NamedConfig::configure(&nested(depth), "", &params).unwrap_err().to_string();
         assert_eq!(error, "queue managers are nested more than 64 deep; write fewer inside each other");
     }
 }
@@ -75,20 +75,20 @@ fn long_texts_are_read_at_once() {
         format!("htb {{ {} }}", (1..=count).map(class).collect::<Vec<_>>().join("; "))
     };
     let wide = classes(0xffff, &|_| String::new());
-    let named = Named::parse(&wide).expect("Linux has as many classes");
-    assert_eq!(Named::parse(&named.spelling()).unwrap(), named);
+    let named = NamedConfig::parse(&wide).expect("Linux has as many classes");
+    assert_eq!(NamedConfig::parse(&named.spelling()).unwrap(), named);
     let two_levels = classes(0xffff, &|i| if i > 255 { format!("parent {:x}", 1 + i % 255) } else { String::new() });
-    Named::parse(&two_levels).unwrap();
+    NamedConfig::parse(&two_levels).unwrap();
     let circle = classes(0xfffe, &|i| format!("parent {:x}", 1 + i % 0xfffe));
-    let error = Named::parse(&circle).unwrap_err().to_string();
+    let error = NamedConfig::parse(&circle).unwrap_err().to_string();
     assert!(error.starts_with("class 1: its parents go in a circle, 1 below 2 below 3 below"), "{error}");
     assert!(error.ends_with("(65534 classes); let one of them be a class of the root"), "{error}");
     let chain = classes(0xfffe, &|i| format!("parent {:x}", 1 + i));
-    let error = Named::parse(&chain).unwrap_err().to_string();
+    let error = NamedConfig::parse(&chain).unwrap_err().to_string();
     assert!(error.starts_with("class 1: parent ffff is no class of this htb"), "{error}");
     let words: String = (0..100_000).map(|i| format!(" w{i} {i}")).collect();
     for name in ["codel", "tbf", "netem", "cake", "htb", "prio", "fq", "fq(pie)", "dualpi2", "sch_fq"] {
-        let error = Named::parse(&format!("{name}{words}")).unwrap_err().to_string();
+        let error = NamedConfig::parse(&format!("{name}{words}")).unwrap_err().to_string();
         assert!(error.len() < 900 && error.contains("w0"), "{name}: {error}");
     }
     for text in [
@@ -101,7 +101,7 @@ fn long_texts_are_read_at_once() {
         "y".repeat(1_000_000),
         format!("htb {{ class {} }}", "1".repeat(1_000_000)),
     ] {
-        let error = Named::parse(&text).expect_err(&text[..40]).to_string();
+        let error = NamedConfig::parse(&text).expect_err(&text[..40]).to_string();
         assert!(error.len() < 900, "{} …: {} bytes", &text[..40], error.len());
     }
 }

@@ -3,7 +3,7 @@
 //! Without the test harness: its other thread may allocate while this one counts.
 
 use sojourn_aqm::conformance::case::{SHAPERS, TREES};
-use sojourn_aqm::registry::{ALGORITHMS, Queues, parse};
+use sojourn_aqm::registry::{ALGORITHMS, QueueLayout, parse};
 use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue, codel};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -35,7 +35,7 @@ fn main() {
                 }
             };
             // A single queue has room for so many packets from the start.
-            if !matches!(algorithm.queues, Queues::One | Queues::Two) || limits.packets.is_none() {
+            if !matches!(algorithm.queues, QueueLayout::One | QueueLayout::Two) || limits.packets.is_none() {
                 run(10_000);
             }
             let region = Region::new(ALLOCATOR);

@@ -1,7 +1,7 @@
 //! Properties of PIE's versions and of PI2 under random load, judged from outside.
 
 use sojourn_aqm::{
-    Dequeued, DropReason, Duration, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry,
+    DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry,
 };
 
 /// Version; bytes, with the arriving packet not counted, up to which it drops nothing; the largest p.
@@ -34,7 +34,7 @@ impl Run {
     /// Lets everything leave that is to leave before `now`.
     fn serve_until(&mut self, now: Instant) {
         while self.free < now && self.queue.backlog().packets > 0 {
-            if let Dequeued::Packet(meta, ()) = self.queue.dequeue(self.free, &mut |_, (), _| {}) {
+            if let DequeueResult::Packet(meta, ()) = self.queue.dequeue(self.free, &mut |_, (), _| {}) {
                 self.free += self.rate.time_for(meta.len as u64);
             }
         }
@@ -45,7 +45,7 @@ impl Run {
         self.serve_until(now);
         self.free = self.free.max(now);
         let dropped = self.queue.enqueue(now, Meta::new(len, 0), (), &mut |_, (), _| {});
-        let early = dropped == Enqueued::Dropped(DropReason::Early);
+        let early = dropped == EnqueueResult::Dropped(DropReason::Early);
         self.early_drops += u32::from(early);
         early
     }

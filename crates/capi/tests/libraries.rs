@@ -6,8 +6,8 @@ mod common;
 
 use common::{HERE, compile_library, libraries};
 use sojourn_aqm::conformance::case::Case;
-use sojourn_aqm::registry::{AnyConfig, Named};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Rate, Rng};
+use sojourn_aqm::registry::{AnyConfig, NamedConfig};
+use sojourn_aqm::{DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Rate, Rng};
 use sojourn_example_aqm::BLUE;
 use sojourn_library::foreign::Libraries;
 use sojourn_library::name::is_library;
@@ -176,10 +176,11 @@ fn libraries_keep_to_the_rules_of_the_suite() {
             continue;
         }
         for (text, most) in [
-            (format!("./libsojourn_aqm.so {}", ours.aqm), ours.config.most(ours.limits)),
+            (format!("./libsojourn_aqm.so {}", ours.aqm), ours.config.max_backlog(ours.limits)),
             ("./blue.so increment 0.3 ecn".to_string(), ours.limits),
         ] {
-            let named = Named::parse_with(&text, &Libraries { base: folder.path() }).expect("it was configured before");
+            let named =
+                NamedConfig::parse_with(&text, &Libraries { base: folder.path() }).expect("it was configured before");
             let case = Case { config: named.config, aqm: text, ..ours.clone() };
             let done = case.run_within(most);
             assert_eq!(case.config.fault(), None, "case {number}: {case}");
@@ -191,7 +192,7 @@ fn libraries_keep_to_the_rules_of_the_suite() {
 /// What is found out about `fault` of tests/faulty.c by six packets, of which the fifth and sixth do not fit.
 fn found(fault: &str, base: &Path) -> String {
     let own = Libraries { base };
-    let named = Named::parse_with(&format!("./faulty.so {fault}"), &own).expect("faults come later");
+    let named = NamedConfig::parse_with(&format!("./faulty.so {fault}"), &own).expect("faults come later");
     let host = Host { link: Link::new(Rate::from_bps(8_000_000), 1500), rng: Rng::from_state(3) };
     let mut queue = named.config.build::<u64>(Limits::packets(4), host);
     let (mut offered, mut back) = (Vec::new(), Vec::new());
@@ -203,7 +204,7 @@ fn found(fault: &str, base: &Path) -> String {
         queue.enqueue(at(number), meta, number, &mut |_, packet, _: DropReason| back.push(packet));
     }
     for step in 0..8 {
-        if let Dequeued::Packet(_, packet) = queue.dequeue(at(100 + step), &mut |_, packet, _| back.push(packet)) {
+        if let DequeueResult::Packet(_, packet) = queue.dequeue(at(100 + step), &mut |_, packet, _| back.push(packet)) {
             back.push(packet);
         }
         let ecn = Ecn::Ect0;
@@ -261,13 +262,13 @@ fn what_waits_at_the_end_comes_back_as_freed() {
         ("keeps at the end", Some("free keeps 1 packets; it has to give back what waits, at 0.000000003 s")),
         ("frees as late", Some("free gives back a packet of 900 B for reason 2; it is SOJOURN_FREED")),
     ] {
-        let named = Named::parse_with(&format!("faulty.so {fault}"), &Libraries { base: folder.path() });
+        let named = NamedConfig::parse_with(&format!("faulty.so {fault}"), &Libraries { base: folder.path() });
         let config = named.expect("faults come later").config;
         let host = Host { link: Link::new(Rate::from_bps(8_000_000), 1500), rng: Rng::from_state(3) };
         let mut queue = config.build::<()>(Limits::packets(4), host);
         for n in 1..4 {
             let answer = queue.enqueue(Instant::from_nanos(n), Meta::new(900, 5), (), &mut |_, (), _: DropReason| {});
-            assert_eq!(answer, Enqueued::Queued);
+            assert_eq!(answer, EnqueueResult::Queued);
         }
         drop(queue);
         let said = config.fault();
@@ -309,7 +310,7 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("blue.so@fast", "unknown profile \"fast\""),
         ("blue.so:red", "blue.so has no queue manager \"red\"; the one in it is \"blue\": blue.so:blue, or blue.so"),
     ] {
-        let said = Named::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
+        let said = NamedConfig::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
         assert!(said.contains(told) && !said.contains('\n'), "{text}: {said}");
     }
 }
@@ -342,8 +343,11 @@ fn a_blank_in_a_path_is_written_as_in_an_address() {
     let inner = folder.path().join("a (b)@c,ü");
     std::fs::create_dir(&inner).expect("the folder is ours");
     compile_library(&inner, &Path::new(HERE).join("../../examples/c/blue.c"), "blue.so", &[]);
-    let named = Named::parse_with("a%20%28b%29%40c%2Cü/blue.so ecn", &Libraries { base: folder.path() });
+    let named = NamedConfig::parse_with("a%20%28b%29%40c%2Cü/blue.so ecn", &Libraries { base: folder.path() });
     let text = named.expect("it is found").spelling();
     assert!(text.ends_with("a%20%28b%29%40c%2Cü/blue.so ecn"), "{text}");
-    assert_eq!(Named::parse_with(&text, &Libraries { base: Path::new("/") }).expect("it is found").spelling(), text);
+    assert_eq!(
+        NamedConfig::parse_with(&text, &Libraries { base: Path::new("/") }).expect("it is found").spelling(),
+        text
+    );
 }

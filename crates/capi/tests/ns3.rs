@@ -6,7 +6,7 @@ mod common;
 
 use common::{HERE, command, libraries, succeeds};
 use sojourn_aqm::registry::parse;
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,7 +77,7 @@ fn repeated(aqm: &str, trace: &str) -> Vec<String> {
                 let found = queue.dequeue(event.at, &mut lose);
                 lines.append(&mut lost);
                 lines.push(match found {
-                    Dequeued::Packet(meta, number) => {
+                    DequeueResult::Packet(meta, number) => {
                         format!("{at} - {number} {} {} {}", meta.len, meta.ecn as u8, meta.flow)
                     }
                     _ => format!("{at} ?"),

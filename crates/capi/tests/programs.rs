@@ -5,7 +5,7 @@ mod common;
 
 use common::{HERE, command, compile, succeeds, valgrind};
 use sojourn_aqm::registry::parse;
-use sojourn_aqm::{Dequeued, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use sojourn_aqm::{DequeueResult, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::path::{Path, PathBuf};
 
 /// A program of `source` in a folder of its own.
@@ -55,14 +55,14 @@ fn overload(aqm: &str) -> String {
             continue;
         }
         match queue.dequeue(at, &mut lose) {
-            Dequeued::Packet(meta, _) => {
+            DequeueResult::Packet(meta, _) => {
                 longest = longest.max((at - meta.enqueued).as_nanos());
                 marked += u32::from(meta.ecn == Ecn::Ce);
                 sent += 1;
                 free_at = now + 1496 * 800;
             }
-            Dequeued::Empty => free_at = arrival + 1,
-            Dequeued::NotBefore(at) => free_at = at.as_nanos(),
+            DequeueResult::Empty => free_at = arrival + 1,
+            DequeueResult::NotBefore(at) => free_at = at.as_nanos(),
         }
     }
     let mut text = format!("sent {sent}, marked {marked}, longest wait {:.3} ms\n", longest as f64 / 1e6);

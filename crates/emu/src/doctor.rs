@@ -1,7 +1,7 @@
 //! What this machine can emulate faithfully, and what it lacks.
 
-use crate::path::{DirectionConfig, Kind, Side};
-use crate::shell::{self, Command, Outcome, Shell};
+use crate::path::{DirectionConfig, PathKind, Side};
+use crate::shell::{self, InnerCommand, Outcome, Shell};
 use crate::sys::clock::{self, Poll};
 use crate::sys::namespace::new_network;
 use crate::sys::netlink::Netlink;
@@ -22,9 +22,9 @@ use std::path::Path;
 
 /// The examination was interrupted, by this signal if it was one to a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted(pub Option<i32>);
+pub struct Interruption(pub Option<i32>);
 
-impl Interrupted {
+impl Interruption {
     /// Gives the signal to this process as well.
     pub fn raise(self) {
         if let Some(signal) = self.0.and_then(|number| Signal::try_from(number).ok()) {
@@ -40,18 +40,18 @@ impl Interrupted {
 /// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended), `rates`
 /// (each with the medians of five measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
 /// round in ascending order, `null` for none, and their median, `highest_faithful_rate`.
-pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interrupted> {
+pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interruption> {
     let checks = checks();
     let possible = checks.iter().all(|check| check.ok || !check.needed);
     let timer = timer_error();
     // Round by round, so that what disturbs the machine for a while does not meet one rate alone.
-    let mut rounds: Vec<Vec<Measured>> = Vec::new();
+    let mut rounds: Vec<Vec<Measurement>> = Vec::new();
     let all = ROUNDS * RATES.len();
     for round in 0..if possible { ROUNDS } else { 0 } {
         let mut measured = Vec::new();
         for (number, rate) in RATES.iter().enumerate() {
             if !goes_on(round * RATES.len() + number, all) {
-                return Err(Interrupted(None));
+                return Err(Interruption(None));
             }
             match measure(rate)? {
                 Some(found) => measured.push(found),
@@ -66,23 +66,23 @@ pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, I
         "possible": possible,
         "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
         "timer_ns": { "p50": timer.quantile(0.5), "p99": timer.quantile(0.99), "max": timer.max() },
-        "rates": (0..RATES.len()).filter_map(|rate| told(rate, &rounds)).collect::<Vec<_>>(),
+        "rates": (0..RATES.len()).filter_map(|rate| rate_summary(rate, &rounds)).collect::<Vec<_>>(),
         "highest_faithful_rate": highest.get(highest.len() / 2).copied().and_then(name),
         "highest_faithful_rates": highest.iter().copied().map(name).collect::<Vec<_>>(),
     }))
 }
 
 /// Of each round the number of the highest rate that was faithful, in ascending order, none first.
-fn highest(rounds: &[Vec<Measured>]) -> Vec<Option<usize>> {
+fn highest(rounds: &[Vec<Measurement>]) -> Vec<Option<usize>> {
     let mut found: Vec<_> = rounds.iter().map(|round| round.iter().rposition(|one| one.faithful)).collect();
     found.sort();
     found
 }
 
 /// What the rounds say of a rate; nothing if none has measured it.
-fn told(rate: usize, rounds: &[Vec<Measured>]) -> Option<Value> {
-    let runs: Vec<&Measured> = rounds.iter().filter_map(|round| round.get(rate)).collect();
-    let median = |of: fn(&Measured) -> f64| {
+fn rate_summary(rate: usize, rounds: &[Vec<Measurement>]) -> Option<Value> {
+    let runs: Vec<&Measurement> = rounds.iter().filter_map(|round| round.get(rate)).collect();
+    let median = |of: fn(&Measurement) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(|run| of(run)).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
@@ -104,7 +104,7 @@ fn told(rate: usize, rounds: &[Vec<Measured>]) -> Option<Value> {
 }
 
 /// One measurement of a rate.
-struct Measured {
+struct Measurement {
     used: f64,
     throughput_bps: f64,
     cpu_share: f64,
@@ -246,15 +246,15 @@ fn timer_error() -> Histogram {
 }
 
 /// One TCP flow upward through a link of this rate; `None` where it cannot be measured.
-fn measure(rate: &str) -> Result<Option<Measured>, Interrupted> {
+fn measure(rate: &str) -> Result<Option<Measurement>, Interruption> {
     let Some(outcome) = run(rate) else { return Ok(None) };
     // A shell takes it for its command, which is ours.
     if outcome.signalled.is_some() {
-        return Err(Interrupted(outcome.signalled));
+        return Err(Interruption(outcome.signalled));
     }
     let up = &outcome.reports[0];
     let used = up.utilisation.unwrap_or(0.0);
-    Ok(Some(Measured {
+    Ok(Some(Measurement {
         used,
         throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.usage.wall_ns as f64,
         cpu_share: outcome.usage.cpu_ns as f64 / outcome.usage.wall_ns as f64,
@@ -272,9 +272,9 @@ fn run(rate: &str) -> Option<Outcome> {
     let link = |side| {
         let table = json!({ "rate": rate, "limit": "1000 packets" });
         let spec = LinkSpec::parse("", &table, Path::new(".")).expect("the rates below are valid");
-        DirectionConfig::new(side, Kind::Link(Box::new(spec)))
+        DirectionConfig::new(side, PathKind::Link(Box::new(spec)))
     };
-    let sends = Command::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err())));
+    let sends = InnerCommand::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err())));
     let shell = Shell::new("doctor", [link(Side::Up), link(Side::Down)], sends);
     let outcome = shell::run(shell, REGISTERED);
     let _ = kill(receiver, Signal::SIGKILL);
@@ -321,9 +321,9 @@ const WAIT_NS: u64 = 1_000_000;
 mod tests {
     use super::*;
 
-    fn measured(faithful: bool, used: f64) -> Measured {
+    fn measured(faithful: bool, used: f64) -> Measurement {
         let (throughput_bps, cpu_share, late_p99_ns) = (used * 1e8, 0.1, 1e4);
-        Measured { used, throughput_bps, cpu_share, late_p99_ns, hidden_drops: 1, faithful }
+        Measurement { used, throughput_bps, cpu_share, late_p99_ns, hidden_drops: 1, faithful }
     }
 
     #[test]
@@ -334,10 +334,10 @@ mod tests {
                 .into();
         assert_eq!(highest(&rounds), [None, Some(1), Some(2), Some(2), Some(2)]);
         assert_eq!(highest(&[]), []);
-        let second = told(1, &rounds).unwrap();
+        let second = rate_summary(1, &rounds).unwrap();
         assert_eq!((&second["faithful_runs"], &second["runs"]), (&json!(3), &json!(5)));
         assert_eq!((&second["faithful"], &second["utilisation"]), (&json!(true), &json!(0.9)));
         assert_eq!(second["hidden_drops"], 5);
-        assert_eq!(told(3, &rounds), None, "not measured");
+        assert_eq!(rate_summary(3, &rounds), None, "not measured");
     }
 }

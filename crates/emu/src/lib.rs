@@ -18,6 +18,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "emulates in real time")]
 
+mod atomic_file;
 pub mod cli;
 pub mod doctor;
 mod error;
@@ -27,7 +28,6 @@ pub mod path;
 pub mod shell;
 mod sys;
 pub mod topology;
-mod whole;
 
 pub use error::Error;
 pub use path::tcp_flow;

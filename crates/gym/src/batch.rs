@@ -26,7 +26,7 @@ pub struct Outcomes<'a> {
 impl Batch {
     /// Places for `count` episodes, stepped on `threads`.
     pub fn new(setup: Setup, count: usize, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        let (setup, width) = (Arc::new(setup.clone()), setup.sight.len());
+        let (setup, width) = (Arc::new(setup.clone()), setup.spec.len());
         let episodes = (0..count).map(|_| Episode::new(Arc::clone(&setup))).collect();
         let pool = (threads > 1 && count > 1).then(|| ThreadPoolBuilder::new().num_threads(threads.min(count)).build());
         Ok(Self { episodes, width, pool: pool.transpose()? })
@@ -95,8 +95,8 @@ impl Batch {
 }
 
 type Slot<'a> = (&'a mut Episode, &'a mut [f32], &'a mut f64, &'a mut bool, f64, bool);
-type Zipped<'a> = (((((&'a mut Episode, &'a mut [f32]), &'a mut f64), &'a mut bool), &'a f64), &'a bool);
+type ZippedSlot<'a> = (((((&'a mut Episode, &'a mut [f32]), &'a mut f64), &'a mut bool), &'a f64), &'a bool);
 
-fn slot<'a>((((((episode, seen), worth), over), action), going): Zipped<'a>) -> Slot<'a> {
+fn slot<'a>((((((episode, seen), worth), over), action), going): ZippedSlot<'a>) -> Slot<'a> {
     (episode, seen, worth, over, *action, *going)
 }

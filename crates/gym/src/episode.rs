@@ -1,9 +1,9 @@
 //! A run in steps.
 
-use crate::reward::{Measured, Reward};
-use crate::setup::{Refused, Setup};
+use crate::reward::{Reward, RewardInput};
+use crate::setup::{Setup, SetupError};
 use crate::shares::Shares;
-use sojourn_aqm::policy::{Board, Entry, Observer, Step};
+use sojourn_aqm::policy::{Feature, Observer, SharedState, StepStats};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{FlowSpec, Scenario};
 use sojourn_sim::{FlowCounters, Simulation, Summary};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// [`Episode::reset`].
 pub struct Episode {
     setup: Arc<Setup>,
-    board: Arc<Board>,
+    state: Arc<SharedState>,
     observer: Observer,
-    scenario: Option<Known>,
+    scenario: Option<ScenarioInfo>,
     run: Option<Run>,
 }
 
 /// A scenario and what is the same in each of its episodes.
-struct Known {
+struct ScenarioInfo {
     scenario: Scenario,
     begin: Instant,
     end: Instant,
@@ -34,27 +34,27 @@ struct Run {
     /// What the link has used and could have used until then.
     used: (u64, u64),
     shares: Option<Shares>,
-    measured: Measured,
+    reward_input: RewardInput,
 }
 
 impl Episode {
     /// A place for episodes of this set-up.
     pub fn new(setup: Arc<Setup>) -> Self {
-        let board = Board::new(setup.sight.has(Entry::Flows));
+        let board = SharedState::new(setup.spec.has(Feature::Flows));
         // A reward that somebody else gives may be of anything.
         let counts = setup.reward.is_none_or(|reward| reward == Reward::Qoo);
         let board = Arc::new(if counts { board.with_sojourns() } else { board });
-        let observer = Observer::new(setup.sight.clone());
-        Self { setup, board, observer, scenario: None, run: None }
+        let observer = Observer::new(setup.spec.clone());
+        Self { setup, state: board, observer, scenario: None, run: None }
     }
 
     /// Lets the next episodes be of `scenario`.
-    pub fn set(&mut self, scenario: Scenario) -> Result<(), Refused> {
+    pub fn set(&mut self, scenario: Scenario) -> Result<(), SetupError> {
         let (begin, end) = (self.setup.begin(&scenario)?, Instant::ZERO + scenario.duration);
         let base = scenario.flows.iter().map(|flow| base_rtt(&scenario, flow)).min();
-        let base_s = base.unwrap_or(LEAST_BASE).as_secs_f64();
-        let scenario = self.setup.place(scenario, &self.board)?;
-        (self.scenario, self.run) = (Some(Known { scenario, begin, end, base_s }), None);
+        let base_s = base.unwrap_or(MIN_BASE).as_secs_f64();
+        let scenario = self.setup.with_agent(scenario, &self.state)?;
+        (self.scenario, self.run) = (Some(ScenarioInfo { scenario, begin, end, base_s }), None);
         Ok(())
     }
 
@@ -68,13 +68,13 @@ impl Episode {
     pub fn reset(&mut self, seed: u64) {
         let Some(known) = &self.scenario else { return };
         self.run = None;
-        self.board.clear();
+        self.state.clear();
         self.observer.clear();
         let simulation = Simulation::new(&known.scenario, seed);
         let fair = self.setup.reward == Some(Reward::Fair);
         let shares = fair.then(Shares::new);
-        let measured = Measured { utilisation: 0.0, jain: 1.0, base_s: known.base_s, step: Step::default() };
-        self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, measured });
+        let measured = RewardInput { utilisation: 0.0, jain: 1.0, base_s: known.base_s, step: StepStats::default() };
+        self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, reward_input: measured });
     }
 
     /// Runs what lies before the first step, a piece at a time; returns whether it is over. The observation is then that
@@ -88,7 +88,7 @@ impl Episode {
             return false;
         }
         if last > Instant::ZERO {
-            self.observer.look(last, &self.board);
+            self.observer.sample(last, &self.state);
             self.observer.forget();
         }
         run.used = run.simulation.used_and_usable(0, last);
@@ -106,7 +106,7 @@ impl Episode {
         }
         let next = known.end.min(run.at + self.setup.step);
         let over = next == known.end;
-        self.setup.sight.law.act(action, &self.board);
+        self.setup.spec.law.act(action, &self.state);
         self.go(next);
         let worth = self.measured().zip(self.setup.reward).map_or(0.0, |(measured, reward)| reward.of(measured));
         (worth, over)
@@ -116,13 +116,13 @@ impl Episode {
         let Some(run) = &mut self.run else { return };
         run.simulation.advance_until(until);
         run.at = until;
-        run.measured.step = *self.observer.look(until, &self.board);
+        run.reward_input.step = *self.observer.sample(until, &self.state);
         let now = run.simulation.used_and_usable(0, until);
         let (used, usable) = (now.0 - run.used.0, now.1 - run.used.1);
-        run.measured.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
+        run.reward_input.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
         run.used = now;
         if let Some(shares) = &mut run.shares {
-            run.measured.jain = shares.jain(until, &run.simulation.flows());
+            run.reward_input.jain = shares.jain(until, &run.simulation.flows());
         }
     }
 
@@ -137,8 +137,8 @@ impl Episode {
     }
 
     /// What happened in the last step.
-    pub fn measured(&self) -> Option<&Measured> {
-        self.run.as_ref().map(|run| &run.measured)
+    pub fn measured(&self) -> Option<&RewardInput> {
+        self.run.as_ref().map(|run| &run.reward_input)
     }
 
     /// The counters of each flow that lasts for the whole run.
@@ -148,7 +148,7 @@ impl Episode {
 
     /// The probability, or the target in seconds, that is in force.
     pub fn in_force(&self) -> (f64, f64) {
-        (self.board.probability(), self.board.target().as_secs_f64())
+        (self.state.probability(), self.state.target().as_secs_f64())
     }
 
     /// Ends the episode, which [`Episode::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left of
@@ -166,8 +166,8 @@ pub(crate) fn base_rtt(scenario: &Scenario, flow: &FlowSpec) -> Duration {
     let hops: Vec<_> = scenario.hops().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect();
     let links = flow.paths.data.iter().chain(flow.paths.acks.iter());
     let delay = |link: usize| hops.get(link).copied().unwrap_or(Duration::ZERO);
-    links.fold(flow.access_delay * 2, |sum, &link| sum + delay(link.into())).max(LEAST_BASE)
+    links.fold(flow.access_delay * 2, |sum, &link| sum + delay(link.into())).max(MIN_BASE)
 }
 
 /// So that what is divided by it is finite.
-const LEAST_BASE: Duration = Duration::from_millis(1);
+const MIN_BASE: Duration = Duration::from_millis(1);

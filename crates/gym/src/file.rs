@@ -2,12 +2,12 @@
 //! by name.
 
 use crate::coupled;
-use crate::setup::{LEAST_STEP, MOST_STEP, read_sight};
+use crate::setup::{MAX_STEP, MIN_STEP, read_sight};
 use serde::Deserialize;
+use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::params::{Value, unknown};
-use sojourn_aqm::policy::{Activation, Law, Layer, Network, Pilot, Policy, Sight};
-use sojourn_aqm::refusal::Refusal;
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Own, OwnConfig, Queues};
+use sojourn_aqm::policy::{ActionKind, Activation, Layer, Network, NetworkAgent, ObservationSpec, Policy};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, CustomAqm, CustomConfig, QueueLayout};
 use sojourn_aqm::{Aqm, Duration, SingleQueue, units};
 use sojourn_library::name::{escape, unescape};
 use std::fs;
@@ -23,7 +23,7 @@ pub struct PolicyFile {
     /// How often it acts, from the start on.
     pub step: Duration,
     /// What it sees, and what its action means.
-    pub sight: Sight,
+    pub sight: ObservationSpec,
     /// What it makes of that.
     pub network: Network,
 }
@@ -31,7 +31,7 @@ pub struct PolicyFile {
 /// The form of the file, in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct PolicyText {
     /// Version of the form.
     sojourn_policy: u32,
     step: String,
@@ -62,7 +62,7 @@ fn one() -> usize {
 impl PolicyFile {
     /// Reads a file's text; the error names place and remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let text: Text = serde_json::from_str(text).map_err(|error| format!("is no policy: {error}"))?;
+        let text: PolicyText = serde_json::from_str(text).map_err(|error| format!("is no policy: {error}"))?;
         if text.sojourn_policy != FORM {
             return Err(format!(
                 "sojourn_policy: {} is not a version that is known; write {FORM}",
@@ -70,8 +70,8 @@ impl PolicyFile {
             ));
         }
         let step = units::duration(&text.step).map_err(|error| format!("step: {error}"))?;
-        if step < LEAST_STEP || step > MOST_STEP {
-            return Err(format!("step: {step} is out of range; from {LEAST_STEP} to {MOST_STEP}"));
+        if step < MIN_STEP || step > MAX_STEP {
+            return Err(format!("step: {step} is out of range; from {MIN_STEP} to {MAX_STEP}"));
         }
         let sight = read_sight(&text.action, &text.observe, text.stack).map_err(|refused| refused.to_string())?;
         let layers = text.layers.into_iter().enumerate().map(|(i, layer)| layer.read(i)).collect::<Result<_, _>>()?;
@@ -81,8 +81,8 @@ impl PolicyFile {
     }
 
     /// What acts by it.
-    fn pilot(&self) -> Pilot {
-        let pilot = Pilot::new(self.network.clone(), self.sight.clone(), self.step, self.sight.law);
+    fn pilot(&self) -> NetworkAgent {
+        let pilot = NetworkAgent::new(self.network.clone(), self.sight.clone(), self.step, self.sight.law);
         pilot.expect("the file was checked")
     }
 }
@@ -107,9 +107,9 @@ pub struct Policies<'a> {
 }
 
 impl Catalogue for Policies<'_> {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
         let path = name.strip_prefix(PREFIX)?;
-        Some(self.load(path).map_err(|error| Refusal::Catalogue(format!("{name}: {error}"))))
+        Some(self.load(path).map_err(|error| ConfigError::Catalogue(format!("{name}: {error}"))))
     }
 }
 
@@ -130,19 +130,19 @@ impl Policies<'_> {
 fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
     static KNOWN: Mutex<Vec<(String, &'static Algorithm)>> = Mutex::new(Vec::new());
     let name = format!("{PREFIX}{}", escape(path));
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, algorithm)) = known.iter().find(|(of, algorithm)| *of == text && algorithm.name == name) {
+    let mut algorithms = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, algorithm)) = algorithms.iter().find(|(of, algorithm)| *of == text && algorithm.name == name) {
         return Ok(algorithm);
     }
     let policy = Arc::new(PolicyFile::parse(&text)?);
-    let is_coupled = policy.sight.law == Law::Coupled;
+    let is_coupled = policy.sight.law == ActionKind::Coupled;
     let configure =
         move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
             let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
             match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
-                Some((what, name)) => Err(Refusal::Unknown(unknown(what, name, std::iter::empty()))),
-                None if is_coupled => Ok(AnyConfig::Foreign(coupled::piloted(algorithm, policy.pilot()))),
-                None => Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Piloted(Arc::clone(&policy)))))),
+                Some((what, name)) => Err(ConfigError::Unknown(unknown(what, name, std::iter::empty()))),
+                None if is_coupled => Ok(AnyConfig::Foreign(coupled::policy_controlled(algorithm, policy.pilot()))),
+                None => Ok(AnyConfig::Custom(CustomAqm::new(algorithm, Box::new(PolicyQueue(Arc::clone(&policy)))))),
             }
         };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
@@ -151,13 +151,13 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         source: "its file",
         params: &[],
         profiles: PROFILES,
-        queues: if is_coupled { Queues::Two } else { Queues::One },
+        queues: if is_coupled { QueueLayout::Two } else { QueueLayout::One },
         state_bytes: size_of::<Policy>(),
         queue_bytes: size_of::<SingleQueue<Policy, u32>>(),
         words: None,
         configure: Box::leak(Box::new(configure)),
     }));
-    known.push((text, algorithm));
+    algorithms.push((text, algorithm));
     Ok(algorithm)
 }
 
@@ -165,16 +165,16 @@ const PROFILES: &[(&str, &str)] = &[("plain", "as in its file")];
 const FORM: u32 = 1;
 
 #[derive(Clone, Debug)]
-struct Piloted(Arc<PolicyFile>);
+struct PolicyQueue(Arc<PolicyFile>);
 
-impl OwnConfig for Piloted {
+impl CustomConfig for PolicyQueue {
     fn value(&self, _: &str) -> Option<Value> {
         None
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
-        Box::new(Policy::piloted(self.0.pilot(), self.0.sight.law))
+        Box::new(Policy::autonomous(self.0.pilot(), self.0.sight.law))
     }
-    fn boxed(&self) -> Box<dyn OwnConfig> {
+    fn clone_box(&self) -> Box<dyn CustomConfig> {
         Box::new(self.clone())
     }
 }

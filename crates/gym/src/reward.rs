@@ -1,10 +1,10 @@
 //! What a step is worth.
 
-use sojourn_aqm::policy::{REFERENCE, Step};
+use sojourn_aqm::policy::{REFERENCE, StepStats};
 
 /// What happened in a step, beyond what its queue has counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Measured {
+pub struct RewardInput {
     /// What was used of the link, over what could have been; zero where nothing could.
     pub utilisation: f64,
     /// Jain's index of what each active flow was delivered in the last second; 1 where it is not asked for, and with fewer
@@ -13,7 +13,7 @@ pub struct Measured {
     /// The smallest round-trip time without queues, in seconds.
     pub base_s: f64,
     /// What the queue has counted.
-    pub step: Step,
+    pub step: StepStats,
 }
 
 /// A reward by name.
@@ -40,23 +40,23 @@ const LOSS: (f64, f64) = (0.001, 0.005);
 const ALPHA: f64 = 0.5;
 const BETA: f64 = 0.5;
 /// The largest delay that counts, in units of 20 ms.
-const MOST_DELAY: f64 = 10.0;
+const MAX_DELAY: f64 = 10.0;
 /// What an unused link counts as, so that its logarithm is finite.
-const LEAST_USE: f64 = 1e-3;
+const MIN_USE: f64 = 1e-3;
 
 impl Reward {
     /// Every reward, with its name.
     pub const ALL: [(&'static str, Self); 4] =
         [("delay-goodput", Self::DelayGoodput), ("power", Self::Power), ("fair", Self::Fair), ("qoo", Self::Qoo)];
 
-    pub(crate) fn of(self, measured: &Measured) -> f64 {
-        let &Measured { utilisation, jain, base_s, step } = measured;
+    pub(crate) fn of(self, measured: &RewardInput) -> f64 {
+        let &RewardInput { utilisation, jain, base_s, step } = measured;
         let delay_s = step.delay_s();
-        let cost = ALPHA * (delay_s / REFERENCE).min(MOST_DELAY) + BETA * step.loss();
+        let cost = ALPHA * (delay_s / REFERENCE).min(MAX_DELAY) + BETA * step.loss();
         match self {
             Self::DelayGoodput => utilisation - cost,
             Self::Fair => utilisation * jain - cost,
-            Self::Power => utilisation.max(LEAST_USE).ln() - (delay_s / base_s).ln_1p(),
+            Self::Power => utilisation.max(MIN_USE).ln() - (delay_s / base_s).ln_1p(),
             // What nobody receives is of no use; a closed link would have the best delay.
             Self::Qoo if step.departed == 0 => 0.0,
             Self::Qoo => score(step.p95_s, LATENCY_S).min(score(step.loss(), LOSS)),
@@ -71,15 +71,17 @@ fn score(measured: f64, (optimal, unacceptable): (f64, f64)) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sojourn_aqm::policy::Step;
+    use sojourn_aqm::policy::StepStats;
 
     #[test]
     fn rewards_are_as_documented() {
-        let busy = Step { departed: 10, sojourn_s: 0.1, p95_s: 0.06, arrived: 20, dropped: 5, ..Step::default() };
-        let stuck = Step { head_s: 9.0, ..Step::default() };
-        let closed = Step { arrived: 4, dropped: 4, ..Step::default() };
+        let busy =
+            StepStats { departed: 10, sojourn_s: 0.1, p95_s: 0.06, arrived: 20, dropped: 5, ..StepStats::default() };
+        let stuck = StepStats { head_s: 9.0, ..StepStats::default() };
+        let closed = StepStats { arrived: 4, dropped: 4, ..StepStats::default() };
         // 60 ms are a fifth of the way from 50 to 100 ms, 2 of 1000 a quarter of that from 0.1 to 0.5 %.
-        let call = Step { departed: 10, sojourn_s: 0.2, p95_s: 0.06, arrived: 1000, dropped: 2, ..Step::default() };
+        let call =
+            StepStats { departed: 10, sojourn_s: 0.2, p95_s: 0.06, arrived: 1000, dropped: 2, ..StepStats::default() };
         for (step, utilisation, jain, rewards) in [
             (call, 1.0, 1.0, [0.499, -(1.5_f64.ln()), 0.499, 0.75]),
             // 10 ms of delay are half of the reference; a quarter is dropped.
@@ -87,9 +89,9 @@ mod tests {
             // A link that stands still under a queue: the delay counts ten times the reference at most.
             (stuck, 0.0, 1.0, [-5.0, 1e-3_f64.ln() - 226.0_f64.ln(), -5.0, 0.0]),
             (closed, 0.0, 1.0, [-0.5, 1e-3_f64.ln(), -0.5, 0.0]),
-            (Step::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0, 0.0]),
+            (StepStats::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0, 0.0]),
         ] {
-            let measured = Measured { utilisation, jain, base_s: 0.04, step };
+            let measured = RewardInput { utilisation, jain, base_s: 0.04, step };
             for ((name, reward), expected) in Reward::ALL.into_iter().zip(rewards) {
                 let found = reward.of(&measured);
                 assert!((found - expected).abs() < 1e-12, "{name}: {found}, not {expected}");

@@ -77,15 +77,15 @@ pub struct Packet {
 
 impl Packet {
     /// Bytes of its first version, which ended before `priority`.
-    pub const LEAST: usize = std::mem::offset_of!(Self, priority);
+    pub const MIN_SIZE: usize = std::mem::offset_of!(Self, priority);
 }
 
 /// Takes back a packet that was dropped.
-pub type Dropped = unsafe extern "C" fn(user: *mut c_void, packet: *const Packet, reason: c_int);
+pub type DropCallback = unsafe extern "C" fn(user: *mut c_void, packet: *const Packet, reason: c_int);
 /// Is shown a statistic.
-pub type SeeStatistic = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: u64);
+pub type StatisticCallback = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: u64);
 /// Is shown a variable of state.
-pub type SeeState = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64);
+pub type StateCallback = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64);
 
 /// What a queue is built for.
 #[repr(C)]
@@ -101,7 +101,7 @@ pub struct Host {
     pub reserved: u32,
     pub limit_bytes: u64,
     pub limit_time: Time,
-    pub dropped: Option<Dropped>,
+    pub dropped: Option<DropCallback>,
     pub user: *mut c_void,
     pub delay: Time,
 }
@@ -130,8 +130,8 @@ pub struct Discipline {
     pub dequeue: Option<unsafe extern "C" fn(*mut Queue, Time, *mut Packet, *mut Time) -> c_int>,
     pub backlog: Option<unsafe extern "C" fn(*const Queue, *mut u32, *mut u64) -> c_int>,
     pub settle: Option<unsafe extern "C" fn(*mut Queue, Time) -> c_int>,
-    pub statistics: Option<unsafe extern "C" fn(*const Queue, Option<SeeStatistic>, *mut c_void) -> c_int>,
-    pub states: Option<unsafe extern "C" fn(*const Queue, Option<SeeState>, *mut c_void) -> c_int>,
+    pub statistics: Option<unsafe extern "C" fn(*const Queue, Option<StatisticCallback>, *mut c_void) -> c_int>,
+    pub states: Option<unsafe extern "C" fn(*const Queue, Option<StateCallback>, *mut c_void) -> c_int>,
     pub error: Option<unsafe extern "C" fn() -> *const c_char>,
     pub pass: Option<unsafe extern "C" fn(*mut Queue, Time, *const Packet) -> c_int>,
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 thread_local! {
     /// The stack on which this thread's signals are handled: its own is of no use once it is full.
-    static SPARE: Spare = Spare::new();
+    static ALT_STACK: AltStack = AltStack::new();
     /// The library and the call of it that this thread is in: bytes and their number. Plain data, so that a signal
     /// handler may read it.
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
@@ -28,30 +28,30 @@ struct Call {
 
 /// Does `call`, the function `name` of the library at `path`.
 pub(crate) fn within<R>(path: &Path, name: &'static str, call: impl FnOnce() -> R) -> R {
-    SPARE.with(|_| ());
+    ALT_STACK.with(|_| ());
     let path = path.as_os_str().as_bytes();
     let name = (name.as_ptr(), name.len());
     let outer = CALL.get();
-    let mine = CALLS.get().wrapping_add(1);
-    CALLS.set(mine);
-    CALL.set(Some(Call { path: (path.as_ptr(), path.len()), name, number: mine }));
+    let number = CALLS.get().wrapping_add(1);
+    CALLS.set(number);
+    CALL.set(Some(Call { path: (path.as_ptr(), path.len()), name, number }));
     // Calls do not nest: one that is still there never returned.
     if let Some(outer) = outer {
-        outer.end("longjmp out of the call");
+        outer.abort("longjmp out of the call");
     }
     let result = call();
     // Another one's number: a jump from there led here.
     match CALL.replace(None) {
-        Some(call) if call.number != mine => call.end("longjmp out of the call"),
+        Some(call) if call.number != number => call.abort("longjmp out of the call"),
         _ => result,
     }
 }
 
 impl Call {
     /// Names the library and the call, and ends the program. Does only what a signal handler may.
-    fn end(self, how: &'static str) -> ! {
+    fn abort(self, how: &'static str) -> ! {
         let text = |text: &'static str| (text.as_ptr(), text.len());
-        let line = [text("Error: "), self.path, text(": "), self.name, text(ENDED), text(how), text("\n")];
+        let line = [text("Error: "), self.path, text(": "), self.name, text(MESSAGE), text(how), text("\n")];
         for (bytes, length) in line {
             // SAFETY: constants, and a path that lives as long as its library, which is until the program ends.
             unsafe { libc::write(2, bytes.cast(), length) };
@@ -62,15 +62,15 @@ impl Call {
 }
 
 /// An alternate signal stack of a thread, where it has none, and the lowest address of its own one.
-struct Spare {
+struct AltStack {
     memory: Option<Box<[u8]>>,
     lowest: usize,
 }
 
-impl Spare {
+impl AltStack {
     fn new() -> Self {
-        let mut memory = vec![0; SPARE_BYTES].into_boxed_slice();
-        let spare = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: SPARE_BYTES };
+        let mut memory = vec![0; ALT_STACK_BYTES].into_boxed_slice();
+        let spare = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: ALT_STACK_BYTES };
         // SAFETY: all zero is a value of a stack_t; the memory lives until `drop` takes it back.
         let is_new = unsafe {
             let mut before: libc::stack_t = std::mem::zeroed();
@@ -78,14 +78,14 @@ impl Spare {
                 libc::sigaltstack(std::ptr::null(), &mut before) == 0 && before.ss_flags & libc::SS_DISABLE != 0;
             has_none && libc::sigaltstack(&spare, null_mut()) == 0
         };
-        Self { memory: is_new.then_some(memory), lowest: lowest_of_stack() }
+        Self { memory: is_new.then_some(memory), lowest: stack_bottom() }
     }
 }
 
-impl Drop for Spare {
+impl Drop for AltStack {
     fn drop(&mut self) {
         if self.memory.is_some() {
-            let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: SPARE_BYTES };
+            let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: ALT_STACK_BYTES };
             // SAFETY: after it the thread handles signals on its own stack again.
             unsafe { libc::sigaltstack(&none, null_mut()) };
         }
@@ -93,7 +93,7 @@ impl Drop for Spare {
 }
 
 /// The lowest address of this thread's stack; zero where the system does not say.
-fn lowest_of_stack() -> usize {
+fn stack_bottom() -> usize {
     #[cfg(target_os = "linux")]
     // SAFETY: the attributes are filled before they are read, and destroyed.
     unsafe {
@@ -109,24 +109,24 @@ fn lowest_of_stack() -> usize {
 }
 
 /// Whether a fault at `address` is that of this thread's full stack.
-fn is_full(address: usize) -> bool {
-    let lowest = SPARE.try_with(|spare| spare.lowest).unwrap_or(0);
-    lowest > 0 && (lowest.saturating_sub(BELOW)..lowest + PAGE).contains(&address)
+fn is_stack_overflow(address: usize) -> bool {
+    let lowest = ALT_STACK.try_with(|spare| spare.lowest).unwrap_or(0);
+    lowest > 0 && (lowest.saturating_sub(OVERFLOW_RANGE)..lowest + PAGE).contains(&address)
 }
 
 /// What was done about each of [`SIGNALS`] before.
-static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+static PREVIOUS_ACTIONS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// From now on, looks out for libraries that end the program.
-pub(crate) fn watch() {
-    BEFORE.get_or_init(|| {
+pub(crate) fn install_handlers() {
+    PREVIOUS_ACTIONS.get_or_init(|| {
         // SAFETY: the function does only what it may at the program's end.
-        unsafe { libc::atexit(exiting) };
+        unsafe { libc::atexit(on_exit) };
         SIGNALS.map(|(signal, _)| {
             // SAFETY: all zero is a value of a sigaction; the handler does only what a signal handler may.
             unsafe {
                 let (mut action, mut before): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
-                action.sa_sigaction = caught as *const () as usize;
+                action.sa_sigaction = on_signal as *const () as usize;
                 action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
                 libc::sigaction(signal, &action, &mut before);
                 before
@@ -136,22 +136,22 @@ pub(crate) fn watch() {
 }
 
 /// The program calls `exit`: if a library does, that is no end of a run.
-extern "C" fn exiting() {
+extern "C" fn on_exit() {
     if let Some(call) = CALL.get() {
-        call.end("exit");
+        call.abort("exit");
     }
 }
 
 /// Names the library whose call this thread is in, and ends the program. Outside such a call the signal does what it did
 /// without us.
-extern "C" fn caught(signal: libc::c_int, about: *const libc::siginfo_t, _context: *const libc::c_void) {
+extern "C" fn on_signal(signal: libc::c_int, about: *const libc::siginfo_t, _context: *const libc::c_void) {
     let place = SIGNALS.iter().position(|(number, _)| *number == signal).unwrap_or(0);
     if let Some(call) = CALL.get() {
         // SAFETY: the system gives it to the handler.
-        let is_full = signal == libc::SIGSEGV && is_full(unsafe { (*about).si_addr() } as usize);
-        call.end(if is_full { "stack overflow, as of endless recursion" } else { SIGNALS[place].1 });
+        let is_full = signal == libc::SIGSEGV && is_stack_overflow(unsafe { (*about).si_addr() } as usize);
+        call.abort(if is_full { "stack overflow, as of endless recursion" } else { SIGNALS[place].1 });
     }
-    if let Some(before) = BEFORE.get() {
+    if let Some(before) = PREVIOUS_ACTIONS.get() {
         // SAFETY: it was in force before; the signal, which is blocked until this returns, comes again then.
         unsafe {
             libc::sigaction(signal, &before[place], null_mut());
@@ -168,9 +168,9 @@ const SIGNALS: [(libc::c_int, &str); 5] = [
     (libc::SIGABRT, "abort, as by a panic or a failed assertion"),
 ];
 /// What stands between a call and how it ended.
-const ENDED: &str = " ended the program: ";
+const MESSAGE: &str = " ended the program: ";
 /// Enough for the handler.
-const SPARE_BYTES: usize = 64 << 10;
+const ALT_STACK_BYTES: usize = 64 << 10;
 const PAGE: usize = 4096;
 /// How far below a stack a fault may be that is of its overflow: guard pages, and a large frame.
-const BELOW: usize = 1 << 20;
+const OVERFLOW_RANGE: usize = 1 << 20;

@@ -5,12 +5,12 @@ use crate::abi::{self, Packet};
 use crate::load::{Instance, Library, NO_PACKET};
 use crate::name::{escape, is_library, path_and_queue, unescape};
 use sojourn_aqm::foreign::{self, Ticket};
-use sojourn_aqm::params::Refusal;
+use sojourn_aqm::params::ConfigError;
 use sojourn_aqm::qdisc::Count;
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Foreign, ForeignConfig, Queues};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, ForeignConfig, ForeignDiscipline, QueueLayout};
 use sojourn_aqm::{
-    Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
-    TcpView,
+    Backlog, DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink,
+    Stats, TcpView,
 };
 use std::ffi::c_int;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub struct Libraries<'a> {
 }
 
 impl Catalogue for Libraries<'_> {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
-        is_library(name).then(|| self.load(name).map_err(Refusal::Catalogue))
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
+        is_library(name).then(|| self.load(name).map_err(ConfigError::Catalogue))
     }
 }
 
@@ -57,16 +57,16 @@ impl Libraries<'_> {
 /// A library as an algorithm; there is one per library, and it lives as long as the program.
 fn algorithm(library: &'static Library) -> &'static Algorithm {
     static KNOWN: Mutex<Vec<(&'static Library, &'static Algorithm)>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, algorithm)) = known.iter().find(|(of, _)| std::ptr::eq(*of, library)) {
+    let mut algorithms = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, algorithm)) = algorithms.iter().find(|(of, _)| std::ptr::eq(*of, library)) {
         return algorithm;
     }
-    let (words, states) = (Words::leaked(usize::MAX), Words::leaked(MOST_STATES));
+    let (words, states) = (StringInterner::leak(usize::MAX), StringInterner::leak(MAX_STATES));
     let configure =
         move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
-            let text = words.keep(&foreign::words(profile, params)?).expect("there is no bound");
+            let text = words.intern(&foreign::words(profile, params)?).expect("there is no bound");
             let config = Config { library, name: algorithm.name, text, states, fault: Arc::default() };
-            Ok(AnyConfig::Foreign(Foreign::new(algorithm, text, Box::new(config))))
+            Ok(AnyConfig::Foreign(ForeignDiscipline::new(algorithm, text, Box::new(config))))
         };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
         name: Box::leak(escape(&library.path).into_boxed_str()),
@@ -75,49 +75,49 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
         params: foreign::PARAMS,
         profiles: foreign::PROFILES,
         queues: match library.order {
-            abi::FIFO => Queues::One,
-            abi::PER_FLOW => Queues::PerFlow,
-            abi::PER_FLOW_AND_ECN => Queues::Two,
-            _ => Queues::Any,
+            abi::FIFO => QueueLayout::One,
+            abi::PER_FLOW => QueueLayout::PerFlow,
+            abi::PER_FLOW_AND_ECN => QueueLayout::Two,
+            _ => QueueLayout::Any,
         },
         state_bytes: 0,
         queue_bytes: 0,
         words: None,
         configure: Box::leak(Box::new(configure)),
     }));
-    known.push((library, algorithm));
+    algorithms.push((library, algorithm));
     algorithm
 }
 
 /// Texts that live as long as the program, each kept once; so many at most.
-struct Words {
-    kept: Mutex<Vec<&'static str>>,
-    most: usize,
+struct StringInterner {
+    strings: Mutex<Vec<&'static str>>,
+    capacity: usize,
 }
 
-impl Words {
-    fn leaked(most: usize) -> &'static Self {
-        Box::leak(Box::new(Self { kept: Mutex::default(), most }))
+impl StringInterner {
+    fn leak(most: usize) -> &'static Self {
+        Box::leak(Box::new(Self { strings: Mutex::default(), capacity: most }))
     }
 
     /// The same text for ever; `None` when there would be too many.
-    fn keep(&self, text: &str) -> Option<&'static str> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.iter().find(|known| **known == text) {
+    fn intern(&self, text: &str) -> Option<&'static str> {
+        let mut strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = strings.iter().find(|known| **known == text) {
             return Some(known);
         }
-        if kept.len() == self.most {
+        if strings.len() == self.capacity {
             return None;
         }
-        kept.push(Box::leak(text.into()));
-        kept.last().copied()
+        strings.push(Box::leak(text.into()));
+        strings.last().copied()
     }
 }
 
 /// Most names of variables of state of a library; more are not shown.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 
-type Fault = Arc<Mutex<Option<String>>>;
+type SharedFault = Arc<Mutex<Option<String>>>;
 
 /// A library and what it is told.
 #[derive(Clone)]
@@ -125,8 +125,8 @@ struct Config {
     library: &'static Library,
     name: &'static str,
     text: &'static str,
-    states: &'static Words,
-    fault: Fault,
+    states: &'static StringInterner,
+    fault: SharedFault,
 }
 
 impl std::fmt::Debug for Config {
@@ -136,11 +136,11 @@ impl std::fmt::Debug for Config {
 }
 
 impl ForeignConfig for Config {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ConfigError> {
         let link = Link::new(Rate::from_bps(10_000_000), 1500);
         let host = Host { link, rng: Rng::from_state(1) };
         let made = self.library.create(self.text, Limits::packets(1000), &host);
-        made.map(drop).map_err(|error| Refusal::Catalogue(format!("{}: {error}", self.name)))
+        made.map(drop).map_err(|error| ConfigError::Catalogue(format!("{}: {error}", self.name)))
     }
 
     fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<Ticket> + Send> {
@@ -155,7 +155,7 @@ impl ForeignConfig for Config {
         };
         match instance {
             Ok(instance) => queue.instance = Some(instance),
-            Err(error) => queue.tell(&format!("create: {error}"), Instant::ZERO),
+            Err(error) => queue.record_fault(&format!("create: {error}"), Instant::ZERO),
         }
         Box::new(queue)
     }
@@ -164,7 +164,7 @@ impl ForeignConfig for Config {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn boxed(&self) -> Box<dyn ForeignConfig> {
+    fn clone_box(&self) -> Box<dyn ForeignConfig> {
         Box::new(self.clone())
     }
 }
@@ -174,7 +174,7 @@ impl ForeignConfig for Config {
 struct Slot {
     /// Of how many packets this is the place; a part of the opaque pointer, so that one that comes late is known.
     generation: u32,
-    waits: bool,
+    is_queued: bool,
     marked: bool,
     meta: Meta,
 }
@@ -193,28 +193,28 @@ struct Queue {
 }
 
 /// What a library did wrong.
-type Wrong = String;
+type Violation = String;
 
 impl Qdisc<Ticket> for Queue {
-    fn enqueue(&mut self, now: Instant, meta: Meta, ticket: Ticket, sink: &mut dyn Sink<Ticket>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, ticket: Ticket, sink: &mut dyn Sink<Ticket>) -> EnqueueResult {
         let meta = Meta { enqueued: now, ..meta };
         add(&mut self.stats.arrived, meta.len);
-        let header = sink.tcp(&ticket);
+        let header = sink.tcp_header(&ticket);
         let packet = self.admit(meta, ticket, header);
-        self.offer(now, &packet, ticket, sink).unwrap_or_else(|wrong| {
-            self.give_up(&wrong, now, sink);
-            Enqueued::Dropped(DropReason::Limit)
+        self.enqueue_checked(now, &packet, ticket, sink).unwrap_or_else(|wrong| {
+            self.disable(&wrong, now, sink);
+            EnqueueResult::Dropped(DropReason::Limit)
         })
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Ticket>) -> Dequeued<Ticket> {
-        self.ask(now, sink).unwrap_or_else(|wrong| {
-            self.give_up(&wrong, now, sink);
-            Dequeued::Empty
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Ticket>) -> DequeueResult<Ticket> {
+        self.dequeue_checked(now, sink).unwrap_or_else(|wrong| {
+            self.disable(&wrong, now, sink);
+            DequeueResult::Empty
         })
     }
 
-    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+    fn bypass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
         let instance = self.instance.as_mut().filter(|_| self.waiting.packets == 0)?;
         match instance.pass(time(now), &describe(&meta, 0)) {
             abi::PACKET => {
@@ -224,25 +224,25 @@ impl Qdisc<Ticket> for Queue {
             }
             abi::EMPTY => None,
             code => {
-                let wrong = self.refused("pass", code);
-                self.tell(&wrong, now);
+                let wrong = self.call_error("pass", code);
+                self.record_fault(&wrong, now);
                 None
             }
         }
     }
 
     /// Nobody knows which libraries do.
-    fn looks_at_tcp(&self) -> bool {
+    fn needs_tcp_headers(&self) -> bool {
         true
     }
 
     fn settle(&mut self, now: Instant) {
         let Some(instance) = &mut self.instance else { return };
         let code = instance.settle(time(now));
-        let wrong = if code < 0 { Err(instance.error(code)) } else { self.agrees() };
+        let wrong = if code < 0 { Err(instance.error(code)) } else { self.check_backlog() };
         if let Err(wrong) = wrong {
             // What waits goes back with the next call that has a sink.
-            self.tell(&format!("settle: {wrong}"), now);
+            self.record_fault(&format!("settle: {wrong}"), now);
         }
     }
 
@@ -257,7 +257,7 @@ impl Qdisc<Ticket> for Queue {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         if let Some(instance) = &self.instance {
             instance.states(&mut |name, value| {
-                if let Some(name) = self.config.states.keep(name) {
+                if let Some(name) = self.config.states.intern(name) {
                     see(name, value);
                 }
             });
@@ -269,12 +269,12 @@ impl Queue {
     /// Notes an arriving packet and describes it, with the TCP header that the host tells.
     fn admit(&mut self, meta: Meta, ticket: Ticket, header: Option<TcpView>) -> Packet {
         if self.slots.len() <= ticket as usize {
-            let unused = Slot { generation: 0, waits: false, marked: false, meta };
+            let unused = Slot { generation: 0, is_queued: false, marked: false, meta };
             self.slots.resize(ticket as usize + 1, unused);
             self.headers.resize_with(ticket as usize + 1, || Box::new([0; TcpView::IP_BYTES]));
         }
         let generation = self.slots[ticket as usize].generation.wrapping_add(1);
-        self.slots[ticket as usize] = Slot { generation, waits: true, marked: false, meta };
+        self.slots[ticket as usize] = Slot { generation, is_queued: true, marked: false, meta };
         self.waiting = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + meta.len as u64 };
         let packet = describe(&meta, handle(ticket, generation));
         let Some(view) = header else { return packet };
@@ -283,72 +283,76 @@ impl Queue {
         Packet { header: bytes.as_ptr().cast(), header_length, ..packet }
     }
 
-    fn offer(
+    fn enqueue_checked(
         &mut self,
         now: Instant,
         packet: &Packet,
         ticket: Ticket,
         sink: &mut dyn Sink<Ticket>,
-    ) -> Result<Enqueued, Wrong> {
+    ) -> Result<EnqueueResult, Violation> {
         let Some(instance) = &mut self.instance else { return Err(String::new()) };
         let code = instance.enqueue(time(now), packet);
-        let reason = self.take_back(sink)?;
+        let reason = self.forward_drops(sink)?;
         let slot = &mut self.slots[ticket as usize];
-        let answer = match (code, slot.waits) {
-            (abi::QUEUED, true) => Enqueued::Queued,
+        let answer = match (code, slot.is_queued) {
+            (abi::QUEUED, true) => EnqueueResult::Queued,
             (abi::MARKED, true) if !matches!(slot.meta.ecn, Ecn::Ect0 | Ecn::Ect1) => {
                 return Err(format!("enqueue says that it marked a packet that came as {:?}", slot.meta.ecn));
             }
             (abi::MARKED, true) => {
                 slot.marked = true;
                 add(&mut self.stats.marked, slot.meta.len);
-                Enqueued::Marked
+                EnqueueResult::Marked
             }
             (abi::DROPPED, _) => match reason {
-                Some(reason) => Enqueued::Dropped(reason),
+                Some(reason) => EnqueueResult::Dropped(reason),
                 None => return Err("enqueue says that it dropped a packet and gives none back".into()),
             },
             (abi::QUEUED | abi::MARKED, false) => {
                 return Err("enqueue has dropped the packet and says that it waits".into());
             }
-            (code, _) => return Err(self.refused("enqueue", code)),
+            (code, _) => return Err(self.call_error("enqueue", code)),
         };
-        self.agrees()?;
+        self.check_backlog()?;
         Ok(answer)
     }
 
-    fn ask(&mut self, now: Instant, sink: &mut dyn Sink<Ticket>) -> Result<Dequeued<Ticket>, Wrong> {
+    fn dequeue_checked(
+        &mut self,
+        now: Instant,
+        sink: &mut dyn Sink<Ticket>,
+    ) -> Result<DequeueResult<Ticket>, Violation> {
         let Some(instance) = &mut self.instance else { return Err(String::new()) };
         let (code, packet, not_before) = instance.dequeue(time(now));
-        self.take_back(sink)?;
+        self.forward_drops(sink)?;
         let waiting = self.waiting.packets;
         let answer = match code {
             abi::PACKET => {
-                let (ticket, meta) = self.leave(&packet).map_err(|wrong| format!("dequeue {wrong}"))?;
+                let (ticket, meta) = self.check_returned(&packet).map_err(|wrong| format!("dequeue {wrong}"))?;
                 add(&mut self.stats.departed, meta.len);
-                Dequeued::Packet(meta, ticket)
+                DequeueResult::Packet(meta, ticket)
             }
             abi::EMPTY if waiting > 0 => return Err(format!("dequeue says empty and keeps {waiting} packets")),
-            abi::EMPTY => Dequeued::Empty,
+            abi::EMPTY => DequeueResult::Empty,
             abi::NOT_BEFORE if waiting == 0 => return Err("dequeue says not-before, and nothing waits".into()),
             abi::NOT_BEFORE if not_before <= time(now) => {
                 return Err(format!("dequeue says not before {not_before} ns, which is not later than now"));
             }
-            abi::NOT_BEFORE => Dequeued::NotBefore(Instant::from_nanos(not_before as u64)),
-            code => return Err(self.refused("dequeue", code)),
+            abi::NOT_BEFORE => DequeueResult::NotBefore(Instant::from_nanos(not_before as u64)),
+            code => return Err(self.call_error("dequeue", code)),
         };
-        self.agrees()?;
+        self.check_backlog()?;
         Ok(answer)
     }
 
     /// Passes on what the library has dropped in this call; the reason of the last one.
-    fn take_back(&mut self, sink: &mut dyn Sink<Ticket>) -> Result<Option<DropReason>, Wrong> {
+    fn forward_drops(&mut self, sink: &mut dyn Sink<Ticket>) -> Result<Option<DropReason>, Violation> {
         let Some(instance) = &mut self.instance else { return Ok(None) };
         let mut last = None;
-        for (packet, number) in instance.returned() {
+        for (packet, number) in instance.take_returned() {
             let reason = usize::try_from(number).ok().and_then(|number| DropReason::ALL.get(number).copied());
             let reason = reason.ok_or_else(|| format!("dropped a packet for reason {number}, which is none"))?;
-            let (ticket, meta) = self.leave(&packet).map_err(|wrong| format!("dropped {wrong}"))?;
+            let (ticket, meta) = self.check_returned(&packet).map_err(|wrong| format!("dropped {wrong}"))?;
             add(&mut self.stats.dropped[reason as usize], meta.len);
             sink.dropped(meta, ticket, reason);
             last = Some(reason);
@@ -357,50 +361,50 @@ impl Queue {
     }
 
     /// A packet that the library gives back, checked.
-    fn leave(&mut self, packet: &Packet) -> Result<(Ticket, Meta), Wrong> {
-        let (ticket, generation) = parts(packet.handle as usize);
+    fn check_returned(&mut self, packet: &Packet) -> Result<(Ticket, Meta), Violation> {
+        let (ticket, generation) = split_handle(packet.handle as usize);
         let Some(slot) = self.slots.get_mut(ticket as usize).filter(|slot| slot.generation >= generation) else {
             return Err("gives back a packet that it never had (a wrong `handle`)".into());
         };
-        if !slot.waits || slot.generation != generation {
+        if !slot.is_queued || slot.generation != generation {
             return Err("gives back a packet for the second time".into());
         }
-        let came = slot.meta;
+        let original = slot.meta;
         let given = (packet.length, packet.flow, packet.enqueued);
-        if given != (came.len, came.flow, time(came.enqueued)) {
+        if given != (original.len, original.flow, time(original.enqueued)) {
             return Err(format!(
                 "gives back a packet of {} B, flow {}, enqueued at {} ns; it came with {} B, flow {}, at {} ns",
                 packet.length,
                 packet.flow,
                 packet.enqueued,
-                came.len,
-                came.flow,
-                time(came.enqueued),
+                original.len,
+                original.flow,
+                time(original.enqueued),
             ));
         }
         let ecn = Ecn::ALL.get(packet.ecn as usize).copied();
-        let newly = came.ecn != Ecn::Ce && ecn == Some(Ecn::Ce);
-        if ecn != Some(came.ecn) && !(newly && came.ecn.is_ect()) || slot.marked && !newly {
+        let newly = original.ecn != Ecn::Ce && ecn == Some(Ecn::Ce);
+        if ecn != Some(original.ecn) && !(newly && original.ecn.is_ect()) || slot.marked && !newly {
             let field = packet.ecn;
-            let was = if slot.marked { Ecn::Ce } else { came.ecn };
+            let was = if slot.marked { Ecn::Ce } else { original.ecn };
             return Err(format!("gives back a packet with ECN field {field}; it had {} ({was:?})", was as u8));
         }
-        slot.waits = false;
+        slot.is_queued = false;
         let counted = std::mem::replace(&mut slot.marked, false);
         if newly && !counted {
-            add(&mut self.stats.marked, came.len);
+            add(&mut self.stats.marked, original.len);
         }
         let Backlog { packets, bytes } = self.waiting;
-        self.waiting = Backlog { packets: packets - 1, bytes: bytes - came.len as u64 };
-        Ok((ticket, Meta { ecn: ecn.expect("it is one of two that are"), ..came }))
+        self.waiting = Backlog { packets: packets - 1, bytes: bytes - original.len as u64 };
+        Ok((ticket, Meta { ecn: ecn.expect("it is one of two that are"), ..original }))
     }
 
     /// Whether the library's backlog is what it was given less what came back.
-    fn agrees(&self) -> Result<(), Wrong> {
+    fn check_backlog(&self) -> Result<(), Violation> {
         let Some(instance) = &self.instance else { return Ok(()) };
         let (code, packets, bytes) = instance.backlog();
         if code < 0 {
-            return Err(self.refused("backlog", code));
+            return Err(self.call_error("backlog", code));
         }
         let Backlog { packets: waiting, bytes: waiting_bytes } = self.waiting;
         if (packets, bytes) == (waiting, waiting_bytes) {
@@ -409,7 +413,7 @@ impl Queue {
         Err(format!("backlog says {packets} packets, {bytes} B; it has {waiting} packets, {waiting_bytes} B"))
     }
 
-    fn refused(&self, call: &str, code: c_int) -> Wrong {
+    fn call_error(&self, call: &str, code: c_int) -> Violation {
         match &self.instance {
             Some(instance) if code < 0 => format!("{call}: {}", instance.error(code)),
             _ => format!("{call} returns {code}, which is no answer"),
@@ -417,19 +421,19 @@ impl Queue {
     }
 
     /// Remembers the first fault.
-    fn tell(&mut self, wrong: &str, now: Instant) {
+    fn record_fault(&mut self, wrong: &str, now: Instant) {
         self.instance = None;
         let mut fault = self.config.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.get_or_insert_with(|| format!("{}: {wrong}, at {} s", self.config.name, now.as_secs_f64()));
     }
 
     /// Remembers a fault and gives everything back that waits: the library is not called again.
-    fn give_up(&mut self, wrong: &str, now: Instant, sink: &mut dyn Sink<Ticket>) {
+    fn disable(&mut self, wrong: &str, now: Instant, sink: &mut dyn Sink<Ticket>) {
         if self.instance.is_some() {
-            self.tell(wrong, now);
+            self.record_fault(wrong, now);
         }
         for ticket in 0..self.slots.len() {
-            if std::mem::replace(&mut self.slots[ticket].waits, false) {
+            if std::mem::replace(&mut self.slots[ticket].is_queued, false) {
                 let meta = self.slots[ticket].meta;
                 add(&mut self.stats.dropped[DropReason::Limit as usize], meta.len);
                 sink.dropped(meta, ticket as Ticket, DropReason::Limit);
@@ -439,7 +443,7 @@ impl Queue {
     }
 
     /// What is wrong with the statistics, or with how the queue ends.
-    fn last_words(&mut self) -> Result<(), Wrong> {
+    fn final_check(&mut self) -> Result<(), Violation> {
         let (stats, Some(instance)) = (self.stats, &mut self.instance) else { return Ok(()) };
         let counted = [("arrived", stats.arrived), ("departed", stats.departed), ("dropped", stats.dropped_total())];
         let mut wrong = None;
@@ -456,14 +460,14 @@ impl Queue {
             }
         });
         if code < 0 {
-            return Err(self.refused("statistics", code));
+            return Err(self.call_error("statistics", code));
         }
         instance.free();
-        let returned = instance.returned();
+        let returned = instance.take_returned();
         // A mark on what is freed need not show any more.
         self.slots.iter_mut().for_each(|slot| slot.marked = false);
         for (packet, reason) in returned {
-            let (_, meta) = self.leave(&packet).map_err(|wrong| format!("free {wrong}"))?;
+            let (_, meta) = self.check_returned(&packet).map_err(|wrong| format!("free {wrong}"))?;
             if reason != abi::FREED {
                 let reason = format!("free gives back a packet of {} B for reason {reason}", meta.len);
                 return Err(format!("{reason}; it is SOJOURN_FREED"));
@@ -479,9 +483,9 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        if let Err(wrong) = self.last_words() {
+        if let Err(wrong) = self.final_check() {
             let last = self.slots.iter().map(|slot| slot.meta.enqueued).max().unwrap_or_default();
-            self.tell(&wrong, last);
+            self.record_fault(&wrong, last);
         }
     }
 }
@@ -515,7 +519,7 @@ fn handle(ticket: Ticket, generation: u32) -> usize {
     (generation as usize) << HALF | (ticket as usize + 1)
 }
 
-fn parts(handle: usize) -> (Ticket, u32) {
+fn split_handle(handle: usize) -> (Ticket, u32) {
     let place = handle & ((1 << HALF) - 1);
     ((place as u32).wrapping_sub(1), (handle >> HALF) as u32)
 }

@@ -14,8 +14,8 @@
 //! The functions that C calls by name are in the crate `sojourn-capi`, which makes `libsojourn_aqm` of them.
 
 pub mod abi;
-pub mod border;
 mod crash;
+pub mod export;
 pub mod foreign;
 pub mod load;
 pub mod name;
@@ -58,7 +58,7 @@ macro_rules! export {
 
             unsafe extern "C" fn create(text: *const c_char, host: *const Host, queue: *mut *mut Queue) -> c_int {
                 // SAFETY: the caller keeps to the header.
-                unsafe { $crate::border::create(concat!($name, " "), &[&$algorithm], text, host, queue) }
+                unsafe { $crate::export::create(concat!($name, " "), &[&$algorithm], text, host, queue) }
             }
 
             const fn text(with_end: &'static str) -> &'static CStr {
@@ -72,8 +72,8 @@ macro_rules! export {
                 [text(concat!($name, "\0")), text(concat!($summary, "\0")), text(concat!($source, "\0"))];
 
             #[unsafe(no_mangle)]
-            static sojourn_library: $crate::border::Export =
-                $crate::border::Export($crate::border::discipline(TEXTS, FIFO, create));
+            static sojourn_library: $crate::export::Export =
+                $crate::export::Export($crate::export::discipline(TEXTS, FIFO, create));
         };
     };
 }

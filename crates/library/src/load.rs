@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Discipline, Host, Packet, Time};
-use crate::border;
 use crate::crash;
+use crate::export;
 use sojourn_aqm::Limits;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -19,7 +19,7 @@ pub struct Library {
     /// Its file.
     pub path: PathBuf,
     /// What the file was when it was opened.
-    stamp: Stamp,
+    stamp: FileStamp,
     /// What it exports.
     export: Discipline,
     /// The order in which its packets leave.
@@ -39,9 +39,9 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 /// Which version of a file: device, inode, size, time of its last change.
-type Stamp = (u64, u64, u64, i64, i64);
+type FileStamp = (u64, u64, u64, i64, i64);
 
-fn stamp(about: &Metadata) -> Stamp {
+fn stamp(about: &Metadata) -> FileStamp {
     (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec())
 }
 
@@ -68,14 +68,14 @@ impl Library {
         Ok(library)
     }
 
-    fn load(path: PathBuf, stamp: Stamp) -> Result<Self, String> {
+    fn load(path: PathBuf, stamp: FileStamp) -> Result<Self, String> {
         let place = path.display();
-        crash::watch();
+        crash::install_handlers();
         let loaded = crash::within(&path, "loading it", || {
             // SAFETY: loading runs the library's code, which is what the user asked for.
             unsafe { libloading::os::unix::Library::open(Some(&path), libloading::os::unix::RTLD_NOW) }
         });
-        let loaded = loaded.map_err(|error| format!("{place}: cannot be loaded: {}", cause(&error)))?;
+        let loaded = loaded.map_err(|error| format!("{place}: cannot be loaded: {}", loader_error(&error)))?;
         // SAFETY: a library that has this name has it for this object; what it holds is checked before it is used.
         let found = unsafe { loaded.get::<*const Discipline>(abi::SYMBOL.to_bytes_with_nul()) };
         let export = found.map_err(|_| format!("{place}: does not export `sojourn_library`; see sojourn_aqm.h"))?;
@@ -92,7 +92,7 @@ impl Library {
     /// A new queue, or why there is none.
     pub fn create(&'static self, text: &str, limits: Limits, host: &sojourn_aqm::Host) -> Result<Instance, String> {
         let text = CString::new(text).map_err(|_| "its parameters have a zero byte".to_string())?;
-        let returned: *mut Returned = Box::into_raw(Box::default());
+        let returned: *mut ReturnedPackets = Box::into_raw(Box::default());
         let host = Host {
             size: size_of::<Host>() as u32,
             mtu: host.link.mtu,
@@ -103,7 +103,7 @@ impl Library {
             reserved: 0,
             limit_bytes: limits.bytes.unwrap_or(0),
             limit_time: limits.time.map_or(0, |span| span.as_nanos()),
-            dropped: Some(take_back),
+            dropped: Some(on_drop),
             user: returned.cast(),
             delay: host.link.delay.as_nanos(),
         };
@@ -127,7 +127,7 @@ impl Library {
 }
 
 /// What the loader said, without what it says of itself.
-fn cause(error: &libloading::Error) -> String {
+fn loader_error(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
 }
 
@@ -184,15 +184,15 @@ unsafe fn one_line(text: *const c_char) -> String {
 
 /// What a library handed back by `dropped` since it was last looked at.
 #[derive(Default)]
-struct Returned(UnsafeCell<Vec<(Packet, c_int)>>);
+struct ReturnedPackets(UnsafeCell<Vec<(Packet, c_int)>>);
 
-unsafe extern "C" fn take_back(user: *mut c_void, packet: *const Packet, reason: c_int) {
+unsafe extern "C" fn on_drop(user: *mut c_void, packet: *const Packet, reason: c_int) {
     // SAFETY: `user` is what `create` gave, and it lives as long as the queue; the library calls this on the thread that
     // called it, and no reference to the list lives meanwhile.
-    let list = unsafe { &mut *(*user.cast::<Returned>()).0.get() };
+    let list = unsafe { &mut *(*user.cast::<ReturnedPackets>()).0.get() };
     // A null pointer becomes a packet that nobody knows, and so does one that is shorter than any.
     // SAFETY: null or a packet, as the header says.
-    let packet = unsafe { border::read(packet) }.unwrap_or(NO_PACKET);
+    let packet = unsafe { export::read(packet) }.unwrap_or(NO_PACKET);
     list.push((packet, reason));
 }
 
@@ -221,7 +221,7 @@ pub struct Instance {
     pub library: &'static Library,
     /// Null when it is freed.
     queue: *mut abi::Queue,
-    returned: *mut Returned,
+    returned: *mut ReturnedPackets,
 }
 
 // SAFETY: the header allows calls from any thread, one at a time; nobody else has the list.
@@ -304,7 +304,7 @@ impl Instance {
     }
 
     /// What came back by `dropped` since the last call of this.
-    pub fn returned(&mut self) -> Vec<(Packet, c_int)> {
+    pub fn take_returned(&mut self) -> Vec<(Packet, c_int)> {
         // SAFETY: no call of the library is under way.
         std::mem::take(unsafe { &mut *(*self.returned).0.get() })
     }

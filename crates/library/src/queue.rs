@@ -3,10 +3,10 @@
 
 use crate::abi::{self, Packet, Time};
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::registry::{Catalogue, Effects, Named};
+use sojourn_aqm::registry::{Catalogue, Effects, NamedConfig};
 use sojourn_aqm::{
-    Backlog, Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
-    TcpView,
+    Backlog, DequeueResult, DropReason, Duration, Ecn, EnqueueResult, Instant, Limits, Link, Meta, Qdisc, Rate, Rng,
+    Sink, Stats, TcpView,
 };
 use std::ffi::c_int;
 
@@ -46,43 +46,44 @@ pub struct Queue<O> {
 impl<O: Owner> Queue<O> {
     /// An empty queue as `text` says, with the names of `own` beside the registered ones; `host` as the header has it.
     pub fn new(text: &str, own: &dyn Catalogue, host: &abi::Host, owner: O) -> Result<Self, Error> {
-        let refused = |refusal: sojourn_aqm::params::Refusal| Error { code: abi::REFUSED, text: refusal.to_string() };
-        let config = Named::parse_with(text, own).map_err(refused)?.config;
+        let refused =
+            |refusal: sojourn_aqm::params::ConfigError| Error { code: abi::REFUSED, text: refusal.to_string() };
+        let config = NamedConfig::parse_with(text, own).map_err(refused)?.config;
         let can = Effects { reorders: true, ..Effects::default() };
         config.effects().check("a host in C", can).map_err(refused)?;
-        let (limits, host, start) = (limits(host)?, built_for(host)?, host.start);
+        let (limits, host, start) = (limits_from(host)?, host_from(host)?, host.start);
         let packets = Packets { slots: Vec::new(), free: Vec::new(), start, owner };
         Ok(Self { qdisc: config.build(limits, host), packets, start, last: None })
     }
 
     /// Offers a packet.
     pub fn enqueue(&mut self, now: Time, packet: &Packet) -> Result<c_int, Error> {
-        let meta = meta(packet)?;
+        let meta = meta_from(packet)?;
         let at = self.advance(now)?;
-        let slot = self.packets.keep(Packet { enqueued: now, ..*packet });
+        let slot = self.packets.insert(Packet { enqueued: now, ..*packet });
         Ok(match self.qdisc.enqueue(at, meta, slot, &mut self.packets) {
-            Enqueued::Queued => abi::QUEUED,
-            Enqueued::Marked => abi::MARKED,
-            Enqueued::Dropped(_) => abi::DROPPED,
+            EnqueueResult::Queued => abi::QUEUED,
+            EnqueueResult::Marked => abi::MARKED,
+            EnqueueResult::Dropped(_) => abi::DROPPED,
         })
     }
 
     /// Asks for the next packet.
-    pub fn dequeue(&mut self, now: Time) -> Result<Dequeued<Packet>, Error> {
+    pub fn dequeue(&mut self, now: Time) -> Result<DequeueResult<Packet>, Error> {
         let now = self.advance(now)?;
         Ok(match self.qdisc.dequeue(now, &mut self.packets) {
-            Dequeued::Packet(meta, slot) => Dequeued::Packet(meta, self.packets.release(slot, &meta)),
-            Dequeued::Empty => Dequeued::Empty,
-            Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
+            DequeueResult::Packet(meta, slot) => DequeueResult::Packet(meta, self.packets.release(slot, &meta)),
+            DequeueResult::Empty => DequeueResult::Empty,
+            DequeueResult::NotBefore(at) => DequeueResult::NotBefore(at),
         })
     }
 
     /// Takes a packet straight through; whether that was done.
     pub fn pass(&mut self, now: Time, packet: &Packet) -> Result<bool, Error> {
-        let meta = meta(packet)?;
+        let meta = meta_from(packet)?;
         let last = self.last;
         let at = self.advance(now)?;
-        let passes = self.qdisc.pass(at, meta).is_some();
+        let passes = self.qdisc.bypass(at, meta).is_some();
         if !passes {
             // Nothing was done: a host may still make up for an earlier call.
             self.last = last;
@@ -121,7 +122,7 @@ impl<O: Owner> Queue<O> {
     }
 
     /// Hands back every packet that waits, with the ECN field that it came with.
-    pub fn hand_back(&mut self) {
+    pub fn return_all(&mut self) {
         for slot in 0..self.packets.slots.len() {
             if let Some(packet) = self.packets.slots[slot].take() {
                 self.packets.owner.dropped(&packet, abi::FREED);
@@ -135,7 +136,7 @@ impl<O: Owner> Queue<O> {
         if now < least {
             return Err(Error::invalid(format!("now: {now} ns lies before {least} ns, the time of an earlier call")));
         }
-        let since = now.checked_sub(self.start).filter(|&since| self.last.is_some() || since <= LONGEST_WAIT);
+        let since = now.checked_sub(self.start).filter(|&since| self.last.is_some() || since <= MAX_GAP);
         let Some(since) = since else {
             let start = self.start;
             return Err(Error::invalid(format!(
@@ -156,7 +157,7 @@ struct Packets<O> {
 }
 
 impl<O> Packets<O> {
-    fn keep(&mut self, packet: Packet) -> u32 {
+    fn insert(&mut self, packet: Packet) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             u32::try_from(self.slots.len() - 1).expect("memory ends before 4 G packets")
@@ -183,13 +184,13 @@ impl<O: Owner> Sink<u32> for Packets<O> {
         self.owner.dropped(&packet, reason as c_int);
     }
 
-    fn tcp(&self, slot: &u32) -> Option<TcpView> {
+    fn tcp_header(&self, slot: &u32) -> Option<TcpView> {
         self.owner.tcp(self.slots[*slot as usize].as_ref()?)
     }
 }
 
 /// What an algorithm may know of a packet.
-fn meta(packet: &Packet) -> Result<Meta, Error> {
+fn meta_from(packet: &Packet) -> Result<Meta, Error> {
     let Packet { length, segments, flow, source, destination, dscp, ecn, priority, .. } = *packet;
     if length == 0 {
         return Err(Error::invalid("packet.length: 0 B is no packet; give at least 1"));
@@ -211,7 +212,7 @@ fn meta(packet: &Packet) -> Result<Meta, Error> {
     Ok(Meta { hosts: (source, destination), dscp, class, ..meta })
 }
 
-fn limits(host: &abi::Host) -> Result<Limits, Error> {
+fn limits_from(host: &abi::Host) -> Result<Limits, Error> {
     let abi::Host { limit_packets, limit_bytes, limit_time, .. } = *host;
     if limit_time < 0 {
         return Err(Error::invalid(format!("host.limit_time: {limit_time} ns is below zero; 0 sets no limit")));
@@ -223,7 +224,7 @@ fn limits(host: &abi::Host) -> Result<Limits, Error> {
     })
 }
 
-fn built_for(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
+fn host_from(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
     if host.rate == 0 {
         return Err(Error::invalid("host.rate is 0; give the link's nominal rate in bit/s"));
     }
@@ -239,10 +240,10 @@ fn built_for(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
     Ok(sojourn_aqm::Host { link, rng: Rng::from_state(host.random) })
 }
 
-type Statistic = (&'static str, fn(&Stats) -> u64);
+type StatisticGetter = (&'static str, fn(&Stats) -> u64);
 
 /// The statistics by name.
-const STATISTICS: [Statistic; 8 + 2 * DropReason::ALL.len()] = [
+const STATISTICS: [StatisticGetter; 8 + 2 * DropReason::ALL.len()] = [
     ("arrived_packets", |s| s.arrived.packets),
     ("arrived_bytes", |s| s.arrived.bytes),
     ("departed_packets", |s| s.departed.packets),
@@ -265,4 +266,4 @@ const STATISTICS: [Statistic; 8 + 2 * DropReason::ALL.len()] = [
 
 /// A day: a manager makes up for every periodic update since the start, and a clock that counts from 1970 would keep it
 /// busy for minutes.
-const LONGEST_WAIT: i64 = 86_400_000_000_000;
+const MAX_GAP: i64 = 86_400_000_000_000;

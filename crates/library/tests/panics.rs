@@ -3,10 +3,10 @@
 #![allow(unsafe_code)] // The test is the host in C.
 
 use sojourn_aqm::params::Value;
-use sojourn_aqm::registry::{Algorithm, Managed};
-use sojourn_aqm::{Aqm, Cx, Fifo, Meta, Popped, Verdict, config};
+use sojourn_aqm::registry::{Algorithm, AqmConfig};
+use sojourn_aqm::{Aqm, Cx, Fifo, Meta, PoppedPacket, Verdict, config};
 use sojourn_library::abi::{self, Host, Packet, Queue};
-use sojourn_library::border;
+use sojourn_library::export;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -23,15 +23,15 @@ config! {
 }
 
 /// Panics.
-pub struct Panics(Config);
+pub struct PanickingAqm(Config);
 
-impl Aqm for Panics {
+impl Aqm for PanickingAqm {
     fn enqueue(&mut self, _: &mut Cx, _: &Meta, queue: &mut dyn Fifo) -> Verdict {
         assert!(self.0.late || (queue.len() as u64) < self.0.at, "{} packets are too many", self.0.at);
         Verdict::Accept
     }
 
-    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if queue.len() as u64 == self.0.at {
             queue.drop(0, sojourn_aqm::DropReason::Late);
             panic!("on the way out\0");
@@ -40,24 +40,24 @@ impl Aqm for Panics {
     }
 }
 
-impl Managed for Config {
-    type Aqm = Panics;
-    fn aqm(&self) -> Panics {
-        Panics(self.clone())
+impl AqmConfig for Config {
+    type Aqm = PanickingAqm;
+    fn aqm(&self) -> PanickingAqm {
+        PanickingAqm(self.clone())
     }
 }
 
-static PANICS: Algorithm = Algorithm::own::<Config>("panics", "Panics", "this test");
+static PANICS: Algorithm = Algorithm::custom::<Config>("panics", "Panics", "this test");
 
 /// What came back: tokens and reasons.
-type Back = Vec<(usize, c_int)>;
+type ReturnedPackets = Vec<(usize, c_int)>;
 
 unsafe extern "C" fn take_back(user: *mut c_void, packet: *const Packet, reason: c_int) {
-    // SAFETY: the test gave a `Back`, and the packet lives during the call.
-    unsafe { (*user.cast::<Back>()).push(((*packet).handle as usize, reason)) }
+    // SAFETY: the test gave a `ReturnedPackets`, and the packet lives during the call.
+    unsafe { (*user.cast::<ReturnedPackets>()).push(((*packet).handle as usize, reason)) }
 }
 
-fn create(text: &CStr, back: &mut Back) -> *mut Queue {
+fn create(text: &CStr, back: &mut ReturnedPackets) -> *mut Queue {
     let host = Host {
         size: size_of::<Host>() as u32,
         mtu: 0,
@@ -74,7 +74,7 @@ fn create(text: &CStr, back: &mut Back) -> *mut Queue {
     };
     let mut queue = null_mut();
     // SAFETY: everything given lives.
-    assert_eq!(unsafe { border::create("", &[&PANICS], text.as_ptr(), &host, &mut queue) }, 0);
+    assert_eq!(unsafe { export::create("", &[&PANICS], text.as_ptr(), &host, &mut queue) }, 0);
     queue
 }
 
@@ -100,40 +100,40 @@ fn packet(token: usize) -> Packet {
 
 fn error() -> String {
     // SAFETY: the text is valid until this thread's next error.
-    unsafe { CStr::from_ptr(border::error()) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(export::error()) }.to_string_lossy().into_owned()
 }
 
 #[test]
 fn a_panic_on_arrival_has_taken_the_packet_and_freeing_gives_all_back() {
-    let mut back = Back::new();
+    let mut back = ReturnedPackets::new();
     let queue = create(c"panics at 2", &mut back);
     // SAFETY: the queue is freed at the end only, and the packets live during the calls.
     unsafe {
-        assert_eq!(border::enqueue(queue, 1, &packet(1)), abi::QUEUED);
-        assert_eq!(border::enqueue(queue, 2, &packet(2)), abi::QUEUED);
-        assert_eq!(border::enqueue(queue, 3, &packet(3)), abi::PANICKED);
+        assert_eq!(export::enqueue(queue, 1, &packet(1)), abi::QUEUED);
+        assert_eq!(export::enqueue(queue, 2, &packet(2)), abi::QUEUED);
+        assert_eq!(export::enqueue(queue, 3, &packet(3)), abi::PANICKED);
         assert_eq!(error(), "panicked: 2 packets are too many");
-        assert_eq!(border::enqueue(queue, 4, &packet(4)), abi::FAILED);
-        assert_eq!(border::settle(queue, 5), abi::FAILED);
-        assert_eq!(border::backlog(queue, null_mut(), null_mut()), abi::FAILED);
+        assert_eq!(export::enqueue(queue, 4, &packet(4)), abi::FAILED);
+        assert_eq!(export::settle(queue, 5), abi::FAILED);
+        assert_eq!(export::backlog(queue, null_mut(), null_mut()), abi::FAILED);
         assert_eq!(error(), "the queue failed in an earlier call; free it");
-        border::free(queue);
+        export::free(queue);
     }
     assert_eq!(back, [(1, abi::FREED), (2, abi::FREED), (3, abi::FREED)], "the fourth was not taken");
 }
 
 #[test]
 fn what_was_dropped_before_the_panic_does_not_come_back_twice() {
-    let mut back = Back::new();
+    let mut back = ReturnedPackets::new();
     let queue = create(c"panics at 2 late", &mut back);
     let mut out = packet(0);
     // SAFETY: as above.
     unsafe {
-        assert_eq!(border::enqueue(queue, 1, &packet(1)), abi::QUEUED);
-        assert_eq!(border::enqueue(queue, 1, &packet(2)), abi::QUEUED);
-        assert_eq!(border::dequeue(queue, 7, &mut out, null_mut()), abi::PANICKED);
+        assert_eq!(export::enqueue(queue, 1, &packet(1)), abi::QUEUED);
+        assert_eq!(export::enqueue(queue, 1, &packet(2)), abi::QUEUED);
+        assert_eq!(export::dequeue(queue, 7, &mut out, null_mut()), abi::PANICKED);
         assert_eq!(error(), "panicked: on the way out?", "a zero byte would end the text");
-        border::free(queue);
+        export::free(queue);
     }
     assert_eq!(back, [(1, 2), (2, abi::FREED)]);
 }
@@ -141,7 +141,7 @@ fn what_was_dropped_before_the_panic_does_not_come_back_twice() {
 #[test]
 fn names_of_reasons_are_those_of_the_queues() {
     for reason in sojourn_aqm::DropReason::ALL {
-        assert_eq!(border::reason(reason as c_int).to_str(), Ok(reason.name()));
+        assert_eq!(export::reason(reason as c_int).to_str(), Ok(reason.name()));
     }
-    assert_eq!(border::reason(sojourn_aqm::DropReason::ALL.len() as c_int), c"unknown");
+    assert_eq!(export::reason(sojourn_aqm::DropReason::ALL.len() as c_int), c"unknown");
 }

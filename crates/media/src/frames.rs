@@ -12,11 +12,11 @@ use sojourn_aqm::{Duration, Instant, Rng};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
     /// The least rate that the encoder can make, in bit/s.
-    pub least_bps: f64,
+    pub min_bps: f64,
     /// The rate at the start.
     pub start_bps: f64,
     /// The highest rate that it makes.
-    pub most_bps: f64,
+    pub max_bps: f64,
     /// Frames per second; above zero.
     pub fps: u32,
     /// Key frames are so far apart; without it, there is none.
@@ -34,9 +34,9 @@ pub struct Source {
 impl Default for Source {
     fn default() -> Self {
         Self {
-            least_bps: 150e3,
+            min_bps: 150e3,
             start_bps: 150e3,
-            most_bps: 1.5e6,
+            max_bps: 1.5e6,
             fps: 30,
             key_interval: None,
             key_ratio: 1.0,
@@ -49,7 +49,7 @@ impl Default for Source {
 
 /// The frames of a source, one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Frames {
+pub(crate) struct FrameGenerator {
     source: Source,
     start: Instant,
     stop: Instant,
@@ -58,7 +58,7 @@ pub(crate) struct Frames {
     rng: Rng,
 }
 
-impl Frames {
+impl FrameGenerator {
     pub fn new(source: Source, start: Instant, stop: Instant, rng: Rng) -> Self {
         Self { source, start, stop, next: 0, rng }
     }
@@ -85,13 +85,13 @@ impl Frames {
     /// Size of the next frame by the mean one.
     fn factor(&self) -> f64 {
         let Source { key_ratio, .. } = self.source;
-        let Some(every) = self.key_every() else { return 1.0 };
+        let Some(every) = self.key_frame_interval() else { return 1.0 };
         let other = every as f64 / (every as f64 - 1.0 + key_ratio);
         if self.next % every == 0 { key_ratio * other } else { other }
     }
 
     /// Frames from one key frame to the next.
-    fn key_every(&self) -> Option<u64> {
+    fn key_frame_interval(&self) -> Option<u64> {
         let interval = self.source.key_interval?;
         Some(((interval.as_secs_f64() * f64::from(self.source.fps) + 0.5) as u64).max(1))
     }
@@ -116,8 +116,8 @@ impl Frames {
 mod tests {
     use super::*;
 
-    fn frames(source: Source) -> Frames {
-        Frames::new(source, Instant::ZERO, Instant::NEVER, Rng::stream(91, "source", 3))
+    fn frames(source: Source) -> FrameGenerator {
+        FrameGenerator::new(source, Instant::ZERO, Instant::NEVER, Rng::stream(91, "source", 3))
     }
 
     fn bytes(packets: &[u32]) -> u32 {
@@ -166,7 +166,7 @@ mod tests {
     fn frames_come_on_time_and_not_in_a_pause() {
         let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
         let source = Source { fps: 7, pause: Some((ms(300), ms(900))), ..Source::default() };
-        let mut source = Frames::new(source, Instant::ZERO, ms(1200), Rng::stream(1, "source", 0));
+        let mut source = FrameGenerator::new(source, Instant::ZERO, ms(1200), Rng::stream(1, "source", 0));
         let mut times = Vec::new();
         while source.due() < Instant::NEVER {
             times.push(source.due().as_nanos() / 1_000_000);

@@ -57,9 +57,9 @@ mod sender;
 
 pub use frames::Source;
 pub use packet::Packet;
-pub use prober::Cluster;
+pub use prober::ProbeCluster;
 pub use receiver::{Frame, Receiver};
-pub use report::{Arrival, Format, Report, Reporting};
+pub use report::{Arrival, Format, Report, ReportConfig};
 pub use sender::Sender;
 
 /// RTP without extensions, UDP and IPv4: what every packet of media has besides its payload, in bytes.

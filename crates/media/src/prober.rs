@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// A probe that a control wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cluster {
+pub struct ProbeCluster {
     /// Its number.
     pub id: u32,
     /// The rate to try, in bit/s; above zero.
@@ -23,7 +23,7 @@ pub struct Cluster {
 /// The clusters that wait, the first of which may be under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prober {
-    clusters: VecDeque<Cluster>,
+    clusters: VecDeque<ProbeCluster>,
     /// Bursts are sent; otherwise the next packet of the encoder begins that.
     is_active: bool,
     /// Of the first cluster.
@@ -32,19 +32,19 @@ pub(crate) struct Prober {
     bursts: u32,
     next: Instant,
     /// Bytes of the burst under way.
-    of_burst: u64,
+    burst_bytes: u64,
 }
 
 impl Prober {
     /// Adds clusters.
-    pub fn add(&mut self, clusters: impl IntoIterator<Item = Cluster>) {
+    pub fn add(&mut self, clusters: impl IntoIterator<Item = ProbeCluster>) {
         self.clusters.extend(clusters);
     }
 
     /// The encoder has made packets of so many bytes at most.
     pub fn on_packets(&mut self, now: Instant, largest: u32) {
         let Some(cluster) = self.clusters.front() else { return };
-        if !self.is_active && u64::from(largest) >= burst_bytes(cluster).min(LEAST_PACKET) {
+        if !self.is_active && u64::from(largest) >= burst_bytes(cluster).min(MIN_PACKET) {
             (self.is_active, self.next) = (true, now);
         }
     }
@@ -55,20 +55,20 @@ impl Prober {
     }
 
     /// The cluster of the packet that is due, and the bytes that its burst lacks.
-    pub fn current(&self) -> Option<(u32, u64)> {
+    pub fn pending(&self) -> Option<(u32, u64)> {
         let cluster = self.clusters.front().filter(|_| self.is_active)?;
-        Some((cluster.id, burst_bytes(cluster).saturating_sub(self.of_burst).max(1)))
+        Some((cluster.id, burst_bytes(cluster).saturating_sub(self.burst_bytes).max(1)))
     }
 
     /// A packet of the burst that was due was sent.
     pub fn on_sent(&mut self, now: Instant, bytes: u32) {
         let Some(cluster) = self.clusters.front() else { return };
         let started = *self.started.get_or_insert(now);
-        self.of_burst += u64::from(bytes);
-        if self.of_burst < burst_bytes(cluster) {
+        self.burst_bytes += u64::from(bytes);
+        if self.burst_bytes < burst_bytes(cluster) {
             return;
         }
-        self.sent += std::mem::take(&mut self.of_burst);
+        self.sent += std::mem::take(&mut self.burst_bytes);
         self.bursts += 1;
         self.next = started + Duration::from_secs_f64(self.sent as f64 * 8.0 / cluster.bps);
         if self.sent >= cluster.bytes && self.bursts >= cluster.bursts {
@@ -79,13 +79,13 @@ impl Prober {
     }
 }
 
-fn burst_bytes(cluster: &Cluster) -> u64 {
+fn burst_bytes(cluster: &ProbeCluster) -> u64 {
     (cluster.bps * BURST.as_secs_f64() / 8.0) as u64
 }
 
 /// `min_probe_delta` and `min_packet_size`.
 const BURST: Duration = Duration::from_millis(2);
-const LEAST_PACKET: u64 = 200;
+const MIN_PACKET: u64 = 200;
 
 #[cfg(test)]
 mod tests {
@@ -96,23 +96,23 @@ mod tests {
         let mut prober = Prober::default();
         // 2 ms of 937 kbit/s are 234 bytes; of 1.9 Mbit/s 475.
         prober.add([
-            Cluster { id: 4, bps: 937e3, bytes: 700, bursts: 2 },
-            Cluster { id: 5, bps: 1.9e6, bytes: 1, bursts: 1 },
+            ProbeCluster { id: 4, bps: 937e3, bytes: 700, bursts: 2 },
+            ProbeCluster { id: 5, bps: 1.9e6, bytes: 1, bursts: 1 },
         ]);
-        assert_eq!((prober.due(), prober.current()), (Instant::NEVER, None));
+        assert_eq!((prober.due(), prober.pending()), (Instant::NEVER, None));
         let at = |us| Instant::ZERO + Duration::from_micros(us);
         prober.on_packets(at(100), 150);
         assert_eq!(prober.due(), Instant::NEVER);
         prober.on_packets(at(3000), 201);
-        assert_eq!((prober.due(), prober.current()), (at(3000), Some((4, 234))));
+        assert_eq!((prober.due(), prober.pending()), (at(3000), Some((4, 234))));
         prober.on_sent(at(3000), 201);
-        assert_eq!((prober.due(), prober.current()), (at(3000), Some((4, 33))));
+        assert_eq!((prober.due(), prober.pending()), (at(3000), Some((4, 33))));
         prober.on_sent(at(3000), 73);
         // 274 bytes take 2339 us.
         assert_eq!(prober.due().as_nanos() / 1000, 5339);
         prober.on_sent(at(5339), 500);
-        assert_eq!((prober.due().as_nanos() / 1000, prober.current()), (9608, Some((5, 475))));
+        assert_eq!((prober.due().as_nanos() / 1000, prober.pending()), (9608, Some((5, 475))));
         prober.on_sent(at(9608), 475);
-        assert_eq!((prober.due(), prober.current()), (Instant::NEVER, None));
+        assert_eq!((prober.due(), prober.pending()), (Instant::NEVER, None));
     }
 }

@@ -6,28 +6,28 @@
 //!
 //! A report is due by the clock, and where the control wants it, with the last packet of a frame or after so many packets.
 
-use crate::control::Remote;
+use crate::control::RemoteEstimator;
 use crate::packet::{Packet, since_stamp};
-use crate::report::{Arrival, Report, Reporting};
+use crate::report::{Arrival, Report, ReportConfig};
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// The receiving end of a flow of media.
 #[derive(Debug)]
 pub struct Receiver {
-    reporting: Reporting,
-    remote: Option<Box<dyn Remote>>,
+    config: ReportConfig,
+    remote: Option<Box<dyn RemoteEstimator>>,
     /// The packets that the next report tells of begin here.
-    begin: u64,
+    report_begin: u64,
     arrivals: Vec<Arrival>,
     /// Since then a report is due for a reason other than the clock.
-    due_sooner: Option<Instant>,
+    early_report_since: Option<Instant>,
     /// Bytes that came since the last report, which was made then.
     bytes: u64,
     last: Option<Instant>,
     /// The rate of the time before that.
     rate_bps: Option<f64>,
     /// The frame that is coming in.
-    frame: Option<Partial>,
+    frame: Option<PartialFrame>,
 }
 
 /// A frame that has come whole.
@@ -38,37 +38,47 @@ pub struct Frame {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Partial {
+struct PartialFrame {
     stamp: u32,
     missing: u32,
 }
 
 impl Receiver {
     /// A receiver that nothing has reached.
-    pub fn new(reporting: Reporting) -> Self {
+    pub fn new(reporting: ReportConfig) -> Self {
         let (arrivals, due_sooner) = (Vec::new(), None);
         let (begin, bytes, last, rate_bps, frame, remote) = (0, 0, None, None, None, None);
-        Self { reporting, remote, begin, arrivals, due_sooner, bytes, last, rate_bps, frame }
+        Self {
+            config: reporting,
+            remote,
+            report_begin: begin,
+            arrivals,
+            early_report_since: due_sooner,
+            bytes,
+            last,
+            rate_bps,
+            frame,
+        }
     }
 
     /// The same with a control's part here.
-    pub fn with_remote(self, remote: Option<Box<dyn Remote>>) -> Self {
+    pub fn with_remote(self, remote: Option<Box<dyn RemoteEstimator>>) -> Self {
         Self { remote, ..self }
     }
 
     /// A packet arrives, with this ECN field. Returns the frame if it is whole now; packets that overtake those of another
     /// frame make that one incomplete.
     pub fn on_packet(&mut self, now: Instant, packet: &Packet, ecn: Ecn) -> Option<Frame> {
-        if packet.seq >= self.begin {
+        if packet.seq >= self.report_begin {
             self.arrivals.push(Arrival { seq: packet.seq, at: now, ecn });
             let enough = |most| packet.ends_frame || self.arrivals.len() >= most;
-            if self.reporting.sooner.is_some_and(enough) {
-                self.due_sooner.get_or_insert(now);
+            if self.config.early_after.is_some_and(enough) {
+                self.early_report_since.get_or_insert(now);
             }
             if let Some(remote) = &mut self.remote {
                 remote.on_packet(now, packet.sent, packet.bytes);
                 if remote.is_urgent() {
-                    self.due_sooner.get_or_insert(now);
+                    self.early_report_since.get_or_insert(now);
                 }
             }
         }
@@ -84,15 +94,15 @@ impl Receiver {
         }
         let since = now - self.last.replace(now)?;
         self.rate_bps = Some(std::mem::take(&mut self.bytes) as f64 * 8.0 / since.as_secs_f64());
-        self.due_sooner = None;
+        self.early_report_since = None;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.sort_by_key(|arrival| arrival.seq);
         let end = arrivals.last().map(|arrival| arrival.seq + 1)?;
-        let begin = std::mem::replace(&mut self.begin, end);
-        arrivals.iter_mut().for_each(|arrival| arrival.at = self.reporting.format.rounded(arrival.at, now));
-        let remb_bps = self.remote.as_mut().and_then(|remote| remote.tell());
-        let bytes = self.reporting.format.bytes(end - begin);
-        Some(Report { made: now, begin, end, arrivals, bytes, remb_bps })
+        let begin = std::mem::replace(&mut self.report_begin, end);
+        arrivals.iter_mut().for_each(|arrival| arrival.at = self.config.format.rounded(arrival.at, now));
+        let remb_bps = self.remote.as_mut().and_then(|remote| remote.estimate_bps());
+        let bytes = self.config.format.bytes(end - begin);
+        Some(Report { sent_at: now, begin, end, arrivals, bytes, remb_bps })
     }
 
     /// When a report is due.
@@ -100,8 +110,8 @@ impl Receiver {
         match (self.last, self.arrivals.first()) {
             // After a pause, the first arrival is reported at once.
             (Some(last), Some(first)) => {
-                let by_clock = first.at.max(last + (self.reporting.interval)(self.rate_bps));
-                self.due_sooner.map_or(by_clock, |sooner| sooner.min(by_clock))
+                let by_clock = first.at.max(last + (self.config.interval)(self.rate_bps));
+                self.early_report_since.map_or(by_clock, |sooner| sooner.min(by_clock))
             }
             _ => Instant::NEVER,
         }
@@ -113,7 +123,7 @@ impl Receiver {
         }
         let known = self.frame.filter(|frame| frame.stamp == packet.stamp);
         let missing = known.map_or(packet.of_frame, |frame| frame.missing).checked_sub(1)?;
-        self.frame = Some(Partial { stamp: packet.stamp, missing });
+        self.frame = Some(PartialFrame { stamp: packet.stamp, missing });
         (missing == 0).then(|| Frame { latency: since_stamp(now, packet.stamp) })
     }
 }
@@ -125,7 +135,7 @@ mod tests {
     use crate::report::Format;
 
     fn receiver(format: Format) -> Receiver {
-        Receiver::new(Reporting::timed(format, |_| Duration::from_millis(73)))
+        Receiver::new(ReportConfig::timed(format, |_| Duration::from_millis(73)))
     }
 
     fn at(us: i64) -> Instant {
@@ -146,7 +156,7 @@ mod tests {
         }
         assert_eq!((receiver.deadline(), receiver.poll(at(82_999))), (at(83_000), None));
         let report = receiver.poll(at(83_000)).unwrap();
-        assert_eq!((report.begin, report.end, report.made), (0, 5, at(83_000)));
+        assert_eq!((report.begin, report.end, report.sent_at), (0, 5, at(83_000)));
         let seen: Vec<_> = report.arrivals.iter().map(|a| (a.seq, a.ecn)).collect();
         assert_eq!(seen, [(0, Ecn::Ect1), (1, Ecn::Ect1), (3, Ecn::Ect1), (4, Ecn::Ce)]);
         // 73.000 ms are 74.75 units, of which whole ones are told: 72.265625 ms.
@@ -164,8 +174,8 @@ mod tests {
 
     #[test]
     fn a_report_may_come_with_the_end_of_a_frame_or_after_packets() {
-        let reporting = Reporting::timed(Format::Rfc8888, |_| Duration::from_millis(40));
-        let mut receiver = Receiver::new(Reporting { sooner: Some(3), ..reporting });
+        let reporting = ReportConfig::timed(Format::Rfc8888, |_| Duration::from_millis(40));
+        let mut receiver = Receiver::new(ReportConfig { early_after: Some(3), ..reporting });
         receiver.on_packet(at(1_000), &packet(0, 0, 9), Ecn::Ect1);
         assert_eq!(receiver.deadline(), at(41_000));
         receiver.on_packet(at(3_000), &Packet { ends_frame: true, ..packet(2, 0, 9) }, Ecn::Ect1);

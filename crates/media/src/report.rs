@@ -4,19 +4,19 @@ use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// How a control is told of arrivals.
 #[derive(Clone, Copy, Debug)]
-pub struct Reporting {
+pub struct ReportConfig {
     /// What reports look like.
     pub format: Format,
     /// Time between two reports, of a receiver at which so many bit/s arrive; unknown before the first report.
     pub interval: fn(Option<f64>) -> Duration,
     /// Reports are made with the last packet of a frame, too, and where so many packets wait to be told of.
-    pub sooner: Option<usize>,
+    pub early_after: Option<usize>,
 }
 
-impl Reporting {
+impl ReportConfig {
     /// Reports in a format, by the clock alone.
     pub fn timed(format: Format, interval: fn(Option<f64>) -> Duration) -> Self {
-        Self { format, interval, sooner: None }
+        Self { format, interval, early_after: None }
     }
 }
 
@@ -65,7 +65,7 @@ impl Format {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// When it was made.
-    pub made: Instant,
+    pub sent_at: Instant,
     /// It tells of packets from this number on …
     pub begin: u64,
     /// … and up to before this one; those that did not arrive are not in `arrivals`.

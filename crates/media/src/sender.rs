@@ -1,8 +1,8 @@
 //! The sender: frames, the queue in front of the pacer, what is out, and the control that sets the rates.
 
 use crate::HEADERS;
-use crate::control::{Control, NewFrame, PacketResult, Results, Sent};
-use crate::frames::{Frames, Source};
+use crate::control::{Control, Feedback, NewFrame, PacketResult, SentPacket};
+use crate::frames::{FrameGenerator, Source};
 use crate::packet::{Packet, stamp};
 use crate::prober::Prober;
 use crate::report::Report;
@@ -16,7 +16,7 @@ pub struct Sender {
     ecn: Ecn,
     /// Most bytes of payload in a packet.
     payload: u32,
-    frames: Frames,
+    frames: FrameGenerator,
     /// Packets before the pacer with the times of their frames, and their bytes.
     queue: VecDeque<(Instant, Packet)>,
     waiting: u64,
@@ -26,17 +26,17 @@ pub struct Sender {
     /// When the last packet was sent.
     last_sent: Instant,
     /// What was sent and not told of, from number `oldest` on, and its bytes.
-    out: VecDeque<Sent>,
-    oldest: u64,
+    unreported: VecDeque<SentPacket>,
+    first_unreported: u64,
     in_flight: u64,
     next_seq: u64,
     results: Vec<PacketResult>,
-    made: Made,
+    totals: SenderTotals,
 }
 
 /// What a sender has made, as sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct SenderTotals {
     /// Frames.
     pub frames: u64,
     /// The sum of the rates that the encoder was told when it made them, in whole bit/s: sums of parts are the whole sum.
@@ -53,18 +53,18 @@ impl Sender {
             control,
             ecn: Ecn::NotEct,
             payload: source.payload,
-            frames: Frames::new(source, start, stop, rng),
+            frames: FrameGenerator::new(source, start, stop, rng),
             queue: VecDeque::new(),
             waiting: 0,
             prober,
             free_at: Instant::ZERO,
             last_sent: Instant::ZERO,
-            out: VecDeque::new(),
-            oldest: 0,
+            unreported: VecDeque::new(),
+            first_unreported: 0,
             in_flight: 0,
             next_seq: 0,
             results: Vec::new(),
-            made: Made::default(),
+            totals: SenderTotals::default(),
         }
     }
 
@@ -89,14 +89,14 @@ impl Sender {
         if now < self.departure() {
             return None;
         }
-        let packet = self.take_waiting(now)?;
+        let packet = self.pop_paced(now)?;
         Some(self.send(now, packet, None))
     }
 
     /// A packet of the probe that is due: of the encoder where one waits, else padding.
     fn poll_probe(&mut self, now: Instant) -> Option<Packet> {
-        let (probe, lacking) = self.prober.current()?;
-        let packet = self.take_waiting(now).unwrap_or_else(|| {
+        let (probe, lacking) = self.prober.pending()?;
+        let packet = self.pop_paced(now).unwrap_or_else(|| {
             let payload = (lacking.saturating_sub(u64::from(HEADERS)) as u32).clamp(1, self.payload);
             let (bytes, ecn, stamp) = (payload + HEADERS, Ecn::NotEct, stamp(now));
             Packet { seq: 0, bytes, ecn, sent: now, stamp, of_frame: 0, ends_frame: false }
@@ -106,7 +106,7 @@ impl Sender {
     }
 
     /// The first packet before the pacer, which then waits as long as that one takes.
-    fn take_waiting(&mut self, now: Instant) -> Option<Packet> {
+    fn pop_paced(&mut self, now: Instant) -> Option<Packet> {
         let (_, packet) = self.queue.pop_front()?;
         let pacing_bps = self.control.rates(self.waiting).pacing_bps;
         self.waiting -= u64::from(packet.bytes);
@@ -119,18 +119,18 @@ impl Sender {
         let packet = Packet { seq: self.next_seq, ecn: self.ecn, sent: now, ..packet };
         (self.next_seq, self.last_sent) = (self.next_seq + 1, now);
         self.in_flight += u64::from(packet.bytes);
-        let sent = Sent { bytes: packet.bytes, at: now, probe };
-        self.out.push_back(sent);
+        let sent = SentPacket { bytes: packet.bytes, at: now, probe };
+        self.unreported.push_back(sent);
         self.control.on_sent(&sent, self.in_flight);
         packet
     }
 
     /// A report arrives. Late ones, of packets that another one has told of, are ignored.
     pub fn on_report(&mut self, now: Instant, report: &Report) {
-        if report.begin < self.oldest {
+        if report.begin < self.first_unreported {
             return;
         }
-        self.forget_before(report.begin);
+        self.discard_before(report.begin);
         self.results.clear();
         let mut arrivals = report.arrivals.iter().peekable();
         for seq in report.begin..report.end {
@@ -146,7 +146,13 @@ impl Sender {
             });
         }
         let (in_flight, remb_bps) = (self.in_flight, report.remb_bps);
-        self.control.on_results(&Results { now, made: report.made, packets: &self.results, in_flight, remb_bps });
+        self.control.on_feedback(&Feedback {
+            now,
+            sent_at: report.sent_at,
+            packets: &self.results,
+            in_flight,
+            remb_bps,
+        });
         self.prober.add(self.control.take_probes());
     }
 
@@ -161,8 +167,8 @@ impl Sender {
     }
 
     /// What it has made so far.
-    pub fn made(&self) -> Made {
-        self.made
+    pub fn totals(&self) -> SenderTotals {
+        self.totals
     }
 
     /// Packets sent so far.
@@ -177,8 +183,8 @@ impl Sender {
 
     /// When a packet was sent that no report has told of.
     pub fn sent_at(&self, seq: u64) -> Option<Instant> {
-        let place = seq.checked_sub(self.oldest)?;
-        self.out.get(place as usize).map(|sent| sent.at)
+        let place = seq.checked_sub(self.first_unreported)?;
+        self.unreported.get(place as usize).map(|sent| sent.at)
     }
 
     /// When the pacer and the window let the first packet of the queue go.
@@ -195,8 +201,8 @@ impl Sender {
         let bytes = payloads.iter().map(|payload| u64::from(payload + HEADERS)).sum();
         let waited = self.queue.front().map_or(Duration::ZERO, |&(made, _)| at - made);
         self.control.on_frame(&NewFrame { at, bytes, waited });
-        self.made.frames += 1;
-        self.made.targets_bps += (target_bps + 0.5) as u64;
+        self.totals.frames += 1;
+        self.totals.targets_bps += (target_bps + 0.5) as u64;
         let of_frame = payloads.len() as u32;
         for (place, payload) in (1..).zip(payloads) {
             let (bytes, ends_frame) = (payload + HEADERS, place == of_frame);
@@ -210,13 +216,13 @@ impl Sender {
     }
 
     /// Nothing will be told of packets before this number: the report of them is lost.
-    fn forget_before(&mut self, begin: u64) {
-        while self.oldest < begin && self.take_oldest().is_some() {}
+    fn discard_before(&mut self, begin: u64) {
+        while self.first_unreported < begin && self.take_oldest().is_some() {}
     }
 
-    fn take_oldest(&mut self) -> Option<Sent> {
-        let sent = self.out.pop_front()?;
-        self.oldest += 1;
+    fn take_oldest(&mut self) -> Option<SentPacket> {
+        let sent = self.unreported.pop_front()?;
+        self.first_unreported += 1;
         self.in_flight -= u64::from(sent.bytes);
         Some(sent)
     }
@@ -233,7 +239,7 @@ mod tests {
 
     #[test]
     fn without_reports_a_window_lets_a_packet_go_each_half_second() {
-        let source = Source { least_bps: 1e6, start_bps: 1e6, ..Source::default() };
+        let source = Source { min_bps: 1e6, start_bps: 1e6, ..Source::default() };
         let control = control::new("scream@rfc8298").unwrap();
         let mut sender = Sender::new(source, control, Instant::ZERO, Instant::NEVER, Rng::stream(11, "source", 0));
         let mut times = Vec::new();

@@ -2,7 +2,7 @@
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_media::Source;
-use sojourn_media::control::{self, CONTROLS, Control, NewFrame, PacketResult, Results, Sent};
+use sojourn_media::control::{self, CONTROLS, Control, Feedback, NewFrame, PacketResult, SentPacket};
 use std::path::Path;
 
 #[test]
@@ -40,7 +40,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
         match what {
             "begin" => {
                 let (least_bps, start_bps, most_bps, fps) = (value(0), value(1), value(2), value(3) as u32);
-                let source = Source { least_bps, start_bps, most_bps, fps, ..Source::default() };
+                let source = Source { min_bps: least_bps, start_bps, max_bps: most_bps, fps, ..Source::default() };
                 control.begin(Instant::ZERO, &source);
             }
             "frame" => {
@@ -51,7 +51,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
             "sent" => {
                 has_window = true;
                 on_time(&mut *control, at(0), waiting);
-                control.on_sent(&Sent { bytes: value(1) as u32, at: at(0), probe: None }, value(2) as u64);
+                control.on_sent(&SentPacket { bytes: value(1) as u32, at: at(0), probe: None }, value(2) as u64);
                 waiting = value(3) as u64;
             }
             "packet" => packets.push(PacketResult {
@@ -67,7 +67,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
                 if has_window {
                     on_time(&mut *control, at(0), waiting);
                 } else {
-                    control.on_sent(&Sent { bytes: last.bytes, at: last.sent, probe: None }, 0);
+                    control.on_sent(&SentPacket { bytes: last.bytes, at: last.sent, probe: None }, 0);
                     if control.deadline() <= at(0) {
                         control.on_timer(at(0), 0);
                     }
@@ -78,9 +78,9 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
                     came.sort_by_key(|packet| packet.arrived);
                     came.iter().for_each(|packet| remote.on_packet(packet.arrived.unwrap(), packet.sent, packet.bytes));
                 }
-                let remb_bps = remote.as_mut().and_then(|remote| remote.tell());
+                let remb_bps = remote.as_mut().and_then(|remote| remote.estimate_bps());
                 let in_flight = values.get(2).map_or(0, |bytes| bytes.unwrap() as u64);
-                control.on_results(&Results { now: at(0), made: at(1), packets: &packets, in_flight, remb_bps });
+                control.on_feedback(&Feedback { now: at(0), sent_at: at(1), packets: &packets, in_flight, remb_bps });
                 packets.clear();
             }
             _ => {

@@ -4,7 +4,7 @@ use crate::error::input;
 use crate::output::columns;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_sim::capture::{self, Captured};
+use sojourn_sim::capture::{self, CapturedPacket};
 use sojourn_sim::{Column, Table};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,10 +29,11 @@ pub fn read_capture<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
 
 type Read<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, Vec<String>, Vec<String>);
 
-fn packets(packets: &[Captured], numbers: &BTreeMap<IpAddr, u32>) -> Table {
-    let u8s = |of: fn(&Captured) -> u8| Column::U8(packets.iter().map(of).collect());
-    let u32s = |of: fn(&Captured) -> u32| Column::U32(packets.iter().map(of).collect());
-    let ends = |of: fn(&Captured) -> IpAddr| Column::U32(packets.iter().map(|packet| numbers[&of(packet)]).collect());
+fn packets(packets: &[CapturedPacket], numbers: &BTreeMap<IpAddr, u32>) -> Table {
+    let u8s = |of: fn(&CapturedPacket) -> u8| Column::U8(packets.iter().map(of).collect());
+    let u32s = |of: fn(&CapturedPacket) -> u32| Column::U32(packets.iter().map(of).collect());
+    let ends =
+        |of: fn(&CapturedPacket) -> IpAddr| Column::U32(packets.iter().map(|packet| numbers[&of(packet)]).collect());
     let columns = [
         ("time_ns", Column::U64(packets.iter().map(|packet| packet.time_ns).collect())),
         ("source", ends(|packet| packet.source.0)),
@@ -52,9 +53,9 @@ fn packets(packets: &[Captured], numbers: &BTreeMap<IpAddr, u32>) -> Table {
 }
 
 /// Row of the packet, first number and the one behind the last of each block.
-fn blocks(packets: &[Captured]) -> Table {
+fn blocks(packets: &[CapturedPacket]) -> Table {
     let found = || {
-        let of = |(row, packet): (u32, &Captured)| packet.sack.map(|(first, end)| (row, first, end));
+        let of = |(row, packet): (u32, &CapturedPacket)| packet.sack.map(|(first, end)| (row, first, end));
         (0..).zip(packets).flat_map(of).filter(|&(_, first, end)| first != end)
     };
     let columns = [

@@ -1,7 +1,7 @@
 //! The conformance suite on a queue manager by name.
 
-use crate::error::{Unsigned, check};
-use crate::own::{Classes, check_fault, is_python};
+use crate::classes::{ClassFinder, check_fault, is_python};
+use crate::error::{UnsignedInt, check};
 use crate::slices;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -20,12 +20,12 @@ use sojourn_sim::scenario::AqmSpec;
 pub fn check_aqm(
     py: Python<'_>,
     aqm: &str,
-    operations: Unsigned,
-    seed: Unsigned,
+    operations: UnsignedInt,
+    seed: UnsignedInt,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (operations, seed) = (operations.get::<u64>("operations")?, seed.get("seed")?);
-    let aqm = check(py, AqmSpec::parse_with(aqm, &Classes::of(".")))?;
+    let aqm = check(py, AqmSpec::parse_with(aqm, &ClassFinder::of(".")))?;
     let mut suite = Suite::new(&aqm, seed, operations);
     if is_python(&aqm.config) {
         slices::run_attached(py, progress.as_ref(), || suite.step())?;
@@ -40,7 +40,7 @@ pub fn check_aqm(
 struct Suite<'a> {
     aqm: &'a AqmSpec,
     random: Rng,
-    wanted: u64,
+    target_operations: u64,
     cases: u64,
     operations: u64,
     /// Packets that arrived, departed, were dropped, were marked.
@@ -51,12 +51,12 @@ struct Suite<'a> {
 impl<'a> Suite<'a> {
     fn new(aqm: &'a AqmSpec, seed: u64, wanted: u64) -> Self {
         let random = Rng::stream(seed, "conformance", 0);
-        Self { aqm, random, wanted, cases: 0, operations: 0, packets: [0; 4], violation: None }
+        Self { aqm, random, target_operations: wanted, cases: 0, operations: 0, packets: [0; 4], violation: None }
     }
 
     /// Runs a case; the share that is done, or none at the end.
     fn step(&mut self) -> Option<f64> {
-        if self.operations >= self.wanted || self.violation.is_some() || self.aqm.config.fault().is_some() {
+        if self.operations >= self.target_operations || self.violation.is_some() || self.aqm.config.fault().is_some() {
             return None;
         }
         let bytes: Vec<u8> = (0..BYTES).map(|_| self.random.next_u64() as u8).collect();
@@ -73,7 +73,7 @@ impl<'a> Suite<'a> {
             }
             Err(violation) => self.violation = Some((violation, case.to_string())),
         }
-        Some((self.operations as f64 / self.wanted as f64).min(1.0))
+        Some((self.operations as f64 / self.target_operations as f64).min(1.0))
     }
 
     fn report(&self) -> serde_json::Value {

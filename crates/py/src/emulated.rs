@@ -1,8 +1,8 @@
 //! Results from the logs of emulated links.
 
+use crate::classes::SharedLibraries;
 use crate::error::input;
 use crate::output::Output;
-use crate::own::SharedLibraries;
 use pyo3::prelude::*;
 use serde_json::json;
 use sojourn_emu::log::{self, Log};
@@ -40,7 +40,8 @@ pub fn emulated(
         }
         let read = logs.iter().map(|path| read(path)).collect::<PyResult<Vec<_>>>()?;
         let found = log::results(&names, &read, &scenario.probes, Statistics::of(&scenario), &SharedLibraries);
-        let found = found.map_err(|log::InLog { log, error }| input(format!("{}: {error}", logs[log].display())))?;
+        let found =
+            found.map_err(|log::LogFileError { log, error }| input(format!("{}: {error}", logs[log].display())))?;
         Ok::<_, PyErr>((found, scenario.queue_names()))
     })?;
     let (found, names) = found;
@@ -51,7 +52,7 @@ pub fn emulated(
             "agreeing": agreement.agreeing,
             "overdue": found.overdue[l].0,
             "latest_ns": found.overdue[l].1,
-            "refused": found.refused[l],
+            "refused": found.rejected_writes[l],
         })
     };
     let about: serde_json::Map<_, _> = names.into_iter().enumerate().map(|(l, name)| (name, direction(l))).collect();

@@ -1,7 +1,7 @@
 //! The emulator's command line.
 
 #[cfg(target_os = "linux")]
-use crate::own::SharedLibraries;
+use crate::classes::SharedLibraries;
 use pyo3::prelude::*;
 
 /// Runs a command line of the emulator, `["link", "--rate", "12mbit", "--", "curl", …]`, to its end.
@@ -32,11 +32,11 @@ pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
 pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<String> {
     let mut raised = None;
     let mut goes_on = |made: usize, all: usize| {
-        let told = || {
+        let report = || {
             py.check_signals()?;
             progress.as_ref().map_or(Ok(()), |told| told.call1((made as f64 / all as f64, made, all)).map(drop))
         };
-        raised = told().err();
+        raised = report().err();
         raised.is_none()
     };
     let found = sojourn_emu::doctor::examine(&mut goes_on);

@@ -40,9 +40,9 @@ pub fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
 }
 
 /// A whole number that is not negative; others are refused as input by whoever asks for it by name.
-pub struct Unsigned(Result<u64, String>);
+pub struct UnsignedInt(Result<u64, String>);
 
-impl Unsigned {
+impl UnsignedInt {
     /// `n`, as a default.
     pub const fn of(n: u64) -> Self {
         Self(Ok(n))
@@ -57,7 +57,7 @@ impl Unsigned {
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Unsigned {
+impl<'py> FromPyObject<'_, 'py> for UnsignedInt {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {

@@ -1,14 +1,14 @@
 //! Episodes that Python steers, one or many at a time.
 
-use crate::error::{Unsigned, input};
+use crate::error::{UnsignedInt, input};
 use crate::slices;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_aqm::policy::{Entry, LEAST_LOG, Law, MOST_TARGET_MS};
+use sojourn_aqm::policy::{ActionKind, Feature, MAX_TARGET_MS, MIN_LOG};
 use sojourn_aqm::registry::REGISTERED;
 use sojourn_aqm::units;
-use sojourn_gym::{Batch, Measured, Outcomes, Packets, PolicyFile, Reward, Setup};
+use sojourn_gym::{Batch, Outcomes, PacketEpisode, PolicyFile, Reward, RewardInput, Setup};
 use sojourn_sim::Summary;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Episodes {
 
     /// Begins episodes with these seeds in these places, and writes their first observations. Signals are handled
     /// meanwhile.
-    fn reset(&mut self, py: Python<'_>, places: Vec<usize>, seeds: Vec<Unsigned>) -> PyResult<()> {
+    fn reset(&mut self, py: Python<'_>, places: Vec<usize>, seeds: Vec<UnsignedInt>) -> PyResult<()> {
         for (&place, seed) in places.iter().zip(seeds) {
             let seed = seed.get("seed")?;
             let episode = all(&mut self.batch).episode(place);
@@ -152,7 +152,7 @@ impl Episodes {
     fn raw<'py>(&mut self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyDict>> {
         let episode = all(&mut self.batch).episode(place);
         let raw = PyDict::new(py);
-        if let Some(&Measured { utilisation, jain, base_s, step }) = episode.measured() {
+        if let Some(&RewardInput { utilisation, jain, base_s, step }) = episode.measured() {
             let (probability, target_s) = episode.in_force();
             let counts = [
                 ("arrived", step.arrived),
@@ -209,7 +209,7 @@ impl Episodes {
 #[pyclass(module = "sojourn._core")]
 pub struct PacketEpisodes {
     /// Never locked, as that of [`Episodes`].
-    packets: Mutex<Packets>,
+    packets: Mutex<PacketEpisode>,
     /// The observation.
     #[pyo3(get)]
     observation: Py<PyArray1<f32>>,
@@ -220,8 +220,8 @@ impl PacketEpisodes {
     #[new]
     fn new(py: Python<'_>, observe: Vec<String>, stack: usize) -> PyResult<Self> {
         // The step is that of nobody: a packet is one.
-        let setup = Setup::read(sojourn_gym::LEAST_STEP, ("probability", &observe, stack), "", false).map_err(input)?;
-        let packets = Packets::new(setup);
+        let setup = Setup::read(sojourn_gym::MIN_STEP, ("probability", &observe, stack), "", false).map_err(input)?;
+        let packets = PacketEpisode::new(setup);
         let observation = PyArray1::zeros(py, packets.width(), false).unbind();
         Ok(Self { packets: Mutex::new(packets), observation })
     }
@@ -235,7 +235,7 @@ impl PacketEpisodes {
     }
 
     /// Begins an episode and goes on to the first packet that arrives; whether there is one.
-    fn reset(&mut self, py: Python<'_>, seed: Unsigned) -> PyResult<bool> {
+    fn reset(&mut self, py: Python<'_>, seed: UnsignedInt) -> PyResult<bool> {
         let seed = seed.get("seed")?;
         let packets = one(&mut self.packets);
         let any = py.detach(|| packets.reset(seed));
@@ -295,7 +295,7 @@ pub(crate) fn text_of(summary: Option<Summary>) -> PyResult<Option<String>> {
     summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
 }
 
-fn one(packets: &mut Mutex<Packets>) -> &mut Packets {
+fn one(packets: &mut Mutex<PacketEpisode>) -> &mut PacketEpisode {
     packets.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -330,19 +330,20 @@ impl PolicyNetwork {
 pub fn gym_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     let actions = PyDict::new(py);
-    for (name, law) in Law::ALL {
+    for (name, law) in ActionKind::ALL {
         let (least, most) = match law {
-            Law::Probability | Law::Coupled => (0.0, 1.0),
-            Law::ProbabilityLog => (LEAST_LOG, 0.0),
-            Law::Delta => (0.0, law.outputs() as f64 - 1.0),
-            Law::Packet => (0.0, 2.0),
-            Law::Target => (MOST_TARGET_MS.0.ln(), MOST_TARGET_MS.1.ln()),
+            ActionKind::Probability | ActionKind::Coupled => (0.0, 1.0),
+            ActionKind::ProbabilityLog => (MIN_LOG, 0.0),
+            ActionKind::Delta => (0.0, law.outputs() as f64 - 1.0),
+            ActionKind::Packet => (0.0, 2.0),
+            ActionKind::Target => (MAX_TARGET_MS.0.ln(), MAX_TARGET_MS.1.ln()),
         };
-        actions.set_item(name, (least, most, law == Law::Delta))?;
+        actions.set_item(name, (least, most, law == ActionKind::Delta))?;
     }
     names.set_item("actions", actions)?;
-    names.set_item("observations", Entry::ALL.iter().map(|&(name, _, doc)| (name, doc.trim())).collect::<Vec<_>>())?;
-    names.set_item("default", Entry::DEFAULT.map(Entry::name))?;
+    names
+        .set_item("observations", Feature::ALL.iter().map(|&(name, _, doc)| (name, doc.trim())).collect::<Vec<_>>())?;
+    names.set_item("default", Feature::DEFAULT.map(Feature::name))?;
     names.set_item("rewards", Reward::ALL.map(|(name, _)| name))?;
     Ok(names)
 }

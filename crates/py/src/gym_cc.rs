@@ -1,12 +1,12 @@
 //! Connections that Python steers, in steps.
 
-use crate::error::{Unsigned, input};
+use crate::error::{UnsignedInt, input};
 use crate::gym::{read_reward, read_scenario, text_of};
 use crate::slices;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_gym::cc::{Connections, Entry, Law, Measured, Reward, Setup};
+use sojourn_gym::cc::{ActionKind, Feature, FlowEpisode, Reward, RewardInput, Setup};
 use std::sync::{Mutex, PoisonError};
 
 /// A place for episodes in which each flow of a group has an agent, `most` of them at most.
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 #[pyclass(module = "sojourn._core")]
 pub struct CcEpisodes {
     /// Never locked, as that of [`Episodes`](crate::gym::Episodes).
-    connections: Mutex<Connections>,
+    connections: Mutex<FlowEpisode>,
     /// Of each agent the observation.
     #[pyo3(get)]
     observations: Py<PyArray2<f32>>,
@@ -51,12 +51,12 @@ impl CcEpisodes {
         native: &str,
     ) -> PyResult<Self> {
         let mut setup = Setup::read(step, delay, action, &observe, stack).map_err(input)?;
-        (setup.gain, setup.keeps, setup.group, setup.most) = (gain, keeps, group, most);
+        (setup.gain, setup.keeps_cwnd_on_rto, setup.group, setup.max_agents) = (gain, keeps, group, most);
         setup.reward = read_reward(reward, &Reward::ALL)?;
         if !native.is_empty() {
             setup.run_natively(native).map_err(input)?;
         }
-        let connections = Connections::new(setup);
+        let connections = FlowEpisode::new(setup);
         Ok(Self {
             observations: PyArray2::zeros(py, [most, connections.width()], false).unbind(),
             rewards: PyArray1::zeros(py, most, false).unbind(),
@@ -76,7 +76,7 @@ impl CcEpisodes {
     }
 
     /// Begins an episode and goes on until a connection is open. Signals are handled meanwhile.
-    fn reset(&mut self, py: Python<'_>, seed: Unsigned) -> PyResult<()> {
+    fn reset(&mut self, py: Python<'_>, seed: UnsignedInt) -> PyResult<()> {
         let seed = seed.get("seed")?;
         let connections = all(&mut self.connections);
         py.detach(|| connections.reset(seed));
@@ -89,8 +89,8 @@ impl CcEpisodes {
     fn step(&mut self, py: Python<'_>, actions: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         let actions = actions.as_slice()?;
         let connections = all(&mut self.connections);
-        if actions.len() != connections.most() {
-            return Err(input(format!("action: {} of them for {} agents", actions.len(), connections.most())));
+        if actions.len() != connections.max_agents() {
+            return Err(input(format!("action: {} of them for {} agents", actions.len(), connections.max_agents())));
         }
         let (mut due, mut worth) = (self.due.bind(py).try_readwrite()?, self.rewards.bind(py).try_readwrite()?);
         let (slice, worth) = (due.as_slice_mut()?, worth.as_slice_mut()?);
@@ -107,7 +107,8 @@ impl CcEpisodes {
 
     /// What was counted in an agent's last step, by name; times in seconds, rates in payload bits per second.
     fn raw<'py>(&mut self, py: Python<'py>, agent: usize) -> PyResult<Bound<'py, PyDict>> {
-        let &Measured { utilisation, jain, base_s, nominal_bps, interval } = all(&mut self.connections).measured(agent);
+        let &RewardInput { utilisation, jain, base_s, nominal_bps, interval } =
+            all(&mut self.connections).reward_input(agent);
         let raw = PyDict::new(py);
         let counts = [
             ("sent", interval.sent),
@@ -120,7 +121,7 @@ impl CcEpisodes {
         let numbers = [
             ("span_s", interval.span_s),
             ("rtt_s", interval.rtt_s),
-            ("least_rtt_s", interval.least_rtt_s),
+            ("least_rtt_s", interval.min_rtt_s),
             ("srtt_s", interval.srtt_s),
             ("gradient", interval.gradient),
             ("rate_bps", interval.rate_bps),
@@ -159,7 +160,7 @@ impl CcEpisodes {
     }
 }
 
-fn all(connections: &mut Mutex<Connections>) -> &mut Connections {
+fn all(connections: &mut Mutex<FlowEpisode>) -> &mut FlowEpisode {
     connections.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -168,10 +169,11 @@ fn all(connections: &mut Mutex<Connections>) -> &mut Connections {
 pub fn gym_cc_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     let actions = PyDict::new(py);
-    Law::ALL.iter().try_for_each(|(name, law)| actions.set_item(name, law.range()))?;
+    ActionKind::ALL.iter().try_for_each(|(name, law)| actions.set_item(name, law.range()))?;
     names.set_item("actions", actions)?;
-    names.set_item("observations", Entry::ALL.iter().map(|&(name, _, doc)| (name, doc.trim())).collect::<Vec<_>>())?;
-    names.set_item("default", Entry::DEFAULT.map(Entry::name))?;
+    names
+        .set_item("observations", Feature::ALL.iter().map(|&(name, _, doc)| (name, doc.trim())).collect::<Vec<_>>())?;
+    names.set_item("default", Feature::DEFAULT.map(Feature::name))?;
     names.set_item("rewards", Reward::ALL.map(|(name, _)| name))?;
     Ok(names)
 }

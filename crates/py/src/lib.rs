@@ -17,8 +17,9 @@
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
-mod borrowed;
+mod borrowed_queue;
 mod capture;
+mod classes;
 mod conformance;
 mod emulated;
 mod emulator;
@@ -27,7 +28,6 @@ mod gym;
 mod gym_cc;
 mod manager;
 mod output;
-mod own;
 mod queue;
 mod recorded;
 mod replay;
@@ -36,16 +36,16 @@ mod trace;
 mod values;
 mod views;
 
-use error::{AqmError, InputError, Unsigned, check, unwritten};
+use classes::{ClassFinder, PyAlgorithm, check_fault, foreign, is_python};
+use error::{AqmError, InputError, UnsignedInt, check, unwritten};
 use output::Output;
-use own::{Classes, PyAlgorithm, check_fault, foreign, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::units;
-use sojourn_sim::parquet::{Files, ROWS};
-use sojourn_sim::scenario::{self, AqmSpec, Scenario, Unread};
-use sojourn_sim::{Need, Simulation, registry};
+use sojourn_sim::parquet::{ParquetFolder, ROWS};
+use sojourn_sim::scenario::{self, AqmSpec, Scenario, UnreadTables};
+use sojourn_sim::{MemoryEstimate, Simulation, registry};
 use std::path::{Path, PathBuf};
 
 /// The compiled core: scenarios, simulations and single queues.
@@ -134,8 +134,8 @@ fn parse_scenario(
 ) -> PyResult<String> {
     let folder = Path::new(base);
     let files: &(dyn scenario::Files + Sync) =
-        if within { &scenario::Within(folder) } else { &scenario::Folder(folder) };
-    let parse = || Scenario::parse_among(text, &sets, files, &Classes { base, within });
+        if within { &scenario::ConfinedFolder(folder) } else { &scenario::Folder(folder) };
+    let parse = || Scenario::parse_among(text, &sets, files, &ClassFinder { base, confined: within });
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
 }
@@ -144,9 +144,9 @@ fn parse_scenario(
 /// packets under way, and for the rows of all probes unless they are written while it goes on.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
-    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"));
-    let need = py.detach(|| parse().map(|scenario| Need::of(&scenario)));
-    check(py, need.map(|Need { run, recorded }| (run, recorded)))
+    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &ClassFinder::of("/"));
+    let need = py.detach(|| parse().map(|scenario| MemoryEstimate::of(&scenario)));
+    check(py, need.map(|MemoryEstimate { run, recorded }| (run, recorded)))
 }
 
 /// JSON Schema (draft 2020-12) of scenario files.
@@ -169,8 +169,8 @@ fn registry_json() -> String {
 #[pyfunction]
 #[pyo3(signature = (text, base = ".", read = true))]
 fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
-    let classes = Classes::of(base);
-    let unread = Unread(&classes);
+    let classes = ClassFinder::of(base);
+    let unread = UnreadTables(&classes);
     let own: &dyn Catalogue = if read { &classes } else { &unread };
     let aqm = if text.trim_start().starts_with('{') {
         AqmSpec::read_with(&serde_json::from_str(text).map_err(error::input)?, own)
@@ -205,15 +205,15 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 fn simulate(
     py: Python<'_>,
     scenario_json: &str,
-    seed: Unsigned,
+    seed: UnsignedInt,
     progress: Option<Bound<'_, PyAny>>,
     folder: Option<PathBuf>,
     grows: Option<Py<PyAny>>,
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
-    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes::of("/"));
+    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &ClassFinder::of("/"));
     let scenario = check(py, py.detach(parse))?;
-    let queues = Need::of_queues(&scenario);
+    let queues = MemoryEstimate::of_queues(&scenario);
     if let Some(grows) = grows.as_ref().filter(|_| queues > GROWTH) {
         grows.call1(py, (queues, "its queues take"))?;
     }
@@ -223,7 +223,7 @@ fn simulate(
         (Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign)
     };
     let (mut simulation, duration_s, python, foreign) = py.detach(start);
-    let mut files = folder.as_deref().map(Files::new);
+    let mut files = folder.as_deref().map(ParquetFolder::new);
     let mut written = Ok(());
     let (mut told, mut may_grow) = (GROWTH, Ok(()));
     let step = || {

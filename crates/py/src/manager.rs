@@ -4,18 +4,18 @@
 //! host looks for it after each of its steps and gives up (`error::check`).
 
 use crate::error::AqmError;
-use crate::values::{Number, to_dict};
+use crate::values::{ParamValue, to_dict};
 use crate::views::{CxView, FifoView, LimitsView, LinkView, MetaView};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Lifecycle, Limits, Link, Meta, Popped, Timer, Verdict};
+use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Lifecycle, Limits, Link, Meta, PoppedPacket, Timer, Verdict};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// A user's class: what all managers made from it share.
-pub struct Class {
+pub struct AqmClass {
     /// As in scenario files: `/path/my_aqm.py:MyAqm`.
     pub name: &'static str,
     /// Makes an instance from a dictionary of parameters.
@@ -28,14 +28,14 @@ pub struct Class {
     pub states: Mutex<Vec<&'static str>>,
 }
 
-impl Class {
+impl AqmClass {
     /// A new instance.
     fn instance<'py>(&self, py: Python<'py>, params: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         self.make.bind(py).call1((params,)).map_err(|error| self.explain(py, error, "__init__", None))
     }
 
     /// Whether `__init__` takes `params`; a ValueError of its own is a refusal in its own words.
-    pub fn judge(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
+    pub fn validate(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
         match self.make.bind(py).call1((params,)) {
             Ok(_) => Ok(Ok(())),
             Err(error) => match text(py, &error).filter(|_| error.is_instance_of::<PyValueError>(py)) {
@@ -55,7 +55,7 @@ impl Class {
         let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
         let line = last_line(py, &error).map_or(String::new(), |line| format!(", line {line}"));
         let kind = error.get_type(py).name().map_or_else(|_| "exception".to_string(), |name| name.to_string());
-        let said = said(py, &error);
+        let said = exception_text(py, &error);
         let said: Vec<&str> = std::iter::once(kind.as_str()).chain(said.lines().map(str::trim)).collect();
         let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {}", self.name, said.join(": ")));
         explained.set_cause(py, Some(error));
@@ -68,8 +68,8 @@ impl Class {
         if let Some(found) = known.iter().find(|known| **known == name) {
             return Ok(found);
         }
-        if known.len() == MOST_STATES {
-            return Err(PyValueError::new_err(format!("observe gave more than {MOST_STATES} different names")));
+        if known.len() == MAX_STATES {
+            return Err(PyValueError::new_err(format!("observe gave more than {MAX_STATES} different names")));
         }
         known.push(Box::leak(name.into()));
         Ok(known[known.len() - 1])
@@ -77,14 +77,14 @@ impl Class {
 }
 
 /// A manager of one queue.
-pub struct Manager {
-    class: &'static Class,
-    object: Option<Object>,
+pub struct PyAqm {
+    class: &'static AqmClass,
+    object: Option<AqmInstance>,
     next_update: Option<Instant>,
 }
 
 /// An instance, with what its calls need made once.
-struct Object {
+struct AqmInstance {
     instance: Py<PyAny>,
     cx: Py<CxView>,
     queue: Py<FifoView>,
@@ -98,11 +98,11 @@ struct Object {
     unscheduled: Option<Py<PyAny>>,
 }
 
-impl Manager {
+impl PyAqm {
     /// A manager with an instance of its own.
-    pub fn new(class: &'static Class, params: &[(&'static str, Number)]) -> Self {
+    pub fn new(class: &'static AqmClass, params: &[(&'static str, ParamValue)]) -> Self {
         let object = Python::attach(|py| {
-            let make = || Object::new(py, class, &to_dict(py, params)?);
+            let make = || AqmInstance::new(py, class, &to_dict(py, params)?);
             raise(py, || make().map_err(|error| class.explain(py, error, "__init__", None)))
         });
         Self { class, object, next_update: None }
@@ -114,7 +114,7 @@ impl Manager {
         &self,
         method: &str,
         now: Option<Instant>,
-        call: impl FnOnce(Python<'_>, &Object) -> PyResult<R>,
+        call: impl FnOnce(Python<'_>, &AqmInstance) -> PyResult<R>,
     ) -> Option<R> {
         let object = self.object.as_ref()?;
         Python::attach(|py| raise(py, || call(py, object).map_err(|error| self.class.explain(py, error, method, now))))
@@ -138,8 +138,8 @@ impl Manager {
     }
 }
 
-impl Object {
-    fn new(py: Python<'_>, class: &Class, params: &Bound<'_, PyDict>) -> PyResult<Self> {
+impl AqmInstance {
+    fn new(py: Python<'_>, class: &AqmClass, params: &Bound<'_, PyDict>) -> PyResult<Self> {
         let instance = class.instance(py, params)?;
         let method = |name: &str| {
             let defined = class.methods.iter().any(|method| method == name);
@@ -179,7 +179,7 @@ impl Object {
     }
 }
 
-impl Aqm for Manager {
+impl Aqm for PyAqm {
     fn attach(&mut self, limits: &Limits, link: Link) {
         if self.class.methods.iter().any(|method| method == "attach") {
             self.call("attach", None, |py, object| {
@@ -201,7 +201,7 @@ impl Aqm for Manager {
         judged.unwrap_or(Verdict::Accept)
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let mut popped = None;
         let plain = self.call("dequeue", Some(cx.now), |py, object| {
             let Some((method, arguments)) = &object.dequeue else { return Ok(true) };
@@ -240,7 +240,7 @@ impl Aqm for Manager {
     }
 }
 
-impl Timer for Manager {
+impl Timer for PyAqm {
     fn next_update(&mut self) -> Option<Instant> {
         self.next_update
     }
@@ -254,7 +254,7 @@ impl Timer for Manager {
     }
 }
 
-impl Lifecycle for Manager {
+impl Lifecycle for PyAqm {
     fn judges_overflow(&mut self) -> bool {
         self.class.judges_overflow
     }
@@ -313,7 +313,7 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
 }
 
 /// The text of an exception, or that its class failed to give it.
-pub fn said(py: Python<'_>, error: &PyErr) -> String {
+pub fn exception_text(py: Python<'_>, error: &PyErr) -> String {
     text(py, error).unwrap_or_else(|| "its text cannot be read".to_string())
 }
 
@@ -334,4 +334,4 @@ fn last_line(py: Python<'_>, error: &PyErr) -> Option<u32> {
 }
 
 /// Most state variables of a class.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;

@@ -4,7 +4,7 @@ use crate::error::{input, unwritten};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_sim::parquet::Files;
+use sojourn_sim::parquet::ParquetFolder;
 use sojourn_sim::{Column, Table};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Output {
     }
 
     /// The same with the rest of all tables in files.
-    pub fn written(py: Python<'_>, output: sojourn_sim::Output, mut files: Files) -> PyResult<Self> {
+    pub fn written(py: Python<'_>, output: sojourn_sim::Output, mut files: ParquetFolder) -> PyResult<Self> {
         let sojourn_sim::Output { summary, tables } = output;
         let write = || {
             tables.into_iter().try_for_each(|table| files.write(table))?;

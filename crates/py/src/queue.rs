@@ -1,12 +1,14 @@
 //! A single queue, driven step by step from Python.
 
-use crate::error::{Unsigned, check, input};
-use crate::own::{Classes, check_effects, check_fault};
+use crate::classes::{ClassFinder, check_effects, check_fault};
+use crate::error::{UnsignedInt, check, input};
 use pyo3::prelude::*;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::AnyConfig;
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
-use sojourn_sim::scenario::{AqmSpec, LEAST_MTU};
+use sojourn_aqm::{
+    DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units,
+};
+use sojourn_sim::scenario::{AqmSpec, MIN_MTU};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -32,13 +34,13 @@ pub struct Queue {
 impl Queue {
     #[new]
     #[pyo3(
-        signature = (aqm, limit = "1000 packets", rate = "10 Mbit/s", mtu = Unsigned::of(1500), seed = Unsigned::of(1)),
+        signature = (aqm, limit = "1000 packets", rate = "10 Mbit/s", mtu = UnsignedInt::of(1500), seed = UnsignedInt::of(1)),
         text_signature = "(aqm, limit='1000 packets', rate='10 Mbit/s', mtu=1500, seed=1)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-    fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
+    fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: UnsignedInt, seed: UnsignedInt) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
-        let aqm = check(py, AqmSpec::parse_with(aqm, &Classes::of(".")).map_err(|e| format!("aqm: {e}")))?;
+        let aqm = check(py, AqmSpec::parse_with(aqm, &ClassFinder::of(".")).map_err(|e| format!("aqm: {e}")))?;
         check_effects(&aqm.config, "a queue by itself")?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
         let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;
@@ -46,8 +48,8 @@ impl Queue {
             return Err(at("rate")(format!(r#"{rate:?} is not above zero; write e.g. "10 Mbit/s""#)));
         }
         let mtu: u32 = mtu.get("mtu")?;
-        if u64::from(mtu) < LEAST_MTU {
-            return Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {LEAST_MTU}")));
+        if u64::from(mtu) < MIN_MTU {
+            return Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {MIN_MTU}")));
         }
         let link = Link::new(link_rate, mtu);
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
@@ -62,20 +64,20 @@ impl Queue {
     /// `flow` is the number of its flow, `hosts` those of its sending and its receiving host, `class_` the class or the
     /// priority that it names, and `tag` comes back when it leaves.
     #[pyo3(
-        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None, dscp = Unsigned::of(0), hosts = (Unsigned::of(0), Unsigned::of(0)), class_ = ""),
+        signature = (now_ns, size, flow = UnsignedInt::of(0), ecn = UnsignedInt::of(0), tag = None, dscp = UnsignedInt::of(0), hosts = (UnsignedInt::of(0), UnsignedInt::of(0)), class_ = ""),
         text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0), class_='')"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn push(
         &mut self,
         py: Python<'_>,
-        now_ns: Unsigned,
-        size: Unsigned,
-        flow: Unsigned,
-        ecn: Unsigned,
+        now_ns: UnsignedInt,
+        size: UnsignedInt,
+        flow: UnsignedInt,
+        ecn: UnsignedInt,
         tag: Tag,
-        dscp: Unsigned,
-        hosts: (Unsigned, Unsigned),
+        dscp: UnsignedInt,
+        hosts: (UnsignedInt, UnsignedInt),
         class_: &str,
     ) -> PyResult<String> {
         let ecn = Ecn::ALL.get(ecn.get::<usize>("ecn")?).copied();
@@ -100,15 +102,15 @@ impl Queue {
         raised(py)?;
         check_fault([&self.config])?;
         Ok(match fate {
-            Enqueued::Queued => "queued".to_string(),
-            Enqueued::Marked => "marked".to_string(),
-            Enqueued::Dropped(reason) => format!("dropped:{}", reason.name()),
+            EnqueueResult::Queued => "queued".to_string(),
+            EnqueueResult::Marked => "marked".to_string(),
+            EnqueueResult::Dropped(reason) => format!("dropped:{}", reason.name()),
         })
     }
 
     /// Takes the next packet at `now_ns`: its tag, its sojourn in nanoseconds, and whether it carries a mark; None
     /// when there is none. The manager may drop packets on the way.
-    fn pop(&mut self, py: Python<'_>, now_ns: Unsigned) -> PyResult<Option<(Tag, i64, bool)>> {
+    fn pop(&mut self, py: Python<'_>, now_ns: UnsignedInt) -> PyResult<Option<(Tag, i64, bool)>> {
         let now = self.advance(now_ns)?;
         self.not_before = None;
         let (qdisc, dropped) = self.parts();
@@ -116,9 +118,9 @@ impl Queue {
         raised(py)?;
         check_fault([&self.config])?;
         Ok(match next {
-            Dequeued::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
-            Dequeued::Empty => None,
-            Dequeued::NotBefore(at) => {
+            DequeueResult::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
+            DequeueResult::Empty => None,
+            DequeueResult::NotBefore(at) => {
                 self.not_before = Some(at);
                 None
             }
@@ -159,7 +161,7 @@ impl Queue {
 }
 
 impl Queue {
-    fn advance(&mut self, now_ns: Unsigned) -> PyResult<Instant> {
+    fn advance(&mut self, now_ns: UnsignedInt) -> PyResult<Instant> {
         let (now_ns, last) = (now_ns.get::<u64>("now_ns")?, self.now.as_nanos());
         if now_ns < last {
             return Err(input(format!("now_ns: {now_ns} lies before {last}, the time of an earlier call")));

@@ -1,8 +1,8 @@
 //! Runs of other engines: what they need of a scenario, and what they saw.
 
-use crate::error::{Unsigned, check, input};
+use crate::classes::ClassFinder;
+use crate::error::{UnsignedInt, check, input};
 use crate::output::Output;
-use crate::own::Classes;
 use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -10,15 +10,15 @@ use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{
-    BulkShares, EndCounts, Ends, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What,
-    Whole,
+    BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
+    Quantiles, RecordingAnalysis, RecordingEntry, Statistics,
 };
 use std::path::Path;
 
 /// Every source of a scenario in the order of their numbers: `group`, `start_ns`, `stop_ns` (None for never), and
 /// `times_ns`, when it sends each datagram or asks for each connection.
 #[pyfunction]
-pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: Unsigned) -> PyResult<Bound<'py, PyList>> {
+pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: UnsignedInt) -> PyResult<Bound<'py, PyList>> {
     let (seed, scenario) = (seed.get("seed")?, parse(py, scenario_json)?);
     let sources = PyList::empty(py);
     for planned in py.detach(|| sojourn_sim::plan(&scenario, seed)) {
@@ -34,7 +34,7 @@ pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: Unsigned) -> PyResu
 
 /// State of the random stream that the queue of a link draws from in a run, before its first draw.
 #[pyfunction]
-pub fn state_of_queue(seed: Unsigned, link: usize) -> PyResult<u64> {
+pub fn state_of_queue(seed: UnsignedInt, link: usize) -> PyResult<u64> {
     Ok(sojourn_sim::stream_of_queue(seed.get("seed")?, link, 0).state())
 }
 
@@ -52,7 +52,7 @@ pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, 
 /// arrival. Size, segments (1, or those of a super-packet), flow and hosts are read of arrivals only.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Entries<'py> {
+pub struct EntryColumns<'py> {
     time_ns: PyReadonlyArray1<'py, u64>,
     what: PyReadonlyArray1<'py, u8>,
     link: PyReadonlyArray1<'py, u8>,
@@ -83,21 +83,21 @@ pub fn paths(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<(Vec<u16>, Vec
 pub fn summarise(
     py: Python<'_>,
     scenario_json: &str,
-    seed: Unsigned,
+    seed: UnsignedInt,
     limits: Vec<LinkLimit>,
-    entries: Entries<'_>,
+    entries: EntryColumns<'_>,
 ) -> PyResult<Output> {
     let (seed, scenario) = (seed.get("seed")?, parse(py, scenario_json)?);
     let limited = limits.iter().map(LinkLimit::read).collect::<PyResult<Vec<_>>>()?;
     if limited.len() != scenario.hops().count() * 2 {
         return Err(input("limits: give one for each link"));
     }
-    let mut recorded = Recorded::new(&scenario, seed, limited);
+    let mut recorded = RecordingAnalysis::new(&scenario, seed, limited);
     for entry in entries.read()? {
         recorded.add(entry).map_err(input)?;
     }
-    let (told, tables) = recorded.finish();
-    Output::of(py, serde_json::to_string(&told).map_err(input)?, tables)
+    let (summary, tables) = recorded.finish();
+    Output::of(py, serde_json::to_string(&summary).map_err(input)?, tables)
 }
 
 /// Mean, quantiles and maximum of times in ns, in ms; JSON.
@@ -155,7 +155,7 @@ pub fn whole(groups: Vec<GroupRates>, lasting: Vec<(usize, f64)>) -> PyResult<St
         let &GroupRates { goodput_bps, delivered_bps, .. } = group;
         PayloadSummary { goodput_bps, delivered_bps, ..Default::default() }
     };
-    let whole = Whole::of(groups.iter().filter(|group| group.forward).map(rates), &shares);
+    let whole = ForwardTotals::of(groups.iter().filter(|group| group.forward).map(rates), &shares);
     let mut found = serde_json::to_value(whole).map_err(input)?;
     found["jain_of_groups"] = (0..groups.len()).map(|group| shares.of_group(group)).collect();
     Ok(found.to_string())
@@ -163,7 +163,7 @@ pub fn whole(groups: Vec<GroupRates>, lasting: Vec<(usize, f64)>) -> PyResult<St
 
 /// The part of a summary that only the ends of a run know, from each of `starts_ns` to `end_ns`; JSON.
 ///
-/// `counts` is JSON with the fields of `EndCounts` in the crate `sojourn-sim`.
+/// `counts` is JSON with the fields of `EndpointCounts` in the crate `sojourn-sim`.
 #[pyfunction]
 pub fn end_summaries(
     py: Python<'_>,
@@ -173,8 +173,8 @@ pub fn end_summaries(
     end_ns: u64,
 ) -> PyResult<String> {
     let scenario = parse(py, scenario_json)?;
-    let counts: EndCounts = serde_json::from_str(counts).map_err(|error| input(format!("counts: {error}")))?;
-    let ends = Ends::new(&counts, &scenario).map_err(|error| input(format!("counts: {error}")))?;
+    let counts: EndpointCounts = serde_json::from_str(counts).map_err(|error| input(format!("counts: {error}")))?;
+    let ends = EndpointIndex::new(&counts, &scenario).map_err(|error| input(format!("counts: {error}")))?;
     let summaries: Vec<_> = starts_ns.into_iter().map(|start| ends.summary(start, end_ns)).collect();
     serde_json::to_string(&summaries).map_err(input)
 }
@@ -186,18 +186,18 @@ pub fn jain(rates: Vec<f64>) -> f64 {
 }
 
 fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
-    check(py, Scenario::parse_with(text, &[], Path::new("/"), &Classes::of("/")))
+    check(py, Scenario::parse_with(text, &[], Path::new("/"), &ClassFinder::of("/")))
 }
 
 impl LinkLimit {
-    fn read(&self) -> PyResult<Limited> {
+    fn read(&self) -> PyResult<DropPolicy> {
         let limits = limits_of(&self.0)?;
-        Ok(Limited { judges_arrivals: self.1, packets: limits.packets, bytes: limits.bytes })
+        Ok(DropPolicy { drops_early: self.1, packets: limits.packets, bytes: limits.bytes })
     }
 }
 
-impl Entries<'_> {
-    fn read(&self) -> PyResult<Vec<Happened>> {
+impl EntryColumns<'_> {
+    fn read(&self) -> PyResult<Vec<RecordingEntry>> {
         let (time, what, link) = (self.time_ns.as_slice()?, self.what.as_slice()?, self.link.as_slice()?);
         let (packet, flow, bytes) = (self.packet.as_slice()?, self.flow.as_slice()?, self.bytes.as_slice()?);
         let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
@@ -211,17 +211,17 @@ impl Entries<'_> {
                 return Err(input(format!("recording: entry {i} has an ECN field above 3")));
             };
             let what = match what[i] {
-                0 => What::Offered,
-                1 => What::Sent(field),
-                2 => What::Dropped,
-                3 => What::Refused,
-                4 => What::Replaced,
+                0 => EntryKind::Offered,
+                1 => EntryKind::Sent(field),
+                2 => EntryKind::Dropped,
+                3 => EntryKind::Refused,
+                4 => EntryKind::Replaced,
                 other => return Err(input(format!("recording: entry {i} has the unknown code {other}"))),
             };
             let meta = Meta::new(bytes[i], flow[i]).with_ecn(field).with_segments(segments[i].max(1));
             let meta = Meta { hosts: (from[i], to[i]), ..meta };
             let at = Instant::from_nanos(time[i]);
-            Ok(Happened { at, link: usize::from(link[i]), packet: packet[i], meta, what })
+            Ok(RecordingEntry { at, link: usize::from(link[i]), packet: packet[i], meta, kind: what })
         };
         (0..time.len()).map(row).collect()
     }

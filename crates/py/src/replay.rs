@@ -1,16 +1,16 @@
 //! Arrivals played through one queue discipline or two, and where they part.
 
-use crate::error::{Unsigned, check, input};
-use crate::own::{SharedLibraries, check_effects, check_fault};
+use crate::classes::{SharedLibraries, check_effects, check_fault};
+use crate::error::{UnsignedInt, check, input};
 use crate::slices;
 use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value, json};
-use sojourn_aqm::replay::tc::Line;
-use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, Recorded, Recording, Reference, Replay};
-use sojourn_aqm::replay::{State, Told, Wire};
+use sojourn_aqm::replay::tc::TcSpec;
+use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, RecordedFate, Recording, Reference, Replay};
+use sojourn_aqm::replay::{DropNotification, ReplayLink, State};
 use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
 use sojourn_sim::scenario::{AqmSpec, UPTIME};
 
@@ -31,7 +31,7 @@ pub struct Setup {
     link: u64,
     /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
     kernel: bool,
-    /// The fields of `Told`, in their order.
+    /// The fields of `DropNotification`, in their order.
     told: (bool, bool, bool),
     /// Whether what was recorded dropped nothing but packets that arrive.
     drops_on_arrival: bool,
@@ -62,7 +62,7 @@ pub struct Columns<'py> {
 /// compared.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Fates<'py> {
+pub struct FateColumns<'py> {
     fate: PyReadonlyArray1<'py, u8>,
     fate_ns: PyReadonlyArray1<'py, u64>,
 }
@@ -79,7 +79,7 @@ pub fn diff(
     b: Option<&str>,
     setup: Setup,
     arrivals: Columns<'_>,
-    recorded: Option<Fates<'_>>,
+    recorded: Option<FateColumns<'_>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let copies = arrivals.copies()?;
@@ -92,7 +92,7 @@ pub fn diff(
         (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals, copies)?),
         (None, Some(recorded)) => {
             let fates = recorded.read(arrivals.len())?;
-            Reference::Recording(Recording::new(&arrivals, fates, setup.told(), setup.drops_on_arrival))
+            Reference::Recording(Recording::new(&arrivals, fates, setup.drop_notification(), setup.drops_on_arrival))
         }
         (None, None) => return Err(input("there is nothing to compare with; give a second AQM")),
     };
@@ -125,18 +125,18 @@ pub fn tc_queue<'py>(
     py: Python<'py>,
     aqm: &str,
     line: &str,
-    created_ns: Option<Unsigned>,
+    created_ns: Option<UnsignedInt>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let created = created_ns.map(|created| created.get("created")).transpose()?.map(Instant::from_nanos);
-    let line = Line::parse(line).map_err(input)?;
+    let line = TcSpec::parse(line).map_err(input)?;
     let (named, limits) = line.apply(aqm, created).map_err(input)?;
-    let Told { early, limit, queued } = line.told();
+    let DropNotification { early, limit, queued } = line.drop_notification();
     let queue = PyDict::new(py);
     queue.set_item("aqm", named.spelling())?;
     queue.set_item("limit", limits.to_string())?;
     queue.set_item("told", (early, limit, queued))?;
     queue.set_item("drops_on_arrival", line.drops_on_arrival())?;
-    queue.set_item("instead", line.instead_of(aqm))?;
+    queue.set_item("instead", line.linux_equivalent(aqm))?;
     Ok(queue)
 }
 
@@ -150,17 +150,17 @@ pub fn spelled_rate(text: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn made_up_arrivals<'py>(
     py: Python<'py>,
-    seed: Unsigned,
-    packets: Unsigned,
+    seed: UnsignedInt,
+    packets: UnsignedInt,
     rate: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let packets: usize = packets.get("packets")?;
-    if packets > MOST_ARRIVALS {
-        return Err(input(format!("packets: {packets} is out of range; from 1 to {MOST_ARRIVALS}")));
+    if packets > MAX_ARRIVALS {
+        return Err(input(format!("packets: {packets} is out of range; from 1 to {MAX_ARRIVALS}")));
     }
     let link = link_rate(rate)?;
-    if link < LEAST_RATE {
-        return Err(input(format!("rate: {rate:?} is too low for made-up arrivals; give at least {LEAST_RATE}")));
+    if link < MIN_RATE {
+        return Err(input(format!("rate: {rate:?} is too low for made-up arrivals; give at least {MIN_RATE}")));
     }
     let seed = seed.get("seed")?;
     let arrivals = py.detach(|| replay::arrivals(seed, packets, link));
@@ -190,8 +190,8 @@ impl Setup {
         let rate = link_rate(&self.rate)?;
         // A recording of the kernel has the kernel's clock.
         let (wire, rng, uptime) = match self.kernel {
-            true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
-            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", self.link), UPTIME),
+            true => (ReplayLink::kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
+            false => (ReplayLink::simulator(rate), Rng::stream(self.seed, "queue", self.link), UPTIME),
         };
         let host = Host { link: Link { uptime, ..Link::new(rate, self.mtu) }, rng };
         let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);
@@ -201,9 +201,9 @@ impl Setup {
         })
     }
 
-    fn told(&self) -> Told {
+    fn drop_notification(&self) -> DropNotification {
         let (early, limit, queued) = self.told;
-        Told { early, limit, queued }
+        DropNotification { early, limit, queued }
     }
 
     fn nanos(&self, at: Instant) -> i64 {
@@ -254,8 +254,8 @@ impl Columns<'_> {
     }
 }
 
-impl Fates<'_> {
-    fn read(&self, rows: usize) -> PyResult<Vec<Recorded>> {
+impl FateColumns<'_> {
+    fn read(&self, rows: usize) -> PyResult<Vec<RecordedFate>> {
         let (fate, time) = (self.fate.as_slice()?, self.fate_ns.as_slice()?);
         if [fate.len(), time.len()] != [rows; 2] {
             return Err(input("recorded: the columns are not as long as the arrivals"));
@@ -263,12 +263,12 @@ impl Fates<'_> {
         let one = |(i, (&fate, &time)): (usize, (&u8, &u64))| {
             let at = Instant::from_nanos(time);
             Ok(match fate {
-                0 | 1 => Recorded::Sent { at, marked: fate == 1 },
-                2..=5 => Recorded::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
-                6 | 7 => Recorded::Dropped { told: fate == 6 },
-                8 => Recorded::Waiting { until: at },
-                9 => Recorded::DroppedAt { at, reason: None },
-                10 => Recorded::Unknown,
+                0 | 1 => RecordedFate::Sent { at, marked: fate == 1 },
+                2..=5 => RecordedFate::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
+                6 | 7 => RecordedFate::Dropped { notified: fate == 6 },
+                8 => RecordedFate::Waiting { until: at },
+                9 => RecordedFate::DroppedAt { at, reason: None },
+                10 => RecordedFate::Unknown,
                 _ => return Err(input(format!("recorded: packet {i} has the unknown fate {fate}"))),
             })
         };
@@ -294,7 +294,7 @@ fn report(
     json!({
         "packets": comparison.compared(),
         "agreeing": comparison.agreeing(),
-        "same_verdicts": comparison.same_verdicts(),
+        "same_verdicts": comparison.same_kinds(),
         "differing_labels": comparison.differing_labels(),
         "first_difference": first,
     })
@@ -329,21 +329,21 @@ fn fate(setup: &Setup, fate: Fate) -> Value {
         Fate::Dropped { reason, .. } => Some(reason),
         _ => None,
     };
-    described(setup, fate.verdict(setup.told()), fate.at(), reason)
+    described(setup, fate.kind(setup.drop_notification()), fate.at(), reason)
 }
 
-fn recorded(setup: &Setup, fate: Recorded, arrival: Instant) -> Value {
+fn recorded(setup: &Setup, fate: RecordedFate, arrival: Instant) -> Value {
     let (at, reason) = match fate {
-        Recorded::Sent { at, .. } => (Some(at), None),
-        Recorded::DroppedAt { at, reason } => (Some(at), reason),
-        Recorded::Dropped { .. } | Recorded::Waiting { .. } | Recorded::Unknown => (None, None),
+        RecordedFate::Sent { at, .. } => (Some(at), None),
+        RecordedFate::DroppedAt { at, reason } => (Some(at), reason),
+        RecordedFate::Dropped { .. } | RecordedFate::Waiting { .. } | RecordedFate::Unknown => (None, None),
     };
-    described(setup, fate.verdict(arrival), at, reason)
+    described(setup, fate.kind(arrival), at, reason)
 }
 
-fn described(setup: &Setup, verdict: replay::Verdict, at: Option<Instant>, reason: Option<DropReason>) -> Value {
+fn described(setup: &Setup, verdict: replay::FateKind, at: Option<Instant>, reason: Option<DropReason>) -> Value {
     let nanos = at.map(|at| setup.nanos(at));
-    let departed = matches!(verdict, replay::Verdict::Pass | replay::Verdict::Mark);
+    let departed = matches!(verdict, replay::FateKind::Pass | replay::FateKind::Mark);
     json!({
         "verdict": verdict.name(),
         "departure_ns": nanos.filter(|_| departed),
@@ -356,8 +356,8 @@ const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 const MAX_BYTES: u32 = 1_000_000_000;
 const LONGEST_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;
 /// Of made-up arrivals: a gigabyte or so.
-const MOST_ARRIVALS: usize = 10_000_000;
+const MAX_ARRIVALS: usize = 10_000_000;
 /// Slower, made-up arrivals would be hours apart, and a queue would do nothing but make up for its updates.
-const LEAST_RATE: Rate = Rate::from_bps(1000);
+const MIN_RATE: Rate = Rate::from_bps(1000);
 /// Steps between two looks at the clock: a millisecond or so.
 const STEPS_PER_LOOK: u32 = 4096;

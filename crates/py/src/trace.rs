@@ -1,10 +1,10 @@
 //! Traces of delivery opportunities: arrays of whole milliseconds come and go, the work is done in the simulator's crate.
 
-use crate::error::{Unsigned, input};
+use crate::error::{UnsignedInt, input};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use serde_json::json;
-use sojourn_sim::scenario::LEAST_MTU;
+use sojourn_sim::scenario::MIN_MTU;
 use sojourn_sim::trace::{Lte, PRESETS, Series, Trace, TraceStats};
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn load_trace<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyArr
 
 /// JSON of a trace's statistics when an opportunity carries `mtu` bytes.
 #[pyfunction]
-pub fn trace_stats(opportunities_ms: PyReadonlyArray1<'_, u32>, mtu: Unsigned) -> PyResult<String> {
+pub fn trace_stats(opportunities_ms: PyReadonlyArray1<'_, u32>, mtu: UnsignedInt) -> PyResult<String> {
     let stats = TraceStats::of(&trace(&opportunities_ms)?, size(mtu)?);
     serde_json::to_string(&stats).map_err(input)
 }
@@ -34,8 +34,8 @@ pub fn lte_presets() -> String {
 pub fn synth_lte<'py>(
     py: Python<'py>,
     preset: &str,
-    seconds: Unsigned,
-    seed: Unsigned,
+    seconds: UnsignedInt,
+    seed: UnsignedInt,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let (seconds, seed) = (seconds.get("seconds")?, seed.get("seed")?);
     let lte = find(preset)?;
@@ -46,13 +46,13 @@ pub fn synth_lte<'py>(
 /// Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds: evenly spread within
 /// a step, or in the bursts of an LTE-like preset.
 #[pyfunction]
-#[pyo3(signature = (csv, mtu, bursts = None, seed = Unsigned::of(1)), text_signature = "(csv, mtu, bursts=None, seed=1)")]
+#[pyo3(signature = (csv, mtu, bursts = None, seed = UnsignedInt::of(1)), text_signature = "(csv, mtu, bursts=None, seed=1)")]
 pub fn trace_of_csv<'py>(
     py: Python<'py>,
     csv: &str,
-    mtu: Unsigned,
+    mtu: UnsignedInt,
     bursts: Option<&str>,
-    seed: Unsigned,
+    seed: UnsignedInt,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let (mtu, seed) = (size(mtu)?, seed.get("seed")?);
     let bursts = bursts.map(find).transpose()?;
@@ -66,7 +66,11 @@ pub fn trace_of_csv<'py>(
 
 /// The rates of a trace in steps of `step_ms`, as CSV.
 #[pyfunction]
-pub fn csv_of_trace(opportunities_ms: PyReadonlyArray1<'_, u32>, step_ms: Unsigned, mtu: Unsigned) -> PyResult<String> {
+pub fn csv_of_trace(
+    opportunities_ms: PyReadonlyArray1<'_, u32>,
+    step_ms: UnsignedInt,
+    mtu: UnsignedInt,
+) -> PyResult<String> {
     let series = Series::of(&trace(&opportunities_ms)?, step_ms.get("step_ms")?, size(mtu)?);
     series.map(|series| series.csv()).map_err(|e| input(format!("step_ms: {e}")))
 }
@@ -80,11 +84,11 @@ fn trace(opportunities_ms: &PyReadonlyArray1<'_, u32>) -> PyResult<Trace> {
     Trace::new(opportunities_ms.as_slice().map_err(input)?.to_vec()).map_err(input)
 }
 
-fn size(mtu: Unsigned) -> PyResult<u32> {
+fn size(mtu: UnsignedInt) -> PyResult<u32> {
     match mtu.get("mtu")? {
-        0 => Err(input(format!("mtu: 0 B carries nothing; give at least {LEAST_MTU} B"))),
-        mtu if u64::from(mtu) < LEAST_MTU => {
-            Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {LEAST_MTU} B")))
+        0 => Err(input(format!("mtu: 0 B carries nothing; give at least {MIN_MTU} B"))),
+        mtu if u64::from(mtu) < MIN_MTU => {
+            Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {MIN_MTU} B")))
         }
         mtu => Ok(mtu),
     }

@@ -16,9 +16,9 @@ pub fn limits_of(text: &str) -> PyResult<Limits> {
 
 /// A value of a parameter as an instance gets it.
 #[derive(Clone, Copy, Debug)]
-pub struct Number(pub Value);
+pub struct ParamValue(pub Value);
 
-impl<'py> IntoPyObject<'py> for Number {
+impl<'py> IntoPyObject<'py> for ParamValue {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -39,7 +39,7 @@ impl<'py> IntoPyObject<'py> for Number {
 }
 
 /// Parameters as keyword arguments.
-pub fn to_dict<'py>(py: Python<'py>, params: &[(&'static str, Number)]) -> PyResult<Bound<'py, PyDict>> {
+pub fn to_dict<'py>(py: Python<'py>, params: &[(&'static str, ParamValue)]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     params.iter().try_for_each(|(name, value)| dict.set_item(name, *value))?;
     Ok(dict)

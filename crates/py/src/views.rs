@@ -1,10 +1,10 @@
 //! What a queue manager written in Python sees: the names of the Rust trait, times as integer nanoseconds.
 
-use crate::borrowed::Borrowed;
+use crate::borrowed_queue::BorrowedQueue;
 use crate::error::input;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use sojourn_aqm::{Backlog, Cx, DropReason, Fifo, Instant, Limits, Link, Meta, Popped, Rng};
+use sojourn_aqm::{Backlog, Cx, DropReason, Fifo, Instant, Limits, Link, Meta, PoppedPacket, Rng};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A packet's metadata, as it was when asked for.
@@ -182,40 +182,40 @@ impl CxView {
 /// The queue during a call; 0 is its head.
 #[pyclass(name = "Fifo", frozen, module = "sojourn._core")]
 pub struct FifoView {
-    queue: Borrowed,
-    call: Mutex<Call>,
+    queue: BorrowedQueue,
+    call: Mutex<CallState>,
 }
 
 /// What there is to know of the call that runs.
 #[derive(Clone, Copy)]
-struct Call {
+struct CallState {
     /// Why packets are dropped that the algorithm gives no reason for.
     reason: DropReason,
     may_pop: bool,
-    popped: Option<Popped>,
+    popped: Option<PoppedPacket>,
 }
 
 impl FifoView {
     /// Before the first call.
     pub fn new() -> Self {
-        let call = Call { reason: DropReason::Early, may_pop: false, popped: None };
-        Self { queue: Borrowed::default(), call: Mutex::new(call) }
+        let call = CallState { reason: DropReason::Early, may_pop: false, popped: None };
+        Self { queue: BorrowedQueue::default(), call: Mutex::new(call) }
     }
 
     /// Lends `queue` to `call`, on an arrival, when nothing may be popped.
     pub fn on_arrival<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
-        *self.call() = Call { reason: DropReason::Early, may_pop: false, popped: None };
+        *self.call() = CallState { reason: DropReason::Early, may_pop: false, popped: None };
         self.queue.lend(queue, call)
     }
 
     /// Lends `queue` to `call`, on a departure; and what was popped.
-    pub fn on_departure<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> (R, Option<Popped>) {
-        *self.call() = Call { reason: DropReason::Late, may_pop: true, popped: None };
+    pub fn on_departure<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> (R, Option<PoppedPacket>) {
+        *self.call() = CallState { reason: DropReason::Late, may_pop: true, popped: None };
         let result = self.queue.lend(queue, call);
         (result, self.call().popped)
     }
 
-    fn call(&self) -> MutexGuard<'_, Call> {
+    fn call(&self) -> MutexGuard<'_, CallState> {
         self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -266,7 +266,7 @@ impl FifoView {
     }
     /// Take the head out for transmission, at most once and in `dequeue` only; None when there is none.
     fn pop(&self) -> PyResult<Option<MetaView>> {
-        let Call { may_pop, popped, .. } = *self.call();
+        let CallState { may_pop, popped, .. } = *self.call();
         if !may_pop || popped.is_some() {
             let when = if may_pop { "once per dequeue" } else { "in dequeue" };
             return Err(PyRuntimeError::new_err(format!("a packet may be popped only {when}")));

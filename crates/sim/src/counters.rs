@@ -1,6 +1,6 @@
 //! What can be read of a run between its steps: counters from its start on, of which a step's share is a difference.
 
-use crate::link::Metered;
+use crate::link::MeteredQueue;
 use crate::status::Status;
 use sojourn_aqm::{Backlog, DropReason};
 
@@ -52,7 +52,7 @@ impl LinkCounters {
         self.dropped_by.iter().sum()
     }
 
-    pub(crate) fn of(queue: &dyn Metered) -> Self {
+    pub(crate) fn of(queue: &dyn MeteredQueue) -> Self {
         let tally = queue.tally();
         let mut counters = Self { backlog: queue.backlog(), bytes: tally.total_bytes, ..Self::default() };
         for part in tally.parts() {

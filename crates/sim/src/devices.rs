@@ -14,10 +14,10 @@ pub struct Devices {
     /// By the number of a link: whether it is such a device.
     links: Vec<Option<Device>>,
     /// By slot.
-    senders: Vec<Below>,
+    senders: Vec<SenderBacklog>,
     /// Slots of senders that have been held, and of which something has left since; those that go on now.
-    roomy: Vec<u32>,
-    going: Vec<u32>,
+    resumable: Vec<u32>,
+    resuming: Vec<u32>,
     /// When what is sent next is to leave.
     next_departure: Option<Instant>,
     /// When packets are to leave, by their handles, where that was said.
@@ -37,14 +37,14 @@ struct Device {
 
 /// What a sender has below.
 #[derive(Clone, Copy, Debug, Default)]
-struct Below {
+struct SenderBacklog {
     /// The device: a link's number. None where the sender is elsewhere.
     device: Option<u16>,
     /// The flow of which that is known.
     flow: u32,
     bytes: u64,
     /// The sender waits.
-    held: bool,
+    is_blocked: bool,
 }
 
 impl Devices {
@@ -53,8 +53,8 @@ impl Devices {
         Self {
             links: vec![None; links],
             senders: Vec::new(),
-            roomy: Vec::new(),
-            going: Vec::new(),
+            resumable: Vec::new(),
+            resuming: Vec::new(),
             next_departure: None,
             departures: Vec::new(),
         }
@@ -75,18 +75,18 @@ impl Devices {
     /// The next slot is that of a sender whose first link is `link`, right behind it or not.
     pub fn add_sender(&mut self, link: u16, is_there: bool) {
         let device = Some(link).filter(|&link| is_there && self.has(link.into()));
-        self.senders.push(Below { device, ..Below::default() });
+        self.senders.push(SenderBacklog { device, ..SenderBacklog::default() });
     }
 
     /// A new flow has a slot: it has sent nothing.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         let below = &mut self.senders[slot as usize];
-        (below.flow, below.bytes, below.held) = (flow, 0, false);
+        (below.flow, below.bytes, below.is_blocked) = (flow, 0, false);
     }
 
     /// Memory of what waits of the sender in `slot`; none if it has no device.
     #[inline]
-    pub fn waiting(&self, slot: u32) -> Option<u64> {
+    pub fn backlog_bytes(&self, slot: u32) -> Option<u64> {
         let below = &self.senders[slot as usize];
         below.device.map(|_| below.bytes)
     }
@@ -98,12 +98,12 @@ impl Devices {
     }
 
     /// What is sent next is to leave at `at`.
-    pub fn departs(&mut self, at: Instant) {
+    pub fn set_next_departure(&mut self, at: Instant) {
         self.next_departure = Some(at);
     }
 
     /// Packet `handle` is what is sent next. Whether there is a time at which it is to leave.
-    pub fn time(&mut self, handle: Handle) -> bool {
+    pub fn take_departure(&mut self, handle: Handle) -> bool {
         let Some(at) = self.next_departure.take() else { return false };
         let place = handle as usize;
         if place >= self.departures.len() {
@@ -119,33 +119,33 @@ impl Devices {
     }
 
     /// The sender in `slot` waits until something has left.
-    pub fn hold(&mut self, slot: u32) {
-        self.senders[slot as usize].held = true;
+    pub fn block(&mut self, slot: u32) {
+        self.senders[slot as usize].is_blocked = true;
     }
 
     /// The slot of a sender of which something has left since it was held: of all that are known now the last one first
     /// (`tsq_tasklet` takes them from the end at which they are put), then those that come meanwhile.
     #[inline]
-    pub fn next_to_go_on(&mut self) -> Option<u32> {
-        if self.going.is_empty() {
-            std::mem::swap(&mut self.roomy, &mut self.going);
+    pub fn next_resumable(&mut self) -> Option<u32> {
+        if self.resuming.is_empty() {
+            std::mem::swap(&mut self.resumable, &mut self.resuming);
         }
-        self.going.pop()
+        self.resuming.pop()
     }
 
     /// A packet with so many bytes of payload in so many `segments` enters the device of its sender.
-    pub fn enter(&mut self, packet: &Packet, payload: u16, segments: u32) {
+    pub fn on_enqueue(&mut self, packet: &Packet, payload: u16, segments: u32) {
         let Some(link) = self.senders[packet.slot as usize].device else { return };
         let pieces = if self.links[usize::from(link)].is_some_and(|device| device.splits) { segments } else { 1 };
         self.change(link.into(), packet, memory_below(payload.into(), pieces) as i64);
     }
 
     /// A packet that was in link `link` has begun to leave, or was dropped there.
-    pub fn leave(&mut self, link: usize, packet: &Packet, payload: u16) {
+    pub fn on_departure(&mut self, link: usize, packet: &Packet, payload: u16) {
         if self.change(link, packet, -(memory_below(payload.into(), 1) as i64)) {
             let below = &mut self.senders[packet.slot as usize];
-            if std::mem::take(&mut below.held) {
-                self.roomy.push(packet.slot);
+            if std::mem::take(&mut below.is_blocked) {
+                self.resumable.push(packet.slot);
             }
         }
     }
@@ -181,7 +181,7 @@ mod tests {
     use sojourn_aqm::Ecn;
 
     fn packet(slot: u32, flow: u32) -> Packet {
-        Packet { flow, slot, len: 1_500, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true }
+        Packet { flow, slot, len: 1_500, ecn: Ecn::NotEct, dscp: 0, hops_left: 0, segment: 0, to_sink: true }
     }
 
     /// Link 1 is a device, in which slots 0 and 1 send; slot 2 is behind an access link.
@@ -197,37 +197,37 @@ mod tests {
     fn a_super_packet_is_one_piece_of_memory_until_it_is_sent() {
         // Linux: `truesize` is 768 bytes and the payload; each segment that `tcp_gso_segment` cuts off has 768 of its own.
         let (mut devices, burst) = (devices(false), packet(0, 10));
-        devices.enter(&burst, 4_344, 3);
-        devices.enter(&burst, 1_448, 1);
-        let mut seen = vec![devices.waiting(0)];
+        devices.on_enqueue(&burst, 4_344, 3);
+        devices.on_enqueue(&burst, 1_448, 1);
+        let mut seen = vec![devices.backlog_bytes(0)];
         for rest in [2, 1, 0] {
             devices.cut(1, (rest > 0).then_some((&burst, rest)));
-            devices.leave(1, &burst, 1_448);
-            seen.push(devices.waiting(0));
+            devices.on_departure(1, &burst, 1_448);
+            seen.push(devices.backlog_bytes(0));
         }
-        devices.leave(1, &burst, 1_448);
-        seen.push(devices.waiting(0));
+        devices.on_departure(1, &burst, 1_448);
+        seen.push(devices.backlog_bytes(0));
         assert_eq!(seen, [5_112 + 2_216, 3 * 2_216, 2 * 2_216, 2_216, 0].map(Some));
     }
 
     #[test]
     fn a_queue_of_segments_has_the_memory_of_each() {
         let mut devices = devices(true);
-        devices.enter(&packet(0, 10), 4_344, 3);
-        assert_eq!(devices.waiting(0), Some(3 * 2_216));
+        devices.on_enqueue(&packet(0, 10), 4_344, 3);
+        assert_eq!(devices.backlog_bytes(0), Some(3 * 2_216));
     }
 
     #[test]
     fn who_is_held_goes_on_once_and_the_last_to_come_first() {
         let mut devices = devices(false);
         let (one, other) = (packet(0, 10), packet(1, 11));
-        [&one, &one, &other, &other].into_iter().for_each(|packet| devices.enter(packet, 1_448, 1));
-        devices.leave(1, &one, 1_448);
-        assert_eq!(devices.next_to_go_on(), None, "nobody waits");
-        [0, 1].into_iter().for_each(|slot| devices.hold(slot));
-        [&one, &other, &other].into_iter().for_each(|packet| devices.leave(1, packet, 1_448));
+        [&one, &one, &other, &other].into_iter().for_each(|packet| devices.on_enqueue(packet, 1_448, 1));
+        devices.on_departure(1, &one, 1_448);
+        assert_eq!(devices.next_resumable(), None, "nobody waits");
+        [0, 1].into_iter().for_each(|slot| devices.block(slot));
+        [&one, &other, &other].into_iter().for_each(|packet| devices.on_departure(1, packet, 1_448));
         assert_eq!(
-            [devices.next_to_go_on(), devices.next_to_go_on(), devices.next_to_go_on()],
+            [devices.next_resumable(), devices.next_resumable(), devices.next_resumable()],
             [Some(1), Some(0), None]
         );
     }
@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn others_and_connections_of_before_do_not_count() {
         let mut devices = devices(false);
-        assert_eq!((devices.waiting(2), devices.paces(2)), (None, false), "behind an access link");
-        devices.enter(&packet(2, 12), 1_448, 1);
-        devices.enter(&packet(0, 10), 1_448, 1);
-        devices.leave(0, &packet(0, 10), 1_448);
-        devices.leave(1, &Packet { to_sink: false, ..packet(0, 10) }, 1_448);
-        assert_eq!(devices.waiting(0), Some(2_216), "another link, and an acknowledgment");
+        assert_eq!((devices.backlog_bytes(2), devices.paces(2)), (None, false), "behind an access link");
+        devices.on_enqueue(&packet(2, 12), 1_448, 1);
+        devices.on_enqueue(&packet(0, 10), 1_448, 1);
+        devices.on_departure(0, &packet(0, 10), 1_448);
+        devices.on_departure(1, &Packet { to_sink: false, ..packet(0, 10) }, 1_448);
+        assert_eq!(devices.backlog_bytes(0), Some(2_216), "another link, and an acknowledgment");
         devices.assign(0, 20);
-        devices.leave(1, &packet(0, 10), 1_448);
-        devices.enter(&packet(0, 20), 1_448, 1);
-        assert_eq!(devices.waiting(0), Some(2_216), "of the flow before nothing counts");
+        devices.on_departure(1, &packet(0, 10), 1_448);
+        devices.on_enqueue(&packet(0, 20), 1_448, 1);
+        assert_eq!(devices.backlog_bytes(0), Some(2_216), "of the flow before nothing counts");
     }
 }

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 /// Records every drop with the packet's number among those of its flow at the queue.
 #[derive(Default)]
-pub(crate) struct Drops {
+pub(crate) struct DropRecorder {
     log: Log,
     /// By link and flow: packets that reached the queue. A map, as flow numbers are not dense: tunnels are numbered from
     /// the end of `u32` down.
     #[expect(clippy::disallowed_types, reason = "looked up, never walked")]
-    reached: HashMap<(usize, u32), u32>,
+    arrivals: HashMap<(usize, u32), u32>,
     /// By handle: the number of a packet that is in a queue, or was.
     numbers: Vec<u32>,
 }
@@ -30,7 +30,7 @@ recorder! {
     }
 }
 
-impl Drops {
+impl DropRecorder {
     /// Bytes of a row.
     pub const ROW_BYTES: u64 = Log::ROW_BYTES;
     /// Bytes that are kept of each packet under way, and of each flow at a queue.
@@ -43,7 +43,7 @@ impl Drops {
         if packet >= self.numbers.len() {
             self.numbers.resize(packet + 1, 0);
         }
-        let reached = self.reached.entry((link, meta.flow)).or_default();
+        let reached = self.arrivals.entry((link, meta.flow)).or_default();
         self.numbers[packet] = *reached;
         *reached += 1;
     }

@@ -3,11 +3,11 @@
 //! Every component owns a slot that holds the time of its next event, or never. Of several events at one
 //! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
 //! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
-//! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
-//! tree of their own, which is lower than one for all ([`Many`]). Timers are in a second tree; in a dumbbell those of sources
+//! they are looked through one by one, and setting one of them is a single store ([`DumbbellEvents`]); else they have a tournament
+//! tree of their own, which is lower than one for all ([`GraphEvents`]). Timers are in a second tree; in a dumbbell those of sources
 //! have a tree of their own, as a pacer sets them with every packet, and those of sinks, which may be called ahead of time;
 //! elsewhere what lies behind them has: the few slots of generators, samplers and of the channels of wireless LANs. Of these
-//! the last one, which nearly always is the only channel's, is a word of its own ([`Aired`]): every access sets it twice.
+//! the last one, which nearly always is the only channel's, is a word of its own ([`CellEvents`]): every access sets it twice.
 
 mod tree;
 
@@ -21,15 +21,15 @@ pub type Slot = u32;
 /// The pending events of a simulation.
 pub trait EventSet {
     /// An empty set with slots 0..`slots`, of which packets set the first `of_links`: half of them every packet, the others
-    /// only where [`EventSet::use_all`] was called. The slots `sinks`, behind them, are those of sinks' timers, and as many
+    /// only where [`EventSet::enable_all`] was called. The slots `sinks`, behind them, are those of sinks' timers, and as many
     /// before these are those of sources' timers.
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self;
 
     /// From now on events may be pending in any slot.
-    fn use_all(&mut self);
+    fn enable_all(&mut self);
 
-    /// Whether [`EventSet::use_all`] was called.
-    fn uses_all(&self) -> bool;
+    /// Whether [`EventSet::enable_all`] was called.
+    fn is_all_enabled(&self) -> bool;
 
     /// Sets the time of a slot's next event; [`Instant::NEVER`] for none.
     fn set(&mut self, slot: Slot, at: Instant);
@@ -72,7 +72,7 @@ pub trait EventSet {
 
 /// For two links.
 #[derive(Clone, Debug)]
-pub struct Few {
+pub struct DumbbellEvents {
     /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
     hot: [u64; HOT],
     /// The time of the earliest timer, behind that of any of them at the same instant.
@@ -87,7 +87,7 @@ pub struct Few {
     others: Tree,
 }
 
-impl EventSet for Few {
+impl EventSet for DumbbellEvents {
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
         assert!(of_links <= HOT, "two links have {HOT} slots");
         let hot = core::array::from_fn(|slot| packed(Instant::NEVER, slot));
@@ -104,11 +104,11 @@ impl EventSet for Few {
         }
     }
 
-    fn use_all(&mut self) {
+    fn enable_all(&mut self) {
         self.uses_all = true;
     }
 
-    fn uses_all(&self) -> bool {
+    fn is_all_enabled(&self) -> bool {
         self.uses_all
     }
 
@@ -160,7 +160,7 @@ impl EventSet for Few {
     }
 }
 
-impl Few {
+impl DumbbellEvents {
     /// The least of the words of hot slots.
     #[inline(always)]
     fn first_word(&self) -> u64 {
@@ -203,7 +203,7 @@ impl Few {
 
 /// For any number of links.
 #[derive(Clone, Debug)]
-pub struct Many {
+pub struct GraphEvents {
     front: Tree,
     timers: Tree,
     /// What lies behind the timers of sinks: generators, samplers, channels.
@@ -212,7 +212,7 @@ pub struct Many {
     splits: [Slot; 2],
 }
 
-impl EventSet for Many {
+impl EventSet for GraphEvents {
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
         let (timers, others) = ((of_links / 2) as Slot, sinks.end);
         let tree = |from: Slot, to: Slot| Tree::new(from, (to - from) as usize);
@@ -224,9 +224,9 @@ impl EventSet for Many {
         }
     }
 
-    fn use_all(&mut self) {}
+    fn enable_all(&mut self) {}
 
-    fn uses_all(&self) -> bool {
+    fn is_all_enabled(&self) -> bool {
         true
     }
 
@@ -281,22 +281,22 @@ impl EventSet for Many {
 
 /// For any number of links, and channels in the last slots.
 #[derive(Clone, Debug)]
-pub struct Aired {
-    links: Many,
+pub struct CellEvents {
+    links: GraphEvents,
     last: Slot,
     /// When the event of the last slot is pending.
     at: Instant,
 }
 
-impl EventSet for Aired {
+impl EventSet for CellEvents {
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
         let last = (slots - 1) as Slot;
-        Self { links: Many::new(of_links, slots, sinks), last, at: Instant::NEVER }
+        Self { links: GraphEvents::new(of_links, slots, sinks), last, at: Instant::NEVER }
     }
 
-    fn use_all(&mut self) {}
+    fn enable_all(&mut self) {}
 
-    fn uses_all(&self) -> bool {
+    fn is_all_enabled(&self) -> bool {
         true
     }
 
@@ -366,7 +366,7 @@ mod tests {
 
     fn ties_go_to_the_lowest_slot<E: EventSet>(of_links: usize) {
         let mut events = E::new(of_links, 19, 17..18);
-        events.use_all();
+        events.enable_all();
         for slot in [18, 2, 17] {
             events.set(slot, Instant::from_nanos(7));
         }
@@ -378,8 +378,8 @@ mod tests {
     #[test]
     fn timers_behind_the_links_are_found_by_their_instant() {
         let at = Instant::from_nanos(7);
-        let mut events = Few::new(8, 19, 17..18);
-        events.use_all();
+        let mut events = DumbbellEvents::new(8, 19, 17..18);
+        events.enable_all();
         [18, 2, 17].into_iter().for_each(|slot| events.set(slot, at));
         assert_eq!((events.timer_at(at), events.timer_at(Instant::from_nanos(8))), (Some(17), None));
         events.set(17, Instant::from_nanos(6));
@@ -388,10 +388,10 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lowest_slot_of_all() {
-        ties_go_to_the_lowest_slot::<Few>(8);
-        ties_go_to_the_lowest_slot::<Many>(8);
-        ties_go_to_the_lowest_slot::<Many>(18);
-        ties_go_to_the_lowest_slot::<Aired>(8);
+        ties_go_to_the_lowest_slot::<DumbbellEvents>(8);
+        ties_go_to_the_lowest_slot::<GraphEvents>(8);
+        ties_go_to_the_lowest_slot::<GraphEvents>(18);
+        ties_go_to_the_lowest_slot::<CellEvents>(8);
     }
 
     /// Slots with the times that they are set to.
@@ -399,7 +399,7 @@ mod tests {
 
     fn agrees_with_a_linear_search<E: EventSet>(of_links: usize, changes: &Changes) -> Result<(), TestCaseError> {
         let mut events = E::new(of_links, SLOTS, 40..61);
-        events.use_all();
+        events.enable_all();
         let mut model = [u64::MAX; SLOTS];
         for &(slot, at) in changes {
             let at = at.unwrap_or(u64::MAX);
@@ -426,11 +426,11 @@ mod tests {
         fn any_set_agrees_with_a_linear_search(
             changes in prop::collection::vec((0..SLOTS as u32, prop::option::of(0u64..20)), 1..300),
         ) {
-            agrees_with_a_linear_search::<Few>(8, &changes)?;
-            agrees_with_a_linear_search::<Few>(4, &changes)?;
-            agrees_with_a_linear_search::<Many>(8, &changes)?;
-            agrees_with_a_linear_search::<Many>(42, &changes)?;
-            agrees_with_a_linear_search::<Aired>(42, &changes)?;
+            agrees_with_a_linear_search::<DumbbellEvents>(8, &changes)?;
+            agrees_with_a_linear_search::<DumbbellEvents>(4, &changes)?;
+            agrees_with_a_linear_search::<GraphEvents>(8, &changes)?;
+            agrees_with_a_linear_search::<GraphEvents>(42, &changes)?;
+            agrees_with_a_linear_search::<CellEvents>(42, &changes)?;
         }
     }
 }

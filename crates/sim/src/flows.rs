@@ -4,19 +4,19 @@ mod connections;
 mod sums;
 mod windows;
 
-pub use sums::{BulkShares, Whole};
+pub use sums::{BulkShares, ForwardTotals};
 
 use crate::ledger::{GroupCounts, GroupTally};
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
-use crate::packet::{Arrived, Handle, Packet};
+use crate::packet::{Handle, Packet, ReceivedPacket};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use crate::status::{RoundTrips, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
-use crate::traffic::{AnyFlow, Opener, Port, Source};
+use crate::traffic::{AnyFlow, Opener, Port, TrafficSource};
 use crate::window::Window;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
@@ -27,7 +27,7 @@ use sums::GroupReport;
 pub(crate) struct Flows {
     groups: Vec<Group>,
     /// By slot: first those of the scenario, whose number is that of their slot; then connections.
-    ends: Vec<Ends>,
+    ends: Vec<FlowSlot>,
     /// Of the packet that is being delivered.
     header: Header,
     /// How many of them last for the whole run.
@@ -41,19 +41,19 @@ pub(crate) struct Flows {
     next: u32,
     /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
     /// begin.
-    begins: Vec<Snapshot>,
+    window_starts: Vec<Snapshot>,
 }
 
 /// Both ends of a flow. The times come first, beside what every packet looks at of the flow.
 #[repr(C, align(64))]
-struct Ends {
+struct FlowSlot {
     /// When the events of its timers are pending: as in the event set, which need not be asked for it.
     source_at: Instant,
     sink_at: Instant,
     flow: AnyFlow,
 }
 
-impl Ends {
+impl FlowSlot {
     const fn new(flow: AnyFlow) -> Self {
         Self { source_at: Instant::NEVER, sink_at: Instant::NEVER, flow }
     }
@@ -111,7 +111,7 @@ impl Ends {
 }
 
 /// Congestion controls by group, and place in it.
-pub type Controls<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
+pub type ControlFactory<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
 
 /// What all flows of a group have in common.
 struct Group {
@@ -143,7 +143,7 @@ impl Flows {
     pub fn new<P: Probe, T: Topology>(
         scenario: &Scenario,
         seed: u64,
-        controls: &Controls,
+        controls: &ControlFactory,
         network: &mut Network<P, T>,
     ) -> Self {
         let group = |spec: &FlowSpec| Group {
@@ -160,26 +160,26 @@ impl Flows {
             openers: Vec::new(),
             due: Vec::new(),
             next: 0,
-            begins: Vec::new(),
+            window_starts: Vec::new(),
         };
         let specs = (0..)
             .zip(&scenario.flows)
             .flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
         for (index, ((group, place), spec)) in (0..).zip(specs) {
-            match Source::new(spec, (group, place), index, seed, controls(group, place)) {
-                Source::Opener(opener) => flows.openers.push(*opener),
-                Source::Flow(flow) => {
+            match TrafficSource::new(spec, (group, place), index, seed, controls(group, place)) {
+                TrafficSource::Opener(opener) => flows.openers.push(*opener),
+                TrafficSource::Flow(flow) => {
                     let slot = network.add_slot((group, place), spec);
                     network.ledger.groups[group as usize].lasting += 1;
-                    flows.ends.push(Ends::new(flow));
-                    flows.settle(slot, network);
+                    flows.ends.push(FlowSlot::new(flow));
+                    flows.start_flow(slot, network);
                 }
             }
         }
         flows.fixed = flows.next;
         let (lasting, connections) =
             (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
-        flows.begins.push(Snapshot { flows: lasting, connections });
+        flows.window_starts.push(Snapshot { flows: lasting, connections });
         for (i, opener) in flows.openers.iter().enumerate() {
             flows.due.push(opener.due());
             network.set(Component::Generator(i), opener.due());
@@ -188,7 +188,7 @@ impl Flows {
     }
 
     /// Gives the flow in `slot` a number and starts its timers.
-    fn settle<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
+    fn start_flow<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         self.number(slot, network);
         self.ends[slot as usize].set(slot, network);
     }
@@ -213,8 +213,8 @@ impl Flows {
         let mut port = Port::new(network, now, slot, false);
         ends.flow.on_sink_timer(now, &mut port);
         ends.set_sink(slot, network);
-        if !network.ledger.news.is_empty() {
-            self.hear(now, network);
+        if !network.ledger.notifications.is_empty() {
+            self.deliver_notifications(now, network);
         }
     }
 
@@ -240,7 +240,7 @@ impl Flows {
             }
         }
         if !to_sink {
-            network.answered(now, &packet, header);
+            network.on_source_packet(now, &packet, header);
         }
         if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
             // Of a connection that is no more.
@@ -248,30 +248,30 @@ impl Flows {
         }
         let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, !to_sink);
-        let arrived = Arrived { len: packet.len, segment: packet.segment, ecn: packet.ecn, to_sink };
+        let arrived = ReceivedPacket { len: packet.len, segment: packet.segment, ecn: packet.ecn, to_sink };
         let deadline = ends.flow.on_packet(now, header, arrived, &mut port);
         match to_sink {
             true => ends.arm_sink(deadline, slot, network),
             false => ends.arm_source(deadline, slot, network),
         }
-        if !network.ledger.news.is_empty() {
-            self.hear(now, network);
+        if !network.ledger.notifications.is_empty() {
+            self.deliver_notifications(now, network);
         }
         if !network.ledger.ended.is_empty() {
-            self.give_up_ended(now, network);
+            self.release_ended(now, network);
         }
     }
 
     /// Senders in stations go on whose packets have left room below them.
     #[inline(always)]
-    pub fn resume<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+    pub fn resume_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         if network.any_with_room() {
-            self.resume_some(now, network);
+            self.resume_some_stations(now, network);
         }
     }
 
     #[inline(never)]
-    fn resume_some<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+    fn resume_some_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, from_source)) = network.next_with_room() {
             let ends = &mut self.ends[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
@@ -289,8 +289,8 @@ impl Flows {
 
     /// Senders go on of whose packets some have left their host's device.
     #[inline(always)]
-    pub fn go_on<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some(slot) = network.next_to_go_on() {
+    pub fn resume_senders<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some(slot) = network.next_resumable() {
             let ends = &mut self.ends[slot as usize];
             ends.flow.on_departure(now, &mut Port::new(network, now, slot, true));
             let deadline = ends.flow.source_deadline();
@@ -299,10 +299,10 @@ impl Flows {
     }
 
     /// The statistics can begin: the next instant of the window has come.
-    pub fn begin<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
-        self.ends[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.begin());
+    pub fn on_window_start<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
+        self.ends[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.on_window_start());
         let flows = self.fixed().map(AnyFlow::status).collect();
-        self.begins.push(Snapshot { flows, connections: self.connections(network) });
+        self.window_starts.push(Snapshot { flows, connections: self.connections(network) });
     }
 
     /// The flows that last for the whole run.
@@ -318,7 +318,7 @@ impl Flows {
 
     /// What the connections of each group have done, those that are no more included.
     fn connections<P: Probe, T: Topology>(&self, network: &Network<P, T>) -> Vec<Status> {
-        let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.past).collect();
+        let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.ended_connections).collect();
         for slot in self.fixed..self.ends.len() as u32 {
             let (flow, group) = network.tenant(slot);
             if flow != NOBODY {
@@ -329,8 +329,8 @@ impl Flows {
     }
 
     /// At how many instants of the window the statistics could have begun, the start of the run among them.
-    pub fn begun(&self) -> usize {
-        self.begins.len()
+    pub fn window_starts_passed(&self) -> usize {
+        self.window_starts.len()
     }
 
     fn shares(&self) -> BulkShares {
@@ -357,7 +357,7 @@ impl Flows {
     ) -> (Vec<FlowSummary>, Vec<GroupSummary>, BulkShares) {
         let window_s = window.length(number).as_secs_f64();
         let connections = self.connections(network);
-        let begin = &self.begins[number];
+        let begin = &self.window_starts[number];
         let mut groups: Vec<GroupReport> =
             connections.iter().zip(&begin.connections).map(|(now, then)| GroupReport::new(now, then)).collect();
         let mut flows = Vec::with_capacity(self.fixed as usize);

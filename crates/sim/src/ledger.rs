@@ -1,20 +1,20 @@
 //! What the groups of flows have done: connections opened and closed, transfers completed.
 
 use crate::histogram::Histogram;
-use crate::media::{MediaCounts, MediaNews, MediaRows};
+use crate::media::{MediaCounts, MediaEvent, MediaRows};
 use crate::playback::{Playback, VideoRows};
 use crate::responsiveness::{ProbeRows, RpmSummary, class};
 use crate::scenario::{Probes, Scenario, Traffic};
 use crate::status::Status;
 use crate::table::{Table, recorder};
-use crate::traffic::{News, Record};
-use crate::window::{Part, Parts, Window};
+use crate::traffic::{AppRecord, ConnectionEvent};
+use crate::window::{Counters, PerInterval, Window};
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
 /// The books of a run.
 pub(crate) struct Ledger {
-    counts: Parts<Vec<GroupCounts>>,
+    counts: PerInterval<Vec<GroupCounts>>,
     pub groups: Vec<GroupTally>,
     /// Rows are written only if somebody wants them.
     transfers: Option<Transfers>,
@@ -24,7 +24,7 @@ pub(crate) struct Ledger {
     /// Slots of connections that have ended and were not yet given up.
     pub ended: Vec<u32>,
     /// What connections have told their clients, and in which slot; not heard yet.
-    pub news: VecDeque<(u32, News)>,
+    pub notifications: VecDeque<(u32, ConnectionEvent)>,
 }
 
 /// A group of flows over the whole run.
@@ -33,7 +33,7 @@ pub(crate) struct GroupTally {
     /// Flows that last for it.
     pub lasting: u64,
     /// What connections that are no more have done.
-    pub past: Status,
+    pub ended_connections: Status,
     /// When a test of responsiveness found its goodput saturated, and its result.
     pub saturated: Option<Instant>,
     pub rpm: Option<RpmSummary>,
@@ -75,7 +75,7 @@ impl Ledger {
     /// them.
     pub fn new(scenario: &Scenario, window: &Window) -> Self {
         let (flows, &Probes { transfers: recording, media, .. }) = (&scenario.flows, &scenario.probes);
-        let (counts, transfers) = (Parts::new(window), recording.then(Transfers::default));
+        let (counts, transfers) = (PerInterval::new(window), recording.then(Transfers::default));
         let any_video = flows.iter().any(|flow| matches!(flow.traffic, Traffic::Video(_)));
         let video = (recording && any_video).then(VideoRows::default);
         let any_test = flows.iter().any(|flow| matches!(flow.traffic, Traffic::Rpm(_)));
@@ -88,7 +88,7 @@ impl Ledger {
             probes,
             media: (media == Some(true)).then(MediaRows::default),
             ended: Vec::new(),
-            news: VecDeque::new(),
+            notifications: VecDeque::new(),
         }
     }
 
@@ -122,30 +122,30 @@ impl Ledger {
     }
 
     /// A client of `group` has seen something.
-    pub fn record(&mut self, now: Instant, (group, client): (u32, u32), record: Record) {
+    pub fn record(&mut self, now: Instant, (group, client): (u32, u32), record: AppRecord) {
         let seen = &mut self.counts(now, group).playback;
         match record {
-            Record::Began(startup) => {
-                seen.began += 1;
+            AppRecord::Started(startup) => {
+                seen.started += 1;
                 seen.startup += startup;
             }
-            Record::Switched => seen.switches += 1,
-            Record::Stalled => seen.stalls += 1,
-            Record::Stood(from, to) => {
+            AppRecord::Switched => seen.switches += 1,
+            AppRecord::Stalled => seen.stalls += 1,
+            AppRecord::StallEnded(from, to) => {
                 let groups = self.groups.len();
                 self.counts.pieces(from, to, |counts, from, to| {
                     counts.resize_with(groups, GroupCounts::default);
                     counts[group as usize].playback.stalled += to - from;
                 });
             }
-            Record::Saturated(at) => self.groups[group as usize].saturated = Some(at),
-            Record::Probe { kind, begun, took, in_socket } => {
+            AppRecord::Saturated(at) => self.groups[group as usize].saturated = Some(at),
+            AppRecord::Probe { kind, sent_at: begun, duration: took, in_socket } => {
                 if let Some(probes) = &mut self.probes {
                     let [took, in_socket] = [took, in_socket].map(|span| span.as_nanos() as u64);
                     probes.push(group, kind as u8, begun.as_nanos(), took, in_socket);
                 }
             }
-            Record::Rpm(responsiveness, confidence, over, goodput_bps, connections) => {
+            AppRecord::Rpm(responsiveness, confidence, over, goodput_bps, connections) => {
                 let tally = &mut self.groups[group as usize];
                 tally.rpm = Some(RpmSummary {
                     class: responsiveness.rpm.map(class),
@@ -157,7 +157,7 @@ impl Ledger {
                     connections,
                 });
             }
-            Record::Segment { number, asked, bytes, rate_bps, level, stood } => {
+            AppRecord::Segment { number, requested_at: asked, bytes, rate_bps, level, stalled_for: stood } => {
                 seen.segments += 1;
                 seen.rates_bps += rate_bps;
                 if let Some(video) = &mut self.video {
@@ -169,10 +169,10 @@ impl Ledger {
     }
 
     /// A flow of media has something to tell.
-    pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), news: &MediaNews) {
-        self.counts(now, group).media.note(news);
-        if let (MediaNews::Heard { heard, target_bps }, Some(rows)) = (news, &mut self.media) {
-            rows.heard(now, (flow, group), heard, *target_bps);
+    pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), news: &MediaEvent) {
+        self.counts(now, group).media.record(news);
+        if let (MediaEvent::ReportReceived { heard, target_bps }, Some(rows)) = (news, &mut self.media) {
+            rows.record_report(now, (flow, group), heard, *target_bps);
         }
     }
 
@@ -189,7 +189,7 @@ impl Ledger {
     }
 
     /// The rows so far of tables with at least so many; it goes on without them.
-    pub fn take(&mut self, least: usize) -> impl Iterator<Item = Table> {
+    pub fn take_rows(&mut self, least: usize) -> impl Iterator<Item = Table> {
         let transfers = self.transfers.as_mut().and_then(|rows| rows.take(least));
         let video = self.video.as_mut().and_then(|rows| rows.take(least));
         let probes = self.probes.as_mut().and_then(|rows| rows.take(least));
@@ -205,7 +205,7 @@ impl Ledger {
     }
 }
 
-impl Part for GroupCounts {
+impl Counters for GroupCounts {
     fn add(&mut self, other: &Self) {
         self.opened += other.opened;
         self.closed += other.closed;

@@ -30,15 +30,16 @@ mod counters;
 mod devices;
 mod drops;
 mod emodel;
-mod ends;
+mod endpoints;
 mod event;
 mod fingerprint;
 mod flows;
 mod histogram;
 mod ledger;
 mod link;
+mod link_replay;
 mod media;
-mod need;
+mod memory;
 mod network;
 mod packet;
 #[cfg(feature = "parquet")]
@@ -49,9 +50,8 @@ mod quantiles;
 mod queue_event;
 mod radio;
 mod random;
-mod recorded;
+mod recording;
 pub mod registry;
-mod replayed;
 mod report;
 mod responsiveness;
 mod run;
@@ -73,27 +73,27 @@ mod wlan;
 
 pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
-pub use ends::{EndCounts, Ends, EndsSummary, UnknownEnd};
+pub use endpoints::{EndpointCounts, EndpointIndex, EndpointSummary, UnknownEndpoint};
 #[cfg(feature = "run-order")]
 pub use fingerprint::run_order;
-pub use flows::{BulkShares, Controls, Whole};
+pub use flows::{BulkShares, ControlFactory, ForwardTotals};
 pub use histogram::Histogram;
-pub use link::outside::{Medium, Sent, Transmitter, opportunities};
+pub use link::external::{Medium, TransmissionTimes, Transmitter, opportunities};
 pub use link::stream_of_queue;
+pub use link_replay::LinkReplay;
 pub use media::MediaSummary;
-pub use need::Need;
+pub use memory::MemoryEstimate;
 pub use playback::VideoSummary;
 pub use quantiles::Quantiles;
 pub use queue_event::{QueueEvent, fate_of_drop};
-pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
-pub use replayed::Replayed;
+pub use recording::{DropPolicy, EntryKind, RecordingAnalysis, RecordingEntry, RecordingError};
 pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
-pub use simulation::{Arriving, Look, Output, Parts, Simulation};
+pub use simulation::{OfferedPacket, Output, QueueView, Simulation, SubqueueVisitor};
 pub use summary::{
     DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, QueueSummary, Summary,
     jain,
 };
 pub use table::{Column, Table};
-pub use traffic::{Planned, plan};
+pub use traffic::{PlannedSource, plan};
 pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

@@ -3,42 +3,42 @@
 use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
 use crate::table::recorder;
-use crate::window::Part;
+use crate::window::Counters;
 use serde::Serialize;
 use sojourn_aqm::{Duration, Instant};
 
 /// What an end of a flow of media tells.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum MediaNews {
+pub(crate) enum MediaEvent {
     /// Frames were made; the sum of the rates that the encoder was told.
-    Made { frames: u64, targets_bps: u64 },
+    FramesEncoded { frames: u64, targets_bps: u64 },
     /// A packet was sent, of so many bytes of IP.
     Sent(u32),
     /// A packet arrived, so long after it was sent and would have been there on an empty path of infinite rate.
     Arrived { bytes: u32, queueing: Duration },
     /// The last packet of a frame arrived so long after the frame was made.
-    Whole { latency: Duration, is_late: bool },
+    FrameReceived { latency: Duration, is_late: bool },
     /// A report was sent.
-    Reported,
+    ReportSent,
     /// A report arrived; the rate that the encoder is told after it.
-    Heard { heard: Heard, target_bps: f64 },
+    ReportReceived { heard: ReportStats, target_bps: f64 },
 }
 
 /// What a report told.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ReportStats {
     pub arrived: u32,
     pub lost: u32,
     pub marked: u32,
     /// Sum of the queueing delays of what arrived.
     pub queueing: Duration,
     /// What came to the receiver since it made the report before.
-    pub since: Since,
+    pub since: IntervalCounts,
 }
 
 /// What came to a receiver of media in a time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Since {
+pub(crate) struct IntervalCounts {
     /// IP bytes.
     pub bytes: u64,
     /// Frames that came whole too late.
@@ -61,31 +61,31 @@ pub(crate) struct MediaCounts {
 }
 
 impl MediaCounts {
-    pub fn note(&mut self, news: &MediaNews) {
+    pub fn record(&mut self, news: &MediaEvent) {
         match *news {
-            MediaNews::Made { frames, targets_bps } => {
+            MediaEvent::FramesEncoded { frames, targets_bps } => {
                 self.frames += frames;
                 self.targets_bps += targets_bps;
             }
-            MediaNews::Sent(bytes) => {
+            MediaEvent::Sent(bytes) => {
                 self.packets += 1;
                 self.sent_bytes += u64::from(bytes);
             }
-            MediaNews::Arrived { bytes, queueing } => {
+            MediaEvent::Arrived { bytes, queueing } => {
                 self.arrived_bytes += u64::from(bytes);
                 self.queueing.record(queueing);
             }
-            MediaNews::Whole { latency, is_late } => {
+            MediaEvent::FrameReceived { latency, is_late } => {
                 self.latency.record(latency);
                 self.late += u64::from(is_late);
             }
-            MediaNews::Reported => self.reports += 1,
-            MediaNews::Heard { .. } => self.reports_arrived += 1,
+            MediaEvent::ReportSent => self.reports += 1,
+            MediaEvent::ReportReceived { .. } => self.reports_arrived += 1,
         }
     }
 }
 
-impl Part for MediaCounts {
+impl Counters for MediaCounts {
     fn add(&mut self, other: &Self) {
         self.queueing.merge(&other.queueing);
         self.latency.merge(&other.latency);
@@ -169,8 +169,8 @@ recorder! {
 }
 
 impl MediaRows {
-    pub fn heard(&mut self, now: Instant, (flow, group): (u32, u32), heard: &Heard, target_bps: f64) {
-        let Heard { arrived, lost, marked, queueing, since: Since { bytes, late } } = *heard;
+    pub fn record_report(&mut self, now: Instant, (flow, group): (u32, u32), heard: &ReportStats, target_bps: f64) {
+        let ReportStats { arrived, lost, marked, queueing, since: IntervalCounts { bytes, late } } = *heard;
         let mean = queueing / i64::from(arrived.max(1));
         let mean_ns = mean.as_nanos().max(0) as u64;
         self.push(now.as_nanos(), group, flow, target_bps, mean_ns, arrived, lost, marked, bytes, late);

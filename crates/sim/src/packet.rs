@@ -22,7 +22,7 @@ pub struct Packet {
     /// Differentiated services code point, which a queue may clear.
     pub dscp: u8,
     /// Links of its path that it has still to cross behind the present one.
-    pub more: u16,
+    pub hops_left: u16,
     /// Payload of each segment but the last of a super-packet; 0 for a packet.
     pub segment: u16,
     /// Whether it travels from the flow's source to its sink (else: an acknowledgment on the reverse path).
@@ -31,7 +31,7 @@ pub struct Packet {
 
 /// What an end learns of a packet that reaches it, besides its header.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived {
+pub struct ReceivedPacket {
     /// IP bytes.
     pub len: u32,
     /// Payload of each segment but the last of a super-packet; 0 for a packet.
@@ -104,18 +104,18 @@ impl Record {
     /// A place for a packet.
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
-        let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
+        let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, hops_left: more, segment, to_sink: false };
         let (ts_val, ts_ecr, window, flags) = (0, 0, 0, Flags::default());
         Self { packet, seq: 0, ack: 0, ts_val, ts_ecr, window, len: 0, flags, marks: 0, next: NONE }
     }
 
     /// Field by field, where it lies: what is made elsewhere first is copied.
     #[inline(always)]
-    fn put(&mut self, packet: Packet) {
-        let Packet { flow, slot, len, ecn, dscp, more, segment, to_sink } = packet;
+    fn write_packet(&mut self, packet: Packet) {
+        let Packet { flow, slot, len, ecn, dscp, hops_left: more, segment, to_sink } = packet;
         let place = &mut self.packet;
         (place.flow, place.slot, place.len, place.ecn) = (flow, slot, len, ecn);
-        (place.dscp, place.more, place.segment, place.to_sink) = (dscp, more, segment, to_sink);
+        (place.dscp, place.hops_left, place.segment, place.to_sink) = (dscp, more, segment, to_sink);
     }
 
     /// The same of a transport header.
@@ -173,9 +173,9 @@ impl Packets {
     /// Stores a packet.
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
-        let handle = self.place();
+        let handle = self.allocate();
         let record = &mut self.records[handle as usize];
-        record.put(packet);
+        record.write_packet(packet);
         record.set(header);
         if record.marks & SACKS != 0 {
             self.keep_sacks(handle, header.sack);
@@ -201,7 +201,7 @@ impl Packets {
 
     /// A place for a packet: the one that was freed last, or a new one.
     #[inline(always)]
-    fn place(&mut self) -> Handle {
+    fn allocate(&mut self) -> Handle {
         let handle = if self.free == NONE { self.append() } else { self.free };
         self.free = self.records[handle as usize].next;
         handle
@@ -232,7 +232,7 @@ impl Packets {
 
     /// Stores a second packet like `handle`, which waits in link `link`.
     pub fn copy(&mut self, link: usize, handle: Handle) -> Handle {
-        let copy = self.place();
+        let copy = self.allocate();
         let record = self.records[handle as usize];
         self.records[copy as usize] = record;
         if record.marks & SACKS != 0 {
@@ -264,7 +264,7 @@ impl Packets {
 
     /// Forgets a packet that link `link` has dropped or lost.
     #[inline(always)]
-    pub fn lose(&mut self, link: usize, handle: Handle) {
+    pub fn drop_in_link(&mut self, link: usize, handle: Handle) {
         if self.devices.is_some() {
             self.leave_device(link, handle);
         }
@@ -276,7 +276,7 @@ impl Packets {
     pub fn leave_device(&mut self, link: usize, handle: Handle) {
         let Record { packet, len, .. } = &self.records[handle as usize];
         if let Some(devices) = &mut self.devices {
-            devices.leave(link, packet, *len);
+            devices.on_departure(link, packet, *len);
         }
     }
 
@@ -286,8 +286,8 @@ impl Packets {
         let (segments, _, _) = self.segments(handle);
         let Record { packet, len, .. } = &self.records[handle as usize];
         if let Some(devices) = &mut self.devices {
-            devices.enter(packet, *len, segments);
-            if devices.time(handle) {
+            devices.on_enqueue(packet, *len, segments);
+            if devices.take_departure(handle) {
                 self.records[handle as usize].marks |= TIMED;
             }
         }
@@ -399,7 +399,7 @@ mod tests {
         let header = Header { seq, len, flags: Flags::ACK.with(flags), ack: 1, ..Header::default() };
         let ip_len = header.ip_len();
         let packet =
-            Packet { flow: 3, slot: 2, len: ip_len, ecn: Ecn::Ect0, dscp: 0, more: 1, segment: 0, to_sink: true };
+            Packet { flow: 3, slot: 2, len: ip_len, ecn: Ecn::Ect0, dscp: 0, hops_left: 1, segment: 0, to_sink: true };
         packets.insert(packet, &header)
     }
 
@@ -460,8 +460,16 @@ mod tests {
             header
         };
         let put = |packets: &mut Packets, header: &Header| {
-            let packet =
-                Packet { flow: 0, slot: 0, len: 52, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: false };
+            let packet = Packet {
+                flow: 0,
+                slot: 0,
+                len: 52,
+                ecn: Ecn::NotEct,
+                dscp: 0,
+                hops_left: 0,
+                segment: 0,
+                to_sink: false,
+            };
             packets.insert(packet, header)
         };
         let headers = [with(&[(5, 9)]), with(&[]), with(&[(7, 8), (2, 3)]), with(&[(1, 2)])];

@@ -23,7 +23,7 @@ pub use crate::table::ROWS;
 
 /// A folder in which every table becomes a file, `NAME.parquet`.
 #[derive(Debug)]
-pub struct Files {
+pub struct ParquetFolder {
     folder: PathBuf,
     open: Vec<(&'static str, Writer)>,
 }
@@ -38,7 +38,7 @@ pub struct WriteError {
     pub cause: io::Error,
 }
 
-impl Files {
+impl ParquetFolder {
     /// Files in a folder that is there.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), open: Vec::new() }
@@ -84,15 +84,15 @@ fn failed(file: &Path) -> impl FnOnce(ParquetError) -> WriteError {
 #[derive(Debug)]
 struct Writer {
     file: PathBuf,
-    out: SerializedFileWriter<Kept>,
+    out: SerializedFileWriter<BufferedFile>,
 }
 
 /// A file to which bytes go when there are many, or at its end: the library flushes behind every column of a row group, which
 /// would be as many calls of the system for a table of a few rows as for a large one.
 #[derive(Debug)]
-struct Kept(BufWriter<File>);
+struct BufferedFile(BufWriter<File>);
 
-impl Write for Kept {
+impl Write for BufferedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -119,7 +119,7 @@ impl Writer {
         if let Some((first, _)) = table.columns.first() {
             properties = properties.set_column_statistics_enabled(first.as_str().into(), EnabledStatistics::Chunk);
         }
-        let kept = Kept(BufWriter::with_capacity(KEPT, File::create(file)?));
+        let kept = BufferedFile(BufWriter::with_capacity(KEPT, File::create(file)?));
         let out = SerializedFileWriter::new(kept, Arc::new(schema), Arc::new(properties.build()))?;
         Ok(Self { file: file.to_path_buf(), out })
     }
@@ -193,7 +193,10 @@ fn field(name: &str, column: &Column) -> Result<Type> {
 }
 
 /// Writes the next column of a row group.
-fn put<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Kept>, values: impl Iterator<Item = T::T>) -> Result<()> {
+fn put<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, BufferedFile>,
+    values: impl Iterator<Item = T::T>,
+) -> Result<()> {
     let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("a column too many".into()))?;
     column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), None, None)?;
     column.close()
@@ -230,7 +233,7 @@ mod tests {
     /// A folder with the file of these tables.
     fn written(tables: Vec<Table>) -> TempDir {
         let folder = tempdir().unwrap();
-        let mut files = Files::new(folder.path());
+        let mut files = ParquetFolder::new(folder.path());
         let rows = tables.iter().map(|table| table.columns[0].1.len() as u64).sum();
         tables.into_iter().for_each(|table| files.write(table).unwrap());
         assert_eq!(files.finish().unwrap(), [("t", rows)]);
@@ -315,7 +318,7 @@ mod tests {
         let Ok(_) = fs::metadata("/dev/full") else { return };
         let folder = tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/full", folder.path().join("t.parquet")).unwrap();
-        let mut files = Files::new(folder.path());
+        let mut files = ParquetFolder::new(folder.path());
         // More bytes than are kept back.
         let error = files.write(table(vec![("a", Column::U64(draws(ROWS)))])).unwrap_err();
         assert!(error.to_string().contains("t.parquet: No space left"), "{error}");

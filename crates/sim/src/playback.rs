@@ -8,7 +8,7 @@ use sojourn_aqm::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Playback {
     /// Players that began to play, and the sum of their times from the start to that.
-    pub began: u64,
+    pub started: u64,
     pub startup: Duration,
     /// Segments that arrived, and the sum of their rates in bit/s.
     pub segments: u64,
@@ -25,7 +25,7 @@ impl Playback {
         self.startup += other.startup;
         self.stalled += other.stalled;
         for (sum, more) in [
-            (&mut self.began, other.began),
+            (&mut self.started, other.started),
             (&mut self.segments, other.segments),
             (&mut self.rates_bps, other.rates_bps),
             (&mut self.switches, other.switches),
@@ -59,8 +59,8 @@ impl VideoSummary {
     pub(crate) fn of(seen: &Playback) -> Self {
         let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
         Self {
-            began: seen.began,
-            startup_ms: mean(seen.startup.as_millis_f64(), seen.began),
+            began: seen.started,
+            startup_ms: mean(seen.startup.as_millis_f64(), seen.started),
             segments: seen.segments,
             rate_bps: mean(seen.rates_bps as f64, seen.segments),
             switches: seen.switches,

@@ -1,13 +1,13 @@
 //! Probes of every packet, of drops and of senders. Without one, the hooks compile to nothing.
 
-use crate::drops::Drops;
+use crate::drops::DropRecorder;
 use crate::packet::{Packet, Packets};
 use crate::queue_event::{QueueEvent, SENT, SENT_MARKED, fate_of_drop};
 use crate::scenario;
-use crate::senders::{Senders, Who};
+use crate::senders::{SenderId, SenderRecorder};
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
-use sojourn_tcp::{Event, Header, Sack};
+use sojourn_tcp::{Header, Sack, SenderEvent};
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
@@ -31,14 +31,14 @@ pub(crate) trait Probe {
 
     /// Whether it wants to know what senders do.
     #[inline]
-    fn watches(&self) -> bool {
+    fn observes_senders(&self) -> bool {
         false
     }
 
     /// A sender does something; only where it [wants to know](Probe::watches).
     #[inline]
-    fn noticed(&mut self, now: Instant, who: Who, event: Event<'_>) {
-        let _ = (now, who, event);
+    fn on_sender_event(&mut self, now: Instant, sender: SenderId, event: SenderEvent<'_>) {
+        let _ = (now, sender, event);
     }
 }
 
@@ -78,23 +78,23 @@ impl Recorder for () {
 }
 
 /// Records every packet, and its transport header if that is wanted.
-pub(crate) struct EveryPacket {
+pub(crate) struct PacketRecorder {
     log: Log,
     headers: Option<Headers>,
     /// By handle: the packets in the queues, and what has left them.
-    seen: Vec<Seen>,
+    seen: Vec<ProbedPacket>,
     /// Arrivals at each link.
     arrivals: Vec<u32>,
 }
 
 /// A packet as it reached a queue.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ProbedPacket {
     at: Instant,
     meta: Meta,
     link: u8,
     arrival: u32,
-    waits: bool,
+    is_queued: bool,
 }
 
 recorder! {
@@ -147,11 +147,11 @@ recorder! {
 }
 
 impl Headers {
-    fn record(&mut self, seen: &Seen, packet: &Packet, header: &Header) {
+    fn record(&mut self, seen: &ProbedPacket, packet: &Packet, header: &Header) {
         let (to_sink, ip_bytes) = (packet.to_sink as u8, packet.len);
         let Header { seq, ack, ts_val, ts_ecr, .. } = *header;
         let (payload, flags) = (header.len as u32, header.flags.bits());
-        let mut sack = [(0, 0); Sack::MOST];
+        let mut sack = [(0, 0); Sack::MAX_BLOCKS];
         let blocks = header.sack.blocks();
         sack[..blocks.len()].copy_from_slice(blocks);
         let [(a, b), (c, d), (e, f)] = sack;
@@ -176,28 +176,28 @@ impl Headers {
     }
 }
 
-impl EveryPacket {
+impl PacketRecorder {
     /// Bytes of a row of `packets`, and of `headers`.
     pub const ROW_BYTES: u64 = Log::ROW_BYTES;
     pub const HEADERS_ROW_BYTES: u64 = Headers::ROW_BYTES;
     /// Bytes that are kept of each packet under way.
-    pub const PACKET_BYTES: u64 = size_of::<Seen>() as u64;
+    pub const PACKET_BYTES: u64 = size_of::<ProbedPacket>() as u64;
 
     fn push(&mut self, event: QueueEvent<'_>, fate: u8) {
         let QueueEvent { at: now, link, packet, meta } = event;
         let sojourn = (now - meta.enqueued).as_nanos() as u64;
         let seen = &mut self.seen[packet as usize];
-        seen.waits = false;
+        seen.is_queued = false;
         let (ecn, (from, to)) = (seen.meta.ecn as u8, meta.hosts);
         let (time, arrival) = (now.as_nanos(), seen.arrival);
         self.log.push(time, link as u8, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
     }
 
     fn waiting(&self) -> Waiting {
-        let mut left: Vec<&Seen> = self.seen.iter().filter(|seen| seen.waits).collect();
+        let mut left: Vec<&ProbedPacket> = self.seen.iter().filter(|seen| seen.is_queued).collect();
         left.sort_by_key(|seen| (seen.link, seen.arrival));
         let mut table = Waiting::default();
-        for Seen { at, meta, link, arrival, .. } in left {
+        for ProbedPacket { at, meta, link, arrival, .. } in left {
             let (from, to) = meta.hosts;
             table.push(at.as_nanos(), *link, meta.flow, meta.len, *arrival, meta.ecn as u8, from, to);
         }
@@ -205,21 +205,21 @@ impl EveryPacket {
     }
 }
 
-impl Probe for EveryPacket {
+impl Probe for PacketRecorder {
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         let QueueEvent { at, link, packet, meta } = event;
         let place = packet as usize;
         if link >= self.arrivals.len() {
             self.arrivals.resize(link + 1, 0);
         }
-        let seen = Seen { at, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
+        let seen = ProbedPacket { at, meta: *meta, link: link as u8, arrival: self.arrivals[link], is_queued: true };
         if let Some(headers) = &mut self.headers {
             headers.record(&seen, packets.packet(packet), &packets.header(packet));
         }
         self.arrivals[link] += 1;
         if place >= self.seen.len() {
             // The handles in between were given to packets that have not reached a queue.
-            self.seen.resize(place + 1, Seen { waits: false, ..seen });
+            self.seen.resize(place + 1, ProbedPacket { is_queued: false, ..seen });
         }
         self.seen[place] = seen;
     }
@@ -233,7 +233,7 @@ impl Probe for EveryPacket {
     }
 }
 
-impl Recorder for EveryPacket {
+impl Recorder for PacketRecorder {
     fn new(wanted: &scenario::Probes) -> Self {
         let headers = wanted.headers.then(Headers::default);
         Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
@@ -253,13 +253,13 @@ impl Recorder for EveryPacket {
 }
 
 /// Records every packet, drops, or what senders do, or several of these.
-pub(crate) struct Everything {
-    packets: Option<EveryPacket>,
-    drops: Option<Drops>,
-    senders: Option<Senders>,
+pub(crate) struct CombinedRecorder {
+    packets: Option<PacketRecorder>,
+    drops: Option<DropRecorder>,
+    senders: Option<SenderRecorder>,
 }
 
-impl Probe for Everything {
+impl Probe for CombinedRecorder {
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         if let Some(probe) = &mut self.packets {
             probe.arrived(event, packets);
@@ -284,22 +284,22 @@ impl Probe for Everything {
         }
     }
 
-    fn watches(&self) -> bool {
+    fn observes_senders(&self) -> bool {
         self.senders.is_some()
     }
 
-    fn noticed(&mut self, now: Instant, who: Who, event: Event<'_>) {
+    fn on_sender_event(&mut self, now: Instant, sender: SenderId, event: SenderEvent<'_>) {
         if let Some(probe) = &mut self.senders {
-            probe.note(now, who, event);
+            probe.record(now, sender, event);
         }
     }
 }
 
-impl Recorder for Everything {
+impl Recorder for CombinedRecorder {
     fn new(wanted: &scenario::Probes) -> Self {
-        let packets = wanted.packets.then(|| EveryPacket::new(wanted));
-        let drops = wanted.of_drops().then(Drops::default);
-        Self { packets, drops, senders: wanted.of_senders().then(Senders::default) }
+        let packets = wanted.packets.then(|| PacketRecorder::new(wanted));
+        let drops = wanted.of_drops().then(DropRecorder::default);
+        Self { packets, drops, senders: wanted.of_senders().then(SenderRecorder::default) }
     }
 
     fn waiting(&self) -> Option<Table> {
@@ -321,9 +321,9 @@ impl Recorder for Everything {
     }
 
     fn tables(self) -> Vec<Table> {
-        let mut tables = self.packets.map_or_else(Vec::new, EveryPacket::tables);
-        tables.extend(self.drops.map(Drops::into_table));
-        tables.extend(self.senders.into_iter().flat_map(Senders::into_tables));
+        let mut tables = self.packets.map_or_else(Vec::new, PacketRecorder::tables);
+        tables.extend(self.drops.map(DropRecorder::into_table));
+        tables.extend(self.senders.into_iter().flat_map(SenderRecorder::into_tables));
         tables
     }
 }

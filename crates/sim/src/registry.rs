@@ -3,7 +3,7 @@
 use crate::scenario::{AqmSpec, traffic};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, QueueLayout};
 use sojourn_tcp::cc::{self, AnyCc, Description};
 use sojourn_tcp::stack::{self, Stack};
 
@@ -43,7 +43,7 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "source": algorithm.source,
         "by_flow": algorithm.queues.are_by_flow(),
         "exclude_ce": algorithm.queues.can_exclude_ce(),
-        "holds": algorithm.queues == Queues::Tree,
+        "holds": algorithm.queues == QueueLayout::Tree,
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),
@@ -122,7 +122,7 @@ fn kind(value: params::Value) -> &'static str {
 
 fn control(control: &Description) -> Value {
     let needs = AnyCc::new(control.name).expect("it is registered").needs();
-    let fits = |name: &&str| needs.fit(Stack::find(name).expect("it is registered"));
+    let fits = |name: &&str| needs.is_met_by(Stack::find(name).expect("it is registered"));
     let constants = control.constants.iter().map(|constant| {
         json!({
             "name": constant.name,

@@ -1,16 +1,16 @@
 //! What a run reports of its links: a summary of each hop, and the histograms of the sojourn times.
 
-use crate::link::Metered;
+use crate::link::MeteredQueue;
 use crate::summary::{HopSummary, LinkSummary, Links, QueueSummary};
 use crate::table::{Table, recorder};
 use crate::tally::Counts;
-use crate::window::Part;
+use crate::window::Counters;
 use sojourn_aqm::Duration;
 
 /// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. The reverse
 /// direction of each hop has so many queues, those of a wireless LAN's stations, which are reported together.
 pub(crate) fn report_links<'a>(
-    queues: impl Iterator<Item = &'a mut dyn Metered>,
+    queues: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     reverse: &[usize],
     names: Vec<String>,
     number: usize,
@@ -20,7 +20,7 @@ pub(crate) fn report_links<'a>(
     let mut next = || {
         let (l, queue) = queues.next()?;
         let usable = queue.usable_from(number);
-        let counted = Counted::of(queue, number, usable);
+        let counted = WindowCounts::of(queue, number, usable);
         let sojourn = counted.counts.sojourn();
         sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
         Some(counted)
@@ -39,39 +39,39 @@ pub(crate) fn report_links<'a>(
 }
 
 /// Counts of a queue, or of several together, from an instant of the window on.
-struct Counted {
+struct WindowCounts {
     counts: Counts,
     length: Duration,
     usable: u64,
     /// The same of the queues within the discipline, by name.
-    within: Vec<(String, Counts)>,
+    subqueues: Vec<(String, Counts)>,
 }
 
-impl Counted {
-    fn of(queue: &dyn Metered, number: usize, usable: u64) -> Self {
+impl WindowCounts {
+    fn of(queue: &dyn MeteredQueue, number: usize, usable: u64) -> Self {
         let tally = queue.tally();
-        let within = queue.within().into_iter().flat_map(|within| within.sums(number));
+        let within = queue.subqueues().into_iter().flat_map(|within| within.sums(number));
         Self {
             counts: tally.sum(number),
             length: tally.window().length(number),
             usable,
-            within: within.map(|(name, counts)| (name.to_string(), counts)).collect(),
+            subqueues: within.map(|(name, counts)| (name.to_string(), counts)).collect(),
         }
     }
 
     /// Adds another one, which has the same link.
     fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
-        for (name, counts) in &other.within {
-            match self.within.iter_mut().find(|(known, _)| known == name) {
+        for (name, counts) in &other.subqueues {
+            match self.subqueues.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => sum.add(counts),
-                None => self.within.push((name.clone(), counts.clone())),
+                None => self.subqueues.push((name.clone(), counts.clone())),
             }
         }
     }
 
     fn summary(self) -> LinkSummary {
-        let Self { counts, length, usable, within } = self;
+        let Self { counts, length, usable, subqueues: within } = self;
         let queues = within.into_iter().map(|(name, counts)| QueueSummary::of(name, &counts, length)).collect();
         LinkSummary { queues, ..LinkSummary::of(&counts, length, usable) }
     }

@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 
 /// What the time of a probe is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProbeKind {
     /// `tcp_f`, `tls_f`, `http_f`: handshakes and question of a foreign probe.
     Tcp,
     Tls,
     Http,
     /// `http_l`: a self probe, on a load-generating connection.
-    Own,
+    Loaded,
 }
 
 /// How sure a result is.
@@ -32,21 +32,21 @@ pub enum Confidence {
 
 /// The times of the last intervals' probes.
 #[derive(Clone, Debug)]
-pub(crate) struct Samples {
+pub(crate) struct ProbeSamples {
     /// By interval, the newest one last: kind, time, and the part of it in the sender's socket.
-    intervals: VecDeque<Vec<(Kind, Duration, Duration)>>,
+    intervals: VecDeque<Vec<(ProbeKind, Duration, Duration)>>,
     distance: usize,
     trim: f64,
     tls: bool,
 }
 
-impl Samples {
+impl ProbeSamples {
     /// Of the last `distance` intervals; means are over the shortest `trim` percent.
     pub fn new(distance: u32, trim: u32, tls: bool) -> Self {
         Self { intervals: [Vec::new()].into(), distance: distance as usize, trim: f64::from(trim) / 100.0, tls }
     }
 
-    pub fn add(&mut self, kind: Kind, took: Duration, in_socket: Duration) {
+    pub fn add(&mut self, kind: ProbeKind, took: Duration, in_socket: Duration) {
         self.intervals.back_mut().expect("there is a present interval").push((kind, took, in_socket));
     }
 
@@ -65,9 +65,10 @@ impl Samples {
 
     /// Everything in numbers.
     pub fn result(&self) -> Responsiveness {
-        let mean = |kind: Kind| self.trimmed_mean(kind, |took, _| took);
-        let [tcp_ms, tls_ms, http_ms, loaded_ms] = [Kind::Tcp, Kind::Tls, Kind::Http, Kind::Own].map(mean);
-        let loaded_in_network_ms = self.trimmed_mean(Kind::Own, |took, in_socket| took - in_socket);
+        let mean = |kind: ProbeKind| self.trimmed_mean(kind, |took, _| took);
+        let [tcp_ms, tls_ms, http_ms, loaded_ms] =
+            [ProbeKind::Tcp, ProbeKind::Tls, ProbeKind::Http, ProbeKind::Loaded].map(mean);
+        let loaded_in_network_ms = self.trimmed_mean(ProbeKind::Loaded, |took, in_socket| took - in_socket);
         let foreign_ms = match self.tls {
             true => tcp_ms.zip(tls_ms).zip(http_ms).map(|((tcp, tls), http)| (tcp + tls + http) / 3.0),
             false => tcp_ms.zip(http_ms).map(|(tcp, http)| (tcp + http) / 2.0),
@@ -88,7 +89,7 @@ impl Samples {
         }
     }
 
-    fn trimmed_mean(&self, kind: Kind, time: impl Fn(Duration, Duration) -> Duration) -> Option<f64> {
+    fn trimmed_mean(&self, kind: ProbeKind, time: impl Fn(Duration, Duration) -> Duration) -> Option<f64> {
         let all = self.intervals.iter().flatten().filter(|sample| sample.0 == kind);
         let mut times: Vec<Duration> = all.map(|&(_, took, in_socket)| time(took, in_socket)).collect();
         times.sort_unstable();
@@ -177,13 +178,13 @@ mod tests {
 
     #[test]
     fn responsiveness_is_the_mean_of_both_kinds_over_trimmed_means() {
-        let mut samples = Samples::new(2, 95, true);
+        let mut samples = ProbeSamples::new(2, 95, true);
         assert_eq!((samples.rpm(), samples.result().tcp_ms), (None, None));
-        for (kind, time) in [(Kind::Tcp, 30), (Kind::Tls, 60), (Kind::Http, 90)] {
+        for (kind, time) in [(ProbeKind::Tcp, 30), (ProbeKind::Tls, 60), (ProbeKind::Http, 90)] {
             samples.add(kind, ms(time), Duration::ZERO);
         }
         // Of twenty, the longest one is left out: 190 and 380 ms of 10, 20, …, 200 ms.
-        (1..=20).for_each(|n| samples.add(Kind::Own, ms(10 * n), ms(5 * n)));
+        (1..=20).for_each(|n| samples.add(ProbeKind::Loaded, ms(10 * n), ms(5 * n)));
         let result = samples.result();
         assert_eq!((result.loaded_ms, result.loaded_in_network_ms), (Some(100.0), Some(50.0)));
         assert_eq!((result.foreign_rpm, result.loaded_rpm), (Some(1000.0), Some(600.0)));
@@ -194,9 +195,9 @@ mod tests {
 
     #[test]
     fn only_the_last_intervals_count() {
-        let mut samples = Samples::new(2, 100, false);
+        let mut samples = ProbeSamples::new(2, 100, false);
         for time in [100, 20, 40] {
-            for kind in [Kind::Tcp, Kind::Http, Kind::Own] {
+            for kind in [ProbeKind::Tcp, ProbeKind::Http, ProbeKind::Loaded] {
                 samples.add(kind, ms(time), Duration::ZERO);
             }
             samples.next_interval();

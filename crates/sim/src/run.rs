@@ -2,9 +2,9 @@
 
 use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
-use crate::flows::{Controls, FORWARD, Flows, Whole};
+use crate::flows::{ControlFactory, FORWARD, Flows, ForwardTotals};
 use crate::ledger::Ledger;
-use crate::link::{Link, Metered, Planned};
+use crate::link::{Link, MeteredQueue, PlannedChange};
 use crate::network::{Component, Network, Topology};
 use crate::packet::Handle;
 use crate::probe::Recorder;
@@ -12,13 +12,13 @@ use crate::report::report_links;
 use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Scenario};
 #[cfg(feature = "engines")]
-use crate::simulation::Arriving;
+use crate::simulation::OfferedPacket;
 use crate::simulation::Output;
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::warmup::Statistics;
 use crate::windows::windows;
-use crate::wlan::{Air, Place};
+use crate::wlan::{QueueOwner, WlanSet};
 use sojourn_aqm::{Duration, Instant};
 
 /// A run on a topology, with the probe of every packet or of senders that it has.
@@ -35,22 +35,22 @@ pub(crate) struct Run<P: Recorder, T: Topology> {
     statistics: Statistics,
     events: u64,
     /// Events that only look when the statistics begin.
-    looks: u64,
+    window_checks: u64,
     pub network: Network<P, T>,
     pub flows: Flows,
     samplers: Samplers,
     /// What changes while it goes on, the next last.
-    changes: Vec<Planned>,
+    changes: Vec<PlannedChange>,
 }
 
 impl<P: Recorder, T: Topology> Run<P, T> {
     /// A run on the links of a scenario, and on what its topology has besides.
-    pub fn new(scenario: &Scenario, seed: u64, air: T::Air, controls: &Controls) -> Self {
+    pub fn new(scenario: &Scenario, seed: u64, air: T::Air, controls: &ControlFactory) -> Self {
         #[cfg(feature = "run-order")]
         crate::fingerprint::run_order::begin();
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
-        let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.place(i), Place::Link(_)));
+        let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.owner(i), QueueOwner::Link(_)));
         let joined = scenario.has_super_packets();
         let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
         // One slot more than there are samplers: for when the statistics begin.
@@ -64,13 +64,13 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         for i in 0..Samplers::COUNT {
             network.set(Component::Sampler(i), samplers.first(i));
         }
-        network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
-        network.expect_channels();
+        network.set(Component::Sampler(Samplers::COUNT), next_window_check(&statistics, 1));
+        network.arm_channels();
         if scenario.queues().flat_map(LinkSpec::configs).any(|config| config.effects().damages) {
             network.expect_damage();
         }
-        network.order_like(scenario);
-        network.allow_ahead(scenario);
+        network.set_ns2_order(scenario);
+        network.enable_lookahead(scenario);
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
         let reverse = scenario.reverse_queues().collect();
@@ -82,17 +82,17 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             end,
             statistics,
             events: 0,
-            looks: 0,
+            window_checks: 0,
             network,
             flows,
             samplers,
-            changes: Planned::all(scenario, seed).into_iter().rev().collect(),
+            changes: PlannedChange::all(scenario, seed).into_iter().rev().collect(),
         }
     }
 
     /// Processes up to `events` events. Returns whether the run is finished.
     pub fn advance(&mut self, events: u64) -> bool {
-        let finished = self.go(events, self.end);
+        let finished = self.process(events, self.end);
         if finished {
             self.now = self.end;
         }
@@ -101,13 +101,13 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Goes on until the next packet arrives that the topology holds; lets the one before it in first.
     #[cfg(feature = "engines")]
-    pub fn next_arrival(&mut self) -> Option<Arriving> {
+    pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         self.network.admit_held(self.now);
         loop {
             if let Some((_, packet)) = self.network.held.front() {
-                return Some(Arriving { bytes: packet.len, flow: packet.flow, ecn: packet.ecn });
+                return Some(OfferedPacket { bytes: packet.len, flow: packet.flow, ecn: packet.ecn });
             }
-            if self.go(u64::MAX, self.end) {
+            if self.process(u64::MAX, self.end) {
                 self.now = self.end;
                 return None;
             }
@@ -116,7 +116,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Processes every event up to `until`. Returns whether the run is finished.
     pub fn advance_until(&mut self, until: Instant) -> bool {
-        self.go(u64::MAX, until.min(self.end));
+        self.process(u64::MAX, until.min(self.end));
         let next = self.network.events.first().0.min(self.next_change());
         if next > self.end {
             self.now = self.end;
@@ -136,13 +136,13 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     /// Processes up to `events` events and all changes that are due up to `last`. Returns whether there are no more of them.
-    fn go(&mut self, events: u64, last: Instant) -> bool {
+    fn process(&mut self, events: u64, last: Instant) -> bool {
         let most = self.events.saturating_add(events);
         while self.next_change() <= last {
             let at = self.next_change();
             let left = most.saturating_sub(self.events);
             // A change comes before everything else of its instant.
-            if !self.go_on(left, at - Duration::from_nanos(1)) {
+            if !self.process_events(left, at - Duration::from_nanos(1)) {
                 return false;
             }
             self.now = at;
@@ -151,26 +151,26 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 let change = self.changes.pop().expect("there is a next one");
                 self.network.change(at, &change);
             }
-            self.flows.go_on(at, &mut self.network);
+            self.flows.resume_senders(at, &mut self.network);
         }
-        self.go_on(most.saturating_sub(self.events), last)
+        self.process_events(most.saturating_sub(self.events), last)
     }
 
     /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
     #[inline(never)]
-    fn go_on(&mut self, events: u64, last: Instant) -> bool {
+    fn process_events(&mut self, events: u64, last: Instant) -> bool {
         while T::HOLDS && !self.network.held.is_empty() {
             self.network.admit_held(self.now);
         }
         self.last = last;
-        self.look_ahead();
+        self.run_lookahead();
         for _ in 0..events {
             let Some((at, slot)) = self.network.events.first_until(last) else { return true };
             debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
             self.now = at;
             self.events += 1;
             self.handle(self.network.layout.component(slot));
-            self.flows.go_on(at, &mut self.network);
+            self.flows.resume_senders(at, &mut self.network);
             if let Some((at, handle)) = self.network.ahead.take() {
                 if self.network.first_ahead(at).is_some() {
                     self.run_ahead(at, handle);
@@ -191,10 +191,10 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     /// Lets the far side of a dumbbell run ahead until somebody looks at the run.
-    fn look_ahead(&mut self) {
+    fn run_lookahead(&mut self) {
         let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
         let look = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
-        if self.network.set_ahead(look, self.last) {
+        if self.network.set_lookahead(look, self.last) {
             if let Some((at, handle)) = self.network.next_ahead() {
                 self.run_ahead(at, handle);
             }
@@ -207,7 +207,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     fn run_ahead(&mut self, mut at: Instant, mut handle: Handle) {
         loop {
             while let Some((now, component)) = self.network.first_ahead(at) {
-                self.act_ahead(now, component);
+                self.handle_ahead(now, component);
             }
             self.events += 1;
             self.flows.deliver(at, handle, &mut self.network);
@@ -219,7 +219,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     #[inline(never)]
-    fn act_ahead(&mut self, now: Instant, component: Component) {
+    fn handle_ahead(&mut self, now: Instant, component: Component) {
         self.events += 1;
         match component {
             Component::Server(link) => self.network.on_server(now, link),
@@ -259,16 +259,16 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
             Component::Generator(i) => self.events += self.flows.on_generator(now, i, &mut self.network) - 1,
             Component::Sampler(i) if i == Samplers::COUNT => {
-                let next = self.look(now);
+                let next = self.check_window_start(now);
                 self.network.set(component, next);
-                self.look_ahead();
+                self.run_lookahead();
             }
             Component::Channel(cell) => {
                 self.network.on_channel(now, cell);
-                self.flows.resume(now, &mut self.network);
+                self.flows.resume_stations(now, &mut self.network);
                 while let Some(handle) = self.network.next_over_channel(now, cell) {
                     self.events += 1;
-                    if let Some(handle) = self.network.at_far_end(now, handle) {
+                    if let Some(handle) = self.network.forward_or_deliver(now, handle) {
                         self.flows.deliver(now, handle, &mut self.network);
                     }
                 }
@@ -277,7 +277,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Sampler(i) => {
                 let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
                 self.network.set(component, next);
-                self.look_ahead();
+                self.run_lookahead();
             }
         }
     }
@@ -288,7 +288,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let (now, more) = self.network.on_driver(now, cell, queue, self.last);
         self.now = now;
         self.events += more;
-        self.flows.resume(now, &mut self.network);
+        self.flows.resume_stations(now, &mut self.network);
     }
 
     /// An arrival comes before the departure of its instant, whose event stays.
@@ -323,17 +323,17 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.
     #[cold]
-    fn look(&mut self, now: Instant) -> Instant {
-        self.looks += 1;
+    fn check_window_start(&mut self, now: Instant) -> Instant {
+        self.window_checks += 1;
         if self.statistics.due() == now {
-            let waiting = |queue: &mut dyn Metered| u64::from(queue.backlog().packets);
-            self.statistics.tell(self.network.queues().map(waiting).sum());
+            let waiting = |queue: &mut dyn MeteredQueue| u64::from(queue.backlog().packets);
+            self.statistics.add_sample(self.network.queues().map(waiting).sum());
         }
-        let begun = self.flows.begun();
+        let begun = self.flows.window_starts_passed();
         if self.statistics.window().starts().get(begun) == Some(&now) {
-            self.flows.begin(&self.network);
+            self.flows.on_window_start(&self.network);
         }
-        next_look(&self.statistics, self.flows.begun())
+        next_window_check(&self.statistics, self.flows.window_starts_passed())
     }
 
     /// Bytes that the largest list is to take when it grows next, if it may within so many events more.
@@ -361,7 +361,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         if let [cell] = self.network.air.cells_mut() {
             taken.extend(cell.take_attempts(least));
         }
-        taken.extend(self.network.ledger.take(least));
+        taken.extend(self.network.ledger.take_rows(least));
         self.samplers.take(least, &mut taken);
         taken
     }
@@ -373,7 +373,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups, shares) = self.flows.report(&self.network, begin.number, &window);
         let forward = groups.iter().filter(|group| group.direction == FORWARD);
-        let whole = Whole::of(forward.map(|group| group.payload), &shares);
+        let whole = ForwardTotals::of(forward.map(|group| group.payload), &shares);
         let mut later = Vec::new();
         if begin.settled.is_some() {
             let (wholes, of_flows) = self.flows.windows(&self.network, &window, begin.number);
@@ -394,7 +394,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             settled: begin.settled,
             not_settled: begin.not_settled,
             // What a run has that is told when they begin.
-            events: self.events - self.looks + u64::from(begin.number > 0),
+            events: self.events - self.window_checks + u64::from(begin.number > 0),
             fingerprint: format!("{fingerprint:016x}"),
             goodput_bps: whole.goodput_bps,
             delivered_bps: whole.delivered_bps,
@@ -419,7 +419,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 const PACKETS_PER_EVENT: u64 = 4;
 
 /// When `statistics` want to look next: at the backlog, or because they can begin at instant `number` of their window.
-fn next_look(statistics: &Statistics, number: usize) -> Instant {
+fn next_window_check(statistics: &Statistics, number: usize) -> Instant {
     let begin = statistics.window().starts().get(number).copied().unwrap_or(Instant::NEVER);
     statistics.due().min(begin)
 }

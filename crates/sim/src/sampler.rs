@@ -1,6 +1,6 @@
 //! Samplers: what is recorded at regular instants. They look and touch nothing.
 
-use crate::link::Metered;
+use crate::link::MeteredQueue;
 use crate::scenario::Probes;
 use crate::status::Payload;
 use crate::table::{Column, Table, recorder};
@@ -93,7 +93,7 @@ impl Samplers {
         &mut self,
         i: usize,
         now: Instant,
-        links: impl Iterator<Item = &'a mut dyn Metered>,
+        links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
         flows: impl Iterator<Item = &'a AnyFlow>,
     ) -> Instant {
         let step = self.steps[i].expect("only samplers with a step have events");
@@ -120,7 +120,7 @@ impl Samplers {
         tables.into_iter().zip(self.steps).filter(|(_, step)| step.is_some()).map(|(table, _)| table).collect()
     }
 
-    fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+    fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn MeteredQueue>) {
         for (l, link) in links.enumerate() {
             let backlog = link.backlog();
             self.queue.sample(now, l, link.tally(), backlog);
@@ -138,7 +138,7 @@ impl Samplers {
         }
     }
 
-    fn sample_state<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+    fn sample_state<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn MeteredQueue>) {
         for (l, link) in links.enumerate() {
             link.qdisc_mut().settle(now);
             self.state.begin_row(now, l as u8);
@@ -146,7 +146,7 @@ impl Samplers {
         }
     }
 
-    fn sample_utilisation<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+    fn sample_utilisation<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn MeteredQueue>) {
         for (l, link) in links.enumerate() {
             self.totals[l] = self.utilisation.sample(now, l, link, self.totals[l]);
         }
@@ -167,7 +167,7 @@ impl Utilisation {
         &mut self,
         now: Instant,
         l: usize,
-        link: &mut dyn Metered,
+        link: &mut dyn MeteredQueue,
         before: (u64, u64, u64),
     ) -> (u64, u64, u64) {
         let bytes = link.tally().total_bytes;

@@ -95,13 +95,13 @@ impl Schedule {
         Self { steps, at: 0, remainder: 0 }
     }
 
-    /// Where it stands: what the next packet begins with, and what [`Self::go_back`] takes.
-    pub fn place(&self) -> (usize, u64) {
+    /// Where it stands: what the next packet begins with, and what [`Self::restore`] takes.
+    pub fn position(&self) -> (usize, u64) {
         (self.at, self.remainder)
     }
 
     /// Has these rates from now on, and is where it stood before a packet; what is before that is the same in both.
-    pub fn go_back(&mut self, rates: &Steps<Rate>, (at, remainder): (usize, u64)) {
+    pub fn restore(&mut self, rates: &Steps<Rate>, (at, remainder): (usize, u64)) {
         *self = Self { at, remainder, ..Self::new(rates) };
     }
 

@@ -4,29 +4,29 @@ use crate::table::{Table, recorder};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::cc::Window;
 use sojourn_tcp::quic::EcnCounts;
-use sojourn_tcp::{Event, Header, Loss, Sack, Standing};
+use sojourn_tcp::{Header, LossMark, Sack, SenderEvent, SenderState};
 
 /// Records what senders do.
 #[derive(Default)]
-pub(crate) struct Senders {
+pub(crate) struct SenderRecorder {
     segments: Segments,
     acks: Acks,
     ranges: AckRanges,
     losses: Losses,
-    standings: Standings,
+    states: Standings,
     /// Number of the present event.
     event: u64,
     /// Whether something was recorded of it.
-    begun: bool,
+    event_recorded: bool,
     /// What the timer was set for that expired in it; 0 if none did.
-    expired: u8,
+    expired_timer: u8,
     /// By slot and end: the flow that is there, and how its sender stood last.
-    last: Vec<[Option<(u32, Standing)>; 2]>,
+    last: Vec<[Option<(u32, SenderState)>; 2]>,
 }
 
 /// A sender: its flow, the slot that this has, and whether it is at the flow's source.
 #[derive(Clone, Copy)]
-pub(crate) struct Who {
+pub(crate) struct SenderId {
     pub flow: u32,
     pub slot: u32,
     pub at_source: bool,
@@ -117,60 +117,60 @@ recorder! {
     }
 }
 
-impl Senders {
+impl SenderRecorder {
     /// Bytes of the rows of a segment, of its acknowledgment, and of the sender after each of both.
     pub const SEGMENT_BYTES: u64 =
         Segments::ROW_BYTES + Acks::ROW_BYTES + AckRanges::ROW_BYTES + Losses::ROW_BYTES + 2 * Standings::ROW_BYTES;
     /// Bytes that are kept of each flow.
-    pub const FLOW_BYTES: u64 = size_of::<[Option<(u32, Standing)>; 2]>() as u64;
+    pub const FLOW_BYTES: u64 = size_of::<[Option<(u32, SenderState)>; 2]>() as u64;
 
     /// A sender does something at `now`.
-    pub fn note(&mut self, now: Instant, who: Who, event: Event<'_>) {
-        let (time, flow, end) = (now.as_nanos(), who.flow, u8::from(!who.at_source));
-        self.begun |= !matches!(event, Event::Stands(_));
+    pub fn record(&mut self, now: Instant, sender: SenderId, event: SenderEvent<'_>) {
+        let (time, flow, end) = (now.as_nanos(), sender.flow, u8::from(!sender.at_source));
+        self.event_recorded |= !matches!(event, SenderEvent::State(_));
         match event {
-            Event::Received { header, len } => self.received((time, flow, end), header, len),
-            Event::Acknowledged { number, frame, len } => {
+            SenderEvent::Received { header, len } => self.received((time, flow, end), header, len),
+            SenderEvent::Acknowledged { number, frame, len } => {
                 let EcnCounts { ect0, ect1, ce } = frame.ecn.unwrap_or_default();
                 let delay = frame.delay.as_nanos() as u64;
                 for &(first, last) in &frame.ranges {
                     self.ranges.push(time, self.event, flow, end, number, len, delay, first, last, ect0, ect1, ce);
                 }
             }
-            Event::Expired(purpose) => self.expired = purpose as u8 + 1,
-            Event::Sent { header, len, ecn, again } => {
+            SenderEvent::Expired(purpose) => self.expired_timer = purpose as u8 + 1,
+            SenderEvent::Sent { header, len, ecn, is_retransmission: again } => {
                 let Header { seq, len: payload, flags, .. } = *header;
                 let (ecn, again) = (ecn as u8, u8::from(again));
                 self.segments.push(time, self.event, flow, end, seq, payload.into(), len, flags.bits(), ecn, again);
             }
-            Event::Judged(loss) => {
+            SenderEvent::LossMarked(loss) => {
                 let ((from, to), loss) = match loss {
-                    Loss::First(block) => (block, 0),
-                    Loss::Again(block) => (block, 1),
-                    Loss::None(una) => ((una, una), 2),
+                    LossMark::Original(block) => (block, 0),
+                    LossMark::Retransmission(block) => (block, 1),
+                    LossMark::Cleared(una) => ((una, una), 2),
                 };
                 self.losses.push(time, self.event, flow, end, from, to, loss);
             }
-            Event::Stands(standing) => self.end(time, who, standing),
+            SenderEvent::State(standing) => self.end(time, sender, standing),
         }
     }
 
     /// Adds to `taken` the rows so far of tables with at least so many, and forgets them.
     pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
-        let Self { segments, acks, ranges, losses, standings, .. } = self;
+        let Self { segments, acks, ranges, losses, states: standings, .. } = self;
         let tables =
             [segments.take(least), acks.take(least), ranges.take(least), losses.take(least), standings.take(least)];
         taken.extend(tables.into_iter().flatten());
     }
 
     pub fn into_tables(self) -> [Table; 5] {
-        let Self { segments, acks, ranges, losses, standings, .. } = self;
+        let Self { segments, acks, ranges, losses, states: standings, .. } = self;
         let (ranges, losses) = (ranges.into_table(), losses.into_table());
         [segments.into_table(), acks.into_table(), ranges, losses, standings.into_table()]
     }
 
     fn received(&mut self, (time, flow, end): (u64, u32, u8), header: &Header, len: u32) {
-        let mut sack = [(0, 0); Sack::MOST];
+        let mut sack = [(0, 0); Sack::MAX_BLOCKS];
         let blocks = header.sack.blocks();
         sack[..blocks.len()].copy_from_slice(blocks);
         let [(a, b), (c, d), (e, f)] = sack;
@@ -178,7 +178,7 @@ impl Senders {
     }
 
     /// The event is over. What has not changed is not recorded, unless a timer has expired.
-    fn end(&mut self, time: u64, Who { flow, slot, at_source }: Who, standing: &Standing) {
+    fn end(&mut self, time: u64, SenderId { flow, slot, at_source }: SenderId, standing: &SenderState) {
         let (slot, end) = (slot as usize, u8::from(!at_source));
         if slot >= self.last.len() {
             self.last.resize(slot + 1, [None; 2]);
@@ -186,19 +186,19 @@ impl Senders {
         let now = Some((flow, *standing));
         let changed = self.last[slot][usize::from(end)] != now;
         self.last[slot][usize::from(end)] = now;
-        let expired = std::mem::take(&mut self.expired);
+        let expired = std::mem::take(&mut self.expired_timer);
         if changed || expired > 0 {
-            self.begun = true;
-            self.stands((time, flow, end), expired, standing);
+            self.event_recorded = true;
+            self.record_state((time, flow, end), expired, standing);
         }
-        self.event += u64::from(std::mem::take(&mut self.begun));
+        self.event += u64::from(std::mem::take(&mut self.event_recorded));
     }
 
-    fn stands(&mut self, (time, flow, end): (u64, u32, u8), expired: u8, standing: &Standing) {
-        let Standing { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *standing;
+    fn record_state(&mut self, (time, flow, end): (u64, u32, u8), expired: u8, standing: &SenderState) {
+        let SenderState { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *standing;
         let infinite = ssthresh == Window::INFINITE_SSTHRESH;
         let (timer, expires) = standing.timer.map_or((0, 0), |(purpose, at)| (purpose as u8 + 1, at.as_nanos()));
-        self.standings.push(
+        self.states.push(
             time,
             self.event,
             flow,

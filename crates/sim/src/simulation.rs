@@ -1,18 +1,18 @@
 //! A run of a scenario, whatever it is compiled for.
 
 use crate::counters::{FlowCounters, LinkCounters};
-use crate::flows::Controls;
-use crate::link::Metered;
+use crate::flows::ControlFactory;
+use crate::link::MeteredQueue;
 #[cfg(feature = "engines")]
 use crate::network::Graph;
-use crate::network::{Dumbbell, WithCells};
-use crate::probe::Everything;
+use crate::network::{CellGraph, Dumbbell};
+use crate::probe::CombinedRecorder;
 use crate::run::Run;
 use crate::scenario::{FlowSpec, Scenario};
 use crate::summary::Summary;
 use crate::table::Table;
 use crate::wlan::Cells;
-use sojourn_aqm::{Ecn, Instant, Observe, Part};
+use sojourn_aqm::{Ecn, Instant, ObserveFn, SubqueueInfo};
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -28,7 +28,7 @@ pub struct Output {
 
 /// A packet that is to be offered to the first queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arriving {
+pub struct OfferedPacket {
     /// Its IP bytes.
     pub bytes: u32,
     /// Number of its flow.
@@ -39,29 +39,29 @@ pub struct Arriving {
 
 /// What there is to see of a queue discipline.
 #[derive(Clone, Copy)]
-pub struct Look<'a> {
+pub struct QueueView<'a> {
     /// Shows its state variables by name.
-    pub observe: &'a Observe<'a>,
+    pub observe: &'a ObserveFn<'a>,
     /// Shows the queues within it.
-    pub parts: &'a Parts<'a>,
+    pub parts: &'a SubqueueVisitor<'a>,
 }
 
 /// Shows the queues within a queue discipline.
-pub type Parts<'a> = dyn Fn(&mut dyn FnMut(Part<'_>)) + 'a;
+pub type SubqueueVisitor<'a> = dyn Fn(&mut dyn FnMut(SubqueueInfo<'_>)) + 'a;
 
 /// With a probe of every packet or of senders or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
 /// compile to nothing, and two links to an array.
 enum Engine {
     #[cfg(feature = "engines")]
     Plain(Box<Run<(), Dumbbell>>),
-    Everything(Box<Run<Everything, Dumbbell>>),
+    Everything(Box<Run<CombinedRecorder, Dumbbell>>),
     #[cfg(feature = "engines")]
     Graph(Box<Run<(), Graph<false>>>),
     #[cfg(feature = "engines")]
-    GraphEverything(Box<Run<Everything, Graph<false>>>),
+    GraphEverything(Box<Run<CombinedRecorder, Graph<false>>>),
     #[cfg(feature = "engines")]
-    Cells(Box<Run<(), WithCells>>),
-    CellsEverything(Box<Run<Everything, WithCells>>),
+    Cells(Box<Run<(), CellGraph>>),
+    CellsEverything(Box<Run<CombinedRecorder, CellGraph>>),
     #[cfg(feature = "engines")]
     Gated(Box<Run<(), Graph<true>>>),
 }
@@ -93,7 +93,7 @@ impl Simulation {
 
     /// The same with congestion controls that the scenario does not name: of each TCP flow that lasts for the whole run,
     /// `controls` is asked by group and place in it; where it gives none, the flow has the control of its group.
-    pub fn controlled(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
+    pub fn controlled(scenario: &Scenario, seed: u64, controls: &ControlFactory) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         // A dumbbell's senders have no devices that they share.
         let is_dumbbell = scenario.links.is_empty()
@@ -119,7 +119,7 @@ impl Simulation {
     /// The same run without wireless LANs and probes, for somebody who judges packets one by one: it stops at each that
     /// arrives at the first queue ([`Simulation::next_arrival`]).
     #[cfg(feature = "engines")]
-    pub fn gated(scenario: &Scenario, seed: u64) -> Self {
+    pub fn with_gate(scenario: &Scenario, seed: u64) -> Self {
         Self(Engine::Gated(Box::new(Run::new(scenario, seed, (), &|_, _| None))))
     }
 
@@ -127,7 +127,7 @@ impl Simulation {
     /// the queue yet: what there is to know of it, its instant is [`Simulation::now`]. Several may arrive at one instant.
     /// `None` when the run is finished, and where it was not made by [`Simulation::gated`].
     #[cfg(feature = "engines")]
-    pub fn next_arrival(&mut self) -> Option<Arriving> {
+    pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         match &mut self.0 {
             Engine::Gated(run) => run.next_arrival(),
             _ => None,
@@ -214,11 +214,11 @@ impl Simulation {
 
     /// Shows the queue discipline of a link, by its number, as it is at `at`, the instant until which the run was advanced
     /// last: the updates that are due by then have run, as for the probe of states.
-    pub fn queue(&mut self, link: usize, at: Instant, look: &mut dyn FnMut(Look<'_>)) {
-        let see = |queue: &mut dyn Metered| {
+    pub fn queue(&mut self, link: usize, at: Instant, look: &mut dyn FnMut(QueueView<'_>)) {
+        let see = |queue: &mut dyn MeteredQueue| {
             queue.qdisc_mut().settle(at);
             let qdisc = queue.qdisc();
-            look(Look { observe: &|see| qdisc.observe(see), parts: &|see| qdisc.parts(see) });
+            look(QueueView { observe: &|see| qdisc.observe(see), parts: &|see| qdisc.subqueues(see) });
         };
         with!(&mut self.0, run => run.network.queues().nth(link).map_or((), see));
     }

@@ -2,13 +2,13 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::histogram::Histogram;
-use crate::window::{Part, Parts, Window};
+use crate::window::{Counters, PerInterval, Window};
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 
 /// Running counts of one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    parts: Parts<Counts>,
+    parts: PerInterval<Counts>,
     /// Of what happened to each packet.
     pub fingerprint: Fingerprint,
     /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
@@ -44,7 +44,7 @@ pub(crate) struct Counts {
 impl Tally {
     pub fn new(window: &Window) -> Self {
         Self {
-            parts: Parts::new(window),
+            parts: PerInterval::new(window),
             fingerprint: Fingerprint::default(),
             total_bytes: 0,
             total_used: 0,
@@ -63,16 +63,16 @@ impl Tally {
     #[inline(always)]
     fn counts(&mut self, now: Instant) -> &mut Counts {
         if now >= self.parts.next() {
-            self.go_on(now);
+            self.advance_interval(now);
         }
         self.parts.now()
     }
 
     #[cold]
-    fn go_on(&mut self, now: Instant) {
+    fn advance_interval(&mut self, now: Instant) {
         while now >= self.parts.next() {
             self.accumulate(self.parts.next());
-            self.parts.go_on();
+            self.parts.advance();
         }
     }
 
@@ -88,7 +88,7 @@ impl Tally {
 
     /// A packet arrived at an idle link: it did not wait.
     #[inline(always)]
-    pub fn passage(&mut self, now: Instant, meta: &Meta) {
+    pub fn pass_through(&mut self, now: Instant, meta: &Meta) {
         self.total_bytes += meta.len as u64;
         let counts = self.counts(now);
         counts.arrived += 1;
@@ -124,7 +124,7 @@ impl Tally {
     }
 
     /// A packet that arrived at `arrived` was newly marked.
-    pub fn marks(&mut self, arrived: Instant) {
+    pub fn mark(&mut self, arrived: Instant) {
         self.parts.of(arrived).marked_of_arrived += 1;
     }
 
@@ -212,7 +212,7 @@ impl Counts {
     }
 }
 
-impl Part for Counts {
+impl Counters for Counts {
     fn add(&mut self, other: &Self) {
         self.sojourn.merge(&other.sojourn);
         self.area += other.area;

@@ -37,7 +37,7 @@ impl Trace {
 
     /// Reads a trace from `source`, which errors call `name`.
     pub fn read(source: impl Read, name: &str) -> Result<Self, TraceError> {
-        Self::read_lines(source, MOST_LINES).map_err(|text| TraceError(format!("{name}{text}")))
+        Self::read_lines(source, MAX_LINES).map_err(|text| TraceError(format!("{name}{text}")))
     }
 
     /// The trace of these milliseconds.
@@ -71,7 +71,7 @@ impl Trace {
 
     /// Reads opportunities from `source`; errors begin with the separator that follows the file's name.
     fn read_lines(mut source: impl Read, most_lines: usize) -> Result<Self, String> {
-        let mut lines = Lines { most: most_lines, values: Vec::new(), current: None, ended_by_cr: false };
+        let mut lines = TraceParser { most: most_lines, values: Vec::new(), current: None, ended_by_cr: false };
         let mut chunk = [0; 1 << 16];
         loop {
             match source.read(&mut chunk) {
@@ -93,7 +93,7 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 /// The lines read so far, fed byte by byte so that a huge or binary file fails where it goes wrong.
-struct Lines {
+struct TraceParser {
     most: usize,
     values: Vec<u32>,
     /// The number on the line being read; `None` before its first digit.
@@ -101,7 +101,7 @@ struct Lines {
     ended_by_cr: bool,
 }
 
-impl Lines {
+impl TraceParser {
     fn push(&mut self, byte: u8) -> Result<(), String> {
         match byte {
             b'\n' => self.end_line(),
@@ -168,7 +168,7 @@ impl Lines {
 }
 
 /// Longest trace in lines: 200 MB in memory, weeks of a fast link.
-pub const MOST_LINES: usize = 50_000_000;
+pub const MAX_LINES: usize = 50_000_000;
 
 #[cfg(test)]
 mod tests {

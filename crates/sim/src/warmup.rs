@@ -14,13 +14,13 @@ const BATCH: i64 = 5;
 /// Batches that have to remain behind the transient: so few can be equal by chance.
 const FEWEST_BATCHES: usize = 5;
 /// Warm-up of a run whose link or load changes with time: a tenth of the run, at most this.
-const MOST: Duration = Duration::from_secs(10);
+const MAX_DEFAULT: Duration = Duration::from_secs(10);
 /// Flows from which on the statistics can begin at fewer instants, as each of them has to be remembered for each flow.
 const MANY_FLOWS: u64 = 2_000;
 /// Why a run has not settled whose link and load do not change.
 const NO_STEADY_STATE: &str = "the backlog has no steady state";
 /// Fewest batches between such instants are one, and most are these.
-const MOST_BATCHES: u64 = 20;
+const MAX_BATCHES: u64 = 20;
 
 /// When the statistics of a run may begin and end, and what is learnt about it meanwhile.
 #[derive(Clone, Debug)]
@@ -37,16 +37,16 @@ struct Search {
     /// Packets that waited after each step.
     backlog: Vec<u64>,
     /// When the statistics begin if link or load change with time.
-    otherwise: Instant,
+    fallback_start: Instant,
     /// When the last flow has begun and early changes are over: no steady state is before that.
-    begun: Instant,
+    earliest_start: Instant,
     /// What of link or load changes with time.
     changes: Option<String>,
 }
 
 /// When the statistics of a run began.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Begin {
+pub(crate) struct StatisticsStart {
     /// Number of the instant in the window.
     pub number: usize,
     /// The instant, in seconds.
@@ -62,12 +62,12 @@ impl Statistics {
     pub fn of(scenario: &Scenario) -> Self {
         let end = Instant::ZERO + scenario.duration;
         let span = match scenario.warmup {
-            Warmup::Given(span) => return Self::given(Instant::ZERO + span, end),
+            Warmup::Fixed(span) => return Self::given(Instant::ZERO + span, end),
             Warmup::Auto => scenario.duration,
         };
         let step = Duration::from_nanos((span.as_nanos() + STEPS - 1) / STEPS);
-        let otherwise = (span / 10).min(MOST);
-        let stride = (1 + scenario.flow_count() / MANY_FLOWS).min(MOST_BATCHES) as usize;
+        let otherwise = (span / 10).min(MAX_DEFAULT);
+        let stride = (1 + scenario.flow_count() / MANY_FLOWS).min(MAX_BATCHES) as usize;
         // The candidates of MSER-5: the first half of the batches.
         let batches = span.as_nanos() / (BATCH * step.as_nanos());
         let starts = (0..=batches / 2).rev().step_by(stride).map(|batch| Instant::ZERO + step * (BATCH * batch));
@@ -75,12 +75,12 @@ impl Statistics {
             step,
             due: Instant::ZERO + step,
             backlog: Vec::with_capacity(STEPS as usize),
-            otherwise: Instant::ZERO + otherwise,
-            begun: Instant::ZERO + scenario.begun(otherwise),
+            fallback_start: Instant::ZERO + otherwise,
+            earliest_start: Instant::ZERO + scenario.last_change_before(otherwise),
             changes: scenario.changes(otherwise),
         };
         let half = Instant::ZERO + span / 2;
-        Self { window: Window::new(starts.chain([search.otherwise, half]), end), search: Some(search) }
+        Self { window: Window::new(starts.chain([search.fallback_start, half]), end), search: Some(search) }
     }
 
     /// From `begin` to `end`.
@@ -109,22 +109,22 @@ impl Statistics {
     }
 
     /// Tells how many packets wait in all queues at the instant that is due.
-    pub(crate) fn tell(&mut self, packets: u64) {
+    pub(crate) fn add_sample(&mut self, packets: u64) {
         let search = self.search.as_mut().expect("nobody else asks");
         search.backlog.push(packets);
         search.due += search.step;
     }
 
     /// When the statistics begin, of a run that is over.
-    pub(crate) fn begin(&self) -> Begin {
+    pub(crate) fn begin(&self) -> StatisticsStart {
         let starts = self.window.starts();
         let begin = |number: usize, settled, not_settled| {
             let warmup_s = (starts[number] - Instant::ZERO).as_secs_f64();
-            Begin { number, warmup_s, settled, not_settled }
+            StatisticsStart { number, warmup_s, settled, not_settled }
         };
         let Some(search) = &self.search else { return begin(starts.len() - 1, None, None) };
         if let Some(change) = &search.changes {
-            return begin(self.window.number(search.otherwise), Some(false), Some(change.clone()));
+            return begin(self.window.number(search.fallback_start), Some(false), Some(change.clone()));
         }
         match search.settled() {
             Some(at) => begin(self.window.number(at), Some(true), None),
@@ -139,7 +139,7 @@ impl Search {
     fn settled(&self) -> Option<Instant> {
         let series: Vec<f64> = self.backlog.iter().map(|&packets| packets as f64).collect();
         let head = mser(&series, BATCH as usize)?;
-        Some((Instant::ZERO + self.step * head as i64).max(self.begun))
+        Some((Instant::ZERO + self.step * head as i64).max(self.earliest_start))
     }
 }
 

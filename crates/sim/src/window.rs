@@ -46,7 +46,7 @@ impl Window {
 }
 
 /// Counts that can be added up.
-pub(crate) trait Part: Default {
+pub(crate) trait Counters: Default {
     /// Adds those of another part.
     fn add(&mut self, other: &Self);
     /// Nothing more is counted as it happens: what takes much room is packed.
@@ -55,34 +55,34 @@ pub(crate) trait Part: Default {
 
 /// Counts in parts, one from each instant of a window to the next.
 #[derive(Clone, Debug)]
-pub(crate) struct Parts<T> {
+pub(crate) struct PerInterval<T> {
     /// When the next part begins, and that or the end of the window.
     next: Instant,
     until: Instant,
     /// The present part.
-    now: T,
-    rest: Box<Rest<T>>,
+    current: T,
+    others: Box<OtherIntervals<T>>,
 }
 
 /// What is not needed for every packet.
 #[derive(Clone, Debug)]
-struct Rest<T> {
+struct OtherIntervals<T> {
     window: Window,
     /// Number of the present part.
-    present: usize,
+    current_index: usize,
     /// The other parts by number, as far as there is something in them.
     others: Vec<T>,
 }
 
-impl<T: Part> Parts<T> {
+impl<T: Counters> PerInterval<T> {
     pub fn new(window: &Window) -> Self {
         let next = window.after(0);
-        let rest = Rest { window: window.clone(), present: 0, others: Vec::new() };
-        Self { next, until: next.min(window.end), now: T::default(), rest: Box::new(rest) }
+        let rest = OtherIntervals { window: window.clone(), current_index: 0, others: Vec::new() };
+        Self { next, until: next.min(window.end), current: T::default(), others: Box::new(rest) }
     }
 
     pub fn window(&self) -> &Window {
-        &self.rest.window
+        &self.others.window
     }
 
     /// When the present part ends.
@@ -94,45 +94,45 @@ impl<T: Part> Parts<T> {
     /// The present part, for who has looked at [`Self::next`].
     #[inline(always)]
     pub fn now(&mut self) -> &mut T {
-        &mut self.now
+        &mut self.current
     }
 
     /// The part of `now`, which never goes back; an instant at which one can begin belongs to it.
     #[inline]
     pub fn at(&mut self, now: Instant) -> &mut T {
         while now >= self.next {
-            self.go_on();
+            self.advance();
         }
-        &mut self.now
+        &mut self.current
     }
 
     /// Begins the next part.
     #[cold]
     #[inline(never)]
-    pub fn go_on(&mut self) {
-        let rest = &mut self.rest;
-        let begun = std::mem::take(rest.slot(rest.present + 1));
-        let mut done = std::mem::replace(&mut self.now, begun);
+    pub fn advance(&mut self) {
+        let rest = &mut self.others;
+        let begun = std::mem::take(rest.slot(rest.current_index + 1));
+        let mut done = std::mem::replace(&mut self.current, begun);
         done.pack();
-        *rest.slot(rest.present) = done;
-        rest.present += 1;
-        self.next = rest.window.after(rest.present);
+        *rest.slot(rest.current_index) = done;
+        rest.current_index += 1;
+        self.next = rest.window.after(rest.current_index);
         self.until = self.next.min(rest.window.end);
     }
 
     /// The part of any instant, also of one to come.
     pub fn of(&mut self, at: Instant) -> &mut T {
-        let number = self.rest.window.starts.partition_point(|&start| start <= at) - 1;
-        if number == self.rest.present { &mut self.now } else { self.rest.slot(number) }
+        let number = self.others.window.starts.partition_point(|&start| start <= at) - 1;
+        if number == self.others.current_index { &mut self.current } else { self.others.slot(number) }
     }
 
     /// Gives each part its piece of a span: up to the end of the window, and none where it is empty.
     #[inline]
     pub fn pieces(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
-        if self.rest.window.starts[self.rest.present] <= start && end <= self.until {
+        if self.others.window.starts[self.others.current_index] <= start && end <= self.until {
             // Nearly always: all of it is in the present part.
             if start < end {
-                piece(&mut self.now, start, end);
+                piece(&mut self.current, start, end);
             }
             return;
         }
@@ -142,9 +142,12 @@ impl<T: Part> Parts<T> {
     /// The same of a span that begins in the present part.
     #[inline(always)]
     pub fn pieces_from_now(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
-        debug_assert!(self.rest.window.starts[self.rest.present] <= start && start < self.next, "it is {start:?}");
+        debug_assert!(
+            self.others.window.starts[self.others.current_index] <= start && start < self.next,
+            "it is {start:?}"
+        );
         if end <= self.until {
-            piece(&mut self.now, start, end);
+            piece(&mut self.current, start, end);
         } else {
             self.several_pieces(start, end, &mut piece);
         }
@@ -153,16 +156,16 @@ impl<T: Part> Parts<T> {
     /// The present part, if a span that begins in it has its end there, too.
     #[inline(always)]
     pub fn present_until(&mut self, end: Instant) -> Option<&mut T> {
-        (end <= self.until).then_some(&mut self.now)
+        (end <= self.until).then_some(&mut self.current)
     }
 
     #[cold]
     #[inline(never)]
     fn several_pieces(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {
-        let (mut from, end) = (start, end.min(self.rest.window.end));
+        let (mut from, end) = (start, end.min(self.others.window.end));
         while from < end {
-            let number = self.rest.window.starts.partition_point(|&start| start <= from) - 1;
-            let to = end.min(self.rest.window.after(number));
+            let number = self.others.window.starts.partition_point(|&start| start <= from) - 1;
+            let to = end.min(self.others.window.after(number));
             piece(self.of(from), from, to);
             from = to;
         }
@@ -177,13 +180,13 @@ impl<T: Part> Parts<T> {
 
     /// The parts in their order, as far as there is something in them.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
-        let Rest { present, others, .. } = &*self.rest;
+        let OtherIntervals { current_index: present, others, .. } = &*self.others;
         let count = others.len().max(present + 1);
-        (0..count).map(move |number| if number == *present { &self.now } else { &others[number] })
+        (0..count).map(move |number| if number == *present { &self.current } else { &others[number] })
     }
 }
 
-impl<T: Part> Rest<T> {
+impl<T: Counters> OtherIntervals<T> {
     fn slot(&mut self, number: usize) -> &mut T {
         if number >= self.others.len() {
             self.others.resize_with(number + 1, T::default);
@@ -192,13 +195,13 @@ impl<T: Part> Rest<T> {
     }
 }
 
-impl Part for u64 {
+impl Counters for u64 {
     fn add(&mut self, other: &Self) {
         *self += other;
     }
 }
 
-impl Part for Histogram {
+impl Counters for Histogram {
     fn add(&mut self, other: &Self) {
         self.merge(other);
     }
@@ -207,7 +210,7 @@ impl Part for Histogram {
     }
 }
 
-impl<T: Part> Part for Vec<T> {
+impl<T: Counters> Counters for Vec<T> {
     fn add(&mut self, other: &Self) {
         if self.len() < other.len() {
             self.resize_with(other.len(), T::default);
@@ -215,6 +218,6 @@ impl<T: Part> Part for Vec<T> {
         self.iter_mut().zip(other).for_each(|(sum, more)| sum.add(more));
     }
     fn pack(&mut self) {
-        self.iter_mut().for_each(Part::pack);
+        self.iter_mut().for_each(Counters::pack);
     }
 }

@@ -1,14 +1,14 @@
 //! The statistics of a run from every instant at which they could begin: what makes runs comparable that settle at
 //! different times.
 
-use crate::flows::Whole;
+use crate::flows::ForwardTotals;
 use crate::histogram::Histogram;
-use crate::link::Metered;
+use crate::link::MeteredQueue;
 use crate::summary::LinkSummary;
 use crate::table::{Table, recorder};
 use crate::tally::Counts;
-use crate::warmup::Begin;
-use crate::window::Part;
+use crate::warmup::StatisticsStart;
+use crate::window::Counters;
 
 recorder! {
     /// A row for each link and each instant at which the statistics could begin, from that on at which they did: the link
@@ -61,9 +61,9 @@ recorder! {
 /// `whole` gives the sum over the flows for each instant. Links without a packet have no rows, except the first. Times
 /// without a packet are not numbers.
 pub(crate) fn windows<'a>(
-    queues: impl Iterator<Item = &'a mut dyn Metered>,
-    begin: &Begin,
-    whole: impl Fn(usize) -> Whole,
+    queues: impl Iterator<Item = &'a mut dyn MeteredQueue>,
+    begin: &StatisticsStart,
+    whole: impl Fn(usize) -> ForwardTotals,
 ) -> Vec<Table> {
     if begin.settled.is_none() {
         return Vec::new();
@@ -99,7 +99,7 @@ pub(crate) fn windows<'a>(
 }
 
 impl Windows {
-    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, whole: Whole) {
+    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, whole: ForwardTotals) {
         let [limit, early, late, hard_limit] =
             ["limit", "early", "late", "hard-limit"].map(|reason| of.dropped_by[reason]);
         let ms = |time: Option<f64>| time.unwrap_or(f64::NAN);

@@ -160,8 +160,8 @@ fn lost_frames_are_sent_again_and_handed_up_in_their_order() {
         let output = cell(&station, "21 s", &channel, flow, "[probes]\naccesses = true");
         let [node, outcome, frames, acknowledged] =
             ["node", "outcome", "frames", "acknowledged"].map(|name| whole(&output, "accesses", name));
-        let heard = (0..node.len()).filter(|&i| (node[i], outcome[i]) == (0, 0));
-        let (all, well) = heard.fold((0, 0), |(all, well), i| (all + frames[i], well + acknowledged[i]));
+        let decoded = (0..node.len()).filter(|&i| (node[i], outcome[i]) == (0, 0));
+        let (all, well) = decoded.fold((0, 0), |(all, well), i| (all + frames[i], well + acknowledged[i]));
         let share = 1.0 - well as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.01, "{share}");
         let summary = &output.summary;

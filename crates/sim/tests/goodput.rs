@@ -128,14 +128,20 @@ proptest! {
 
 /// What the packets whose transmission has ended carried.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct CarriedPayload {
     arrived: u64,
     delivered: u64,
     /// Whether a transmission ends so near that a rounded nanosecond decides.
     unsure: bool,
 }
 
-fn check(what: &str, counted: u64, before: Seen, after: Seen, of: fn(&Seen) -> u64) -> Result<(), TestCaseError> {
+fn check(
+    what: &str,
+    counted: u64,
+    before: CarriedPayload,
+    after: CarriedPayload,
+    of: fn(&CarriedPayload) -> u64,
+) -> Result<(), TestCaseError> {
     if !before.unsure && !after.unsure {
         prop_assert_eq!(counted, of(&after) - of(&before), "{}", what);
     }
@@ -143,7 +149,7 @@ fn check(what: &str, counted: u64, before: Seen, after: Seen, of: fn(&Seen) -> u
 }
 
 /// Payload of the forward link's packets that had arrived at `edge`: of TCP by the ranges of sequence numbers.
-fn arrived_by(output: &Output, rate: Rate, edge: u64) -> Seen {
+fn arrived_by(output: &Output, rate: Rate, edge: u64) -> CarriedPayload {
     let [link, arrival, seq, payload, to_sink] =
         ["link", "arrival", "seq", "payload", "to_sink"].map(|name| whole(output, "headers", name));
     let [ip_bytes, flags] = ["ip_bytes", "flags"].map(|name| whole(output, "headers", name));
@@ -151,7 +157,7 @@ fn arrived_by(output: &Output, rate: Rate, edge: u64) -> Seen {
     let [link, arrival, time, bytes, fate, flow] =
         ["link", "arrival", "time_ns", "bytes", "fate", "flow"].map(|name| whole(output, "packets", name));
     let mut ranges: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-    let mut seen = Seen::default();
+    let mut seen = CarriedPayload::default();
     for row in (0..link.len()).filter(|&row| link[row] == 0 && fate[row] < 2) {
         let end = time[row] + rate.time_for(bytes[row]).as_nanos() as u64;
         seen.unsure |= end.abs_diff(edge) <= 1;

@@ -28,7 +28,7 @@ fn the_network_with_code_for_wireless_lans_counts_as_the_one_without() {
         [("host", "aqm = \"codel\""), ("host", "aqm = \"sch_fq@linux-6.1\""), ("router", "limit = \"9 packets\"")]
     {
         let scenario = scenario(&text(kind, queue, "count = 2"));
-        let mut gated = Simulation::gated(&scenario, scenario.seed);
+        let mut gated = Simulation::with_gate(&scenario, scenario.seed);
         while gated.next_arrival().is_some() {}
         let [whole, gated] = [Simulation::new(&scenario, scenario.seed), gated].map(|run| run.finish().summary);
         assert!(whole.links.forward.packets > 2000, "{queue}: {:?}", whole.links.forward);

@@ -8,7 +8,7 @@ mod common;
 mod draw;
 
 use common::{TraceFile, real, whole};
-use draw::Draw;
+use draw::ScenarioGenerator;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{DatagramSummary, LinkSummary, Output, Simulation, Summary, WlanSummary};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ fn numbers_are_possible_and_packets_conserved() {
     let (mut ran, mut number, mut faults) = (0, 0, Vec::new());
     while ran < wanted {
         assert!(number < 4 * wanted + 40, "{ran} of {number} scenarios were accepted");
-        let text = Draw::new(series, number).scenario().replace("TRACE", &trace.path());
+        let text = ScenarioGenerator::new(series, number).scenario().replace("TRACE", &trace.path());
         if let Ok(scenario) = Scenario::parse(&text, &[], Path::new("/")) {
             let found = catch_unwind(AssertUnwindSafe(|| faults_of(&scenario)));
             let found = found.unwrap_or_else(|_| vec!["it panics".to_string()]);
@@ -44,7 +44,7 @@ fn numbers_are_possible_and_packets_conserved() {
 
 /// What is impossible about the run of a scenario.
 fn faults_of(scenario: &Scenario) -> Vec<String> {
-    let mut faults = Faults::default();
+    let mut faults = Violations::default();
     let mut run = Simulation::new(scenario, scenario.seed);
     while !run.advance(1 << 14) {}
     let counters = run.links();
@@ -62,9 +62,9 @@ fn faults_of(scenario: &Scenario) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Faults(Vec<String>);
+struct Violations(Vec<String>);
 
-impl Faults {
+impl Violations {
     fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.0.push(what());

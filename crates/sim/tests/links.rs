@@ -8,7 +8,7 @@ use sojourn_sim::scenario::service::first_keys;
 use sojourn_sim::{Output, Simulation};
 
 /// A kind of link, sped up k times.
-struct Kind {
+struct LinkKind {
     name: &'static str,
     /// Its keys; TRACE stands for the trace's file.
     keys: fn(u64) -> String,
@@ -21,15 +21,15 @@ struct Kind {
 
 const MTU: f64 = 1500.0;
 
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<LinkKind> {
     let exact =
-        |name, keys, bytes_until| Kind { name, keys, bytes_until: Some(bytes_until), behind: MTU, random: false };
-    let random = |name, keys| Kind { name, keys, bytes_until: None, behind: 0.0, random: true };
+        |name, keys, bytes_until| LinkKind { name, keys, bytes_until: Some(bytes_until), behind: MTU, random: false };
+    let random = |name, keys| LinkKind { name, keys, bytes_until: None, behind: 0.0, random: true };
     vec![
         exact("rate", |k| format!("rate = \"{} Mbit/s\"", 12 * k), |s| 1.5e6 * s),
         exact("rate, fluid", |k| steps(k, "fluid"), steps_until),
         // A packet of 1 ms, 24 ms or 0.5 ms keeps its time at each rise: up to 24 ms at 48 instead of 0.5 Mbit/s.
-        Kind {
+        LinkKind {
             behind: 2.0 * 24e-3 * 6e6,
             ..exact("rate, latch", |k| steps(k, "latch"), |s| steps_until(s) + 62.5e3 * (s - 1.0).clamp(0.0, 0.4))
         },
@@ -99,7 +99,7 @@ fn trace_until(s: f64) -> f64 {
 }
 
 /// A run of `kind` with `flows`, sped up k times, over 4 s / k.
-fn run_kind(kind: &Kind, k: u64, link: &str, flows: &str, seed: u64) -> Output {
+fn run_kind(kind: &LinkKind, k: u64, link: &str, flows: &str, seed: u64) -> Output {
     let traces = [1, 4].map(|k| TraceFile::new(trace_ms(k)));
     let keys = (kind.keys)(k).replace("TRACE1", &traces[0].path()).replace("TRACE4", &traces[1].path());
     let text = format!(
@@ -207,7 +207,7 @@ fn a_faster_link_does_the_same_in_less_time() {
             4 * k
         )
     };
-    let fates = |kind: &Kind, k: u64, aqm: &str| {
+    let fates = |kind: &LinkKind, k: u64, aqm: &str| {
         let output = run_kind(kind, k, &format!("limit = \"30 packets\"\naqm = \"{aqm}\""), &flows(k), 1);
         let [flow, fate] = ["flow", "fate"].map(|name| whole(&output, "packets", name));
         let dropped = output.summary.links.forward.dropped;

@@ -122,8 +122,8 @@ fn loss_is_behind_the_queue_and_counted_apart() {
         assert_eq!((forward.dropped, forward.packets, before.lost), (before.dropped, before.packets, 0));
         let share = forward.lost as f64 / forward.packets as f64;
         assert!((share - 0.05).abs() < 0.006, "{loss}: {share}");
-        let gone = 1.0 - lossy.flows[0].payload.bytes as f64 / clean.flows[0].payload.bytes as f64;
-        assert!((gone - share).abs() < 1e-4, "{loss}: {gone} of the goodput, {share} of the packets");
+        let loss_share = 1.0 - lossy.flows[0].payload.bytes as f64 / clean.flows[0].payload.bytes as f64;
+        assert!((loss_share - share).abs() < 1e-4, "{loss}: {loss_share} of the goodput, {share} of the packets");
     }
     let all = run(&text("loss = 1.0")).summary;
     assert_eq!((all.flows[0].payload.bytes, all.links.forward.lost), (0, all.links.forward.packets));

@@ -67,10 +67,14 @@ fn reports_are_packets_of_the_size_that_rfc_8888_gives_them() {
     let (arrived, lost) = (whole(&output, "media", "arrived"), whole(&output, "media", "lost"));
     assert!(lost.iter().all(|&lost| lost == 0));
     // RTCP header and sender, stream, numbers: 16 B; 2 B a packet in whole words; the time; UDP and IP.
-    let told: u64 = arrived.iter().map(|n| 28 + 16 + (2 * n).next_multiple_of(4) + 4).sum();
+    let report_bytes: u64 = arrived.iter().map(|n| 28 + 16 + (2 * n).next_multiple_of(4) + 4).sum();
     let reverse = &output.summary.links.reverse;
     let under_way = reverse.packets - arrived.len() as u64;
-    assert!(under_way <= 1 && reverse.bytes - told <= under_way * 120, "{} B, {told} B told", reverse.bytes);
+    assert!(
+        under_way <= 1 && reverse.bytes - report_bytes <= under_way * 120,
+        "{} B, {report_bytes} B told",
+        reverse.bytes
+    );
     // Every 100 ms, from the first arrival on.
     let times = whole(&output, "media", "time_ns");
     assert!(times.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(100_000_000) < 200_000), "{times:?}");
@@ -132,16 +136,16 @@ fn scream_takes_marks_of_a_dual_queue() {
             "duration = \"41 s\"\nwarmup = \"11 s\"\n[link]\nrate = \"937 kbit/s\"\ndelay = \"19 ms\"\naqm = \"dualpi2\"\n\
              [[flows]]\nkind = \"media\"\ncontrol = \"scream@v2\"\n{ecn}\n[probes]\nmedia = true"
         ));
-        let told = whole(&output, "media", "marked").iter().sum::<u64>();
-        (told, output.summary.links.forward.clone(), seen(&output).clone())
+        let reported = whole(&output, "media", "marked").iter().sum::<u64>();
+        (reported, output.summary.links.forward.clone(), seen(&output).clone())
     };
-    let (told, link, l4s) = numbers("");
-    assert!(told > 20 && link.marked > 20 && link.dropped == 0, "{told} {link:?}");
+    let (reported, link, l4s) = numbers("");
+    assert!(reported > 20 && link.marked > 20 && link.dropped == 0, "{reported} {link:?}");
     assert!(link.utilisation > 0.6 && l4s.queueing_ms.p95.unwrap() < 60.0, "{link:?} {l4s:?}");
-    let (told, link, _) = numbers("ecn = \"not-ect\"");
-    assert_eq!((told, link.marked), (0, 0));
-    let (told, link, classic) = numbers("ecn = \"ect0\"");
-    assert!(told > 20 && link.marked > 20, "{told} {link:?}");
+    let (reported, link, _) = numbers("ecn = \"not-ect\"");
+    assert_eq!((reported, link.marked), (0, 0));
+    let (reported, link, classic) = numbers("ecn = \"ect0\"");
+    assert!(reported > 20 && link.marked > 20, "{reported} {link:?}");
     // In the other queue of the two, whose target is 15 ms.
     assert!(classic.queueing_ms.p95 > l4s.queueing_ms.p95, "{classic:?} {l4s:?}");
 }

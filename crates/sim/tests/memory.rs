@@ -3,9 +3,9 @@
 //! Without the test harness: its other thread may allocate while this one counts.
 
 use sojourn_aqm::{Duration, Instant};
-use sojourn_sim::parquet::{Files, ROWS};
+use sojourn_sim::parquet::{ParquetFolder, ROWS};
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{Need, Simulation};
+use sojourn_sim::{MemoryEstimate, Simulation};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn what_is_recorded_does_not_pile_up() {
         let (scenario, folder) = (text(seconds), tempfile::tempdir().unwrap());
         let region = Region::new(ALLOCATOR);
         let mut run = Simulation::new(&scenario, 1);
-        let mut files = Files::new(folder.path());
+        let mut files = ParquetFolder::new(folder.path());
         let mut peak = 0;
         while !run.advance(4096) {
             run.take_rows(ROWS).into_iter().for_each(|table| files.write(table).unwrap());
@@ -129,7 +129,7 @@ fn what_is_recorded_does_not_pile_up() {
     // A row of `packets` takes 39 bytes, one of `headers` 96, and vectors double.
     let most = 2 * ROWS as u64 * (39 + 96 + 25);
     assert!(long < most && long < short + short / 4, "{short} B, {long} B, at most {most} B");
-    let need = Need::of(&text(40));
+    let need = MemoryEstimate::of(&text(40));
     assert!(need.recorded > 4 * long, "it would have been {} B", need.recorded);
 }
 
@@ -146,14 +146,14 @@ fn flow_numbers_that_are_not_dense_take_little() {
     let drops = output.tables.iter().find(|table| table.name == "drops").expect("they were recorded");
     println!("a tunnel with every probe: {allocated} B allocated, {} drops", drops.columns[0].1.len());
     assert!(drops.columns[0].1.len() > 5, "{} drops", drops.columns[0].1.len());
-    assert!(allocated < Need::of(&scenario).run + Need::of(&scenario).recorded, "{allocated} B");
+    assert!(allocated < MemoryEstimate::of(&scenario).run + MemoryEstimate::of(&scenario).recorded, "{allocated} B");
 }
 
 fn a_need_is_told_from_above() {
     let one = "duration = \"20 s\"\n[link]\nrate = \"1 Gbit/s\"\nlimit = \"20000 packets\"\n[[flows]]\nkind = \"tcp\"\n\
                rtt = \"100 ms\"\ncount = 4";
     for scenario in [flows(500), scenario(one)] {
-        let (held, need) = (held_at_the_end(&scenario), Need::of(&scenario).run);
+        let (held, need) = (held_at_the_end(&scenario), MemoryEstimate::of(&scenario).run);
         println!("{held} B held, {need} B told");
         assert!(held <= need && need <= 8 * held, "{held} B held, {need} B told");
     }
@@ -181,11 +181,11 @@ fn empty_queues_are_in_the_need() {
         let scenario = scenario(&text);
         let region = Region::new(ALLOCATOR);
         let run = Simulation::new(&scenario, 1);
-        let (held, need) = (held(&region), Need::of_queues(&scenario));
+        let (held, need) = (held(&region), MemoryEstimate::of_queues(&scenario));
         drop(run);
         println!("{}: {held} B held, {need} B told", &aqm[..aqm.len().min(30)]);
         assert!(held <= need + 60_000 && need <= 8 * held, "{aqm:.60}: {held} B held, {need} B told");
-        assert!(Need::of(&scenario).run >= need);
+        assert!(MemoryEstimate::of(&scenario).run >= need);
     }
 }
 

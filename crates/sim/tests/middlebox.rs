@@ -40,13 +40,13 @@ fn queues_take_a_tunnel_for_one_flow() {
 
 #[test]
 fn nobody_hears_of_bleached_marks() {
-    let heard = five("codel ecn", "ecn = true", "");
+    let sent = five("codel ecn", "ecn = true", "");
     let bleached = five("codel ecn", "ecn = true", "middlebox = \"bleach\"");
-    let [of_heard, of_bleached] = [&heard, &bleached].map(|output| &output.summary.links.forward);
+    let [of_heard, of_bleached] = [&sent, &bleached].map(|output| &output.summary.links.forward);
     assert_eq!(of_heard.dropped, 0, "marks are enough");
     assert!(of_bleached.marked > 3 * of_heard.marked, "{} against {}", of_bleached.marked, of_heard.marked);
     assert!(of_bleached.dropped > 0, "only the full buffer holds them");
-    assert!(share_of_the_last(&bleached) < share_of_the_last(&heard) / 2.0, "who hears gives way");
+    assert!(share_of_the_last(&bleached) < share_of_the_last(&sent) / 2.0, "who hears gives way");
 }
 
 #[test]

@@ -46,8 +46,8 @@ fn what_is_damaged_crosses_the_link_and_is_not_received() {
     let (before, after) = (&clean.summary.links.forward, &damaged.summary.links.forward);
     assert_eq!((after.packets, after.dropped, after.lost), (before.packets, 0, 0));
     let received = |output: &Output| output.summary.flows[0].payload.bytes / 1472;
-    let gone = received(&clean) - received(&damaged);
-    assert!(near(gone, received(&clean), 0.04), "{gone} of {}", received(&clean));
+    let lost = received(&clean) - received(&damaged);
+    assert!(near(lost, received(&clean), 0.04), "{lost} of {}", received(&clean));
     let repaired = tcp("netem corrupt 1%", 5).summary;
     assert!(repaired.flows.iter().all(|flow| flow.retransmissions > 20), "{:?}", repaired.flows);
     assert_eq!(repaired.links.forward.lost, 0);

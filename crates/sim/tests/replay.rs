@@ -3,7 +3,9 @@
 mod common;
 
 use common::{scenario, whole};
-use sojourn_aqm::replay::{self, Arrival, Comparison, Recorded, Recording, Reference, Replay, Told, Wire};
+use sojourn_aqm::replay::{
+    self, Arrival, Comparison, DropNotification, RecordedFate, Recording, Reference, Replay, ReplayLink,
+};
 use sojourn_aqm::{DropReason, Ecn, Host, Instant, Meta, Qdisc, Rate, Rng};
 use sojourn_sim::scenario::{Scenario, Service};
 use sojourn_sim::{Output, Simulation};
@@ -50,7 +52,7 @@ fn text(aqm: &str) -> String {
 }
 
 /// Arrivals at the forward link in their order, and what became of them.
-fn log(output: &Output) -> (Vec<Arrival>, Vec<Recorded>) {
+fn log(output: &Output) -> (Vec<Arrival>, Vec<RecordedFate>) {
     let until = Instant::from_nanos((output.summary.duration_s * 1e9) as u64);
     let mut rows = Vec::new();
     for table in ["packets", "waiting"] {
@@ -65,9 +67,9 @@ fn log(output: &Output) -> (Vec<Arrival>, Vec<Recorded>) {
             let meta = Meta { hosts, ..Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(ecn) };
             let (at, sojourn) = (Instant::from_nanos(time[i]), fates.as_ref().map_or(0, |(_, sojourn)| sojourn[i]));
             let recorded = match fates.as_ref().map(|(fate, _)| fate[i]) {
-                None => Recorded::Waiting { until },
-                Some(fate @ (0 | 1)) => Recorded::Sent { at, marked: fate == 1 },
-                Some(fate) => Recorded::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
+                None => RecordedFate::Waiting { until },
+                Some(fate @ (0 | 1)) => RecordedFate::Sent { at, marked: fate == 1 },
+                Some(fate) => RecordedFate::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
             };
             rows.push((arrival[i], Arrival { at: Instant::from_nanos(time[i] - sojourn), meta }, recorded));
         }
@@ -84,7 +86,7 @@ fn rate(scenario: &Scenario) -> Rate {
 
 fn queue(scenario: &Scenario) -> Box<dyn Qdisc<u32>> {
     let link = &scenario.link;
-    link.aqm.config.build(link.limits, Host { link: link.told(), rng: Rng::stream(scenario.seed, "queue", 0) })
+    link.aqm.config.build(link.limits, Host { link: link.nominal_link(), rng: Rng::stream(scenario.seed, "queue", 0) })
 }
 
 #[test]
@@ -93,13 +95,13 @@ fn a_log_played_again_agrees_on_every_packet() {
         let scenario = scenario(&text(aqm));
         let output = Simulation::new(&scenario, scenario.seed).finish();
         let (arrivals, fates) = log(&output);
-        let drops = fates.iter().filter(|fate| matches!(fate, Recorded::DroppedAt { .. })).count();
+        let drops = fates.iter().filter(|fate| matches!(fate, RecordedFate::DroppedAt { .. })).count();
         let ect = arrivals.iter().filter(|arrival| arrival.meta.ecn.is_ect()).count();
         assert!(drops > 20 && ect > 100, "{aqm}: {drops} drops, {ect} ECN-capable");
         assert!(arrivals.windows(2).all(|pair| pair[0].at <= pair[1].at));
-        let wire = Wire::of_simulator(rate(&scenario));
+        let wire = ReplayLink::simulator(rate(&scenario));
         let a = Replay::new(&arrivals, queue(&scenario), wire);
-        let b = Reference::Recording(Recording::new(&arrivals, fates, Told::ALL, false));
+        let b = Reference::Recording(Recording::new(&arrivals, fates, DropNotification::ALL, false));
         let mut comparison = Comparison::new(&arrivals, a, b);
         while comparison.step() {}
         assert_eq!((comparison.first(), comparison.agreeing()), (None, arrivals.len()), "{aqm}");
@@ -117,9 +119,9 @@ fn what_waits_at_the_end_is_in_the_log() {
     let scenario = scenario(text);
     let output = Simulation::new(&scenario, scenario.seed).finish();
     let (arrivals, fates) = log(&output);
-    let waiting = fates.iter().filter(|fate| matches!(fate, Recorded::Waiting { .. })).count();
+    let waiting = fates.iter().filter(|fate| matches!(fate, RecordedFate::Waiting { .. })).count();
     assert!((59..=60).contains(&waiting), "{waiting}");
-    let played = Replay::new(&arrivals, queue(&scenario), Wire::of_simulator(rate(&scenario))).run();
+    let played = Replay::new(&arrivals, queue(&scenario), ReplayLink::simulator(rate(&scenario))).run();
     let later = |fate: &&replay::Fate| fate.at().is_some_and(|at| at > Instant::from_nanos(1_000_000_000));
     assert_eq!(played.iter().filter(later).count(), waiting);
 }

@@ -91,21 +91,21 @@ fn rows<const N: usize>(output: &Output, table: &str, names: [&str; N], flow: u6
 
 /// What is known of a segment that is out: its end, and whether it is SACKed, lost, sent again.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct SegmentState {
     end: u64,
     sacked: bool,
     lost: bool,
-    again: bool,
+    retransmitted: bool,
 }
 
 /// A SACK scoreboard that is made of the events alone.
 #[derive(Default)]
-struct Board {
-    out: BTreeMap<u64, Known>,
+struct Scoreboard {
+    out: BTreeMap<u64, SegmentState>,
     una: u64,
 }
 
-impl Board {
+impl Scoreboard {
     fn acknowledge(&mut self, ack: u64, blocks: &[(u64, u64)]) {
         // RFC 2883: a first block below the acknowledgment, or within the second, reports a duplicate.
         let duplicate = match blocks {
@@ -115,12 +115,12 @@ impl Board {
         };
         if duplicate {
             let (from, to) = blocks[0];
-            self.within(from, to).filter(|known| known.sacked).for_each(|known| known.again = false);
+            self.within(from, to).filter(|known| known.sacked).for_each(|known| known.retransmitted = false);
         }
         for &(from, to) in &blocks[usize::from(duplicate)..] {
             for known in self.within(from, to).filter(|known| !known.sacked) {
                 // A retransmission that nobody asked for by a mark may still be under way.
-                known.again &= !known.lost;
+                known.retransmitted &= !known.lost;
                 (known.sacked, known.lost) = (true, false);
             }
         }
@@ -129,21 +129,22 @@ impl Board {
         self.out.retain(|_, known| known.end > una);
     }
 
-    fn within(&mut self, from: u64, to: u64) -> impl Iterator<Item = &mut Known> {
+    fn within(&mut self, from: u64, to: u64) -> impl Iterator<Item = &mut SegmentState> {
         self.out.range_mut(from..to.max(from)).map(|(_, known)| known).filter(move |known| known.end <= to)
     }
 
     fn judge(&mut self, [seq, _, loss]: [u64; 3]) {
         match (loss, self.out.get_mut(&seq)) {
             (FIRST, Some(known)) => known.lost = true,
-            (AGAIN, Some(known)) => known.again = false,
+            (AGAIN, Some(known)) => known.retransmitted = false,
             (FIRST | AGAIN, None) => {}
             _ => self.out.values_mut().for_each(|known| known.lost = false),
         }
     }
 
     fn in_flight(&self) -> u64 {
-        let of = |known: &Known| 1 + i64::from(known.again) - i64::from(known.lost) - i64::from(known.sacked);
+        let of =
+            |known: &SegmentState| 1 + i64::from(known.retransmitted) - i64::from(known.lost) - i64::from(known.sacked);
         self.out.values().map(of).sum::<i64>() as u64
     }
 }
@@ -168,7 +169,7 @@ fn check_flow(output: &Output, flow: u64) -> Result<(), TestCaseError> {
         prop_assert!(numbers.is_sorted(), "each table is in the order of events");
         numbers.iter().enumerate().for_each(|(row, &event)| events.entry(event).or_default()[kind].push(row));
     }
-    let (mut board, mut nxt) = (Board::default(), 0);
+    let (mut board, mut nxt) = (Scoreboard::default(), 0);
     for (event, [of_acks, of_losses, of_segments, of_standings]) in events {
         prop_assert!(of_acks.len() <= 1 && of_standings.len() <= 1, "an event is one call");
         for row in of_acks {
@@ -189,8 +190,8 @@ fn check_flow(output: &Output, flow: u64) -> Result<(), TestCaseError> {
             nxt = nxt.max(end);
             if payload > 0 || flags & FIN != 0 {
                 let probes = expired.get(&event) == Some(&PROBE);
-                let known = board.out.entry(seq).or_insert(Known { end, ..Known::default() });
-                known.again |= again == 1 && !probes;
+                let known = board.out.entry(seq).or_insert(SegmentState { end, ..SegmentState::default() });
+                known.retransmitted |= again == 1 && !probes;
             }
         }
         for row in of_standings {
@@ -243,8 +244,8 @@ proptest! {
             let in_flight = of("flows", "in_flight", whole(&output, "flows", "in_flight"));
             for (i, at) in samples.iter().enumerate() {
                 let Some(last) = events.partition_point(|event| event <= at).checked_sub(1) else { continue };
-                let stood = [(cwnd[last] as f64).to_bits(), ssthresh[last], srtt[last]];
-                prop_assert_eq!(stood, sampled.each_ref().map(|column| column[i]), "flow {} at {}", flow, at);
+                let state = [(cwnd[last] as f64).to_bits(), ssthresh[last], srtt[last]];
+                prop_assert_eq!(state, sampled.each_ref().map(|column| column[i]), "flow {} at {}", flow, at);
                 prop_assert_eq!(flight[last], in_flight[i]);
             }
         }

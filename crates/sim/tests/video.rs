@@ -38,17 +38,17 @@ fn segments_follow_each_other_until_the_buffer_is_full_and_then_as_they_are_play
     // The server has acknowledged the question when it answers; the client acknowledges an answer before it asks.
     let exchange = way(ack + ask) + 10 * MS + way(1052);
     let first = 100 * MS + 2 * way(syn) + exchange;
-    let asked = whole(&output, "video", "start_ns");
-    assert_eq!(asked[0], 100 * MS + 2 * way(syn));
+    let requested_at = whole(&output, "video", "start_ns");
+    assert_eq!(requested_at[0], 100 * MS + 2 * way(syn));
     assert_eq!(whole(&output, "video", "duration_ns")[..2], [exchange; 2]);
-    assert_eq!(asked[1..3], [first, first + exchange]);
+    assert_eq!(requested_at[1..3], [first, first + exchange]);
     // Of the three that are there then, one begins to play with the first: the fourth is asked for when it is over.
     let seconds = 1_000 * MS;
-    assert_eq!(asked[3..6], [1, 2, 3].map(|n| first + n * seconds), "{asked:?}");
+    assert_eq!(requested_at[3..6], [1, 2, 3].map(|n| first + n * seconds), "{requested_at:?}");
     assert!(whole(&output, "video", "buffer_ns")[3..].iter().all(|&level| level < 3 * seconds && level > 2 * seconds));
     let seen = seen(&output);
     assert_eq!((seen.began, seen.startup_ms), (1, Some((first - 100 * MS) as f64 / 1e6)));
-    assert_eq!((seen.segments, seen.rate_bps, seen.switches), (asked.len() as u64, Some(8_000.0), 0));
+    assert_eq!((seen.segments, seen.rate_bps, seen.switches), (requested_at.len() as u64, Some(8_000.0), 0));
     assert_eq!((seen.stalls, seen.stalled_s), (0, 0.0));
     assert_eq!(output.summary.groups[0].transfers, seen.segments);
 }

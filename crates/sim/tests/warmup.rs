@@ -84,7 +84,7 @@ fn told(mut output: Output) -> (Value, Vec<sojourn_sim::Table>) {
 }
 
 fn begin(output: &Output) -> Warmup {
-    Warmup::Given(Duration::from_nanos((output.summary.warmup_s * 1e9).round() as i64))
+    Warmup::Fixed(Duration::from_nanos((output.summary.warmup_s * 1e9).round() as i64))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn each_later_window_has_the_numbers_of_a_run_with_that_warm_up() {
         assert_eq!(starts[0], (found.summary.warmup_s * 1e9).round() as u64, "{name}");
         assert_eq!(*starts.last().unwrap(), 3_650_000_000, "{name}: half of the run is the last one");
         for start in starts.iter().step_by(17).chain(starts.last()) {
-            let given = run(&with(&plain, Warmup::Given(Duration::from_nanos(*start as i64))));
+            let given = run(&with(&plain, Warmup::Fixed(Duration::from_nanos(*start as i64))));
             same_histogram_and_flows(&found, &given, *start, &name);
             let summary = serde_json::to_value(&given.summary).unwrap();
             let row_of_first = rows[start][0];
@@ -219,7 +219,7 @@ fn every_link_has_its_windows() {
     let (starts, links) = (whole(&found, "windows", "start_ns"), whole(&found, "windows", "link"));
     let packets = whole(&found, "windows", "packets");
     let last = *starts.last().unwrap();
-    let given = run(&with(&row, Warmup::Given(Duration::from_nanos(last as i64)))).summary;
+    let given = run(&with(&row, Warmup::Fixed(Duration::from_nanos(last as i64)))).summary;
     let hop = &given.hops[0].links;
     let expected = [&given.links.forward, &given.links.reverse, &hop.forward, &hop.reverse];
     let at_last: Vec<(u64, u64)> =

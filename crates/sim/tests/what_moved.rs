@@ -42,7 +42,7 @@ fn groups(groups: &[GroupSummary]) -> String {
 fn queues(output: &Output) -> String {
     let names = ["link", "from_host", "to_host", "fate", "sojourn_ns"];
     let [links, from, to, fates, sojourns] = names.map(|name| whole(output, "packets", name));
-    let mut found: BTreeMap<(u64, u64), Fates> = BTreeMap::new();
+    let mut found: BTreeMap<(u64, u64), GroupOutcomes> = BTreeMap::new();
     for i in 0..links.len() {
         // A group's hosts are twice its number and the next; stations have higher numbers.
         let fates_of = found.entry((links[i], from[i].min(to[i]) / 2)).or_default();
@@ -72,7 +72,7 @@ fn queues(output: &Output) -> String {
 
 /// What became of the packets of a group at a queue.
 #[derive(Default)]
-struct Fates {
+struct GroupOutcomes {
     sojourns: Vec<u64>,
     dropped: usize,
     marked: usize,

@@ -5,9 +5,9 @@
 use crate::cc;
 use crate::queue::SendQueue;
 use crate::round_trip::RoundTrip;
-use crate::segment::{Acked, Sacked};
-use crate::state::State;
-use crate::{Header, Now};
+use crate::segment::{AckedSegments, SackedSegments};
+use crate::state::CaState;
+use crate::{Header, HostTime};
 use sojourn_aqm::{Duration, Instant};
 
 /// One acknowledgment: what its header and the retransmission queue tell, and what followed from it.
@@ -15,8 +15,8 @@ use sojourn_aqm::{Duration, Instant};
 pub(crate) struct AckInfo {
     /// SND.UNA moved.
     pub advanced: bool,
-    pub acked: Acked,
-    pub sacked: Sacked,
+    pub acked: AckedSegments,
+    pub sacked: SackedSegments,
     pub ece: bool,
     /// The timestamp that it echoes.
     pub ts_ecr: u32,
@@ -35,15 +35,15 @@ pub(crate) struct AckInfo {
     /// It made the sender enter recovery.
     pub entered_recovery: bool,
     /// The retransmission timer is to be set anew.
-    pub sets_timer: bool,
+    pub rearms_timer: bool,
     /// What it tells of a loss probe.
-    pub probe: Probed,
-    pub times: Times,
+    pub probe: ProbeOutcome,
+    pub send_times: SendTimes,
 }
 
 /// When the segments were sent that one acknowledgment covers, each sent only once.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct SendTimes {
     pub first_acked: Option<Instant>,
     pub last_acked: Option<Instant>,
     pub first_sacked: Option<Instant>,
@@ -75,16 +75,16 @@ impl AckInfo {
 
     /// What the congestion control may know of it, `packets` of which count.
     #[inline]
-    pub fn news(&self, packets: u32, now: Now, state: State, queue: &SendQueue) -> cc::Ack {
+    pub fn cc_ack(&self, packets: u32, now: HostTime, state: CaState, queue: &SendQueue) -> cc::Ack {
         let (una, nxt) = (queue.una(), queue.nxt());
         cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
     /// The RTT of the newest segment that it covers and that was sent once, else by the timestamp that it echoes, finer
     /// than the estimator's.
-    pub fn sample_rtt(&self, now: Now, rtt: &RoundTrip) -> Option<Duration> {
+    pub fn sample_rtt(&self, now: HostTime, rtt: &RoundTrip) -> Option<Duration> {
         let micros = |at: Instant| (at.as_nanos() / 1_000) as i64;
-        match self.newest() {
+        match self.newest_sent_at() {
             Some(sent) => Some(Duration::from_micros(micros(now.at) - micros(sent))),
             None => self
                 .data_acked()
@@ -93,25 +93,25 @@ impl AckInfo {
     }
 
     /// Whether it acknowledged one segment that was sent once, and told nothing else.
-    pub fn is_of_one_original(&self) -> bool {
+    pub fn acks_one_original(&self) -> bool {
         let nothing_else = !self.sacked.new && !self.sacked.duplicate && !self.ece;
-        self.acked.packets == 1 && self.times.first_acked.is_some() && !self.acked.retransmitted && nothing_else
+        self.acked.packets == 1 && self.send_times.first_acked.is_some() && !self.acked.retransmitted && nothing_else
     }
 
     /// When the newest segment that it covers and that was sent once was sent.
-    pub fn newest(&self) -> Option<Instant> {
-        self.times.last_sacked.or(self.times.last_acked.filter(|_| !self.acked.retransmitted))
+    pub fn newest_sent_at(&self) -> Option<Instant> {
+        self.send_times.last_sacked.or(self.send_times.last_acked.filter(|_| !self.acked.retransmitted))
     }
 }
 
 /// What an acknowledgment tells of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Probed {
+pub(crate) enum ProbeOutcome {
     /// Nothing of a loss.
     #[default]
-    Nothing,
+    NoLoss,
     /// It is for the probe or for the original: nobody knows yet.
-    Perhaps,
+    Ambiguous,
     /// The probe repaired a loss.
     Repaired,
 }

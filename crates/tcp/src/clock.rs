@@ -7,16 +7,16 @@ pub type Ticks = u64;
 
 /// An instant, and the tick of the host's clock in which it lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
+pub(crate) struct HostTime {
     pub at: Instant,
     pub tick: Ticks,
 }
 
-impl Now {
+impl HostTime {
     /// The tick of this host whose timestamp the other side echoes.
     #[inline]
     pub fn echoed(self, ts_ecr: u32) -> Ticks {
-        wide(self.tick, ts_ecr)
+        unwrap_timestamp(self.tick, ts_ecr)
     }
 
     /// Ticks since the one that a timestamp echoes; none since one to come.
@@ -30,7 +30,7 @@ impl Now {
 
 /// The tick nearest to `now` that has these low 32 bits.
 #[inline]
-pub(crate) fn wide(now: Ticks, low: u32) -> Ticks {
+pub(crate) fn unwrap_timestamp(now: Ticks, low: u32) -> Ticks {
     now.saturating_add_signed(low.wrapping_sub(now as u32) as i32 as i64)
 }
 
@@ -70,8 +70,8 @@ impl Clock {
 
     /// The tick at `at`, with it.
     #[inline]
-    pub(crate) fn now(self, at: Instant) -> Now {
-        Now { at, tick: self.ticks(at) }
+    pub(crate) fn now(self, at: Instant) -> HostTime {
+        HostTime { at, tick: self.ticks(at) }
     }
 
     /// The instant of a tick.
@@ -87,12 +87,12 @@ impl Clock {
     }
 
     /// Ticks in a span, begun ones included.
-    pub(crate) fn begun(self, span: Duration) -> Ticks {
+    pub(crate) fn ticks_rounded_up(self, span: Duration) -> Ticks {
         (span.as_nanos() as u64).div_ceil(self.tick.as_nanos() as u64)
     }
 
     /// Ticks in a span, at least one.
-    pub fn span(self, span: Duration) -> Ticks {
+    pub fn ticks_at_least_one(self, span: Duration) -> Ticks {
         ((span.as_nanos() / self.tick.as_nanos()) as u64).max(1)
     }
 }

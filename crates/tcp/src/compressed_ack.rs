@@ -8,10 +8,10 @@ use sojourn_aqm::{Duration, Instant};
 
 /// Which acknowledgments wait.
 #[derive(Clone, Debug)]
-pub(super) struct Compression {
+pub(super) struct AckCompression {
     config: CompressedAcks,
     /// Acknowledgments that wait.
-    waiting: u32,
+    pending: u32,
     /// Duplicates sent at once since `rcv_nxt` was this.
     duplicates: u32,
     rcv_nxt: u64,
@@ -19,16 +19,16 @@ pub(super) struct Compression {
     pub due: Instant,
 }
 
-impl Compression {
+impl AckCompression {
     pub fn new(config: CompressedAcks) -> Self {
-        Self { config, waiting: 0, duplicates: 0, rcv_nxt: 0, due: Instant::NEVER }
+        Self { config, pending: 0, duplicates: 0, rcv_nxt: 0, due: Instant::NEVER }
     }
 
     /// Out-of-order data arrived. Returns whether its acknowledgment waits; an RTT of zero is unknown. The timer of delayed
     /// acknowledgments, which those that were sent since have not stopped, expires at `delayed`: then it goes at the latest
     /// (`tcp_delack_timer_handler`).
-    pub fn holds(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration, delayed: Instant) -> bool {
-        if self.waiting >= self.config.most {
+    pub fn may_defer(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration, delayed: Instant) -> bool {
+        if self.pending >= self.config.max_segments {
             return false;
         }
         if self.rcv_nxt != rcv_nxt {
@@ -39,7 +39,7 @@ impl Compression {
             self.duplicates += 1;
             return false;
         }
-        self.waiting += 1;
+        self.pending += 1;
         if self.due == Instant::NEVER {
             let due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64) + SLACK;
             self.due = if delayed > now { due.min(delayed) } else { due };
@@ -48,13 +48,13 @@ impl Compression {
     }
 
     /// Whether an acknowledgment waits that a block in position `i` would push out of the SACK option's usual two.
-    pub fn must_go_before(&self, i: usize) -> bool {
-        self.waiting > 0 && i >= USUAL_BLOCKS
+    pub fn must_flush_before(&self, i: usize) -> bool {
+        self.pending > 0 && i >= USUAL_BLOCKS
     }
 
     /// An acknowledgment was sent: it tells of everything.
-    pub fn sent(&mut self) {
-        self.waiting = 0;
+    pub fn on_ack_sent(&mut self) {
+        self.pending = 0;
         self.due = Instant::NEVER;
     }
 }

@@ -1,9 +1,9 @@
 //! Context of an event: the parts of a sender that its mechanisms look at and act on.
 
-use crate::Now;
+use crate::HostTime;
 use crate::control::Control;
 use crate::ecn::EcnSender;
-use crate::kind::Kind;
+use crate::kind::AckKind;
 use crate::queue::SendQueue;
 use crate::rate_sample::RateSampler;
 use crate::round_trip::RoundTrip;
@@ -12,7 +12,7 @@ use crate::timer::RetransmitTimer;
 
 /// What recovery looks at and acts on, besides its own state.
 pub(crate) struct Cx<'a> {
-    pub now: Now,
+    pub now: HostTime,
     pub queue: &'a SendQueue,
     /// Where the receiver's window ends.
     pub right_edge: u64,
@@ -27,7 +27,7 @@ impl Cx<'_> {
     /// Whether something new could be sent at once.
     #[inline(always)]
     pub fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.control.window.cwnd && self.queue.fits(self.right_edge)
+        self.board.in_flight() < self.control.window.cwnd && self.queue.has_sendable(self.right_edge)
     }
 
     /// Whether the oldest segment has been out for longer than the time-out.
@@ -48,7 +48,7 @@ pub(crate) enum Rexmit {
     /// The oldest segment, whatever the window.
     Head,
     /// The same, and nothing new behind it.
-    HeadAlone,
+    HeadOnly,
     /// What is marked lost and then something new, as far as ns-2's `pipe_` leaves room.
     ByPipe,
     /// Nothing, nor anything new.
@@ -59,7 +59,7 @@ pub(crate) enum Rexmit {
 
 /// What becomes of an acknowledgment in ns-2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct AckAction {
     /// The window grows.
     pub grows: bool,
     pub rexmit: Rexmit,
@@ -67,7 +67,7 @@ pub(crate) struct Progress {
 
 /// How things stood when an acknowledgment arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Before {
+pub(crate) struct PriorState {
     pub una: u64,
     pub in_flight: u32,
     pub fackets: u32,
@@ -75,12 +75,12 @@ pub(crate) struct Before {
     pub lost: u64,
 }
 
-impl Before {
+impl PriorState {
     #[inline(always)]
-    pub fn of<K: Kind>(queue: &SendQueue, board: &Scoreboard) -> Self {
+    pub fn of<K: AckKind>(queue: &SendQueue, board: &Scoreboard) -> Self {
         Self {
             una: queue.una(),
-            in_flight: if K::CALM { board.packets_out() } else { board.in_flight() },
+            in_flight: if K::FAST_PATH { board.packets_out() } else { board.in_flight() },
             fackets: board.fackets_out,
             sacked: board.sacked_out,
             lost: board.lost_total,
@@ -89,7 +89,7 @@ impl Before {
 }
 
 /// What an acknowledgment changes, besides recovery.
-pub(crate) struct Books<'a> {
+pub(crate) struct AckContext<'a> {
     pub queue: &'a SendQueue,
     pub board: &'a mut Scoreboard,
     pub rtt: &'a mut RoundTrip,

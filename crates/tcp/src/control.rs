@@ -1,13 +1,13 @@
 //! The congestion control with the window that it steers.
 
-use crate::Now;
+use crate::HostTime;
 use crate::ack::AckInfo;
-use crate::cc::{Ack, AnyCc, Counting, Window, WindowEvent, reno};
+use crate::cc::{Ack, AnyCc, GrowthCounting, Window, WindowEvent, reno};
 use crate::config::SenderConfig;
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
-use crate::state::State;
-use crate::validation::Usage;
+use crate::state::CaState;
+use crate::validation::CwndUsage;
 use sojourn_aqm::Instant;
 
 /// A congestion control, its window, and when that may grow. In this order, so that
@@ -18,36 +18,36 @@ pub(crate) struct Control {
     pub window: Window,
     /// The control is Reno, beside the window: most acknowledgments ask nothing else of it.
     is_reno: bool,
-    pub usage: Usage,
+    pub usage: CwndUsage,
     /// The control sets the window itself.
     steers: bool,
     /// The control hears of every acknowledgment.
-    hears: bool,
+    wants_reports: bool,
     /// The control is told of each segment that is marked lost.
-    minds_losses: bool,
+    wants_losses: bool,
     /// The control is told what each acknowledgment delivered.
-    minds_deliveries: bool,
+    wants_deliveries: bool,
     /// How many windows the send buffer is to hold.
     windows_in_buffer: u8,
     grows_before_sending: bool,
     counts_delivered: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
-    told: Option<State>,
+    notified_state: Option<CaState>,
     pub cc: AnyCc,
 }
 
 cloned_in_place! {
     Control {
-        window, is_reno, usage, steers, hears, minds_losses, minds_deliveries, windows_in_buffer, grows_before_sending,
-        counts_delivered, told, cc,
+        window, is_reno, usage, steers, wants_reports, wants_losses, wants_deliveries, windows_in_buffer, grows_before_sending,
+        counts_delivered, notified_state, cc,
     }
 }
 
 impl Control {
     /// The window of a new connection whose receiver takes `receive_window` bytes.
-    pub fn of(config: &SenderConfig, receive_window: u64) -> Self {
+    pub fn from_config(config: &SenderConfig, receive_window: u64) -> Self {
         let (stack, mss) = (config.stack, config.mss);
-        let ssthresh = match stack.most_window {
+        let ssthresh = match stack.max_window {
             None => Window::INFINITE_SSTHRESH,
             Some(_) => (receive_window / mss as u64).clamp(1, Window::INFINITE_SSTHRESH as u64) as u32,
         };
@@ -56,8 +56,8 @@ impl Control {
     }
 
     /// Growth counts bytes, in slow start for `most` segments per acknowledgment; with none, acknowledgments.
-    pub fn count_by(&mut self, most: u32) {
-        self.window.counting = if most == 0 { Counting::Acknowledgments } else { Counting::Bytes(most) };
+    pub fn set_byte_counting(&mut self, most: u32) {
+        self.window.counting = if most == 0 { GrowthCounting::Acknowledgments } else { GrowthCounting::Bytes(most) };
     }
 
     /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
@@ -70,22 +70,22 @@ impl Control {
             is_reno: cc.is_reno(),
             cc,
             window,
-            usage: if steers { Usage::left_to_control(stack) } else { Usage::new(stack) },
+            usage: if steers { CwndUsage::left_to_control(stack) } else { CwndUsage::new(stack) },
             grows_before_sending: stack.grows_before_sending,
             counts_delivered: stack.growth_counts_delivered,
             steers,
-            hears,
-            minds_losses: steers && needs.losses,
-            minds_deliveries: needs.samples,
+            wants_reports: hears,
+            wants_losses: steers && needs.losses,
+            wants_deliveries: needs.samples,
             windows_in_buffer: if needs.wide_buffer { 3 } else { 2 },
-            told: Some(State::Open),
+            notified_state: Some(CaState::Open),
         }
     }
 
     /// An acknowledgment of new data.
     #[inline(always)]
     pub fn acked(&mut self, news: impl Fn() -> Ack) {
-        self.cc.acked(&mut self.window, news);
+        self.cc.on_ack(&mut self.window, news);
     }
 
     /// The window grows on an acknowledgment.
@@ -96,35 +96,35 @@ impl Control {
 
     /// The window grows on an acknowledgment if it was the limit, as [`Self::is_limited`] has it.
     #[inline(always)]
-    pub fn grow(&mut self, now: Now, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
+    pub fn grow(&mut self, now: HostTime, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
         if self.is_limited(in_flight, reordering) {
             self.increase(news);
-            self.usage.touched(now);
+            self.usage.on_cwnd_checked(now);
         } else {
-            self.unused(news);
+            self.on_unlimited_ack(news);
         }
     }
 
     /// An acknowledgment of so many new segments, with which the window `may_grow` if it was the limit: so many segments were
     /// in flight, and so many may be out of order.
     #[inline(always)]
-    pub fn hear(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
+    pub fn on_ack(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
         if !self.is_reno {
-            self.hear_all(may_grow, flight, &news());
+            self.report_and_grow(may_grow, flight, &news());
         } else if may_grow && self.is_limited(flight.0, flight.1) {
             reno::increase(&mut self.window, packets);
         }
     }
 
     #[inline(never)]
-    fn hear_all(&mut self, may_grow: bool, flight: (u32, u32), news: &Ack) {
+    fn report_and_grow(&mut self, may_grow: bool, flight: (u32, u32), news: &Ack) {
         self.acked(|| *news);
         if may_grow && self.is_limited(flight.0, flight.1) {
             self.increase(|| *news);
         }
     }
 
-    /// Whether the window was (almost) used; see [`Usage::is_limited`].
+    /// Whether the window was (almost) used; see [`CwndUsage::is_limited`].
     #[inline(always)]
     pub fn is_limited(&self, in_flight: u32, reordering: u32) -> bool {
         self.usage.is_limited(&self.window, in_flight, reordering)
@@ -138,14 +138,14 @@ impl Control {
 
     /// Whether the control is told of each segment that is marked lost.
     #[inline]
-    pub fn minds_losses(&self) -> bool {
-        self.minds_losses
+    pub fn wants_losses(&self) -> bool {
+        self.wants_losses
     }
 
     /// Whether the control is told what each acknowledgment delivered.
     #[inline]
-    pub fn minds_deliveries(&self) -> bool {
-        self.minds_deliveries
+    pub fn wants_deliveries(&self) -> bool {
+        self.wants_deliveries
     }
 
     /// How many windows the send buffer is to hold.
@@ -155,13 +155,13 @@ impl Control {
     }
 
     /// Whether a control that steers is to be told that congestion avoidance is in `state` now.
-    pub fn changed(&mut self, state: State) -> bool {
-        self.steers && self.told.replace(state) != Some(state)
+    pub fn needs_state_notification(&mut self, state: CaState) -> bool {
+        self.steers && self.notified_state.replace(state) != Some(state)
     }
 
     /// A reduction begins, or another time-out expired: the state is told even if it is the one from before.
-    pub fn reduces_anew(&mut self) {
-        self.told = None;
+    pub fn forget_notified_state(&mut self) {
+        self.notified_state = None;
     }
 
     /// Another control takes over, on a connection that has not sent anything.
@@ -198,36 +198,36 @@ impl Control {
     }
 
     /// A reduction has ended.
-    pub fn reduced(&mut self) {
+    pub fn on_reduction_end(&mut self) {
         self.cc.event(&mut self.window, WindowEvent::Reduced);
     }
 
     /// A time-out expired and everything outstanding is taken for lost.
-    pub fn timed_out(&mut self) {
+    pub fn on_timeout(&mut self) {
         self.cc.event(&mut self.window, WindowEvent::TimedOut);
     }
 
     /// Data is sent into an empty network.
-    pub fn restarted(&mut self, now: Instant, last_sent: Instant) {
+    pub fn on_restart(&mut self, now: Instant, last_sent: Instant) {
         self.cc.event(&mut self.window, WindowEvent::Restarted { now, last_sent });
     }
 
     /// The control hears of an acknowledgment, whatever that tells.
     #[inline(never)]
     pub fn report(&mut self, report: &Ack) {
-        self.cc.reported(&mut self.window, report);
+        self.cc.on_report(&mut self.window, report);
     }
 
     /// The window was not used up, so that it does not grow.
     #[inline(never)]
-    pub fn unused(&mut self, news: impl Fn() -> Ack) {
-        self.cc.unused(&mut self.window, news);
+    pub fn on_unlimited_ack(&mut self, news: impl Fn() -> Ack) {
+        self.cc.on_unlimited_ack(&mut self.window, news);
     }
 
     /// Whether the control hears of every acknowledgment.
     #[inline]
-    pub fn hears(&self) -> bool {
-        self.hears
+    pub fn wants_reports(&self) -> bool {
+        self.wants_reports
     }
 
     /// After a time-out everything starts from `cwnd` segments.
@@ -236,36 +236,36 @@ impl Control {
     }
 
     /// The window after a reduction that turned out to be needless.
-    pub fn undone(&mut self) -> u32 {
-        self.cc.undone(&self.window)
+    pub fn undo_cwnd(&mut self) -> u32 {
+        self.cc.undo_cwnd(&self.window)
     }
 
     /// The window is at most `cwnd`.
-    pub fn limit(&mut self, cwnd: u32) {
+    pub fn limit_cwnd(&mut self, cwnd: u32) {
         self.window.cwnd = self.window.cwnd.min(cwnd);
     }
 
     /// Data is to be sent into an empty network at `now`; the last was sent at `last_sent`.
     #[inline]
-    pub fn restart_after_idle(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip) {
+    pub fn restart_after_idle(&mut self, now: HostTime, last_sent: Instant, state: CaState, rtt: &RoundTrip) {
         self.usage.restart((now, last_sent), state, rtt, &mut self.window);
     }
 
     /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
-    pub fn current_ssthresh(&self, state: State) -> u32 {
+    pub fn current_ssthresh(&self, state: CaState) -> u32 {
         self.window.current_ssthresh(state)
     }
 
     /// `bytes` are acknowledged in `state`, for controls that count them (RFC 3465).
     #[inline]
-    pub fn count_bytes(&mut self, bytes: u64, state: State) {
+    pub fn count_bytes(&mut self, bytes: u64, state: CaState) {
         let window = &mut self.window;
-        if matches!(window.counting, Counting::Bytes(_)) {
+        if matches!(window.counting, GrowthCounting::Bytes(_)) {
             match state {
-                State::Open | State::Disorder => window.bytes_acked += bytes,
+                CaState::Open | CaState::Disorder => window.bytes_acked += bytes,
                 // One segment is assumed to have left the network.
-                State::Loss => window.bytes_acked += bytes.min(window.mss as u64),
-                State::Cwr | State::Recovery => {}
+                CaState::Loss => window.bytes_acked += bytes.min(window.mss as u64),
+                CaState::Cwr | CaState::Recovery => {}
             }
         }
     }
@@ -283,8 +283,8 @@ mod tests {
     #[test]
     fn an_open_window_is_worth_a_threshold_of_three_quarters() {
         let ssthresh = |state| control(20, 8).current_ssthresh(state);
-        assert_eq!([State::Open, State::Loss, State::Cwr, State::Recovery].map(ssthresh), [15, 15, 8, 8]);
-        assert_eq!(control(20, 17).current_ssthresh(State::Open), 17);
+        assert_eq!([CaState::Open, CaState::Loss, CaState::Cwr, CaState::Recovery].map(ssthresh), [15, 15, 8, 8]);
+        assert_eq!(control(20, 17).current_ssthresh(CaState::Open), 17);
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
             control.count_bytes(2_500, state);
             control.window.bytes_acked
         };
-        let states = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss];
+        let states = [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss];
         assert_eq!(states.map(&mut after), [2_500, 5_000, 5_000, 5_000, 6_000]);
         control.restart(1);
         assert_eq!((control.window.cwnd, control.window.bytes_acked), (1, 0));

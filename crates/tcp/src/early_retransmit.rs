@@ -5,47 +5,47 @@
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::stack::Stack;
-use crate::{Now, Ticks};
+use crate::{HostTime, Ticks};
 use sojourn_aqm::Duration;
 
 /// Whether few segments are enough to tell of a loss.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EarlyRetransmit {
-    on: bool,
+    enabled: bool,
 }
 
 impl EarlyRetransmit {
     /// As the stack has it.
     pub fn new(stack: &Stack) -> Self {
-        Self { on: stack.early_retransmit }
+        Self { enabled: stack.early_retransmit }
     }
 
     /// Whether it is used, where reordering was `seen` or not.
     #[inline]
-    pub fn is_used(&self, reordering_seen: bool) -> bool {
-        self.on && !reordering_seen
+    pub fn applies(&self, reordering_seen: bool) -> bool {
+        self.enabled && !reordering_seen
     }
 
     /// Whether fewer than four segments are out, some SACKed, none retransmitted; nothing new can be sent, unless
     /// `may_send`.
-    pub fn fits(&self, board: &Scoreboard, may_send: bool) -> bool {
+    pub fn is_possible(&self, board: &Scoreboard, may_send: bool) -> bool {
         let (out, sacked) = (board.packets_out(), board.sacked_out);
         board.retrans_out == 0 && sacked > 0 && out > sacked && out < 4 && !may_send
     }
 
     /// The wait before it, since the segment may only be late: a quarter of the RTT. None on a mark, before the first
     /// sample, or where the timer expires before anyway, at `expiry`.
-    pub fn delay(&self, now: Now, ece: bool, rtt: &RoundTrip, expiry: Option<Ticks>) -> Option<Ticks> {
+    pub fn delay(&self, now: HostTime, ece: bool, rtt: &RoundTrip, expiry: Option<Ticks>) -> Option<Ticks> {
         if ece || !rtt.estimator().is_measured() {
             return None;
         }
-        let delay = rtt.estimator().srtt_eighths(2).max(rtt.clock().span(LEAST_DELAY));
+        let delay = rtt.estimator().srtt_eighths(2).max(rtt.clock().ticks_at_least_one(MIN_DELAY));
         expiry.is_none_or(|expiry| expiry > now.tick + delay).then_some(delay)
     }
 }
 
 /// Shortest wait.
-const LEAST_DELAY: Duration = Duration::from_millis(2);
+const MIN_DELAY: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn reordering_ends_it() {
-        let used = |stack, seen| EarlyRetransmit::new(Stack::find(stack).expect("a stack")).is_used(seen);
+        let used = |stack, seen| EarlyRetransmit::new(Stack::find(stack).expect("a stack")).applies(seen);
         assert_eq!([used("linux-3.8", false), used("linux-3.8", true), used("linux-6.1", false)], [true, false, false]);
     }
 }

@@ -6,34 +6,34 @@
 use crate::context::Rexmit;
 use crate::control::Control;
 use crate::recovery::Recovery;
-use crate::timer::Purpose;
+use crate::timer::TimerPurpose;
 use crate::transmission::Transmission;
-use crate::{Now, Wire};
+use crate::{HostTime, Wire};
 
 impl Transmission {
     /// The timer has expired. Returns what recovery wants to be sent besides.
     #[inline(never)]
     pub fn on_expiry(
         &mut self,
-        now: Now,
+        now: HostTime,
         control: &mut Control,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) -> Rexmit {
         match self.timer.purpose() {
-            Purpose::Retransmit => self.on_retransmission_timeout(now, control, recovery, wire),
-            Purpose::LossProbe => self.send_loss_probe(now, control, recovery, wire),
-            Purpose::EarlyRetransmit => {
+            TimerPurpose::Retransmit => self.on_retransmission_timeout(now, control, recovery, wire),
+            TimerPurpose::LossProbe => self.send_loss_probe(now, control, recovery, wire),
+            TimerPurpose::EarlyRetransmit => {
                 // The wait is over: the first hole is a loss.
                 self.resume_timer(now);
                 return recovery.on_early_retransmit(&mut self.cx(now, control));
             }
-            Purpose::Reordering => {
+            TimerPurpose::Reordering => {
                 // RACK's reordering window is over for something.
                 let cwnd = control.window.cwnd;
                 if recovery.episode.on_reordering_timeout(&mut self.cx(now, control)) {
-                    self.tell_losses(now, recovery.state(), cwnd, control);
-                    self.tell_state(now, recovery.state(), control);
+                    self.notify_losses(now, recovery.state(), cwnd, control);
+                    self.notify_state(now, recovery.state(), control);
                     return Rexmit::Lost;
                 }
             }
@@ -43,7 +43,7 @@ impl Transmission {
 
     /// What was held may go: what is lost first, then what is new.
     #[inline(never)]
-    pub fn send_held(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    pub fn send_held(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let cwnd = control.window.cwnd;
         if self.board.lost_out > self.board.retrans_out && self.board.in_flight() < cwnd {
             self.retransmit_lost(now, cwnd, (control, recovery), wire);
@@ -54,7 +54,7 @@ impl Transmission {
     /// The retransmission time-out.
     pub fn on_retransmission_timeout(
         &mut self,
-        now: Now,
+        now: HostTime,
         control: &mut Control,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
@@ -63,11 +63,11 @@ impl Transmission {
             return self.timer.stop();
         }
         self.output.stats.timeouts += 1;
-        self.rtt.forget_timing();
+        self.rtt.cancel_timing();
         let cwnd = control.window.cwnd;
         recovery.on_time_out(&mut self.cx(now, control));
-        self.tell_losses(now, recovery.state(), cwnd, control);
-        self.tell_state(now, recovery.state(), control);
+        self.notify_losses(now, recovery.state(), cwnd, control);
+        self.notify_state(now, recovery.state(), control);
         self.retransmit((0, 1), now, &mut recovery.episode, wire);
         recovery.episode.timeouts += 1;
         self.rtt.back_off();
@@ -75,23 +75,23 @@ impl Transmission {
     }
 
     /// The probe's time has come: something new, else the last segment again.
-    fn send_loss_probe(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    fn send_loss_probe(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let episode = &mut recovery.episode;
         if self.board.packets_out() == 0 {
             return self.timer.stop();
         }
-        if episode.probe.waits() {
+        if episode.probe.is_pending() {
             return self.resume_timer(now);
         }
-        if let Some(len) = self.queue.next(self.right_edge()) {
+        if let Some(len) = self.queue.next_len(self.right_edge()) {
             if self.is_held(now) {
                 return self.resume_timer(now);
             }
             self.send_one(len, now, (control, episode), wire);
-            episode.probe.sent_new(self.queue.nxt());
+            episode.probe.on_sent_new(self.queue.nxt());
         } else if !episode.probe.is_out() {
             self.retransmit_uncounted((self.board.packets_out() as usize - 1, 1), now, episode, wire);
-            episode.probe.sent_again(self.queue.nxt());
+            episode.probe.on_retransmitted(self.queue.nxt());
         }
         // The time-out runs from the probe.
         self.timer.restart(now, &self.rtt);

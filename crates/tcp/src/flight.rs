@@ -3,27 +3,39 @@
 //! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
 
 use crate::ack::AckInfo;
-use crate::ack::Probed;
+use crate::ack::ProbeOutcome;
 use crate::cc::{AnyCc, Flight};
-use crate::context::Before;
+use crate::context::PriorState;
 use crate::control::Control;
 use crate::pacing;
-use crate::rate_sample::Context;
-use crate::state::State;
+use crate::rate_sample::SampleInput;
+use crate::state::CaState;
 use crate::transmission::Transmission;
-use crate::{Header, Now, Wire};
+use crate::{Header, HostTime, Wire};
 use sojourn_aqm::Duration;
 
 impl Transmission {
     /// Tells the control something, with the state of the connection, and takes over what it sets.
     #[inline(never)]
-    pub fn tell(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
-        self.tell_here(now, state, control, what);
+    pub fn with_control(
+        &mut self,
+        now: HostTime,
+        state: CaState,
+        control: &mut Control,
+        what: impl FnOnce(&mut AnyCc, &mut Flight),
+    ) {
+        self.with_control_inline(now, state, control, what);
     }
 
     /// The same, compiled into the caller.
     #[inline(always)]
-    fn tell_here(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+    fn with_control_inline(
+        &mut self,
+        now: HostTime,
+        state: CaState,
+        control: &mut Control,
+        what: impl FnOnce(&mut AnyCc, &mut Flight),
+    ) {
         let Some(sampler) = &mut self.sampler else { return };
         let (in_flight, steers) = (self.board.in_flight(), control.steers());
         let is_cwnd_limited = control.is_limited(in_flight, 0);
@@ -60,65 +72,71 @@ impl Transmission {
     }
 
     /// Tells a control that steers of a new state.
-    pub fn tell_state(&mut self, now: Now, state: State, control: &mut Control) {
-        if control.changed(state) {
-            self.tell(now, state, control, |cc, flight| cc.entered(flight, state));
+    pub fn notify_state(&mut self, now: HostTime, state: CaState, control: &mut Control) {
+        if control.needs_state_notification(state) {
+            self.with_control(now, state, control, |cc, flight| cc.on_state(flight, state));
         }
     }
 
     /// Tells a control that asked for it of each segment that was marked lost, while the window was `cwnd`.
     #[inline]
-    pub fn tell_losses(&mut self, now: Now, state: State, cwnd: u32, control: &mut Control) {
-        if control.minds_losses() {
-            self.tell_each_loss(now, state, cwnd, control);
+    pub fn notify_losses(&mut self, now: HostTime, state: CaState, cwnd: u32, control: &mut Control) {
+        if control.wants_losses() {
+            self.notify_each_loss(now, state, cwnd, control);
         }
     }
 
     #[inline(never)]
-    fn tell_each_loss(&mut self, now: Now, state: State, cwnd: u32, control: &mut Control) {
+    fn notify_each_loss(&mut self, now: HostTime, state: CaState, cwnd: u32, control: &mut Control) {
         let Some(sampler) = &mut self.sampler else { return };
-        let losses = sampler.find_lost(&self.board);
+        let losses = sampler.take_lost(&self.board);
         if losses.is_empty() {
             return;
         }
         let after = std::mem::replace(&mut control.window.cwnd, cwnd);
         for loss in &losses {
-            self.tell(now, state, control, |cc, flight| cc.lost(flight, loss));
+            self.with_control(now, state, control, |cc, flight| cc.on_loss(flight, loss));
         }
         control.window.cwnd = after;
     }
 
     /// Tells it that a loss probe has repaired a loss.
     #[cold]
-    pub fn tell_repair(&mut self, now: Now, state: State, control: &mut Control) {
-        if control.minds_losses() {
+    pub fn notify_repair(&mut self, now: HostTime, state: CaState, control: &mut Control) {
+        if control.wants_losses() {
             let limited = self.sampler.as_ref().is_some_and(|sampler| sampler.original_app_limited());
-            self.tell(now, state, control, |cc, flight| cc.probe_repaired(flight, limited));
+            self.with_control(now, state, control, |cc, flight| cc.probe_repaired(flight, limited));
         }
     }
 
     /// Tells a control that steers that data is sent into an empty network.
     #[cold]
     #[inline(never)]
-    pub fn tell_resumed(&mut self, now: Now, state: State, control: &mut Control) {
-        self.tell(now, state, control, |cc, flight| cc.resumed(flight));
+    pub fn notify_resumed(&mut self, now: HostTime, state: CaState, control: &mut Control) {
+        self.with_control(now, state, control, |cc, flight| cc.on_restart(flight));
     }
 
     /// An acknowledgment arrives, whose timestamp was not looked at.
     #[cold]
     #[inline(never)]
-    pub fn note(&mut self, header: &Header) {
+    pub fn note_timestamp(&mut self, header: &Header) {
         if let Some(counter) = self.ecn.counter() {
-            counter.newer = self.output.is_newer(header.ts_val);
+            counter.is_newer_timestamp = self.output.is_newer(header.ts_val);
         }
     }
 
     /// Counts what an acknowledgment delivered, and its marks.
     #[inline(always)]
-    pub fn count(&mut self, now: Now, header: &Header, (ack, state): (&mut AckInfo, State), control: &mut Control) {
+    pub fn count_delivery(
+        &mut self,
+        now: HostTime,
+        header: &Header,
+        (ack, state): (&mut AckInfo, CaState),
+        control: &mut Control,
+    ) {
         match self.ecn.counter() {
             Some(counter) => {
-                ack.ce = counter.take(header.flags, ack.delivered, ack.forward_progress());
+                ack.ce = counter.on_ack(header.flags, ack.delivered, ack.forward_progress());
                 ack.ece = ack.ce > 0;
             }
             // RFC 3168 tells of marks, not of how many: an echo counts for all.
@@ -127,30 +145,36 @@ impl Transmission {
         let (packets, ce) = (ack.delivered, ack.ce);
         if let Some(sampler) = &mut self.sampler {
             sampler.count(packets, ce);
-            if control.minds_deliveries() {
-                self.tell(now, state, control, |cc, flight| cc.delivered(flight, packets, ce));
+            if control.wants_deliveries() {
+                self.with_control(now, state, control, |cc, flight| cc.on_delivered(flight, packets, ce));
             }
         }
     }
 
     /// The rate sample of an acknowledgment; a control that steers gets it.
-    pub fn sample(&mut self, now: Now, before: &Before, (ack, state): (&AckInfo, State), control: &mut Control) {
+    pub fn take_rate_sample(
+        &mut self,
+        now: HostTime,
+        before: &PriorState,
+        (ack, state): (&AckInfo, CaState),
+        control: &mut Control,
+    ) {
         let cwnd = control.window.cwnd;
-        self.tell_losses(now, state, cwnd, control);
+        self.notify_losses(now, state, cwnd, control);
         let Some(sampler) = &mut self.sampler else { return };
         let short = self.queue.una() - before.una < control.window.mss as u64;
-        let context = Context {
+        let context = SampleInput {
             prior_in_flight: before.in_flight,
             losses: (self.board.lost_total - before.lost) as u32,
             lost: self.board.lost_total,
-            acks_probe: ack.probe == Probed::Perhaps,
+            acks_probe: ack.probe == ProbeOutcome::Ambiguous,
             rtt: ack.sample_rtt(now, &self.rtt),
-            lone_runt: short && before.sacked == 0 && ack.is_of_one_original(),
+            lone_runt: short && before.sacked == 0 && ack.acks_one_original(),
         };
         let sample = sampler.generate(now.at, ack.delivered, ack.ce, &context);
         if control.steers() {
-            self.tell_state(now, state, control);
-            self.tell_here(now, state, control, |cc, flight| cc.steer(flight, &sample));
+            self.notify_state(now, state, control);
+            self.with_control_inline(now, state, control, |cc, flight| cc.steer(flight, &sample));
         }
     }
 
@@ -159,7 +183,7 @@ impl Transmission {
     pub fn follow_window(&mut self, control: &Control) {
         match &mut self.pacer {
             Some(pacer) if !control.steers() => {
-                pacer.follow(&control.window, self.board.packets_out(), &self.rtt);
+                pacer.follow_window(&control.window, self.board.packets_out(), &self.rtt);
             }
             None if self.bursts.follow_rate() => {
                 self.rate = pacing::bytes_per_s(&control.window, self.board.packets_out(), &self.rtt);
@@ -170,7 +194,7 @@ impl Transmission {
 
     /// The application is about to write: if the sender has less than a segment to send, room in the window and nothing
     /// lost that waits to be sent again, the application was what limited it.
-    pub fn check_application(&mut self, now: Now, control: &Control, wire: &impl Wire) {
+    pub fn check_application(&mut self, now: HostTime, control: &Control, wire: &impl Wire) {
         let is_idle_below = self.is_idle_below(now, wire);
         let Some(sampler) = &mut self.sampler else { return };
         let in_flight = self.board.in_flight();

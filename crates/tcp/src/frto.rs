@@ -9,14 +9,14 @@ use crate::stack::Stack;
 /// The test before the loss state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frto {
-    on: bool,
-    progress: Progress,
+    enabled: bool,
+    progress: Phase,
     /// SND.NXT at the time-out, or an earlier recovery's end.
     highmark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum Phase {
     Off,
     /// The oldest segment was sent again, and its acknowledgment is waited for.
     HeadSent,
@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
     /// Two new segments tell more.
     SendTwo,
     /// Everything outstanding is lost, except the head if it is in flight; so many segments may be sent at once.
-    Real { segments: u32, head_in_flight: bool },
+    Genuine { segments: u32, head_in_flight: bool },
     /// The originals arrived.
     Spurious,
 }
@@ -40,18 +40,18 @@ pub(crate) enum Outcome {
 impl Frto {
     /// No test runs.
     pub fn new(stack: &Stack, sack: bool) -> Self {
-        Self { on: stack.frto && sack, progress: Progress::Off, highmark: 0 }
+        Self { enabled: stack.frto && sack, progress: Phase::Off, highmark: 0 }
     }
 
     /// Whether a time-out begins a test.
     pub fn is_used(&self) -> bool {
-        self.on
+        self.enabled
     }
 
     /// Whether a test runs.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.progress != Progress::Off
+        self.progress != Phase::Off
     }
 
     /// Where a test would end: what was sent up to there was sent before the time-out.
@@ -61,37 +61,37 @@ impl Frto {
 
     /// A time-out; the head is sent again. What is out ends at `highmark`.
     pub fn begin(&mut self, highmark: u64) {
-        (self.highmark, self.progress) = (highmark, Progress::HeadSent);
+        (self.highmark, self.progress) = (highmark, Phase::HeadSent);
     }
 
     /// No test runs any more.
     pub fn abort(&mut self) {
-        self.progress = Progress::Off;
+        self.progress = Phase::Off;
     }
 
     /// Whether an acknowledgment covers a retransmission that is not the test's: then nobody can tell what was needless.
     pub fn is_ambiguous(&self, ack: &AckInfo) -> bool {
-        let only_head = self.progress == Progress::HeadSent;
+        let only_head = self.progress == Phase::HeadSent;
         ack.acked.retransmitted_behind_head || (!only_head && ack.acked.retransmitted)
     }
 
     /// An acknowledgment up to `una` during the test.
     pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> Outcome {
-        let waiting_for_first = self.progress == Progress::HeadSent;
+        let waiting_for_first = self.progress == Phase::HeadSent;
         let head_in_flight = waiting_for_first && !ack.data_acked();
         if una >= self.highmark {
-            return Outcome::Real { segments: if waiting_for_first { 2 } else { 3 }, head_in_flight };
+            return Outcome::Genuine { segments: if waiting_for_first { 2 } else { 3 }, head_in_flight };
         }
         if waiting_for_first {
             if !ack.data_acked() {
                 return Outcome::Wait;
             }
-            self.progress = Progress::NewSent;
+            self.progress = Phase::NewSent;
             return Outcome::SendTwo;
         }
         let retransmission_helped = ack.sacked.new && !ack.sacked.only_original;
         if !ack.forward_progress() || retransmission_helped {
-            return Outcome::Real { segments: 3, head_in_flight };
+            return Outcome::Genuine { segments: 3, head_in_flight };
         }
         Outcome::Spurious
     }
@@ -100,19 +100,19 @@ impl Frto {
 /// The test within the loss state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrtoInLoss {
-    on: bool,
+    enabled: bool,
     running: bool,
 }
 
 impl FrtoInLoss {
     /// No test runs.
     pub fn new(stack: &Stack) -> Self {
-        Self { on: stack.frto, running: false }
+        Self { enabled: stack.frto, running: false }
     }
 
     /// A time-out, `fresh` unless it interrupts a recovery for the first time.
     pub fn begin(&mut self, fresh: bool) {
-        self.running = self.on && fresh;
+        self.running = self.enabled && fresh;
     }
 
     /// Whether a test runs.
@@ -134,7 +134,7 @@ impl FrtoInLoss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::{Acked, Sacked};
+    use crate::segment::{AckedSegments, SackedSegments};
 
     fn testing() -> Frto {
         let mut frto = Frto::new(Stack::find("linux-3.8").expect("a stack"), true);
@@ -143,7 +143,11 @@ mod tests {
     }
 
     fn of_data() -> AckInfo {
-        AckInfo { advanced: true, acked: Acked { packets: 1, ..Acked::default() }, ..AckInfo::default() }
+        AckInfo {
+            advanced: true,
+            acked: AckedSegments { packets: 1, ..AckedSegments::default() },
+            ..AckInfo::default()
+        }
     }
 
     #[test]
@@ -157,19 +161,19 @@ mod tests {
     #[test]
     fn a_duplicate_or_the_end_of_what_was_out_makes_it_real() {
         let mut frto = testing();
-        assert_eq!(frto.on_ack(&of_data(), 10_000), Outcome::Real { segments: 2, head_in_flight: false });
+        assert_eq!(frto.on_ack(&of_data(), 10_000), Outcome::Genuine { segments: 2, head_in_flight: false });
         frto.on_ack(&of_data(), 2_000);
-        assert_eq!(frto.on_ack(&AckInfo::default(), 2_000), Outcome::Real { segments: 3, head_in_flight: false });
-        let sacked = Sacked { new: true, ..Sacked::default() };
+        assert_eq!(frto.on_ack(&AckInfo::default(), 2_000), Outcome::Genuine { segments: 3, head_in_flight: false });
+        let sacked = SackedSegments { new: true, ..SackedSegments::default() };
         let helped = AckInfo { sacked, ..AckInfo::default() };
-        assert_eq!(frto.on_ack(&helped, 2_000), Outcome::Real { segments: 3, head_in_flight: false });
+        assert_eq!(frto.on_ack(&helped, 2_000), Outcome::Genuine { segments: 3, head_in_flight: false });
     }
 
     #[test]
     fn a_retransmission_behind_the_head_leaves_nothing_to_undo() {
         let mut frto = testing();
-        let of_head = Acked { packets: 2, retransmitted: true, ..Acked::default() };
-        let behind = Acked { retransmitted_behind_head: true, ..of_head };
+        let of_head = AckedSegments { packets: 2, retransmitted: true, ..AckedSegments::default() };
+        let behind = AckedSegments { retransmitted_behind_head: true, ..of_head };
         let ambiguous = |frto: &Frto, acked| frto.is_ambiguous(&AckInfo { acked, ..AckInfo::default() });
         assert_eq!([ambiguous(&frto, of_head), ambiguous(&frto, behind)], [false, true]);
         frto.on_ack(&of_data(), 2_000);

@@ -3,7 +3,7 @@
 //! Source: RFC 9293 §3.5; Linux `tcp_rcv_synsent_state_process`, `tcp_synack_rtt_meas`.
 
 use crate::round_trip::RoundTrip;
-use crate::{FIRST_BYTE, Flags, Header, Now};
+use crate::{FIRST_BYTE, Flags, Header, HostTime};
 use sojourn_aqm::Instant;
 
 /// How far the connection is.
@@ -43,12 +43,12 @@ impl Handshake {
     }
 
     /// A SYN goes out, the first or another one.
-    pub fn syn(&mut self, now: Now) {
+    pub fn on_syn_sent(&mut self, now: HostTime) {
         (self.phase, self.syn_sent, self.syns) = (Phase::SynSent, now.at, self.syns + 1);
     }
 
     /// A segment arrived while the SYN was out. If it is the answer, the connection is established.
-    pub fn on_answer(&mut self, header: &Header) -> bool {
+    pub fn on_syn_ack(&mut self, header: &Header) -> bool {
         let answers = header.flags.contains(Flags::SYN.with(Flags::ACK)) && header.ack == FIRST_BYTE;
         if answers {
             self.phase = Phase::Established;
@@ -67,8 +67,8 @@ impl Handshake {
 
     /// The RTT in units that `header` shows, which established the connection. Of a SYN that was sent again only a
     /// timestamp tells which one was answered, in whole ticks.
-    pub fn round_trip(&self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
-        if self.syns == 1 { Some(rtt.age(now, self.syn_sent)) } else { rtt.units_by_echo(now, header.ts_ecr) }
+    pub fn rtt_sample(&self, now: HostTime, header: &Header, rtt: &RoundTrip) -> Option<u32> {
+        if self.syns == 1 { Some(rtt.age_in_units(now, self.syn_sent)) } else { rtt.units_by_echo(now, header.ts_ecr) }
     }
 }
 
@@ -84,16 +84,16 @@ mod tests {
         let flags = Flags::SYN.with(Flags::ACK);
         let answer = Header { ack: FIRST_BYTE, ts_ecr: 5, flags, ..Header::default() };
         let mut once = Handshake::new();
-        once.syn(now(5_300));
-        assert!(!once.on_answer(&Header { ack: 0, ..answer }), "of something else");
-        assert!(once.on_answer(&answer) && once.phase() == Phase::Established);
-        assert_eq!(once.round_trip(now(47_800), &answer, &rtt), Some(42_500));
+        once.on_syn_sent(now(5_300));
+        assert!(!once.on_syn_ack(&Header { ack: 0, ..answer }), "of something else");
+        assert!(once.on_syn_ack(&answer) && once.phase() == Phase::Established);
+        assert_eq!(once.rtt_sample(now(47_800), &answer, &rtt), Some(42_500));
         let mut twice = Handshake::new();
-        twice.syn(now(5_300));
-        twice.syn(now(1_005_300));
-        assert_eq!(twice.round_trip(now(1_020_100), &answer, &rtt), Some(1_015_000), "the first was, in whole ticks");
+        twice.on_syn_sent(now(5_300));
+        twice.on_syn_sent(now(1_005_300));
+        assert_eq!(twice.rtt_sample(now(1_020_100), &answer, &rtt), Some(1_015_000), "the first was, in whole ticks");
         let untold = RoundTrip::new(Stack::find("ns2").expect("a stack"));
-        assert_eq!(twice.round_trip(now(1_020_100), &answer, &untold), None, "nothing tells");
+        assert_eq!(twice.rtt_sample(now(1_020_100), &answer, &untold), None, "nothing tells");
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         assert!(!handshake.on_connection(&syn));
         let ack = Header { flags: Flags::ACK, ts_ecr: 20, ..Header::default() };
         assert!(handshake.on_connection(&ack) && handshake.is_established());
-        assert_eq!(handshake.round_trip(now, &ack, &rtt), Some(70));
+        assert_eq!(handshake.rtt_sample(now, &ack, &rtt), Some(70));
         assert!(!handshake.on_connection(&ack), "once");
     }
 }

@@ -6,16 +6,16 @@ use sojourn_aqm::{Duration, Instant};
 
 /// The least duration within a window of time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MinFilter(Choices);
+pub(crate) struct MinFilter(MinMax);
 
 impl MinFilter {
     /// No sample yet.
     pub fn new(span: Duration) -> Self {
-        Self(Choices { span: span.as_nanos() as u64, best: None })
+        Self(MinMax { span: span.as_nanos() as u64, best: None })
     }
 
     /// The least value, once there was a sample.
-    pub fn least(&self) -> Option<Duration> {
+    pub fn minimum(&self) -> Option<Duration> {
         self.0.first().map(|nanos| Duration::from_nanos(nanos as i64))
     }
 
@@ -27,16 +27,16 @@ impl MinFilter {
 
 /// The largest number within a window of so many rounds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MaxFilter(Choices);
+pub(crate) struct MaxFilter(MinMax);
 
 impl MaxFilter {
     /// No sample yet.
     pub fn new(rounds: u64) -> Self {
-        Self(Choices { span: rounds, best: None })
+        Self(MinMax { span: rounds, best: None })
     }
 
     /// The largest value; zero before the first sample.
-    pub fn largest(&self) -> u64 {
+    pub fn maximum(&self) -> u64 {
         self.0.first().unwrap_or(0)
     }
 
@@ -48,18 +48,18 @@ impl MaxFilter {
 
 /// The best, the second and the third choice, each later than the one before, within a window of `span`.
 #[derive(Clone, Copy, Debug)]
-struct Choices {
+struct MinMax {
     span: u64,
-    best: Option<[Choice; 3]>,
+    best: Option<[MinMaxSample; 3]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Choice {
+struct MinMaxSample {
     value: u64,
     at: u64,
 }
 
-impl Choices {
+impl MinMax {
     fn first(&self) -> Option<u64> {
         self.best.as_ref().map(|[first, ..]| first.value)
     }
@@ -67,8 +67,9 @@ impl Choices {
     /// Takes a sample; `beats` tells whether a new value is at least as good as an old one.
     #[inline(always)]
     fn observe(&mut self, at: u64, value: u64, beats: impl Fn(u64, u64) -> bool) {
-        let new = Choice { value, at };
-        let kept = |[first, _, third]: &&mut [Choice; 3]| !beats(value, first.value) && at - third.at <= self.span;
+        let new = MinMaxSample { value, at };
+        let kept =
+            |[first, _, third]: &&mut [MinMaxSample; 3]| !beats(value, first.value) && at - third.at <= self.span;
         // In place: most samples change nothing.
         let Some([first, second, third]) = self.best.as_mut().filter(kept) else {
             self.best = Some([new; 3]);
@@ -104,14 +105,14 @@ mod tests {
         let mut filter = MinFilter::new(Duration::from_millis(100));
         let take = |&(at, value): &(u64, i64)| {
             filter.observe(Instant::from_nanos(at * 1_000_000), Duration::from_millis(value));
-            filter.least().expect("a sample").as_nanos() / 1_000_000
+            filter.minimum().expect("a sample").as_nanos() / 1_000_000
         };
         samples.iter().map(take).collect()
     }
 
     #[test]
     fn it_is_none_before_the_first_and_then_falls_at_once() {
-        assert_eq!(MinFilter::new(Duration::from_millis(1)).least(), None);
+        assert_eq!(MinFilter::new(Duration::from_millis(1)).minimum(), None);
         assert_eq!(least(&[(0, 17), (3, 19), (5, 11), (6, 11), (7, 13)]), [17, 17, 11, 11, 11]);
     }
 
@@ -125,10 +126,10 @@ mod tests {
     #[test]
     fn the_largest_of_ten_rounds_is_kept_by_the_same_rules() {
         let mut filter = MaxFilter::new(10);
-        assert_eq!(filter.largest(), 0);
+        assert_eq!(filter.maximum(), 0);
         let mut largest = |round, value| {
             filter.observe(round, value);
-            filter.largest()
+            filter.maximum()
         };
         // 90 is the best of rounds 3 to 5 (the second quarter), 80 of the rounds from 6 on.
         let samples = [(1, 100), (2, 70), (4, 90), (7, 80), (11, 60), (12, 60), (14, 60), (15, 60)];

@@ -10,8 +10,8 @@ impl Header {
     /// shorter segment, PSH, FIN or 64 kB end a super-packet.
     pub fn is_continued_by(&self, next: &Self, size: u16) -> bool {
         let is_open =
-            self.flags.contains(Flags::ACK) && self.len > 0 && self.len % size == 0 && !self.flags.has_any(ENDS);
-        let fits = next.len > 0 && next.len <= size && u32::from(self.len) + u32::from(next.len) <= MOST;
+            self.flags.contains(Flags::ACK) && self.len > 0 && self.len % size == 0 && !self.flags.has_any(BARRIERS);
+        let fits = next.len > 0 && next.len <= size && u32::from(self.len) + u32::from(next.len) <= MAX_PAYLOAD;
         let like = Self { seq: next.seq, len: next.len, flags: next.flags, ..*self } == *next;
         let flags = self.flags.without(Flags::CWR) == next.flags.without(TAIL) && !next.flags.contains(Flags::SYN);
         is_open && fits && like && flags && self.seq + u64::from(self.len) == next.seq
@@ -40,9 +40,9 @@ impl Header {
 /// The last segment of a super-packet has these.
 const TAIL: Flags = Flags::PSH.with(Flags::FIN);
 /// Nothing is joined to a segment with one of these.
-const ENDS: Flags = TAIL.with(Flags::SYN);
+const BARRIERS: Flags = TAIL.with(Flags::SYN);
 /// Most payload of a super-packet: 64 KiB with its headers.
-const MOST: u32 = 65_535 - 52;
+const MAX_PAYLOAD: u32 = 65_535 - 52;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 use crate::segment::Segment;
 use crate::stack::Stack;
 use crate::stats::SenderStats;
-use crate::{Event, FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
+use crate::{FIRST_BYTE, Flags, Header, HostTime, SenderEvent, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 
 /// Fills in headers and hands segments to the host. In this order, so that
@@ -51,13 +51,13 @@ impl Output {
     }
 
     /// The first segment of the peer carried the timestamp `ts_val`.
-    pub fn heard_first(&mut self, ts_val: u32) {
+    pub fn init_ts_recent(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
     }
 
     /// A segment of the peer carried the timestamp `ts_val`.
     #[inline]
-    pub fn heard(&mut self, ts_val: u32) {
+    pub fn update_ts_recent(&mut self, ts_val: u32) {
         if self.is_newer(ts_val) {
             self.ts_recent = ts_val;
         }
@@ -71,52 +71,52 @@ impl Output {
 
     /// Sends data for the first time, compiled into the caller with what the host does.
     #[inline(always)]
-    pub fn data(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
+    pub fn send_data(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
         self.stats.sent += 1;
         let (header, len) = self.segment(segment, flags, now);
-        wire.tell(|| Event::Sent { header: &header, len, ecn, again: false });
+        wire.notify(|| SenderEvent::Sent { header: &header, len, ecn, is_retransmission: false });
         wire.send_data(&header, len, ecn);
     }
 
     /// Sends data again.
-    pub fn again(&mut self, segment: &Segment, how: (Flags, Ecn), now: Now, wire: &mut impl Wire) {
+    pub fn retransmit(&mut self, segment: &Segment, how: (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
         let (flags, ecn) = how;
         let (header, len) = self.segment(segment, flags, now);
-        self.pass((&header, len, ecn), true, wire);
+        self.hand_down((&header, len, ecn), true, wire);
     }
 
     /// Sends a SYN.
-    pub fn syn(&self, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
-        let header = Header { seq: 0, ack: 0, flags: Flags::SYN.with(flags), ..self.blank(now) };
-        self.pass((&header, header.ip_len_of(self.stack), ecn), self.stats.timeouts > 0, wire);
+    pub fn send_syn(&self, (flags, ecn): (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
+        let header = Header { seq: 0, ack: 0, flags: Flags::SYN.with(flags), ..self.empty_header(now) };
+        self.hand_down((&header, header.ip_len_of(self.stack), ecn), self.stats.timeouts > 0, wire);
     }
 
     /// Sends an acknowledgment without data.
-    pub fn pure_ack(&self, seq: u64, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
-        let header = Header { seq, flags, ..self.blank(now) };
-        self.pass((&header, header.ip_len_of(self.stack), ecn), false, wire);
+    pub fn send_pure_ack(&self, seq: u64, (flags, ecn): (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
+        let header = Header { seq, flags, ..self.empty_header(now) };
+        self.hand_down((&header, header.ip_len_of(self.stack), ecn), false, wire);
     }
 
     /// The header of a segment that is sent now, and its IP bytes.
     #[inline(always)]
-    fn segment(&mut self, segment: &Segment, flags: Flags, now: Now) -> (Header, u32) {
+    fn segment(&mut self, segment: &Segment, flags: Flags, now: HostTime) -> (Header, u32) {
         self.last_sent = now.at;
         let flags = flags.with_if(Flags::FIN, segment.fin);
-        let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
+        let header = Header { seq: segment.seq, len: segment.len, flags, ..self.empty_header(now) };
         (header, self.overhead + segment.len as u32)
     }
 
     /// Hands a segment to the host: its header, its IP bytes, its codepoint.
     #[inline(always)]
-    fn pass(&self, (header, len, ecn): (&Header, u32, Ecn), again: bool, wire: &mut impl Wire) {
-        wire.tell(|| Event::Sent { header, len, ecn, again });
+    fn hand_down(&self, (header, len, ecn): (&Header, u32, Ecn), again: bool, wire: &mut impl Wire) {
+        wire.notify(|| SenderEvent::Sent { header, len, ecn, is_retransmission: again });
         wire.transmit(header, len, ecn);
     }
 
     #[inline]
-    fn blank(&self, now: Now) -> Header {
+    fn empty_header(&self, now: HostTime) -> Header {
         // The receiver sends no data: all that is acknowledged is its SYN.
         Header { ack: FIRST_BYTE, ts_val: now.tick as u32, ts_ecr: self.ts_recent, ..Header::default() }
     }
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     /// Collects what is sent: header, IP bytes, codepoint.
-    struct Sent(Vec<(Header, u32, Ecn)>);
+    struct SentSegments(Vec<(Header, u32, Ecn)>);
 
-    impl Wire for Sent {
+    impl Wire for SentSegments {
         fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
             self.0.push((*header, len, ecn));
         }
@@ -139,13 +139,14 @@ mod tests {
     fn lengths_are_of_the_stack_and_a_retransmission_is_counted() {
         for (stack, syn, data) in [("linux-6.1", 60, 1052), ("ns2", 40, 1040)] {
             let stack = Stack::find(stack).expect("a stack");
-            let (mut output, mut sent, now) = (Output::new(stack), Sent(Vec::new()), stack.clock().now(Instant::ZERO));
+            let (mut output, mut sent, now) =
+                (Output::new(stack), SentSegments(Vec::new()), stack.clock().now(Instant::ZERO));
             let segment = Segment::new(1, 1000, true, now.at);
-            output.heard(77);
-            output.heard(5);
-            output.syn((Flags::default(), Ecn::NotEct), now, &mut sent);
-            output.data(&segment, (Flags::ACK.with(Flags::CWR), Ecn::Ect0), now, &mut sent);
-            output.again(&segment, (Flags::ACK, Ecn::NotEct), now, &mut sent);
+            output.update_ts_recent(77);
+            output.update_ts_recent(5);
+            output.send_syn((Flags::default(), Ecn::NotEct), now, &mut sent);
+            output.send_data(&segment, (Flags::ACK.with(Flags::CWR), Ecn::Ect0), now, &mut sent);
+            output.retransmit(&segment, (Flags::ACK, Ecn::NotEct), now, &mut sent);
             let seen: Vec<_> = sent.0.iter().map(|(header, len, ecn)| (header.flags, *len, *ecn)).collect();
             let fin = Flags::ACK.with(Flags::FIN);
             let expected =

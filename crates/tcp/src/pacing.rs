@@ -21,25 +21,25 @@ pub(crate) struct Pacer {
     /// The departure time of the next burst (`tcp_wstamp_ns`).
     departure: Instant,
     /// When something that was held is to be sent; never if nothing is.
-    wakes: Instant,
+    wakeup: Instant,
     /// Data segments sent.
     sent: u32,
     /// The largest rate, whatever is set (`sk_max_pacing_rate`).
-    most: Option<Rate>,
+    max_rate: Option<Rate>,
     /// The host's device holds each burst until its departure: what is sent may go down at once (`SK_PACING_FQ`).
-    by_device: bool,
+    paced_by_device: bool,
 }
 
 impl Pacer {
     /// Pacing, if the stack has it or the control needs it.
-    pub fn of(stack: &Stack, needed: bool) -> Option<Box<Self>> {
+    pub fn for_stack(stack: &Stack, needed: bool) -> Option<Box<Self>> {
         (stack.paces || needed).then(|| Box::new(Self::unlimited()))
     }
 
     /// A pacer without a rate, which holds nothing.
     pub fn unlimited() -> Self {
         let (departure, wakes) = (Instant::ZERO, Instant::NEVER);
-        Self { rate: None, departure, wakes, sent: 0, most: None, by_device: false }
+        Self { rate: None, departure, wakeup: wakes, sent: 0, max_rate: None, paced_by_device: false }
     }
 
     /// Payload bytes per second.
@@ -55,24 +55,24 @@ impl Pacer {
     /// From now on bursts leave at `rate`; at none, or zero, nothing is held.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         let rate = rate.filter(|rate| rate.as_bps() > 0);
-        self.rate = rate.into_iter().chain(self.most).min_by_key(|rate| rate.as_bps());
+        self.rate = rate.into_iter().chain(self.max_rate).min_by_key(|rate| rate.as_bps());
     }
 
     /// No rate is above `most` from now on.
-    pub fn limit(&mut self, most: Option<Rate>) {
-        self.most = most;
+    pub fn set_max_rate(&mut self, most: Option<Rate>) {
+        self.max_rate = most;
         self.set_rate(self.rate);
     }
 
     /// From now on the host's device holds what is to wait.
-    pub fn leave_to_device(&mut self) {
-        self.by_device = true;
+    pub fn delegate_to_device(&mut self) {
+        self.paced_by_device = true;
     }
 
     /// The departure time of what is sent at `now`, if the host's device is to hold it until then.
     #[inline]
     pub fn stamp(&self, now: Instant) -> Option<Instant> {
-        self.by_device.then(|| self.departure.max(now))
+        self.paced_by_device.then(|| self.departure.max(now))
     }
 
     /// When the next burst may leave; in the past where nothing holds it.
@@ -81,24 +81,24 @@ impl Pacer {
     }
 
     /// When what was held is to be sent; never if nothing is.
-    pub fn wakes(&self) -> Instant {
-        self.wakes
+    pub fn wakeup(&self) -> Instant {
+        self.wakeup
     }
 
     /// Whether a burst has to wait; if so, [`Self::wakes`] says until when.
-    pub fn holds(&mut self, now: Instant) -> bool {
-        let held = self.departure > now && !self.by_device;
-        if held && self.wakes == Instant::NEVER {
-            self.wakes = self.departure;
+    pub fn must_wait(&mut self, now: Instant) -> bool {
+        let held = self.departure > now && !self.paced_by_device;
+        if held && self.wakeup == Instant::NEVER {
+            self.wakeup = self.departure;
         }
         held
     }
 
     /// The wait may be over. Returns whether there was one until `now`.
-    pub fn wake(&mut self, now: Instant) -> bool {
-        let due = self.wakes <= now;
+    pub fn on_wakeup(&mut self, now: Instant) -> bool {
+        let due = self.wakeup <= now;
         if due {
-            self.wakes = Instant::NEVER;
+            self.wakeup = Instant::NEVER;
         }
         due
     }
@@ -108,7 +108,7 @@ impl Pacer {
         let prior = self.departure;
         self.departure = prior.max(now);
         self.sent = self.sent.saturating_add(segments);
-        let Some(rate) = self.rate.filter(|_| self.sent >= UNPACED) else { return };
+        let Some(rate) = self.rate.filter(|_| self.sent >= UNPACED_SEGMENTS) else { return };
         let took = rate.time_for(bytes);
         // A burst that was late makes up for it, by at most half of its time.
         self.departure = self.departure + took - (took / 2).min(self.departure - prior);
@@ -116,7 +116,7 @@ impl Pacer {
 
     /// Sets the rate of a control that sets none: 200 % of the window per RTT in the first half of slow start, 120 % after
     /// it. `out` segments are out.
-    pub fn follow(&mut self, window: &Window, out: u32, rtt: &RoundTrip) {
+    pub fn follow_window(&mut self, window: &Window, out: u32, rtt: &RoundTrip) {
         let bytes_per_s = bytes_per_s(window, out, rtt);
         self.set_rate(Some(Rate::from_bps(bytes_per_s.saturating_mul(8))));
     }
@@ -140,7 +140,7 @@ pub(crate) fn bytes_per_s(window: &Window, out: u32, rtt: &RoundTrip) -> u64 {
 }
 
 /// So many segments of a connection leave unpaced: the initial window.
-const UNPACED: u32 = 10;
+const UNPACED_SEGMENTS: u32 = 10;
 
 /// Linux `tcp_pacing_ss_ratio`.
 const SLOW_START_PERCENT: u64 = 200;
@@ -157,10 +157,10 @@ const RTT_SHIFT: u32 = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Counting;
+    use crate::cc::GrowthCounting;
 
     fn paced(rate: u64) -> Pacer {
-        let mut pacer = *Pacer::of(Stack::find("linux-6.1").expect("a stack"), true).expect("it is needed");
+        let mut pacer = *Pacer::for_stack(Stack::find("linux-6.1").expect("a stack"), true).expect("it is needed");
         pacer.set_rate(Some(Rate::from_bps(rate)));
         pacer
     }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn no_stack_paces_by_itself() {
         for (name, _) in crate::stack::NAMES {
-            assert!(Pacer::of(Stack::find(name).expect("a stack"), false).is_none(), "{name}");
+            assert!(Pacer::for_stack(Stack::find(name).expect("a stack"), false).is_none(), "{name}");
         }
     }
 
@@ -181,13 +181,13 @@ mod tests {
         let mut pacer = paced(12_345_678);
         for _ in 0..4 {
             pacer.on_burst(us(500), 2, 2_896);
-            assert!(!pacer.holds(us(500)));
+            assert!(!pacer.must_wait(us(500)));
         }
         pacer.on_burst(us(500), 2, 2_896);
         // The tenth is counted with its burst, 2,896 bytes of which take 1,876,608 ns, less the credit: half at most,
         // and none where the departure before it was now.
-        assert!(pacer.holds(us(500)));
-        assert_eq!(pacer.wakes().as_nanos(), 500_000 + 2_896 * 8_000_000_000 / 12_345_678);
+        assert!(pacer.must_wait(us(500)));
+        assert_eq!(pacer.wakeup().as_nanos(), 500_000 + 2_896 * 8_000_000_000 / 12_345_678);
     }
 
     #[test]
@@ -212,12 +212,15 @@ mod tests {
     fn what_is_held_is_sent_at_its_departure() {
         let mut pacer = paced(11_584_000);
         (0..2).for_each(|_| pacer.on_burst(us(100), 9, 1_448));
-        assert_eq!((pacer.wakes(), pacer.holds(us(1_099)), pacer.wakes()), (Instant::NEVER, true, us(1_100)));
-        assert_eq!((pacer.wake(us(1_099)), pacer.wake(us(1_100)), pacer.holds(us(1_100))), (false, true, false));
-        assert_eq!(pacer.wakes(), Instant::NEVER);
+        assert_eq!((pacer.wakeup(), pacer.must_wait(us(1_099)), pacer.wakeup()), (Instant::NEVER, true, us(1_100)));
+        assert_eq!(
+            (pacer.on_wakeup(us(1_099)), pacer.on_wakeup(us(1_100)), pacer.must_wait(us(1_100))),
+            (false, true, false)
+        );
+        assert_eq!(pacer.wakeup(), Instant::NEVER);
         pacer.set_rate(None);
         pacer.on_burst(us(1_100), 1, 1_448);
-        assert!(!pacer.holds(us(1_100)), "without a rate nothing waits");
+        assert!(!pacer.must_wait(us(1_100)), "without a rate nothing waits");
     }
 
     #[test]
@@ -226,10 +229,10 @@ mod tests {
         let mut rtt = RoundTrip::new(stack);
         rtt.sample(43_217, 1, 1);
         let rate = |cwnd, ssthresh, out| {
-            let counting = Counting::Packets;
+            let counting = GrowthCounting::Packets;
             let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
             let mut pacer = paced(1);
-            pacer.follow(&window, out, &rtt);
+            pacer.follow_window(&window, out, &rtt);
             pacer.rate().expect("a rate").as_bps() / 8
         };
         assert_eq!(rate(13, 100, 3), 13 * 1448 * 80_000 * 200 / (8 * 43_217));
@@ -242,12 +245,12 @@ mod tests {
         let mbps = |rate: u64| Some(Rate::from_bps(rate * 1_000_000));
         let mut pacer = paced(7_000_000);
         let rates = [mbps(9), mbps(5), None].map(|rate| {
-            pacer.limit(mbps(6));
+            pacer.set_max_rate(mbps(6));
             pacer.set_rate(rate);
             pacer.rate()
         });
         assert_eq!(rates, [mbps(6), mbps(5), mbps(6)]);
-        pacer.limit(None);
+        pacer.set_max_rate(None);
         pacer.set_rate(None);
         assert_eq!(pacer.rate(), None);
     }

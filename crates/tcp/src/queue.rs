@@ -15,8 +15,8 @@ pub(crate) struct SendQueue {
     /// End of what is in the socket.
     limit: u64,
     /// End of what the application wants to send.
-    supply: u64,
-    /// Data come into the socket by [`Self::take_in`], and not as the application has them.
+    app_limit: u64,
+    /// Data come into the socket by [`Self::accept_bytes`], and not as the application has them.
     buffered: bool,
     /// A FIN follows the application's last byte.
     closing: bool,
@@ -24,7 +24,7 @@ pub(crate) struct SendQueue {
     /// A segment that is not full waits until nothing is out.
     nagle: bool,
     /// Where the last one that was not full ended.
-    small: u64,
+    last_short_end: u64,
     mss: u64,
 }
 
@@ -35,12 +35,12 @@ impl SendQueue {
             una: 0,
             nxt: 0,
             limit: FIRST_BYTE,
-            supply: FIRST_BYTE,
+            app_limit: FIRST_BYTE,
             buffered: false,
             closing: false,
             fin_sent: false,
             nagle: false,
-            small: 0,
+            last_short_end: 0,
             mss: mss as u64,
         }
     }
@@ -63,13 +63,13 @@ impl SendQueue {
 
     /// From now on a segment that is not full waits until everything sent before is acknowledged (J. Nagle, RFC 896), also
     /// one that a FIN goes with: ns-2's `FullTcpAgent::foutput` without `nodelay_`, whose FIN comes later.
-    pub fn hold_small(&mut self) {
+    pub fn enable_nagle(&mut self) {
         self.nagle = true;
     }
 
     /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
     pub fn open(&mut self, bytes: Option<u64>) {
-        self.supply = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
+        self.app_limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
         self.offer();
         self.closing = bytes.is_some();
         self.nxt = FIRST_BYTE;
@@ -87,21 +87,21 @@ impl SendQueue {
 
     /// The application has `bytes` more.
     pub fn write(&mut self, bytes: u64) {
-        self.supply = self.supply.saturating_add(bytes);
+        self.app_limit = self.app_limit.saturating_add(bytes);
         self.offer();
     }
 
     /// The application stops: what was not sent yet is not sent any more.
     pub fn close(&mut self) {
         self.limit = self.limit.min(self.nxt.max(FIRST_BYTE));
-        self.supply = self.limit;
+        self.app_limit = self.limit;
         self.closing = true;
     }
 
     /// Bytes that the application has and that are not in the socket.
     #[inline]
     pub fn unwritten(&self) -> u64 {
-        self.supply - self.limit
+        self.app_limit - self.limit
     }
 
     /// End of what is in the socket.
@@ -111,14 +111,14 @@ impl SendQueue {
     }
 
     /// The socket takes so many [bytes](Self::unwritten) of the application.
-    pub fn take_in(&mut self, bytes: u64) {
+    pub fn accept_bytes(&mut self, bytes: u64) {
         self.limit += bytes;
     }
 
     /// What the application has is in the socket, if no buffer limits that.
     fn offer(&mut self) {
         if !self.buffered {
-            self.limit = self.supply;
+            self.limit = self.app_limit;
         }
     }
 
@@ -154,8 +154,8 @@ impl SendQueue {
 
     /// Whether the application has nothing more to send for now.
     #[inline]
-    pub fn is_dry(&self) -> bool {
-        self.nxt >= self.supply
+    pub fn is_app_exhausted(&self) -> bool {
+        self.nxt >= self.app_limit
     }
 
     /// Whether the FIN has gone out.
@@ -165,43 +165,43 @@ impl SendQueue {
 
     /// Whether there is a segment to send, data or FIN, that ends at or before `right_edge`.
     #[inline]
-    pub fn fits(&self, right_edge: u64) -> bool {
-        self.next(right_edge).is_some()
+    pub fn has_sendable(&self, right_edge: u64) -> bool {
+        self.next_len(right_edge).is_some()
     }
 
     /// The payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`. One that
     /// more data are going to fill waits for them while something is out (RFC 896).
     #[inline]
-    pub fn next(&self, right_edge: u64) -> Option<u16> {
+    pub fn next_len(&self, right_edge: u64) -> Option<u16> {
         if self.nxt < self.limit {
             let len = (self.limit - self.nxt).min(self.mss);
-            if len < self.mss && (self.nagle || !self.is_all_written()) && self.una < self.nxt {
+            if len < self.mss && (self.nagle || !self.is_fully_buffered()) && self.una < self.nxt {
                 return None;
             }
             (self.nxt + len <= right_edge).then_some(len as u16)
         } else {
-            (self.closing && !self.fin_sent && self.is_all_written()).then_some(0)
+            (self.closing && !self.fin_sent && self.is_fully_buffered()).then_some(0)
         }
     }
 
     /// The same behind other segments of a burst, whose last one may fill the receiver's window (`tcp_mss_split_point`)
     /// unless one that was not full is out (`tcp_minshall_check`).
-    pub fn next_of_burst(&self, right_edge: u64) -> Option<u16> {
-        self.next(right_edge).or_else(|| {
+    pub fn next_len_in_burst(&self, right_edge: u64) -> Option<u16> {
+        self.next_len(right_edge).or_else(|| {
             let room = right_edge.saturating_sub(self.nxt);
             let fits = room > 0 && room < self.mss && room < self.limit - self.nxt;
-            (fits && self.buffered && self.small <= self.una).then_some(room as u16)
+            (fits && self.buffered && self.last_short_end <= self.una).then_some(room as u16)
         })
     }
 
     /// Whether one segment is left to be sent, with the FIN, or the FIN alone.
-    pub fn ends_with_next(&self) -> bool {
-        self.closing && !self.fin_sent && self.is_all_written() && self.waiting_bytes() <= self.mss
+    pub fn is_last_segment(&self) -> bool {
+        self.closing && !self.fin_sent && self.is_fully_buffered() && self.waiting_bytes() <= self.mss
     }
 
     /// Bytes that the application has had sent and that wait to be sent for the first time.
     pub fn unsent_bytes(&self) -> u64 {
-        self.supply.saturating_sub(self.nxt)
+        self.app_limit.saturating_sub(self.nxt)
     }
 
     /// Those of them that are in the socket.
@@ -209,8 +209,8 @@ impl SendQueue {
         self.limit.saturating_sub(self.nxt)
     }
 
-    fn is_all_written(&self) -> bool {
-        self.limit == self.supply
+    fn is_fully_buffered(&self) -> bool {
+        self.limit == self.app_limit
     }
 
     /// Bytes of data sent from the sequence number `from` on, without a FIN.
@@ -239,12 +239,12 @@ impl SendQueue {
     /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
     #[inline(always)]
     pub fn take(&mut self, len: u16, at: Instant) -> Segment {
-        let fin = self.closing && self.nxt + len as u64 >= self.supply;
+        let fin = self.closing && self.nxt + len as u64 >= self.app_limit;
         let segment = Segment::new(self.nxt, len, fin, at);
         self.fin_sent |= fin;
         self.nxt = segment.end();
         if u64::from(len) < self.mss {
-            self.small = self.nxt;
+            self.last_short_end = self.nxt;
         }
         segment
     }
@@ -257,7 +257,7 @@ mod tests {
     /// Takes everything that fits; each segment's start, payload and whether it has a FIN.
     fn drain(queue: &mut SendQueue, right_edge: u64) -> Vec<(u64, u16, bool)> {
         let mut taken = Vec::new();
-        while let Some(len) = queue.next(right_edge) {
+        while let Some(len) = queue.next_len(right_edge) {
             let segment = queue.take(len, Instant::ZERO);
             taken.push((segment.seq, segment.len, segment.fin));
         }
@@ -270,7 +270,7 @@ mod tests {
         queue.open(Some(2_345));
         assert_eq!((queue.unsent(), queue.fin_sent()), (3, false));
         assert_eq!(drain(&mut queue, u64::MAX), [(1, 1000, false), (1001, 1000, false), (2001, 345, true)]);
-        assert_eq!((queue.nxt(), queue.unsent(), queue.is_dry(), queue.fin_sent()), (2_347, 0, true, true));
+        assert_eq!((queue.nxt(), queue.unsent(), queue.is_app_exhausted(), queue.fin_sent()), (2_347, 0, true, true));
     }
 
     #[test]
@@ -285,26 +285,26 @@ mod tests {
     fn with_nagle_what_does_not_fill_a_segment_waits_for_the_last_acknowledgment() {
         let mut queue = SendQueue::new(1000);
         queue.stay_open();
-        queue.hold_small();
+        queue.enable_nagle();
         queue.open(Some(0));
         queue.stay_open();
         queue.established();
         let at = Instant::ZERO;
         queue.write(400);
-        assert_eq!(queue.next(u64::MAX), Some(400), "nothing is out");
+        assert_eq!(queue.next_len(u64::MAX), Some(400), "nothing is out");
         queue.take(400, at);
         queue.write(2_300);
         for _ in 0..2 {
-            let len = queue.next(u64::MAX).expect("full segments do not wait");
+            let len = queue.next_len(u64::MAX).expect("full segments do not wait");
             assert_eq!(len, 1000);
             queue.take(len, at);
         }
         queue.end();
-        assert_eq!((queue.next(u64::MAX), queue.unsent_bytes(), queue.is_dry()), (None, 300, false));
+        assert_eq!((queue.next_len(u64::MAX), queue.unsent_bytes(), queue.is_app_exhausted()), (None, 300, false));
         queue.acknowledge(FIRST_BYTE + 2_399);
-        assert_eq!(queue.next(u64::MAX), None, "a byte is out");
+        assert_eq!(queue.next_len(u64::MAX), None, "a byte is out");
         queue.acknowledge(FIRST_BYTE + 2_400);
-        assert_eq!(queue.next(u64::MAX), Some(300));
+        assert_eq!(queue.next_len(u64::MAX), Some(300));
         assert!(queue.take(300, at).fin);
     }
 
@@ -313,14 +313,14 @@ mod tests {
         let mut queue = SendQueue::new(1000).buffered();
         queue.open(None);
         queue.established();
-        queue.take_in(9_000);
+        queue.accept_bytes(9_000);
         queue.take(1000, Instant::ZERO);
         let edge = FIRST_BYTE + 1_200;
-        assert_eq!((queue.next(edge), queue.next_of_burst(edge)), (None, Some(200)));
+        assert_eq!((queue.next_len(edge), queue.next_len_in_burst(edge)), (None, Some(200)));
         queue.take(200, Instant::ZERO);
-        assert_eq!((queue.next_of_burst(edge), queue.next_of_burst(edge + 50)), (None, None));
+        assert_eq!((queue.next_len_in_burst(edge), queue.next_len_in_burst(edge + 50)), (None, None));
         queue.acknowledge(edge);
-        assert_eq!(queue.next_of_burst(edge + 50), Some(50));
+        assert_eq!(queue.next_len_in_burst(edge + 50), Some(50));
     }
 
     #[test]

@@ -20,33 +20,33 @@ pub(crate) struct Rack {
     /// Least RTT, and when it was measured.
     min_rtt: Option<(Duration, Instant)>,
     /// The reordering window in quarters of the least RTT, less one.
-    extra_steps: u32,
+    reo_wnd_steps: u32,
     /// Recoveries for which a widened window is kept.
-    persist: u32,
+    reo_wnd_persist: u32,
     /// Beyond this `snd_una` a D-SACK counts anew.
     dsack_round: u64,
     /// Transmissions in the order of their time: start of the segment and when. Those that no longer hold are
     /// passed over.
-    order: Deque<(Instant, u64)>,
+    send_order: Deque<(Instant, u64)>,
 }
 
 impl Rack {
     /// RACK, if the stack tells losses by time.
-    pub fn of(stack: &Stack) -> Option<Box<Self>> {
+    pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
         stack.rack.then(Box::default)
     }
 
     /// Notes a transmission.
     #[inline]
     pub fn on_sent(&mut self, segment: &Segment) {
-        self.order.push_back((segment.sent, segment.seq));
+        self.send_order.push_back((segment.sent, segment.seq));
     }
 
     /// Forgets transmissions of what is acknowledged.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, una: u64) {
-        while self.order.front().is_some_and(|&(_, seq)| seq < una) {
-            self.order.pop_front();
+        while self.send_order.front().is_some_and(|&(_, seq)| seq < una) {
+            self.send_order.pop_front();
         }
     }
 
@@ -80,46 +80,52 @@ impl Rack {
     /// [`PERSISTENCE`] recoveries.
     pub fn update_window(&mut self, una: u64, nxt: u64, duplicate: bool) {
         if duplicate && una >= self.dsack_round {
-            self.extra_steps = (self.extra_steps + 1).min(254);
+            self.reo_wnd_steps = (self.reo_wnd_steps + 1).min(254);
             self.dsack_round = nxt;
-            self.persist = PERSISTENCE;
-        } else if self.persist == 0 {
-            self.extra_steps = 0;
+            self.reo_wnd_persist = PERSISTENCE;
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_steps = 0;
         }
     }
 
     /// A recovery ended whose reduction was not undone.
-    pub fn recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
+    pub fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
 
     /// Losses are to be looked for although nothing new was delivered.
-    pub fn look_again(&mut self) {
+    pub fn force_detection(&mut self) {
         self.advanced = true;
     }
 
     /// The reordering window: none where `eager`, as long as the path has not shown any reordering.
-    fn window(&self, eager: bool, srtt: Duration) -> Duration {
+    fn reordering_window(&self, eager: bool, srtt: Duration) -> Duration {
         if eager {
             return Duration::ZERO;
         }
         let least = self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt);
-        (least / 4 * (1 + self.extra_steps) as i64).min(srtt)
+        (least / 4 * (1 + self.reo_wnd_steps) as i64).min(srtt)
     }
 
     /// Looks for losses if something was delivered; returns how long to wait for what may still come.
-    pub fn look(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Option<Duration> {
+    pub fn detect_if_advanced(
+        &mut self,
+        now: Instant,
+        eager: bool,
+        srtt: Duration,
+        board: &mut Scoreboard,
+    ) -> Option<Duration> {
         if !std::mem::take(&mut self.advanced) {
             return None;
         }
-        let wait = self.detect(now, eager, srtt, board);
+        let wait = self.detect_loss(now, eager, srtt, board);
         (wait > Duration::ZERO).then(|| wait + TIMER_MARGIN)
     }
 
     /// Marks what is lost. Where `eager`, losses need no wait: without reordering, after the classic number of duplicates
     /// and in recovery. Returns the longest wait for what is not lost yet.
-    pub fn detect(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Duration {
-        self.detect_within(now, self.window(eager, srtt), board)
+    pub fn detect_loss(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Duration {
+        self.detect_within(now, self.reordering_window(eager, srtt), board)
     }
 
     /// A time-out: marks what is not expected any more; only segments that are as old as the head are lost with it.
@@ -142,9 +148,10 @@ impl Rack {
     fn detect_within(&mut self, now: Instant, window: Duration, board: &mut Scoreboard) -> Duration {
         let (mut longest, mut kept) = (Duration::ZERO, 0);
         // Nothing that was sent later than what was delivered is lost, nor does anything behind it in the order matter.
-        while let Some(&(sent, seq)) = self.order.get(kept).filter(|&&(sent, _)| sent <= self.latest.0) {
+        while let Some(&(sent, seq)) = self.send_order.get(kept).filter(|&&(sent, _)| sent <= self.latest.0) {
             let i = board.position(seq);
-            let current = board.get(i).copied().filter(|s| s.seq == seq && s.sent == sent && Self::is_open(s.tags));
+            let current =
+                board.get(i).copied().filter(|s| s.seq == seq && s.sent == sent && Self::is_outstanding(s.tags));
             let Some(segment) = current else {
                 self.drop_entry(kept);
                 continue;
@@ -165,15 +172,15 @@ impl Rack {
     }
 
     /// Neither delivered nor waiting to be sent again.
-    fn is_open(tags: Tags) -> bool {
+    fn is_outstanding(tags: Tags) -> bool {
         !tags.any(Tags::SACKED) && (!tags.any(Tags::LOST) || tags.any(Tags::RETRANS))
     }
 
     #[inline]
     fn drop_entry(&mut self, i: usize) {
         match i {
-            0 => drop(self.order.pop_front()),
-            _ => drop(self.order.remove(i)),
+            0 => drop(self.send_order.pop_front()),
+            _ => drop(self.send_order.remove(i)),
         }
     }
 }
@@ -205,17 +212,20 @@ mod tests {
         let srtt = Duration::from_millis(100);
         rack.observe_rtt(ms(0), Duration::from_millis(80));
         let quarter = Duration::from_millis(20);
-        assert_eq!((rack.window(true, srtt), rack.window(false, srtt)), (Duration::ZERO, quarter));
+        assert_eq!(
+            (rack.reordering_window(true, srtt), rack.reordering_window(false, srtt)),
+            (Duration::ZERO, quarter)
+        );
         rack.update_window(10, 20, true);
         rack.update_window(15, 30, true);
-        assert_eq!(rack.window(false, srtt), quarter * 2, "one step per round");
+        assert_eq!(rack.reordering_window(false, srtt), quarter * 2, "one step per round");
         for round in 0..9 {
             rack.update_window(20 + 10 * round, 30 + 10 * round, true);
         }
-        assert_eq!(rack.window(false, srtt), srtt, "at most the RTT");
-        (0..PERSISTENCE).for_each(|_| rack.recovered());
+        assert_eq!(rack.reordering_window(false, srtt), srtt, "at most the RTT");
+        (0..PERSISTENCE).for_each(|_| rack.on_recovery_end());
         rack.update_window(500, 600, false);
-        assert_eq!(rack.window(false, srtt), quarter, "sixteen recoveries without");
+        assert_eq!(rack.reordering_window(false, srtt), quarter, "sixteen recoveries without");
     }
 
     #[test]
@@ -228,10 +238,10 @@ mod tests {
         rack.observe_rtt(ms(0), Duration::from_millis(80));
         board.tag(&[(2_000, 3_000)], 0, 0, |_, s| rack.on_delivered(ms(100), s, s.tags));
         // It took 80 ms, and its window is 20 ms: 0 was sent 100 ms ago and 1 10 ms later, 3 after the delivered one.
-        let wait = rack.look(ms(100), false, srtt, &mut board);
+        let wait = rack.detect_if_advanced(ms(100), false, srtt, &mut board);
         assert_eq!((board.lost_out, wait), (1, Some(Duration::from_millis(10) + TIMER_MARGIN)));
-        assert_eq!(rack.look(ms(105), false, srtt, &mut board), None, "nothing new was delivered");
-        assert_eq!((rack.detect(ms(110), false, srtt, &mut board), board.lost_out), (Duration::ZERO, 2));
+        assert_eq!(rack.detect_if_advanced(ms(105), false, srtt, &mut board), None, "nothing new was delivered");
+        assert_eq!((rack.detect_loss(ms(110), false, srtt, &mut board), board.lost_out), (Duration::ZERO, 2));
     }
 
     #[test]
@@ -242,6 +252,9 @@ mod tests {
             rack.on_sent(&segment(n, n as i64));
         }
         board.tag(&[(3_000, 4_000)], 0, 0, |_, s| rack.on_delivered(ms(83), s, s.tags));
-        assert_eq!((rack.look(ms(83), true, Duration::from_millis(80), &mut board), board.lost_out), (None, 3));
+        assert_eq!(
+            (rack.detect_if_advanced(ms(83), true, Duration::from_millis(80), &mut board), board.lost_out),
+            (None, 3)
+        );
     }
 }

@@ -12,7 +12,7 @@
 
 mod sampler;
 
-pub(crate) use sampler::{Context, RateSampler, Sent};
+pub(crate) use sampler::{RateSampler, SampleInput, SendCounts};
 
 use sojourn_aqm::{Duration, Rate};
 

@@ -4,25 +4,25 @@
 //! Source: Linux 6.1 `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`, `tcp_try_coalesce`, `skb_try_coalesce`,
 //! `skb_condense`. Segments are packets of their own, without a card that lays them down in fragments.
 
-use crate::send_buffer::{OVERHEAD, of_lone, of_segment};
+use crate::send_buffer::{OVERHEAD, lone_segment_memory, segment_memory};
 use crate::{Flags, Header};
 use std::collections::VecDeque;
 
 /// A packet (`sk_buff`): what it carries, and the memory that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
+struct Skb {
     seq: u64,
     len: u32,
     memory: u32,
 }
 
-impl Packet {
+impl Skb {
     fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
     /// Takes along what follows on it, if there is room for that in a block of so much memory.
-    fn coalesces(&mut self, next: &Self, block: u32) -> bool {
+    fn try_coalesce(&mut self, next: &Self, block: u32) -> bool {
         let fits = self.end() == next.seq && u64::from(self.len + next.len) + OVERHEAD <= block.into();
         self.len += if fits { next.len } else { 0 };
         fits
@@ -33,26 +33,34 @@ impl Packet {
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveBuffer {
     /// Memory of a full segment that was cut out of a burst.
-    of_cut: u32,
+    cut_segment_memory: u32,
     /// Memory of all.
-    taken: u64,
+    memory_used: u64,
     /// What was not read takes so much of it.
     unread: u64,
     /// The last packet that was not read, if any was, and the memory of its block.
-    last: Packet,
+    last: Skb,
     block: u32,
     /// Where the first of them ends.
     first: u64,
     /// Beyond a hole, in the order of sequence.
-    beyond: VecDeque<Packet>,
+    beyond: VecDeque<Skb>,
 }
 
 impl ReceiveBuffer {
     /// An empty one, for segments of `mss` bytes.
     pub fn new(mss: u32) -> Self {
-        let of_cut = of_segment(mss.into()) as u32;
-        let last = Packet { seq: 0, len: 0, memory: 0 };
-        Self { of_cut, taken: 0, unread: 0, last, block: 0, first: 0, beyond: VecDeque::new() }
+        let of_cut = segment_memory(mss.into()) as u32;
+        let last = Skb { seq: 0, len: 0, memory: 0 };
+        Self {
+            cut_segment_memory: of_cut,
+            memory_used: 0,
+            unread: 0,
+            last,
+            block: 0,
+            first: 0,
+            beyond: VecDeque::new(),
+        }
     }
 
     /// A segment comes in order.
@@ -62,28 +70,28 @@ impl ReceiveBuffer {
         // One that was sent alone lies in a larger block than it is charged for.
         let is_cut = header.flags.contains(Flags::CUT);
         let memory = if is_cut { block } else { u32::from(header.len) + OVERHEAD as u32 };
-        self.append(Packet { seq: header.seq, len: header.len.into(), memory }, block);
+        self.append(Skb { seq: header.seq, len: header.len.into(), memory }, block);
     }
 
     /// A segment comes beyond a hole. One that is there already takes nothing.
     #[inline(never)]
     pub fn queue_beyond(&mut self, header: &Header) {
         let (seq, memory) = (header.seq, self.block_of(header));
-        let packet = Packet { seq, len: header.len.into(), memory };
+        let packet = Skb { seq, len: header.len.into(), memory };
         let is_last = self.beyond.back().is_none_or(|last| last.seq < seq);
         let at = if is_last { self.beyond.len() } else { self.beyond.partition_point(|other| other.seq < seq) };
-        let is_there = |other: Option<&Packet>| other.is_some_and(|o| o.seq <= seq && packet.end() <= o.end());
+        let is_there = |other: Option<&Skb>| other.is_some_and(|o| o.seq <= seq && packet.end() <= o.end());
         if is_there(self.beyond.get(at)) || at > 0 && is_there(self.beyond.get(at - 1)) {
             return;
         }
         let before = at.checked_sub(1).and_then(|i| self.beyond.get_mut(i));
-        if before.is_some_and(|before| before.coalesces(&packet, before.memory)) {
+        if before.is_some_and(|before| before.try_coalesce(&packet, before.memory)) {
             return;
         }
         let covered = self.beyond.range(at..).take_while(|other| other.end() <= packet.end()).count();
         let freed: u64 = self.beyond.drain(at..at + covered).map(|other| u64::from(other.memory)).sum();
         self.beyond.insert(at, packet);
-        self.taken = self.taken - freed + u64::from(memory);
+        self.memory_used = self.memory_used - freed + u64::from(memory);
     }
 
     /// Everything up to `nxt` has arrived: what lies there waits to be read.
@@ -91,7 +99,7 @@ impl ReceiveBuffer {
     pub fn fill(&mut self, nxt: u64) {
         while let Some(&packet) = self.beyond.front().filter(|packet| packet.seq < nxt) {
             self.beyond.pop_front();
-            self.taken -= u64::from(packet.memory);
+            self.memory_used -= u64::from(packet.memory);
             if packet.end() > self.last.end() {
                 self.append(packet, packet.memory);
             }
@@ -102,33 +110,37 @@ impl ReceiveBuffer {
     #[inline]
     pub fn read(&mut self) -> Option<u64> {
         let first = (self.unread > 0).then_some(self.first);
-        self.taken -= std::mem::take(&mut self.unread);
+        self.memory_used -= std::mem::take(&mut self.unread);
         first
     }
 
     /// Memory of all that lies there (`sk_rmem_alloc`).
     #[inline]
-    pub fn taken(&self) -> u64 {
-        self.taken
+    pub fn memory_used(&self) -> u64 {
+        self.memory_used
     }
 
     /// Memory of the block in which a segment lies. One that was not cut has a larger one, which takes the next one along.
     #[inline]
     fn block_of(&self, header: &Header) -> u32 {
-        if header.flags.contains(Flags::CUT) { self.of_cut } else { of_lone(header.len.into()) as u32 }
+        if header.flags.contains(Flags::CUT) {
+            self.cut_segment_memory
+        } else {
+            lone_segment_memory(header.len.into()) as u32
+        }
     }
 
     /// `packet` goes behind what was not read, in a block of so much memory.
     #[inline]
-    fn append(&mut self, packet: Packet, block: u32) {
+    fn append(&mut self, packet: Skb, block: u32) {
         let (is_alone, is_first) = (self.unread == 0, self.first == self.last.end());
-        if !is_alone && self.last.coalesces(&packet, self.block) {
+        if !is_alone && self.last.try_coalesce(&packet, self.block) {
             self.first = if is_first { self.last.end() } else { self.first };
             return;
         }
         self.first = if is_alone { packet.end() } else { self.first };
         self.unread += u64::from(packet.memory);
-        self.taken += u64::from(packet.memory);
+        self.memory_used += u64::from(packet.memory);
         (self.last, self.block) = (packet, block);
     }
 }
@@ -153,7 +165,7 @@ mod tests {
         let mut buffer = ReceiveBuffer::new(1_448);
         let taken = segments.iter().map(|&(n, is_cut)| {
             buffer.queue_beyond(&segment(n, is_cut));
-            buffer.taken()
+            buffer.memory_used()
         });
         let taken = taken.collect();
         (buffer, taken)
@@ -173,10 +185,10 @@ mod tests {
     fn what_is_there_takes_nothing_and_what_is_covered_goes() {
         let (mut buffer, _) = beyond(&[(1, true), (2, true), (5, true)]);
         buffer.queue_beyond(&segment(2, true));
-        assert_eq!(buffer.taken(), 3 * 2_304);
+        assert_eq!(buffer.memory_used(), 3 * 2_304);
         let both = Header { len: 2_896, ..segment(1, true) };
         buffer.queue_beyond(&both);
-        assert_eq!((buffer.taken(), buffer.beyond.len()), (2 * 2_304, 2));
+        assert_eq!((buffer.memory_used(), buffer.beyond.len()), (2 * 2_304, 2));
     }
 
     /// The first hole of Westwood at 10 Mbit/s and 20 ms under CoDel on Linux 6.1: what was sent alone fills it, takes one
@@ -184,17 +196,17 @@ mod tests {
     #[test]
     fn what_fills_a_hole_keeps_its_memory_until_it_is_read() {
         let (mut buffer, _) = beyond(&[(1, false), (2, false), (3, false), (6, false), (7, true)]);
-        assert_eq!(buffer.taken(), 3 * 4_352);
+        assert_eq!(buffer.memory_used(), 3 * 4_352);
         buffer.queue(&segment(0, false));
-        assert_eq!(buffer.taken(), 3 * 4_352 + 2_216);
+        assert_eq!(buffer.memory_used(), 3 * 4_352 + 2_216);
         buffer.fill(end(4));
-        assert_eq!(buffer.taken(), 3 * 4_352 + 2_216, "2896 bytes do not fit behind it");
-        assert_eq!((buffer.read(), buffer.taken()), (Some(end(1)), 4_352));
+        assert_eq!(buffer.memory_used(), 3 * 4_352 + 2_216, "2896 bytes do not fit behind it");
+        assert_eq!((buffer.read(), buffer.memory_used()), (Some(end(1)), 4_352));
         assert_eq!(buffer.read(), None);
         let (mut buffer, _) = beyond(&[(1, true), (3, true)]);
         buffer.queue(&segment(0, false));
         buffer.fill(end(2));
-        assert_eq!(buffer.taken(), 2_216 + 2_304, "one segment is copied, and its block is free");
-        assert_eq!((buffer.read(), buffer.taken()), (Some(end(2)), 2_304));
+        assert_eq!(buffer.memory_used(), 2_216 + 2_304, "one segment is copied, and its block is free");
+        assert_eq!((buffer.read(), buffer.memory_used()), (Some(end(2)), 2_304));
     }
 }

@@ -12,37 +12,37 @@ use crate::stack::{self, Stack};
 /// A reduction that runs. All in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
-    form: stack::Reduction,
+    form: stack::WindowReduction,
     /// The window before the reduction (RecoverFS).
     prior_cwnd: u32,
     /// Delivered since its start.
     delivered: u32,
     /// Sent since its start.
-    out: u32,
+    sent: u32,
 }
 
 impl Reduction {
     /// None runs.
     pub fn new(stack: &Stack) -> Self {
-        Self { form: stack.reduction, prior_cwnd: 0, delivered: 0, out: 0 }
+        Self { form: stack.reduction, prior_cwnd: 0, delivered: 0, sent: 0 }
     }
 
     /// A reduction of the window begins.
     pub fn begin(&mut self, window: &mut Window) {
         window.cwnd_cnt = 0;
-        *self = Self { form: self.form, prior_cwnd: window.cwnd, delivered: 0, out: 0 };
+        *self = Self { form: self.form, prior_cwnd: window.cwnd, delivered: 0, sent: 0 };
     }
 
     /// On a mark the window goes to what is in flight at once, if acknowledgments are halved.
     pub fn begin_on_mark(&self, window: &mut Window, in_flight: u32) {
-        if self.form == stack::Reduction::RateHalving {
+        if self.form == stack::WindowReduction::RateHalving {
             window.cwnd = window.cwnd.min(in_flight + 1);
         }
     }
 
     /// Whether recovery begins one of its own also where a mark had begun one before.
     pub fn starts_anew(&self) -> bool {
-        self.form == stack::Reduction::RateHalving
+        self.form == stack::WindowReduction::RateHalving
     }
 
     /// The window before the reduction.
@@ -51,20 +51,20 @@ impl Reduction {
     }
 
     /// A time-out finds a window of `cwnd`.
-    pub fn remember(&mut self, cwnd: u32) {
+    pub fn set_prior_cwnd(&mut self, cwnd: u32) {
         self.prior_cwnd = cwnd;
     }
 
     /// `segments` go out while the reduction runs.
     #[inline]
-    pub fn sent(&mut self, segments: u32) {
-        self.out += segments;
+    pub fn on_sent(&mut self, segments: u32) {
+        self.sent += segments;
     }
 
     /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
     #[inline(always)]
     pub fn step(&mut self, ack: &AckInfo, (lost, first): (u32, bool), control: &mut Control, board: &Scoreboard) {
-        if self.form == stack::Reduction::RateHalving {
+        if self.form == stack::WindowReduction::RateHalving {
             return halve(ack, control, board);
         }
         self.step_in_proportion(ack, (lost, first), control, board);
@@ -78,21 +78,25 @@ impl Reduction {
         control: &mut Control,
         board: &Scoreboard,
     ) {
-        let careful = self.form == stack::Reduction::CarefulPrr;
+        let careful = self.form == stack::WindowReduction::CarefulPrr;
         if careful && ack.delivered == 0 {
             return;
         }
-        let bound = if !careful || (ack.advanced && lost == 0) { Bound::SlowStart } else { Bound::Conservation };
+        let bound = if !careful || (ack.advanced && lost == 0) {
+            ReductionBound::SlowStart
+        } else {
+            ReductionBound::Conservation
+        };
         let in_flight = board.in_flight();
         let allowance = self.allowance(control.window.ssthresh, in_flight, ack.delivered, bound);
         // The first retransmission goes out whatever the arithmetic says.
-        let least = if careful { self.out == 0 } else { first } as u32;
+        let least = if careful { self.sent == 0 } else { first } as u32;
         control.window.cwnd = in_flight + allowance.max(least);
     }
 
     /// The reduction is over: the window is the threshold, unless it was `undone`.
     pub fn end(&self, undone: bool, window: &mut Window) {
-        if self.form == stack::Reduction::RateHalving {
+        if self.form == stack::WindowReduction::RateHalving {
             window.cwnd = window.cwnd.min(window.ssthresh);
         } else if !undone && window.ssthresh < Window::INFINITE_SSTHRESH {
             window.cwnd = window.ssthresh;
@@ -100,14 +104,14 @@ impl Reduction {
     }
 
     /// How much may be sent on an acknowledgment that delivered `acked` segments.
-    fn allowance(&mut self, ssthresh: u32, in_flight: u32, acked: u32, bound: Bound) -> u32 {
+    fn allowance(&mut self, ssthresh: u32, in_flight: u32, acked: u32, bound: ReductionBound) -> u32 {
         self.delivered += acked;
         let sent = if in_flight > ssthresh {
             let share = (ssthresh as u64 * self.delivered as u64).div_ceil(self.prior_cwnd.max(1) as u64);
-            share as i64 - self.out as i64
+            share as i64 - self.sent as i64
         } else {
-            let bank = self.delivered as i64 - self.out as i64;
-            let extra = (bound == Bound::SlowStart) as i64;
+            let bank = self.delivered as i64 - self.sent as i64;
+            let extra = (bound == ReductionBound::SlowStart) as i64;
             (bank.max(acked as i64) + extra).min(ssthresh as i64 - in_flight as i64)
         };
         sent.max(0) as u32
@@ -131,7 +135,7 @@ fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
 
 /// RFC 6937 §3: how fast the flight grows back to the threshold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Bound {
+enum ReductionBound {
     /// As much as was delivered.
     Conservation,
     /// One segment more (SSRB).
@@ -147,15 +151,15 @@ mod tests {
 
     /// A reduction of a window of `cwnd`.
     fn reducing_from(cwnd: u32) -> Reduction {
-        Reduction { form: stack::Reduction::Prr, prior_cwnd: cwnd, delivered: 0, out: 0 }
+        Reduction { form: stack::WindowReduction::Prr, prior_cwnd: cwnd, delivered: 0, sent: 0 }
     }
 
     /// Runs `acks` of one segment each; what is allowed is sent at once.
-    fn run(prr: &mut Reduction, ssthresh: u32, mut in_flight: u32, acks: usize, bound: Bound) -> Vec<u32> {
+    fn run(prr: &mut Reduction, ssthresh: u32, mut in_flight: u32, acks: usize, bound: ReductionBound) -> Vec<u32> {
         let step = |_| {
             in_flight -= 1;
             let allowed = prr.allowance(ssthresh, in_flight, 1, bound);
-            prr.out += allowed;
+            prr.sent += allowed;
             in_flight += allowed;
             allowed
         };
@@ -166,24 +170,24 @@ mod tests {
     fn above_the_threshold_the_share_is_proportional() {
         // Twenty in flight, ten allowed: every second acknowledgment sends one, rounded up (RFC 6937 §3).
         let mut prr = reducing_from(20);
-        assert_eq!(run(&mut prr, 10, 20, 8, Bound::SlowStart), [1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(run(&mut prr, 10, 20, 8, ReductionBound::SlowStart), [1, 0, 1, 0, 1, 0, 1, 0]);
         // CUBIC's 0.7: seven of ten.
         let mut prr = reducing_from(20);
-        assert_eq!(run(&mut prr, 14, 20, 10, Bound::SlowStart).iter().sum::<u32>(), 7);
+        assert_eq!(run(&mut prr, 14, 20, 10, ReductionBound::SlowStart).iter().sum::<u32>(), 7);
     }
 
     #[test]
     fn below_the_threshold_slow_start_adds_one_and_conservation_does_not() {
         let prr = reducing_from(20);
-        assert_eq!(run(&mut prr.clone(), 10, 4, 9, Bound::SlowStart), [2, 2, 2, 2, 2, 2, 1, 1, 1]);
-        assert_eq!(run(&mut prr.clone(), 10, 4, 9, Bound::Conservation), [1; 9]);
+        assert_eq!(run(&mut prr.clone(), 10, 4, 9, ReductionBound::SlowStart), [2, 2, 2, 2, 2, 2, 1, 1, 1]);
+        assert_eq!(run(&mut prr.clone(), 10, 4, 9, ReductionBound::Conservation), [1; 9]);
     }
 
     #[test]
     fn what_was_not_sent_in_time_is_banked() {
         // Five were delivered while nothing could be sent: they may follow at once.
         let mut prr = Reduction { delivered: 5, ..reducing_from(20) };
-        assert_eq!(prr.allowance(10, 3, 1, Bound::Conservation), 6);
+        assert_eq!(prr.allowance(10, 3, 1, ReductionBound::Conservation), 6);
     }
 
     #[test]
@@ -215,7 +219,7 @@ mod tests {
             Reduction { form, ..reducing_from(20) }.end(undone, &mut control.window);
             control.window.cwnd
         };
-        let (halving, prr) = (stack::Reduction::RateHalving, stack::Reduction::Prr);
+        let (halving, prr) = (stack::WindowReduction::RateHalving, stack::WindowReduction::Prr);
         assert_eq!([end(prr, 4, false), end(prr, 4, true), end(prr, 14, true)], [10, 4, 14]);
         assert_eq!([end(halving, 4, false), end(halving, 14, false)], [4, 10]);
     }

@@ -9,7 +9,7 @@ use crate::stack::Stack;
 pub(crate) struct Reordering {
     degree: u32,
     initial: u32,
-    most: u32,
+    max_degree: u32,
     seen: bool,
     /// Forward acknowledgment: used until a segment was later than the tolerance.
     fack: bool,
@@ -18,15 +18,15 @@ pub(crate) struct Reordering {
 impl Reordering {
     /// None was seen yet.
     pub fn new(stack: &Stack, sack: bool) -> Self {
-        let (initial, most) = (stack.reordering, stack.most_reordering);
-        Self { degree: initial, initial, most, seen: false, fack: sack && stack.fack }
+        let (initial, most) = (stack.reordering, stack.max_reordering);
+        Self { degree: initial, initial, max_degree: most, seen: false, fack: sack && stack.fack }
     }
 
     /// A segment was late by `metric` others; zero tells nothing.
     pub fn observe(&mut self, metric: u32) {
         self.seen |= metric > 0;
         if metric > self.degree {
-            self.degree = metric.min(self.most);
+            self.degree = metric.min(self.max_degree);
             self.fack = false;
         }
     }
@@ -48,7 +48,7 @@ impl Reordering {
     }
 
     /// A time-out: the losses were real, whatever the tolerance said.
-    pub fn forget_degree(&mut self) {
+    pub fn reset_degree(&mut self) {
         self.degree = self.degree.min(self.initial);
     }
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(after(2), (3, true, true));
         assert_eq!(after(7), (7, true, false));
         assert_eq!(after(1_000), (127, true, false), "Linux's limit before 3.19");
-        reordering.forget_degree();
+        reordering.reset_degree();
         assert_eq!((reordering.degree(), reordering.is_seen()), (3, true));
     }
 

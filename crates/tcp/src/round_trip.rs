@@ -5,7 +5,7 @@
 use crate::rtt::RttEstimator;
 use crate::segment::Segment;
 use crate::stack::Stack;
-use crate::{Clock, Now, Ticks};
+use crate::{Clock, HostTime, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
 /// The sender's measurement of the round-trip time, and the time-out that follows from it. In this order, so that
@@ -28,7 +28,7 @@ pub(crate) struct RoundTrip {
 impl RoundTrip {
     /// No sample yet.
     pub fn new(stack: &Stack) -> Self {
-        let (estimator, clock) = (RttEstimator::of(stack), stack.clock());
+        let (estimator, clock) = (RttEstimator::for_stack(stack), stack.clock());
         let (tick, unit, timestamps) = (stack.tick, stack.rtt_unit, stack.timestamps);
         Self { estimator, sum: 0, samples: 0, clock, tick, unit, timestamps, timed: None }
     }
@@ -60,7 +60,7 @@ impl RoundTrip {
     /// How long ago the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by
     /// the one segment that was timed, if that is among them.
     #[inline(always)]
-    pub fn since_sent(&mut self, now: Now, ts_ecr: u32, una: u64) -> Option<Ticks> {
+    pub fn since_sent(&mut self, now: HostTime, ts_ecr: u32, una: u64) -> Option<Ticks> {
         if self.timestamps {
             return Some(now.since_echoed(ts_ecr));
         }
@@ -68,12 +68,12 @@ impl RoundTrip {
     }
 
     /// The age in units of what was sent in tick `sent`.
-    pub fn units_since(&self, now: Now, sent: Ticks) -> u32 {
+    pub fn units_since(&self, now: HostTime, sent: Ticks) -> u32 {
         now.tick.saturating_sub(sent) as u32 * self.estimator.per_tick()
     }
 
     /// The age in units of what the other side echoes the timestamp of; `None` without timestamps.
-    pub fn units_by_echo(&self, now: Now, ts_ecr: u32) -> Option<u32> {
+    pub fn units_by_echo(&self, now: HostTime, ts_ecr: u32) -> Option<u32> {
         self.timestamps.then(|| self.units_since(now, now.echoed(ts_ecr)))
     }
 
@@ -83,7 +83,7 @@ impl RoundTrip {
     }
 
     /// The age in units of what was sent at `sent`.
-    pub fn age(&self, now: Now, sent: Instant) -> u32 {
+    pub fn age_in_units(&self, now: HostTime, sent: Instant) -> u32 {
         let unit = Clock::new(self.unit);
         unit.ticks(now.at).saturating_sub(unit.ticks(sent)) as u32
     }
@@ -125,7 +125,7 @@ impl RoundTrip {
     }
 
     /// Ticks until the time-out of a segment that was sent at `sent`, begun ones included; zero if it is due.
-    pub fn time_out_left(&self, now: Now, sent: Instant) -> Ticks {
+    pub fn time_out_left(&self, now: HostTime, sent: Instant) -> Ticks {
         let (unit, rto) = (self.unit, self.clock.instant(self.rto()).as_nanos());
         let due = sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
         let at = if unit == self.tick { self.clock.instant(now.tick).as_nanos() } else { now.at.as_nanos() };
@@ -134,7 +134,7 @@ impl RoundTrip {
 
     /// Whether it is certain without a division that more than so many ticks are left until then.
     #[inline]
-    pub fn leaves_more_than(&self, ticks: Ticks, now: Now, sent: Instant) -> bool {
+    pub fn has_ticks_left(&self, ticks: Ticks, now: HostTime, sent: Instant) -> bool {
         let rto = self.clock.instant(self.rto());
         // A segment counts from the beginning of the unit in which it was sent.
         now.at + self.clock.duration(ticks) + self.unit < rto + (sent - Instant::ZERO)
@@ -142,14 +142,14 @@ impl RoundTrip {
 
     /// Whether a segment has been out for longer than the time-out.
     #[inline(always)]
-    pub fn has_timed_out(&self, now: Now, segment: &Segment) -> bool {
+    pub fn has_timed_out(&self, now: HostTime, segment: &Segment) -> bool {
         // As ticks(sent) < now - rto, without the division.
         segment.sent < self.clock.instant(now.tick.saturating_sub(self.rto()))
     }
 
     /// A new segment goes out: it is timed if nothing else is.
     #[inline]
-    pub fn on_sent(&mut self, now: Now, segment: &Segment) {
+    pub fn on_sent(&mut self, now: HostTime, segment: &Segment) {
         if !self.timestamps {
             self.timed.get_or_insert((segment.end(), now.tick));
         }
@@ -158,7 +158,7 @@ impl RoundTrip {
     /// A recovery begins, or a time-out has expired (ns-2's `reset_rtx_timer`). Karn: of a retransmission nobody knows which
     /// copy was acknowledged.
     #[inline]
-    pub fn forget_timing(&mut self) {
+    pub fn cancel_timing(&mut self) {
         self.timed = None;
     }
 
@@ -186,7 +186,7 @@ mod tests {
         Segment::new(seq, 1000, false, sent)
     }
 
-    fn now(rtt: &RoundTrip, us: u64) -> Now {
+    fn now(rtt: &RoundTrip, us: u64) -> HostTime {
         rtt.clock().now(Instant::from_nanos(us * 1_000))
     }
 
@@ -198,7 +198,7 @@ mod tests {
         rtt.on_sent(late, &segment(1_001, late.at));
         assert_eq!([900, 1_001, 2_001].map(|una| rtt.since_sent(late, 77, una)), [None, Some(4), None]);
         rtt.on_sent(late, &segment(2_001, late.at));
-        rtt.forget_timing();
+        rtt.cancel_timing();
         assert_eq!(rtt.since_sent(late, 77, 3_001), None);
         let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
         assert_eq!(rtt.since_sent(now(&rtt, 90_000), 77, 1), Some(13), "timestamps tell");
@@ -209,7 +209,7 @@ mod tests {
         let stamps = [0, 1, 76, 77, 90, 1_000, 1 << 31, (1 << 31) + 90, u32::MAX - 5, u32::MAX];
         for tick in [0, 90, 1 << 31, (1 << 31) + 77, (1 << 32) + 3, (7 << 32) + (1 << 31)] {
             for stamp in stamps {
-                let now = Now { at: Instant::ZERO, tick };
+                let now = HostTime { at: Instant::ZERO, tick };
                 assert_eq!(now.since_echoed(stamp), tick.saturating_sub(now.echoed(stamp)), "{stamp} at {tick}");
             }
         }
@@ -236,7 +236,7 @@ mod tests {
         for (stack, age) in [("linux-3.13", 3), ("linux-6.1", 2_300), ("ns2", 1)] {
             let rtt = RoundTrip::new(Stack::find(stack).expect("a stack"));
             let sent = Instant::from_nanos(107_900_000);
-            assert_eq!(rtt.age(now(&rtt, 110_200), sent), age, "{stack}");
+            assert_eq!(rtt.age_in_units(now(&rtt, 110_200), sent), age, "{stack}");
         }
     }
 

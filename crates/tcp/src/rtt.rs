@@ -4,7 +4,7 @@
 //! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
-use crate::stack::{Rto, Stack};
+use crate::stack::{RtoFormula, Stack};
 use crate::{Clock, Ticks};
 
 /// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
@@ -26,14 +26,14 @@ pub struct RttEstimator {
     rto_max: u32,
     /// Units in a tick.
     per_tick: u32,
-    form: Rto,
+    form: RtoFormula,
 }
 
 impl RttEstimator {
     /// The estimator of a stack, before the first sample.
-    pub fn of(stack: &Stack) -> Self {
+    pub fn for_stack(stack: &Stack) -> Self {
         let unit = Clock::new(stack.rtt_unit);
-        let units = |span| unit.span(span) as u32;
+        let units = |span| unit.ticks_at_least_one(span) as u32;
         let bounds = [stack.rto_initial, stack.rto_min, stack.rto_max].map(units);
         Self::new(bounds, units(stack.tick)).with_form(stack.rto)
     }
@@ -55,12 +55,12 @@ impl RttEstimator {
             rto_min,
             rto_max,
             per_tick,
-            form: Rto::Linux,
+            form: RtoFormula::Linux,
         }
     }
 
     /// The same with another form of the time-out than Linux's.
-    pub fn with_form(self, form: Rto) -> Self {
+    pub fn with_form(self, form: RtoFormula) -> Self {
         Self { form, ..self }
     }
 
@@ -68,7 +68,7 @@ impl RttEstimator {
     #[inline(always)]
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
-        if self.form == Rto::Rfc6298 {
+        if self.form == RtoFormula::Rfc6298 {
             self.sample_rfc_6298(rtt);
             return;
         }
@@ -87,9 +87,9 @@ impl RttEstimator {
     /// Doubles the time-out after it has expired.
     pub fn back_off(&mut self) {
         self.set_rto(self.rto.saturating_mul(2).min(self.rto_max));
-        if self.form == Rto::Rfc6298 {
+        if self.form == RtoFormula::Rfc6298 {
             self.doublings += 1;
-            if self.doublings > MOST_DOUBLINGS {
+            if self.doublings > MAX_DOUBLINGS {
                 // RFC 6298 §5, ns-2's `rtt_backoff`: the estimate is likely bogus; the next sample is as the first.
                 self.srtt_x8 = 0;
             }
@@ -135,7 +135,7 @@ impl RttEstimator {
     }
 
     /// Twice the smoothed RTT in ticks, begun ones included; zero before the first sample.
-    pub fn two_srtt_up(&self) -> Ticks {
+    pub fn two_srtt_ticks(&self) -> Ticks {
         (self.srtt_x8 >> 2).div_ceil(self.per_tick) as u64
     }
 
@@ -187,7 +187,7 @@ impl RttEstimator {
 }
 
 /// After more of them in a row the smoothed RTT is given up.
-const MOST_DOUBLINGS: u32 = 3;
+const MAX_DOUBLINGS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -248,7 +248,7 @@ mod tests {
     fn the_fourth_time_out_in_a_row_gives_up_the_smoothed_rtt() {
         // As ns-2's `rtt_backoff` and `rtt_update`, by hand, in ticks of 10 ms.
         for (time_outs, rto) in [(3, 28), (4, 3 * 25)] {
-            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(RtoFormula::Rfc6298);
             feed(&mut estimator, 25, 20, &mut 0);
             // Integers leave a deviation of three quarters of a tick.
             assert_eq!(estimator.rto(), 28);
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgment_may_end_the_back_off_without_a_sample() {
-        let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+        let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(RtoFormula::Rfc6298);
         feed(&mut estimator, 25, 20, &mut 0);
         estimator.back_off();
         estimator.end_back_off();
@@ -273,7 +273,7 @@ mod tests {
     fn rfc_6298_tends_to_the_minimum_or_the_rtt() {
         // Ticks of 10 ms. First srtt + 4 · srtt / 2 = 300 ms; then the deviation dies out.
         for (rtt, rto) in [(10, 20), (30, 33)] {
-            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(RtoFormula::Rfc6298);
             let mut seq = 0;
             feed(&mut estimator, rtt, 1, &mut seq);
             assert_eq!(estimator.rto(), 3 * rtt as u64);

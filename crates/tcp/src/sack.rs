@@ -6,24 +6,24 @@ use std::fmt;
 /// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
 #[derive(Clone, Copy)]
 pub struct Sack {
-    blocks: [Block; Self::MOST],
+    blocks: [SeqRange; Self::MAX_BLOCKS],
     count: u8,
 }
 
 /// A range of sequence numbers: first, and one past the last.
-pub type Block = (u64, u64);
+pub type SeqRange = (u64, u64);
 
 impl Sack {
     /// Blocks that fit beside a timestamp option.
-    pub const MOST: usize = 3;
+    pub const MAX_BLOCKS: usize = 3;
     /// No blocks.
-    pub(crate) const NONE: Self = Self { blocks: [(0, 0); Self::MOST], count: 0 };
+    pub(crate) const NONE: Self = Self { blocks: [(0, 0); Self::MAX_BLOCKS], count: 0 };
 
     /// Those that fit of `blocks`, from the first on.
     #[inline(always)]
-    pub(crate) fn of(blocks: &[Block]) -> Self {
+    pub(crate) fn of(blocks: &[SeqRange]) -> Self {
         let mut sack = Self::NONE;
-        sack.count = blocks.len().min(Self::MOST) as u8;
+        sack.count = blocks.len().min(Self::MAX_BLOCKS) as u8;
         for (told, &block) in sack.blocks.iter_mut().zip(blocks) {
             *told = block;
         }
@@ -38,8 +38,8 @@ impl Sack {
 
     /// Adds a block behind the others; one that does not fit is left out.
     #[inline]
-    pub fn push(&mut self, block: Block) {
-        if (self.count as usize) < Self::MOST {
+    pub fn push(&mut self, block: SeqRange) {
+        if (self.count as usize) < Self::MAX_BLOCKS {
             self.blocks[self.count as usize] = block;
             self.count += 1;
         }
@@ -47,7 +47,7 @@ impl Sack {
 
     /// The blocks.
     #[inline]
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[SeqRange] {
         &self.blocks[..self.count as usize]
     }
 

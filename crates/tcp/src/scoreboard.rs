@@ -12,11 +12,11 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-use self::log::Log;
-use crate::Block;
-use crate::kind::Kind;
-use crate::segment::Loss;
-use crate::segment::{Acked, Sacked, Segment, Tags};
+use self::log::LossLog;
+use crate::SeqRange;
+use crate::kind::AckKind;
+use crate::segment::LossMark;
+use crate::segment::{AckedSegments, SackedSegments, Segment, Tags};
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 
@@ -49,15 +49,15 @@ pub(crate) struct Scoreboard {
     /// Segments marked lost since the start, those lost again included (RACK), those of a time-out without RACK not.
     pub lost_total: u64,
     /// Blocks of the last acknowledgment: what they cover is tagged.
-    seen: [Block; 3],
+    last_blocks: [SeqRange; 3],
     /// What was marked, for a host that watches.
-    log: Log,
+    log: LossLog,
 }
 
 cloned_in_place! {
     Scoreboard {
         segments, sacked_out, lost_out, retrans_out, fackets_out, sack, resent_high, retransmit_hint, highest_sack, lost_hint,
-        lost_retrans_low, retransmit_high, lost_total, seen, log,
+        lost_retrans_low, retransmit_high, lost_total, last_blocks, log,
     }
 }
 
@@ -78,8 +78,8 @@ impl Scoreboard {
             resent_high: 0,
             lost_hint: 0,
             lost_retrans_low: 0,
-            seen: [(0, 0); 3],
-            log: Log::default(),
+            last_blocks: [(0, 0); 3],
+            log: LossLog::default(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Scoreboard {
     /// go not every place for one keeps at last what the largest took.
     pub fn take_memory(&mut self) -> Deque<Segment> {
         let mut memory = std::mem::take(&mut self.segments);
-        memory.clear_to(KEPT);
+        memory.clear_to(MAX_REUSED_SEGMENTS);
         memory
     }
 
@@ -137,12 +137,12 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    pub fn any_lost_bookkeeping(&self) -> bool {
+    pub fn has_recovery_state(&self) -> bool {
         self.sacked_out + self.lost_out + self.retrans_out > 0
     }
 
     /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
-    pub fn reach(&self) -> u32 {
+    pub fn sacked_extent(&self) -> u32 {
         if self.is_reno() { self.sacked_out + 1 } else { self.fackets_out }
     }
 
@@ -209,18 +209,18 @@ impl Scoreboard {
     /// Whether no segment that ends after `una` has a tag, in the state Open: nothing is marked lost and no retransmission is in
     /// flight then, but an old acknowledgment may have brought a SACK, and a probe may have been a retransmission.
     #[inline(always)]
-    pub fn is_untouched_from(&self, una: u64) -> bool {
+    pub fn is_untagged_from(&self, una: u64) -> bool {
         self.sack & (self.fackets_out == 0) & (self.resent_high <= una)
     }
 
     /// Removes what `una` acknowledges; `each` sees the segments with their tags.
     #[inline(always)]
-    pub fn acknowledge<K: Kind>(&mut self, una: u64, mut each: impl FnMut(&Segment, Tags)) -> Acked {
-        let mut acked = Acked::default();
+    pub fn acknowledge<K: AckKind>(&mut self, una: u64, mut each: impl FnMut(&Segment, Tags)) -> AckedSegments {
+        let mut acked = AckedSegments::default();
         while let Some(segment) = self.segments.get(acked.packets as usize).filter(|s| s.end() <= una) {
             let known = Tags::SACKED.or(Tags::LOST).or(Tags::EVER_RETRANS);
-            debug_assert!(!(K::CALM && segment.tags.any(known)), "the sender is calm");
-            let tags = if K::CALM { Tags::default() } else { segment.tags };
+            debug_assert!(!(K::FAST_PATH && segment.tags.any(known)), "the sender is calm");
+            let tags = if K::FAST_PATH { Tags::default() } else { segment.tags };
             if tags.any(Tags::EVER_RETRANS) {
                 self.retrans_out -= tags.any(Tags::RETRANS) as u32;
                 acked.retransmitted = true;
@@ -237,7 +237,7 @@ impl Scoreboard {
             acked.packets += 1;
         }
         self.segments.remove_front(acked.packets as usize);
-        if !K::CALM {
+        if !K::FAST_PATH {
             self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
             // A search for something to retransmit does not begin below SND.UNA.
             if self.retransmit_hint.is_some_and(|seq| seq < una) {
@@ -252,11 +252,11 @@ impl Scoreboard {
     #[inline(always)]
     pub fn tag(
         &mut self,
-        blocks: &[Block],
+        blocks: &[SeqRange],
         ack: u64,
         frto_highmark: u64,
         mut each: impl FnMut(usize, &Segment),
-    ) -> Sacked {
+    ) -> SackedSegments {
         if let Some(i) = self.next_sacked(blocks, ack) {
             each(i, &self.segments[i]);
             return self.sack_next(i, blocks, frto_highmark);
@@ -267,18 +267,18 @@ impl Scoreboard {
     #[inline(never)]
     fn tag_any(
         &mut self,
-        blocks: &[Block],
+        blocks: &[SeqRange],
         ack: u64,
         frto_highmark: u64,
         each: &mut impl FnMut(usize, &Segment),
-    ) -> Sacked {
+    ) -> SackedSegments {
         match *blocks {
             // Most acknowledgments have one block, which is no duplicate.
             [block] if block.0 >= ack => {
-                let mut told = Sacked::default();
-                self.tag_block(block, frto_highmark, &mut told, each);
-                self.seen = [block, (0, 0), (0, 0)];
-                told
+                let mut result = SackedSegments::default();
+                self.tag_block(block, frto_highmark, &mut result, each);
+                self.last_blocks = [block, (0, 0), (0, 0)];
+                result
             }
             _ => self.tag_several(blocks, ack, frto_highmark, each),
         }
@@ -287,14 +287,14 @@ impl Scoreboard {
     #[inline(never)]
     fn tag_several(
         &mut self,
-        blocks: &[Block],
+        blocks: &[SeqRange],
         ack: u64,
         frto_highmark: u64,
         each: &mut impl FnMut(usize, &Segment),
-    ) -> Sacked {
-        let mut told = Sacked::default();
+    ) -> SackedSegments {
+        let mut result = SackedSegments::default();
         let duplicate = reports_dsack(blocks, ack);
-        told.duplicate = duplicate;
+        result.duplicate = duplicate;
         let mut seen = [(0, 0); 3];
         if duplicate {
             self.clear_redundant(blocks[0]);
@@ -309,39 +309,39 @@ impl Scoreboard {
             ascending.sort_unstable();
         }
         for &block in ascending.iter() {
-            self.tag_block(block, frto_highmark, &mut told, each);
+            self.tag_block(block, frto_highmark, &mut result, each);
         }
-        self.seen = seen;
-        told
+        self.last_blocks = seen;
+        result
     }
 
     /// A block grows at an end: only what the last acknowledgment did not show is walked.
     #[inline(always)]
     fn tag_block(
         &mut self,
-        block: Block,
+        block: SeqRange,
         frto_highmark: u64,
-        told: &mut Sacked,
+        result: &mut SackedSegments,
         each: &mut impl FnMut(usize, &Segment),
     ) {
         if block.0 >= block.1 {
             return;
         }
-        match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
+        match self.last_blocks.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
             Some(&(from, to)) => {
                 if block.0 < from {
-                    self.tag_range((block.0, from), frto_highmark, told, each);
+                    self.tag_range((block.0, from), frto_highmark, result, each);
                 }
                 if to < block.1 {
-                    self.tag_range((to, block.1), frto_highmark, told, each);
+                    self.tag_range((to, block.1), frto_highmark, result, each);
                 }
             }
-            None => self.tag_range(block, frto_highmark, told, each),
+            None => self.tag_range(block, frto_highmark, result, each),
         }
     }
 
     /// Retransmitted segments inside `block` that end after `marker`.
-    pub fn retransmitted_in(&self, (from, to): Block, marker: u64) -> u32 {
+    pub fn retransmitted_in(&self, (from, to): SeqRange, marker: u64) -> u32 {
         let inside = self.segments.iter_from(self.position(from)).take_while(|s| s.end() <= to);
         inside.filter(|s| s.tags.any(Tags::EVER_RETRANS) && s.end() > marker).count() as u32
     }
@@ -355,7 +355,7 @@ impl Scoreboard {
     }
 
     /// Segment `i` is believed lost and sent again.
-    pub fn retransmitted(&mut self, i: usize, snd_nxt: u64) {
+    pub fn on_retransmitted(&mut self, i: usize, snd_nxt: u64) {
         let segment = &mut self.segments[i];
         if !segment.tags.any(Tags::RETRANS) {
             self.retrans_out += 1;
@@ -368,7 +368,7 @@ impl Scoreboard {
     }
 
     /// Segment `i` is sent again now.
-    pub fn resent(&mut self, i: usize, now: Instant) -> Segment {
+    pub fn retransmit(&mut self, i: usize, now: Instant) -> Segment {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::EVER_RETRANS);
         segment.sent = now;
@@ -382,29 +382,35 @@ impl Scoreboard {
     }
 
     /// Gives `each` what was marked since the last call; from the first one on, marks are kept for the next.
-    pub fn take_log(&mut self, each: impl FnMut(Loss)) {
+    pub fn take_log(&mut self, each: impl FnMut(LossMark)) {
         self.log.take(each);
     }
 
     #[inline(never)]
     fn tag_range(
         &mut self,
-        (from, to): Block,
+        (from, to): SeqRange,
         frto_highmark: u64,
-        told: &mut Sacked,
+        result: &mut SackedSegments,
         each: &mut impl FnMut(usize, &Segment),
     ) {
         let first = self.position(from);
         let mut i = first;
         while self.segments.get(i).is_some_and(|segment| segment.end() <= to) {
-            self.tag_one(i, frto_highmark, told, each);
+            self.tag_one(i, frto_highmark, result, each);
             i += 1;
         }
         self.part_at(first);
         self.part_at(i);
     }
 
-    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(usize, &Segment)) {
+    fn tag_one(
+        &mut self,
+        i: usize,
+        frto_highmark: u64,
+        result: &mut SackedSegments,
+        each: &mut impl FnMut(usize, &Segment),
+    ) {
         let segment = &mut self.segments[i];
         let tags = segment.tags;
         if tags.any(Tags::SACKED) {
@@ -421,9 +427,9 @@ impl Scoreboard {
         } else {
             if !tags.any(Tags::EVER_RETRANS) {
                 if segment.seq < self.highest_sack {
-                    told.reordered_at = Some(told.reordered_at.map_or(i as u32, |at| at.min(i as u32)));
+                    result.reordered_at = Some(result.reordered_at.map_or(i as u32, |at| at.min(i as u32)));
                 }
-                told.only_original |= segment.end() <= frto_highmark;
+                result.only_original |= segment.end() <= frto_highmark;
             }
             if tags.any(Tags::LOST) {
                 segment.tags.clear(Tags::LOST);
@@ -434,11 +440,11 @@ impl Scoreboard {
         self.highest_sack = self.highest_sack.max(segment.end());
         self.sacked_out += 1;
         self.fackets_out = self.fackets_out.max(i as u32 + 1);
-        told.new = true;
+        result.new = true;
     }
 
     /// A D-SACK for data still in the queue: its retransmission was not needed and is not in flight.
-    fn clear_redundant(&mut self, (from, to): Block) {
+    fn clear_redundant(&mut self, (from, to): SeqRange) {
         for i in self.position(from)..self.segments.len() {
             let segment = &mut self.segments[i];
             if segment.end() > to {
@@ -454,7 +460,7 @@ impl Scoreboard {
 
 /// RFC 2883 §4: the first block lies below the acknowledgment, or inside the second block.
 #[inline]
-pub(crate) fn reports_dsack(blocks: &[Block], ack: u64) -> bool {
+pub(crate) fn reports_dsack(blocks: &[SeqRange], ack: u64) -> bool {
     match blocks {
         [first, ..] if first.0 < ack => true,
         [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
@@ -463,4 +469,4 @@ pub(crate) fn reports_dsack(blocks: &[Block], ack: u64) -> bool {
 }
 
 /// Segments for which a connection that has ended leaves room to the next one: 4 kB.
-const KEPT: usize = 128;
+const MAX_REUSED_SEGMENTS: usize = 128;

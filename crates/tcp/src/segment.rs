@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `TCPCB_SACKED_ACKED`, `TCPCB_SACKED_RETRANS`, `TCPCB_LOST`, `TCPCB_EVER_RETRANS`.
 
-use crate::sack::Block;
+use crate::sack::SeqRange;
 use sojourn_aqm::Instant;
 
 /// A segment that was sent and is not acknowledged.
@@ -79,7 +79,7 @@ impl Tags {
 
 /// What a cumulative acknowledgment removed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Acked {
+pub(crate) struct AckedSegments {
     pub packets: u32,
     /// When the newest of them was sent that was neither retransmitted nor SACKed before.
     pub last_sent: Instant,
@@ -91,7 +91,7 @@ pub(crate) struct Acked {
     pub reordered_at: Option<u32>,
 }
 
-impl Acked {
+impl AckedSegments {
     /// When the newest of them was sent, if its RTT is known. Karn: of a retransmission nobody knows which copy was
     /// acknowledged.
     #[inline]
@@ -102,7 +102,7 @@ impl Acked {
 
 /// What a SACK option told.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sacked {
+pub(crate) struct SackedSegments {
     /// Something was newly SACKed.
     pub new: bool,
     /// Only segments that were never retransmitted, from before the time-out (F-RTO).
@@ -115,13 +115,13 @@ pub(crate) struct Sacked {
 
 /// What a sender believes of segments that it has sent; each is a range of sequence numbers, the end excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum LossMark {
     /// The segment is lost as it was sent first.
-    First(Block),
+    Original(SeqRange),
     /// Its last retransmission is lost too.
-    Again(Block),
+    Retransmission(SeqRange),
     /// No segment is lost, after all; nothing below this number was meant.
-    None(u64),
+    Cleared(u64),
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 use crate::cc::Window;
 use crate::queue::SendQueue;
-use crate::send_buffer::Front;
+use crate::send_buffer::SendHead;
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
@@ -19,49 +19,49 @@ use sojourn_aqm::{Duration, Instant};
 /// The sender's bursts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bursts {
-    rule: Rule,
+    rule: DeferRule,
     /// The segment with the FIN does not ask the congestion window (`tcp_cwnd_test`).
     fin_beyond_window: bool,
     /// The last transmission.
     last: Instant,
     /// Segments that are left of the buffer that is being sent, in the kernels that wait by a third of the window; nothing
     /// before the first one.
-    left: Option<u32>,
+    skb_segments_left: Option<u32>,
     /// The next new segment is the last of a burst.
-    pushes: bool,
+    next_is_pushed: bool,
     /// The next new segment is one of several that leave together.
-    cuts: bool,
+    next_is_cut: bool,
     clock: Clock,
     /// The tick from which on a burst has waited, in the kernels that wait by a third of the window.
-    deferred: Option<Ticks>,
+    deferred_since: Option<Ticks>,
 }
 
 /// By which rule segments leave together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum DeferRule {
     /// One by one.
     Single,
     /// By the next acknowledgment (6.1).
-    Near,
+    NextAck,
     /// By a third of the window, and so large as the rate says or as they can be.
-    Third { by_rate: bool },
+    WindowThird { by_rate: bool },
 }
 
 /// What the sender may send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum SendDecision {
     /// So many segments go out as one burst, of a piece of the buffer that has so many left. A lone one that ends it is
     /// `pushed`.
     Burst { segments: u32, left: u32, pushed: bool },
     /// It waits for the window to open further; the congestion window is what keeps the rest of the buffer from going.
-    WaitsForWindow,
+    WaitForWindow,
     /// It waits, and the window has room for the whole buffer.
-    Waits,
+    Wait,
 }
 
 /// What a burst depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outlook<'a> {
+pub(crate) struct BurstContext<'a> {
     pub at: Instant,
     pub window: &'a Window,
     /// Segments out.
@@ -70,7 +70,7 @@ pub(crate) struct Outlook<'a> {
     pub in_flight: u32,
     pub queue: &'a SendQueue,
     /// What is sent next of what lies in the socket; nothing where there is no buffer, or nothing in it.
-    pub front: Option<Front>,
+    pub front: Option<SendHead>,
     /// Where the receiver's window ends, and its size.
     pub right_edge: u64,
     pub receive_window: u64,
@@ -87,16 +87,16 @@ pub(crate) struct Outlook<'a> {
 impl Bursts {
     /// Nothing was sent.
     pub fn new(stack: &Stack) -> Self {
-        let rule = if stack.bursts { Rule::Near } else { Rule::Single };
+        let rule = if stack.bursts { DeferRule::NextAck } else { DeferRule::Single };
         Self {
             rule,
             fin_beyond_window: stack.fin_beyond_window,
             last: Instant::ZERO,
-            left: None,
-            pushes: false,
-            cuts: false,
+            skb_segments_left: None,
+            next_is_pushed: false,
+            next_is_cut: false,
             clock: stack.clock(),
-            deferred: None,
+            deferred_since: None,
         }
     }
 
@@ -108,32 +108,33 @@ impl Bursts {
     pub fn offloaded(stack: &Stack) -> Self {
         assert!(stack.has_segmentation_offload(), "the stack has segmentation offload");
         let new = Self::new(stack);
-        let rule = if new.are_used() { new.rule } else { Rule::Third { by_rate: stack.sizes_bursts_by_rate } };
+        let rule =
+            if new.are_used() { new.rule } else { DeferRule::WindowThird { by_rate: stack.sizes_bursts_by_rate } };
         Self { rule, ..new }
     }
 
     /// Whether segments leave in bursts.
     #[inline]
     pub fn are_used(&self) -> bool {
-        self.rule != Rule::Single
+        self.rule != DeferRule::Single
     }
 
     /// Whether they are as large as the rate of the connection says, be it paced or not.
     #[inline]
     pub fn follow_rate(&self) -> bool {
-        self.rule == Rule::Near
+        self.rule == DeferRule::NextAck
     }
 
     /// Whether the next new segment is the last of a burst.
     #[inline]
     pub fn pushes(&self) -> bool {
-        self.pushes
+        self.next_is_pushed
     }
 
     /// Whether the next new segment is one of several that leave together.
     #[inline]
     pub fn cuts(&self) -> bool {
-        self.cuts
+        self.next_is_cut
     }
 
     /// A segment goes out at `at`.
@@ -149,52 +150,52 @@ impl Bursts {
 
     /// Segments of a burst at the most, in kernels before 6.1; later ones follow the rate. It takes a copy, so that where it is
     /// not asked the outlook need not be in memory.
-    pub fn most(&self, outlook: Outlook) -> u32 {
+    pub fn max_burst(&self, outlook: BurstContext) -> u32 {
         match self.rule {
-            Rule::Third { by_rate: true } => Self::of_rate(&outlook),
-            _ => Self::full(&outlook),
+            DeferRule::WindowThird { by_rate: true } => Self::rate_burst(&outlook),
+            _ => Self::full_burst(&outlook),
         }
     }
 
     /// As many as 64 kB with headers, or half of what the receiver takes, have room for.
-    fn full(outlook: &Outlook) -> u32 {
-        let bytes = (outlook.receive_window / 2).min(MOST_OFFLOADED - 1 - HEADERS);
+    fn full_burst(outlook: &BurstContext) -> u32 {
+        let bytes = (outlook.receive_window / 2).min(GSO_MAX_SIZE - 1 - HEADERS);
         (bytes as u32 / outlook.window.mss).max(1)
     }
 
     /// About a millisecond of twice the window per round trip, at least two.
-    fn of_rate(outlook: &Outlook) -> u32 {
+    fn rate_burst(outlook: &BurstContext) -> u32 {
         let window = outlook.window;
         let segments = window.cwnd.max(outlook.out) as u64 * 2;
         let srtt_us = (outlook.srtt.as_nanos() as u64 / 1_000).max(1);
         let per_ms = segments * BURST_US / srtt_us;
-        (per_ms as u32).clamp(LEAST_BURST, (MOST_BY_RATE / window.mss).max(LEAST_BURST))
+        (per_ms as u32).clamp(MIN_BURST, (MAX_RATE_BURST_BYTES / window.mss).max(MIN_BURST))
     }
 
     /// Whether the next segment is one that goes out where the congestion window has no room.
     #[inline]
     pub fn sends_beyond_window(&self, queue: &SendQueue) -> bool {
-        self.fin_beyond_window && queue.ends_with_next()
+        self.fin_beyond_window && queue.is_last_segment()
     }
 
     /// What may be sent next, in bursts of `most` segments, at least one; nothing if that matters and is not known.
     #[inline(always)]
-    pub fn next(&mut self, outlook: &Outlook, most: Option<u32>) -> Option<Turn> {
+    pub fn next(&mut self, outlook: &BurstContext, most: Option<u32>) -> Option<SendDecision> {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
         if room == 0 {
             let goes = self.sends_beyond_window(outlook.queue);
-            let lone = Turn::Burst { segments: 1, left: 1, pushed: true };
-            return Some(if goes { lone } else { Turn::WaitsForWindow });
+            let lone = SendDecision::Burst { segments: 1, left: 1, pushed: true };
+            return Some(if goes { lone } else { SendDecision::WaitForWindow });
         }
-        if let Rule::Third { by_rate } = self.rule {
+        if let DeferRule::WindowThird { by_rate } = self.rule {
             return Some(self.next_by_third(outlook, room, most?, !by_rate));
         }
-        let lone = Front { left: 1, is_last: true, pushed: true };
-        let Front { left, is_last, pushed } = outlook.front.unwrap_or(lone);
+        let lone = SendHead { left: 1, is_last: true, pushed: true };
+        let SendHead { left, is_last, pushed } = outlook.front.unwrap_or(lone);
         // A lone last segment of a piece never waits.
         if left > 1 {
-            if let Some((wait, limit)) = self.wait(outlook, room, left, is_last) {
+            if let Some((wait, limit)) = self.must_wait(outlook, room, left, is_last) {
                 // A whole burst does not wait.
                 if limit < u64::from(most?) * u64::from(window.mss) {
                     return Some(wait);
@@ -204,54 +205,55 @@ impl Bursts {
         // Half the window at the most: two bursts in flight keep the acknowledgments coming.
         let fit = room.min((window.cwnd / 2).max(1)).min(left);
         let segments = if fit > 1 { fit.min(most?) } else { fit };
-        Some(Turn::Burst { segments, left, pushed })
+        Some(SendDecision::Burst { segments, left, pushed })
     }
 
     /// The same in older kernels; one that waits does so for two ticks, from each look on if it `restamps`.
     #[inline(always)]
-    fn next_by_third(&mut self, outlook: &Outlook, room: u32, most: u32, restamps: bool) -> Turn {
+    fn next_by_third(&mut self, outlook: &BurstContext, room: u32, most: u32, restamps: bool) -> SendDecision {
         let unsent = outlook.queue.unsent();
-        let left = self.left.filter(|&left| left > 0).unwrap_or(most).min(unsent);
-        if left > 1 && self.defers(outlook, room, left, left == unsent) {
+        let left = self.skb_segments_left.filter(|&left| left > 0).unwrap_or(most).min(unsent);
+        if left > 1 && self.should_defer(outlook, room, left, left == unsent) {
             let now = self.clock.ticks(outlook.at);
-            self.deferred = Some(self.deferred.filter(|_| !restamps).unwrap_or(now));
-            return Turn::Waits;
+            self.deferred_since = Some(self.deferred_since.filter(|_| !restamps).unwrap_or(now));
+            return SendDecision::Wait;
         }
         if left > 1 {
-            self.deferred = None;
+            self.deferred_since = None;
         }
-        Turn::Burst { segments: room.min(left.max(1)), left, pushed: true }
+        SendDecision::Burst { segments: room.min(left.max(1)), left, pushed: true }
     }
 
     /// Whether less than a third of the window, and less than can be sent at once, is to wait.
-    fn defers(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool) -> bool {
+    fn should_defer(&self, outlook: &BurstContext, room: u32, left: u32, is_last: bool) -> bool {
         let now = self.clock.ticks(outlook.at);
         let ends = is_last && outlook.queue.is_closing();
-        if ends || !outlook.is_open || self.deferred.is_some_and(|since| now.saturating_sub(since) > 1) {
+        if ends || !outlook.is_open || self.deferred_since.is_some_and(|since| now.saturating_sub(since) > 1) {
             return false;
         }
         let mss = outlook.window.mss as u64;
         let limit = (room as u64 * mss).min(outlook.right_edge.saturating_sub(outlook.queue.nxt()));
         let window = outlook.receive_window.min(outlook.window.cwnd as u64 * mss);
         let whole = !is_last && limit >= left as u64 * mss;
-        limit < MOST_OFFLOADED && !whole && limit < window / WINDOW_DIVISOR
+        limit < GSO_MAX_SIZE && !whole && limit < window / WINDOW_DIVISOR
     }
 
     /// Segment `i` of a burst of `segments` goes out next, of a piece that had `left` before it and is `pushed`.
     pub fn begin(&mut self, i: u32, segments: u32, (left, pushed): (u32, bool)) {
-        self.pushes = i + 1 == segments && (i > 0 || (left == 1 && pushed));
-        self.cuts = segments > 1;
+        self.next_is_pushed = i + 1 == segments && (i > 0 || (left == 1 && pushed));
+        self.next_is_cut = segments > 1;
     }
 
     /// So many segments of a piece that had `left` have gone out.
     pub fn end(&mut self, segments: u32, left: u32) {
-        (self.left, self.pushes, self.cuts) = (Some(left.saturating_sub(segments)), false, false);
+        (self.skb_segments_left, self.next_is_pushed, self.next_is_cut) =
+            (Some(left.saturating_sub(segments)), false, false);
     }
 
     /// Whether the burst has to wait: if little of the window is open and the next acknowledgment is near.
     /// `left` segments remain of its buffer, which is the last one or has others behind it. Tells how many bytes could go, too.
     #[inline(always)]
-    fn wait(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool) -> Option<(Turn, u64)> {
+    fn must_wait(&self, outlook: &BurstContext, room: u32, left: u32, is_last: bool) -> Option<(SendDecision, u64)> {
         // Also a burst that has just been sent makes the rest wait.
         if outlook.at_once || outlook.in_recovery || outlook.at - self.last > RECENT {
             return None;
@@ -267,11 +269,11 @@ impl Bursts {
         let near = (outlook.srtt / 2).min(RECENT);
         outlook.head_sent.filter(|&sent| sent + outlook.srtt <= outlook.at + near)?;
         if open < offered && room <= left {
-            return Some((Turn::WaitsForWindow, limit));
+            return Some((SendDecision::WaitForWindow, limit));
         }
         // What gets no more data does not wait for any.
         let ends = is_last && outlook.queue.is_closing() && outlook.queue.unwritten() == 0;
-        (!ends || offered <= open).then_some((Turn::Waits, limit))
+        (!ends || offered <= open).then_some((SendDecision::Wait, limit))
     }
 }
 
@@ -282,16 +284,16 @@ const RECENT: Duration = Duration::from_millis(1);
 const BURST_US: u64 = 1_000_000 / 1_024;
 
 /// Segments of the smallest burst (Linux `tcp_min_tso_segs`).
-pub(crate) const LEAST_BURST: u32 = 2;
+pub(crate) const MIN_BURST: u32 = 2;
 
 /// Bytes of a burst by the rate before 6.1.
-const MOST_BY_RATE: u32 = 65_279;
+const MAX_RATE_BURST_BYTES: u32 = 65_279;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
 pub(crate) const WINDOW_DIVISOR: u64 = 3;
 
 /// Bytes that a device cuts at once (`sk_gso_max_size`).
-pub(crate) const MOST_OFFLOADED: u64 = 65_536;
+pub(crate) const GSO_MAX_SIZE: u64 = 65_536;
 
 /// Of them, for IP and TCP with timestamps.
 const HEADERS: u64 = 52;
@@ -299,10 +301,10 @@ const HEADERS: u64 = 52;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Counting;
+    use crate::cc::GrowthCounting;
 
     fn window(cwnd: u32) -> Window {
-        Window { cwnd, ssthresh: 20, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: Counting::Packets }
+        Window { cwnd, ssthresh: 20, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: GrowthCounting::Packets }
     }
 
     /// Much to send, or a lone segment.
@@ -313,15 +315,15 @@ mod tests {
     }
 
     /// A connection with an RTT of 10 ms, whose oldest segment has been out for `head_ms`.
-    fn outlook<'a>(window: &'a Window, queue: &'a SendQueue, in_flight: u32, head_ms: i64) -> Outlook<'a> {
+    fn outlook<'a>(window: &'a Window, queue: &'a SendQueue, in_flight: u32, head_ms: i64) -> BurstContext<'a> {
         let at = Instant::from_nanos(1_000_000_000);
         let head_sent = Some(at - Duration::from_millis(head_ms));
         let (out, right_edge, receive_window) = (in_flight, u64::MAX / 2, u64::MAX / 2);
         let srtt = Duration::from_millis(10);
         // As behind a burst of one of a piece of 45.
         let left = queue.unsent().min(44);
-        let front = Some(Front { left, is_last: left < 44, pushed: false });
-        Outlook {
+        let front = Some(SendHead { left, is_last: left < 44, pushed: false });
+        BurstContext {
             at,
             window,
             out,
@@ -339,7 +341,7 @@ mod tests {
     }
 
     /// Bursts have eleven segments at the most.
-    fn next(outlook: &Outlook) -> Turn {
+    fn next(outlook: &BurstContext) -> SendDecision {
         bursts().next(outlook, Some(11)).expect("the size is known")
     }
 
@@ -355,7 +357,7 @@ mod tests {
         for (cwnd, segments) in [(100, 11), (22, 11), (15, 7), (1, 1)] {
             assert_eq!(
                 next(&outlook(&window(cwnd), &queue, 0, 0)),
-                Turn::Burst { segments, left: 44, pushed: false },
+                SendDecision::Burst { segments, left: 44, pushed: false },
                 "{cwnd}"
             );
         }
@@ -364,21 +366,25 @@ mod tests {
     #[test]
     fn a_small_opening_waits_while_an_acknowledgment_is_near() {
         let (w, much, lone) = (window(100), queue(None), queue(Some(1448)));
-        assert_eq!(next(&outlook(&w, &much, 100, 0)), Turn::WaitsForWindow, "there is none");
-        assert_eq!(next(&outlook(&w, &much, 97, 10)), Turn::WaitsForWindow);
+        assert_eq!(next(&outlook(&w, &much, 100, 0)), SendDecision::WaitForWindow, "there is none");
+        assert_eq!(next(&outlook(&w, &much, 97, 10)), SendDecision::WaitForWindow);
         assert_eq!(
             next(&outlook(&w, &much, 97, 5)),
-            Turn::Burst { segments: 3, left: 44, pushed: false },
+            SendDecision::Burst { segments: 3, left: 44, pushed: false },
             "none is near"
         );
-        let recovering = Outlook { in_recovery: true, ..outlook(&w, &much, 97, 10) };
-        assert_eq!(next(&recovering), Turn::Burst { segments: 3, left: 44, pushed: false });
-        let offered = Outlook { right_edge: 2_000, ..outlook(&w, &much, 97, 10) };
-        assert_eq!(next(&offered), Turn::Waits, "it is the receiver's window");
-        let filled = Outlook { at_once: true, ..outlook(&w, &much, 99, 10) };
-        assert_eq!(next(&filled), Turn::Burst { segments: 1, left: 44, pushed: false });
+        let recovering = BurstContext { in_recovery: true, ..outlook(&w, &much, 97, 10) };
+        assert_eq!(next(&recovering), SendDecision::Burst { segments: 3, left: 44, pushed: false });
+        let offered = BurstContext { right_edge: 2_000, ..outlook(&w, &much, 97, 10) };
+        assert_eq!(next(&offered), SendDecision::Wait, "it is the receiver's window");
+        let filled = BurstContext { at_once: true, ..outlook(&w, &much, 99, 10) };
+        assert_eq!(next(&filled), SendDecision::Burst { segments: 1, left: 44, pushed: false });
         let last = outlook(&w, &lone, 97, 10);
-        assert_eq!(next(&last), Turn::Burst { segments: 1, left: 1, pushed: false }, "a lone last segment never waits");
+        assert_eq!(
+            next(&last),
+            SendDecision::Burst { segments: 1, left: 1, pushed: false },
+            "a lone last segment never waits"
+        );
     }
 
     #[test]
@@ -388,28 +394,28 @@ mod tests {
             assert_eq!(stack.clock().duration(1), Duration::from_millis(tick_ms));
             let (w, much, mut bursts) = (window(100), queue(None), Bursts::offloaded(stack));
             // Twice the window in 10 ms, 19 in 1/1024 s; or as much as 65,483 bytes have room for.
-            assert_eq!(bursts.most(outlook(&w, &much, 0, 0)), most);
+            assert_eq!(bursts.max_burst(outlook(&w, &much, 0, 0)), most);
             let mut turn = |in_flight, ms: i64| {
                 let outlook = outlook(&w, &much, in_flight, 0);
-                let outlook = Outlook { at: outlook.at + Duration::from_millis(ms), ..outlook };
+                let outlook = BurstContext { at: outlook.at + Duration::from_millis(ms), ..outlook };
                 bursts.next(&outlook, Some(most)).expect("the size is known")
             };
-            let burst = |segments| Turn::Burst { segments, left: most, pushed: true };
+            let burst = |segments| SendDecision::Burst { segments, left: most, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of what is to be sent goes.
-            assert_eq!(turn(100, 0), Turn::WaitsForWindow);
+            assert_eq!(turn(100, 0), SendDecision::WaitForWindow);
             assert_eq!(turn(66, 0), burst(most.min(34)));
-            assert_eq!(turn(67, 0), if most < 33 { burst(most) } else { Turn::Waits });
-            assert_eq!(turn(90, 1), Turn::Waits);
+            assert_eq!(turn(67, 0), if most < 33 { burst(most) } else { SendDecision::Wait });
+            assert_eq!(turn(90, 1), SendDecision::Wait);
             // From 0 or 1 ms on, or from the last look on.
             let late = turn(90, 2);
-            assert_eq!(late, Turn::Waits, "no longer than two ticks");
+            assert_eq!(late, SendDecision::Wait, "no longer than two ticks");
             let restamps = most == 45;
-            assert_eq!(turn(90, 3), if restamps { Turn::Waits } else { burst(10) });
-            assert_eq!(turn(90, 5), if restamps { burst(10) } else { Turn::Waits });
-            let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
+            assert_eq!(turn(90, 3), if restamps { SendDecision::Wait } else { burst(10) });
+            assert_eq!(turn(90, 5), if restamps { burst(10) } else { SendDecision::Wait });
+            let trouble = BurstContext { is_open: false, ..outlook(&w, &much, 99, 0) };
             assert_eq!(bursts.next(&trouble, Some(most)), Some(burst(1)));
             let ending = queue(Some(2 * 1448 + 77));
-            let last = Turn::Burst { segments: 3, left: 3, pushed: true };
+            let last = SendDecision::Burst { segments: 3, left: 3, pushed: true };
             assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), Some(most)), Some(last), "a FIN does not wait");
         }
     }
@@ -430,12 +436,12 @@ mod tests {
     fn what_gets_no_more_data_does_not_wait_for_any() {
         // Room for thirty of the twenty that are left, and an acknowledgment is near.
         let (w, ending, more) = (window(100), queue(Some(20 * 1448)), queue(None));
-        let last = Front { left: 20, is_last: true, pushed: true };
+        let last = SendHead { left: 20, is_last: true, pushed: true };
         let waits = |queue| {
-            let outlook = Outlook { front: Some(last), ..outlook(&w, queue, 70, 10) };
+            let outlook = BurstContext { front: Some(last), ..outlook(&w, queue, 70, 10) };
             bursts().next(&outlook, Some(40)).expect("the size is known")
         };
-        assert_eq!(waits(&more), Turn::Waits);
-        assert_eq!(waits(&ending), Turn::Burst { segments: 20, left: 20, pushed: true });
+        assert_eq!(waits(&more), SendDecision::Wait);
+        assert_eq!(waits(&ending), SendDecision::Burst { segments: 20, left: 20, pushed: true });
     }
 }

@@ -20,28 +20,28 @@ use sojourn_aqm::deque::Deque;
 #[derive(Clone, Debug)]
 pub(crate) struct SendBuffer {
     /// What was not sent: from the piece that is being sent to the one that is being filled.
-    waiting: Deque<Piece>,
+    unsent: Deque<Skb>,
     /// Ends of the bursts that are not wholly acknowledged.
-    out: Deque<u64>,
+    unacked_ends: Deque<u64>,
     /// Bursts that SACKs have joined to others: their bytes remain, but not their descriptors.
     joined: u64,
     /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
-    size: u64,
+    size_limit: u64,
     /// … at the most (the last of `tcp_wmem`).
-    most: u64,
+    max_size: u64,
     /// End of what was pushed last.
     pushed: u64,
     /// Bytes that the application's present call still has to write.
-    call: u64,
+    call_left: u64,
     /// The application waits for room.
-    full: bool,
+    app_blocked: bool,
     /// It has found room, and writes when what happens now is over.
-    woken: bool,
+    wakeup_pending: bool,
 }
 
 /// A run of bytes that no burst crosses the end of.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct Skb {
     end: u64,
     /// Its last segment carries PSH.
     pushed: bool,
@@ -49,7 +49,7 @@ struct Piece {
 
 /// The piece that is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Front {
+pub(crate) struct SendHead {
     /// Segments of it that were not sent.
     pub left: u32,
     /// No other piece waits behind it.
@@ -60,151 +60,154 @@ pub(crate) struct Front {
 
 /// How far a write has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrote {
+pub(crate) enum WriteResult {
     /// All that waits is to be sent now.
     Pushed,
     /// The piece that is sent next is full: one burst is to be sent.
-    Head,
+    HeadFull,
     /// Another piece is full.
-    Ahead,
+    SkbFull,
     /// There was nothing to write, or no room.
     Nothing,
 }
 
 impl SendBuffer {
     /// An empty one of the first size, if senders of `stack` have one.
-    pub fn of(stack: &Stack) -> Option<Box<Self>> {
+    pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
         let empty = || Self {
-            waiting: Deque::new(),
-            out: Deque::new(),
+            unsent: Deque::new(),
+            unacked_ends: Deque::new(),
             joined: 0,
-            size: FIRST_SIZE,
-            most: u64::MAX,
+            size_limit: FIRST_SIZE,
+            max_size: u64::MAX,
             pushed: FIRST_BYTE,
-            call: CALL,
-            full: false,
-            woken: false,
+            call_left: CALL,
+            app_blocked: false,
+            wakeup_pending: false,
         };
         stack.buffers_sends.then(|| Box::new(empty()))
     }
 
     /// It never grows beyond so many bytes.
-    pub fn limit(&mut self, most: u64) {
-        self.most = most;
+    pub fn set_max_size(&mut self, most: u64) {
+        self.max_size = most;
     }
 
     /// The connection is established, or the application has found no room while the congestion window of `cwnd` segments
     /// had some: there is to be room for two or three `windows`, in segments of `mss` bytes, whichever way they are divided.
     pub fn expand(&mut self, windows: u64, cwnd: u32, reordering: u32, mss: u32) {
-        let segments = u64::from(cwnd.max(LEAST_SEGMENTS).max(reordering + 1));
-        let wanted = windows * segments * of_segment(u64::from(mss) + OPTIONS);
-        if self.size < wanted {
-            self.size = wanted.min(self.most);
+        let segments = u64::from(cwnd.max(MIN_SEGMENTS).max(reordering + 1));
+        let wanted = windows * segments * segment_memory(u64::from(mss) + OPTIONS);
+        if self.size_limit < wanted {
+            self.size_limit = wanted.min(self.max_size);
         }
     }
 
     /// Everything before `una` is acknowledged, and `sacked` of the `packets` out are SACKed.
     pub fn on_acknowledged(&mut self, una: u64, sacked: u32, packets: u32) {
-        while self.out.front().is_some_and(|&end| end <= una) {
-            self.out.pop_front();
+        while self.unacked_ends.front().is_some_and(|&end| end <= una) {
+            self.unacked_ends.pop_front();
         }
-        self.joined =
-            if sacked == 0 { 0 } else { self.out.len() as u64 * u64::from(sacked) / u64::from(packets.max(1)) };
+        self.joined = if sacked == 0 {
+            0
+        } else {
+            self.unacked_ends.len() as u64 * u64::from(sacked) / u64::from(packets.max(1))
+        };
     }
 
     /// Everything before `nxt` has been sent, the last of it in one burst.
     pub fn on_sent(&mut self, nxt: u64) {
-        self.out.push_back(nxt);
-        while self.waiting.front().is_some_and(|piece| piece.end <= nxt) {
-            self.waiting.pop_front();
+        self.unacked_ends.push_back(nxt);
+        while self.unsent.front().is_some_and(|piece| piece.end <= nxt) {
+            self.unsent.pop_front();
         }
     }
 
     /// The application stops: nothing more is written, and what waits is not sent.
     pub fn close(&mut self) {
-        self.waiting.remove_front(self.waiting.len());
-        (self.full, self.woken) = (false, false);
+        self.unsent.remove_front(self.unsent.len());
+        (self.app_blocked, self.wakeup_pending) = (false, false);
     }
 
     /// Whether the application waits for room.
     pub fn is_full(&self) -> bool {
-        self.full
+        self.app_blocked
     }
 
     /// Looks whether an application that waits may write again: when a third is free.
-    pub fn look_for_room(&mut self, queue: &SendQueue) {
-        let taken = self.taken(queue);
-        if taken + taken / 2 <= self.size {
-            (self.full, self.woken) = (false, true);
+    pub fn check_space(&mut self, queue: &SendQueue) {
+        let taken = self.memory_used(queue);
+        if taken + taken / 2 <= self.size_limit {
+            (self.app_blocked, self.wakeup_pending) = (false, true);
         }
     }
 
     /// Whether an application that has waited is to write now.
-    pub fn wakes(&mut self) -> bool {
-        std::mem::take(&mut self.woken)
+    pub fn take_wakeup(&mut self) -> bool {
+        std::mem::take(&mut self.wakeup_pending)
     }
 
     /// Whether what is written next begins a call of the application.
-    pub fn begins_call(&self) -> bool {
-        self.call == CALL
+    pub fn is_call_start(&self) -> bool {
+        self.call_left == CALL
     }
 
     /// The application writes up to the end of a piece, of its call, or of its data. `window` is what the receiver offers.
     /// A call that finds no room ends; the application goes on calling until one has written nothing, and the last piece has
     /// room again where some of it was sent.
-    pub fn write(&mut self, queue: &mut SendQueue, mss: u32, window: u64) -> Wrote {
-        let (supply, begun) = (queue.unwritten(), self.call < CALL);
+    pub fn write(&mut self, queue: &mut SendQueue, mss: u32, window: u64) -> WriteResult {
+        let (supply, begun) = (queue.unwritten(), self.call_left < CALL);
         if supply == 0 {
-            return Wrote::Nothing;
+            return WriteResult::Nothing;
         }
-        let start = self.waiting.get(self.waiting.len().wrapping_sub(2)).map_or(queue.nxt(), |piece| piece.end);
-        let goal = piece(mss, window);
-        let mut room = self.waiting.back().map_or(0, |tail| goal.saturating_sub(tail.end - start));
+        let start = self.unsent.get(self.unsent.len().wrapping_sub(2)).map_or(queue.nxt(), |piece| piece.end);
+        let goal = full_skb_bytes(mss, window);
+        let mut room = self.unsent.back().map_or(0, |tail| goal.saturating_sub(tail.end - start));
         if room == 0 {
-            if self.taken(queue) >= self.size {
-                (self.full, self.call) = (true, CALL);
-                return if begun { self.push(queue.written(), Wrote::Pushed) } else { Wrote::Nothing };
+            if self.memory_used(queue) >= self.size_limit {
+                (self.app_blocked, self.call_left) = (true, CALL);
+                return if begun { self.push(queue.written(), WriteResult::Pushed) } else { WriteResult::Nothing };
             }
-            self.waiting.push_back(Piece { end: queue.written(), pushed: false });
+            self.unsent.push_back(Skb { end: queue.written(), pushed: false });
             room = goal;
         }
-        let bytes = room.min(supply).min(self.call);
-        queue.take_in(bytes);
-        self.call -= bytes;
+        let bytes = room.min(supply).min(self.call_left);
+        queue.accept_bytes(bytes);
+        self.call_left -= bytes;
         let written = queue.written();
-        let Some(tail) = self.waiting.back_mut() else { return Wrote::Nothing };
+        let Some(tail) = self.unsent.back_mut() else { return WriteResult::Nothing };
         (tail.end, tail.pushed) = (written, tail.pushed && begun);
-        if self.call == 0 || bytes == supply {
-            self.call = CALL;
-            return self.push(written, Wrote::Pushed);
+        if self.call_left == 0 || bytes == supply {
+            self.call_left = CALL;
+            return self.push(written, WriteResult::Pushed);
         }
-        match self.waiting.len() {
-            _ if written > self.pushed + window / 2 => self.push(written, Wrote::Pushed),
-            1 => Wrote::Head,
-            _ => Wrote::Ahead,
+        match self.unsent.len() {
+            _ if written > self.pushed + window / 2 => self.push(written, WriteResult::Pushed),
+            1 => WriteResult::HeadFull,
+            _ => WriteResult::SkbFull,
         }
     }
 
     /// Where the piece that is sent next ends, which no segment crosses.
     pub fn front_end(&self) -> u64 {
-        self.waiting.front().map_or(u64::MAX, |piece| piece.end)
+        self.unsent.front().map_or(u64::MAX, |piece| piece.end)
     }
 
     /// How many bursts are out.
     pub fn bursts_out(&self) -> usize {
-        self.out.len()
+        self.unacked_ends.len()
     }
 
     /// What is sent next, where segments have `mss` bytes.
-    pub fn front(&self, queue: &SendQueue, mss: u32) -> Option<Front> {
-        let piece = self.waiting.front()?;
+    pub fn front(&self, queue: &SendQueue, mss: u32) -> Option<SendHead> {
+        let piece = self.unsent.front()?;
         let left = (piece.end - queue.nxt()).div_ceil(u64::from(mss)) as u32;
-        Some(Front { left, is_last: self.waiting.len() == 1, pushed: piece.pushed })
+        Some(SendHead { left, is_last: self.unsent.len() == 1, pushed: piece.pushed })
     }
 
     /// The last piece is pushed.
-    fn push(&mut self, written: u64, wrote: Wrote) -> Wrote {
-        if let Some(tail) = self.waiting.back_mut() {
+    fn push(&mut self, written: u64, wrote: WriteResult) -> WriteResult {
+        if let Some(tail) = self.unsent.back_mut() {
             tail.pushed = true;
         }
         self.pushed = written;
@@ -212,24 +215,24 @@ impl SendBuffer {
     }
 
     /// Memory that the pieces take (`sk_wmem_queued`).
-    fn taken(&self, queue: &SendQueue) -> u64 {
-        queue.written() - queue.una() + ((self.waiting.len() + self.out.len()) as u64 - self.joined) * OVERHEAD
+    fn memory_used(&self, queue: &SendQueue) -> u64 {
+        queue.written() - queue.una() + ((self.unsent.len() + self.unacked_ends.len()) as u64 - self.joined) * OVERHEAD
     }
 }
 
 /// Bytes of a full piece: 64 kB, or half of what the receiver takes, in whole segments.
-fn piece(mss: u32, window: u64) -> u64 {
+fn full_skb_bytes(mss: u32, window: u64) -> u64 {
     let mss = u64::from(mss);
     ((window / 2).min(BUFFER) / mss).max(1) * mss
 }
 
 /// Memory of a segment of `bytes` that lies in a block by itself, with its headers and its descriptor.
-pub(crate) fn of_segment(bytes: u64) -> u64 {
+pub(crate) fn segment_memory(bytes: u64) -> u64 {
     (bytes + HEADROOM).next_power_of_two() + DESCRIPTOR
 }
 
 /// Memory of a packet of `bytes` that was no burst and whose device made one block of it (`pskb_expand_head`).
-pub(crate) fn of_lone(bytes: u64) -> u64 {
+pub(crate) fn lone_segment_memory(bytes: u64) -> u64 {
     (bytes + HEADROOM + SPARE).next_power_of_two() + DESCRIPTOR
 }
 
@@ -237,7 +240,7 @@ pub(crate) fn of_lone(bytes: u64) -> u64 {
 const FIRST_SIZE: u64 = 16_384;
 
 /// Linux `TCP_INIT_CWND`.
-const LEAST_SEGMENTS: u32 = 10;
+const MIN_SEGMENTS: u32 = 10;
 
 /// What a segment of the negotiated size has more than one with timestamps.
 const OPTIONS: u64 = 12;
@@ -274,14 +277,14 @@ mod tests {
         let mut queue = SendQueue::new(MSS).buffered();
         queue.open(bytes);
         queue.established();
-        let mut buffer = *SendBuffer::of(Stack::find("linux-6.1").expect("a stack")).expect("it has one");
+        let mut buffer = *SendBuffer::for_stack(Stack::find("linux-6.1").expect("a stack")).expect("it has one");
         buffer.expand(2, 10, 3, MSS);
         (buffer, queue)
     }
 
     fn send(buffer: &mut SendBuffer, queue: &mut SendQueue, segments: u32) {
         for _ in 0..segments {
-            let len = queue.next(u64::MAX).expect("there is something");
+            let len = queue.next_len(u64::MAX).expect("there is something");
             queue.take(len, Instant::ZERO);
         }
         buffer.on_sent(queue.nxt());
@@ -291,81 +294,85 @@ mod tests {
     fn an_application_writes_until_the_pieces_fill_the_buffer() {
         // 2 x 10 x (2048 + 256) bytes hold a piece of 22 segments and another one that goes over the edge.
         let (mut buffer, mut queue) = parts(None);
-        assert_eq!(buffer.size, 46_080);
+        assert_eq!(buffer.size_limit, 46_080);
         assert_eq!(
             [WINDOW, WINDOW, WINDOW].map(|w| buffer.write(&mut queue, MSS, w)),
-            [Wrote::Head, Wrote::Pushed, Wrote::Pushed]
+            [WriteResult::HeadFull, WriteResult::Pushed, WriteResult::Pushed]
         );
         assert_eq!((queue.written() - FIRST_BYTE, buffer.is_full()), (44 * 1_448, true));
-        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 22, is_last: false, pushed: false }));
-        assert!(buffer.begins_call());
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Nothing);
+        assert_eq!(buffer.front(&queue, MSS), Some(SendHead { left: 22, is_last: false, pushed: false }));
+        assert!(buffer.is_call_start());
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::Nothing);
         // Ten segments in bursts of two are out: five pieces more. What is acknowledged frees its bytes and its pieces.
         (0..5).for_each(|_| send(&mut buffer, &mut queue, 2));
-        assert_eq!(buffer.taken(&queue), 44 * 1_448 + 7 * 768);
-        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 12, is_last: false, pushed: false }));
+        assert_eq!(buffer.memory_used(&queue), 44 * 1_448 + 7 * 768);
+        assert_eq!(buffer.front(&queue, MSS), Some(SendHead { left: 12, is_last: false, pushed: false }));
         let wakes = |buffer: &mut SendBuffer, queue: &SendQueue| {
-            buffer.look_for_room(queue);
-            buffer.wakes()
+            buffer.check_space(queue);
+            buffer.take_wakeup()
         };
         assert!(!wakes(&mut buffer, &queue));
         queue.acknowledge(FIRST_BYTE + 3 * 1_448);
         buffer.on_acknowledged(queue.una(), 0, 7);
-        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 6 * 768);
+        assert_eq!(buffer.memory_used(&queue), 41 * 1_448 + 6 * 768);
         buffer.on_acknowledged(queue.una(), 4, 7);
-        assert_eq!(buffer.taken(&queue), 41 * 1_448 + 4 * 768, "SACKs have joined two of four bursts");
+        assert_eq!(buffer.memory_used(&queue), 41 * 1_448 + 4 * 768, "SACKs have joined two of four bursts");
         buffer.on_acknowledged(queue.una(), 0, 7);
         assert!(!wakes(&mut buffer, &queue));
         buffer.expand(2, 45, 3, MSS);
         assert!(wakes(&mut buffer, &queue), "207,360 bytes are enough");
-        assert!(!buffer.wakes() && !buffer.is_full(), "it is woken once");
+        assert!(!buffer.take_wakeup() && !buffer.is_full(), "it is woken once");
     }
 
     #[test]
     fn a_call_that_finds_no_room_is_followed_by_another_that_fills_the_last_piece_up() {
         let (mut buffer, mut queue) = parts(None);
-        buffer.size = 1;
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head);
+        buffer.size_limit = 1;
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::HeadFull);
         send(&mut buffer, &mut queue, 2);
         // Two segments of the piece of 22 have gone: as many have room in it, and then nothing has.
         let mut calls = || (buffer.write(&mut queue, MSS, WINDOW), queue.written() - FIRST_BYTE);
-        assert_eq!([calls(), calls()], [(Wrote::Pushed, 24 * 1_448); 2]);
-        assert!(buffer.waiting[0].pushed);
+        assert_eq!([calls(), calls()], [(WriteResult::Pushed, 24 * 1_448); 2]);
+        assert!(buffer.unsent[0].pushed);
         send(&mut buffer, &mut queue, 8);
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head, "a new call");
-        assert_eq!((queue.written() - FIRST_BYTE, buffer.waiting[0].pushed), (32 * 1_448, false));
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Pushed);
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Nothing, "nothing has left since");
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::HeadFull, "a new call");
+        assert_eq!((queue.written() - FIRST_BYTE, buffer.unsent[0].pushed), (32 * 1_448, false));
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::Pushed);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::Nothing, "nothing has left since");
     }
 
     #[test]
     fn the_piece_that_is_sent_is_filled_up_again_if_it_is_the_last() {
         let (mut buffer, mut queue) = parts(None);
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Head);
+        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::HeadFull);
         send(&mut buffer, &mut queue, 4);
-        assert_eq!(buffer.write(&mut queue, MSS, WINDOW), Wrote::Pushed, "26 segments are over half of the window");
-        assert_eq!(buffer.front(&queue, MSS), Some(Front { left: 22, is_last: true, pushed: true }));
+        assert_eq!(
+            buffer.write(&mut queue, MSS, WINDOW),
+            WriteResult::Pushed,
+            "26 segments are over half of the window"
+        );
+        assert_eq!(buffer.front(&queue, MSS), Some(SendHead { left: 22, is_last: true, pushed: true }));
         assert_eq!(queue.written(), FIRST_BYTE + 26 * 1_448);
     }
 
     #[test]
     fn the_last_of_a_call_and_of_the_data_is_pushed() {
         let (mut buffer, mut queue) = parts(Some(70_000));
-        buffer.size = 1 << 20;
+        buffer.size_limit = 1 << 20;
         let wide = 1 << 20;
-        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Head, "45 segments, and no push");
+        assert_eq!(buffer.write(&mut queue, MSS, wide), WriteResult::HeadFull, "45 segments, and no push");
         assert_eq!(buffer.front(&queue, MSS).map(|front| front.pushed), Some(false));
-        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Pushed, "64 KiB are one call");
-        assert!(buffer.waiting[1].pushed);
-        assert_eq!((buffer.write(&mut queue, MSS, wide), queue.unwritten()), (Wrote::Pushed, 0));
-        assert_eq!(buffer.waiting.len(), 2);
-        assert!(buffer.waiting[1].pushed && !buffer.is_full());
-        assert_eq!(buffer.write(&mut queue, MSS, wide), Wrote::Nothing);
+        assert_eq!(buffer.write(&mut queue, MSS, wide), WriteResult::Pushed, "64 KiB are one call");
+        assert!(buffer.unsent[1].pushed);
+        assert_eq!((buffer.write(&mut queue, MSS, wide), queue.unwritten()), (WriteResult::Pushed, 0));
+        assert_eq!(buffer.unsent.len(), 2);
+        assert!(buffer.unsent[1].pushed && !buffer.is_full());
+        assert_eq!(buffer.write(&mut queue, MSS, wide), WriteResult::Nothing);
     }
 
     #[test]
     fn no_buffer_before_linux_6_1() {
-        let has = |name: &str| SendBuffer::of(Stack::find(name).expect("a stack")).is_some();
+        let has = |name: &str| SendBuffer::for_stack(Stack::find(name).expect("a stack")).is_some();
         assert_eq!(["linux-2.6.29", "linux-3.13", "linux-6.1", "ns2"].map(has), [false, false, true, false]);
     }
 }

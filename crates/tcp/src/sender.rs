@@ -13,12 +13,12 @@ use crate::context::Rexmit;
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
 use crate::recovery::Recovery;
-use crate::stack::{Machine, Stack};
-use crate::state::State;
+use crate::stack::{RecoveryMachine, Stack};
+use crate::state::CaState;
 use crate::stats::SenderStats;
-use crate::timer::Purpose;
+use crate::timer::TimerPurpose;
 use crate::transmission::Transmission;
-use crate::{Event, Header, Now, Wire, snapshot};
+use crate::{Header, HostTime, SenderEvent, Wire, snapshot};
 use sojourn_aqm::{Instant, Rate, Rng};
 
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
@@ -27,7 +27,7 @@ use sojourn_aqm::{Instant, Rate, Rng};
 #[derive(Debug)]
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.
-    machine: Machine,
+    machine: RecoveryMachine,
     transmission: Transmission,
     recovery: Recovery,
     control: Control,
@@ -43,12 +43,12 @@ impl Sender {
     ///
     /// If the stack does not have what the congestion control [needs](crate::cc::Needs::fit).
     pub fn new(config: SenderConfig) -> Self {
-        assert!(config.cc.needs().fit(config.stack), "the stack has what the congestion control needs");
+        assert!(config.cc.needs().is_met_by(config.stack), "the stack has what the congestion control needs");
         let transmission = Transmission::new(&config);
         Self {
             machine: config.stack.machine,
             handshake: Handshake::new(),
-            control: Control::of(&config, transmission.offered.bytes()),
+            control: Control::from_config(&config, transmission.offered.bytes()),
             recovery: Recovery::new(config.stack, config.sack),
             transmission,
         }
@@ -62,7 +62,7 @@ impl Sender {
     /// If the stack does not [have it](crate::stack::Stack::has_byte_counting).
     pub fn with_byte_counting(mut self, most: u32) -> Self {
         assert!(self.control.window.counting.may_be_bytes(), "the stack has appropriate byte counting");
-        self.control.count_by(most);
+        self.control.set_byte_counting(most);
         self
     }
 
@@ -106,7 +106,7 @@ impl Sender {
 
     /// The same with Nagle's algorithm (RFC 896): a segment that is not full waits until nothing is out.
     pub fn with_nagle(mut self) -> Self {
-        self.transmission.queue.hold_small();
+        self.transmission.queue.enable_nagle();
         self
     }
 
@@ -129,14 +129,14 @@ impl Sender {
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
         self.transmission.queue.open(bytes);
-        if self.transmission.stack().small_queues && wire.paces() {
+        if self.transmission.stack().small_queues && wire.is_pacing() {
             self.control.cc.attach(self.transmission.stack(), true);
             let needs = self.control.cc.needs();
             self.transmission.leave_pacing_to_device(&needs);
         }
-        self.handshake.syn(now);
+        self.handshake.on_syn_sent(now);
         self.transmission.send_syn(now, wire);
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// Opens a connection with data both ways; what is to be sent comes by [`Self::write`], and one handshake serves both
@@ -151,7 +151,7 @@ impl Sender {
     pub fn accept(&mut self, now: Instant, header: &Header) {
         let now = self.enter(now);
         if self.handshake.on_connection(header) {
-            self.transmission.ecn.accepted();
+            self.transmission.ecn.on_accept();
             self.establish(now, header);
         }
     }
@@ -181,8 +181,8 @@ impl Sender {
         if self.handshake.is_established() {
             let now = self.enter(now);
             self.send_new(now, wire);
-            self.write_ahead(now, wire);
-            self.show(wire);
+            self.fill_send_buffer(now, wire);
+            self.report_state(wire);
         }
     }
 
@@ -193,7 +193,7 @@ impl Sender {
             let Self { transmission: tx, recovery, control, .. } = self;
             tx.send_held(now, control, recovery, wire);
             tx.wake_application(now, control, recovery, wire);
-            self.show(wire);
+            self.report_state(wire);
         }
     }
 
@@ -205,7 +205,7 @@ impl Sender {
             tx.send_held(now, control, recovery, wire);
         }
         if tx.timer.is_due(now) {
-            wire.tell(|| Event::Expired(tx.timer.purpose()));
+            wire.notify(|| SenderEvent::Expired(tx.timer.purpose()));
         }
         match self.handshake.phase() {
             _ if !self.transmission.timer.is_due(now) => {}
@@ -214,29 +214,29 @@ impl Sender {
                 let tx = &mut self.transmission;
                 tx.output.stats.timeouts += 1;
                 tx.rtt.back_off();
-                tx.ecn.syn_lost();
-                if self.machine == Machine::Ns2 {
+                tx.ecn.on_syn_lost();
+                if self.machine == RecoveryMachine::Ns2 {
                     // `TcpAgent::timeout`: a window of one segment was lost (`wnd_init_ = 1`, bugfix_ss_).
                     (self.control.window.cwnd, self.control.window.ssthresh) = (1, 2);
                 }
-                self.handshake.syn(now);
+                self.handshake.on_syn_sent(now);
                 tx.send_syn(now, wire);
             }
             Phase::Established => self.on_expiry(now, wire),
         }
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.wake_application(now, control, recovery, wire);
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let tx = &self.transmission;
-        if tx.is_plain {
+        if tx.is_basic_stack {
             return tx.timer.deadline(tx.rtt.clock());
         }
         let timer = tx.timer.deadline(tx.rtt.clock()).min(tx.has_room_below_at());
-        tx.pacer.as_ref().map_or(timer, |pacer| pacer.wakes().min(timer))
+        tx.pacer.as_ref().map_or(timer, |pacer| pacer.wakeup().min(timer))
     }
 
     /// Congestion window and slow-start threshold, in segments.
@@ -265,7 +265,7 @@ impl Sender {
     }
 
     /// Where congestion avoidance stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CaState {
         self.recovery.state()
     }
 
@@ -281,18 +281,18 @@ impl Sender {
 
     /// Begins an event: everything in it happens now.
     #[inline]
-    fn enter(&self, now: Instant) -> Now {
+    fn enter(&self, now: Instant) -> HostTime {
         self.transmission.rtt.clock().now(now)
     }
 
-    fn on_syn_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        if !self.handshake.on_answer(header) {
+    fn on_syn_ack(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
+        if !self.handshake.on_syn_ack(header) {
             return;
         }
-        self.transmission.ecn.answered(header.flags);
+        self.transmission.ecn.on_syn_ack(header.flags);
         if !self.transmission.ecn.is_used() {
             if let Some(cc) = self.control.cc.without_ecn() {
-                self.transmission.serve(&cc.needs());
+                self.transmission.apply_needs(&cc.needs());
                 self.control.replace(self.transmission.stack(), cc);
             }
         }
@@ -302,14 +302,14 @@ impl Sender {
             self.transmission.send_pure_ack(now, wire);
         }
         self.send_new(now, wire);
-        self.write_ahead(now, wire);
+        self.fill_send_buffer(now, wire);
     }
 
-    fn establish(&mut self, now: Now, header: &Header) {
+    fn establish(&mut self, now: HostTime, header: &Header) {
         let tx = &mut self.transmission;
         tx.queue.established();
-        tx.output.heard_first(header.ts_val);
-        if let Some(rtt) = self.handshake.round_trip(now, header, &tx.rtt) {
+        tx.output.init_ts_recent(header.ts_val);
+        if let Some(rtt) = self.handshake.rtt_sample(now, header, &tx.rtt) {
             tx.rtt.sample(rtt, tx.queue.una(), tx.queue.nxt());
             if let Some(rack) = &mut self.recovery.episode.rack {
                 rack.observe_rtt(now.at, tx.rtt.span(rtt));
@@ -322,59 +322,59 @@ impl Sender {
             // What the application writes first is written into an idle connection.
             sampler.mark_app_limited(0);
         }
-        tx.tell(now, self.recovery.state(), &mut self.control, |cc, flight| cc.opened(flight));
+        tx.with_control(now, self.recovery.state(), &mut self.control, |cc, flight| cc.on_established(flight));
         tx.follow_window(&self.control);
         tx.open_buffer(&self.control, &self.recovery);
-        self.control.usage.touched(now);
+        self.control.usage.on_cwnd_checked(now);
     }
 
     /// The application writes what it has, as far as there is room.
-    fn write_ahead(&mut self, now: Now, wire: &mut impl Wire) {
+    fn fill_send_buffer(&mut self, now: HostTime, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.write_ahead(now, control, recovery, wire);
     }
 
     /// An event is over: a host that watches is told the rest of it.
     #[inline(always)]
-    fn show(&mut self, wire: &mut impl Wire) {
-        if wire.watches() {
-            snapshot::tell(&mut self.transmission, &self.control, &self.recovery, wire);
+    fn report_state(&mut self, wire: &mut impl Wire) {
+        if wire.observes_sender() {
+            snapshot::report_state(&mut self.transmission, &self.control, &self.recovery, wire);
         }
     }
 
     #[inline]
-    fn send_new(&mut self, now: Now, wire: &mut impl Wire) {
+    fn send_new(&mut self, now: HostTime, wire: &mut impl Wire) {
         self.transmission.send_new(now, &mut self.control, &mut self.recovery, wire);
     }
 
     /// The timer has expired.
     #[inline(never)]
-    fn on_expiry(&mut self, now: Now, wire: &mut impl Wire) {
-        self.transmission.is_calm = false;
+    fn on_expiry(&mut self, now: HostTime, wire: &mut impl Wire) {
+        self.transmission.is_fast_path = false;
         let Self { transmission: tx, recovery, control, .. } = self;
-        let reordering = tx.timer.purpose() == Purpose::Reordering;
+        let reordering = tx.timer.purpose() == TimerPurpose::Reordering;
         let rexmit = tx.on_expiry(now, control, recovery, wire);
         self.send_again(rexmit, now, wire);
-        if reordering && self.transmission.timer.purpose() != Purpose::Retransmit {
+        if reordering && self.transmission.timer.purpose() != TimerPurpose::Retransmit {
             self.transmission.resume_timer(now);
         }
     }
 
     /// Sends what recovery asks for (`tcp_xmit_recovery`).
     #[inline(always)]
-    fn send_again(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
+    fn send_again(&mut self, rexmit: Rexmit, now: HostTime, wire: &mut impl Wire) {
         match rexmit {
             Rexmit::Nothing | Rexmit::Hold => {}
             Rexmit::Lost => {
                 let cwnd = self.control.window.cwnd;
                 self.transmission.retransmit_lost(now, cwnd, (&self.control, &mut self.recovery), wire);
             }
-            _ => self.send_more_than_lost(rexmit, now, wire),
+            _ => self.send_lost_and_new(rexmit, now, wire),
         }
     }
 
     #[inline(never)]
-    fn send_more_than_lost(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
+    fn send_lost_and_new(&mut self, rexmit: Rexmit, now: HostTime, wire: &mut impl Wire) {
         match rexmit {
             Rexmit::Nothing | Rexmit::Hold | Rexmit::Lost => {}
             Rexmit::ByPipe => self.transmission.send_by_pipe(now, &mut self.control, &mut self.recovery, wire),
@@ -384,7 +384,7 @@ impl Sender {
                 // `send_one`: behind what has been sent before comes what has not.
                 self.transmission.send_beyond(limit, now, (&mut self.control, &mut self.recovery), wire);
             }
-            Rexmit::Head | Rexmit::HeadAlone => {
+            Rexmit::Head | Rexmit::HeadOnly => {
                 self.transmission.retransmit((0, 1), now, &mut self.recovery.episode, wire);
             }
             Rexmit::New => {

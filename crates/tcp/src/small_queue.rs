@@ -8,7 +8,7 @@
 //! A burst is cut into segments, each with memory of its own, when its turn comes, and at once where no other one waits. A
 //! device that takes super-packets gets it whole.
 
-use crate::send_buffer::{OVERHEAD, of_segment};
+use crate::send_buffer::{OVERHEAD, segment_memory};
 use crate::stack::Stack;
 use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
@@ -16,44 +16,44 @@ use sojourn_aqm::{Duration, Instant};
 /// What of a connection waits below TCP.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallQueue {
-    below: Deque<Burst>,
+    bursts: Deque<Burst>,
     bytes: u64,
     /// What a millisecond (2^-10 s) of the rate is, in bytes.
-    pub of_rate: u64,
+    pub rate_limit_bytes: u64,
     /// When something that was held is to be sent; never if nothing is.
-    wakes: Instant,
+    wakeup: Instant,
 }
 
 /// What of a burst has not begun to leave.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     /// When the transmission of its next segment begins, and how long that of each takes.
-    begins: Instant,
-    each: Duration,
+    next_start: Instant,
+    segment_time: Duration,
     segments: u32,
     /// Memory of a segment in bytes, once it is cut.
-    of_each: u64,
+    segment_memory: u64,
     /// Memory of the whole in bytes, until it is cut.
-    whole: Option<u64>,
+    uncut_memory: Option<u64>,
 }
 
 impl Burst {
     /// Its memory in bytes.
     fn bytes(&self) -> u64 {
-        self.whole.unwrap_or(u64::from(self.segments) * self.of_each)
+        self.uncut_memory.unwrap_or(u64::from(self.segments) * self.segment_memory)
     }
 
     /// The transmission of its next segment begins.
     fn begin(&mut self) {
-        (self.whole, self.segments) = (None, self.segments - 1);
-        self.begins += self.each;
+        (self.uncut_memory, self.segments) = (None, self.segments - 1);
+        self.next_start += self.segment_time;
     }
 }
 
 impl SmallQueue {
     /// Nothing waits, if senders of `stack` have one.
-    pub fn of(stack: &Stack) -> Option<Box<Self>> {
-        let empty = || Self { below: Deque::new(), bytes: 0, of_rate: 0, wakes: Instant::NEVER };
+    pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
+        let empty = || Self { bursts: Deque::new(), bytes: 0, rate_limit_bytes: 0, wakeup: Instant::NEVER };
         stack.small_queues.then(|| Box::new(empty()))
     }
 
@@ -68,42 +68,48 @@ impl SmallQueue {
 
     #[inline(never)]
     fn add(&mut self, now: Instant, (begins, ends): (Instant, Instant), segments: u32, payload: u64) {
-        self.settle(now);
-        let is_cut = segments > 1 && self.below.is_empty();
+        self.advance_to(now);
+        let is_cut = segments > 1 && self.bursts.is_empty();
         let whole = (!is_cut).then(|| memory(payload));
         let each = (ends - begins) / i64::from(segments);
-        let burst = Burst { begins, each, segments, of_each: of_segment(payload / u64::from(segments)), whole };
+        let burst = Burst {
+            next_start: begins,
+            segment_time: each,
+            segments,
+            segment_memory: segment_memory(payload / u64::from(segments)),
+            uncut_memory: whole,
+        };
         self.bytes += burst.bytes();
-        self.below.push_back(burst);
-        self.settle(now);
+        self.bursts.push_back(burst);
+        self.advance_to(now);
     }
 
     /// Whether nothing waits at `now`.
     #[inline]
     pub fn is_empty(&mut self, now: Instant) -> bool {
-        self.settle(now);
-        self.below.is_empty()
+        self.advance_to(now);
+        self.bursts.is_empty()
     }
 
     /// A burst of so many bytes of payload goes down only if less than this waits.
     pub fn limit(&self, payload: u64, shift: u32) -> u64 {
         // Linux counts one byte for the socket itself, and asks whether more waits.
-        (2 * memory(payload)).max(self.of_rate) << shift
+        (2 * memory(payload)).max(self.rate_limit_bytes) << shift
     }
 
     /// Whether a burst of so many bytes of payload has to wait; then [`Self::wakes`] says until when. `shift`: 0 for new data,
     /// 1 for retransmissions.
-    pub fn holds(&mut self, now: Instant, payload: u64, shift: u32) -> bool {
-        self.settle(now);
+    pub fn must_wait(&mut self, now: Instant, payload: u64, shift: u32) -> bool {
+        self.advance_to(now);
         let limit = self.limit(payload, shift);
         if self.bytes < limit {
             return false;
         }
         let mut others = self.bytes;
-        for mut burst in self.below.iter().copied() {
+        for mut burst in self.bursts.iter().copied() {
             others -= burst.bytes();
             while burst.segments > 0 {
-                self.wakes = burst.begins;
+                self.wakeup = burst.next_start;
                 burst.begin();
                 if others + burst.bytes() < limit {
                     return true;
@@ -115,34 +121,34 @@ impl SmallQueue {
 
     /// When what was held is to be sent; never if nothing is.
     #[inline]
-    pub fn wakes(&self) -> Instant {
-        self.wakes
+    pub fn wakeup(&self) -> Instant {
+        self.wakeup
     }
 
     /// The wait may be over. Returns whether there was one until `now`.
     #[inline]
-    pub fn wake(&mut self, now: Instant) -> bool {
-        let due = self.wakes <= now;
+    pub fn on_wakeup(&mut self, now: Instant) -> bool {
+        let due = self.wakeup <= now;
         if due {
-            self.wakes = Instant::NEVER;
+            self.wakeup = Instant::NEVER;
         }
         due
     }
 
-    fn settle(&mut self, now: Instant) {
-        while let Some(burst) = self.below.get_mut(0).filter(|burst| burst.begins <= now) {
+    fn advance_to(&mut self, now: Instant) {
+        while let Some(burst) = self.bursts.get_mut(0).filter(|burst| burst.next_start <= now) {
             self.bytes -= burst.bytes();
             burst.begin();
             self.bytes += burst.bytes();
             if burst.segments == 0 {
-                self.below.pop_front();
+                self.bursts.pop_front();
             }
         }
     }
 }
 
 /// Linux `tcp_limit_output_bytes`, of a connection that is not paced.
-pub(crate) const MOST: u64 = 1 << 20;
+pub(crate) const LIMIT_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Memory in bytes of so many bytes of payload below TCP, in so many pieces: a super-packet is one, also before it is cut.
 pub fn memory_below(payload: u64, pieces: u32) -> u64 {
@@ -163,7 +169,7 @@ mod tests {
     }
 
     fn queue() -> SmallQueue {
-        *SmallQueue::of(Stack::find("linux-6.1").expect("a stack")).expect("it has one")
+        *SmallQueue::for_stack(Stack::find("linux-6.1").expect("a stack")).expect("it has one")
     }
 
     #[test]
@@ -171,16 +177,16 @@ mod tests {
         // Super-packets of a device that takes them: 2,896 bytes and 768 more.
         let mut queue = queue();
         queue.on_sent(us(0), (us(50), us(100)), 1, 2_896);
-        assert!(!queue.holds(us(0), 2_896, 0));
+        assert!(!queue.must_wait(us(0), 2_896, 0));
         queue.on_sent(us(0), (us(100), us(200)), 1, 2_896);
-        assert!(queue.holds(us(0), 2_896, 0), "two wait, and a third is one too many");
-        assert_eq!(queue.wakes(), us(50), "when the first begins to leave");
-        assert!(!queue.holds(us(0), 2_896, 1), "twice as much before a retransmission");
-        queue.of_rate = 7_329;
-        assert!(!queue.holds(us(0), 2_896, 0), "the rate allows for it");
-        queue.of_rate = 0;
-        assert!(!queue.wake(us(49)) && queue.wake(us(50)) && !queue.wake(us(50)));
-        assert!(!queue.holds(us(50), 2_896, 0));
+        assert!(queue.must_wait(us(0), 2_896, 0), "two wait, and a third is one too many");
+        assert_eq!(queue.wakeup(), us(50), "when the first begins to leave");
+        assert!(!queue.must_wait(us(0), 2_896, 1), "twice as much before a retransmission");
+        queue.rate_limit_bytes = 7_329;
+        assert!(!queue.must_wait(us(0), 2_896, 0), "the rate allows for it");
+        queue.rate_limit_bytes = 0;
+        assert!(!queue.on_wakeup(us(49)) && queue.on_wakeup(us(50)) && !queue.on_wakeup(us(50)));
+        assert!(!queue.must_wait(us(50), 2_896, 0));
         queue.on_sent(us(100), (us(40), us(100)), 1, 2_896);
         assert!(!queue.is_empty(us(99)) && queue.is_empty(us(100)), "what leaves at once does not wait");
     }
@@ -195,14 +201,14 @@ mod tests {
         bytes.push(queue.bytes);
         queue.on_sent(ns(0), (ns(24_416), ns(48_416)), 2, 2_896);
         bytes.push(queue.bytes);
-        assert_eq!((queue.holds(ns(0), 2_896, 0), queue.wakes()), (true, ns(416)));
-        queue.settle(ns(416));
+        assert_eq!((queue.must_wait(ns(0), 2_896, 0), queue.wakeup()), (true, ns(416)));
+        queue.advance_to(ns(416));
         bytes.push(queue.bytes);
         queue.on_sent(ns(416), (ns(48_416), ns(72_416)), 2, 2_896);
-        assert_eq!((queue.holds(ns(416), 2_896, 0), queue.wakes()), (true, ns(24_416)));
-        queue.settle(ns(12_416));
+        assert_eq!((queue.must_wait(ns(416), 2_896, 0), queue.wakeup()), (true, ns(24_416)));
+        queue.advance_to(ns(12_416));
         bytes.push(queue.bytes);
-        queue.settle(ns(24_416));
+        queue.advance_to(ns(24_416));
         bytes.push(queue.bytes);
         assert_eq!(bytes, [4_608, 8_272, 5_968, 7_328, 5_968]);
     }

@@ -3,11 +3,11 @@
 use crate::Wire;
 use crate::control::Control;
 use crate::recovery::Recovery;
+use crate::sender_event::{SenderEvent, SenderState};
 use crate::transmission::Transmission;
-use crate::watch::{Event, Standing};
 
-impl Standing {
-    fn of(tx: &Transmission, control: &Control, recovery: &Recovery) -> Self {
+impl SenderState {
+    fn capture(tx: &Transmission, control: &Control, recovery: &Recovery) -> Self {
         let (window, episode) = (&control.window, &recovery.episode);
         let sampled = tx.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
         Self {
@@ -29,8 +29,8 @@ impl Standing {
 
 /// Tells a host the rest of an event, and how the sender stands.
 #[inline(never)]
-pub(crate) fn tell(tx: &mut Transmission, control: &Control, recovery: &Recovery, wire: &mut impl Wire) {
-    tx.board.take_log(|loss| wire.tell(|| Event::Judged(loss)));
-    let standing = Standing::of(tx, control, recovery);
-    wire.tell(|| Event::Stands(&standing));
+pub(crate) fn report_state(tx: &mut Transmission, control: &Control, recovery: &Recovery, wire: &mut impl Wire) {
+    tx.board.take_log(|loss| wire.notify(|| SenderEvent::LossMarked(loss)));
+    let standing = SenderState::capture(tx, control, recovery);
+    wire.notify(|| SenderEvent::State(&standing));
 }

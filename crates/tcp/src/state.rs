@@ -2,7 +2,7 @@
 
 /// Where congestion avoidance stands (Linux `TCP_CA_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum CaState {
     /// Nothing suspicious.
     Open,
     /// Duplicates or SACKs were seen.

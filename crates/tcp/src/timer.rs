@@ -4,12 +4,12 @@
 
 use crate::round_trip::RoundTrip;
 use crate::stack::{Stack, on_wheel};
-use crate::{Clock, Now, Ticks};
+use crate::{Clock, HostTime, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
 /// What a sender's timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum TimerPurpose {
     /// The retransmission time-out.
     Retransmit,
     /// The end of early retransmit's delay.
@@ -30,19 +30,19 @@ pub(crate) struct RetransmitTimer {
     expiry: Option<Ticks>,
     /// How long after the beginning of that tick.
     phase: Duration,
-    purpose: Purpose,
+    purpose: TimerPurpose,
 }
 
 impl RetransmitTimer {
     /// A timer that is not set.
     pub fn new(stack: &Stack) -> Self {
         let exact = stack.exact_timers.then(|| stack.clock());
-        Self { wheel: stack.timer_wheel, exact, expiry: None, phase: Duration::ZERO, purpose: Purpose::Retransmit }
+        Self { wheel: stack.timer_wheel, exact, expiry: None, phase: Duration::ZERO, purpose: TimerPurpose::Retransmit }
     }
 
     /// Sets it to expire in `ticks`.
     #[inline(always)]
-    pub fn set(&mut self, purpose: Purpose, now: Now, ticks: Ticks) {
+    pub fn set(&mut self, purpose: TimerPurpose, now: HostTime, ticks: Ticks) {
         self.purpose = purpose;
         if let Some(clock) = self.exact {
             self.phase = now.at - clock.instant(now.tick);
@@ -52,17 +52,17 @@ impl RetransmitTimer {
 
     /// Starts the retransmission time-out anew.
     #[inline(always)]
-    pub fn restart(&mut self, now: Now, rtt: &RoundTrip) {
-        self.set(Purpose::Retransmit, now, rtt.rto());
+    pub fn restart(&mut self, now: HostTime, rtt: &RoundTrip) {
+        self.set(TimerPurpose::Retransmit, now, rtt.rto());
     }
 
     /// Back from another use to the time-out, which has been running all the time for the oldest segment, sent at
     /// `head`.
-    pub fn resume(&mut self, now: Now, head: Option<Instant>, rtt: &RoundTrip) {
+    pub fn resume(&mut self, now: HostTime, head: Option<Instant>, rtt: &RoundTrip) {
         match head {
             None => self.stop(),
-            Some(_) if self.purpose == Purpose::Retransmit => self.restart(now, rtt),
-            Some(sent) => self.set(Purpose::Retransmit, now, rtt.time_out_left(now, sent).max(1)),
+            Some(_) if self.purpose == TimerPurpose::Retransmit => self.restart(now, rtt),
+            Some(sent) => self.set(TimerPurpose::Retransmit, now, rtt.time_out_left(now, sent).max(1)),
         }
     }
 
@@ -73,7 +73,7 @@ impl RetransmitTimer {
 
     /// What it was last set for.
     #[inline]
-    pub fn purpose(&self) -> Purpose {
+    pub fn purpose(&self) -> TimerPurpose {
         self.purpose
     }
 
@@ -83,7 +83,7 @@ impl RetransmitTimer {
     }
 
     /// Whether it has expired.
-    pub fn is_due(&self, now: Now) -> bool {
+    pub fn is_due(&self, now: HostTime) -> bool {
         match self.exact {
             Some(clock) => self.deadline(clock) <= now.at,
             None => self.expiry.is_some_and(|tick| tick <= now.tick),
@@ -101,7 +101,7 @@ impl RetransmitTimer {
 mod tests {
     use super::*;
 
-    fn at(ms: u64) -> Now {
+    fn at(ms: u64) -> HostTime {
         Clock::new(sojourn_aqm::Duration::from_millis(1)).now(Instant::from_nanos(ms * 1_000_000))
     }
 
@@ -113,10 +113,14 @@ mod tests {
         let head = Some(at(10).at);
         timer.restart(at(10), &rtt);
         assert_eq!((timer.expiry(), timer.is_due(at(309)), timer.is_due(at(310))), (Some(310), false, true));
-        timer.set(Purpose::LossProbe, at(20), 50);
+        timer.set(TimerPurpose::LossProbe, at(20), 50);
         timer.resume(at(70), head, &rtt);
-        assert_eq!((timer.purpose(), timer.expiry()), (Purpose::Retransmit, Some(310)), "since the oldest was sent");
-        timer.set(Purpose::Reordering, at(305), 50);
+        assert_eq!(
+            (timer.purpose(), timer.expiry()),
+            (TimerPurpose::Retransmit, Some(310)),
+            "since the oldest was sent"
+        );
+        timer.set(TimerPurpose::Reordering, at(305), 50);
         timer.resume(at(355), head, &rtt);
         assert_eq!(timer.expiry(), Some(356), "it is due, but not in the past");
         timer.resume(at(355), None, &rtt);

@@ -3,12 +3,12 @@
 //! Source: Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`; RFC 8985 §7.
 
 use crate::Ticks;
-use crate::ack::{AckInfo, Probed};
+use crate::ack::{AckInfo, ProbeOutcome};
 use crate::context::Cx;
 use crate::round_trip::RoundTrip;
 use crate::stack::{ProbeTimeout, Stack};
-use crate::state::State;
-use crate::timer::Purpose;
+use crate::state::CaState;
+use crate::timer::TimerPurpose;
 use sojourn_aqm::Duration;
 
 /// The probe: when it is due, and what became of it.
@@ -18,7 +18,7 @@ pub(crate) struct LossProbe {
     /// [`DELAYED_ACK`] in ticks.
     delayed_ack: Ticks,
     /// What a probe waits for at least (3.10), or beyond two round trips (6.1), in ticks.
-    least: Ticks,
+    min_timeout: Ticks,
     /// SND.NXT when one was sent that is still out.
     high_seq: Option<u64>,
     /// It was a retransmission.
@@ -29,8 +29,14 @@ impl LossProbe {
     /// None is out.
     pub fn new(stack: &Stack) -> Self {
         let (form, clock) = (stack.loss_probe, stack.clock());
-        let least = clock.span(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { LEAST_TIMEOUT });
-        Self { form, delayed_ack: clock.span(DELAYED_ACK), least, high_seq: None, retransmitted: false }
+        let least = clock.ticks_at_least_one(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { MIN_TIMEOUT });
+        Self {
+            form,
+            delayed_ack: clock.ticks_at_least_one(DELAYED_ACK),
+            min_timeout: least,
+            high_seq: None,
+            retransmitted: false,
+        }
     }
 
     /// Whether the timer is set for a probe after every acknowledgment, whatever else it was set for before.
@@ -47,11 +53,11 @@ impl LossProbe {
 
     /// Whether a probe may be due in `state`.
     #[inline(always)]
-    pub fn fits(&self, state: State) -> bool {
+    pub fn is_allowed(&self, state: CaState) -> bool {
         match self.form {
             None => false,
-            Some(ProbeTimeout::Linux3_10) => state == State::Open,
-            Some(ProbeTimeout::Linux6_1) => matches!(state, State::Open | State::Cwr),
+            Some(ProbeTimeout::Linux3_10) => state == CaState::Open,
+            Some(ProbeTimeout::Linux6_1) => matches!(state, CaState::Open | CaState::Cwr),
         }
     }
 
@@ -65,7 +71,7 @@ impl LossProbe {
             return false;
         }
         // Not while the sender could send without it.
-        if form == ProbeTimeout::Linux3_10 && (cx.may_send_now() || cx.timer.purpose() != Purpose::Retransmit) {
+        if form == ProbeTimeout::Linux3_10 && (cx.may_send_now() || cx.timer.purpose() != TimerPurpose::Retransmit) {
             return false;
         }
         // The time-out may come first: the probe takes its place.
@@ -75,16 +81,16 @@ impl LossProbe {
             ProbeTimeout::Linux6_1 if advancing => cx.rtt.rto(),
             ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| {
                 // Mostly so much is left that it need not be known how much.
-                let comes_later = cx.rtt.leaves_more_than(timeout, cx.now, head.sent);
+                let comes_later = cx.rtt.has_ticks_left(timeout, cx.now, head.sent);
                 if comes_later { timeout } else { cx.rtt.time_out_left(cx.now, head.sent) }
             }),
         };
-        cx.timer.set(Purpose::LossProbe, cx.now, if rto > 0 { timeout.min(rto) } else { timeout });
+        cx.timer.set(TimerPurpose::LossProbe, cx.now, if rto > 0 { timeout.min(rto) } else { timeout });
         true
     }
 
     /// Whether a probe has to wait for the fate of the one before.
-    pub fn waits(&self) -> bool {
+    pub fn is_pending(&self) -> bool {
         self.form == Some(ProbeTimeout::Linux6_1) && self.is_out()
     }
 
@@ -94,19 +100,19 @@ impl LossProbe {
     }
 
     /// Something new was sent as a probe, up to `nxt`.
-    pub fn sent_new(&mut self, nxt: u64) {
+    pub fn on_sent_new(&mut self, nxt: u64) {
         if self.form == Some(ProbeTimeout::Linux6_1) {
             (self.high_seq, self.retransmitted) = (Some(nxt), false);
         }
     }
 
     /// The last segment, which ends at `nxt`, was sent again as a probe.
-    pub fn sent_again(&mut self, nxt: u64) {
+    pub fn on_retransmitted(&mut self, nxt: u64) {
         (self.high_seq, self.retransmitted) = (Some(nxt), true);
     }
 
     /// A reduction begins: the probe's fate tells nothing more.
-    pub fn forget(&mut self) {
+    pub fn cancel(&mut self) {
         self.high_seq = None;
     }
 
@@ -117,8 +123,8 @@ impl LossProbe {
 
     /// An acknowledgment up to `una`. Returns what it tells of the probe.
     #[inline]
-    pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> Probed {
-        let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return Probed::Nothing };
+    pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> ProbeOutcome {
+        let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return ProbeOutcome::NoLoss };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;
         let needless = match self.form {
             Some(ProbeTimeout::Linux6_1) => {
@@ -127,17 +133,17 @@ impl LossProbe {
             _ => nothing_new && una == high_seq,
         };
         if needless {
-            self.forget();
-            return Probed::Nothing;
+            self.cancel();
+            return ProbeOutcome::NoLoss;
         }
         if una <= high_seq {
-            return Probed::Perhaps;
+            return ProbeOutcome::Ambiguous;
         }
-        self.forget();
+        self.cancel();
         // Data beyond the probe is acknowledged: it filled a hole, unless a duplicate was reported (3.10).
         match self.form == Some(ProbeTimeout::Linux3_10) && ack.sacked.duplicate {
-            true => Probed::Nothing,
-            false => Probed::Repaired,
+            true => ProbeOutcome::NoLoss,
+            false => ProbeOutcome::Repaired,
         }
     }
 
@@ -147,10 +153,12 @@ impl LossProbe {
         match form {
             ProbeTimeout::Linux3_10 => {
                 let alone = if out == 1 { srtt.srtt_eighths(12) + self.delayed_ack } else { 0 };
-                srtt.srtt_eighths(16).max(self.least).max(alone)
+                srtt.srtt_eighths(16).max(self.min_timeout).max(alone)
             }
             ProbeTimeout::Linux6_1 if !srtt.is_measured() => rtt.rto(),
-            ProbeTimeout::Linux6_1 => srtt.two_srtt_up() + if out == 1 { self.delayed_ack } else { self.least },
+            ProbeTimeout::Linux6_1 => {
+                srtt.two_srtt_ticks() + if out == 1 { self.delayed_ack } else { self.min_timeout }
+            }
         }
     }
 }
@@ -159,7 +167,7 @@ impl LossProbe {
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Shortest time-out of a probe (3.10).
-const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
+const MIN_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// What a timer needs at least (6.1).
 const MARGIN: Duration = Duration::from_millis(2);
@@ -167,14 +175,14 @@ const MARGIN: Duration = Duration::from_millis(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Sacked;
+    use crate::segment::SackedSegments;
 
     fn probe(stack: &str) -> LossProbe {
         LossProbe::new(Stack::find(stack).expect("a stack"))
     }
 
     fn of_data(duplicate_end: Option<u64>) -> AckInfo {
-        let sacked = Sacked { duplicate: duplicate_end.is_some(), ..Sacked::default() };
+        let sacked = SackedSegments { duplicate: duplicate_end.is_some(), ..SackedSegments::default() };
         AckInfo { advanced: true, sacked, duplicate_end, ..AckInfo::default() }
     }
 
@@ -195,15 +203,15 @@ mod tests {
         for stack in ["linux-3.13", "linux-6.1"] {
             let repaired = |ack: AckInfo, una| {
                 let mut probe = probe(stack);
-                probe.sent_again(5_000);
+                probe.on_retransmitted(5_000);
                 (probe.on_ack(&ack, una), probe.is_out())
             };
-            assert_eq!(repaired(of_data(None), 4_000), (Probed::Nothing, true), "{stack}: not acknowledged yet");
-            assert_eq!(repaired(of_data(None), 5_000), (Probed::Perhaps, true), "{stack}: up to the probe");
-            assert_eq!(repaired(of_data(None), 6_000), (Probed::Repaired, false), "{stack}");
+            assert_eq!(repaired(of_data(None), 4_000), (ProbeOutcome::NoLoss, true), "{stack}: not acknowledged yet");
+            assert_eq!(repaired(of_data(None), 5_000), (ProbeOutcome::Ambiguous, true), "{stack}: up to the probe");
+            assert_eq!(repaired(of_data(None), 6_000), (ProbeOutcome::Repaired, false), "{stack}");
             assert_eq!(
                 repaired(of_data(Some(5_000)), 6_000),
-                (Probed::Nothing, false),
+                (ProbeOutcome::NoLoss, false),
                 "{stack}: the original arrived too"
             );
         }
@@ -212,8 +220,8 @@ mod tests {
     #[test]
     fn new_data_as_a_probe_repairs_nothing_and_the_next_one_waits_for_it() {
         let mut probe = probe("linux-6.1");
-        probe.sent_new(5_000);
-        assert!(probe.waits());
-        assert_eq!((probe.on_ack(&of_data(None), 5_000), probe.is_out()), (Probed::Nothing, false));
+        probe.on_sent_new(5_000);
+        assert!(probe.is_pending());
+        assert_eq!((probe.on_ack(&of_data(None), 5_000), probe.is_out()), (ProbeOutcome::NoLoss, false));
     }
 }

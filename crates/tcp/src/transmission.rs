@@ -3,37 +3,37 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`. How many segments a burst has is in
 //! `segmentation.rs`, how bursts go out in `in_bursts.rs`; what is sent again is in `again.rs`.
 
-mod again;
-mod below;
 mod by_pipe;
 mod in_bursts;
 mod report;
+mod retransmit;
+mod small_queues;
 mod writing;
 
 use crate::cc::{self, Needs};
 use crate::config::SenderConfig;
-use crate::context::Books;
+use crate::context::AckContext;
 use crate::context::Cx;
 use crate::control::Control;
 use crate::ecn::EcnSender;
-use crate::kind::{Any, Kind};
-use crate::offered::OfferedWindow;
+use crate::kind::{AckKind, AnyAck};
 use crate::output::Output;
 use crate::pacing::Pacer;
 use crate::queue::SendQueue;
-use crate::rate_sample::{RateSampler, Sent};
+use crate::rate_sample::{RateSampler, SendCounts};
+use crate::receive_window::OfferedWindow;
 use crate::recovery::{Episode, Recovery};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Segment};
+use crate::segment::{AckedSegments, Segment};
 use crate::segmentation::Bursts;
 use crate::send_buffer::SendBuffer;
 use crate::small_queue::SmallQueue;
 use crate::stack::Stack;
-use crate::state::State;
-use crate::timer::{Purpose, RetransmitTimer};
-use crate::validation::AfterSending;
-use crate::{Flags, Header, Now, Wire};
+use crate::state::CaState;
+use crate::timer::{RetransmitTimer, TimerPurpose};
+use crate::validation::SendOutcome;
+use crate::{Flags, Header, HostTime, Wire};
 use sojourn_aqm::{Instant, Rate};
 
 /// The sending side: the send sequence, what is out, and how it goes out. In this order, so that
@@ -42,13 +42,13 @@ use sojourn_aqm::{Instant, Rate};
 #[derive(Debug)]
 pub(crate) struct Transmission {
     /// Nothing is suspicious: the next acknowledgment may be [`Expected`](crate::kind::Expected).
-    pub is_calm: bool,
+    pub is_fast_path: bool,
     /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
-    pub is_plain: bool,
+    pub is_basic_stack: bool,
     /// What acknowledgments deliver is counted.
-    pub counts: bool,
+    pub counts_deliveries: bool,
     /// The wire is told of bursts: they are super-packets.
-    offloads: bool,
+    has_gso: bool,
     pub ecn: EcnSender,
     pub queue: SendQueue,
     pub output: Output,
@@ -57,7 +57,7 @@ pub(crate) struct Transmission {
     /// Spaces what is sent, if stack or control ask for it.
     pub pacer: Option<Box<Pacer>>,
     /// What waits below, where that is bounded.
-    small: Option<Box<SmallQueue>>,
+    small_queue: Option<Box<SmallQueue>>,
     /// What the application has written, where it writes ahead.
     buffer: Option<Box<SendBuffer>>,
     /// Takes rate samples, if the control asks for them.
@@ -74,7 +74,7 @@ pub(crate) struct Transmission {
 
 cloned_in_place! {
     Transmission {
-        is_calm, is_plain, counts, offloads, ecn, queue, output, timer, rtt, pacer, small, buffer, sampler, offered, board, bursts,
+        is_fast_path, is_basic_stack, counts_deliveries, has_gso, ecn, queue, output, timer, rtt, pacer, small_queue, buffer, sampler, offered, board, bursts,
         rate, host_paces, stack,
     }
 }
@@ -84,54 +84,54 @@ impl Transmission {
     pub fn new(config: &SenderConfig) -> Self {
         let (stack, needs) = (config.stack, config.cc.needs());
         let ecn = EcnSender::new(stack, config.ecn, &needs);
-        let (queue, buffer) = (SendQueue::new(config.mss), SendBuffer::of(stack));
+        let (queue, buffer) = (SendQueue::new(config.mss), SendBuffer::for_stack(stack));
         let mut new = Self {
-            is_calm: false,
-            is_plain: stack.is_plain(),
+            is_fast_path: false,
+            is_basic_stack: stack.is_plain(),
             queue: if buffer.is_some() { queue.buffered() } else { queue },
             board: Scoreboard::new(config.sack),
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
             rtt: RoundTrip::new(stack),
             timer: RetransmitTimer::new(stack),
-            counts: false,
+            counts_deliveries: false,
             ecn,
             output: Output::new(stack),
             sampler: None,
             pacer: None,
             host_paces: None,
             buffer,
-            small: SmallQueue::of(stack),
+            small_queue: SmallQueue::for_stack(stack),
             bursts: Bursts::new(stack),
             rate: u64::MAX,
-            offloads: false,
+            has_gso: false,
             stack,
         };
-        new.serve(&needs);
+        new.apply_needs(&needs);
         new
     }
 
     /// Does what a control needs, before anything was sent.
-    pub fn serve(&mut self, needs: &Needs) {
+    pub fn apply_needs(&mut self, needs: &Needs) {
         let samples = needs.samples || needs.steers;
-        self.counts = samples || self.ecn.asks_to_count();
+        self.counts_deliveries = samples || self.ecn.requests_accurate();
         self.sampler = samples.then(|| Box::new(RateSampler::new()));
-        self.pacer = Pacer::of(self.stack, needs.paces || self.host_paces.is_some());
+        self.pacer = Pacer::for_stack(self.stack, needs.paces || self.host_paces.is_some());
         if let (Some(pacer), Some(most)) = (&mut self.pacer, self.host_paces) {
-            pacer.limit(most);
+            pacer.set_max_rate(most);
         }
     }
 
     /// The host paces, at `most` at the most, before anything was sent.
     pub fn pace(&mut self, most: Option<Rate>, needs: &Needs) {
         self.host_paces = Some(most);
-        self.serve(needs);
+        self.apply_needs(needs);
     }
 
     /// The host's device paces, before anything was sent: it gets departure times.
     pub fn leave_pacing_to_device(&mut self, needs: &Needs) {
         self.pace(self.host_paces.flatten(), needs);
         if let Some(pacer) = &mut self.pacer {
-            pacer.leave_to_device();
+            pacer.delegate_to_device();
         }
     }
 
@@ -142,7 +142,7 @@ impl Transmission {
 
     /// Bursts leave as super-packets.
     pub fn offload(&mut self) {
-        (self.bursts, self.offloads, self.is_plain) = (Bursts::offloaded(self.stack), true, false);
+        (self.bursts, self.has_gso, self.is_basic_stack) = (Bursts::offloaded(self.stack), true, false);
     }
 
     /// Where the receiver's window ends.
@@ -153,31 +153,31 @@ impl Transmission {
 
     /// Sends what the windows allow.
     #[inline(always)]
-    pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.send_new_after::<Any<false>>(now, control, recovery, wire);
+    pub fn send_new(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.send_new_after::<AnyAck<false>>(now, control, recovery, wire);
     }
 
     /// The same after an acknowledgment of a kind.
     #[inline(always)]
-    pub fn send_new_after<K: Kind>(
+    pub fn send_new_after<K: AckKind>(
         &mut self,
-        now: Now,
+        now: HostTime,
         control: &mut Control,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
-        if !self.is_plain {
+        if !self.is_basic_stack {
             self.send_any(now, control, recovery, wire);
-        } else if K::CALM {
-            self.send_plain_here::<K>(now, control, recovery, wire);
-        } else if self.board.room(control.window.cwnd) > 0 || self.queue.is_dry() {
+        } else if K::FAST_PATH {
+            self.send_plain_inline::<K>(now, control, recovery, wire);
+        } else if self.board.room(control.window.cwnd) > 0 || self.queue.is_app_exhausted() {
             self.send_plain(now, control, recovery, wire);
         }
     }
 
     #[inline(always)]
-    fn send_any(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.after_pause(now, control, recovery);
+    fn send_any(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.restart_if_idle(now, control, recovery);
         if self.bursts.are_used() && self.is_held(now) {
             self.after_waiting(now, control, recovery);
         } else {
@@ -187,7 +187,7 @@ impl Transmission {
 
     /// Before something is sent: a window that was not used for a while starts anew.
     #[inline(always)]
-    fn after_pause(&mut self, now: Now, control: &mut Control, recovery: &Recovery) {
+    fn restart_if_idle(&mut self, now: HostTime, control: &mut Control, recovery: &Recovery) {
         if self.board.packets_out() == 0 {
             control.restart_after_idle(now, self.output.last_sent(), recovery.state(), &self.rtt);
         }
@@ -195,29 +195,29 @@ impl Transmission {
 
     /// Sends what the windows allow, with none of the mechanisms after Linux 2.6, from where speed matters less.
     #[inline(never)]
-    fn send_plain(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.send_plain_here::<Any<false>>(now, control, recovery, wire);
+    fn send_plain(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.send_plain_inline::<AnyAck<false>>(now, control, recovery, wire);
     }
 
     /// The same, compiled into the caller.
     #[inline(always)]
-    fn send_plain_here<K: Kind>(
+    fn send_plain_inline<K: AckKind>(
         &mut self,
-        now: Now,
+        now: HostTime,
         control: &mut Control,
         recovery: &mut Recovery,
         wire: &mut impl Wire,
     ) {
-        self.after_pause(now, control, recovery);
+        self.restart_if_idle(now, control, recovery);
         let episode = &mut recovery.episode;
         let (right_edge, first) = (self.right_edge(), self.queue.nxt());
         // With every segment that is sent there is one more in flight, and nothing else changes.
         let cwnd = control.window.cwnd;
-        let mut room = if K::CALM { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
+        let mut room = if K::FAST_PATH { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
         while room > 0 && wire.has_room() {
             match self.queue.take_full(right_edge, now.at) {
                 Some(segment) => self.send_taken::<K, true>(segment, now, (control, episode), wire),
-                None => match self.queue.next(right_edge) {
+                None => match self.queue.next_len(right_edge) {
                     Some(len) => self.send_last(len, now, (control, episode), wire),
                     None => break,
                 },
@@ -225,7 +225,7 @@ impl Transmission {
             room -= 1;
         }
         debug_assert_eq!(room, self.board.room(control.window.cwnd));
-        if self.queue.is_dry() {
+        if self.queue.is_app_exhausted() {
             self.after_sending(now, self.queue.nxt() > first, false, (control, recovery));
         }
     }
@@ -234,7 +234,7 @@ impl Transmission {
     pub fn send_one(
         &mut self,
         len: u16,
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
@@ -249,11 +249,11 @@ impl Transmission {
     pub fn send_beyond(
         &mut self,
         limit: u32,
-        now: Now,
+        now: HostTime,
         (control, recovery): (&mut Control, &mut Recovery),
         wire: &mut impl Wire,
     ) {
-        let next = self.queue.next(self.right_edge()).filter(|_| self.board.in_flight() < limit && wire.has_room());
+        let next = self.queue.next_len(self.right_edge()).filter(|_| self.board.in_flight() < limit && wire.has_room());
         if let Some(len) = next {
             self.send_one(len, now, (control, &mut recovery.episode), wire);
         }
@@ -261,33 +261,33 @@ impl Transmission {
 
     /// Whether pacing keeps the next burst from being sent now.
     #[inline]
-    pub fn is_held(&mut self, now: Now) -> bool {
-        self.pacer.as_mut().is_some_and(|pacer| pacer.holds(now.at))
+    pub fn is_held(&mut self, now: HostTime) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.must_wait(now.at))
     }
 
     /// Sends the SYN, and its time-out runs.
-    pub fn send_syn(&mut self, now: Now, wire: &mut impl Wire) {
+    pub fn send_syn(&mut self, now: HostTime, wire: &mut impl Wire) {
         self.timer.restart(now, &self.rtt);
-        self.output.syn(self.ecn.of_syn(), now, wire);
+        self.output.send_syn(self.ecn.of_syn(), now, wire);
     }
 
     /// Sends an acknowledgment without data.
-    pub fn send_pure_ack(&mut self, now: Now, wire: &mut impl Wire) {
-        self.output.pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
+    pub fn send_pure_ack(&mut self, now: HostTime, wire: &mut impl Wire) {
+        self.output.send_pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
     }
 
     /// Removes what is acknowledged; `samples` the RTT and `restarts` the timer.
     #[inline(always)]
-    pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
+    pub fn clean_acked(&mut self, now: HostTime, header: &Header, samples: bool, restarts: bool) -> AckedSegments {
         let una = self.queue.una();
-        let acked = self.board.acknowledge::<Any<false>>(una, |_, _| {});
-        self.cleaned(now, header, acked.packets, (samples, restarts));
+        let acked = self.board.acknowledge::<AnyAck<false>>(una, |_, _| {});
+        self.on_cleaned(now, header, acked.packets, (samples, restarts));
         acked
     }
 
     /// So many packets were removed: `samples` the RTT by the timestamp echoed and `restarts` the timer.
     #[inline(always)]
-    pub fn cleaned(&mut self, now: Now, header: &Header, packets: u32, (samples, restarts): (bool, bool)) {
+    pub fn on_cleaned(&mut self, now: HostTime, header: &Header, packets: u32, (samples, restarts): (bool, bool)) {
         let una = self.queue.una();
         if packets == 0 {
             return;
@@ -305,7 +305,7 @@ impl Transmission {
     /// What the congestion control may know of so many segments that were acknowledged, the newest of which was sent at `last`,
     /// if that is known, with the RTT in ticks.
     #[inline(always)]
-    pub fn news(&self, now: Now, packets: u32, last: Option<Instant>, state: State) -> cc::Ack {
+    pub fn cc_ack(&self, now: HostTime, packets: u32, last: Option<Instant>, state: CaState) -> cc::Ack {
         let clock = self.rtt.clock();
         let rtt = last.map_or(0, |last| now.tick.saturating_sub(clock.ticks(last)));
         let rtt = (rtt > 0).then(|| clock.duration(rtt));
@@ -314,7 +314,7 @@ impl Transmission {
     }
 
     /// The timer goes back from another use to the time-out.
-    pub fn resume_timer(&mut self, now: Now) {
+    pub fn resume_timer(&mut self, now: HostTime) {
         self.timer.resume(now, self.board.head().map(|head| head.sent), &self.rtt);
     }
 
@@ -323,7 +323,7 @@ impl Transmission {
     fn send_last(
         &mut self,
         len: u16,
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
@@ -334,30 +334,30 @@ impl Transmission {
     fn send_next<const PLAIN: bool>(
         &mut self,
         len: u16,
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
         let segment = self.queue.take(len, now.at);
-        self.send_taken::<Any<false>, PLAIN>(segment, now, (control, episode), wire);
+        self.send_taken::<AnyAck<false>, PLAIN>(segment, now, (control, episode), wire);
     }
 
     /// Sends a new segment that was taken out of the queue.
     #[inline(always)]
-    fn send_taken<K: Kind, const PLAIN: bool>(
+    fn send_taken<K: AckKind, const PLAIN: bool>(
         &mut self,
         segment: Segment,
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
-        if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
+        if self.board.packets_out() == 0 || self.timer.purpose() != TimerPurpose::Retransmit {
             self.time_new(now, control, episode);
         }
         self.board.push(segment);
         let (mut flags, ecn) = self.ecn.of_new();
-        if !K::CALM && episode.is_reducing() {
-            episode.reduction.sent(1);
+        if !K::FAST_PATH && episode.is_reducing() {
+            episode.reduction.on_sent(1);
         }
         self.bursts.on_sent(now.at);
         if !PLAIN {
@@ -367,24 +367,24 @@ impl Transmission {
             }
             if let Some(sampler) = &mut self.sampler {
                 let (out, in_flight) = (self.board.packets_out() - 1, self.board.in_flight());
-                sampler.on_sent_new(&segment, Sent { out, in_flight, lost: self.board.lost_total });
+                sampler.on_sent_new(&segment, SendCounts { out, in_flight, lost: self.board.lost_total });
             }
             flags = flags.with_if(Flags::PSH, self.bursts.pushes()).with_if(Flags::CUT, self.bursts.cuts());
         }
-        self.output.data(&segment, (flags, ecn), now, wire);
+        self.output.send_data(&segment, (flags, ecn), now, wire);
     }
 
     /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
     /// retransmission.
     #[inline(never)]
-    fn time_new(&mut self, now: Now, control: &mut Control, episode: &Episode) {
+    fn time_new(&mut self, now: HostTime, control: &mut Control, episode: &Episode) {
         if self.board.packets_out() == 0 {
             self.timer.restart(now, &self.rtt);
-            control.restarted(now.at, self.output.last_sent());
+            control.on_restart(now.at, self.output.last_sent());
             if control.steers() {
-                self.tell_resumed(now, episode.state, control);
+                self.notify_resumed(now, episode.state, control);
             }
-        } else if self.timer.purpose() != Purpose::Reordering {
+        } else if self.timer.purpose() != TimerPurpose::Reordering {
             self.resume_timer(now);
         }
     }
@@ -392,19 +392,19 @@ impl Transmission {
     #[inline(never)]
     fn after_sending(
         &mut self,
-        now: Now,
+        now: HostTime,
         sent: bool,
         limited: bool,
         (control, recovery): (&mut Control, &mut Recovery),
     ) {
-        self.after_sending_here(now, sent, limited, (control, recovery));
+        self.after_sending_inline(now, sent, limited, (control, recovery));
     }
 
     /// The same, compiled into the caller.
     #[inline(always)]
-    fn after_sending_here(
+    fn after_sending_inline(
         &mut self,
-        now: Now,
+        now: HostTime,
         sent: bool,
         limited: bool,
         (control, recovery): (&mut Control, &mut Recovery),
@@ -414,8 +414,8 @@ impl Transmission {
             return;
         }
         let (out, una, nxt) = (self.board.packets_out(), self.queue.una(), self.queue.nxt());
-        let (state, is_dry) = (recovery.state(), self.queue.is_dry());
-        let after = AfterSending { sent, limited, out, una, nxt, state, is_dry };
+        let (state, is_dry) = (recovery.state(), self.queue.is_app_exhausted());
+        let after = SendOutcome { sent, limited, out, una, nxt, state, is_dry };
         control.usage.after_sending(now, &after, &self.rtt, &mut control.window);
         if sent {
             self.schedule_loss_probe(now, false, control, recovery);
@@ -426,30 +426,30 @@ impl Transmission {
     #[inline(always)]
     pub fn schedule_loss_probe(
         &mut self,
-        now: Now,
+        now: HostTime,
         advancing: bool,
         control: &mut Control,
         recovery: &Recovery,
     ) -> bool {
         // Most states of a flow with losses have none.
-        recovery.episode.probe.fits(recovery.state()) && self.set_loss_probe(now, advancing, control, recovery)
+        recovery.episode.probe.is_allowed(recovery.state()) && self.set_loss_probe(now, advancing, control, recovery)
     }
 
     #[inline(never)]
-    fn set_loss_probe(&mut self, now: Now, advancing: bool, control: &mut Control, recovery: &Recovery) -> bool {
+    fn set_loss_probe(&mut self, now: HostTime, advancing: bool, control: &mut Control, recovery: &Recovery) -> bool {
         recovery.episode.probe.schedule(advancing, &mut self.cx(now, control))
     }
 
     /// What an acknowledgment changes.
     #[inline]
-    pub fn books(&mut self) -> Books<'_> {
+    pub fn ack_context(&mut self) -> AckContext<'_> {
         let sampler = self.sampler.as_deref_mut();
-        Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler }
+        AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler }
     }
 
     /// What recovery looks at and acts on.
     #[inline]
-    pub fn cx<'a>(&'a mut self, now: Now, control: &'a mut Control) -> Cx<'a> {
+    pub fn cx<'a>(&'a mut self, now: HostTime, control: &'a mut Control) -> Cx<'a> {
         let right_edge = self.right_edge();
         Cx {
             now,

@@ -5,8 +5,8 @@
 use crate::control::Control;
 use crate::ecn::EcnSender;
 use crate::scoreboard::{Scoreboard, reports_dsack};
-use crate::stack::{Stack, UndoneWindow};
-use crate::{Block, Header, Ticks};
+use crate::stack::{Stack, UndoWindow};
+use crate::{Header, SeqRange, Ticks};
 
 /// What is kept of the time before a reduction, and the evidence against it.
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +18,11 @@ pub(crate) struct Undo {
     /// Retransmissions that no D-SACK has reported; negative if nothing was retransmitted.
     retransmissions: i32,
     /// Tick of the first retransmission of the episode.
-    stamp: Option<Ticks>,
+    retrans_stamp: Option<Ticks>,
     needs_retransmission: bool,
     needs_progress: bool,
-    stamp_may_be_gone: bool,
-    window: UndoneWindow,
+    stamp_may_be_missing: bool,
+    window: UndoWindow,
 }
 
 impl Undo {
@@ -33,10 +33,10 @@ impl Undo {
             prior_ssthresh: 0,
             marker: None,
             retransmissions: 0,
-            stamp: None,
+            retrans_stamp: None,
             needs_retransmission: rules.needs_retransmission,
             needs_progress: rules.needs_progress,
-            stamp_may_be_gone: rules.stamp_may_be_gone,
+            stamp_may_be_missing: rules.stamp_may_be_missing,
             window: rules.window,
         }
     }
@@ -47,23 +47,23 @@ impl Undo {
     }
 
     /// `ssthresh` is what an undo restores.
-    pub fn restores(&mut self, ssthresh: u32) {
+    pub fn set_prior_ssthresh(&mut self, ssthresh: u32) {
         self.prior_ssthresh = ssthresh;
     }
 
     /// From here on, at `una` and with `retransmitted` segments out that were sent again, evidence is collected.
-    pub fn watch(&mut self, una: u64, retransmitted: u32) {
+    pub fn init_undo(&mut self, una: u64, retransmitted: u32) {
         self.marker = Some(una);
-        self.expect(retransmitted);
+        self.expect_dsacks(retransmitted);
     }
 
     /// As [`Self::watch`] after a time-out, unless something had been sent again before: then nothing could be told.
-    pub fn watch_unless(&mut self, ambiguous: bool, una: u64) {
+    pub fn init_undo_unless(&mut self, ambiguous: bool, una: u64) {
         self.marker = (!ambiguous).then_some(una);
     }
 
     /// `retransmitted` segments are out that were sent again: so many D-SACKs undo the reduction.
-    pub fn expect(&mut self, retransmitted: u32) {
+    pub fn expect_dsacks(&mut self, retransmitted: u32) {
         self.retransmissions = match retransmitted {
             0 if self.needs_retransmission => NOTHING_TO_UNDO,
             n => n as i32,
@@ -71,12 +71,12 @@ impl Undo {
     }
 
     /// D-SACKs are counted from zero.
-    pub fn expect_none(&mut self) {
+    pub fn reset_expected(&mut self) {
         self.retransmissions = 0;
     }
 
     /// The reduction stays.
-    pub fn forget(&mut self) {
+    pub fn discard(&mut self) {
         self.marker = None;
     }
 
@@ -88,14 +88,14 @@ impl Undo {
     /// A segment is sent again in tick `now`.
     #[inline]
     pub fn on_retransmission(&mut self, now: Ticks) {
-        self.stamp.get_or_insert(now);
+        self.retrans_stamp.get_or_insert(now);
         self.retransmissions = self.retransmissions.max(0) + 1;
     }
 
     /// No retransmission is out any more: an echo is no evidence any more.
     #[inline]
     pub fn forget_stamp(&mut self) {
-        self.stamp = None;
+        self.retrans_stamp = None;
     }
 
     /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
@@ -108,7 +108,7 @@ impl Undo {
     }
 
     #[inline(never)]
-    fn count_duplicate_beyond(&mut self, marker: u64, blocks: &[Block], prior_una: u64, board: &Scoreboard) {
+    fn count_duplicate_beyond(&mut self, marker: u64, blocks: &[SeqRange], prior_una: u64, board: &Scoreboard) {
         let (_, end) = blocks[0];
         let needless = match end <= prior_una {
             true => (end > marker) as u32,
@@ -125,7 +125,7 @@ impl Undo {
     }
 
     /// Whether D-SACKs have reported every retransmission as needless.
-    pub fn by_duplicates(&self) -> bool {
+    pub fn all_spurious_by_dsack(&self) -> bool {
         self.marker.is_some() && self.retransmissions == 0
     }
 
@@ -142,10 +142,10 @@ impl Undo {
 
     /// The timestamp echoed is older than the first retransmission (Eifel).
     fn original_arrived(&self, echoed: Ticks, stamp_holds: bool) -> bool {
-        match self.stamp {
+        match self.retrans_stamp {
             Some(stamp) => echoed != 0 && echoed < stamp,
             // Nothing was sent again yet.
-            None => !self.stamp_may_be_gone || stamp_holds,
+            None => !self.stamp_may_be_missing || stamp_holds,
         }
     }
 
@@ -153,21 +153,21 @@ impl Undo {
     pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
         if self.prior_ssthresh > 0 {
             control.window.cwnd = match self.window {
-                UndoneWindow::Prior if !control.steers() => {
+                UndoWindow::Prior if !control.steers() => {
                     // Linux's `tcp_reno_undo_cwnd`. A control that hears of everything takes its own part back as well.
-                    if control.hears() {
-                        control.undone();
+                    if control.wants_reports() {
+                        control.undo_cwnd();
                     }
                     control.window.cwnd.max(prior_cwnd)
                 }
-                UndoneWindow::Prior | UndoneWindow::Control => control.undone(),
+                UndoWindow::Prior | UndoWindow::Control => control.undo_cwnd(),
             };
             let window = &mut control.window;
             if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
                 window.ssthresh = self.prior_ssthresh;
-                ecn.reduction_undone();
+                ecn.on_undo();
             }
-        } else if self.window == UndoneWindow::Control && !control.steers() {
+        } else if self.window == UndoWindow::Control && !control.steers() {
             let window = &mut control.window;
             window.cwnd = window.cwnd.max(window.reduced_ssthresh());
         }
@@ -202,35 +202,35 @@ mod tests {
     #[test]
     fn an_echo_from_before_the_first_retransmission_is_evidence() {
         let mut undo = undo("linux-6.1");
-        undo.watch(1_000, 0);
+        undo.init_undo(1_000, 0);
         undo.on_retransmission(50);
         undo.on_retransmission(60);
         let due = [0, 49, 50, 70].map(|echoed| undo.is_due(echoed, true));
         assert_eq!(due, [false, true, false, false], "zero is no echo");
-        undo.forget();
+        undo.discard();
         assert!(!undo.is_due(49, true));
     }
 
     #[test]
     fn a_d_sack_for_each_retransmission_is_evidence() {
         let (mut undo, board) = (undo("linux-6.1"), Scoreboard::new(true));
-        undo.watch(1_000, 0);
-        assert!(!undo.by_duplicates(), "nothing was sent again");
+        undo.init_undo(1_000, 0);
+        assert!(!undo.all_spurious_by_dsack(), "nothing was sent again");
         undo.on_retransmission(50);
         undo.on_retransmission(50);
         undo.count_duplicate(&duplicate(4_000, (500, 1_000)), 4_000, &board);
         assert_eq!(undo.retransmissions(), 2, "from before the episode");
         undo.count_duplicate(&duplicate(4_000, (1_000, 2_000)), 4_000, &board);
-        assert!(!undo.by_duplicates());
+        assert!(!undo.all_spurious_by_dsack());
         undo.count_duplicate(&duplicate(4_000, (2_000, 3_000)), 4_000, &board);
-        assert!(undo.by_duplicates());
+        assert!(undo.all_spurious_by_dsack());
     }
 
     #[test]
     fn without_a_stamp_nothing_was_sent_again_unless_it_was_forgotten() {
         for (stack, when_gone) in [("linux-2.6.29", true), ("linux-3.13", true), ("linux-6.1", false)] {
             let mut undo = undo(stack);
-            undo.watch(1_000, 1);
+            undo.init_undo(1_000, 1);
             assert_eq!((undo.is_due(70, true), undo.is_due(70, false)), (true, when_gone), "{stack}");
         }
     }
@@ -241,12 +241,12 @@ mod tests {
             let stack = Stack::find(stack).expect("a stack");
             let mut control = Control::new(stack, AnyCc::new("reno").expect("a control"), 7, 1000, 8);
             let (mut undo, mut ecn) = (Undo::new(stack), EcnSender::new(stack, true, &Needs::default()));
-            undo.restores(prior_ssthresh);
+            undo.set_prior_ssthresh(prior_ssthresh);
             undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
             let once = (control.window.cwnd, control.window.ssthresh);
             if once.1 == Window::INFINITE_SSTHRESH {
                 undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
-                undo.restores(0);
+                undo.set_prior_ssthresh(0);
                 undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
                 assert_eq!((control.window.cwnd, control.window.ssthresh), once, "from no threshold follows no window");
             }

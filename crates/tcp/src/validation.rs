@@ -4,20 +4,20 @@
 
 use crate::cc::Window;
 use crate::round_trip::RoundTrip;
-use crate::segmentation::{MOST_OFFLOADED, WINDOW_DIVISOR};
-use crate::stack::{Stack, Validation};
-use crate::state::State;
-use crate::{Now, Ticks};
+use crate::segmentation::{GSO_MAX_SIZE, WINDOW_DIVISOR};
+use crate::stack::{CwndValidation, Stack};
+use crate::state::CaState;
+use crate::{HostTime, Ticks};
 use sojourn_aqm::Instant;
 
 /// How far the window was used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Usage {
-    form: Validation,
+pub(crate) struct CwndUsage {
+    form: CwndValidation,
     initial_window: u32,
     restarts: bool,
     decays: bool,
-    every_send: bool,
+    validates_every_send: bool,
     /// The sender may hold back what is less than a third of the window (segmentation offload).
     defers: bool,
     /// The window was full in this round, or the last one.
@@ -27,12 +27,12 @@ pub(crate) struct Usage {
     /// Where the round ends.
     round_end: u64,
     /// Largest flight since `stamp` while the window was not used.
-    used: u32,
+    cwnd_used: u32,
     /// Tick at which the window was last used, or changed.
     stamp: Ticks,
 }
 
-impl Usage {
+impl CwndUsage {
     /// The window was not used yet.
     pub fn new(stack: &Stack) -> Self {
         Self {
@@ -40,12 +40,12 @@ impl Usage {
             initial_window: stack.initial_window,
             restarts: stack.idle_restart,
             decays: true,
-            every_send: stack.validates_every_send,
+            validates_every_send: stack.validates_every_send,
             defers: false,
             limited: false,
             max_packets_out: 0,
             round_end: 0,
-            used: 0,
+            cwnd_used: 0,
             stamp: 0,
         }
     }
@@ -61,7 +61,7 @@ impl Usage {
     }
 
     /// The congestion control looked at the window.
-    pub fn touched(&mut self, now: Now) {
+    pub fn on_cwnd_checked(&mut self, now: HostTime) {
         self.stamp = now.tick;
     }
 
@@ -69,27 +69,27 @@ impl Usage {
     /// segments may be late.
     #[inline(always)]
     pub fn is_limited(&self, window: &Window, in_flight: u32, reordering: u32) -> bool {
-        if self.defers && self.form != Validation::Round && is_little(window, in_flight) {
+        if self.defers && self.form != CwndValidation::Round && is_little(window, in_flight) {
             return true;
         }
         match self.form {
-            Validation::InFlight => window.cwnd.saturating_sub(in_flight) <= reordering,
-            Validation::NearlyFull => window.cwnd.saturating_sub(in_flight) <= NEARLY_FULL,
-            Validation::Round => self.round_was_limited(window),
+            CwndValidation::InFlight => window.cwnd.saturating_sub(in_flight) <= reordering,
+            CwndValidation::NearlyFull => window.cwnd.saturating_sub(in_flight) <= NEARLY_FULL,
+            CwndValidation::Round => self.round_was_limited(window),
         }
     }
 
     /// Whether it is told of every transmission, and not only of those after which the application had nothing more.
     #[inline]
-    pub fn watches_every_send(&self) -> bool {
-        self.every_send
+    pub fn validates_every_send(&self) -> bool {
+        self.validates_every_send
     }
 
     /// After something was sent, or could not be: remembers whether the window was the reason. An application that does
     /// not use an open window for a whole time-out loses half of what it leaves unused.
     #[inline(always)]
-    pub fn after_sending(&mut self, now: Now, after: &AfterSending, rtt: &RoundTrip, window: &mut Window) {
-        let &AfterSending { sent, limited, out, una, nxt, state, is_dry } = after;
+    pub fn after_sending(&mut self, now: HostTime, after: &SendOutcome, rtt: &RoundTrip, window: &mut Window) {
+        let &SendOutcome { sent, limited, out, una, nxt, state, is_dry } = after;
         if !sent && !limited {
             return;
         }
@@ -97,16 +97,16 @@ impl Usage {
             (self.limited, self.max_packets_out, self.round_end) = (limited, out, nxt);
         }
         let in_use = match self.form {
-            Validation::InFlight | Validation::NearlyFull => out >= window.cwnd,
-            Validation::Round => self.round_was_limited(window),
+            CwndValidation::InFlight | CwndValidation::NearlyFull => out >= window.cwnd,
+            CwndValidation::Round => self.round_was_limited(window),
         };
         if in_use {
-            (self.used, self.stamp) = (0, now.tick);
+            (self.cwnd_used, self.stamp) = (0, now.tick);
             return;
         }
-        self.used = self.used.max(out);
+        self.cwnd_used = self.cwnd_used.max(out);
         if now.tick.saturating_sub(self.stamp) >= rtt.rto() {
-            if self.decays && state == State::Open && is_dry {
+            if self.decays && state == CaState::Open && is_dry {
                 self.decay(window);
             }
             self.stamp = now.tick;
@@ -116,7 +116,13 @@ impl Usage {
     /// Data is to be sent into an empty network. RFC 5681 §4.1 and RFC 2861: after a pause since `last_sent` that was
     /// longer than the time-out the window is halved for each of them.
     #[inline]
-    pub fn restart(&mut self, (now, last_sent): (Now, Instant), state: State, rtt: &RoundTrip, window: &mut Window) {
+    pub fn restart(
+        &mut self,
+        (now, last_sent): (HostTime, Instant),
+        state: CaState,
+        rtt: &RoundTrip,
+        window: &mut Window,
+    ) {
         if self.restarts {
             self.restart_after_idle((now, last_sent), state, rtt, window);
         }
@@ -125,8 +131,8 @@ impl Usage {
     #[inline(never)]
     fn restart_after_idle(
         &mut self,
-        (now, last_sent): (Now, Instant),
-        state: State,
+        (now, last_sent): (HostTime, Instant),
+        state: CaState,
         rtt: &RoundTrip,
         window: &mut Window,
     ) {
@@ -144,7 +150,7 @@ impl Usage {
             idle -= rto;
         }
         window.cwnd = cwnd.max(floor);
-        (self.used, self.stamp) = (0, now.tick);
+        (self.cwnd_used, self.stamp) = (0, now.tick);
     }
 
     fn round_was_limited(&self, window: &Window) -> bool {
@@ -153,12 +159,12 @@ impl Usage {
 
     /// Half of the window that was not used goes.
     fn decay(&mut self, window: &mut Window) {
-        let used = self.used.max(self.initial_window);
+        let used = self.cwnd_used.max(self.initial_window);
         if used < window.cwnd {
-            window.ssthresh = window.current_ssthresh(State::Open);
+            window.ssthresh = window.current_ssthresh(CaState::Open);
             window.cwnd = (window.cwnd + used) >> 1;
         }
-        self.used = 0;
+        self.cwnd_used = 0;
     }
 }
 
@@ -167,12 +173,12 @@ impl Usage {
 #[inline(never)]
 fn is_little(window: &Window, in_flight: u32) -> bool {
     let left = u64::from(window.cwnd.saturating_sub(in_flight));
-    left * WINDOW_DIVISOR < u64::from(window.cwnd) && left * u64::from(window.mss) < MOST_OFFLOADED
+    left * WINDOW_DIVISOR < u64::from(window.cwnd) && left * u64::from(window.mss) < GSO_MAX_SIZE
 }
 
 /// How things stand after the sender has sent what it could.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AfterSending {
+pub(crate) struct SendOutcome {
     /// Something was sent.
     pub sent: bool,
     /// The window kept something from being sent.
@@ -181,7 +187,7 @@ pub(crate) struct AfterSending {
     pub out: u32,
     pub una: u64,
     pub nxt: u64,
-    pub state: State,
+    pub state: CaState,
     /// The application has nothing more to send.
     pub is_dry: bool,
 }
@@ -192,17 +198,18 @@ const NEARLY_FULL: u32 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Counting;
+    use crate::cc::GrowthCounting;
 
-    fn parts(stack: &str, cwnd: u32) -> (Usage, RoundTrip, Window) {
+    fn parts(stack: &str, cwnd: u32) -> (CwndUsage, RoundTrip, Window) {
         let stack = Stack::find(stack).expect("a stack");
         let mut rtt = RoundTrip::new(stack);
         rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
-        let window = Window { cwnd, ssthresh: 50, cwnd_cnt: 0, bytes_acked: 0, mss: 1000, counting: Counting::Packets };
-        (Usage::new(stack), rtt, window)
+        let window =
+            Window { cwnd, ssthresh: 50, cwnd_cnt: 0, bytes_acked: 0, mss: 1000, counting: GrowthCounting::Packets };
+        (CwndUsage::new(stack), rtt, window)
     }
 
-    fn at(ms: u64) -> Now {
+    fn at(ms: u64) -> HostTime {
         crate::Clock::new(sojourn_aqm::Duration::from_millis(1)).now(Instant::from_nanos(ms * 1_000_000))
     }
 
@@ -211,11 +218,11 @@ mod tests {
         // The time-out is 300 ms.
         for (idle_ms, cwnd) in [(300, 40), (301, 20), (601, 10), (5_000, 10)] {
             let (mut usage, rtt, mut window) = parts("linux-3.8", 40);
-            usage.restart((at(1_000 + idle_ms), at(1_000).at), State::Open, &rtt, &mut window);
+            usage.restart((at(1_000 + idle_ms), at(1_000).at), CaState::Open, &rtt, &mut window);
             assert_eq!(window.cwnd, cwnd, "{idle_ms} ms");
         }
         let (mut usage, rtt, mut window) = parts("ns2", 40);
-        usage.restart((at(90_000), at(1_000).at), State::Open, &rtt, &mut window);
+        usage.restart((at(90_000), at(1_000).at), CaState::Open, &rtt, &mut window);
         assert_eq!(window.cwnd, 40, "ns-2 does not");
     }
 
@@ -223,11 +230,11 @@ mod tests {
     fn what_an_application_does_not_use_decays_after_a_time_out() {
         let (mut usage, rtt, mut window) = parts("linux-6.1", 40);
         let after =
-            AfterSending { sent: true, limited: false, out: 4, una: 1, nxt: 9, state: State::Open, is_dry: true };
-        usage.touched(at(1_000));
+            SendOutcome { sent: true, limited: false, out: 4, una: 1, nxt: 9, state: CaState::Open, is_dry: true };
+        usage.on_cwnd_checked(at(1_000));
         usage.after_sending(at(1_299), &after, &rtt, &mut window);
         assert_eq!(window.cwnd, 40);
-        usage.after_sending(at(1_300), &AfterSending { is_dry: false, ..after }, &rtt, &mut window);
+        usage.after_sending(at(1_300), &SendOutcome { is_dry: false, ..after }, &rtt, &mut window);
         assert_eq!(window.cwnd, 40, "it was not the application");
         usage.after_sending(at(1_600), &after, &rtt, &mut window);
         assert_eq!(window.cwnd, 25, "half of what is above the initial ten");
@@ -243,10 +250,10 @@ mod tests {
         assert_eq!([limited("linux-3.8", 16, 5), limited("linux-3.8", 17, 0)], [false, true]);
         let (mut usage, rtt, mut window) = parts("linux-6.1", 20);
         let mut after =
-            AfterSending { sent: true, limited: true, out: 20, una: 1, nxt: 9, state: State::Open, is_dry: false };
+            SendOutcome { sent: true, limited: true, out: 20, una: 1, nxt: 9, state: CaState::Open, is_dry: false };
         usage.after_sending(at(1_000), &after, &rtt, &mut window);
         assert!(usage.is_limited(&window, 0, 0), "in this round");
-        after = AfterSending { limited: false, out: 9, una: 9, nxt: 20, ..after };
+        after = SendOutcome { limited: false, out: 9, una: 9, nxt: 20, ..after };
         usage.after_sending(at(1_100), &after, &rtt, &mut window);
         assert!(!usage.is_limited(&window, 0, 0), "nine of twenty in the next");
     }

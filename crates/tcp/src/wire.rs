@@ -1,6 +1,6 @@
 //! The host below a sender or a receiver.
 
-use crate::{Event, Header};
+use crate::{Header, SenderEvent};
 use sojourn_aqm::{Ecn, Instant};
 
 /// Takes the segments that an endpoint sends.
@@ -37,7 +37,7 @@ pub trait Wire {
 
     /// When the device of the sender's host will have sent all that was handed to it; in the past where nothing waits there.
     #[inline]
-    fn leaves(&self) -> Instant {
+    fn drain_time(&self) -> Instant {
         Instant::ZERO
     }
 
@@ -45,34 +45,34 @@ pub trait Wire {
     /// shared with others, so that nobody knows when it will have ([`crate::small_queue::memory_below`]); none
     /// where [`Wire::leaves`] tells.
     #[inline]
-    fn waits_below(&self) -> Option<u64> {
+    fn bytes_below(&self) -> Option<u64> {
         None
     }
 
     /// That is too much: the sender goes on with [`crate::Sender::on_departure`] when some of it has begun to leave or was dropped.
-    fn hold(&mut self) {}
+    fn notify_on_departure(&mut self) {}
 
     /// Whether that device lets each packet go at its departure time (Linux's `fq`): then the sender says it and does not wait
     /// for it.
     #[inline]
-    fn paces(&self) -> bool {
+    fn is_pacing(&self) -> bool {
         false
     }
 
     /// What is sent next, a segment or a burst, is to leave the device at `at`.
-    fn departs(&mut self, at: Instant) {
+    fn set_departure(&mut self, at: Instant) {
         let _ = at;
     }
 
     /// Whether the host watches what the sender does, from its first event on: then it is told.
     #[inline]
-    fn watches(&self) -> bool {
+    fn observes_sender(&self) -> bool {
         false
     }
 
     /// Tells a host that watches the sender what this does; `event` is asked for where somebody wants to know.
     #[inline]
-    fn tell<'a>(&mut self, event: impl FnOnce() -> Event<'a>) {
+    fn notify<'a>(&mut self, event: impl FnOnce() -> SenderEvent<'a>) {
         let _ = event;
     }
 }

@@ -2,8 +2,8 @@
 //! hold what happens to a connection and the window after it; `tests/controls/generate.py` writes them.
 
 use sojourn_aqm::{Duration, Instant};
-use sojourn_tcp::State;
-use sojourn_tcp::cc::{Ack, AnyCc, Counting, Window, WindowEvent};
+use sojourn_tcp::CaState;
+use sojourn_tcp::cc::{Ack, AnyCc, GrowthCounting, Window, WindowEvent};
 use sojourn_tcp::stack::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn replay(path: &Path) -> String {
     let mut connection = Connection::new(&name, 1, 1);
     for (number, line) in text.lines().enumerate() {
         let (event, expected) = line.split_once(" = ").expect("an event and what follows");
-        let mut words = Words(event.split_whitespace());
+        let mut words = EventParser(event.split_whitespace());
         match words.word() {
             "new" => connection = Connection::new(&name, words.number(), words.number()),
             event => connection.take(event, &mut words),
@@ -45,26 +45,26 @@ impl Connection {
     fn new(name: &str, cwnd: u32, ssthresh: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("a stack");
         let mut cc = AnyCc::new(name).expect("a control");
-        assert!(cc.needs().fit(stack));
+        assert!(cc.needs().is_met_by(stack));
         cc.attach(stack, false);
-        let counting = Counting::Packets;
+        let counting = GrowthCounting::Packets;
         Self { cc, window: Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting } }
     }
 
-    fn take(&mut self, event: &str, words: &mut Words) {
+    fn take(&mut self, event: &str, words: &mut EventParser) {
         let Self { cc, window } = self;
         match event {
             "start" => {
                 let event = WindowEvent::Restarted { now: words.instant(), last_sent: Instant::ZERO };
                 cc.event(window, event);
             }
-            "hear" => cc.reported(window, &words.report()),
+            "hear" => cc.on_report(window, &words.report()),
             "ack" => {
                 let report = words.report();
-                cc.reported(window, &report);
+                cc.on_report(window, &report);
                 match words.word() {
                     "full" => cc.grow(window, || report),
-                    _ => cc.unused(window, || report),
+                    _ => cc.on_unlimited_ack(window, || report),
                 }
             }
             "state" => {
@@ -80,21 +80,21 @@ impl Connection {
                 let now = words.instant();
                 window.cwnd = window.ssthresh;
                 cc.event(window, WindowEvent::Reduced);
-                cc.state_changed(State::Open, now, words.number());
+                cc.state_changed(CaState::Open, now, words.number());
             }
             "timeout" => {
                 let now = words.instant();
                 window.ssthresh = cc.timeout_ssthresh(window);
                 (window.cwnd, window.cwnd_cnt) = (1 + words.number::<u32>(), 0);
-                cc.state_changed(State::Loss, now, words.number());
+                cc.state_changed(CaState::Loss, now, words.number());
                 cc.event(window, WindowEvent::TimedOut);
             }
             "undo" => {
                 let now = words.instant();
-                cc.undone(window);
+                cc.undo_cwnd(window);
                 window.cwnd = window.cwnd.max(words.number());
                 window.ssthresh = window.ssthresh.max(words.number());
-                cc.state_changed(State::Open, now, words.number());
+                cc.state_changed(CaState::Open, now, words.number());
             }
             "set" => window.cwnd = words.number(),
             _ => panic!("no such event: {event}"),
@@ -103,9 +103,9 @@ impl Connection {
 }
 
 /// The words of an event.
-struct Words<'a>(SplitWhitespace<'a>);
+struct EventParser<'a>(SplitWhitespace<'a>);
 
-impl<'a> Words<'a> {
+impl<'a> EventParser<'a> {
     fn word(&mut self) -> &'a str {
         self.0.next().expect("another word")
     }
@@ -118,13 +118,13 @@ impl<'a> Words<'a> {
         Instant::from_nanos(1_000 * self.number::<u64>())
     }
 
-    fn state(&mut self) -> State {
+    fn state(&mut self) -> CaState {
         match self.word() {
-            "Open" => State::Open,
-            "Disorder" => State::Disorder,
-            "Cwr" => State::Cwr,
-            "Recovery" => State::Recovery,
-            "Loss" => State::Loss,
+            "Open" => CaState::Open,
+            "Disorder" => CaState::Disorder,
+            "Cwr" => CaState::Cwr,
+            "Recovery" => CaState::Recovery,
+            "Loss" => CaState::Loss,
             other => panic!("no such state: {other}"),
         }
     }

@@ -19,7 +19,7 @@ const MSS: u64 = 1460;
 const OFF: Duration = Duration::from_micros(2);
 
 /// What a file tells.
-struct Recorded {
+struct Recording {
     phase: Duration,
     sent: Vec<(Instant, u64)>,
     acknowledgments: Vec<Acknowledgment>,
@@ -61,7 +61,7 @@ fn compare(name: &str, number: u32, cc: &str, sack: bool) {
 }
 
 /// What the sender sends that gets the acknowledgments of a record.
-fn replay(recorded: &Recorded, cc: &str, sack: bool) -> Vec<(Instant, u64)> {
+fn replay(recorded: &Recording, cc: &str, sack: bool) -> Vec<(Instant, u64)> {
     let mut sender = Sender::new(SenderConfig {
         stack: Stack::find("ns2").expect("the stack is registered"),
         cc: AnyCc::new(cc).expect("the control is registered"),
@@ -101,10 +101,10 @@ fn replay(recorded: &Recorded, cc: &str, sack: bool) -> Vec<(Instant, u64)> {
     sent.into_inner()
 }
 
-fn read(file: &str) -> Recorded {
+fn read(file: &str) -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ns2").join(file);
     let text = fs::read_to_string(path).expect("the record is there");
-    let mut recorded = Recorded { phase: Duration::ZERO, sent: Vec::new(), acknowledgments: Vec::new() };
+    let mut recorded = Recording { phase: Duration::ZERO, sent: Vec::new(), acknowledgments: Vec::new() };
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let micros = |word: &str| word.parse::<u64>().expect("a time in microseconds");

@@ -1,13 +1,13 @@
 //! Recorded arrivals through a queue above the same link: nobody reacts.
 
 use crate::reply::{Reply, state};
-use crate::request::Problem;
-use crate::rows::Rows;
+use crate::request::RequestError;
+use crate::rows::TableRows;
 use crate::run::{EVENTS, WAITING, counted, parts};
 use serde_json::{Map, Value, json};
-use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
+use sojourn_aqm::replay::{Arrival, Fate, Replay, ReplayLink};
 use sojourn_aqm::{Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
-use sojourn_sim::scenario::{AqmSpec, Framing, Layer, LinkSpec, Scenario, Service, UPTIME};
+use sojourn_sim::scenario::{AqmSpec, CellFraming, Framing, LinkSpec, Scenario, Service, UPTIME};
 use sojourn_sim::{Column, LinkCounters, Simulation, Table, fate_of_drop};
 
 /// A queue that a replay goes through.
@@ -15,7 +15,7 @@ pub type Queue = dyn Qdisc<u32> + Send;
 
 /// What arrived at the first queue of a run.
 #[derive(Clone)]
-pub struct Arrived {
+pub struct RecordedArrivals {
     /// The seed of the run, whose random stream the queues have.
     pub seed: u64,
     /// Never freed: a session records once, and its memory goes with it.
@@ -26,13 +26,13 @@ pub struct Arrived {
     end: Instant,
 }
 
-impl Arrived {
+impl RecordedArrivals {
     /// Runs a scenario whose first link can be replayed.
-    pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Problem> {
+    pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, RequestError> {
         let link = &scenario.link;
         let rate = match unlike_a_replay(scenario) {
             Some(what) => {
-                return Err(Problem(format!("its link has {what}; only a link of constant rate can be replayed")));
+                return Err(RequestError(format!("its link has {what}; only a link of constant rate can be replayed")));
             }
             None => link.service.nominal_rate(link.mtu),
         };
@@ -56,7 +56,7 @@ impl Arrived {
         }
         arrivals.sort_by_key(|&(number, _)| number);
         if arrivals.is_empty() {
-            return Err(Problem("no packet reached the link; give a longer duration".into()));
+            return Err(RequestError("no packet reached the link; give a longer duration".into()));
         }
         let arrivals: Vec<Arrival> = arrivals.into_iter().map(|(_, arrival)| arrival).collect();
         let mtu = link.framing.accounted(link.mtu);
@@ -80,32 +80,32 @@ impl Arrived {
     }
 
     /// The same arrivals before the first of them, at a queue with `aqm`, and another limit if one is given.
-    pub fn through(&self, aqm: &str, limit: Option<&str>) -> Result<Replay<'static, Queue>, Problem> {
+    pub fn replay(&self, aqm: &str, limit: Option<&str>) -> Result<Replay<'static, Queue>, RequestError> {
         let spec = match aqm.trim_start().starts_with('{') {
             true => {
-                let table = serde_json::from_str(aqm).map_err(|wrong| Problem(format!("aqm: {wrong}")))?;
+                let table = serde_json::from_str(aqm).map_err(|wrong| RequestError(format!("aqm: {wrong}")))?;
                 AqmSpec::read(&table)
             }
             false => AqmSpec::parse(aqm),
         };
-        let spec = spec.map_err(|wrong| Problem(format!("aqm: {wrong}")))?;
+        let spec = spec.map_err(|wrong| RequestError(format!("aqm: {wrong}")))?;
         let effects = spec.config.effects();
         if effects.duplicates || effects.damages {
-            return Err(Problem("aqm: a replay has no packets to copy or to damage; leave that out".into()));
+            return Err(RequestError("aqm: a replay has no packets to copy or to damage; leave that out".into()));
         }
         let limits = match limit {
             None => self.limits,
-            Some(text) => Limits::parse(text).map_err(|wrong| Problem(format!("limit: {}", wrong.0)))?,
+            Some(text) => Limits::parse(text).map_err(|wrong| RequestError(format!("limit: {}", wrong.0)))?,
         };
         let link = Link { uptime: UPTIME, ..Link::new(self.rate, self.mtu) };
         let host = Host { link, rng: Rng::stream(self.seed, "queue", 0) };
-        Ok(Replay::new(self.arrivals, spec.queue(limits, host), Wire::of_simulator(self.rate)))
+        Ok(Replay::new(self.arrivals, spec.queue(limits, host), ReplayLink::simulator(self.rate)))
     }
 }
 
 /// Arrivals on their way through a queue.
-pub struct Played {
-    arrived: Arrived,
+pub struct ArrivalReplay {
+    arrived: RecordedArrivals,
     replay: Replay<'static, Queue>,
     now: Instant,
     counters: LinkCounters,
@@ -115,9 +115,9 @@ pub struct Played {
     events: Vec<u32>,
 }
 
-impl Played {
+impl ArrivalReplay {
     /// A replay before its first packet.
-    pub fn new(arrived: Arrived, replay: Replay<'static, Queue>) -> Self {
+    pub fn new(arrived: RecordedArrivals, replay: Replay<'static, Queue>) -> Self {
         let counters = LinkCounters::default();
         Self { arrived, replay, now: Instant::ZERO, counters, oldest: 0, events: Vec::new() }
     }
@@ -126,7 +126,7 @@ impl Played {
     pub fn advance(&mut self, until: Instant) -> (Instant, bool) {
         let until = until.min(self.arrived.end);
         while self.replay.next_at().is_some_and(|at| at <= until) {
-            self.one();
+            self.step_packet();
         }
         self.now = self.now.max(until);
         (self.now, self.now == self.arrived.end)
@@ -153,7 +153,7 @@ impl Played {
         let mut link = counted(&self.counters);
         let queue = &*self.replay.queue();
         link.insert("state".into(), state(&|see| queue.observe(see)));
-        link.insert("parts".into(), parts(&|see| queue.parts(see)));
+        link.insert("parts".into(), parts(&|see| queue.subqueues(see)));
         let waiting = self.waiting();
         link.insert("waiting".into(), reply.table(waiting, None));
         let events = self.take_events();
@@ -170,7 +170,7 @@ impl Played {
         json!({ "fingerprint": null, "summary": null, "tables": Map::new() })
     }
 
-    fn one(&mut self) {
+    fn step_packet(&mut self) {
         self.replay.step();
         self.counters.arrived = self.replay.arrived() as u64;
         for &packet in self.replay.decided() {
@@ -207,7 +207,7 @@ impl Played {
 
     fn take_events(&mut self) -> Table {
         let events = std::mem::take(&mut self.events);
-        let came = |i: &u32| self.arrived.arrivals[*i as usize];
+        let arrival = |i: &u32| self.arrived.arrivals[*i as usize];
         let fates = self.replay.fates();
         let decided = |i: &u32| fates[*i as usize].at().expect("it was decided");
         let fate = |i: &u32| match fates[*i as usize] {
@@ -218,12 +218,12 @@ impl Played {
         let columns = [
             Column::U64(events.iter().map(|i| decided(i).as_nanos()).collect()),
             Column::U8(vec![0; events.len()]),
-            Column::U32(events.iter().map(|i| came(i).meta.flow).collect()),
-            Column::U32(events.iter().map(|i| came(i).meta.len).collect()),
-            Column::U64(events.iter().map(|i| (decided(i) - came(i).at).as_nanos() as u64).collect()),
+            Column::U32(events.iter().map(|i| arrival(i).meta.flow).collect()),
+            Column::U32(events.iter().map(|i| arrival(i).meta.len).collect()),
+            Column::U64(events.iter().map(|i| (decided(i) - arrival(i).at).as_nanos() as u64).collect()),
             Column::U8(events.iter().map(fate).collect()),
             Column::U32(events.clone()),
-            Column::U8(events.iter().map(|i| came(i).meta.ecn as u8).collect()),
+            Column::U8(events.iter().map(|i| arrival(i).meta.ecn as u8).collect()),
         ];
         Table { name: "packets", columns: EVENTS.iter().map(|name| name.to_string()).zip(columns).collect() }
     }
@@ -232,7 +232,7 @@ impl Played {
 /// In what the first link differs from a replay's, which serves bytes as queued at a constant rate.
 fn unlike_a_replay(scenario: &Scenario) -> Option<&'static str> {
     let LinkSpec { service, framing, below, changes, .. } = &scenario.link;
-    let plain = Framing { layer: Layer::Plain, overhead: framing.overhead, mpu: 0, adjusted: true };
+    let plain = Framing { layer: CellFraming::Plain, overhead: framing.overhead, mpu: 0, adjusted: true };
     [
         ("a rate that is not constant", !matches!(service, Service::Rate(_))),
         ("a buffer below its queue", below.is_some()),
@@ -246,7 +246,7 @@ fn unlike_a_replay(scenario: &Scenario) -> Option<&'static str> {
 /// The packets of a table that arrived at the first queue, with their numbers. What has been `decided` is there with the
 /// instant of that, and how long it had been in the queue.
 fn read(table: &Table, decided: bool, into: &mut Vec<(u32, Arrival)>) {
-    let rows = Rows(table);
+    let rows = TableRows(table);
     let number = |name: &str, row: usize| rows.number(name, row);
     for row in rows.of_first_queue() {
         let waited = if decided { number("sojourn_ns", row) } else { 0 };

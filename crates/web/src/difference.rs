@@ -1,22 +1,22 @@
 //! The first packet that two queues treat differently.
 
-use crate::arrivals::Arrived;
+use crate::arrivals::RecordedArrivals;
 use crate::reply::state;
-use crate::request::Problem;
-use crate::rows::Rows;
+use crate::request::RequestError;
+use crate::rows::TableRows;
 use serde_json::{Map, Value, json};
-use sojourn_aqm::replay::{Comparison, Difference, Fate, Reference, State, Told, Verdict};
+use sojourn_aqm::replay::{Comparison, Difference, DropNotification, Fate, FateKind, Reference, State};
 use sojourn_aqm::{Backlog, DropReason, Duration, Instant};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Simulation, Table, fate_of_drop};
 
 /// On the same arrivals, as `sojourn aqm diff` finds it; null if there is none.
-pub fn on_arrivals(arrived: &Arrived, a: &str, b: &str) -> Result<Value, Problem> {
+pub fn on_arrivals(arrived: &RecordedArrivals, a: &str, b: &str) -> Result<Value, RequestError> {
     let arrivals = arrived.arrivals();
-    let (of_a, of_b) = (arrived.through(a, None)?, arrived.through(b, None)?);
+    let (of_a, of_b) = (arrived.replay(a, None)?, arrived.replay(b, None)?);
     let mut comparison = Comparison::new(arrivals, of_a, Reference::Replay(of_b));
     while comparison.step() {}
-    let before = |aqm: &str, packet| Ok(State::before_arrival(arrived.through(aqm, None)?, packet));
+    let before = |aqm: &str, packet| Ok(State::before_arrival(arrived.replay(aqm, None)?, packet));
     let first = match comparison.judged_before() {
         Some(packet) => {
             Some(Difference { packet, at: arrivals[packet].at, a: before(a, packet)?, b: Some(before(b, packet)?) })
@@ -40,10 +40,16 @@ fn of_replay(fate: Fate, before: &State) -> Value {
         _ => None,
     };
     let variables = state(&|see| before.variables.iter().for_each(|&(name, value)| see(name, value)));
-    treatment(fate.verdict(Told::ALL), reason, fate.at(), before.backlog, variables)
+    treatment(fate.kind(DropNotification::ALL), reason, fate.at(), before.backlog, variables)
 }
 
-fn treatment(verdict: Verdict, reason: Option<&str>, at: Option<Instant>, backlog: Backlog, variables: Value) -> Value {
+fn treatment(
+    verdict: FateKind,
+    reason: Option<&str>,
+    at: Option<Instant>,
+    backlog: Backlog,
+    variables: Value,
+) -> Value {
     json!({
         "verdict": verdict.name(), "reason": reason, "at_ns": at.map(Instant::as_nanos),
         "backlog_packets": backlog.packets, "backlog_bytes": backlog.bytes, "state": variables,
@@ -54,7 +60,7 @@ fn treatment(verdict: Verdict, reason: Option<&str>, at: Option<Instant>, backlo
 /// shorter one ends.
 pub fn of_traffic(a: &Scenario, b: &Scenario, seed: u64) -> Value {
     let end = Instant::ZERO + a.duration.min(b.duration);
-    let (mut of_a, mut of_b) = (Watched::new(a, seed), Watched::new(b, seed));
+    let (mut of_a, mut of_b) = (ObservedRun::new(a, seed), ObservedRun::new(b, seed));
     let mut until = Instant::ZERO;
     let parting = loop {
         until = (until + PART).min(end);
@@ -70,18 +76,18 @@ pub fn of_traffic(a: &Scenario, b: &Scenario, seed: u64) -> Value {
         }
     };
     let before = parting.at - Duration::from_nanos(1);
-    let states = [a, b].map(|scenario| Watched::new(scenario, seed).look(before));
+    let states = [a, b].map(|scenario| ObservedRun::new(scenario, seed).snapshot(before));
     // What the other one makes of the packet may show later; that is waited for, within the run.
     let fates = [&mut of_a, &mut of_b].map(|run| run.fate_of(parting.arrival, end));
     let [a, b] = [0, 1].map(|i| {
         let (fate, (backlog, variables)) = (&fates[i], states[i].clone());
-        let Some(row) = fate else { return treatment(Verdict::Waiting, None, None, backlog, variables) };
+        let Some(row) = fate else { return treatment(FateKind::Waiting, None, None, backlog, variables) };
         let reason = DropReason::ALL.into_iter().find(|&reason| fate_of_drop(reason) == row.fate);
         let verdict = match (row.fate, reason) {
-            (0, _) => Verdict::Pass,
-            (1, _) => Verdict::Mark,
-            (_, Some(DropReason::Limit | DropReason::Early)) if row.sojourn_ns == 0 => Verdict::DropOnArrival,
-            _ => Verdict::Drop,
+            (0, _) => FateKind::Pass,
+            (1, _) => FateKind::Mark,
+            (_, Some(DropReason::Limit | DropReason::Early)) if row.sojourn_ns == 0 => FateKind::DropOnArrival,
+            _ => FateKind::Drop,
         };
         treatment(verdict, reason.map(DropReason::name), Some(row.at), backlog, variables)
     });
@@ -94,7 +100,7 @@ pub fn of_traffic(a: &Scenario, b: &Scenario, seed: u64) -> Value {
 
 /// A packet that has left the first queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Left {
+struct DepartedPacket {
     at: Instant,
     arrival: u32,
     flow: u32,
@@ -105,28 +111,28 @@ struct Left {
 }
 
 /// A run whose first queue is watched.
-struct Watched {
+struct ObservedRun {
     run: Simulation,
-    seen: Vec<Left>,
+    departures: Vec<DepartedPacket>,
 }
 
-impl Watched {
+impl ObservedRun {
     fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut scenario = scenario.clone();
         scenario.probes.packets = true;
-        Self { run: Simulation::new(&scenario, seed), seen: Vec::new() }
+        Self { run: Simulation::new(&scenario, seed), departures: Vec::new() }
     }
 
     /// What leaves the first queue up to `until`.
-    fn advance(&mut self, until: Instant) -> Vec<Left> {
+    fn advance(&mut self, until: Instant) -> Vec<DepartedPacket> {
         self.run.advance_until(until);
         let left = self.run.take_packets().map(|table| read(&table)).unwrap_or_default();
-        self.seen.extend(&left);
+        self.departures.extend(&left);
         left
     }
 
     /// The first queue at an instant.
-    fn look(mut self, at: Instant) -> (Backlog, Value) {
+    fn snapshot(mut self, at: Instant) -> (Backlog, Value) {
         self.run.advance_until(at);
         let (backlog, mut variables) = (self.run.links()[0].backlog, Value::Object(Map::new()));
         self.run.queue(0, at, &mut |look| variables = state(look.observe));
@@ -134,10 +140,10 @@ impl Watched {
     }
 
     /// What became of a packet until the end.
-    fn fate_of(&mut self, arrival: u32, end: Instant) -> Option<Left> {
+    fn fate_of(&mut self, arrival: u32, end: Instant) -> Option<DepartedPacket> {
         let mut until = self.run.now();
         loop {
-            let found = self.seen.iter().find(|left| left.arrival == arrival).copied();
+            let found = self.departures.iter().find(|left| left.arrival == arrival).copied();
             if found.is_some() || until >= end {
                 return found;
             }
@@ -147,10 +153,10 @@ impl Watched {
     }
 }
 
-fn read(table: &Table) -> Vec<Left> {
-    let rows = Rows(table);
+fn read(table: &Table) -> Vec<DepartedPacket> {
+    let rows = TableRows(table);
     let number = |name: &str, row: usize| rows.number(name, row);
-    let left = |row| Left {
+    let left = |row| DepartedPacket {
         at: Instant::from_nanos(number("time_ns", row)),
         arrival: number("arrival", row) as u32,
         flow: number("flow", row) as u32,

@@ -1,9 +1,9 @@
 //! A scenario's text with some keys changed: comments and layout of the rest stay, so that what was clicked on a page is a file
 //! to read and to run.
 
-use crate::files::Given;
+use crate::files::InMemoryFiles;
 use crate::flows_edit;
-use crate::request::{Problem, nanos, parse, text};
+use crate::request::{RequestError, nanos, parse, text};
 use crate::toml::{instant, is_tables, item, json, put, span};
 use serde_json::Value as Json;
 use sojourn_aqm::Instant;
@@ -11,7 +11,7 @@ use sojourn_sim::scenario::{AqmSpec, check_depth};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 /// The text with all edits made, in their order; it was read as a scenario.
-pub fn edited(scenario: &str, edits: &[Json], files: &Given) -> Result<String, Problem> {
+pub fn edited(scenario: &str, edits: &[Json], files: &InMemoryFiles) -> Result<String, RequestError> {
     let mut document = document(scenario)?;
     for edit in edits {
         match (&edit["at_ns"], &edit["group"]) {
@@ -26,13 +26,13 @@ pub fn edited(scenario: &str, edits: &[Json], files: &Given) -> Result<String, P
 }
 
 /// The document of a text in TOML; one in JSON is written in TOML.
-fn document(scenario: &str) -> Result<DocumentMut, Problem> {
-    check_depth(scenario).map_err(|wrong| Problem(wrong.to_string()))?;
+fn document(scenario: &str) -> Result<DocumentMut, RequestError> {
+    check_depth(scenario).map_err(|wrong| RequestError(wrong.to_string()))?;
     if !scenario.trim_start().starts_with('{') {
-        return scenario.parse().map_err(|wrong: toml_edit::TomlError| Problem(wrong.to_string()));
+        return scenario.parse().map_err(|wrong: toml_edit::TomlError| RequestError(wrong.to_string()));
     }
-    let json: Json = serde_json::from_str(scenario).map_err(|wrong| Problem(wrong.to_string()))?;
-    let keys = json.as_object().ok_or_else(|| Problem("a scenario is a table".into()))?;
+    let json: Json = serde_json::from_str(scenario).map_err(|wrong| RequestError(wrong.to_string()))?;
+    let keys = json.as_object().ok_or_else(|| RequestError("a scenario is a table".into()))?;
     let mut document = DocumentMut::new();
     // Single values come before tables, in the order in which people write them.
     let rank = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
@@ -45,8 +45,8 @@ fn document(scenario: &str) -> Result<DocumentMut, Problem> {
 }
 
 /// Sets the value at a dotted path; null removes it.
-fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), Problem> {
-    let wrong = |text: &str| Problem(format!("{path}: {text}"));
+fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), RequestError> {
+    let wrong = |text: &str| RequestError(format!("{path}: {text}"));
     let names: Vec<&str> = path.split('.').collect();
     if names.len() > DEEPEST {
         return Err(wrong("is no key of a scenario; write e.g. link.rate"));
@@ -76,7 +76,7 @@ fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), Problem> {
 }
 
 /// Adds a change from an instant on to the list of changes.
-fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
+fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError> {
     let (at, path) = (nanos(edit, "at_ns")?, text(edit, "set")?);
     let names: Vec<&str> = path.split('.').collect();
     let mut value = edit["value"].clone();
@@ -87,7 +87,7 @@ fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
     }
     let list = document.entry("changes").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let tables = list.as_array_of_tables_mut();
-    let tables = tables.ok_or_else(|| Problem("changes: write them as [[changes]]".into()))?;
+    let tables = tables.ok_or_else(|| RequestError("changes: write them as [[changes]]".into()))?;
     let place = tables.iter().position(|entry| instant(entry) >= at).unwrap_or(tables.len());
     if tables.get(place).is_none_or(|entry| instant(entry) != at) {
         let mut entry = Table::new();
@@ -103,7 +103,7 @@ fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
             inner.set_dotted(true);
             Item::Table(inner)
         });
-        table = inner.as_table_like_mut().ok_or_else(|| Problem(format!("{path}: {name} is a single value")))?;
+        table = inner.as_table_like_mut().ok_or_else(|| RequestError(format!("{path}: {name} is a single value")))?;
     }
     put(table, last, &value);
     Ok(())
@@ -118,8 +118,8 @@ fn in_force(document: &DocumentMut, aqm: &[&str], now: Instant) -> Json {
 }
 
 /// A queue manager as text with one parameter changed; null gives the parameter back to its profile.
-fn spelled(present: &Json, parameter: &str, value: &Json, path: &str) -> Result<Json, Problem> {
-    let wrong = |text: String| Problem(format!("{path}: {text}"));
+fn spelled(present: &Json, parameter: &str, value: &Json, path: &str) -> Result<Json, RequestError> {
+    let wrong = |text: String| RequestError(format!("{path}: {text}"));
     if present.is_null() {
         return Err(wrong("there is no queue manager; set one first".into()));
     }

@@ -6,9 +6,9 @@ use std::io::Read;
 
 /// Files by the name that the scenario calls them.
 #[derive(Clone, Debug, Default)]
-pub struct Given(pub BTreeMap<String, Vec<u8>>);
+pub struct InMemoryFiles(pub BTreeMap<String, Vec<u8>>);
 
-impl Files for Given {
+impl Files for InMemoryFiles {
     fn find(&self, name: &str) -> Result<String, String> {
         match self.0.contains_key(name) {
             true => Ok(name.to_string()),

@@ -1,21 +1,24 @@
 //! More or fewer flows from an instant on: a group gets companions that start then, or the last ones stop then.
 
-use crate::request::{Problem, nanos};
+use crate::request::{RequestError, nanos};
 use crate::toml::{put, span, time};
 use serde_json::Value as Json;
 use sojourn_aqm::Instant;
 use toml_edit::{DocumentMut, Item, Table};
 
 /// Makes the number of flows of a group and of its companions what an edit says, from its instant on.
-pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), Problem> {
+pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError> {
     let at = nanos(edit, "at_ns")?;
-    let whole = |key: &str| edit[key].as_u64().ok_or_else(|| Problem(format!("{key}: a whole number is missing")));
+    let whole = |key: &str| edit[key].as_u64().ok_or_else(|| RequestError(format!("{key}: a whole number is missing")));
     let (group, wanted) = (whole("group")? as usize, whole("count")?);
     let groups = document.get_mut("flows").and_then(Item::as_array_of_tables_mut);
-    let groups = groups.ok_or_else(|| Problem("flows: write them as [[flows]]".into()))?;
-    let first = groups.get(group).ok_or_else(|| Problem(format!("flows[{group}]: there is no such entry")))?.clone();
+    let groups = groups.ok_or_else(|| RequestError("flows: write them as [[flows]]".into()))?;
+    let first =
+        groups.get(group).ok_or_else(|| RequestError(format!("flows[{group}]: there is no such entry")))?.clone();
     if first.contains_key("stagger") || first.contains_key("rtt_stagger") {
-        return Err(Problem(format!("flows[{group}]: its flows differ (stagger), so none can be added or taken away")));
+        return Err(RequestError(format!(
+            "flows[{group}]: its flows differ (stagger), so none can be added or taken away"
+        )));
     }
     let family: Vec<usize> = (0..groups.len()).filter(|&i| groups.get(i).is_some_and(|g| alike(g, &first))).collect();
     let active = |g: &Table| starts(g) <= at && time(g, "stop").is_none_or(|stop| stop > at);

@@ -19,7 +19,7 @@
 //! | [`reply`] | an answer: JSON and columns |
 
 mod arrivals;
-mod border;
+mod boundary;
 mod difference;
 mod edit;
 mod files;

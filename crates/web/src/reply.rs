@@ -1,7 +1,7 @@
 //! An answer: JSON, and columns of numbers beside it.
 
 use serde_json::{Map, Value, json};
-use sojourn_aqm::Observe;
+use sojourn_aqm::ObserveFn;
 use sojourn_sim::{Column, Table};
 
 /// An answer. The JSON has `{"column": n}` where column `n` is meant.
@@ -53,7 +53,7 @@ impl Reply {
 }
 
 /// State variables by name, as an object; JSON has no infinities, which become null.
-pub(crate) fn state(observe: &Observe<'_>) -> Value {
+pub(crate) fn state(observe: &ObserveFn<'_>) -> Value {
     let mut state = Map::new();
     observe(&mut |name, value| drop(state.insert(name.to_string(), json!(value))));
     Value::Object(state)

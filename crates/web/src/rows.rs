@@ -3,9 +3,9 @@
 use sojourn_sim::{Column, Table};
 
 /// A table, row by row.
-pub struct Rows<'a>(pub &'a Table);
+pub struct TableRows<'a>(pub &'a Table);
 
-impl Rows<'_> {
+impl TableRows<'_> {
     /// The rows that are of the first queue.
     pub fn of_first_queue(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.column("link").len()).filter(|&row| self.number("link", row) == 0)

@@ -4,10 +4,10 @@ use crate::reply::{Reply, state};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Instant;
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{Column, FlowCounters, LinkCounters, Output, Parts, Simulation, Table};
+use sojourn_sim::{Column, FlowCounters, LinkCounters, Output, Simulation, SubqueueVisitor, Table};
 
 /// A run that goes on.
-pub struct Running {
+pub struct ActiveRun {
     simulation: Simulation,
     /// Up to when everything has happened.
     now: Instant,
@@ -15,7 +15,7 @@ pub struct Running {
     finished: bool,
 }
 
-impl Running {
+impl ActiveRun {
     /// A run before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let end = Instant::ZERO + scenario.duration;
@@ -47,7 +47,7 @@ impl Running {
     /// What there is to see.
     pub fn view(&mut self) -> Reply {
         let mut reply = Reply::default();
-        let waiting = Waiting::of(self.simulation.waiting());
+        let waiting = QueuedPackets::of(self.simulation.waiting());
         let links: Vec<Value> = self
             .simulation
             .links()
@@ -112,7 +112,7 @@ pub(crate) fn counted(counters: &LinkCounters) -> Map<String, Value> {
 }
 
 /// The queues within a queue discipline.
-pub(crate) fn parts(show: &Parts<'_>) -> Value {
+pub(crate) fn parts(show: &SubqueueVisitor<'_>) -> Value {
     let mut parts = Vec::new();
     show(&mut |part| {
         parts.push(json!({
@@ -144,9 +144,9 @@ fn flows(flows: &[FlowCounters], reply: &mut Reply) -> Value {
 }
 
 /// The packets in all queues.
-pub(crate) struct Waiting(Option<Table>);
+pub(crate) struct QueuedPackets(Option<Table>);
 
-impl Waiting {
+impl QueuedPackets {
     /// The table `waiting`, whose rows are in the order of the links.
     pub fn of(table: Option<Table>) -> Self {
         Self(table)

@@ -1,30 +1,30 @@
 //! Requests and their answers: one session, one run.
 
-use crate::arrivals::{Arrived, Played};
+use crate::arrivals::{ArrivalReplay, RecordedArrivals};
 use crate::difference;
 use crate::edit;
-use crate::files::Given;
+use crate::files::InMemoryFiles;
 use crate::reply::Reply;
-pub use crate::request::Problem;
+pub use crate::request::RequestError;
 use crate::request::{nanos, parse, text};
-use crate::run::Running;
+use crate::run::ActiveRun;
 use serde_json::{Value, json};
 use sojourn_aqm::Instant;
 use sojourn_sim::scenario::{self, Direction, FlowSpec, Scenario};
-use sojourn_sim::{Need, registry};
+use sojourn_sim::{MemoryEstimate, registry};
 
 /// What a caller has opened.
 #[derive(Default)]
 pub struct Session {
-    files: Given,
-    arrived: Option<Arrived>,
-    playing: Option<Playing>,
+    files: InMemoryFiles,
+    arrived: Option<RecordedArrivals>,
+    playing: Option<Playback>,
 }
 
 /// What goes on.
-enum Playing {
-    Run(Box<Running>),
-    Replay(Box<Played>),
+enum Playback {
+    Run(Box<ActiveRun>),
+    Replay(Box<ArrivalReplay>),
 }
 
 impl Session {
@@ -34,7 +34,7 @@ impl Session {
     }
 
     /// Answers a request: an object whose key `op` says what is asked.
-    pub fn call(&mut self, request: &Value) -> Result<Reply, Problem> {
+    pub fn call(&mut self, request: &Value) -> Result<Reply, RequestError> {
         match text(request, "op")? {
             "about" => Ok(Reply::of(about())),
             "check" => Ok(Reply::of(checked(&self.scenario(request, "text")?))),
@@ -52,35 +52,35 @@ impl Session {
             }
             "step" => {
                 let link = request["link"].as_u64().map(|link| link as usize);
-                self.go(|run| run.step(link), Played::step)
+                self.go(|run| run.step(link), ArrivalReplay::step)
             }
             "view" => match self.playing()? {
-                Playing::Run(run) => Ok(run.view()),
-                Playing::Replay(replay) => Ok(replay.view()),
+                Playback::Run(run) => Ok(run.view()),
+                Playback::Replay(replay) => Ok(replay.view()),
             },
             "finish" => match self.playing.take() {
-                Some(Playing::Run(run)) => Ok(run.finish()),
-                Some(Playing::Replay(mut replay)) => Ok(Reply::of(replay.finish())),
+                Some(Playback::Run(run)) => Ok(run.finish()),
+                Some(Playback::Replay(mut replay)) => Ok(Reply::of(replay.finish())),
                 None => Err(nothing_opened()),
             },
-            other => Err(Problem(format!("op: {other:?} is not known"))),
+            other => Err(RequestError(format!("op: {other:?} is not known"))),
         }
     }
 
-    fn open(&mut self, request: &Value) -> Result<Reply, Problem> {
+    fn open(&mut self, request: &Value) -> Result<Reply, RequestError> {
         let mut scenario = self.scenario(request, "text")?;
         let seed = seed(request, &scenario)?;
         scenario.probes.packets = request["packets"].as_bool().unwrap_or(true);
         let answer = json!({
             "checked": checked(&scenario), "seed": seed, "duration_ns": scenario.duration.as_nanos(),
         });
-        self.playing = Some(Playing::Run(Box::new(Running::new(&scenario, seed))));
+        self.playing = Some(Playback::Run(Box::new(ActiveRun::new(&scenario, seed))));
         Ok(Reply::of(answer))
     }
 
-    fn record(&mut self, request: &Value) -> Result<Reply, Problem> {
+    fn record(&mut self, request: &Value) -> Result<Reply, RequestError> {
         let scenario = self.scenario(request, "text")?;
-        let arrived = Arrived::of(&scenario, seed(request, &scenario)?)?;
+        let arrived = RecordedArrivals::of(&scenario, seed(request, &scenario)?)?;
         let answer = json!({
             "checked": checked(&scenario), "seed": arrived.seed, "packets": arrived.packets(),
             "duration_ns": scenario.duration.as_nanos(),
@@ -89,14 +89,14 @@ impl Session {
         Ok(Reply::of(answer))
     }
 
-    fn replay(&mut self, request: &Value) -> Result<Reply, Problem> {
+    fn replay(&mut self, request: &Value) -> Result<Reply, RequestError> {
         let arrived = self.arrived.as_ref().ok_or_else(nothing_opened)?;
-        let replay = arrived.through(text(request, "aqm")?, request["limit"].as_str())?;
-        self.playing = Some(Playing::Replay(Box::new(Played::new(arrived.clone(), replay))));
+        let replay = arrived.replay(text(request, "aqm")?, request["limit"].as_str())?;
+        self.playing = Some(Playback::Replay(Box::new(ArrivalReplay::new(arrived.clone(), replay))));
         Ok(Reply::default())
     }
 
-    fn difference(&self, request: &Value) -> Result<Reply, Problem> {
+    fn difference(&self, request: &Value) -> Result<Reply, RequestError> {
         let found = match request["of"].as_str() {
             Some("arrivals") => {
                 let arrived = self.arrived.as_ref().ok_or_else(nothing_opened)?;
@@ -114,21 +114,21 @@ impl Session {
     /// Goes on and tells where it stands then.
     fn go(
         &mut self,
-        run: impl FnOnce(&mut Running) -> (Instant, bool),
-        replay: impl FnOnce(&mut Played) -> (Instant, bool),
-    ) -> Result<Reply, Problem> {
+        run: impl FnOnce(&mut ActiveRun) -> (Instant, bool),
+        replay: impl FnOnce(&mut ArrivalReplay) -> (Instant, bool),
+    ) -> Result<Reply, RequestError> {
         let (now, finished) = match self.playing()? {
-            Playing::Run(it) => run(it),
-            Playing::Replay(it) => replay(it),
+            Playback::Run(it) => run(it),
+            Playback::Replay(it) => replay(it),
         };
         Ok(Reply::of(json!({ "now_ns": now.as_nanos(), "finished": finished })))
     }
 
-    fn playing(&mut self) -> Result<&mut Playing, Problem> {
+    fn playing(&mut self) -> Result<&mut Playback, RequestError> {
         self.playing.as_mut().ok_or_else(nothing_opened)
     }
 
-    fn scenario(&self, request: &Value, key: &str) -> Result<Scenario, Problem> {
+    fn scenario(&self, request: &Value, key: &str) -> Result<Scenario, RequestError> {
         let sets = request["sets"].as_array().map_or(&[][..], Vec::as_slice);
         let word = |pair: &Value, i: usize| pair[i].as_str().unwrap_or_default().to_string();
         let sets: Vec<_> = sets.iter().map(|pair| (word(pair, 0), word(pair, 1))).collect();
@@ -136,15 +136,15 @@ impl Session {
     }
 }
 
-fn seed(request: &Value, scenario: &Scenario) -> Result<u64, Problem> {
+fn seed(request: &Value, scenario: &Scenario) -> Result<u64, RequestError> {
     match &request["seed"] {
         Value::Null => Ok(scenario.seed),
-        given => given.as_u64().ok_or_else(|| Problem(format!("seed: {given} is no whole number from 0 on"))),
+        given => given.as_u64().ok_or_else(|| RequestError(format!("seed: {given} is no whole number from 0 on"))),
     }
 }
 
-fn nothing_opened() -> Problem {
-    Problem("nothing is open; open a scenario first".into())
+fn nothing_opened() -> RequestError {
+    RequestError("nothing is open; open a scenario first".into())
 }
 
 fn about() -> Value {
@@ -155,7 +155,7 @@ fn about() -> Value {
 fn checked(scenario: &Scenario) -> Value {
     let mut followed = scenario.clone();
     (followed.probes.packets, followed.probes.headers) = (false, false);
-    let need = Need::of(&followed);
+    let need = MemoryEstimate::of(&followed);
     let canonical: Value = serde_json::from_str(&scenario.canonical()).expect("the canonical form is JSON");
     json!({
         "scenario": canonical,

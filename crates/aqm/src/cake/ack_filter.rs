@@ -1,25 +1,31 @@
 //! Acknowledgments that later ones make superfluous (`cake_ack_filter`, `cake_tcph_sack_compare`, `cake_tcph_may_drop`).
 
 use super::config::AckFilter;
-use crate::flow::line::{Line, Slab};
+use crate::flow::packet_list::{PacketList, Slab};
 use crate::packet::Meta;
 use crate::qdisc::Sink;
 use crate::tcp_view::TcpView;
 
 /// The handle of the queued acknowledgment that the last packet of `line` makes superfluous, if there is one: the older
 /// of two in normal mode, the one right before it in aggressive mode as well.
-pub(super) fn superfluous<P>(line: &Line, packets: &Slab<P>, filter: AckFilter, sink: &dyn Sink<P>) -> Option<u32> {
+pub(super) fn superfluous<P>(
+    line: &PacketList,
+    packets: &Slab<P>,
+    filter: AckFilter,
+    sink: &dyn Sink<P>,
+) -> Option<u32> {
     let last = line.tail().filter(|_| filter != AckFilter::Off && line.packets > 1)?;
     let meta = packets.meta(last);
-    let new = sink.tcp(packets.packet(last))?;
+    let new = sink.tcp_header(packets.packet(last))?;
     if new.flags & (TcpView::ACK | TcpView::SYN) != TcpView::ACK {
         return None;
     }
     let mut eligible: Option<(u32, u16)> = None;
     let mut at = line.head().filter(|&at| at != last);
     while let Some(i) = at {
-        at = packets.behind(i).filter(|&at| at != last);
-        let Some(old) = sink.tcp(packets.packet(i)).filter(|old| is_one_connection(packets.meta(i), meta, old, &new))
+        at = packets.next_of(i).filter(|&at| at != last);
+        let Some(old) =
+            sink.tcp_header(packets.packet(i)).filter(|old| is_one_connection(packets.meta(i), meta, old, &new))
         else {
             continue;
         };
@@ -34,7 +40,7 @@ pub(super) fn superfluous<P>(line: &Line, packets: &Slab<P>, filter: AckFilter, 
         }
     }
     let (i, echoes) = eligible?;
-    let adjacent = packets.behind(i) == Some(last) && echoes == echoes_of(&new);
+    let adjacent = packets.next_of(i) == Some(last) && echoes == echoes_of(&new);
     (filter == AckFilter::Aggressive && adjacent).then_some(i)
 }
 
@@ -58,7 +64,7 @@ fn may_drop(old: &TcpView, new: &TcpView) -> bool {
     if !pure || !in_time || later(old.ack, new.ack) {
         return false;
     }
-    let told =
+    let sacked_bytes =
         |view: &TcpView| view.sack.as_slice().iter().map(|(from, to)| to.wrapping_sub(*from) as u64).sum::<u64>();
     let inside =
         |block: &(u32, u32)| new.sack.as_slice().iter().any(|of| !later(of.0, block.0) && !later(block.1, of.1));
@@ -66,5 +72,5 @@ fn may_drop(old: &TcpView, new: &TcpView) -> bool {
     if old.sack.as_slice().iter().any(|block| is_duplicate(block) || !inside(block)) {
         return false;
     }
-    old.ack != new.ack || told(new) > told(old)
+    old.ack != new.ack || sacked_bytes(new) > sacked_bytes(old)
 }

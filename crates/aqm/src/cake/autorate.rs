@@ -14,7 +14,7 @@ pub(super) struct Autorate {
     pub peak: u64,
     /// When the rate was changed last, as far as that is written down.
     last_reconfig_time: Instant,
-    writes_it_down: bool,
+    records_reconfig_time: bool,
 }
 
 impl Autorate {
@@ -28,7 +28,7 @@ impl Autorate {
             window_bytes: 0,
             peak: rate,
             last_reconfig_time: boot,
-            writes_it_down: spaced,
+            records_reconfig_time: spaced,
         }
     }
 
@@ -52,7 +52,7 @@ impl Autorate {
         if now - self.last_reconfig_time <= Duration::from_millis(250) {
             return None;
         }
-        if self.writes_it_down {
+        if self.records_reconfig_time {
             self.last_reconfig_time = now;
         }
         Some((self.peak * 15) >> 4)

@@ -1,16 +1,16 @@
 //! CAKE's parameters; their names are those of `tc -j`, with underscores.
 
-pub use super::tins::Tins;
-pub use crate::link_layer::Layer;
+pub use super::tins::DiffservMode;
+pub use crate::link_layer::CellFraming;
 
 use super::heap::Heap;
 use super::overhead::Overhead;
 use super::tin::Tin;
 use crate::cobalt;
-use crate::cobalt::law::Release;
+use crate::cobalt::law::KernelRelease;
+use crate::error::ConfigError;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -23,7 +23,7 @@ config! {
         /// Shapes to 15/16 of the rate at which packets arrive, estimated from `bandwidth` on.
         autorate_ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// The tins, by DSCP.
-        tins: Tins = Tins::Diffserv3, in WORD => WORD, choices Tins::WORDS;
+        tins: DiffservMode = DiffservMode::Diffserv3, in WORD => WORD, choices DiffservMode::WORDS;
         /// What gets equal shares.
         isolation: Isolation = Isolation::TripleIsolate, in WORD => WORD, choices Isolation::WORDS;
         /// The interval of COBALT, a usual round-trip time; its target is a twentieth of it. tc's words `lan`, `internet`,
@@ -43,7 +43,7 @@ config! {
         /// The least size on the wire, with the overhead.
         mpu: u64 = 0, in Value::Count(0) => Value::Count(256);
         /// What the link layer makes of a packet with its overhead.
-        layer: Layer = Layer::Plain, in WORD => WORD, choices Layer::WORDS;
+        layer: CellFraming = CellFraming::Plain, in WORD => WORD, choices CellFraming::WORDS;
         /// Bytes of a packet, as this queue accounts it, that come before its IP header; they do not count on the wire. 14 on
         /// Ethernet; links of scenarios account packets from the IP header on.
         link_header: u64 = 0, in Value::Count(0) => Value::Count(256);
@@ -121,11 +121,11 @@ choice! {
 
 impl Version {
     /// Whose COBALT it has.
-    pub(super) fn release(self) -> Release {
+    pub(super) fn release(self) -> KernelRelease {
         match self {
-            Self::Linux61 => Release::Linux61,
-            Self::Linux => Release::Linux612,
-            Self::Linux73 => Release::Linux73,
+            Self::Linux61 => KernelRelease::Linux61,
+            Self::Linux => KernelRelease::Linux612,
+            Self::Linux73 => KernelRelease::Linux73,
         }
     }
 }
@@ -162,7 +162,7 @@ impl Config {
     }
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     if libm::trunc(c.overhead) != c.overhead {
         return Err(format!("overhead ({}) is not a whole number of bytes; write e.g. overhead 18", c.overhead).into());
     }

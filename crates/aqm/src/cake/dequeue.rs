@@ -2,34 +2,34 @@
 
 use super::Cake;
 use crate::aqm::DropReason;
-use crate::cobalt::law::Head;
+use crate::cobalt::law::HeadPacket;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Sink};
+use crate::qdisc::{DequeueResult, Sink};
 use crate::single::mark;
 use crate::time::Instant;
 
 impl<P> Cake<P> {
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    pub(super) fn dequeue_packet(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         let mut first_look = true;
         loop {
             if self.total.packets == 0 {
-                return Dequeued::Empty;
+                return DequeueResult::Empty;
             }
             // What was dropped on the way may have closed it again.
             if let Some(at) = self.shaper.not_before(now) {
-                self.seen.overlimits += 1;
-                return Dequeued::NotBefore(at);
+                self.xstats.overlimits += 1;
+                return DequeueResult::NotBefore(at);
             }
-            let Some(t) = self.choose(now) else { return Dequeued::Empty };
+            let Some(t) = self.choose(now) else { return DequeueResult::Empty };
             self.current = t;
             if let Some((mut meta, packet, marked)) = self.serve(t, now, &mut first_look, sink) {
-                self.tins[t].counts.marks += u64::from(marked);
+                self.tins[t].stats.marks += u64::from(marked);
                 if marked {
                     mark(&mut meta, &mut self.stats);
                 }
                 self.stats.departed.add(meta.len);
-                return Dequeued::Packet(meta, packet);
+                return DequeueResult::Packet(meta, packet);
             }
         }
     }
@@ -93,10 +93,10 @@ impl<P> Cake<P> {
                 tin.replenish(i, isolation, &mut self.host.rng);
                 continue;
             }
-            self.shown = (t, i);
-            match self.judge(t, i, now, sink) {
-                Judged::Send(meta, packet, marked) => return Some((meta, packet, marked)),
-                Judged::None => {
+            self.last_served = (t, i);
+            match self.serve_flow(t, i, now, sink) {
+                TurnResult::Send(meta, packet, marked) => return Some((meta, packet, marked)),
+                TurnResult::None => {
                     let tin = &mut self.tins[t];
                     tin.found_empty(i, isolation, now);
                     // As long as it has others, looking at everything again would lead back here: neither the shaper
@@ -105,51 +105,51 @@ impl<P> Cake<P> {
                         return None;
                     }
                 }
-                Judged::Charged => {}
+                TurnResult::Charged => {}
             }
         }
     }
 
     /// Takes packets from flow `i` until one is to be sent.
     #[inline]
-    fn judge(&mut self, t: usize, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> Judged<P> {
+    fn serve_flow(&mut self, t: usize, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> TurnResult<P> {
         let ingress = self.config.ingress;
         loop {
             let tin = &mut self.tins[t];
             let flow = &mut tin.flows[i];
-            let Some(head) = flow.line.head() else { return Judged::None };
-            let (meta, packet) = self.packets.pop(&mut flow.line, head);
+            let Some(head) = flow.queue.head() else { return TurnResult::None };
+            let (meta, packet) = self.packets.pop(&mut flow.queue, head);
             let bulk = if ingress { tin.bulk } else { 0 };
             let rng = &mut self.host.rng;
-            let taken = Head { now, enqueued: meta.enqueued, bulk, markable: meta.ecn.is_ect() };
-            let judged = flow.state.should_drop(&tin.params, taken, rng);
-            let dropped = judged.drop && !flow.line.is_empty();
-            self.took(t, &meta);
+            let taken = HeadPacket { now, enqueued: meta.enqueued, bulk, markable: meta.ecn.is_ect() };
+            let decision = flow.state.should_drop(&tin.params, taken, rng);
+            let dropped = decision.drop && !flow.queue.is_empty();
+            self.removed(t, &meta);
             if self.heap.is_kept() {
                 self.heap.shrunk(t, i, &self.tins);
             }
             if !dropped {
                 let bytes = self.charge(t, &meta, now, false);
-                self.spend(t, i, bytes);
-                self.tins[t].counts.sent((now - meta.enqueued).as_nanos() as u64);
+                self.charge_deficit(t, i, bytes);
+                self.tins[t].stats.sent((now - meta.enqueued).as_nanos() as u64);
                 self.heap.sent();
-                return Judged::Send(meta, packet, judged.mark);
+                return TurnResult::Send(meta, packet, decision.mark);
             }
-            self.tins[t].counts.drops += 1;
+            self.tins[t].stats.drops += 1;
             if ingress {
                 let bytes = self.charge(t, &meta, now, true);
-                self.spend(t, i, bytes);
+                self.charge_deficit(t, i, bytes);
             }
             self.discard(meta, packet, DropReason::Late, sink);
             if ingress {
-                return Judged::Charged;
+                return TurnResult::Charged;
             }
         }
     }
 
     /// Takes a packet's bytes, as the shaper counts them, from the credit of its flow and its tin.
     #[inline]
-    fn spend(&mut self, t: usize, i: usize, bytes: u32) {
+    fn charge_deficit(&mut self, t: usize, i: usize, bytes: u32) {
         let tin = &mut self.tins[t];
         tin.flows[i].deficit -= bytes as i32;
         tin.deficit -= bytes as i64;
@@ -157,7 +157,7 @@ impl<P> Cake<P> {
 }
 
 /// What became of a flow's turn.
-enum Judged<P> {
+enum TurnResult<P> {
     /// A packet to send, and whether it is marked.
     Send(Meta, P, bool),
     /// There is none.

@@ -6,13 +6,13 @@ use super::config::Hash;
 use super::hash::Keys;
 use crate::aqm::DropReason;
 use crate::packet::Meta;
-use crate::qdisc::{Enqueued, Sink};
+use crate::qdisc::{EnqueueResult, Sink};
 use crate::rng::mix;
 use crate::time::Instant;
 
 impl<P> Cake<P> {
     #[inline]
-    pub(super) fn accept(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    pub(super) fn accept(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
         let t = self.tin_of(&meta);
@@ -26,10 +26,10 @@ impl<P> Cake<P> {
         self.measure(meta.len / u32::from(meta.segments.max(1)));
 
         let tin = &mut self.tins[t];
-        tin.counts.largest = tin.counts.largest.max(meta.len);
-        let arrived = self.packets.push(&mut tin.flows[i].line, meta, packet);
-        tin.counts.packets += 1;
-        tin.counts.bytes += meta.len as u64;
+        tin.stats.largest = tin.stats.largest.max(meta.len);
+        let arrived = self.packets.push(&mut tin.flows[i].queue, meta, packet);
+        tin.stats.packets += 1;
+        tin.stats.bytes += meta.len as u64;
         tin.backlog += meta.len as u64;
         self.total.packets += 1;
         self.total.bytes += meta.len as u64;
@@ -44,12 +44,12 @@ impl<P> Cake<P> {
         }
         self.tins[t].activate(i, isolation, &mut self.host.rng);
 
-        self.seen.most_memory = self.seen.most_memory.max(self.total.bytes);
+        self.xstats.max_memory_used = self.xstats.max_memory_used.max(self.total.bytes);
         let mut waits = true;
         while self.total.packets > 0 && !self.has_room() {
             waits &= self.shed(now, sink) != Some(arrived);
         }
-        if waits { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) }
+        if waits { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Limit) }
     }
 
     /// The tin that a packet joins.
@@ -75,18 +75,18 @@ impl<P> Cake<P> {
     fn measure(&mut self, len: u32) {
         let network = self.framing.network(len);
         let adjusted = self.framing.adjusted(network);
-        for (bounds, size) in [(&mut self.seen.network, network), (&mut self.seen.adjusted, adjusted)] {
+        for (bounds, size) in [(&mut self.xstats.network, network), (&mut self.xstats.adjusted, adjusted)] {
             *bounds = (bounds.0.min(size), bounds.1.max(size));
         }
     }
 
     /// The last packet of flow `i` makes another one superfluous; the bytes of that.
     fn filter(&mut self, now: Instant, t: usize, i: usize, sink: &mut dyn Sink<P>) -> u32 {
-        let line = &mut self.tins[t].flows[i].line;
+        let line = &mut self.tins[t].flows[i].queue;
         let Some(handle) = superfluous(line, &self.packets, self.config.ack_filter, sink) else { return 0 };
         let (meta, packet) = self.packets.remove(line, handle);
-        self.took(t, &meta);
-        self.tins[t].counts.ack_drops += 1;
+        self.removed(t, &meta);
+        self.tins[t].stats.ack_drops += 1;
         if self.config.ingress {
             self.charge(t, &meta, now, true);
         }
@@ -103,16 +103,16 @@ impl<P> Cake<P> {
     #[cold]
     fn shed(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let (t, i) = self.heap.longest(&self.tins);
-        let Some(tin) = self.tins.get_mut(t).filter(|tin| !tin.flows[i].line.is_empty()) else {
-            self.heap.give_up();
+        let Some(tin) = self.tins.get_mut(t).filter(|tin| !tin.flows[i].queue.is_empty()) else {
+            self.heap.disable();
             return None;
         };
         let flow = &mut tin.flows[i];
         tin.unresponsive += u32::from(flow.state.queue_full(&tin.params, now));
-        let handle = flow.line.head()?;
-        let (meta, packet) = self.packets.pop(&mut flow.line, handle);
-        tin.counts.drops += 1;
-        self.took(t, &meta);
+        let handle = flow.queue.head()?;
+        let (meta, packet) = self.packets.pop(&mut flow.queue, handle);
+        tin.stats.drops += 1;
+        self.removed(t, &meta);
         if self.config.ingress {
             self.charge(t, &meta, now, true);
         }

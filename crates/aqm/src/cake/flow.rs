@@ -1,7 +1,7 @@
 //! A flow of a tin, and the lists that it waits in.
 
 use crate::cobalt::law::State;
-use crate::flow::line::Line;
+use crate::flow::packet_list::PacketList;
 use crate::time::Instant;
 
 /// What a flow is to the scheduler.
@@ -34,7 +34,7 @@ impl Set {
 
 /// The lists of a tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Chain {
+pub(super) enum FlowList {
     #[default]
     New,
     Old,
@@ -44,14 +44,14 @@ pub(super) enum Chain {
 /// A place for a flow. What its queue manager knows outlives the flow.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    pub line: Line,
+    pub queue: PacketList,
     pub state: State,
     pub deficit: i32,
     /// Places of its hosts.
     pub hosts: (u16, u16),
     pub set: Set,
     /// The list that it is in, unless it is in none.
-    pub chain: Chain,
+    pub list: FlowList,
     prev: u16,
     next: u16,
 }
@@ -59,8 +59,17 @@ pub(super) struct Flow {
 impl Flow {
     /// A place that no flow has had on a machine that booted then.
     pub fn new(boot: Instant) -> Self {
-        let (line, state) = (Line::default(), State::cleared(boot));
-        Self { line, state, deficit: 0, hosts: (0, 0), set: Set::None, chain: Chain::New, prev: NONE, next: NONE }
+        let (line, state) = (PacketList::default(), State::cleared(boot));
+        Self {
+            queue: line,
+            state,
+            deficit: 0,
+            hosts: (0, 0),
+            set: Set::None,
+            list: FlowList::New,
+            prev: NONE,
+            next: NONE,
+        }
     }
 }
 
@@ -73,27 +82,27 @@ struct List {
 
 /// The three lists of a tin.
 #[derive(Clone, Debug)]
-pub(super) struct Chains([List; 3]);
+pub(super) struct FlowLists([List; 3]);
 
-impl Default for Chains {
+impl Default for FlowLists {
     fn default() -> Self {
         Self([List { head: NONE, tail: NONE }; 3])
     }
 }
 
-impl Chains {
+impl FlowLists {
     /// The first flow of a list.
     #[inline]
-    pub fn first(&self, chain: Chain) -> Option<usize> {
+    pub fn first(&self, chain: FlowList) -> Option<usize> {
         let head = self.0[chain as usize].head;
         (head != NONE).then_some(head as usize)
     }
 
     /// Puts flow `i`, which is in no list, at the end of one.
     #[inline]
-    pub fn append(&mut self, flows: &mut [Flow], i: usize, chain: Chain) {
+    pub fn append(&mut self, flows: &mut [Flow], i: usize, chain: FlowList) {
         let list = &mut self.0[chain as usize];
-        (flows[i].prev, flows[i].next, flows[i].chain) = (list.tail, NONE, chain);
+        (flows[i].prev, flows[i].next, flows[i].list) = (list.tail, NONE, chain);
         match list.tail {
             NONE => list.head = i as u16,
             tail => flows[tail as usize].next = i as u16,
@@ -104,7 +113,7 @@ impl Chains {
     /// Takes flow `i` out of its list.
     #[inline]
     pub fn unlink(&mut self, flows: &mut [Flow], i: usize) {
-        let Flow { prev, next, chain, .. } = flows[i];
+        let Flow { prev, next, list: chain, .. } = flows[i];
         let list = &mut self.0[chain as usize];
         match prev {
             NONE => list.head = next,
@@ -118,7 +127,7 @@ impl Chains {
 
     /// Moves flow `i` to the end of a list.
     #[inline]
-    pub fn shift(&mut self, flows: &mut [Flow], i: usize, chain: Chain) {
+    pub fn shift(&mut self, flows: &mut [Flow], i: usize, chain: FlowList) {
         self.unlink(flows, i);
         self.append(flows, i, chain);
     }

@@ -23,7 +23,7 @@ pub(super) struct Host {
 
 /// Counts of the search for a place.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct WayStats {
     pub directs: u32,
     pub hits: u32,
     pub misses: u32,
@@ -78,7 +78,7 @@ impl Tin {
         let key = isolation.key(keys);
         let direct = key as usize % PLACES;
         if self.tags[direct] == key && self.flows[direct].set != Set::None {
-            self.ways.directs += 1;
+            self.way_stats.directs += 1;
             return direct;
         }
         self.search(key, direct, keys, isolation)
@@ -89,17 +89,17 @@ impl Tin {
         let tagged = ways(direct).position(|at| self.tags[at] == key);
         let (i, allocate) = match tagged {
             Some(n) => {
-                self.ways.hits += u32::from(n > 0);
+                self.way_stats.hits += u32::from(n > 0);
                 let i = way(direct, n);
                 (i, self.flows[i].set == Set::None)
             }
             None => match ways(direct).find(|&at| self.flows[at].set == Set::None) {
                 Some(i) => {
-                    self.ways.misses += 1;
+                    self.way_stats.misses += 1;
                     (i, true)
                 }
                 None => {
-                    self.ways.collisions += 1;
+                    self.way_stats.collisions += 1;
                     if self.flows[direct].set == Set::Bulk {
                         self.count_bulk(direct, isolation, false);
                     }

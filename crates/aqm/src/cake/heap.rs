@@ -43,7 +43,7 @@ impl Heap {
     }
 
     /// The order was wrong, and is made anew.
-    pub fn give_up(&mut self) {
+    pub fn disable(&mut self) {
         self.timeout = 0;
     }
 
@@ -92,7 +92,7 @@ impl Heap {
     #[inline]
     fn backlog(&self, i: usize, tins: &[Tin]) -> u64 {
         let number = self.ranks[i] as usize;
-        tins.get(number % TINS).map_or(0, |tin| tin.flows[number / TINS].line.bytes)
+        tins.get(number % TINS).map_or(0, |tin| tin.flows[number / TINS].queue.bytes)
     }
 
     fn swap(&mut self, i: usize, j: usize) {

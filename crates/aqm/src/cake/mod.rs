@@ -27,23 +27,23 @@ mod heap;
 mod overhead;
 mod shaper;
 mod statistics;
+pub(crate) mod tc_args;
 #[cfg(test)]
 mod tests;
 mod tin;
 mod tins;
-pub(crate) mod words;
 
-pub use config::{AckFilter, Config, Hash, Isolation, Layer, Tins, Version};
+pub use config::{AckFilter, CellFraming, Config, DiffservMode, Hash, Isolation, Version};
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
-use crate::flow::line::Slab;
+use crate::error::ConfigError;
+use crate::flow::packet_list::Slab;
 use crate::limits::Limits;
 use crate::packet::Meta;
-use crate::params::Words;
-use crate::qdisc::{Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::queues::Queues;
-use crate::refusal::Refusal;
+use crate::params::WordsParser;
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::queue_layout::QueueLayout;
 use crate::rng::mix;
 use crate::time::{Duration, Instant};
 use alloc::string::{String, ToString};
@@ -80,16 +80,16 @@ pub struct Cake<P> {
     total: Backlog,
     memory_limit: u64,
     stats: Stats,
-    seen: Seen,
+    xstats: XStats,
     /// The tin and the place of the flow that was served last.
-    shown: (usize, usize),
+    last_served: (usize, usize),
 }
 
 /// What is counted of the whole.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct XStats {
     overlimits: u64,
-    most_memory: u64,
+    max_memory_used: u64,
     /// The least and the largest sizes, from the IP header on and on the wire.
     network: (u32, u32),
     adjusted: (u32, u32),
@@ -121,8 +121,8 @@ impl<P> Cake<P> {
             total: Backlog::default(),
             memory_limit: config.memory_limit(rate, link.mtu),
             stats: Stats::default(),
-            seen: Seen { overlimits: 0, most_memory: 0, network: (u32::MAX, 0), adjusted: (u32::MAX, 0) },
-            shown: (0, 0),
+            xstats: XStats { overlimits: 0, max_memory_used: 0, network: (u32::MAX, 0), adjusted: (u32::MAX, 0) },
+            last_served: (0, 0),
             config: config.clone(),
         }
     }
@@ -141,7 +141,7 @@ impl<P> Cake<P> {
     /// Goes on with all of `old` but its parameters (`cake_change`, then `cake_reconfigure`). What waits beyond a smaller
     /// memory makes room when the next packet comes, as there. Tins that are no more lose their packets there; here the
     /// number of tins stays, and so does how flows are told apart, which hosts are counted by.
-    fn take_over(&mut self, old: &mut Self) -> Result<(), Refusal> {
+    fn inherit_from(&mut self, old: &mut Self) -> Result<(), ConfigError> {
         let (new, before) = (&self.config, &old.config);
         let differs = [
             ("tins", new.tins != before.tins),
@@ -151,7 +151,7 @@ impl<P> Cake<P> {
             ("autorate_ingress", new.autorate_ingress != before.autorate_ingress),
         ];
         if let Some((name, _)) = differs.into_iter().find(|&(_, differs)| differs) {
-            return Err(Refusal::Fixed(name));
+            return Err(ConfigError::ImmutableParam(name));
         }
         core::mem::swap(self, old);
         // `old` is what was made with the new parameters.
@@ -164,7 +164,7 @@ impl<P> Cake<P> {
 
     /// Takes the `n`th part of the rate: the shaper does, and each tin its share of it, but COBALT's times stay
     /// (`cake_configure_rates` with `rate_adjust`).
-    pub(crate) fn take_part(&mut self, n: u32) {
+    pub(crate) fn divide_rate(&mut self, n: u32) {
         let Self { config, tins, rate, .. } = self;
         config.tins.each_share(*rate / u64::from(n), |i, share| {
             tins[i].rate = tins[i].rate.at(share.threshold);
@@ -174,14 +174,14 @@ impl<P> Cake<P> {
     }
 
     /// The target of the first tin that has a flow whose state decays: so long after the last packet Linux asks it again.
-    pub(crate) fn decaying(&self) -> Option<Duration> {
+    pub(crate) fn decay_target(&self) -> Option<Duration> {
         let tin = self.tins.iter().find(|tin| tin.decaying > 0)?;
         Some(Duration::from_nanos(tin.params.target))
     }
 
     /// A packet of flow `place` of tin `t` has been taken out.
     #[inline]
-    fn took(&mut self, t: usize, meta: &Meta) {
+    fn removed(&mut self, t: usize, meta: &Meta) {
         self.tins[t].backlog -= meta.len as u64;
         self.total.packets -= 1;
         self.total.bytes -= meta.len as u64;
@@ -202,27 +202,27 @@ impl<P> Cake<P> {
 }
 
 impl<P: 'static> Qdisc<P> for Cake<P> {
-    fn succeed(&mut self, old: &mut dyn Any, _: Instant, _: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        self.take_over(old.downcast_mut().ok_or(Refusal::Unchangeable)?)
+    fn inherit(&mut self, old: &mut dyn Any, _: Instant, _: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        self.inherit_from(old.downcast_mut().ok_or(ConfigError::Immutable)?)
     }
 
     fn as_any(&mut self) -> Option<&mut dyn Any> {
         Some(self)
     }
 
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.accept(now, meta, packet, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        self.take(now, sink)
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+        self.dequeue_packet(now, sink)
     }
 
-    fn splits(&self) -> bool {
+    fn splits_gso(&self) -> bool {
         self.config.split_gso
     }
 
-    fn looks_at_tcp(&self) -> bool {
+    fn needs_tcp_headers(&self) -> bool {
         self.config.ack_filter != AckFilter::Off
     }
 
@@ -247,7 +247,7 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
         see("decaying_flows", sum(|tin| tin.decaying));
         see("unresponsive_flows", sum(|tin| tin.unresponsive));
         see("capacity", self.rate as f64);
-        let (tin, place) = self.shown;
+        let (tin, place) = self.last_served;
         let flow = &self.tins[tin].flows[place];
         see("deficit", flow.deficit as f64);
         flow.state.observe(see);
@@ -263,17 +263,17 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
         self.tin_of(meta)
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         for (t, tin) in self.tins.iter().enumerate() {
             let busy = tin.flows.iter().enumerate().filter(|(_, flow)| flow.set != Set::None);
             for (place, flow) in busy {
-                see(Part {
+                see(SubqueueInfo {
                     kind: "flow",
                     number: (t * PLACES + place) as u32,
                     list: flow.set.name(),
-                    backlog: flow.line.backlog(),
+                    backlog: flow.queue.backlog(),
                     deficit: Some(flow.deficit.into()),
-                    head: flow.line.head().map(|head| *self.packets.meta(head)),
+                    head: flow.queue.head().map(|head| *self.packets.meta(head)),
                     observe: &|see| flow.state.observe(see),
                 });
             }
@@ -291,8 +291,8 @@ impl<P> fmt::Debug for Cake<P> {
     }
 }
 
-pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
-pub(crate) const WORDS: Option<Words> = Some(words::read);
+pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
+pub(crate) const WORDS: Option<WordsParser> = Some(tc_args::read);
 /// Bytes of state of a flow.
 pub(crate) const STATE_BYTES: usize = size_of::<flow::Flow>() + size_of::<u32>();
 const MAX_PREALLOCATED: u32 = 1024;

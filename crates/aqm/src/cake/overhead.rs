@@ -1,6 +1,6 @@
 //! What a packet weighs on the wire (`cake_calc_overhead`), and tc's words for link layers.
 
-use crate::link_layer::{KINDS, Layer};
+use crate::link_layer::{CellFraming, KINDS};
 
 /// From the size of a packet as the queue accounts it to its size on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub(super) struct Overhead {
     pub header: u32,
     pub overhead: i32,
     pub mpu: u32,
-    pub layer: Layer,
+    pub layer: CellFraming,
 }
 
 impl Overhead {
@@ -43,12 +43,12 @@ impl Overhead {
 #[derive(Clone, Copy)]
 pub(super) struct Keyword {
     pub word: &'static str,
-    pub layer: Option<Layer>,
+    pub layer: Option<CellFraming>,
     pub adds: i32,
     pub mpu: Option<u32>,
 }
 
-const fn keyword(word: &'static str, layer: Option<Layer>, adds: i32, mpu: Option<u32>) -> Keyword {
+const fn keyword(word: &'static str, layer: Option<CellFraming>, adds: i32, mpu: Option<u32>) -> Keyword {
     Keyword { word, layer, adds, mpu }
 }
 
@@ -63,9 +63,9 @@ pub(super) fn keywords() -> impl Iterator<Item = Keyword> + Clone {
 
 /// Words that say a part of it.
 const PARTS: &[Keyword] = &[
-    keyword("noatm", Some(Layer::Plain), 0, None),
-    keyword("atm", Some(Layer::Atm), 0, None),
-    keyword("ptm", Some(Layer::Ptm), 0, None),
+    keyword("noatm", Some(CellFraming::Plain), 0, None),
+    keyword("atm", Some(CellFraming::Atm), 0, None),
+    keyword("ptm", Some(CellFraming::Ptm), 0, None),
     keyword("ethernet", None, 38, Some(84)),
     keyword("ether-vlan", None, 4, None),
 ];
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn sizes_on_the_wire() {
-        let raw = Overhead { header: 0, overhead: 0, mpu: 0, layer: Layer::Plain };
-        let atm = |len| Overhead { layer: Layer::Atm, ..raw }.adjusted(len);
-        let ptm = |len| Overhead { layer: Layer::Ptm, ..raw }.adjusted(len);
+        let raw = Overhead { header: 0, overhead: 0, mpu: 0, layer: CellFraming::Plain };
+        let atm = |len| Overhead { layer: CellFraming::Atm, ..raw }.adjusted(len);
+        let ptm = |len| Overhead { layer: CellFraming::Ptm, ..raw }.adjusted(len);
         assert_eq!([40, 48, 49, 96, 1500, 1514].map(atm), [53, 53, 106, 106, 1696, 1696]);
         assert_eq!([64, 65, 128, 1500, 1514].map(ptm), [65, 67, 130, 1524, 1538]);
         // The least size is reached with the overhead, before the layer.
-        let docsis = Overhead { header: 14, overhead: 18, mpu: 64, layer: Layer::Plain };
+        let docsis = Overhead { header: 14, overhead: 18, mpu: 64, layer: CellFraming::Plain };
         assert_eq!([60, 77, 1514].map(|len| docsis.adjusted(docsis.network(len))), [64, 81, 1518]);
         // Three segments of 1500 B and 14 of Ethernet, and one of 60 and 44 that are padded each.
         assert_eq!([(4542, 3), (104, 2), (77, 1)].map(|(len, n)| docsis.of_packet(len, n)), [3 * 1518, 2 * 64, 81]);

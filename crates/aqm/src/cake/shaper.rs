@@ -2,13 +2,13 @@
 //! time is not saved up.
 
 use super::tin::Tin;
-use crate::cobalt::rate::Scaled;
+use crate::cobalt::rate::ScaledRate;
 use crate::time::{Duration, Instant};
 
 /// When the next packet may go.
 #[derive(Clone, Debug)]
 pub(super) struct Shaper {
-    pub rate: Scaled,
+    pub rate: ScaledRate,
     /// By all that was charged.
     next: Instant,
     /// By what was sent alone, at two thirds of the rate: drops that are charged cannot stop the link.
@@ -16,7 +16,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    pub fn new(rate: Scaled) -> Self {
+    pub fn new(rate: ScaledRate) -> Self {
         Self { rate, next: Instant::ZERO, failsafe: Instant::ZERO }
     }
 

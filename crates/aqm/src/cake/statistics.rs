@@ -21,15 +21,15 @@ pub(super) struct Statistics<'a> {
 
 impl<P> Cake<P> {
     pub(super) fn tc_statistics(&self) -> Statistics<'_> {
-        let seen = &self.seen;
+        let xstats = &self.xstats;
         let least = |(least, most): (u32, u32)| (if most == 0 { 0 } else { least }, most);
         Statistics {
-            memory: (seen.most_memory, self.memory_limit),
+            memory: (xstats.max_memory_used, self.memory_limit),
             capacity: self.rate,
-            network: least(seen.network),
-            adjusted: least(seen.adjusted),
+            network: least(xstats.network),
+            adjusted: least(xstats.adjusted),
             header: self.framing.header,
-            overlimits: seen.overlimits,
+            overlimits: xstats.overlimits,
             backlog: (self.total.bytes, self.total.packets),
             sent: (self.stats.departed.bytes, self.stats.departed.packets),
             drops: self.stats.dropped_total().packets,
@@ -58,7 +58,7 @@ impl fmt::Display for Statistics<'_> {
 }
 
 fn write_tin(f: &mut fmt::Formatter<'_>, tin: &Tin) -> fmt::Result {
-    let counts = &tin.counts;
+    let counts = &tin.stats;
     let fields = [
         ("threshold_rate", tin.share.threshold),
         ("sent_bytes", counts.bytes),
@@ -69,9 +69,9 @@ fn write_tin(f: &mut fmt::Formatter<'_>, tin: &Tin) -> fmt::Result {
         ("avg_delay_us", micros(counts.average)),
         ("base_delay_us", micros(counts.base)),
         ("sent_packets", counts.packets),
-        ("way_indirect_hits", tin.ways.hits.into()),
-        ("way_misses", tin.ways.misses.into()),
-        ("way_collisions", tin.ways.collisions.into()),
+        ("way_indirect_hits", tin.way_stats.hits.into()),
+        ("way_misses", tin.way_stats.misses.into()),
+        ("way_collisions", tin.way_stats.collisions.into()),
         ("drops", counts.drops),
         ("ecn_mark", counts.marks),
         ("ack_drops", counts.ack_drops),

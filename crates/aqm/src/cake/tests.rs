@@ -1,4 +1,4 @@
-use super::flow::{Chain, Set};
+use super::flow::{FlowList, Set};
 use super::*;
 use crate::link::Link;
 use crate::packet::Ecn;
@@ -18,11 +18,11 @@ fn cake(words: &str) -> Cake<u32> {
     Cake::new(&config, Limits::default(), Host { link: LINK, rng: Rng::from_state(7) })
 }
 
-fn push(queue: &mut Cake<u32>, now: Instant, meta: Meta) -> Enqueued {
+fn push(queue: &mut Cake<u32>, now: Instant, meta: Meta) -> EnqueueResult {
     queue.enqueue(now, meta, 0, &mut |_, _, _| {})
 }
 
-fn pop(queue: &mut Cake<u32>, now: Instant) -> Dequeued<u32> {
+fn pop(queue: &mut Cake<u32>, now: Instant) -> DequeueResult<u32> {
     queue.dequeue(now, &mut |_, _, _| {})
 }
 
@@ -40,12 +40,12 @@ fn saturate(queue: &mut Cake<u32>, kinds: &[Meta], seconds: u64) -> Vec<u64> {
         }
         let next = queue.dequeue(now, &mut |_: Meta, kind: u32, _: DropReason| waiting[kind as usize] -= 1);
         match next {
-            Dequeued::Packet(meta, kind) => {
+            DequeueResult::Packet(meta, kind) => {
                 sent[kind as usize] += meta.len as u64;
                 waiting[kind as usize] -= 1;
             }
-            Dequeued::NotBefore(at) => now = at,
-            Dequeued::Empty => panic!("it is saturated"),
+            DequeueResult::NotBefore(at) => now = at,
+            DequeueResult::Empty => panic!("it is saturated"),
         }
     }
     sent
@@ -65,16 +65,16 @@ fn packets_leave_at_the_rate_and_idle_time_is_not_saved() {
     }
     loop {
         match pop(&mut queue, now) {
-            Dequeued::Packet(..) => times.push(now),
-            Dequeued::NotBefore(at) => now = at,
-            Dequeued::Empty => break,
+            DequeueResult::Packet(..) => times.push(now),
+            DequeueResult::NotBefore(at) => now = at,
+            DequeueResult::Empty => break,
         }
     }
     let gaps: Vec<_> = times.windows(2).map(|two| (two[1] - two[0]).as_nanos()).collect();
     assert_eq!((times[0], gaps), (ms(500), vec![1_211_200; 39]));
     // What was charged beyond now stays charged.
     push(&mut queue, now, Meta::new(1514, 3));
-    assert_eq!(pop(&mut queue, now), Dequeued::NotBefore(now + Duration::from_nanos(1_211_200)));
+    assert_eq!(pop(&mut queue, now), DequeueResult::NotBefore(now + Duration::from_nanos(1_211_200)));
 }
 
 #[test]
@@ -87,16 +87,16 @@ fn a_flow_has_one_of_eight_places_before_it_collides() {
     };
     let places: Vec<_> = (0..8).map(|n| place(&mut queue, 5 + 1024 * n)).collect();
     assert_eq!(places, [5, 6, 7, 0, 1, 2, 3, 4].map(Some));
-    assert_eq!((queue.tins[0].ways.misses, queue.tins[0].ways.collisions), (8, 0));
+    assert_eq!((queue.tins[0].way_stats.misses, queue.tins[0].way_stats.collisions), (8, 0));
     assert_eq!(place(&mut queue, 5 + 8 * 1024), Some(5));
-    assert_eq!((queue.tins[0].ways.collisions, queue.tins[0].tags[5]), (1, 5 + 8 * 1024));
+    assert_eq!((queue.tins[0].way_stats.collisions, queue.tins[0].tags[5]), (1, 5 + 8 * 1024));
     assert_eq!(place(&mut queue, 5), Some(5));
-    assert_eq!(queue.tins[0].ways.collisions, 2, "its tag is gone");
+    assert_eq!(queue.tins[0].way_stats.collisions, 2, "its tag is gone");
     assert_eq!(place(&mut queue, 5 + 1024), Some(6));
-    assert_eq!((queue.tins[0].ways.hits, queue.tins[0].ways.directs), (1, 0));
+    assert_eq!((queue.tins[0].way_stats.hits, queue.tins[0].way_stats.directs), (1, 0));
     assert_eq!(place(&mut queue, 77), Some(77));
     assert_eq!(place(&mut queue, 77), Some(77));
-    assert_eq!(queue.tins[0].ways.directs, 1);
+    assert_eq!(queue.tins[0].way_stats.directs, 1);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn without_a_rate_tins_share_by_their_quanta() {
                 queue.enqueue(now, *meta, kind as u32, &mut |_, _, _| {});
             }
         });
-        if let Dequeued::Packet(meta, kind) = pop(&mut queue, now) {
+        if let DequeueResult::Packet(meta, kind) = pop(&mut queue, now) {
             sent[kind as usize] += meta.len as u64;
         }
     }
@@ -191,10 +191,10 @@ fn a_flow_without_credit_waits_for_its_next_turn() {
     push(&mut queue, ms(1), Meta::new(1000, 4));
     push(&mut queue, ms(1), Meta::new(1000, 4));
     queue.tins[0].flows[4].deficit = 0;
-    assert!(matches!(pop(&mut queue, ms(1)), Dequeued::Packet(..)));
+    assert!(matches!(pop(&mut queue, ms(1)), DequeueResult::Packet(..)));
     let flow = &queue.tins[0].flows[4];
     assert!((513..=514).contains(&flow.deficit), "a quantum less the packet: {}", flow.deficit);
-    assert_eq!((flow.set, flow.chain, queue.tins[0].bulk), (Set::Bulk, Chain::Old, 1));
+    assert_eq!((flow.set, flow.list, queue.tins[0].bulk), (Set::Bulk, FlowList::Old, 1));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_flow_leaves_when_its_state_is_at_rest() {
     push(&mut queue, ms(1), Meta::new(1000, 4));
     pop(&mut queue, ms(1));
     // Judged once, it has a time-out of an interval; nothing happens while nothing waits.
-    assert_eq!(pop(&mut queue, ms(2)), Dequeued::Empty);
+    assert_eq!(pop(&mut queue, ms(2)), DequeueResult::Empty);
     assert_eq!(queue.tins[0].flows[4].set, Set::Sparse);
     let visit = |queue: &mut Cake<u32>, now| {
         push(queue, now, Meta::new(900, 5));
@@ -248,13 +248,13 @@ fn the_longest_queue_makes_room_at_its_head() {
         offer(&mut queue, 2, 1300, id);
     }
     assert_eq!(queue.backlog().bytes, 9900);
-    assert_eq!(offer(&mut queue, 3, 1400, 9), Enqueued::Queued);
+    assert_eq!(offer(&mut queue, 3, 1400, 9), EnqueueResult::Queued);
     assert_eq!(lost, [(1, 0), (1, 1)]);
     assert_eq!(queue.tins[0].unresponsive, 1);
     // A packet that is too large for all goes itself, after the others.
     let mut lost = 0;
     let fate = queue.enqueue(ms(12), Meta::new(11_000, 4), 10, &mut |_, _, _| lost += 1);
-    assert_eq!((fate, lost), (Enqueued::Dropped(DropReason::Limit), 1));
+    assert_eq!((fate, lost), (EnqueueResult::Dropped(DropReason::Limit), 1));
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn check(queue: &Cake<u32>, words: &str) {
         assert_eq!(tin.sparse, in_set(&[Set::Sparse, Set::SparseWait]), "{words}");
         assert_eq!((tin.bulk, tin.decaying), (in_set(&[Set::Bulk]), in_set(&[Set::Decaying])), "{words}");
         assert_eq!(tin.unresponsive, tin.flows.iter().filter(|flow| flow.state.p_drop > 0).count() as u32, "{words}");
-        let bytes: u64 = tin.flows.iter().map(|flow| flow.line.bytes).sum();
+        let bytes: u64 = tin.flows.iter().map(|flow| flow.queue.bytes).sum();
         assert_eq!(tin.backlog, bytes, "{words}");
         backlog.bytes += bytes;
-        backlog.packets += tin.flows.iter().map(|flow| flow.line.packets).sum::<u32>();
+        backlog.packets += tin.flows.iter().map(|flow| flow.queue.packets).sum::<u32>();
         let mut bulk = vec![[0u16; 2]; tin.hosts.len()];
         for flow in tin.flows.iter().filter(|flow| flow.set == Set::Bulk) {
             for (end, place) in [(0, flow.hosts.0), (1, flow.hosts.1)] {
@@ -344,12 +344,12 @@ fn never_more_leaves_than_the_rate_and_a_packet() {
             }
             // The host asks as soon as it may.
             now = match pop(&mut queue, now) {
-                Dequeued::Packet(meta, _) => {
+                DequeueResult::Packet(meta, _) => {
                     departures.push((now, (meta.len as u64 + overhead).max(64)));
                     now
                 }
-                Dequeued::NotBefore(at) => at.min(arrivals),
-                Dequeued::Empty => arrivals,
+                DequeueResult::NotBefore(at) => at.min(arrivals),
+                DequeueResult::Empty => arrivals,
             };
         }
         // The excess over the rate since any earlier departure.
@@ -369,7 +369,7 @@ fn wash_clears_the_dscp_behind_the_choice_of_the_tin() {
     let mut queue = cake("cake diffserv4 wash");
     push(&mut queue, ms(1), Meta { dscp: 46, ..Meta::new(200, 1).with_ecn(Ecn::Ect1) });
     assert_eq!(queue.tins[3].backlog, 200);
-    let Dequeued::Packet(meta, _) = pop(&mut queue, ms(1)) else { panic!("it waits") };
+    let DequeueResult::Packet(meta, _) = pop(&mut queue, ms(1)) else { panic!("it waits") };
     assert_eq!((meta.dscp, meta.ecn), (0, Ecn::Ect1));
 }
 

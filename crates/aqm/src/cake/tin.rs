@@ -1,11 +1,11 @@
 //! A tin: flow queueing of its own, with a part of the rate.
 
 use super::config::{Config, Isolation};
-use super::flow::{Chain, Chains, Flow, Set};
-use super::hash::{DESTINATION, Host, PLACES, SOURCE, Ways};
+use super::flow::{Flow, FlowList, FlowLists, Set};
+use super::hash::{DESTINATION, Host, PLACES, SOURCE, WayStats};
 use super::tins::Share;
 use crate::cobalt::law::Params;
-use crate::cobalt::rate::Scaled;
+use crate::cobalt::rate::ScaledRate;
 use crate::link::Link;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -18,26 +18,26 @@ pub(super) struct Tin {
     pub flows: Vec<Flow>,
     pub tags: Vec<u32>,
     pub hosts: Vec<Host>,
-    pub ways: Ways,
-    pub chains: Chains,
+    pub way_stats: WayStats,
+    pub lists: FlowLists,
     pub sparse: u32,
     pub bulk: u32,
     pub decaying: u32,
     pub unresponsive: u32,
     pub params: Params,
     pub share: Share,
-    pub rate: Scaled,
+    pub rate: ScaledRate,
     /// When it may send by its own share.
     pub next: Instant,
     /// Credit where there is no rate.
     pub deficit: i64,
     pub backlog: u64,
-    pub counts: Counts,
+    pub stats: TinStats,
 }
 
 /// What is counted of a tin.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct TinStats {
     pub packets: u64,
     pub bytes: u64,
     pub drops: u64,
@@ -56,13 +56,13 @@ impl Tin {
         (size_of::<Self>() + PLACES * (size_of::<Flow>() + size_of::<u32>() + size_of::<Host>())) as u64;
 
     pub fn new(config: &Config, share: Share, link: Link) -> Self {
-        let rate = Scaled::new(share.threshold, link.mtu, config.target(), config.rtt);
+        let rate = ScaledRate::new(share.threshold, link.mtu, config.target(), config.rtt);
         Self {
             flows: vec![Flow::new(link.boot()); PLACES],
             tags: vec![0; PLACES],
             hosts: vec![Host::default(); PLACES],
-            ways: Ways::default(),
-            chains: Chains::default(),
+            way_stats: WayStats::default(),
+            lists: FlowLists::default(),
             sparse: 0,
             bulk: 0,
             decaying: 0,
@@ -73,13 +73,13 @@ impl Tin {
             next: Instant::ZERO,
             deficit: 0,
             backlog: 0,
-            counts: Counts::default(),
+            stats: TinStats::default(),
         }
     }
 
     /// Gives it another share.
     pub fn reconfigure(&mut self, config: &Config, share: Share, mtu: u32) {
-        self.rate = Scaled::new(share.threshold, mtu, config.target(), config.rtt);
+        self.rate = ScaledRate::new(share.threshold, mtu, config.target(), config.rtt);
         (self.share, self.params) = (share, params(config, &self.rate));
     }
 
@@ -92,9 +92,9 @@ impl Tin {
     /// The flow that is looked at next; on the first look of a call the decaying ones go first.
     #[inline]
     pub fn first(&self, first_look: bool) -> Option<usize> {
-        let decaying = || self.chains.first(Chain::Decaying);
+        let decaying = || self.lists.first(FlowList::Decaying);
         let ahead = if first_look { decaying() } else { None };
-        ahead.or_else(|| self.chains.first(Chain::New)).or_else(|| self.chains.first(Chain::Old)).or_else(decaying)
+        ahead.or_else(|| self.lists.first(FlowList::New)).or_else(|| self.lists.first(FlowList::Old)).or_else(decaying)
     }
 
     /// `cake_get_flow_quantum`: a turn of flow `i`, shared with the other bulk flows of its busier host. The random
@@ -119,9 +119,9 @@ impl Tin {
             set @ (Set::None | Set::Decaying) => {
                 if set == Set::Decaying {
                     self.decaying -= 1;
-                    self.chains.unlink(&mut self.flows, i);
+                    self.lists.unlink(&mut self.flows, i);
                 }
-                self.chains.append(&mut self.flows, i, Chain::New);
+                self.lists.append(&mut self.flows, i, FlowList::New);
                 self.flows[i].set = Set::Sparse;
                 self.sparse += 1;
                 // Whatever credit was left.
@@ -136,14 +136,14 @@ impl Tin {
     #[inline]
     pub fn replenish(&mut self, i: usize, isolation: Isolation, rng: &mut Rng) {
         if self.flows[i].set == Set::Sparse {
-            if self.flows[i].line.is_empty() {
+            if self.flows[i].queue.is_empty() {
                 self.flows[i].set = Set::SparseWait;
             } else {
                 self.become_bulk(i, isolation);
             }
         }
         self.flows[i].deficit += self.quantum(i, isolation, rng);
-        self.chains.shift(&mut self.flows, i, Chain::Old);
+        self.lists.shift(&mut self.flows, i, FlowList::Old);
     }
 
     fn become_bulk(&mut self, i: usize, isolation: Isolation) {
@@ -166,18 +166,18 @@ impl Tin {
             Set::Sparse | Set::SparseWait => self.sparse -= 1,
             Set::Decaying | Set::None => self.decaying -= 1,
         }
-        self.chains.unlink(&mut self.flows, i);
+        self.lists.unlink(&mut self.flows, i);
         if rests {
             self.flows[i].set = Set::None;
         } else {
             self.flows[i].set = Set::Decaying;
             self.decaying += 1;
-            self.chains.append(&mut self.flows, i, Chain::Decaying);
+            self.lists.append(&mut self.flows, i, FlowList::Decaying);
         }
     }
 }
 
-impl Counts {
+impl TinStats {
     /// A packet is sent that has waited `delay` nanoseconds.
     #[inline]
     pub fn sent(&mut self, delay: u64) {
@@ -193,7 +193,7 @@ pub(super) fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
     average - (average >> shift) + (sample >> shift)
 }
 
-fn params(config: &Config, rate: &Scaled) -> Params {
+fn params(config: &Config, rate: &ScaledRate) -> Params {
     let release = config.version.release();
     Params { mtu_time: rate.mtu_time, ..Params::new(rate.target, rate.interval, release) }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 choice! {
     /// Into which tins packets are sorted by their DSCP.
-    pub enum Tins {
+    pub enum DiffservMode {
         /// One for all.
         BestEffort = "besteffort",
         /// Bulk, best effort, voice.
@@ -28,7 +28,7 @@ pub(super) struct Share {
     pub quantum: u32,
 }
 
-impl Tins {
+impl DiffservMode {
     /// The tins' shares of `rate` bytes per second.
     pub(super) fn shares(self, rate: u64) -> Vec<Share> {
         let mut shares = Vec::new();
@@ -120,22 +120,26 @@ mod tests {
 
     #[test]
     fn shares_of_10_mbit() {
-        let shares: Vec<_> = Tins::Diffserv8.shares(1_250_000).iter().map(|s| (s.threshold, s.quantum)).collect();
+        let shares: Vec<_> =
+            DiffservMode::Diffserv8.shares(1_250_000).iter().map(|s| (s.threshold, s.quantum)).collect();
         let rates = [1250000, 1093750, 957031, 837402, 732726, 641135, 560993, 490868];
         let quanta = [256, 224, 196, 171, 149, 130, 113, 98];
         assert_eq!(shares, rates.into_iter().zip(quanta).collect::<Vec<_>>());
-        let thresholds = |tins: Tins| tins.shares(1_250_000).iter().map(|s| s.threshold).collect::<Vec<_>>();
-        assert_eq!(thresholds(Tins::Diffserv4), vec![1250000, 78125, 625000, 312500]);
-        assert_eq!(thresholds(Tins::Diffserv3), vec![1250000, 78125, 312500]);
-        assert_eq!(thresholds(Tins::BestEffort), vec![1250000]);
+        let thresholds = |tins: DiffservMode| tins.shares(1_250_000).iter().map(|s| s.threshold).collect::<Vec<_>>();
+        assert_eq!(thresholds(DiffservMode::Diffserv4), vec![1250000, 78125, 625000, 312500]);
+        assert_eq!(thresholds(DiffservMode::Diffserv3), vec![1250000, 78125, 312500]);
+        assert_eq!(thresholds(DiffservMode::BestEffort), vec![1250000]);
     }
 
     #[test]
     fn code_points_go_to_their_tins() {
-        let of = |tins: Tins, tin: u8| (0..64).filter(|&code| tins.table()[code] == tin).collect::<Vec<_>>();
-        assert_eq!((of(Tins::Diffserv3, 1), of(Tins::Diffserv3, 2)), (vec![1, 8], vec![4, 44, 46, 48, 56]));
-        assert_eq!(of(Tins::Diffserv4, 3), vec![32, 40, 44, 46, 48, 56]);
-        assert_eq!(of(Tins::Diffserv4, 2), vec![4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]);
+        let of = |tins: DiffservMode, tin: u8| (0..64).filter(|&code| tins.table()[code] == tin).collect::<Vec<_>>();
+        assert_eq!(
+            (of(DiffservMode::Diffserv3, 1), of(DiffservMode::Diffserv3, 2)),
+            (vec![1, 8], vec![4, 44, 46, 48, 56])
+        );
+        assert_eq!(of(DiffservMode::Diffserv4, 3), vec![32, 40, 44, 46, 48, 56]);
+        assert_eq!(of(DiffservMode::Diffserv4, 2), vec![4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]);
         for (tin, codes) in [
             (0, vec![1]),
             (1, vec![2, 8, 10, 12, 14]),
@@ -145,10 +149,16 @@ mod tests {
             (6, vec![32, 40, 44, 46]),
             (7, vec![48, 56]),
         ] {
-            assert_eq!(of(Tins::Diffserv8, tin), codes, "tin {tin}");
+            assert_eq!(of(DiffservMode::Diffserv8, tin), codes, "tin {tin}");
         }
-        assert_eq!(of(Tins::Precedence, 5), (40..48).collect::<Vec<_>>());
-        for tins in [Tins::BestEffort, Tins::Diffserv3, Tins::Diffserv4, Tins::Diffserv8, Tins::Precedence] {
+        assert_eq!(of(DiffservMode::Precedence, 5), (40..48).collect::<Vec<_>>());
+        for tins in [
+            DiffservMode::BestEffort,
+            DiffservMode::Diffserv3,
+            DiffservMode::Diffserv4,
+            DiffservMode::Diffserv8,
+            DiffservMode::Precedence,
+        ] {
             let n = tins.shares(1).len();
             assert_eq!(n, tins.order().len());
             assert!(tins.table().iter().all(|&tin| (tin as usize) < n));

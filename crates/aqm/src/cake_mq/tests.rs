@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 
 /// A card of 1 Gbit/s under `cake_mq` at 100 Mbit/s; flow n is of hardware queue n.
-struct Card {
+struct Nic {
     queue: Box<dyn Qdisc<u32> + Send>,
     now: Instant,
     /// Flows of which three packets are kept waiting.
@@ -17,7 +17,7 @@ struct Card {
     sent: Vec<(Instant, u32)>,
 }
 
-impl Card {
+impl Nic {
     fn new(words: &str) -> Self {
         let text = format!("cake_mq queues 4 bandwidth 100mbit besteffort hash modulo {words}");
         let config = registry::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -37,13 +37,13 @@ impl Card {
                 }
             }
             self.now = match self.queue.dequeue(self.now, &mut |_, _, _| panic!("nothing is dropped")) {
-                Dequeued::Packet(meta, flow) => {
+                DequeueResult::Packet(meta, flow) => {
                     self.waiting[flow as usize] -= 1;
                     self.sent.push((self.now, meta.flow));
                     self.now + CARD.time_for(LEN as u64)
                 }
-                Dequeued::NotBefore(at) => at,
-                Dequeued::Empty => end,
+                DequeueResult::NotBefore(at) => at,
+                DequeueResult::Empty => end,
             };
         }
     }
@@ -66,7 +66,7 @@ fn ms(n: u64) -> Instant {
 #[test]
 fn busy_queues_have_the_rate_together_within_a_percent() {
     for busy in [[true; 4], [true, true, false, false], [false, true, false, false]] {
-        let mut card = Card::new("");
+        let mut card = Nic::new("");
         card.busy = busy;
         card.run(ms(1000));
         let rate = card.bytes(ms(100), ms(1000)) as f64 / SHARED.bytes_in(ms(1000) - ms(100)) as f64;
@@ -81,7 +81,7 @@ fn busy_queues_have_the_rate_together_within_a_percent() {
 
 #[test]
 fn a_queue_that_wakes_up_adds_at_most_the_rate_for_a_sync_time() {
-    let mut card = Card::new("");
+    let mut card = Nic::new("");
     card.busy = [true, false, false, false];
     for (n, flow) in [1, 2, 3].into_iter().enumerate() {
         let woken = ms(100 * (n as u64 + 1));
@@ -99,7 +99,7 @@ fn a_queue_that_wakes_up_adds_at_most_the_rate_for_a_sync_time() {
 
 #[test]
 fn a_queue_that_falls_silent_leaves_its_part_to_the_others() {
-    let mut card = Card::new("");
+    let mut card = Nic::new("");
     card.busy = [true; 4];
     card.run(ms(100));
     card.busy = [true, false, false, false];
@@ -112,7 +112,7 @@ fn a_queue_that_falls_silent_leaves_its_part_to_the_others() {
 fn the_count_is_made_once_per_sync_time() {
     // With a long one an instance that has counted itself alone keeps the whole rate beside one that wakes up.
     let rate = |words: &str| {
-        let mut card = Card::new(words);
+        let mut card = Nic::new(words);
         card.busy[0] = true;
         card.run(ms(10));
         card.busy[1] = true;
@@ -137,7 +137,7 @@ fn what_tc_refuses_is_refused() {
 
 #[test]
 fn each_instance_has_its_statistics() {
-    let mut card = Card::new("");
+    let mut card = Nic::new("");
     card.busy = [true, true, false, false];
     card.run(ms(100));
     let statistics = card.queue.statistics().expect("tc knows it");

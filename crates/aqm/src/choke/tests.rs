@@ -1,6 +1,6 @@
 use super::*;
 use crate::packet::Ecn;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::single::SingleQueue;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ fn queue(config: Config, limits: Limits) -> SingleQueue<Choke, u32> {
     SingleQueue::new(Choke::new(&config), limits, Host { link: LINK, rng: Rng::from_state(1) })
 }
 
-fn push(queue: &mut SingleQueue<Choke, u32>, id: u32, flow: u32, dropped: &mut Vec<u32>) -> Enqueued {
+fn push(queue: &mut SingleQueue<Choke, u32>, id: u32, flow: u32, dropped: &mut Vec<u32>) -> EnqueueResult {
     let meta = Meta::new(1000, flow).with_ecn(Ecn::Ect0);
     queue.enqueue(Instant::ZERO, meta, id, &mut |_, id, _| dropped.push(id))
 }
@@ -32,7 +32,7 @@ fn both_packets_of_a_flow_are_dropped_above_min() {
     let mut queue = queue(QUICK, Limits::packets(100));
     let mut dropped = Vec::new();
     let below: Vec<_> = (0..5).map(|id| push(&mut queue, id, 7, &mut dropped)).collect();
-    assert_eq!(below, [Enqueued::Queued; 5], "the average is still at most min");
+    assert_eq!(below, [EnqueueResult::Queued; 5], "the average is still at most min");
     while queue.aqm().matched == 0 {
         push(&mut queue, 6, 7, &mut dropped);
     }
@@ -41,7 +41,7 @@ fn both_packets_of_a_flow_are_dropped_above_min() {
     assert_eq!(queue.stats().dropped[DropReason::Early as usize].packets, 2);
     // Another flow's packet meets no packet of its own.
     let before = queue.backlog().packets;
-    assert_eq!(push(&mut queue, 99, 8, &mut dropped), Enqueued::Queued);
+    assert_eq!(push(&mut queue, 99, 8, &mut dropped), EnqueueResult::Queued);
     assert_eq!((queue.backlog().packets, dropped.len()), (before + 1, 2));
 }
 
@@ -51,7 +51,7 @@ fn an_average_at_min_is_not_above_it() {
     let choke = Choke { vars: Vars { qavg: 44, ..Vars::new() }, ..Choke::new(&QUICK) };
     let mut queue = SingleQueue::new(choke, Limits::packets(100), Host { link: LINK, rng: Rng::from_state(1) });
     for (id, qavg, qcount) in [(0, 22, 0), (1, 12, 1), (2, 8, -1), (3, 7, -1), (4, 8, -1)] {
-        assert_eq!(push(&mut queue, id, id, &mut Vec::new()), Enqueued::Queued);
+        assert_eq!(push(&mut queue, id, id, &mut Vec::new()), EnqueueResult::Queued);
         assert_eq!((queue.aqm().vars.qavg, queue.aqm().vars.qcount), (qavg, qcount), "packet {id}");
     }
 }
@@ -59,9 +59,9 @@ fn an_average_at_min_is_not_above_it() {
 #[test]
 fn beyond_max_every_arrival_is_dropped_or_marked() {
     for (ecn, harddrop, expected) in [
-        (false, false, Enqueued::Dropped(DropReason::Early)),
-        (true, false, Enqueued::Marked),
-        (true, true, Enqueued::Dropped(DropReason::Early)),
+        (false, false, EnqueueResult::Dropped(DropReason::Early)),
+        (true, false, EnqueueResult::Marked),
+        (true, true, EnqueueResult::Dropped(DropReason::Early)),
     ] {
         let mut queue = queue(Config { ecn, harddrop, max: 20, ..QUICK }, Limits::packets(1000));
         let mut dropped = Vec::new();
@@ -108,10 +108,10 @@ fn what_does_not_fit_leaves_no_place() {
     let mut queue = queue(QUICK, Limits::packets(3));
     let mut dropped = Vec::new();
     for id in 0..4 {
-        let expected = if id < 3 { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) };
+        let expected = if id < 3 { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Limit) };
         assert_eq!(push(&mut queue, id, id, &mut dropped), expected);
     }
-    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(_, 0)));
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), DequeueResult::Packet(_, 0)));
     assert_eq!((queue.aqm().slots.head, queue.aqm().slots.tail), (1, 3));
 }
 

@@ -1,10 +1,10 @@
 //! COBALT's parameters and versions.
 
-use super::law::Release;
-use super::rate::{LEAST_RATE, bytes_per_second};
+use super::law::KernelRelease;
+use super::rate::{MIN_RATE, bytes_per_second};
+use crate::error::ConfigError;
 use crate::params::{self, Value};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -59,16 +59,16 @@ choice! {
 
 impl Version {
     /// Whose law of CoDel and BLUE it is.
-    pub(super) fn release(self) -> Release {
+    pub(super) fn release(self) -> KernelRelease {
         match self {
-            Self::Linux61 => Release::Linux61,
-            Self::Linux | Self::Ns3 => Release::Linux612,
-            Self::Linux73 => Release::Linux73,
+            Self::Linux61 => KernelRelease::Linux61,
+            Self::Linux | Self::Ns3 => KernelRelease::Linux612,
+            Self::Linux73 => KernelRelease::Linux73,
         }
     }
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     if c.target >= c.interval {
         return Err(format!(
             "target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms",
@@ -83,12 +83,12 @@ fn validate(c: &Config) -> Result<(), Refusal> {
     };
     let of_ns3 = |name: &str| matches!(name, "blue_threshold" | "ce_threshold" | "l4s");
     let ns3 = c.version == Version::Ns3;
-    params::refuse_foreign(c, "COBALT", word, |name| if ns3 { name != "bandwidth" } else { !of_ns3(name) })
+    params::refuse_unsupported(c, "COBALT", word, |name| if ns3 { name != "bandwidth" } else { !of_ns3(name) })
 }
 
 /// Refuses a rate that is not zero and less than the least that the kernel computes with.
-pub(crate) fn refuse_slow(bandwidth: Rate) -> Result<(), Refusal> {
-    if bandwidth.as_bps() > 0 && bytes_per_second(bandwidth) < LEAST_RATE {
+pub(crate) fn refuse_slow(bandwidth: Rate) -> Result<(), ConfigError> {
+    if bandwidth.as_bps() > 0 && bytes_per_second(bandwidth) < MIN_RATE {
         return Err(format!(
             "bandwidth ({bandwidth}) is below 512 bit/s (64 B/s), the least that Linux shapes to; write e.g. bandwidth 1mbit"
         )

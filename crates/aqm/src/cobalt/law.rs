@@ -24,11 +24,11 @@ pub(crate) struct Params {
 
 impl Params {
     /// Of a queue without a rate.
-    pub fn new(target: Duration, interval: Duration, release: Release) -> Self {
+    pub fn new(target: Duration, interval: Duration, release: KernelRelease) -> Self {
         let interval = interval.as_nanos();
         let table = match release {
-            Release::Linux61 => &ITERATED,
-            Release::Linux612 | Release::Linux73 => &EXACT,
+            KernelRelease::Linux61 => &ITERATED,
+            KernelRelease::Linux612 | KernelRelease::Linux73 => &EXACT,
         };
         Self {
             target: target.as_nanos(),
@@ -38,14 +38,14 @@ impl Params {
             mtu_time: 0,
             table,
             blue_threshold: i64::MAX,
-            draws_for_dropped: release != Release::Linux73,
+            draws_for_dropped: release != KernelRelease::Linux73,
         }
     }
 }
 
 /// Which Linux's law it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Release {
+pub(crate) enum KernelRelease {
     /// The first inverse square roots come of four Newton steps each, from the one before.
     Linux61,
     /// They are a table in the source.
@@ -70,7 +70,7 @@ pub(crate) struct State {
 
 /// A packet that is taken from the queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
+pub(crate) struct HeadPacket {
     pub now: Instant,
     pub enqueued: Instant,
     /// Bulk flows that share the shaper on ingress, else 0.
@@ -81,7 +81,7 @@ pub(crate) struct Head {
 
 /// What is decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub(crate) struct DropDecision {
     pub drop: bool,
     /// It is marked CE, if it is sent.
     pub mark: bool,
@@ -100,9 +100,9 @@ impl State {
 
     /// `cobalt_should_drop`, for each packet that is taken from the queue.
     #[inline]
-    pub fn should_drop(&mut self, params: &Params, head: Head, rng: &mut Rng) -> Judged {
-        if self.lets_pass(params, head.now, head.enqueued) {
-            return Judged { drop: false, mark: false };
+    pub fn should_drop(&mut self, params: &Params, head: HeadPacket, rng: &mut Rng) -> DropDecision {
+        if self.is_below_target(params, head.now, head.enqueued) {
+            return DropDecision { drop: false, mark: false };
         }
         self.judge(params, head, rng)
     }
@@ -110,7 +110,7 @@ impl State {
     /// What [`Self::should_drop`] does about a packet below target in a queue without a trace of congestion, nearly all
     /// of those that a queue sees. Whether it is one.
     #[inline]
-    pub fn lets_pass(&mut self, params: &Params, now: Instant, enqueued: Instant) -> bool {
+    pub fn is_below_target(&mut self, params: &Params, now: Instant, enqueued: Instant) -> bool {
         let sojourn = (now - enqueued).as_nanos();
         let is_calm = self.count == 0 && self.p_drop == 0 && !self.dropping;
         let passes = is_calm && sojourn <= params.target && sojourn <= params.blue_threshold;
@@ -121,14 +121,14 @@ impl State {
     }
 
     #[inline(never)]
-    fn judge(&mut self, params: &Params, head: Head, rng: &mut Rng) -> Judged {
-        let Head { now, enqueued, bulk, markable } = head;
+    fn judge(&mut self, params: &Params, head: HeadPacket, rng: &mut Rng) -> DropDecision {
+        let HeadPacket { now, enqueued, bulk, markable } = head;
         let (now, sojourn) = (now.as_nanos() as i64, (now - enqueued).as_nanos());
         let over_target =
             sojourn > params.target && sojourn > params.mtu_time * bulk as i64 * 2 && sojourn > params.mtu_time * 4;
         let mut schedule = now - self.drop_next;
         let due = self.count != 0 && schedule >= 0;
-        let mut judged = Judged { drop: false, mark: false };
+        let mut decision = DropDecision { drop: false, mark: false };
         if over_target {
             if !self.dropping {
                 self.dropping = true;
@@ -139,7 +139,7 @@ impl State {
             self.dropping = false;
         }
         if due && self.dropping {
-            judged = Judged { drop: !markable, mark: markable };
+            decision = DropDecision { drop: !markable, mark: markable };
             self.count = self.count.saturating_add(1);
             self.step(params);
             schedule = now - self.drop_next;
@@ -150,15 +150,15 @@ impl State {
             self.raise(params, now);
         }
         // BLUE never marks: it is there for what does not listen.
-        if self.p_drop != 0 && (params.draws_for_dropped || !judged.drop) {
-            judged.drop |= rng.next_u32() < self.p_drop;
+        if self.p_drop != 0 && (params.draws_for_dropped || !decision.drop) {
+            decision.drop |= rng.next_u32() < self.p_drop;
         }
         if self.count == 0 {
             self.drop_next = now + params.interval;
-        } else if schedule > 0 && !judged.drop {
+        } else if schedule > 0 && !decision.drop {
             self.drop_next = now;
         }
-        judged
+        decision
     }
 
     /// The state decays as it grew. The time since what is then next.

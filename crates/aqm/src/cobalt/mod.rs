@@ -23,16 +23,16 @@ mod tests;
 pub(crate) use config::refuse_slow;
 pub use config::{Config, Version};
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, Lifecycle, Popped, Verdict, predecessor};
+use crate::aqm::{Aqm, Cx, DropReason, ExcessPolicy, Fifo, Lifecycle, PoppedPacket, Verdict, predecessor};
 use crate::drophead::make_room;
+use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use core::any::Any;
-use law::{Head, Params, State};
-use rate::Scaled;
+use law::{HeadPacket, Params, State};
+use rate::ScaledRate;
 
 /// A COBALT-managed queue's state.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ fn params(config: &Config, target: Duration, interval: Duration) -> Params {
 impl Cobalt {
     /// Drops and marks from the head on, and sends what is left.
     #[inline(never)]
-    fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         loop {
             let Some(head) = queue.meta(0) else {
                 self.state.queue_empty(&self.params, cx.now);
@@ -78,14 +78,14 @@ impl Cobalt {
                 return queue.pop();
             }
             let markable = self.config.ecn && head.ecn.is_ect();
-            let taken = Head { now: cx.now, enqueued: head.enqueued, bulk: 0, markable };
-            let judged = self.state.should_drop(&self.params, taken, cx.rng);
+            let taken = HeadPacket { now: cx.now, enqueued: head.enqueued, bulk: 0, markable };
+            let decision = self.state.should_drop(&self.params, taken, cx.rng);
             // The last packet of a queue is spared, not in ns-3.
-            if judged.drop && (queue.len() > 1 || self.config.version == Version::Ns3) {
+            if decision.drop && (queue.len() > 1 || self.config.version == Version::Ns3) {
                 queue.drop(0, DropReason::Late);
                 continue;
             }
-            if judged.mark || markable && !self.config.l4s && sojourn > self.config.ce_threshold {
+            if decision.mark || markable && !self.config.l4s && sojourn > self.config.ce_threshold {
                 queue.mark(0, DropReason::Late);
             }
             return queue.pop();
@@ -100,7 +100,7 @@ impl Aqm for Cobalt {
             self.state = State::cleared(link.boot());
         }
         let rate = rate::bytes_per_second(self.config.bandwidth);
-        let scaled = Scaled::new(rate, link.mtu, self.config.target, self.config.interval);
+        let scaled = ScaledRate::new(rate, link.mtu, self.config.target, self.config.interval);
         self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
     }
 
@@ -116,10 +116,10 @@ impl Aqm for Cobalt {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if let Some(head) = queue.meta(0) {
             let is_below = cx.now - head.enqueued <= self.config.ce_threshold;
-            if is_below && self.state.lets_pass(&self.params, cx.now, head.enqueued) {
+            if is_below && self.state.is_below_target(&self.params, cx.now, head.enqueued) {
                 return queue.pop();
             }
         }
@@ -150,12 +150,12 @@ impl Lifecycle for Cobalt {
     }
 
     /// `cake_change` of sch_cake.c leaves every queue's `cobalt_vars` as they are and drops nothing.
-    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         if self.config.version != old.config.version {
-            return Err(Refusal::Fixed("version"));
+            return Err(ConfigError::ImmutableParam("version"));
         }
         self.state = old.state;
-        Ok(Excess::Waits)
+        Ok(ExcessPolicy::Keep)
     }
 }

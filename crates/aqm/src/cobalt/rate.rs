@@ -6,7 +6,7 @@ use crate::time::Duration;
 
 /// A rate in the kernel's arithmetic, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scaled {
+pub(crate) struct ScaledRate {
     /// Nanoseconds of a byte, `shift` bits of them after the point; 0 without a rate.
     rate_ns: u64,
     shift: u32,
@@ -18,23 +18,23 @@ pub(crate) struct Scaled {
     pub interval: Duration,
 }
 
-impl Scaled {
+impl ScaledRate {
     /// Of `rate` in bytes per second, 0 for none, with packets of at most `mtu` bytes.
     pub fn new(rate: u64, mtu: u32, target: Duration, interval: Duration) -> Self {
-        let (mut rate_ns, mut shift, mut quantum) = (0, 0, MOST_QUANTUM);
+        let (mut rate_ns, mut shift, mut quantum) = (0, 0, MAX_QUANTUM);
         if rate > 0 {
-            quantum = (rate >> 12).clamp(LEAST_QUANTUM as u64, MOST_QUANTUM as u64) as u32;
+            quantum = (rate >> 12).clamp(MIN_QUANTUM as u64, MAX_QUANTUM as u64) as u32;
             shift = 34;
-            rate_ns = (1_000_000_000u64 << shift) / rate.max(LEAST_RATE);
+            rate_ns = (1_000_000_000u64 << shift) / rate.max(MIN_RATE);
             while rate_ns >> 34 != 0 {
                 rate_ns >>= 1;
                 shift -= 1;
             }
         }
         let mtu_time = time_for(mtu as u64, rate_ns, shift);
-        let (wanted, rtt) = (target, interval);
-        let target = Duration::from_nanos(mtu_time * 3 / 2).max(wanted);
-        let interval = (rtt + (target - wanted)).max(target * 2);
+        let (base_target, base_interval) = (target, interval);
+        let target = Duration::from_nanos(mtu_time * 3 / 2).max(base_target);
+        let interval = (base_interval + (target - base_target)).max(target * 2);
         Self { rate_ns, shift, quantum, mtu_time, target, interval }
     }
 
@@ -68,9 +68,9 @@ pub(crate) fn bytes_per_second(rate: Rate) -> u64 {
 }
 
 /// The least rate that Linux computes with, in bytes per second.
-pub(crate) const LEAST_RATE: u64 = 64;
-const LEAST_QUANTUM: u32 = 300;
-const MOST_QUANTUM: u32 = 1514;
+pub(crate) const MIN_RATE: u64 = 64;
+const MIN_QUANTUM: u32 = 300;
+const MAX_QUANTUM: u32 = 1514;
 
 #[cfg(test)]
 mod tests {
@@ -89,20 +89,20 @@ mod tests {
             (100_000, 1514, 10737418240, 27, 121120, 5000000, 100000000),
             (1_000_000, 1514, 8589934592, 30, 12112, 5000000, 100000000),
         ] {
-            let scaled = Scaled::new(bytes_per_second(Rate::from_bps(kbps * 1000)), 1514, ms(5), ms(100));
+            let scaled = ScaledRate::new(bytes_per_second(Rate::from_bps(kbps * 1000)), 1514, ms(5), ms(100));
             let (target, interval) = (Duration::from_nanos(target), Duration::from_nanos(interval));
-            assert_eq!(scaled, Scaled { rate_ns, shift, quantum, mtu_time, target, interval }, "{kbps} kbit/s");
+            assert_eq!(scaled, ScaledRate { rate_ns, shift, quantum, mtu_time, target, interval }, "{kbps} kbit/s");
         }
-        let unlimited = Scaled::new(0, 1514, ms(5), ms(100));
+        let unlimited = ScaledRate::new(0, 1514, ms(5), ms(100));
         assert_eq!((unlimited.quantum, unlimited.mtu_time, unlimited.time_for(1514)), (1514, 0, 0));
     }
 
     #[test]
     fn times_are_rounded_down_for_every_packet() {
         // 7,777,777 B/s: 1499 B take 192.728591…  µs.
-        let scaled = Scaled::new(7_777_777, 1514, Duration::from_millis(5), Duration::from_millis(100));
+        let scaled = ScaledRate::new(7_777_777, 1514, Duration::from_millis(5), Duration::from_millis(100));
         assert_eq!(scaled.time_for(1499), 192_728);
         // Less than the kernel's least rate is that rate.
-        assert_eq!(Scaled::new(1, 1514, Duration::ZERO, Duration::ZERO).time_for(64), 1_000_000_000);
+        assert_eq!(ScaledRate::new(1, 1514, Duration::ZERO, Duration::ZERO).time_for(64), 1_000_000_000);
     }
 }

@@ -1,8 +1,8 @@
-use super::law::{Head, Params, Release, State};
+use super::law::{HeadPacket, KernelRelease, Params, State};
 use super::*;
 use crate::packet::Ecn;
 use crate::params::Config as _;
-use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
 use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::single::SingleQueue;
@@ -19,7 +19,7 @@ struct Vector {
 }
 
 impl Vector {
-    fn new(release: Release) -> Self {
+    fn new(release: KernelRelease) -> Self {
         let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), release);
         Self { state: State::default(), params, rng: Rng::from_state(1) }
     }
@@ -30,7 +30,7 @@ impl Vector {
         let enqueued = ms(at) - Duration::from_millis(sojourn as i64);
         let judged = self.state.should_drop(
             &self.params,
-            Head { now: ms(at), enqueued, bulk: 0, markable: false },
+            HeadPacket { now: ms(at), enqueued, bulk: 0, markable: false },
             &mut self.rng,
         );
         assert!(!judged.mark);
@@ -45,7 +45,7 @@ impl Vector {
 
 #[test]
 fn a_virgin_queue_has_no_grace() {
-    let mut vector = Vector::new(Release::Linux612);
+    let mut vector = Vector::new(KernelRelease::Linux612);
     assert!(!vector.drops(0, 10));
     assert_eq!((vector.state.count, vector.state.drop_next), (1, 0));
     assert!(vector.drops(1, 10), "the second packet over target");
@@ -56,7 +56,7 @@ fn a_virgin_queue_has_no_grace() {
 #[test]
 fn an_overflow_right_after_the_boot_does_not_raise_blue() {
     for (uptime, raised) in [(0, false), (10, true)] {
-        let mut vector = Vector::new(Release::Linux612);
+        let mut vector = Vector::new(KernelRelease::Linux612);
         vector.state = State::cleared(Instant::ZERO - Duration::from_secs(uptime));
         assert_eq!(vector.state.queue_full(&vector.params, ms(5)), raised, "5 ms after a boot {uptime} s before");
     }
@@ -64,7 +64,7 @@ fn an_overflow_right_after_the_boot_does_not_raise_blue() {
 
 #[test]
 fn drops_under_constant_overload_are_the_kernels() {
-    let drops = Vector::new(Release::Linux612).drop_times(|_| 10, 1200);
+    let drops = Vector::new(KernelRelease::Linux612).drop_times(|_| 10, 1200);
     assert_eq!(drops.len(), 51);
     let next: Vec<_> = drops.iter().map(|&(_, next)| next).collect();
     let at: Vec<_> = drops.iter().map(|&(at, _)| at).collect();
@@ -81,8 +81,8 @@ fn drops_under_constant_overload_are_the_kernels() {
 #[test]
 fn in_linux_6_1_signals_are_due_40_us_sooner() {
     let (exact, iterated) = (
-        Vector::new(Release::Linux612).drop_times(|_| 10, 1200),
-        Vector::new(Release::Linux61).drop_times(|_| 10, 1200),
+        Vector::new(KernelRelease::Linux612).drop_times(|_| 10, 1200),
+        Vector::new(KernelRelease::Linux61).drop_times(|_| 10, 1200),
     );
     let at = |drops: &[(u64, i64)]| drops.iter().map(|&(at, _)| at).collect::<Vec<_>>();
     // Of 51 drops one falls into the millisecond before.
@@ -97,7 +97,7 @@ fn in_linux_6_1_signals_are_due_40_us_sooner() {
 
 #[test]
 fn the_count_decays_as_it_grew_and_the_next_episode_has_its_grace() {
-    let mut vector = Vector::new(Release::Linux612);
+    let mut vector = Vector::new(KernelRelease::Linux612);
     // B: one packet below target sets the activity time-out.
     assert!(!vector.drops(0, 1));
     assert_eq!((vector.state.count, vector.state.drop_next), (0, 100_000_000));
@@ -133,7 +133,7 @@ fn the_count_decays_as_it_grew_and_the_next_episode_has_its_grace() {
 
 #[test]
 fn blue_rises_with_an_overflow_per_target_and_falls_when_the_queue_is_found_empty() {
-    let Vector { mut state, params, .. } = Vector::new(Release::Linux612);
+    let Vector { mut state, params, .. } = Vector::new(KernelRelease::Linux612);
     let full = [10, 14, 20].map(|at| (state.queue_full(&params, ms(at)), state.p_drop));
     assert_eq!(full, [(true, 1 << 24), (false, 1 << 24), (false, 1 << 25)]);
     assert_eq!((state.count, state.dropping, state.drop_next), (1, true, 20_000_000));
@@ -148,12 +148,15 @@ fn blue_rises_with_an_overflow_per_target_and_falls_when_the_queue_is_found_empt
 
 #[test]
 fn from_linux_7_on_blue_does_not_draw_for_what_the_law_drops() {
-    for (release, draws) in [(Release::Linux61, 1), (Release::Linux612, 1), (Release::Linux73, 0)] {
+    for (release, draws) in [(KernelRelease::Linux61, 1), (KernelRelease::Linux612, 1), (KernelRelease::Linux73, 0)] {
         let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), release);
         let judge = |state: &mut State, at: u64, markable| {
             let mut rng = Rng::from_state(1);
-            let judged =
-                state.should_drop(&params, Head { now: ms(at), enqueued: ms(at - 10), bulk: 0, markable }, &mut rng);
+            let judged = state.should_drop(
+                &params,
+                HeadPacket { now: ms(at), enqueued: ms(at - 10), bulk: 0, markable },
+                &mut rng,
+            );
             (judged, rng.state() != Rng::from_state(1).state())
         };
         // An overflow makes BLUE draw, and its drop phase has a packet due.
@@ -169,14 +172,14 @@ fn from_linux_7_on_blue_does_not_draw_for_what_the_law_drops() {
 
 #[test]
 fn packet_times_of_a_slow_link_are_not_congestion() {
-    let mut params = Params::new(Duration::from_millis(5), Duration::from_millis(100), Release::Linux612);
+    let mut params = Params::new(Duration::from_millis(5), Duration::from_millis(100), KernelRelease::Linux612);
     params.mtu_time = 3_000_000;
     let over = |sojourn: i64, bulk| {
         let (mut state, mut rng) = (State::default(), Rng::from_state(1));
         let now = ms(50);
         state.should_drop(
             &params,
-            Head { now, enqueued: now - Duration::from_nanos(sojourn), bulk, markable: false },
+            HeadPacket { now, enqueued: now - Duration::from_nanos(sojourn), bulk, markable: false },
             &mut rng,
         );
         state.dropping
@@ -237,13 +240,13 @@ fn an_overflow_takes_the_oldest_packets_and_raises_blue() {
     for id in 0..5u32 {
         let now = ms(10 + 6 * id as u64);
         let meta = Meta::new(999, 7);
-        assert_eq!(queue.enqueue(now, meta, id, &mut |_, id, _| lost.push(id)), Enqueued::Queued);
+        assert_eq!(queue.enqueue(now, meta, id, &mut |_, id, _| lost.push(id)), EnqueueResult::Queued);
     }
     assert_eq!(lost, [0, 1]);
     assert_eq!(queue.aqm().state.p_drop, 2 << 24);
     let mut ns3 = testing::queue_under(cobalt("ns3", &[]), Limits::packets(3), LINK);
     let fates: Vec<_> = (0..4).map(|id| ns3.enqueue(ms(10), Meta::new(999, 7), id, &mut |_, _, _| {})).collect();
-    assert_eq!(fates[3], Enqueued::Dropped(DropReason::Limit), "ns-3 drops the arrival");
+    assert_eq!(fates[3], EnqueueResult::Dropped(DropReason::Limit), "ns-3 drops the arrival");
     assert_eq!(ns3.aqm().state.p_drop, 1 << 24);
 }
 
@@ -292,7 +295,7 @@ fn what_marks_and_drops_in_ns3s_l4s_mode() {
         let now = ms(500);
         queue.enqueue(now - Duration::from_micros(sojourn), Meta::new(1500, 0).with_ecn(ecn), 0, &mut |_, _, _| {});
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, _) => meta.ecn,
+            DequeueResult::Packet(meta, _) => meta.ecn,
             other => panic!("{other:?}"),
         }
     };

@@ -1,6 +1,6 @@
 //! CoDel's parameters, and its versions, a line each.
 
-use super::historic::{self, Reentry};
+use super::historic::{self, ReentryRule};
 use super::rfc8289;
 use super::selector::Selector;
 use crate::params::{self, Value};
@@ -82,7 +82,7 @@ macro_rules! versions {
                 if c.version == Version::Mahimahi && c.interval < MILLISECOND {
                     return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval).into());
                 }
-                params::refuse_foreign(c, "CoDel", c.version.word(), |param| c.version.has(param))?;
+                params::refuse_unsupported(c, "CoDel", c.version.word(), |param| c.version.has(param))?;
                 Selector::validate(c)
             }
         }
@@ -161,7 +161,7 @@ impl Config {
     fn become_version(&mut self, version: Version) {
         self.version = version;
         if let Engine::Historic(variant) = version.engine() {
-            let historic::Knobs { window, small_backlog, hard_limit, .. } = variant.knobs;
+            let historic::VariantRules { window, small_backlog, hard_limit, .. } = variant.knobs;
             (self.window, self.small_backlog, self.hard_limit) = (window, small_backlog, hard_limit);
         }
     }
@@ -178,7 +178,7 @@ impl Version {
             // Its queue drops only.
             Engine::Mahimahi => &[],
             Engine::Historic(variant) => match param {
-                "n" if variant.knobs.reentry == Reentry::Const => &["n"],
+                "n" if variant.knobs.reentry == ReentryRule::Const => &["n"],
                 "max_delay" | "hard_limit" if variant.knobs.hard_limit != HardLimit::Off => {
                     &["max_delay", "hard_limit"]
                 }

@@ -7,24 +7,24 @@
 
 use super::config::{HardLimit, SmallBacklog, Window};
 use super::rfc8289::step;
-use super::{Config, Observed, counted, mark_or_drop};
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped};
+use super::{Config, StateVariables, counted, mark_or_drop};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket};
 use crate::time::{Duration, Instant};
 
 /// What the variants differ in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Knobs {
-    pub entry: Entry,
+pub(super) struct VariantRules {
+    pub entry: EntryRule,
     pub window: Window,
-    pub reentry: Reentry,
-    pub count_on: CountOn,
+    pub reentry: ReentryRule,
+    pub count_on: CountRule,
     pub small_backlog: SmallBacklog,
     pub hard_limit: HardLimit,
 }
 
 /// What a first drop needs beyond a sojourn time above target for the window.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Entry {
+pub(super) enum EntryRule {
     /// Nothing.
     AtOnce,
     /// The last drop less than an interval ago, or the sojourn time above target for another interval.
@@ -33,7 +33,7 @@ pub(super) enum Entry {
 
 /// `count` when dropping begins again; where the condition fails it is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reentry {
+pub(super) enum ReentryRule {
     /// count - 2 within an interval of the last drop.
     Acm,
     /// count - 2 within 8 intervals of the last drop.
@@ -48,7 +48,7 @@ pub(super) enum Reentry {
 
 /// Which drops after the first of a phase count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CountOn {
+pub(super) enum CountRule {
     /// Each.
     Drop,
     /// Those after which the next packet is still ok to drop.
@@ -60,17 +60,17 @@ pub(super) enum CountOn {
 /// A published variant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
-    pub knobs: Knobs,
+    pub knobs: VariantRules,
     /// Bytes of the largest packet before a larger one is seen.
     pub maxpacket: u32,
 }
 
 /// As printed in ACM Queue 10(5).
 pub(super) const ACM2012: Variant = Variant {
-    knobs: Knobs {
-        entry: Entry::Acm,
-        reentry: Reentry::Acm,
-        count_on: CountOn::Drop,
+    knobs: VariantRules {
+        entry: EntryRule::Acm,
+        reentry: ReentryRule::Acm,
+        count_on: CountRule::Drop,
         small_backlog: SmallBacklog::Below,
         ..NS2_2012.knobs
     },
@@ -79,15 +79,15 @@ pub(super) const ACM2012: Variant = Variant {
 
 /// The listing of Gao et al. 2015 is that of [`ACM2012`] with lines added.
 pub(super) const HARD_LIMIT: Variant =
-    Variant { knobs: Knobs { hard_limit: HardLimit::Printed, ..ACM2012.knobs }, ..ACM2012 };
+    Variant { knobs: VariantRules { hard_limit: HardLimit::Printed, ..ACM2012.knobs }, ..ACM2012 };
 
 /// codel.cc of ns-2.36.
 pub(super) const NS2_2012: Variant = Variant {
-    knobs: Knobs {
-        entry: Entry::AtOnce,
+    knobs: VariantRules {
+        entry: EntryRule::AtOnce,
         window: Window::Interval,
-        reentry: Reentry::Sub2,
-        count_on: CountOn::StillOk,
+        reentry: ReentryRule::Sub2,
+        count_on: CountRule::StillOk,
         small_backlog: SmallBacklog::AtMost,
         hard_limit: HardLimit::Off,
     },
@@ -95,26 +95,30 @@ pub(super) const NS2_2012: Variant = Variant {
 };
 
 /// codel.cc of May 2012, the first module for ns-2: entry at once, each drop counts before the next look.
-pub(super) const NS2_PATCH: Variant =
-    Variant { knobs: Knobs { reentry: Reentry::Sub1, count_on: CountOn::Drop, ..NS2_2012.knobs }, ..NS2_2012 };
+pub(super) const NS2_PATCH: Variant = Variant {
+    knobs: VariantRules { reentry: ReentryRule::Sub1, count_on: CountRule::Drop, ..NS2_2012.knobs },
+    ..NS2_2012
+};
 
 /// What Gao et al. 2015 ran: [`NS2_PATCH`] with a loop before the first look.
 pub(super) const HARD_LIMIT_NS2: Variant =
-    Variant { knobs: Knobs { hard_limit: HardLimit::Printed, ..NS2_PATCH.knobs }, ..NS2_PATCH };
+    Variant { knobs: VariantRules { hard_limit: HardLimit::Printed, ..NS2_PATCH.knobs }, ..NS2_PATCH };
 
 /// codel.cc of July 2012.
 pub(super) const ACT: Variant =
-    Variant { knobs: Knobs { window: Window::Act, reentry: Reentry::Act, ..NS2_2012.knobs }, ..NS2_2012 };
+    Variant { knobs: VariantRules { window: Window::Act, reentry: ReentryRule::Act, ..NS2_2012.knobs }, ..NS2_2012 };
 
 /// draft-ietf-aqm-codel-00.
 pub(super) const DRAFT00: Variant = Variant { maxpacket: 512, ..NS2_2012 };
 
 /// Schwarzkopf et al. 2016, III.E.4.
-pub(super) const COUNT_N: Variant =
-    Variant { knobs: Knobs { reentry: Reentry::Const, count_on: CountOn::Never, ..DRAFT00.knobs }, ..DRAFT00 };
+pub(super) const COUNT_N: Variant = Variant {
+    knobs: VariantRules { reentry: ReentryRule::Const, count_on: CountRule::Never, ..DRAFT00.knobs },
+    ..DRAFT00
+};
 
-/// What [`Historic::dodequeue`] found at the head.
-struct Look {
+/// What [`HistoricCodel::dodequeue`] found at the head.
+struct DodequeueResult {
     ok_to_drop: bool,
     /// Beyond the hard limit, where there is one.
     hard_drop: bool,
@@ -122,7 +126,7 @@ struct Look {
 
 /// A queue's state.
 #[derive(Clone, Debug)]
-pub(super) struct Historic {
+pub(super) struct HistoricCodel {
     /// When the head will have been above target for long enough; `ZERO` while it is below.
     first_above_time: Instant,
     /// The next drop while dropping; else about the time of the last one. Starting from zero harms no re-entry rule:
@@ -134,7 +138,7 @@ pub(super) struct Historic {
     lastcount: u32,
     dropping: bool,
     ecn: bool,
-    knobs: Knobs,
+    knobs: VariantRules,
     /// Largest packet seen, in bytes.
     maxpacket: u32,
     n: u32,
@@ -143,7 +147,7 @@ pub(super) struct Historic {
     max_delay: Duration,
 }
 
-impl Historic {
+impl HistoricCodel {
     /// An idle queue's state; what is a parameter as well as a knob is as configured.
     pub fn new(config: &Config, variant: &Variant) -> Self {
         Self {
@@ -153,7 +157,7 @@ impl Historic {
             lastcount: 0,
             dropping: false,
             ecn: config.ecn,
-            knobs: Knobs {
+            knobs: VariantRules {
                 window: config.window,
                 small_backlog: config.small_backlog,
                 hard_limit: config.hard_limit,
@@ -168,15 +172,15 @@ impl Historic {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { ecn, knobs, n, target, interval, max_delay, .. } = *self;
         *self = Self { ecn, knobs, n, target, interval, max_delay, ..old.clone() };
     }
 }
 
-impl Aqm for Historic {
+impl Aqm for HistoricCodel {
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.judge(cx, queue);
         queue.pop()
     }
@@ -189,11 +193,11 @@ impl Aqm for Historic {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Self { count, lastcount, dropping, .. } = *self;
         let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
-        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+        StateVariables { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
 }
 
-impl Lifecycle for Historic {
+impl Lifecycle for HistoricCodel {
     fn shed(&mut self, _: &mut Cx, n: u32) {
         self.count = counted(self.count, n);
     }
@@ -203,7 +207,7 @@ impl Lifecycle for Historic {
     }
 }
 
-impl Historic {
+impl HistoricCodel {
     /// [`Aqm::dequeue`], but for sending what is left.
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let now = cx.now;
@@ -223,7 +227,7 @@ impl Historic {
     /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
     fn keep_dropping(&mut self, now: Instant, queue: &mut dyn Fifo) {
         while self.dropping && now >= self.drop_next {
-            if self.knobs.count_on == CountOn::Drop {
+            if self.knobs.count_on == CountRule::Drop {
                 self.count_drop();
             }
             let marked = mark_or_drop(queue, self.ecn);
@@ -231,7 +235,7 @@ impl Historic {
                 self.dropping = false;
                 return;
             }
-            if self.knobs.count_on == CountOn::StillOk {
+            if self.knobs.count_on == CountRule::StillOk {
                 self.count_drop();
             }
             self.drop_next += step(self.interval, self.count);
@@ -248,8 +252,8 @@ impl Historic {
     /// Whether a phase may begin now that the head is ok to drop.
     fn may_enter(&self, now: Instant) -> bool {
         match self.knobs.entry {
-            Entry::AtOnce => true,
-            Entry::Acm => self.recent(now, 1) || now - self.first_above_time >= self.interval,
+            EntryRule::AtOnce => true,
+            EntryRule::Acm => self.recent(now, 1) || now - self.first_above_time >= self.interval,
         }
     }
 
@@ -267,15 +271,15 @@ impl Historic {
     fn reentry_count(&self, now: Instant) -> u32 {
         let count = self.count;
         match self.knobs.reentry {
-            Reentry::Acm if self.recent(now, 1) => count.saturating_sub(2).max(1),
-            Reentry::Sub2 if count > 2 && self.recent(now, 8) => count - 2,
-            Reentry::Act if count > 2 && self.recent(now, 8) => match count - 2 {
+            ReentryRule::Acm if self.recent(now, 1) => count.saturating_sub(2).max(1),
+            ReentryRule::Sub2 if count > 2 && self.recent(now, 8) => count - 2,
+            ReentryRule::Act if count > 2 && self.recent(now, 8) => match count - 2 {
                 less if less > 126 => (0.9844 * (less + 2) as f64) as u32,
                 less => less,
             },
-            Reentry::Sub1 if count > 1 && self.recent(now, 16) => count - 1,
-            Reentry::Const => self.n,
-            Reentry::Acm | Reentry::Sub2 | Reentry::Act | Reentry::Sub1 => 1,
+            ReentryRule::Sub1 if count > 1 && self.recent(now, 16) => count - 1,
+            ReentryRule::Const => self.n,
+            ReentryRule::Acm | ReentryRule::Sub2 | ReentryRule::Act | ReentryRule::Sub1 => 1,
         }
     }
 
@@ -307,10 +311,10 @@ impl Historic {
 
     /// Looks at the head: may it be dropped?
     #[inline(always)] // the look at every departure, with the few that follow a drop
-    fn dodequeue(&mut self, now: Instant, queue: &dyn Fifo) -> Look {
+    fn dodequeue(&mut self, now: Instant, queue: &dyn Fifo) -> DodequeueResult {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
-            return Look { ok_to_drop: false, hard_drop: false };
+            return DodequeueResult { ok_to_drop: false, hard_drop: false };
         };
         let sojourn_time = now - head.enqueued;
         self.maxpacket = self.maxpacket.max(head.len);
@@ -324,7 +328,7 @@ impl Historic {
         }
         // It overrides the protection of a small backlog.
         let hard_drop = self.knobs.hard_limit != HardLimit::Off && sojourn_time > self.max_delay;
-        Look { ok_to_drop: ok_to_drop || hard_drop, hard_drop }
+        DodequeueResult { ok_to_drop: ok_to_drop || hard_drop, hard_drop }
     }
 
     /// Whether the backlog without the head of `len` bytes is small.

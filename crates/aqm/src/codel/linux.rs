@@ -7,8 +7,8 @@
 //! Differs: `count` saturates.
 
 use super::selector::Selector;
-use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped};
+use super::{Config, MAX_COUNT, MaxPacket, StateVariables, counted, mark_beyond_threshold, mark_or_drop};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket};
 use crate::inverse_root::newton_step;
 use crate::link::Link;
 use crate::packet::Meta;
@@ -135,7 +135,7 @@ impl Linux {
     }
 
     /// Goes on from the variables of `old` with its own parameters. `keep_above` and `maxpacket`'s use are the version's.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let parameters = self.clone();
         *self = Self { selector: parameters.selector, ..old.clone() };
         (self.ecn, self.keep_above) = (parameters.ecn, parameters.keep_above);
@@ -267,14 +267,14 @@ impl Linux {
             }
             return;
         };
-        if !self.lets_go(cx.now, &head) {
+        if !self.try_release(cx.now, &head) {
             self.judge_head(head, self.codel_get_time(cx.now), cx, queue);
         }
     }
 
-    /// [`LetGo::lets_go`]: the case of nearly all packets of a queue that is held.
+    /// [`LetGo::try_release`]: the case of nearly all packets of a queue that is held.
     #[inline(always)]
-    pub fn lets_go(&mut self, now: Instant, head: &Meta) -> bool {
+    pub fn try_release(&mut self, now: Instant, head: &Meta) -> bool {
         let ldelay = self.codel_get_time(now) - self.codel_get_time(head.enqueued);
         let is_below = ldelay.is_before(self.target) && !ldelay.is_after(self.ce_threshold);
         let goes = is_below && !self.dropping && self.maxpacket.is_none();
@@ -288,7 +288,7 @@ impl Linux {
 
 impl Aqm for Linux {
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.judge(cx, queue);
         queue.pop()
     }
@@ -303,7 +303,7 @@ impl Aqm for Linux {
         let is_below = self.first_above_time == Ticks::ZERO;
         let first_above_time = if is_below { 0.0 } else { self.first_above_time.on_clock(self.uptime) };
         let drop_next = self.drop_next.on_clock(self.uptime);
-        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+        StateVariables { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
 }
 

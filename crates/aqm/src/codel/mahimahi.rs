@@ -4,8 +4,8 @@
 //! once. An inner variable hides the outer one, so the packet fetched after a drop is dropped, unjudged, and the one
 //! judged is sent. Differences of times are unsigned. It only drops: the queue knows no ECN.
 
-use super::{Config, Observed, counted};
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, Popped};
+use super::{Config, StateVariables, counted};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
@@ -75,7 +75,7 @@ impl Mahimahi {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         *self = Self { target: self.target, interval: self.interval, ..old.clone() };
     }
 
@@ -159,7 +159,7 @@ impl Mahimahi {
 
 impl Aqm for Mahimahi {
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.judge(cx, queue);
         queue.pop()
     }
@@ -172,7 +172,7 @@ impl Aqm for Mahimahi {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Self { count, lastcount, dropping, .. } = *self;
         let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
-        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+        StateVariables { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
 }
 

@@ -29,15 +29,15 @@ mod tests;
 
 pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
-use crate::aqm::{Aqm, Cx, DropReason, Excess, Fifo, LetGo, Lifecycle, Popped, predecessor};
+use crate::aqm::{Aqm, Cx, DropReason, ExcessPolicy, FastDequeue, Fifo, Lifecycle, PoppedPacket, predecessor};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use core::any::Any;
-use historic::Historic;
+use historic::HistoricCodel;
 use linux::Linux;
 use mahimahi::Mahimahi;
 use rfc8289::Rfc8289;
@@ -54,7 +54,7 @@ enum Engine {
     Linux(Linux),
     Mahimahi(Mahimahi),
     /// Boxed, because with the tag it would take more than a cache line.
-    Historic(Box<Historic>),
+    Historic(Box<HistoricCodel>),
 }
 
 impl Codel {
@@ -64,14 +64,14 @@ impl Codel {
             config::Engine::Rfc8289 => Engine::Rfc8289(Rfc8289::new(config)),
             config::Engine::Linux => Engine::Linux(Linux::new(config)),
             config::Engine::Mahimahi => Engine::Mahimahi(Mahimahi::new(config)),
-            config::Engine::Historic(variant) => Engine::Historic(Box::new(Historic::new(config, variant))),
+            config::Engine::Historic(variant) => Engine::Historic(Box::new(HistoricCodel::new(config, variant))),
         })
     }
 }
 
 impl Codel {
     /// Sets the target of RFC 8289's CoDel, which goes on as it stands; the other versions keep theirs.
-    pub(crate) fn steer(&mut self, target: Duration) {
+    pub(crate) fn set_target(&mut self, target: Duration) {
         if let Engine::Rfc8289(codel) = &mut self.0 {
             codel.steer(target);
         }
@@ -110,7 +110,7 @@ impl Aqm for Codel {
     }
 
     #[inline(always)]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         // A comparison for each, where a jump through a table takes six instructions.
         if let Engine::Rfc8289(codel) = &mut self.0 {
             codel.judge(cx, queue);
@@ -128,7 +128,7 @@ impl Aqm for Codel {
     }
 
     #[inline(always)]
-    fn let_go(&mut self) -> Option<&mut dyn LetGo> {
+    fn fast_dequeue(&mut self) -> Option<&mut dyn FastDequeue> {
         Some(self)
     }
 
@@ -143,16 +143,16 @@ impl Lifecycle for Codel {
     }
 
     /// `codel_change` of sch_codel.c leaves `codel_vars` and `codel_stats` as they are.
-    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {
-            (Engine::Rfc8289(codel), Engine::Rfc8289(old)) => codel.succeed(old),
-            (Engine::Linux(codel), Engine::Linux(old)) => codel.succeed(old),
-            (Engine::Mahimahi(codel), Engine::Mahimahi(old)) => codel.succeed(old),
-            (Engine::Historic(codel), Engine::Historic(old)) => codel.succeed(old),
-            _ => return Err(Refusal::Fixed("version")),
+            (Engine::Rfc8289(codel), Engine::Rfc8289(old)) => codel.inherit(old),
+            (Engine::Linux(codel), Engine::Linux(old)) => codel.inherit(old),
+            (Engine::Mahimahi(codel), Engine::Mahimahi(old)) => codel.inherit(old),
+            (Engine::Historic(codel), Engine::Historic(old)) => codel.inherit(old),
+            _ => return Err(ConfigError::ImmutableParam("version")),
         }
-        Ok(Excess::Oldest)
+        Ok(ExcessPolicy::DropOldest)
     }
 
     #[inline]
@@ -164,13 +164,13 @@ impl Lifecycle for Codel {
     }
 }
 
-impl LetGo for Codel {
+impl FastDequeue for Codel {
     #[inline(always)]
-    fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+    fn try_release(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
         if let Engine::Rfc8289(codel) = &mut self.0 {
-            codel.lets_go(now, head, behind, mtu)
+            codel.try_release(now, head, behind, mtu)
         } else if let Engine::Linux(codel) = &mut self.0 {
-            codel.lets_go(now, head)
+            codel.try_release(now, head)
         } else {
             false
         }
@@ -178,7 +178,7 @@ impl LetGo for Codel {
 }
 
 /// What a version shows of its state; times in seconds.
-struct Observed {
+struct StateVariables {
     count: u32,
     lastcount: u32,
     dropping: bool,
@@ -186,7 +186,7 @@ struct Observed {
     first_above_time: f64,
 }
 
-impl Observed {
+impl StateVariables {
     fn show(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("count", self.count as f64);
         see("lastcount", self.lastcount as f64);

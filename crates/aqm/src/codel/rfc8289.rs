@@ -5,8 +5,8 @@
 //!
 //! Marks (`ecn`, `ce_threshold`) are not in the listing: they are made where Linux makes them, with the RFC's count.
 
-use super::{Config, Observed, counted, mark_beyond_threshold, mark_or_drop};
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped};
+use super::{Config, StateVariables, counted, mark_beyond_threshold, mark_or_drop};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ impl Rfc8289 {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { ecn, target, interval, ce_threshold, .. } = *self;
         *self = Self { ecn, target, interval, ce_threshold, ..old.clone() };
     }
@@ -82,7 +82,7 @@ impl Aqm for Rfc8289 {
     // 5.5. Dequeue Routine
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.judge(cx, queue);
         queue.pop()
     }
@@ -95,7 +95,7 @@ impl Aqm for Rfc8289 {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Self { count, lastcount, dropping, .. } = *self;
         let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
-        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+        StateVariables { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
 }
 
@@ -120,15 +120,15 @@ impl Rfc8289 {
             return;
         };
         let (now, mtu) = (cx.now, cx.link.mtu);
-        if !self.lets_go(now, &head, bytes_behind(&head, queue), mtu) {
+        if !self.try_release(now, &head, bytes_behind(&head, queue), mtu) {
             self.dodequeue_and_drop(now, mtu, queue);
         }
     }
 
-    /// [`LetGo::lets_go`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
+    /// [`LetGo::try_release`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
     /// due.
     #[inline(always)]
-    pub fn lets_go(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
+    pub fn try_release(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
         let sojourn_time = now - head.enqueued;
         if sojourn_time > self.ce_threshold {
             return false;
@@ -255,7 +255,7 @@ pub(super) fn step(interval: Duration, count: u32) -> Duration {
 mod tests {
     use super::*;
     use crate::codel::MAX_COUNT;
-    use crate::codel::testing::{Line, dequeue, ms, state};
+    use crate::codel::testing::{MockFifo, dequeue, ms, state};
     use crate::testing::config;
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
             (codel.count, codel.lastcount) = (count, lastcount);
             codel.first_above_time = ms(9_900.0);
             codel.drop_next = ms(10_000.0 - 100.0 * intervals);
-            let mut line = Line { others: 9000, ..Line::of(&[9_000.0, 9_500.0]) };
+            let mut line = MockFifo { others: 9000, ..MockFifo::of(&[9_000.0, 9_500.0]) };
             dequeue(&mut codel, 10_000.0, &mut line);
             let found = (line.dropped.len(), codel.count, codel.lastcount);
             assert_eq!(found, (1, expected, expected), "{count} {lastcount}, {intervals} intervals ago");
@@ -293,7 +293,7 @@ mod tests {
         let mut codel = Rfc8289::new(&config("rfc8289", &[]));
         (codel.count, codel.dropping) = (MAX_COUNT, true);
         (codel.first_above_time, codel.drop_next) = (ms(9_900.0), ms(10_000.0));
-        dequeue(&mut codel, 10_000.0, &mut Line { others: 9000, ..Line::of(&[9_000.0, 9_500.0]) });
+        dequeue(&mut codel, 10_000.0, &mut MockFifo { others: 9000, ..MockFifo::of(&[9_000.0, 9_500.0]) });
         assert_eq!(state(&codel, "count"), f64::from(MAX_COUNT));
     }
 }

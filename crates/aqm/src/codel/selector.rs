@@ -2,11 +2,11 @@
 //! `codel_impl.h`; tc's `ce_threshold_selector VALUE/MASK`).
 
 use super::Config;
-use crate::given::{lacks, once};
+use crate::error::ConfigError;
 use crate::packet::Meta;
+use crate::param_list::{missing_value, set_once};
 use crate::params::Param;
 use crate::quote::quoted;
-use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ impl Selector {
     }
 
     /// Refuses what agrees with no packet.
-    pub fn validate(config: &Config) -> Result<(), Refusal> {
+    pub fn validate(config: &Config) -> Result<(), ConfigError> {
         let (value, mask) = (config.ce_threshold_selector, config.ce_threshold_mask);
         match (value, mask) {
             (0, 0) => Ok(()),
@@ -52,18 +52,18 @@ pub(crate) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     params: &[Param],
-) -> Result<bool, Refusal> {
+) -> Result<bool, ConfigError> {
     let is_known = params.iter().any(|param| param.name == MASK);
     if !is_known || words.next_if_eq(&VALUE).is_none() {
         return Ok(false);
     }
-    let text = words.next().ok_or_else(|| lacks("codel", VALUE))?;
+    let text = words.next().ok_or_else(|| missing_value("codel", VALUE))?;
     let Some((value, mask)) = text.split_once('/') else {
-        return once(given, "codel", VALUE, text).map(|()| true);
+        return set_once(given, "codel", VALUE, text).map(|()| true);
     };
     for (name, text) in [(VALUE, value), (MASK, mask)] {
         let octet = octet(text).ok_or_else(|| format!("{name}: {} is not an octet; {EXAMPLE}", quoted(text)))?;
-        once(given, "codel", name, &octet.to_string())?;
+        set_once(given, "codel", name, &octet.to_string())?;
     }
     Ok(true)
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::codel;
     use crate::packet::Ecn;
-    use crate::registry::{Named, parse};
+    use crate::registry::{NamedConfig, parse};
     use crate::testing::config;
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
                 "fq(codel@linux ce_threshold_selector 80 ce_threshold_mask 252) quantum 300B",
             ),
         ] {
-            let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(named.spelling(), spelling, "{text}");
-            assert_eq!(Named::parse(spelling).expect("a spelling is read").spelling(), spelling);
+            assert_eq!(NamedConfig::parse(spelling).expect("a spelling is read").spelling(), spelling);
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::Codel;
 use super::Config;
-use crate::aqm::{Aqm, DropReason, Fifo, Popped};
+use crate::aqm::{Aqm, DropReason, Fifo, PoppedPacket};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Qdisc};
+use crate::qdisc::{DequeueResult, Qdisc};
 use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::testing::{LINK, cx, queue_under};
@@ -30,12 +30,12 @@ pub fn state<A: Aqm>(aqm: &A, name: &str) -> f64 {
 }
 
 /// A saturated link: packets that all arrived at time 0, one of which is sent each millisecond.
-pub struct Saturated {
+pub struct SaturatedLink {
     pub queue: SingleQueue<Codel, u32>,
     ecn: Ecn,
 }
 
-impl Saturated {
+impl SaturatedLink {
     pub fn new(config: &Config, ecn: Ecn) -> Self {
         let mut queue = queue_under(Codel::new(config), Limits::default(), LINK);
         for id in 0..3000 {
@@ -48,7 +48,7 @@ impl Saturated {
     pub fn dequeue(&mut self, now: Instant) -> (usize, bool) {
         let mut drops = 0;
         let out = self.queue.dequeue(now, &mut |_, _, _| drops += 1);
-        let Dequeued::Packet(meta, _) = out else { panic!("the queue is long") };
+        let DequeueResult::Packet(meta, _) = out else { panic!("the queue is long") };
         (drops, meta.ecn != self.ecn)
     }
 
@@ -65,20 +65,20 @@ impl Saturated {
 
 /// A line of packets at one instant, made by hand; beside it other flows' bytes.
 #[derive(Default)]
-pub struct Line {
+pub struct MockFifo {
     pub packets: VecDeque<Meta>,
     pub others: u64,
     pub dropped: Vec<DropReason>,
 }
 
-impl Line {
+impl MockFifo {
     pub fn of(enqueued_ms: &[f64]) -> Self {
         let packet = |&t| Meta { enqueued: ms(t), ..Meta::new(1500, 0) };
         Self { packets: enqueued_ms.iter().map(packet).collect(), ..Self::default() }
     }
 }
 
-impl Fifo for Line {
+impl Fifo for MockFifo {
     fn len(&self) -> usize {
         self.packets.len()
     }
@@ -104,13 +104,13 @@ impl Fifo for Line {
         self.packets.remove(i);
         self.dropped.push(reason);
     }
-    fn pop(&mut self) -> Option<Popped> {
-        self.packets.pop_front().map(|meta| Popped { meta })
+    fn pop(&mut self) -> Option<PoppedPacket> {
+        self.packets.pop_front().map(|meta| PoppedPacket { meta })
     }
 }
 
 /// Dequeues from `line` at `now_ms`.
-pub fn dequeue<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut Line) -> Option<Meta> {
+pub fn dequeue<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut MockFifo) -> Option<Meta> {
     let mut rng = Rng::from_state(1);
     let mut cx = cx(ms(now_ms), &mut rng, line.total_backlog(), LINK);
     codel.dequeue(&mut cx, line).map(|popped| popped.meta)

@@ -1,11 +1,11 @@
 //! What several of CoDel's versions share, or differ in, seen from outside.
 
-use super::testing::{Line, Saturated, dequeue, ms, state};
+use super::testing::{MockFifo, SaturatedLink, dequeue, ms, state};
 use super::{Codel, Config};
 use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Qdisc};
+use crate::qdisc::{DequeueResult, Qdisc};
 use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::testing;
@@ -43,10 +43,10 @@ fn drop_times_under_constant_overload_are_those_by_hand() {
         ("rfc8289", &[("target", "20 ms")], [120, 220, 291, 349, 399, 444, 484]),
     ] {
         let config = config(profile, params);
-        let drops = Saturated::new(&config, Ecn::NotEct).signals(710);
+        let drops = SaturatedLink::new(&config, Ecn::NotEct).signals(710);
         assert_eq!(drops[..7], expected, "{profile} {params:?}");
         // With ECN the same instants bring marks, and nothing is dropped.
-        let mut marking = Saturated::new(&Config { ecn: true, ..config }, Ecn::Ect0);
+        let mut marking = SaturatedLink::new(&Config { ecn: true, ..config }, Ecn::Ect0);
         assert_eq!(marking.signals(710)[..7], expected, "{profile} {params:?} ecn");
         assert_eq!(marking.queue.stats().dropped_total().packets, 0);
     }
@@ -55,7 +55,7 @@ fn drop_times_under_constant_overload_are_those_by_hand() {
 #[test]
 fn the_next_drop_is_scheduled_from_the_last_one_not_from_now() {
     for (profile, schedule_ms) in [("rfc8289", 205.0 + 70.710678), ("linux", (200_193 + 48_829) as f64 * 1.024e-3)] {
-        let mut link = Saturated::new(&config(profile, &[]), Ecn::NotEct);
+        let mut link = SaturatedLink::new(&config(profile, &[]), Ecn::NotEct);
         link.signals(105);
         assert_eq!(link.dequeue(ms(214.0)), (1, false), "{profile}: nine milliseconds late");
         let drop_next = state(link.queue.aqm(), "drop_next") * 1e3;
@@ -69,10 +69,10 @@ fn a_late_dequeue_catches_up_with_drops_but_marks_once() {
     for (profile, entry, late) in
         [("rfc8289", 105, 470.0), ("draft00", 105, 470.0), ("linux", 105, 470.0), ("acm2012", 205, 570.0)]
     {
-        let mut dropping = Saturated::new(&config(profile, &[]), Ecn::NotEct);
+        let mut dropping = SaturatedLink::new(&config(profile, &[]), Ecn::NotEct);
         dropping.signals(entry);
         assert_eq!(dropping.dequeue(ms(late)), (6, false), "{profile}");
-        let mut marking = Saturated::new(&config(profile, &[("ecn", "on")]), Ecn::Ect0);
+        let mut marking = SaturatedLink::new(&config(profile, &[("ecn", "on")]), Ecn::Ect0);
         marking.signals(entry);
         assert_eq!(marking.dequeue(ms(late)), (0, true), "{profile}");
         assert_eq!(marking.queue.stats().marked.packets, 2, "{profile}: one at entry, one late");
@@ -105,7 +105,7 @@ fn a_small_backlog_protects_its_packet() {
         let mut codel = Codel::new(&config(profile, &[]));
         for now in [10.0, 220.0] {
             // T8: other flows' bytes are backlog as well.
-            let mut line = Line { others: behind - 1000, ..Line::of(&[now - 10.0, now]) };
+            let mut line = MockFifo { others: behind - 1000, ..MockFifo::of(&[now - 10.0, now]) };
             line.packets[1].len = 1000;
             dequeue(&mut codel, now, &mut line).expect("the second packet is fine");
             assert_eq!(
@@ -132,7 +132,7 @@ fn the_largest_packet_is_the_links_or_the_largest_seen() {
         ("linux-3.10", true),
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
-        let mut line = Line { others: 400, ..Line::of(&[0.0]) };
+        let mut line = MockFifo { others: 400, ..MockFifo::of(&[0.0]) };
         line.packets[0].len = 300;
         dequeue(&mut codel, 10.0, &mut line);
         assert_eq!(state(&codel, "first_above_time") > 0.0, above, "{profile}");
@@ -147,7 +147,7 @@ fn a_head_is_ok_to_drop_at_first_above_time_and_in_linux_after_it() {
     {
         // The interval of 97,656 ticks from tick 10,000.
         let mut codel = Codel::new(&config(profile, &[("interval", "99.999744 ms")]));
-        let line = || Line { others: 9000, ..Line::of(&[0.0, 0.0]) };
+        let line = || MockFifo { others: 9000, ..MockFifo::of(&[0.0, 0.0]) };
         dequeue(&mut codel, 10_000.0 * TICK_MS, &mut line());
         let mut late = line();
         dequeue(&mut codel, (107_656.0 + ticks_after) * TICK_MS, &mut late);
@@ -161,11 +161,11 @@ fn only_older_linux_keeps_first_above_time_on_an_empty_queue() {
         let mut codel = Codel::new(&config(profile, &[]));
         // Other flows keep the backlog large, so the second packet behind a drop is above target as well.
         for now in [10.0, 120.0] {
-            dequeue(&mut codel, now, &mut Line { others: 9000, ..Line::of(&[0.0, 0.0]) });
+            dequeue(&mut codel, now, &mut MockFifo { others: 9000, ..MockFifo::of(&[0.0, 0.0]) });
             assert!(state(&codel, "first_above_time") > 0.0, "{profile}");
         }
         assert_eq!(state(&codel, "dropping"), 1.0, "{profile}");
-        assert_eq!(dequeue(&mut codel, 121.0, &mut Line::default()), None);
+        assert_eq!(dequeue(&mut codel, 121.0, &mut MockFifo::default()), None);
         assert_eq!(state(&codel, "dropping"), 0.0, "{profile}");
         assert_eq!(state(&codel, "first_above_time") > 0.0, kept, "{profile}");
     }
@@ -186,7 +186,7 @@ fn count_after_a_phase_of_one_entry_and_two_more_drops() {
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
         let step = |codel: &mut Codel, now, behind| {
-            let mut line = Line { others: 9000, ..Line::of(&[0.0, behind]) };
+            let mut line = MockFifo { others: 9000, ..MockFifo::of(&[0.0, behind]) };
             dequeue(codel, now, &mut line);
             line.dropped.len()
         };
@@ -210,7 +210,7 @@ fn ce_threshold_marks_ecn_capable_packets_only_and_drops_none() {
     ] {
         for profile in ["rfc8289", "linux"] {
             let mut codel = Codel::new(&config(profile, &[("ce_threshold", "2 ms")]));
-            let mut line = Line::of(&[0.0]);
+            let mut line = MockFifo::of(&[0.0]);
             line.packets[0].ecn = ecn;
             let meta = dequeue(&mut codel, wait_ms, &mut line).expect("nothing is dropped");
             assert_eq!(meta.ecn, delivered, "{profile} {ecn:?} after {wait_ms} ms");
@@ -250,9 +250,9 @@ fn a_packet_that_is_handed_on_leaves_nothing_that_the_queue_would_not_have_left(
             } else {
                 free = now + 1_200_000;
                 let sent = plain.dequeue(at, drop);
-                if quick.hands_on(at, &mut meta) {
+                if quick.try_pass(at, &mut meta) {
                     handed += 1;
-                    assert_eq!(sent, Dequeued::Packet(meta, n), "{profile}, packet {n}");
+                    assert_eq!(sent, DequeueResult::Packet(meta, n), "{profile}, packet {n}");
                 } else {
                     quick.enqueue(at, meta, n, drop);
                     assert_eq!(sent, quick.dequeue(at, drop), "{profile}, packet {n}");

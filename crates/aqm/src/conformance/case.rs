@@ -3,6 +3,7 @@
 
 use super::{Op, Order, Violation, check};
 use crate::class::{Minor, Priomap};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::netem::Distribution;
@@ -10,8 +11,7 @@ use crate::packet::{Ecn, Meta};
 use crate::params::{Param, Value};
 use crate::qdisc::{Host, Qdisc, Stats};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
-use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
+use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, NamedConfig, QueueLayout};
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::boxed::Box;
@@ -41,7 +41,7 @@ pub struct Case {
 /// queueing with each manager of one queue, [`SHAPERS`] and [`TREES`].
 pub fn disciplines() -> Vec<String> {
     let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
-    let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One);
+    let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == QueueLayout::One);
     let managers = managers.flat_map(|algorithm| algorithm.spellings()).filter(|manager| manager != "droptail");
     let under_flows = managers.map(|manager| format!("fq({manager})"));
     let trees = SHAPERS.iter().chain(TREES).map(|tree| tree.to_string());
@@ -78,7 +78,7 @@ pub const TREES: &[&str] = &[
 impl Case {
     /// The case that `bytes` stand for.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut bytes = Bytes(bytes);
+        let mut bytes = ByteReader(bytes);
         let mut all = disciplines();
         let aqm = all.swap_remove(bytes.word() as usize % all.len());
         let named = match aqm.strip_prefix("fq(").and_then(|text| text.strip_suffix(')')) {
@@ -91,14 +91,14 @@ impl Case {
         // One in eight leaves CE-marked packets out, where it can.
         let excludes = bytes.byte().is_power_of_two() && named.algorithm().queues.can_exclude_ce();
         let config = if excludes { named.config.excluding_ce().expect("asked for a line above") } else { named.config };
-        let named = Named { config, profile: named.profile };
+        let named = NamedConfig { config, profile: named.profile };
         let (limits, link, seed) = (bytes.limits(), bytes.link(), bytes.word() as u64);
         Self { aqm: named.spelling(), config: named.config, limits, link, seed, ops: bytes.ops(link) }
     }
 
     /// Runs the suite on it.
     pub fn run(&self) -> Result<Stats, Violation> {
-        self.run_within(self.config.most(self.limits))
+        self.run_within(self.config.max_backlog(self.limits))
     }
 
     /// The same where `most` may wait in it: of a library nobody knows in how many queues.
@@ -151,7 +151,7 @@ pub fn drawn(param: &Param, draw: u64) -> String {
 /// out, unless all go together.
 pub fn agreeing(
     params: Vec<(String, String)>,
-    configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, Refusal>,
+    configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, ConfigError>,
 ) -> AnyConfig {
     configure(&params).unwrap_or_else(|_| {
         let mut accepted = Vec::new();
@@ -166,9 +166,9 @@ pub fn agreeing(
 }
 
 /// Bytes that are read from the front; behind the end all are zero.
-struct Bytes<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl Bytes<'_> {
+impl ByteReader<'_> {
     fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
@@ -189,8 +189,8 @@ impl Bytes<'_> {
     }
 
     /// The discipline with up to seven of its parameters drawn.
-    fn named(&mut self, aqm: &str) -> Named {
-        let plain = Named::parse(aqm).expect("the registry's spellings are read");
+    fn named(&mut self, aqm: &str) -> NamedConfig {
+        let plain = NamedConfig::parse(aqm).expect("the registry's spellings are read");
         let algorithm: &Algorithm = plain.algorithm();
         let params: Vec<(String, String)> = (0..self.byte() % 8)
             .filter_map(|_| {
@@ -203,8 +203,8 @@ impl Bytes<'_> {
         let params =
             own.filter(|(name, _)| params.iter().all(|(drawn, _)| drawn != name)).chain(params.clone()).collect();
         let name = plain.name();
-        let configure = |params: &[_]| Named::configure(&name, plain.profile, params).map(|named| named.config);
-        Named { config: agreeing(params, configure), profile: plain.profile }
+        let configure = |params: &[_]| NamedConfig::configure(&name, plain.profile, params).map(|named| named.config);
+        NamedConfig { config: agreeing(params, configure), profile: plain.profile }
     }
 
     fn limits(&mut self) -> Limits {
@@ -224,7 +224,7 @@ impl Bytes<'_> {
     fn ops(&mut self, link: Link) -> Vec<Op> {
         let mut ops = Vec::new();
         let service = Op::Wait(link.rate.time_for(link.mtu as u64));
-        while !self.0.is_empty() && ops.len() < MOST_OPS {
+        while !self.0.is_empty() && ops.len() < MAX_OPS {
             let code = self.byte();
             let n = (code & 31) as usize + 1;
             match code >> 5 {
@@ -255,4 +255,4 @@ impl Bytes<'_> {
 }
 
 /// Operations of a case, at most and a few more.
-const MOST_OPS: usize = 20_000;
+const MAX_OPS: usize = 20_000;

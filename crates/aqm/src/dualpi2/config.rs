@@ -2,7 +2,7 @@
 
 use crate::limits::Limits;
 use crate::link::Link;
-use crate::params::{self, Bytes, Refusal, Value};
+use crate::params::{self, Bytes, ConfigError, Value};
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -50,7 +50,7 @@ config! {
         /// Decides by p' on arrival (tc's drop_enqueue) instead of on departure.
         drop_enqueue: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// Which packets join the L4S queue.
-        classify: Classify = Classify::L4sEct, in WORD => WORD, choices Classify::WORDS;
+        classify: Classification = Classification::L4sEct, in WORD => WORD, choices Classification::WORDS;
         /// Which queue is served where both have packets.
         scheduler: Scheduler = Scheduler::Wrr, in WORD => WORD, choices Scheduler::WORDS;
         /// wrr: per cent of the bytes that the classic queue gets.
@@ -81,7 +81,7 @@ choice! {
 
 choice! {
     /// Which packets join the L4S queue.
-    pub enum Classify {
+    pub enum Classification {
         /// Those with ECT(1) or CE.
         L4sEct = "l4s-ect",
         /// All that are ECN-capable.
@@ -122,7 +122,7 @@ fn linux(c: &mut Config) {
 
 /// What steers p', as Linux gets it from tc: times in whole microseconds, gains in 1/256 per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Steering {
+pub(super) struct ControllerParams {
     pub target_us: u64,
     pub tupdate_us: u64,
     pub alpha: u32,
@@ -142,12 +142,12 @@ impl Config {
     }
 
     /// What tc tells the kernel (q_dualpi2.c).
-    pub(super) fn steering(&self) -> Steering {
+    pub(super) fn steering(&self) -> ControllerParams {
         let micros = |span: Duration| (span.as_nanos() / 1000) as u64;
         if !self.follows_rtt() {
             let units = |gain: f64| (gain as f32 * GAIN_UNITS as f32) as u32;
             let (target_us, tupdate_us) = (micros(self.target), micros(self.tupdate));
-            return Steering { target_us, tupdate_us, alpha: units(self.alpha), beta: units(self.beta) };
+            return ControllerParams { target_us, tupdate_us, alpha: units(self.alpha), beta: units(self.beta) };
         }
         let (mut max, mut typical) = (micros(self.max_rtt), micros(self.typical_rtt));
         if typical == 0 {
@@ -160,7 +160,7 @@ impl Config {
         let alpha = tupdate_us as f64 / rtt / rtt * MICROS_PER_S * 0.1f32 as f64;
         let beta = 0.3f32 as f64 / rtt * MICROS_PER_S;
         let units = |gain: f64| (gain * GAIN_UNITS) as u32;
-        Steering { target_us: typical, tupdate_us, alpha: units(alpha), beta: units(beta) }
+        ControllerParams { target_us: typical, tupdate_us, alpha: units(alpha), beta: units(beta) }
     }
 
     fn follows_rtt(&self) -> bool {
@@ -168,16 +168,16 @@ impl Config {
     }
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     let (version, lacks): (_, &[&str]) = match c.version {
         Version::Rfc9332 => ("rfc9332", &["memlimit", "max_rtt", "typical_rtt", "created"]),
         Version::Linux => ("linux", &["ramp", "min_backlog", "scheduler", "tshift", "marking"]),
     };
-    params::refuse_foreign(c, "DualPI2", version, |param| !lacks.contains(&param))?;
+    params::refuse_unsupported(c, "DualPI2", version, |param| !lacks.contains(&param))?;
     if c.version == Version::Linux { validate_linux(c) } else { Ok(()) }
 }
 
-fn validate_linux(c: &Config) -> Result<(), Refusal> {
+fn validate_linux(c: &Config) -> Result<(), ConfigError> {
     if c.coupling_factor < 1.0 || c.coupling_factor % 1.0 != 0.0 {
         let k = c.coupling_factor;
         return Err(format!(
@@ -201,7 +201,7 @@ fn validate_linux(c: &Config) -> Result<(), Refusal> {
             .into());
         }
     }
-    let Steering { alpha, beta, .. } = c.steering();
+    let ControllerParams { alpha, beta, .. } = c.steering();
     for (name, gain, units, write) in [("alpha", c.alpha, alpha, 0.16), ("beta", c.beta, beta, 3.2)] {
         match (units, c.follows_rtt()) {
             (0, true) => {

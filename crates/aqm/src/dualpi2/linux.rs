@@ -4,14 +4,14 @@
 //! Differs: only the ECN field classifies a packet, since there are neither filters nor priorities of sockets here; so
 //! every packet of the L queue is ECN-capable.
 
-use super::config::{Config, Steering};
+use super::config::{Config, ControllerParams};
 use super::rfc9332::{refuse_fixed, side};
 use super::wrr::Wrr;
 use crate::aqm::{Cx, Verdict};
-use crate::dual::{Both, DualAqm, Side, Waiting};
+use crate::dual::{DualAqm, DualSnapshot, QueueKind, QueueSnapshot};
+use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -39,7 +39,7 @@ pub(super) struct Linux {
 
 impl Linux {
     pub fn new(config: &Config) -> Self {
-        let Steering { target_us, tupdate_us, alpha, beta } = config.steering();
+        let ControllerParams { target_us, tupdate_us, alpha, beta } = config.steering();
         let pi2_tupdate = Duration::from_nanos(nanos(tupdate_us) as i64);
         let step_in_packets = config.step_packets > 0;
         let step_us = config.step_thresh.as_nanos() as u64 / 1000;
@@ -62,7 +62,7 @@ impl Linux {
     }
 
     /// `must_drop`: what p' makes of a packet. It is dropped for `Verdict::Drop`.
-    fn must_drop(&self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn must_drop(&self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         if cx.total_backlog.bytes < 2 * cx.link.mtu as u64 {
             return Verdict::Accept;
         }
@@ -70,13 +70,13 @@ impl Linux {
         let local_l_prob = prob as u64 * self.coupling_factor;
         let overload = local_l_prob > MAX_PROB as u64;
         match side {
-            Side::Classic => classic_marking(prob, overload || !meta.ecn.is_ect(), cx.rng),
-            Side::L4s if !overload => mark_if(roll(local_l_prob as u32, cx.rng)),
-            Side::L4s if self.config.drop_on_overload => match classic_marking(prob, true, cx.rng) {
+            QueueKind::Classic => classic_marking(prob, overload || !meta.ecn.is_ect(), cx.rng),
+            QueueKind::L4s if !overload => mark_if(roll(local_l_prob as u32, cx.rng)),
+            QueueKind::L4s if self.config.drop_on_overload => match classic_marking(prob, true, cx.rng) {
                 Verdict::Drop => Verdict::Drop,
                 _ => Verdict::Mark,
             },
-            Side::L4s => Verdict::Mark,
+            QueueKind::L4s => Verdict::Mark,
         }
     }
 
@@ -88,12 +88,12 @@ impl Linux {
     }
 
     pub fn steer(&mut self, p: f64) {
-        self.pi2_prob = ((p * MAX_PROB as f64) as u32).min(self.most());
+        self.pi2_prob = ((p * MAX_PROB as f64) as u32).min(self.max_prob());
     }
 
     /// The largest probability: where nothing is dropped in overload, that of the L queue ends at one, so that windows stay
     /// in proportion.
-    fn most(&self) -> u32 {
+    fn max_prob(&self) -> u32 {
         if self.config.drop_on_overload { MAX_PROB } else { MAX_PROB / self.coupling_factor as u32 }
     }
 
@@ -109,54 +109,54 @@ impl Linux {
             true => Some(self.pi2_prob.wrapping_add(step)).filter(|&new| new >= self.pi2_prob).unwrap_or(MAX_PROB),
             false => Some(self.pi2_prob.wrapping_sub(step)).filter(|&new| new <= self.pi2_prob).unwrap_or(0),
         };
-        new_prob.min(self.most())
+        new_prob.min(self.max_prob())
     }
 }
 
 impl DualAqm for Linux {
     /// `dualpi2_change` leaves the probability, the credit and the timer as they are. What each packet in the L queue was
     /// marked with (`apply_step`) cannot be made up for it later.
-    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+    fn inherit(&mut self, old: &Self) -> Result<(), ConfigError> {
         refuse_fixed(&self.config, &old.config)?;
         (self.pi2_prob, self.last_qdelay, self.next_update) = (old.pi2_prob, old.last_qdelay, old.next_update);
-        self.wrr.succeed(&old.wrr);
+        self.wrr.inherit(&old.wrr);
         self.apply_step.clone_from(&old.apply_step);
         Ok(())
     }
 
     /// `dualpi2_skb_classify`.
-    fn classify(&self, meta: &Meta) -> Side {
+    fn classify(&self, meta: &Meta) -> QueueKind {
         side(self.config.classify, meta)
     }
 
     /// `dualpi2_enqueue_skb`, behind the limits.
-    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let verdict = match self.config.drop_enqueue {
             true => self.must_drop(cx, meta, side),
             false => Verdict::Accept,
         };
-        if let (Some(queued), Side::L4s, Verdict::Accept | Verdict::Mark) = (&mut self.apply_step, side, verdict) {
+        if let (Some(queued), QueueKind::L4s, Verdict::Accept | Verdict::Mark) = (&mut self.apply_step, side, verdict) {
             queued.push_back(cx.backlog.packets as u64 >= self.config.min_qlen_step);
         }
         verdict
     }
 
     /// `dequeue_packet`.
-    fn choose(&mut self, _: Instant, link: Link, queues: &Both) -> Option<Side> {
+    fn choose(&mut self, _: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
         self.wrr.choose(link, queues)
     }
 
     /// `dualpi2_qdisc_dequeue`: what p' leaves is judged by the step.
-    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let verdict = match self.config.drop_enqueue {
             true => Verdict::Accept,
             false => self.must_drop(cx, meta, side),
         };
-        let step = side == Side::L4s && self.step(cx.now - meta.enqueued, cx.backlog.packets);
+        let step = side == QueueKind::L4s && self.step(cx.now - meta.enqueued, cx.backlog.packets);
         if step && verdict != Verdict::Drop { Verdict::Mark } else { verdict }
     }
 
-    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+    fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         self.wrr.sent(side, len, queues);
     }
 
@@ -165,9 +165,9 @@ impl DualAqm for Linux {
     }
 
     /// `dualpi2_timer`.
-    fn update(&mut self, at: Instant, queues: &Both) {
+    fn update(&mut self, at: Instant, queues: &DualSnapshot) {
         self.next_update = at + self.pi2_tupdate;
-        let delay = |queue: Waiting| queue.since.map_or(0, |since| (at - since).as_nanos());
+        let delay = |queue: QueueSnapshot| queue.head_enqueued.map_or(0, |since| (at - since).as_nanos());
         let qdelay = delay(queues.l4s).max(delay(queues.classic));
         self.pi2_prob = self.calculate_probability(qdelay);
         self.last_qdelay = qdelay;

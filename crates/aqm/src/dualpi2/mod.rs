@@ -16,18 +16,18 @@
 mod config;
 mod linux;
 mod rfc9332;
+pub(crate) mod tc_args;
 #[cfg(test)]
 mod tests;
-pub(crate) mod words;
 mod wrr;
 
-pub use config::{Classify, Config, Marking, Scheduler, Version};
+pub use config::{Classification, Config, Marking, Scheduler, Version};
 
 use crate::aqm::{Cx, Verdict};
-use crate::dual::{Both, DualAqm, Side};
+use crate::dual::{DualAqm, DualSnapshot, QueueKind};
+use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::Instant;
 use linux::Linux;
 use rfc9332::Rfc9332;
@@ -62,41 +62,41 @@ impl DualPi2 {
     }
 
     /// Lets p' be `p`, from 0 to 1, until its controller's next update.
-    pub(crate) fn steer(&mut self, p: f64) {
+    pub(crate) fn set_p(&mut self, p: f64) {
         of_version!(&mut self.0, pi2 => pi2.steer(p));
     }
 }
 
 impl DualAqm for DualPi2 {
-    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+    fn inherit(&mut self, old: &Self) -> Result<(), ConfigError> {
         match (&mut self.0, &old.0) {
-            (Engine::Rfc9332(pi2), Engine::Rfc9332(old)) => pi2.succeed(old),
-            (Engine::Linux(pi2), Engine::Linux(old)) => pi2.succeed(old),
-            _ => Err(Refusal::Fixed("version")),
+            (Engine::Rfc9332(pi2), Engine::Rfc9332(old)) => pi2.inherit(old),
+            (Engine::Linux(pi2), Engine::Linux(old)) => pi2.inherit(old),
+            _ => Err(ConfigError::ImmutableParam("version")),
         }
     }
 
-    fn splits(&self) -> bool {
+    fn splits_gso(&self) -> bool {
         of_version!(&self.0, pi2 => pi2.config.split_gso)
     }
 
-    fn classify(&self, meta: &Meta) -> Side {
+    fn classify(&self, meta: &Meta) -> QueueKind {
         of_version!(&self.0, pi2 => pi2.classify(meta))
     }
 
-    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         of_version!(&mut self.0, pi2 => pi2.enqueue(cx, meta, side))
     }
 
-    fn choose(&mut self, now: Instant, link: Link, queues: &Both) -> Option<Side> {
+    fn choose(&mut self, now: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
         of_version!(&mut self.0, pi2 => pi2.choose(now, link, queues))
     }
 
-    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         of_version!(&mut self.0, pi2 => pi2.judge(cx, meta, side))
     }
 
-    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+    fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         of_version!(&mut self.0, pi2 => pi2.sent(side, len, queues));
     }
 
@@ -104,7 +104,7 @@ impl DualAqm for DualPi2 {
         of_version!(&self.0, pi2 => pi2.next_update())
     }
 
-    fn update(&mut self, at: Instant, queues: &Both) {
+    fn update(&mut self, at: Instant, queues: &DualSnapshot) {
         of_version!(&mut self.0, pi2 => pi2.update(at, queues));
     }
 

@@ -1,13 +1,13 @@
 //! DualPI2 as RFC 9332 lists it (Appendix A), in reals.
 
-use super::config::{Classify, Config, Marking, Scheduler};
+use super::config::{Classification, Config, Marking, Scheduler};
 use super::wrr::Wrr;
 use crate::aqm::{Cx, Verdict};
-use crate::coupled::{Controller, Coupling, Dice, Judged};
-use crate::dual::{Both, DualAqm, Side};
+use crate::coupled::{Controller, Coupling, RandomTrial, VerdictInput};
+use crate::dual::{DualAqm, DualSnapshot, QueueKind};
+use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 
 /// The state of two coupled queues.
@@ -26,7 +26,7 @@ impl Rfc9332 {
     pub fn new(config: &Config) -> Self {
         let coupling = Coupling { k: config.coupling_factor, drop_overload: config.drop_on_overload };
         Self {
-            controller: Controller::new(config.target, config.alpha, config.beta, coupling.most()),
+            controller: Controller::new(config.target, config.alpha, config.beta, coupling.max_p()),
             coupling,
             next_update: Instant::ZERO + config.tupdate,
             wrr: Wrr::new(config.classic_protection),
@@ -36,12 +36,12 @@ impl Rfc9332 {
     }
 
     pub fn steer(&mut self, p: f64) {
-        self.controller.p = p.min(self.coupling.most());
+        self.controller.p = p.min(self.coupling.max_p());
     }
 
     /// What becomes of a packet at p'.
-    fn decide(&mut self, p: f64, packet: Judged, cx: &mut Cx) -> Verdict {
-        let side = if packet.scalable { Side::L4s } else { Side::Classic };
+    fn decide(&mut self, p: f64, packet: VerdictInput, cx: &mut Cx) -> Verdict {
+        let side = if packet.scalable { QueueKind::L4s } else { QueueKind::Classic };
         match self.config.marking {
             Marking::Random => self.coupling.judge(p, packet, cx.rng),
             Marking::Recur => self.coupling.judge(p, packet, &mut Recur(&mut self.counts[side as usize])),
@@ -72,39 +72,39 @@ impl Rfc9332 {
 }
 
 /// Refuses what decides when a packet is queued: packets that wait would be taken for others.
-pub(super) fn refuse_fixed(new: &Config, old: &Config) -> Result<(), Refusal> {
+pub(super) fn refuse_fixed(new: &Config, old: &Config) -> Result<(), ConfigError> {
     if new.classify != old.classify {
-        return Err(Refusal::Fixed("classify"));
+        return Err(ConfigError::ImmutableParam("classify"));
     }
     if (new.min_qlen_step > 0) != (old.min_qlen_step > 0) {
-        return Err(Refusal::Fixed("min_qlen_step"));
+        return Err(ConfigError::ImmutableParam("min_qlen_step"));
     }
     Ok(())
 }
 
 /// The queue of a packet.
-pub(super) fn side(classify: Classify, meta: &Meta) -> Side {
+pub(super) fn side(classify: Classification, meta: &Meta) -> QueueKind {
     let is_l4s = match classify {
-        Classify::L4sEct => meta.ecn.is_l4s(),
-        Classify::AnyEct => meta.ecn.is_ect(),
+        Classification::L4sEct => meta.ecn.is_l4s(),
+        Classification::AnyEct => meta.ecn.is_ect(),
     };
-    if is_l4s { Side::L4s } else { Side::Classic }
+    if is_l4s { QueueKind::L4s } else { QueueKind::Classic }
 }
 
 impl DualAqm for Rfc9332 {
-    fn succeed(&mut self, old: &Self) -> Result<(), Refusal> {
+    fn inherit(&mut self, old: &Self) -> Result<(), ConfigError> {
         refuse_fixed(&self.config, &old.config)?;
-        self.controller.succeed(&old.controller);
+        self.controller.inherit(&old.controller);
         (self.next_update, self.counts) = (old.next_update, old.counts);
-        self.wrr.succeed(&old.wrr);
+        self.wrr.inherit(&old.wrr);
         Ok(())
     }
 
-    fn classify(&self, meta: &Meta) -> Side {
+    fn classify(&self, meta: &Meta) -> QueueKind {
         side(self.config.classify, meta)
     }
 
-    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let p = self.p(cx);
         if !self.config.drop_enqueue || p == 0.0 {
             return Verdict::Accept;
@@ -112,19 +112,19 @@ impl DualAqm for Rfc9332 {
         self.decide(p, judged(meta, side, 0.0), cx)
     }
 
-    fn choose(&mut self, _: Instant, link: Link, queues: &Both) -> Option<Side> {
-        match (self.config.scheduler, queues.classic.since, queues.l4s.since) {
+    fn choose(&mut self, _: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
+        match (self.config.scheduler, queues.classic.head_enqueued, queues.l4s.head_enqueued) {
             (Scheduler::TsFifo, Some(classic), Some(l4s)) => {
-                Some(if l4s <= classic + self.config.tshift { Side::L4s } else { Side::Classic })
+                Some(if l4s <= classic + self.config.tshift { QueueKind::L4s } else { QueueKind::Classic })
             }
             _ => self.wrr.choose(link, queues),
         }
     }
 
-    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let native = match side {
-            Side::L4s => self.native(cx.now - meta.enqueued, cx.backlog.packets as u64),
-            Side::Classic => 0.0,
+            QueueKind::L4s => self.native(cx.now - meta.enqueued, cx.backlog.packets as u64),
+            QueueKind::Classic => 0.0,
         };
         let p = if self.config.drop_enqueue { 0.0 } else { self.p(cx) };
         if p == 0.0 && native == 0.0 {
@@ -133,7 +133,7 @@ impl DualAqm for Rfc9332 {
         self.decide(p, judged(meta, side, native), cx)
     }
 
-    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+    fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         self.wrr.sent(side, len, queues);
     }
 
@@ -141,9 +141,9 @@ impl DualAqm for Rfc9332 {
         self.next_update
     }
 
-    fn update(&mut self, at: Instant, queues: &Both) {
+    fn update(&mut self, at: Instant, queues: &DualSnapshot) {
         self.next_update = at + self.config.tupdate;
-        self.controller.update(queues.classic.delay(at).max(queues.l4s.delay(at)));
+        self.controller.update(queues.classic.head_delay(at).max(queues.l4s.head_delay(at)));
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -157,8 +157,8 @@ impl DualAqm for Rfc9332 {
 /// Evenly spaced decisions (recur of RFC 9332, Appendix A): the sum of the probabilities since the last one.
 pub(super) struct Recur<'a>(pub &'a mut f64);
 
-impl Dice for Recur<'_> {
-    fn once(&mut self, p: f64) -> bool {
+impl RandomTrial for Recur<'_> {
+    fn with_probability(&mut self, p: f64) -> bool {
         *self.0 += p;
         let passes = *self.0 > 1.0;
         if passes {
@@ -166,12 +166,12 @@ impl Dice for Recur<'_> {
         }
         passes
     }
-    fn squared(&mut self, p: f64) -> bool {
-        self.once(p * p)
+    fn with_squared_probability(&mut self, p: f64) -> bool {
+        self.with_probability(p * p)
     }
 }
 
 /// A packet at the head of the queue of `side`, which asks for a mark with probability `native`.
-fn judged(meta: &Meta, side: Side, native: f64) -> Judged {
-    Judged { ect: meta.ecn.is_ect(), scalable: side == Side::L4s, native }
+fn judged(meta: &Meta, side: QueueKind, native: f64) -> VerdictInput {
+    VerdictInput { ect: meta.ecn.is_ect(), scalable: side == QueueKind::L4s, native }
 }

@@ -2,12 +2,12 @@ use super::rfc9332::Recur;
 use super::*;
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
-use crate::coupled::Dice;
-use crate::dual::{DualQueue, Waiting};
+use crate::coupled::RandomTrial;
+use crate::dual::{DualQueue, QueueSnapshot};
 use crate::limits::Limits;
 use crate::packet::Ecn::{self, Ce, Ect0, Ect1, NotEct};
 use crate::params::Config as _;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::rate::Rate;
 use crate::registry;
 use crate::rng::Rng;
@@ -106,7 +106,7 @@ fn l4s_is_marked_with_the_greater_of_k_p_and_its_own_probability_and_classic_wit
 #[test]
 fn recur_spaces_evenly() {
     let mut sum = 0.0;
-    let picked: Vec<_> = (1..=21).filter(|_| Recur(&mut sum).once(0.25)).collect();
+    let picked: Vec<_> = (1..=21).filter(|_| Recur(&mut sum).with_probability(0.25)).collect();
     // The sum passes one with the fifth packet, and with every fourth then.
     assert_eq!(picked, [5, 9, 13, 17, 21]);
 }
@@ -137,7 +137,10 @@ fn updates_by_hand() {
     // The greater delay of both queues at 15, 30, … ms.
     let mut queue = queue(&config("rfc9332", &[]));
     let push = |queue: &mut DualQueue<_, _>, now, ecn| {
-        assert_eq!(queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0u32, &mut |_, _, _| {}), Enqueued::Queued);
+        assert_eq!(
+            queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0u32, &mut |_, _, _| {}),
+            EnqueueResult::Queued
+        );
     };
     push(&mut queue, us(10_000), NotEct);
     push(&mut queue, us(4_000 + 10_000), Ect1);
@@ -153,7 +156,7 @@ fn updates_by_hand() {
         assert!((p(&queue) - expected).abs() < 1e-12, "at {at} us");
     }
     // The L4S packet leaves first. A sum of probabilities that is one does not pass it yet.
-    assert!(matches!(queue.dequeue(us(50_000), &mut |_, _, _| {}), Dequeued::Packet(meta, _) if meta.ecn == Ect1));
+    assert!(matches!(queue.dequeue(us(50_000), &mut |_, _, _| {}), DequeueResult::Packet(meta, _) if meta.ecn == Ect1));
     queue.settle(us(60_000));
     expected += 0.15 * (0.050 - 0.015) + 3.0 * 0.015;
     assert!((p(&queue) - expected).abs() < 1e-12);
@@ -165,14 +168,14 @@ fn updates_by_hand() {
 }
 
 /// The queues served while both have packets of these sizes.
-fn served(config: &Config, sizes: (u32, u32), packets: usize) -> Vec<Side> {
+fn served(config: &Config, sizes: (u32, u32), packets: usize) -> Vec<QueueKind> {
     let mut pi2 = DualPi2::new(config);
-    let waiting = |bytes| Waiting { backlog: Backlog { packets: 9, bytes }, since: Some(Instant::ZERO) };
-    let both = Both { classic: waiting(9_000), l4s: waiting(9_000) };
+    let waiting = |bytes| QueueSnapshot { backlog: Backlog { packets: 9, bytes }, head_enqueued: Some(Instant::ZERO) };
+    let both = DualSnapshot { classic: waiting(9_000), l4s: waiting(9_000) };
     let mut served = vec![];
     for _ in 0..packets {
         let side = pi2.choose(us(5), LINK, &both).expect("both have packets");
-        pi2.sent(side, if side == Side::Classic { sizes.0 } else { sizes.1 }, &both);
+        pi2.sent(side, if side == QueueKind::Classic { sizes.0 } else { sizes.1 }, &both);
         served.push(side);
     }
     served
@@ -183,37 +186,39 @@ fn the_classic_queue_gets_its_share_of_the_bytes_and_comes_second() {
     let plain = config("linux", &[]);
     let sides = served(&plain, (1500, 1500), 2_000);
     // 80 packets' worth of credit at 10 a packet: eight L4S packets first, and one more where it is used up.
-    assert_eq!(sides.iter().position(|&side| side == Side::Classic), Some(9));
+    assert_eq!(sides.iter().position(|&side| side == QueueKind::Classic), Some(9));
     for (percent, sizes) in
         [(10u64, (1500u32, 1500u32)), (10, (1500, 100)), (10, (100, 1500)), (25, (700, 1500)), (50, (1500, 1500))]
     {
         let config = config("linux", &[("classic_protection", &format!("{percent}"))]);
         let sides = served(&config, sizes, 50_000);
-        let classic = sides.iter().filter(|&&side| side == Side::Classic).count() as f64 * sizes.0 as f64;
-        let l4s = sides.iter().filter(|&&side| side == Side::L4s).count() as f64 * sizes.1 as f64;
+        let classic = sides.iter().filter(|&&side| side == QueueKind::Classic).count() as f64 * sizes.0 as f64;
+        let l4s = sides.iter().filter(|&&side| side == QueueKind::L4s).count() as f64 * sizes.1 as f64;
         let share = 100.0 * classic / (classic + l4s);
         assert!((share - percent as f64).abs() < 0.1, "{percent} % of {sizes:?}: {share}");
     }
-    assert!(!served(&config("linux", &[("classic_protection", "0")]), (1500, 1500), 1_000).contains(&Side::Classic));
+    assert!(
+        !served(&config("linux", &[("classic_protection", "0")]), (1500, 1500), 1_000).contains(&QueueKind::Classic)
+    );
 }
 
 #[test]
 fn credit_starts_again_when_both_queues_are_empty() {
     let mut pi2 = DualPi2::new(&config("linux", &[]));
-    let waiting = Waiting { backlog: Backlog { packets: 1, bytes: 1500 }, since: Some(Instant::ZERO) };
-    let both = Both { classic: waiting, l4s: waiting };
-    let idle = Both::default();
+    let waiting = QueueSnapshot { backlog: Backlog { packets: 1, bytes: 1500 }, head_enqueued: Some(Instant::ZERO) };
+    let both = DualSnapshot { classic: waiting, l4s: waiting };
+    let idle = DualSnapshot::default();
     for _ in 0..3 {
         for _ in 0..9 {
-            assert_eq!(pi2.choose(us(1), LINK, &both), Some(Side::L4s));
-            pi2.sent(Side::L4s, 1500, &both);
+            assert_eq!(pi2.choose(us(1), LINK, &both), Some(QueueKind::L4s));
+            pi2.sent(QueueKind::L4s, 1500, &both);
         }
-        assert_eq!(pi2.choose(us(1), LINK, &both), Some(Side::Classic));
+        assert_eq!(pi2.choose(us(1), LINK, &both), Some(QueueKind::Classic));
         // One queue alone is served without credit.
-        let classic = Both { classic: waiting, ..idle };
-        assert_eq!(pi2.choose(us(1), LINK, &classic), Some(Side::Classic));
-        pi2.sent(Side::Classic, 1500, &classic);
-        assert_eq!(pi2.choose(us(1), LINK, &both), Some(Side::Classic), "and it changes none");
+        let classic = DualSnapshot { classic: waiting, ..idle };
+        assert_eq!(pi2.choose(us(1), LINK, &classic), Some(QueueKind::Classic));
+        pi2.sent(QueueKind::Classic, 1500, &classic);
+        assert_eq!(pi2.choose(us(1), LINK, &both), Some(QueueKind::Classic), "and it changes none");
         assert_eq!(pi2.choose(us(1), LINK, &idle), None);
     }
 }
@@ -221,17 +226,20 @@ fn credit_starts_again_when_both_queues_are_empty() {
 #[test]
 fn a_time_shifted_fifo_prefers_l4s_by_tshift() {
     let mut pi2 = DualPi2::new(&config("rfc9332", &[("scheduler", "ts-fifo"), ("tshift", "30 ms")]));
-    for (classic_us, l4s_us, side) in
-        [(0, 30_000, Side::L4s), (0, 30_001, Side::Classic), (50_000, 0, Side::L4s), (1, 30_001, Side::L4s)]
-    {
-        let waiting = |at| Waiting { backlog: Backlog { packets: 1, bytes: 1500 }, since: Some(us(at)) };
-        let both = Both { classic: waiting(classic_us), l4s: waiting(l4s_us) };
+    for (classic_us, l4s_us, side) in [
+        (0, 30_000, QueueKind::L4s),
+        (0, 30_001, QueueKind::Classic),
+        (50_000, 0, QueueKind::L4s),
+        (1, 30_001, QueueKind::L4s),
+    ] {
+        let waiting = |at| QueueSnapshot { backlog: Backlog { packets: 1, bytes: 1500 }, head_enqueued: Some(us(at)) };
+        let both = DualSnapshot { classic: waiting(classic_us), l4s: waiting(l4s_us) };
         assert_eq!(pi2.choose(us(60_000), LINK, &both), Some(side), "{classic_us} {l4s_us}");
     }
 }
 
 /// What constant traffic meets on the link of a packet a millisecond, from 20 s to 60 s.
-struct Met {
+struct TrafficResult {
     /// Shares of the packets that came, by queue: classic, L4S.
     dropped: [f64; 2],
     marked: [f64; 2],
@@ -241,7 +249,7 @@ struct Met {
 }
 
 /// Packets of each kind come at random, so many per packet that the link carries.
-fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> Met {
+fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> TrafficResult {
     let config = registry::parse(aqm).expect("an AQM");
     let mut queue = config.build::<u32>(Limits::default(), Host { link: LINK, rng: Rng::from_state(1) });
     let mut load = Rng::from_state(2);
@@ -269,7 +277,7 @@ fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> Met {
                 continue;
             }
             (0..2).for_each(|i| dropped[i] += lost[i]);
-            if let Dequeued::Packet(meta, _) = out {
+            if let DequeueResult::Packet(meta, _) = out {
                 sent[side(meta.flow)] += 1.0;
                 marked[side(meta.flow)] += f64::from(meta.ecn == Ce);
                 waited[side(meta.flow)] += (now - meta.enqueued).as_millis_f64();
@@ -277,7 +285,7 @@ fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> Met {
         }
     }
     let share = |of: [f64; 2], all: [f64; 2]| [0, 1].map(|i| of[i] / all[i].max(1.0));
-    Met { dropped: share(dropped, came), marked: share(marked, came), sojourn_ms: share(waited, sent), sent }
+    TrafficResult { dropped: share(dropped, came), marked: share(marked, came), sojourn_ms: share(waited, sent), sent }
 }
 
 #[test]
@@ -338,10 +346,10 @@ fn on_arrival_what_is_dropped_never_waits() {
     let config = config("linux", &[("drop_enqueue", "on")]);
     let mut queue = DualQueue::new(at(&config, 1.0), Limits::default(), Host { link: LINK, rng: Rng::from_state(1) });
     let mut push = |ecn| queue.enqueue(us(0), Meta::new(1500, 0).with_ecn(ecn), 0u32, &mut |_, _, _| {});
-    assert_eq!([push(NotEct), push(Ect1)], [Enqueued::Queued; 2], "two packets are left alone");
-    assert_eq!([push(NotEct), push(Ect0), push(Ect1)], [Enqueued::Dropped(DropReason::Early); 3]);
+    assert_eq!([push(NotEct), push(Ect1)], [EnqueueResult::Queued; 2], "two packets are left alone");
+    assert_eq!([push(NotEct), push(Ect0), push(Ect1)], [EnqueueResult::Dropped(DropReason::Early); 3]);
     let out = |queue: &mut DualQueue<DualPi2, u32>| match queue.dequeue(us(100), &mut |_, _, _| panic!("dropped")) {
-        Dequeued::Packet(meta, _) => Some(meta.ecn),
+        DequeueResult::Packet(meta, _) => Some(meta.ecn),
         _ => None,
     };
     assert_eq!([out(&mut queue), out(&mut queue), out(&mut queue)], [Some(Ect1), Some(NotEct), None]);
@@ -353,7 +361,7 @@ fn the_limit_is_that_of_both_queues() {
     let mut queue = config.build::<u32>(Limits::packets(8), Host { link: LINK, rng: Rng::from_state(1) });
     for i in 0..10 {
         let ecn = if i % 2 == 0 { Ect1 } else { NotEct };
-        let expected = if i < 5 { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) };
+        let expected = if i < 5 { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Limit) };
         assert_eq!(queue.enqueue(us(0), Meta::new(100, 0).with_ecn(ecn), i, &mut |_, _, _| {}), expected);
     }
     assert_eq!(

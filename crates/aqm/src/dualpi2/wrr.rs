@@ -1,6 +1,6 @@
 //! Weighted round robin by credit, as in Linux: the L4S queue first, but for the classic one's share of the bytes.
 
-use crate::dual::{Both, Side};
+use crate::dual::{DualSnapshot, QueueKind};
 use crate::link::Link;
 
 /// The credit of both queues.
@@ -19,34 +19,34 @@ impl Wrr {
     }
 
     /// Goes on with the credit of `old`.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         self.credit = old.credit;
     }
 
     /// The queue that is served next, which is not empty.
-    pub fn choose(&mut self, link: Link, queues: &Both) -> Option<Side> {
-        match (queues.classic.since, queues.l4s.since) {
+    pub fn choose(&mut self, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
+        match (queues.classic.head_enqueued, queues.l4s.head_enqueued) {
             (None, None) => {
                 self.credit = None;
                 None
             }
-            (Some(_), None) => Some(Side::Classic),
-            (None, Some(_)) => Some(Side::L4s),
+            (Some(_), None) => Some(QueueKind::Classic),
+            (None, Some(_)) => Some(QueueKind::L4s),
             (Some(_), Some(_)) => {
                 // After a pause the L4S queue is ahead by a packet of the largest size.
                 let start = (self.classic - self.l4s()) * link.mtu as i64;
-                Some(if *self.credit.get_or_insert(start) <= 0 { Side::L4s } else { Side::Classic })
+                Some(if *self.credit.get_or_insert(start) <= 0 { QueueKind::L4s } else { QueueKind::Classic })
             }
         }
     }
 
     /// A packet was sent, `queues` being without it: the credit changes while the other queue waits.
-    pub fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+    pub fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         let l4s = self.l4s();
         let Some(credit) = &mut self.credit else { return };
         match side {
-            Side::L4s if queues.classic.since.is_some() => *credit += self.classic * len as i64,
-            Side::Classic if queues.l4s.since.is_some() => *credit -= l4s * len as i64,
+            QueueKind::L4s if queues.classic.head_enqueued.is_some() => *credit += self.classic * len as i64,
+            QueueKind::Classic if queues.l4s.head_enqueued.is_some() => *credit -= l4s * len as i64,
             _ => {}
         }
     }

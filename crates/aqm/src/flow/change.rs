@@ -8,51 +8,56 @@
 use super::config::Overflow;
 use super::schedule::Schedule;
 use super::{FlowQueue, perturb::Perturbation, table::Table};
-use crate::aqm::{Aqm, DropReason, succeed};
-use crate::qdisc::{Dequeued, Qdisc, Sink};
-use crate::refusal::Refusal;
+use crate::aqm::{Aqm, DropReason, inherit};
+use crate::error::ConfigError;
+use crate::qdisc::{DequeueResult, Qdisc, Sink};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
 impl<A: Aqm, P: 'static> FlowQueue<A, P> {
     /// Takes the place of `old` at `now`.
-    pub(super) fn take_over(&mut self, old: &mut Self, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
+    pub(super) fn inherit_from(
+        &mut self,
+        old: &mut Self,
+        now: Instant,
+        sink: &mut dyn Sink<P>,
+    ) -> Result<(), ConfigError> {
         Table::check_same(&self.table, &old.table)?;
         Schedule::check_same(&self.schedule, &old.schedule)?;
         Perturbation::check_same(&self.perturbation, &old.perturbation)?;
-        if self.shedding.overflow != old.shedding.overflow {
-            return Err(Refusal::Fixed("overflow"));
+        if self.overflow_handler.overflow != old.overflow_handler.overflow {
+            return Err(ConfigError::ImmutableParam("overflow"));
         }
         // What is due at this instant was due before the change.
         old.catch_up(now, sink);
         old.run_updates(now, true);
-        succeed(&mut self.unused, &old.unused, now)?;
+        inherit(&mut self.template_aqm, &old.template_aqm, now)?;
         let managers = old.table.flows.iter().map(|flow| {
-            let mut manager = (self.make)();
+            let mut manager = (self.new_aqm)();
             manager.attach(&self.limits, self.host.link);
-            succeed(&mut manager, &flow.aqm, now).map(|_| manager)
+            inherit(&mut manager, &flow.aqm, now).map(|_| manager)
         });
-        let managers = managers.collect::<Result<Vec<A>, Refusal>>()?;
+        let managers = managers.collect::<Result<Vec<A>, ConfigError>>()?;
         core::mem::swap(&mut self.table, &mut old.table);
         self.table.flows.iter_mut().zip(managers).for_each(|(flow, manager)| flow.aqm = manager);
-        self.schedule.take_over(&old.schedule);
-        self.shedding.last_victim = old.shedding.last_victim;
-        self.perturbation.take_over(&old.perturbation);
-        core::mem::swap(&mut self.books, &mut old.books);
+        self.schedule.inherit(&old.schedule);
+        self.overflow_handler.last_victim = old.overflow_handler.last_victim;
+        self.perturbation.inherit(&old.perturbation);
+        core::mem::swap(&mut self.store, &mut old.store);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
-        core::mem::swap(&mut self.left_out, &mut old.left_out);
-        self.is_plain &= self.left_out.is_none();
-        (self.changes, self.shown) = (old.changes, old.shown);
+        core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        self.has_fast_path &= self.ce_exclusion.is_none();
+        (self.changes, self.last_served) = (old.changes, old.last_served);
         // Looked for anew with the next call.
-        self.soonest = now;
+        self.next_update = now;
         self.drop_excess(now, sink);
         Ok(())
     }
 
     /// Drops packets until the limits hold.
     fn drop_excess(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        while !self.bounds.hold(self.books.total) {
-            let has_dropped = match self.shedding.overflow {
+        while !self.bounds.hold(self.store.backlog) {
+            let has_dropped = match self.overflow_handler.overflow {
                 Overflow::Fattest | Overflow::Arrival => self.drop_next(now, sink),
                 Overflow::Longest => self.shed_longest(now, sink).is_some(),
                 // ns-2's, which cannot be changed there: what waits goes on waiting.
@@ -66,8 +71,8 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
 
     /// Drops the packet that would be sent next. Whether there was one.
     fn drop_next(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> bool {
-        let Dequeued::Packet(meta, packet) = self.dequeue(now, sink) else { return false };
-        let stats = &mut self.books.stats;
+        let DequeueResult::Packet(meta, packet) = self.dequeue(now, sink) else { return false };
+        let stats = &mut self.store.stats;
         stats.departed.packets -= 1;
         stats.departed.bytes -= u64::from(meta.len);
         stats.dropped[DropReason::Limit as usize].add(meta.len);

@@ -10,7 +10,7 @@ use crate::qdisc::{Host, Qdisc};
 use alloc::boxed::Box;
 
 /// The configuration of such a discipline.
-pub trait Composed: params::Config {
+pub trait FlowQueueConfig: params::Config {
     /// Manages each flow's queue.
     type Aqm: Aqm + Send + 'static;
     /// How flows are queued.
@@ -20,7 +20,7 @@ pub trait Composed: params::Config {
 }
 
 /// The discipline that `config` describes.
-pub fn build<C: Composed + 'static, P: Send + 'static>(
+pub fn build<C: FlowQueueConfig + 'static, P: Send + 'static>(
     config: &C,
     limits: Limits,
     host: Host,
@@ -29,7 +29,7 @@ pub fn build<C: Composed + 'static, P: Send + 'static>(
 }
 
 /// The same, for a host that knows which one it is.
-pub fn flow_queue<C: Composed + 'static, P>(config: &C, limits: Limits, host: Host) -> FlowQueue<C::Aqm, P> {
+pub fn flow_queue<C: FlowQueueConfig + 'static, P>(config: &C, limits: Limits, host: Host) -> FlowQueue<C::Aqm, P> {
     let each = config.clone();
     FlowQueue::new(config.queue(), move || each.aqm(), limits, host)
 }
@@ -112,10 +112,10 @@ macro_rules! joined_config {
                 }
             }
 
-            fn validate(&self) -> Result<(), $crate::params::Refusal> {
+            fn validate(&self) -> Result<(), $crate::params::ConfigError> {
                 self.$a.validate()?;
                 self.$b.validate()?;
-                let validate: fn(&Self) -> Result<(), $crate::params::Refusal> = $validate;
+                let validate: fn(&Self) -> Result<(), $crate::params::ConfigError> = $validate;
                 validate(self)
             }
         }
@@ -150,7 +150,7 @@ macro_rules! flow_queue {
             validate |_: &$name| Ok(())
         }
 
-        impl $crate::flow::Composed for $name {
+        impl $crate::flow::FlowQueueConfig for $name {
             type Aqm = $module::$type;
 
             fn queue(&self) -> &$crate::flow::Config {

@@ -1,7 +1,7 @@
 //! What there is to choose about queueing flows apart, whatever manages each flow's queue.
 
+use crate::error::ConfigError;
 use crate::params::{Bytes, Value};
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -108,7 +108,7 @@ choice! {
     }
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     if c.quantum.0 == 0 && !matches!(c.scheduler, Scheduler::Ns2 | Scheduler::Sfq) {
         return Err("quantum (0 B) must be positive: only the schedulers sfq and ns2 take 0, for a packet per turn; write e.g. quantum 1514B".into());
     }

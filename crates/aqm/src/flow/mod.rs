@@ -7,66 +7,66 @@
 //! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run at their times while
 //! its flow is scheduled; those of an idle flow run when its next packet comes, before that packet is judged.
 
+mod ce_exclusion;
 mod change;
 mod compose;
 mod config;
-mod left_out;
-pub(crate) mod line;
+mod fast_path;
 mod overflow;
+pub(crate) mod packet_list;
 mod perturb;
-mod quick;
 mod schedule;
+mod scheduler_entry;
 mod table;
 #[cfg(test)]
 mod tests;
-mod turn;
 
-pub use compose::{Composed, build, flow_bytes, flow_queue, join, queue_bytes};
+pub use compose::{FlowQueueConfig, build, flow_bytes, flow_queue, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict, emptied, next_update, overflowed};
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use ce_exclusion::CeExclusion;
 use core::any::Any;
 use core::fmt;
-use left_out::LeftOut;
-use line::{Books, Excluding, NONE, Slab, Vacant, View};
-use overflow::Shedding;
+use overflow::OverflowHandler;
+use packet_list::{CeExcludedView, EmptyQueue, NONE, PacketStore, Slab, View};
 use perturb::Perturbation;
 use schedule::Schedule;
 use table::{Flow, Table};
 
 /// Queues for flows, each managed by an `A` of its own.
 pub struct FlowQueue<A, P> {
-    make: Box<dyn FnMut() -> A + Send>,
+    new_aqm: Box<dyn FnMut() -> A + Send>,
     limits: Limits,
     bounds: Bounds,
     host: Host,
     table: Table<A>,
     schedule: Schedule,
-    shedding: Shedding,
+    overflow_handler: OverflowHandler,
     perturbation: Perturbation,
-    books: Books<P>,
+    store: PacketStore<P>,
     /// Changes of any flow's number of packets.
     changes: u64,
     /// No update of a scheduled flow is due before this.
-    soonest: Instant,
+    next_update: Instant,
     /// The flow served last, whose state is shown; before the first one, a manager without a flow.
-    shown: u32,
-    unused: A,
+    last_served: u32,
+    template_aqm: A,
     /// What the managers do not see; usually nothing is left out.
-    left_out: Option<Box<LeftOut>>,
+    ce_exclusion: Option<Box<CeExclusion>>,
     /// Whether a packet of a known flow that fits is queued whatever else waits: nothing but the limits bounds what waits, the
     /// flows are never hashed anew, and nothing is left out.
-    is_plain: bool,
+    has_fast_path: bool,
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
@@ -77,29 +77,29 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let mut unused = make();
         // Room for what fits, up to a size that costs little when the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
-        let shedding = Shedding::new(config, limits.packets.unwrap_or(u32::MAX));
+        let shedding = OverflowHandler::new(config, limits.packets.unwrap_or(u32::MAX));
         let perturbation = Perturbation::new(config);
         Self {
-            is_plain: unused.let_go().is_some() && shedding.is_plain() && perturbation.is_off(),
-            unused,
-            make,
+            has_fast_path: unused.fast_dequeue().is_some() && shedding.has_fast_path() && perturbation.is_off(),
+            template_aqm: unused,
+            new_aqm: make,
             bounds: limits.on(host.link),
             limits,
             table: Table::new(config, &host.rng),
             host,
             schedule: Schedule::new(config),
-            shedding,
+            overflow_handler: shedding,
             perturbation,
             // One more, for the packet that is queued before another one makes room.
-            books: Books {
+            store: PacketStore {
                 packets: Slab::with_capacity(capacity + 1),
-                total: Backlog::default(),
+                backlog: Backlog::default(),
                 stats: Stats::default(),
             },
             changes: 0,
-            soonest: Instant::NEVER,
-            shown: NONE,
-            left_out: None,
+            next_update: Instant::NEVER,
+            last_served: NONE,
+            ce_exclusion: None,
         }
     }
 
@@ -112,13 +112,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// The packet's flow, with its updates made up for if it was idle.
     #[inline(always)] // hot in enqueue; rehashing is its other user
     fn find(&mut self, meta: &Meta, now: Instant) -> usize {
-        let found = self.table.find(meta, &mut *self.make);
+        let found = self.table.find(meta, &mut *self.new_aqm);
         let flow = &mut self.table.flows[found.flow];
         if found.is_new {
             flow.aqm.attach(&self.limits, self.host.link);
         }
-        if flow.turn.is_off() {
-            let backlogs = self.seen_backlogs(found.flow);
+        if flow.sched.is_unscheduled() {
+            let backlogs = self.visible_backlogs(found.flow);
             let flow = &mut self.table.flows[found.flow];
             update(flow, &mut self.host, backlogs, now, false);
         }
@@ -128,19 +128,19 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Runs every update of the scheduled flows that is due before `now` (up to and including it for `inclusive`).
     #[inline]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
-        if self.soonest < now || (inclusive && self.soonest == now) {
+        if self.next_update < now || (inclusive && self.next_update == now) {
             self.update_flows(now, inclusive);
         }
     }
 
     fn update_flows(&mut self, now: Instant, inclusive: bool) {
-        self.soonest = Instant::NEVER;
+        self.next_update = Instant::NEVER;
         let mut at = self.schedule.first();
         while let Some(i) = at {
-            let backlogs = self.seen_backlogs(i);
+            let backlogs = self.visible_backlogs(i);
             let flow = &mut self.table.flows[i];
             update(flow, &mut self.host, backlogs, now, inclusive);
-            self.soonest = self.soonest.min(next_update(&mut flow.aqm).unwrap_or(Instant::NEVER));
+            self.next_update = self.next_update.min(next_update(&mut flow.aqm).unwrap_or(Instant::NEVER));
             at = self.schedule.after(&self.table.flows, i);
         }
     }
@@ -149,80 +149,87 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     #[inline]
     fn note_update(&mut self, i: usize) {
         if let Some(at) = self.table.flows.get_mut(i).and_then(|flow| next_update(&mut flow.aqm)) {
-            self.soonest = self.soonest.min(at);
+            self.next_update = self.next_update.min(at);
         }
     }
 
     /// The backlogs of all flows and of flow `i` as its manager sees them.
     #[inline(always)]
-    fn seen_backlogs(&self, i: usize) -> (Backlog, Backlog) {
-        let (total, backlog) = (self.books.total, self.table.flows[i].line.backlog());
-        match &self.left_out {
+    fn visible_backlogs(&self, i: usize) -> (Backlog, Backlog) {
+        let (total, backlog) = (self.store.backlog, self.table.flows[i].queue.backlog());
+        match &self.ce_exclusion {
             None => (total, backlog),
-            Some(left_out) => left_out.others(i, total, backlog),
+            Some(left_out) => left_out.visible_backlogs(i, total, backlog),
         }
     }
 
     /// Flow `i`'s manager and what it gets for a call at `now`.
     #[inline(always)] // else the parts are moved through memory
-    fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
+    fn call_parts<'a>(
+        &'a mut self,
+        now: Instant,
+        i: usize,
+        sink: &'a mut dyn Sink<P>,
+    ) -> (&'a mut A, Cx<'a>, View<'a, P>) {
         let flow = &mut self.table.flows[i];
-        let (total_backlog, backlog) = (self.books.total, flow.line.backlog());
+        let (total_backlog, backlog) = (self.store.backlog, flow.queue.backlog());
         let cx = Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
-        let view = View { books: &mut self.books, line: &mut flow.line, sink, popped: None };
+        let view = View { store: &mut self.store, queue: &mut flow.queue, sink, popped: None };
         (&mut flow.aqm, cx, view)
     }
 
     /// The same where packets are left out: the manager, and the queue without them.
-    fn lend_excluding<T>(
+    fn with_ce_excluded<T>(
         &mut self,
         now: Instant,
         i: usize,
         sink: &mut dyn Sink<P>,
         call: impl FnOnce(&mut A, &mut Cx, &mut dyn Fifo) -> T,
     ) -> (T, Option<u32>) {
-        let (total_backlog, backlog) = self.seen_backlogs(i);
-        let mut left_out = self.left_out.take();
-        let (aqm, cx, mut view) = self.lend(now, i, sink);
+        let (total_backlog, backlog) = self.visible_backlogs(i);
+        let mut left_out = self.ce_exclusion.take();
+        let (aqm, cx, mut view) = self.call_parts(now, i, sink);
         let mut cx = Cx { total_backlog, backlog, ..cx };
         let result = match left_out.as_deref_mut() {
             None => call(aqm, &mut cx, &mut view),
-            Some(left_out) => call(aqm, &mut cx, &mut Excluding { view: &mut view, now, flow: i, left_out }),
+            Some(left_out) => {
+                call(aqm, &mut cx, &mut CeExcludedView { view: &mut view, now, flow: i, exclusion: left_out })
+            }
         };
         let popped = view.popped;
-        self.left_out = left_out;
+        self.ce_exclusion = left_out;
         (result, popped)
     }
 
     /// The limits refuse a packet of flow `i`.
     #[cold]
-    fn overflow(&mut self, now: Instant, i: usize, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn overflow(&mut self, now: Instant, i: usize, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
-        self.lend_excluding(now, i, sink, |aqm, cx, _| overflowed(aqm, cx, &meta));
+        self.with_ce_excluded(now, i, sink, |aqm, cx, _| overflowed(aqm, cx, &meta));
         self.refuse(Arrival { meta, packet }, DropReason::Limit, sink)
     }
 
     #[inline(never)]
-    fn refuse(&mut self, arrival: Arrival<P>, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn refuse(&mut self, arrival: Arrival<P>, reason: DropReason, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
-        self.books.stats.dropped[reason as usize].add(meta.len);
+        self.store.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
-        Enqueued::Dropped(reason)
+        EnqueueResult::Dropped(reason)
     }
 
     /// Does to an arriving packet of flow `i`, or to one in its place, what its manager says. Whether it is newly marked;
     /// none if it is refused.
     #[cold]
     #[inline(never)]
-    fn act(
+    fn apply_verdict(
         &mut self,
         now: Instant,
         i: usize,
         (verdict, meta): (Verdict, &mut Meta),
         sink: &mut dyn Sink<P>,
     ) -> Option<bool> {
-        if self.shedding.headdrop {
-            let (acted, _) = self.lend_excluding(now, i, sink, |_, _, queue| match verdict {
+        if self.overflow_handler.headdrop {
+            let (acted, _) = self.with_ce_excluded(now, i, sink, |_, _, queue| match verdict {
                 Verdict::Mark if queue.meta(0).is_some_and(|head| head.ecn.is_ect()) => {
                     queue.mark(0, DropReason::Early)
                 }
@@ -238,25 +245,25 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                 return Some(false);
             }
         }
-        (verdict == Verdict::Mark && meta.ecn.is_ect()).then(|| mark(meta, &mut self.books.stats))
+        (verdict == Verdict::Mark && meta.ecn.is_ect()).then(|| mark(meta, &mut self.store.stats))
     }
 
     /// Queues a packet in flow `i`, which had `before` packets when it came; its handle.
     #[inline(always)]
     fn push(&mut self, i: usize, before: u32, meta: Meta, packet: P) -> u32 {
         let flow = &mut self.table.flows[i];
-        self.books.total.packets += 1;
-        self.books.total.bytes += meta.len as u64;
-        let handle = self.books.packets.push(&mut flow.line, meta, packet);
+        self.store.backlog.packets += 1;
+        self.store.backlog.bytes += meta.len as u64;
+        let handle = self.store.packets.push(&mut flow.queue, meta, packet);
         // A packet that takes another one's place leaves its flow as long as it was.
-        if self.shedding.by_changes && flow.line.packets != before {
+        if self.overflow_handler.by_changes && flow.queue.packets != before {
             self.changes += 1;
             flow.changed = self.changes;
         }
-        if flow.turn.is_off() {
+        if flow.sched.is_unscheduled() {
             self.schedule.join(&mut self.table.flows, i);
         }
-        if let Some(left_out) = &mut self.left_out {
+        if let Some(left_out) = &mut self.ce_exclusion {
             left_out.queued(meta.enqueued, i, handle, &meta);
         }
         handle
@@ -265,7 +272,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Takes note that the number of packets of flow `i` has changed.
     #[inline]
     fn changed(&mut self, i: usize) {
-        if self.shedding.by_changes {
+        if self.overflow_handler.by_changes {
             self.changes += 1;
             self.table.flows[i].changed = self.changes;
         }
@@ -275,15 +282,15 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 impl<A: Aqm, P> FlowQueue<A, P> {
     /// Asks the manager of flow `i`, which is not empty, for a packet; its handle.
     #[inline(always)]
-    fn ask(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
-        if self.left_out.is_some() {
+    fn dequeue_from(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
+        if self.ce_exclusion.is_some() {
             return self.dequeue_excluding(now, i, sink);
         }
-        let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+        let (aqm, mut cx, mut view) = self.call_parts(now, i, sink);
         let popped = aqm.dequeue(&mut cx, &mut view);
         let handle = view.popped;
         debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
-        if view.line.is_empty() {
+        if view.queue.is_empty() {
             emptied(aqm, &mut cx);
         }
         handle
@@ -291,17 +298,17 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 
     /// The same, apart from what calls it: few packets of a manager that lets them go are asked for.
     #[inline(never)]
-    fn ask_apart(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
-        self.ask(now, i, sink)
+    fn dequeue_from_cold(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
+        self.dequeue_from(now, i, sink)
     }
 
     /// The manager of flow `i`, which is served and empty, is asked for a packet: with what is known to be empty, so that little is
     /// left of its code.
     #[inline]
-    fn look_at_empty(&mut self, now: Instant, i: usize) {
-        let (total_backlog, backlog) = self.seen_backlogs(i);
+    fn serve_empty(&mut self, now: Instant, i: usize) {
+        let (total_backlog, backlog) = self.visible_backlogs(i);
         let cx = &mut Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
-        self.table.flows[i].aqm.dequeue(cx, &mut Vacant { total: self.books.total });
+        self.table.flows[i].aqm.dequeue(cx, &mut EmptyQueue { total: self.store.backlog });
         self.changed(i);
         self.note_update(i);
         self.schedule.ran_empty(&mut self.table.flows, i);
@@ -311,39 +318,39 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     #[cold]
     #[inline(never)]
     fn dequeue_excluding(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
-        let (_, handle) = self.lend_excluding(now, i, sink, |aqm, cx, queue| {
+        let (_, handle) = self.with_ce_excluded(now, i, sink, |aqm, cx, queue| {
             aqm.dequeue(cx, queue);
             if queue.is_empty() {
                 emptied(aqm, cx);
             }
         });
-        if let (Some(left_out), Some(handle)) = (&mut self.left_out, handle) {
-            left_out.sent(now, self.books.packets.meta(handle).ecn == Ecn::Ce);
+        if let (Some(left_out), Some(handle)) = (&mut self.ce_exclusion, handle) {
+            left_out.sent(now, self.store.packets.meta(handle).ecn == Ecn::Ce);
         }
         handle
     }
 }
 
 impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.catch_up(now, sink);
         meta.enqueued = now;
-        self.books.stats.arrived.add(meta.len);
+        self.store.stats.arrived.add(meta.len);
         let i = self.find(&meta, now);
-        let fits = self.bounds.admit(self.books.total, meta.len);
-        if !(self.has_place(i) && (fits || self.make_room(now, meta.len, sink)) && self.shares_fairly(i)) {
+        let fits = self.bounds.admit(self.store.backlog, meta.len);
+        if !(self.has_slot(i) && (fits || self.make_room(now, meta.len, sink)) && self.shares_fairly(i)) {
             return self.overflow(now, i, Arrival { meta, packet }, sink);
         }
-        let before = self.table.flows[i].line.packets;
-        let verdict = if self.left_out.is_none() {
-            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+        let before = self.table.flows[i].queue.packets;
+        let verdict = if self.ce_exclusion.is_none() {
+            let (aqm, mut cx, mut view) = self.call_parts(now, i, sink);
             aqm.enqueue(&mut cx, &meta, &mut view)
         } else {
-            self.lend_excluding(now, i, sink, |aqm, cx, queue| aqm.enqueue(cx, &meta, queue)).0
+            self.with_ce_excluded(now, i, sink, |aqm, cx, queue| aqm.enqueue(cx, &meta, queue)).0
         };
         let mut marked = false;
         if verdict != Verdict::Accept {
-            match self.act(now, i, (verdict, &mut meta), sink) {
+            match self.apply_verdict(now, i, (verdict, &mut meta), sink) {
                 Some(newly) => marked = newly,
                 None => return self.refuse(Arrival { meta, packet }, DropReason::Early, sink),
             }
@@ -354,47 +361,47 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         let handle = self.push(i, before, Meta { enqueued: now, ..meta }, packet);
         self.note_update(i);
         if !fits && !self.shed_excess(now, handle, sink) {
-            return Enqueued::Dropped(DropReason::Limit);
+            return EnqueueResult::Dropped(DropReason::Limit);
         }
-        if marked { Enqueued::Marked } else { Enqueued::Queued }
+        if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.catch_up(now, sink);
-        while let Some(i) = self.busy_in_turn(now) {
-            let handle = match self.let_go(now, i) {
-                None if self.unused.let_go().is_some() => self.ask_apart(now, i, sink),
-                None => self.ask(now, i, sink),
+        while let Some(i) = self.next_backlogged_flow(now) {
+            let handle = match self.release_head(now, i) {
+                None if self.template_aqm.fast_dequeue().is_some() => self.dequeue_from_cold(now, i, sink),
+                None => self.dequeue_from(now, i, sink),
                 head => head,
             };
             self.changed(i);
             self.note_update(i);
             if let Some(handle) = handle {
-                let len = self.books.packets.meta(handle).len;
+                let len = self.store.packets.meta(handle).len;
                 self.schedule.served(&mut self.table.flows, i, len);
-                return self.books.send(handle);
+                return self.store.send(handle);
             }
-            if !self.table.flows[i].line.is_empty() {
+            if !self.table.flows[i].queue.is_empty() {
                 // The manager keeps its packets back: they stay on the schedule.
                 self.schedule.rotate(&mut self.table.flows, i);
                 break;
             }
             self.schedule.ran_empty(&mut self.table.flows, i);
         }
-        if let Some(left_out) = &mut self.left_out {
+        if let Some(left_out) = &mut self.ce_exclusion {
             left_out.idle(now);
         }
-        Dequeued::Empty
+        DequeueResult::Empty
     }
 
     fn exclude_ce(&mut self) -> bool {
-        (self.left_out, self.is_plain) = (Some(Box::default()), false);
+        (self.ce_exclusion, self.has_fast_path) = (Some(Box::default()), false);
         true
     }
 
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
-        self.take_over(old, now, sink)
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
+        self.inherit_from(old, now, sink)
     }
 
     fn as_any(&mut self) -> Option<&mut dyn Any> {
@@ -403,19 +410,19 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
 
     fn settle(&mut self, now: Instant) {
         self.run_updates(now, true);
-        let i = self.shown as usize;
+        let i = self.last_served as usize;
         if i < self.table.flows.len() {
-            let backlogs = self.seen_backlogs(i);
+            let backlogs = self.visible_backlogs(i);
             update(&mut self.table.flows[i], &mut self.host, backlogs, now, true);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.books.total
+        self.store.backlog
     }
 
     fn stats(&self) -> &Stats {
-        &self.books.stats
+        &self.store.stats
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -423,22 +430,22 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
         see("new_flows", new as f64);
         see("old_flows", old as f64);
         see("new_flow_count", self.schedule.new_flow_count as f64);
-        see("drop_overlimit", self.books.stats.dropped[DropReason::Limit as usize].packets as f64);
-        self.table.flows.get(self.shown as usize).map_or(&self.unused, |flow| &flow.aqm).observe(see);
+        see("drop_overlimit", self.store.stats.dropped[DropReason::Limit as usize].packets as f64);
+        self.table.flows.get(self.last_served as usize).map_or(&self.template_aqm, |flow| &flow.aqm).observe(see);
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
-        let busy = |flow: &&Flow<A>| !flow.turn.is_off() || !flow.line.is_empty();
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
+        let busy = |flow: &&Flow<A>| !flow.sched.is_unscheduled() || !flow.queue.is_empty();
         let mut busy: Vec<&Flow<A>> = self.table.flows.iter().filter(busy).collect();
         busy.sort_by_key(|flow| flow.bucket);
         for flow in busy {
-            see(Part {
+            see(SubqueueInfo {
                 kind: "flow",
                 number: flow.bucket,
-                list: flow.turn.list(),
-                backlog: flow.line.backlog(),
-                deficit: self.schedule.deficit(&flow.turn),
-                head: flow.line.head().map(|head| *self.books.packets.meta(head)),
+                list: flow.sched.list_name(),
+                backlog: flow.queue.backlog(),
+                deficit: self.schedule.deficit(&flow.sched),
+                head: flow.queue.head().map(|head| *self.store.packets.meta(head)),
                 observe: &|see| flow.aqm.observe(see),
             });
         }
@@ -451,8 +458,8 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
             .field("limits", &self.limits)
             .field("table", &self.table)
             .field("schedule", &self.schedule)
-            .field("total", &self.books.total)
-            .field("stats", &self.books.stats)
+            .field("total", &self.store.backlog)
+            .field("stats", &self.store.stats)
             .finish_non_exhaustive()
     }
 }
@@ -462,8 +469,8 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
 fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backlog), now: Instant, inclusive: bool) {
     let Some(timer) = flow.aqm.timer() else { return };
     while timer.next_update().is_some_and(|at| at <= now) {
-        if flow.line.is_empty() {
-            timer.rest(now);
+        if flow.queue.is_empty() {
+            timer.skip_idle(now);
         }
         let at = timer.next_update().unwrap_or(Instant::NEVER);
         if at > now || (at == now && !inclusive) {

@@ -5,10 +5,10 @@
 
 use super::FlowQueue;
 use super::config::Config;
-use super::line::Line;
+use super::packet_list::PacketList;
 use crate::aqm::{Aqm, DropReason};
+use crate::error::ConfigError;
 use crate::qdisc::Sink;
-use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 
 /// When the hash is seeded anew.
@@ -28,8 +28,8 @@ impl Perturbation {
 
 impl Perturbation {
     /// Refuses another period than that of `old`.
-    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
-        if self.period == old.period { Ok(()) } else { Err(Refusal::Fixed("perturb_period")) }
+    pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
+        if self.period == old.period { Ok(()) } else { Err(ConfigError::ImmutableParam("perturb_period")) }
     }
 
     /// Whether it never is.
@@ -38,7 +38,7 @@ impl Perturbation {
     }
 
     /// Goes on with the times of `old`.
-    pub fn take_over(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         self.next = old.next;
     }
 }
@@ -58,7 +58,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let at = self.perturbation.next;
         self.perturbation.next = at + self.perturbation.period;
         self.table.perturb();
-        if self.books.total.packets > 0 {
+        if self.store.backlog.packets > 0 {
             self.run_updates(at, false);
             self.rehash(at, sink);
         }
@@ -67,36 +67,36 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Sends every waiting packet to the flow that its hash now says, flow by flow and in order. A packet that finds no
     /// place is dropped.
     fn rehash(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        let mut all = Line::default();
-        if let Some(left_out) = &mut self.left_out {
+        let mut all = PacketList::default();
+        if let Some(left_out) = &mut self.ce_exclusion {
             left_out.disperse();
         }
         while let Some(i) = self.schedule.first() {
-            self.books.packets.splice(&mut self.table.flows[i].line, &mut all);
+            self.store.packets.splice(&mut self.table.flows[i].queue, &mut all);
             self.schedule.unlink(&mut self.table.flows, i);
         }
-        while let Some((handle, mut one)) = self.books.packets.behead(&mut all) {
-            let meta = *self.books.packets.meta(handle);
+        while let Some((handle, mut one)) = self.store.packets.detach_head(&mut all) {
+            let meta = *self.store.packets.meta(handle);
             let i = self.find(&meta, now);
-            let has_place = self.has_place(i) && self.table.flows[i].line.packets < self.shedding.depth;
+            let has_place = self.has_slot(i) && self.table.flows[i].queue.packets < self.overflow_handler.depth;
             if !has_place {
-                let (_, _, mut view) = self.lend(now, i, sink);
-                view.line = &mut one;
+                let (_, _, mut view) = self.call_parts(now, i, sink);
+                view.queue = &mut one;
                 view.discard(handle, DropReason::Limit);
-                if let Some(left_out) = &mut self.left_out {
-                    left_out.vanished(&meta);
+                if let Some(left_out) = &mut self.ce_exclusion {
+                    left_out.dropped_unqueued(&meta);
                 }
                 continue;
             }
-            self.lend_excluding(now, i, sink, |aqm, cx, _| {
+            self.with_ce_excluded(now, i, sink, |aqm, cx, _| {
                 if let Some(aqm) = aqm.lifecycle() {
                     aqm.adopt(cx, &meta);
                 }
             });
-            if let Some(left_out) = &mut self.left_out {
+            if let Some(left_out) = &mut self.ce_exclusion {
                 left_out.joined(i, &meta);
             }
-            self.books.packets.splice(&mut one, &mut self.table.flows[i].line);
+            self.store.packets.splice(&mut one, &mut self.table.flows[i].queue);
             self.changed(i);
             self.schedule.activate(&mut self.table.flows, i);
             self.note_update(i);

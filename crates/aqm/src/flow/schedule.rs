@@ -3,11 +3,11 @@
 //! Every scheduler is a line of flows of which the first is served or sent to the end; DRR++ has two such lines.
 
 use super::config::{Config, Scheduler};
-use super::line::{NONE, Slab};
+use super::packet_list::{NONE, Slab};
+use super::scheduler_entry::{FlowList, SchedulerEntry};
 use super::table::Flow;
-use super::turn::{Place, Turn};
 use crate::aqm::Aqm;
-use crate::refusal::Refusal;
+use crate::error::ConfigError;
 
 /// Flows in line.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +22,10 @@ const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
 impl List {
     #[inline]
     fn push<A>(&mut self, flows: &mut [Flow<A>], i: u32) {
-        flows[i as usize].turn.next = NONE;
+        flows[i as usize].sched.next = NONE;
         match self.tail {
             NONE => self.head = i,
-            tail => flows[tail as usize].turn.next = i,
+            tail => flows[tail as usize].sched.next = i,
         }
         self.tail = i;
         self.len += 1;
@@ -43,11 +43,11 @@ impl List {
 
     /// Puts `i` behind `before`, or first.
     fn insert<A>(&mut self, flows: &mut [Flow<A>], i: u32, before: u32) {
-        let next = if before == NONE { self.head } else { flows[before as usize].turn.next };
-        flows[i as usize].turn.next = next;
+        let next = if before == NONE { self.head } else { flows[before as usize].sched.next };
+        flows[i as usize].sched.next = next;
         match before {
             NONE => self.head = i,
-            before => flows[before as usize].turn.next = i,
+            before => flows[before as usize].sched.next = i,
         }
         if next == NONE {
             self.tail = i;
@@ -78,23 +78,23 @@ impl Schedule {
     }
 
     /// Refuses another order than that of `old`.
-    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
+    pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
         if self.scheduler != old.scheduler {
-            return Err(Refusal::Fixed("scheduler"));
+            return Err(ConfigError::ImmutableParam("scheduler"));
         }
         if self.scaled != old.scaled {
-            return Err(Refusal::Fixed("scaled_allot"));
+            return Err(ConfigError::ImmutableParam("scaled_allot"));
         }
         Ok(())
     }
 
     /// Goes on with the lines of `old`, with a quantum of its own.
-    pub fn take_over(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         (self.new, self.old, self.new_flow_count) = (old.new, old.old, old.new_flow_count);
     }
 
     /// What a flow may still send, in bytes; none where flows take turns by packets.
-    pub fn deficit(&self, turn: &Turn) -> Option<i64> {
+    pub fn deficit(&self, turn: &SchedulerEntry) -> Option<i64> {
         let unit = if self.scaled { 8 } else { 1 };
         (self.quantum > 0).then_some(turn.deficit * unit)
     }
@@ -102,7 +102,7 @@ impl Schedule {
     /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
     #[inline(always)] // the check is hot in enqueue; rehashing is its other user
     pub fn activate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
-        if flows[i].turn.is_off() {
+        if flows[i].sched.is_unscheduled() {
             self.join(flows, i);
         }
     }
@@ -112,21 +112,21 @@ impl Schedule {
     pub fn join<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         self.new_flow_count += 1;
         // What was left of an earlier credit is forgotten: idling earns nothing.
-        flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };
+        flows[i].sched = SchedulerEntry { deficit: self.quantum, next: NONE, list: FlowList::New };
         if self.scheduler == Scheduler::DrrPlusPlus {
             self.new.push(flows, i as u32);
         } else {
-            self.join_round(flows, i as u32);
+            self.join_list(flows, i as u32);
         }
     }
 
     #[inline(never)]
-    fn join_round<A>(&mut self, flows: &mut [Flow<A>], i: u32) {
+    fn join_list<A>(&mut self, flows: &mut [Flow<A>], i: u32) {
         match self.scheduler {
             Scheduler::DrrPlusPlus => self.new.push(flows, i),
             Scheduler::Sfq | Scheduler::Drr => self.old.push(flows, i),
             Scheduler::Ns2 => {
-                let last_new = self.scheduled(flows).take_while(|&f| flows[f].turn.place == Place::New).last();
+                let last_new = self.scheduled(flows).take_while(|&f| flows[f].sched.list == FlowList::New).last();
                 self.old.insert(flows, i, last_new.map_or(NONE, |f| f as u32));
             }
         }
@@ -147,20 +147,20 @@ impl Schedule {
         loop {
             let i = self.first()?;
             let flow = &flows[i];
-            let Some(head) = flow.line.head() else {
+            let Some(head) = flow.queue.head() else {
                 // An empty flow leaves the schedule when its turn comes, not in the search for credit (sfqCoDel).
                 self.rotate(flows, i);
                 continue;
             };
             let may_send = match self.scheduler {
-                Scheduler::Drr => cost(self.scaled, packets.meta(head).len) <= flow.turn.deficit,
-                _ => flow.turn.deficit > 0 || self.quantum == 0,
+                Scheduler::Drr => cost(self.scaled, packets.meta(head).len) <= flow.sched.deficit,
+                _ => flow.sched.deficit > 0 || self.quantum == 0,
             };
             if may_send {
-                flows[i].turn.place = Place::Old;
+                flows[i].sched.list = FlowList::Old;
                 return Some(i);
             }
-            flows[i].turn.deficit += self.quantum;
+            flows[i].sched.deficit += self.quantum;
             self.rotate(flows, i);
         }
     }
@@ -170,10 +170,10 @@ impl Schedule {
     fn ready_of_two_lists<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
         loop {
             let i = self.first()?;
-            if flows[i].turn.deficit > 0 {
+            if flows[i].sched.deficit > 0 {
                 return Some(i);
             }
-            self.earns(flows, i);
+            self.replenish(flows, i);
         }
     }
 
@@ -185,8 +185,8 @@ impl Schedule {
 
     /// Flow `i`, the first in line, has no credit: it gets some, and goes to the end of the old ones.
     #[inline]
-    pub fn earns<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
-        flows[i].turn.deficit += self.quantum;
+    pub fn replenish<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        flows[i].sched.deficit += self.quantum;
         self.rotate(flows, i);
     }
 
@@ -201,7 +201,7 @@ impl Schedule {
     pub fn ran_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
         // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows of single
         // packets, new each time, would starve them.
-        let waits = flows[i].turn.place == Place::New && self.old.head != NONE;
+        let waits = flows[i].sched.list == FlowList::New && self.old.head != NONE;
         if self.scheduler == Scheduler::DrrPlusPlus && waits {
             self.rotate(flows, i);
         } else {
@@ -213,14 +213,14 @@ impl Schedule {
     #[inline]
     pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, len: u32) {
         if self.scheduler == Scheduler::DrrPlusPlus {
-            flows[i].turn.deficit -= cost(self.scaled, len);
+            flows[i].sched.deficit -= cost(self.scaled, len);
             return;
         }
         match self.quantum {
             // Under SFQ a flow that runs empty leaves at once, below.
-            0 if self.scheduler == Scheduler::Sfq && flows[i].line.is_empty() => {}
+            0 if self.scheduler == Scheduler::Sfq && flows[i].queue.is_empty() => {}
             0 => self.rotate(flows, i),
-            _ => flows[i].turn.deficit -= cost(self.scaled, len),
+            _ => flows[i].sched.deficit -= cost(self.scaled, len),
         }
         if matches!(self.scheduler, Scheduler::Sfq | Scheduler::Drr) {
             self.unlink_empty(flows);
@@ -230,7 +230,7 @@ impl Schedule {
     /// Takes empty flows that are first in line from the schedule.
     #[inline]
     pub fn unlink_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
-        while let Some(i) = self.first().filter(|&i| flows[i].line.is_empty()) {
+        while let Some(i) = self.first().filter(|&i| flows[i].queue.is_empty()) {
             self.unlink(flows, i);
         }
     }
@@ -245,7 +245,7 @@ impl Schedule {
     /// The scheduled flow behind scheduled flow `i`.
     #[inline]
     pub fn after<A>(&self, flows: &[Flow<A>], i: usize) -> Option<usize> {
-        let next = match flows[i].turn.next {
+        let next = match flows[i].sched.next {
             NONE if self.new.tail == i as u32 => self.old.head,
             next => next,
         };
@@ -271,9 +271,9 @@ impl Schedule {
     /// Sends flow `i`, the first in line, to the end of the old ones.
     #[inline]
     pub fn rotate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
-        let turn = &mut flows[i].turn;
+        let turn = &mut flows[i].sched;
         let next = turn.next;
-        turn.place = Place::Old;
+        turn.list = FlowList::Old;
         if self.new.head != NONE {
             self.new.pop(next);
             self.old.push(flows, i as u32);
@@ -281,7 +281,7 @@ impl Schedule {
             // Within the list, which stays as long as it was.
             turn.next = NONE;
             self.old.head = next;
-            flows[self.old.tail as usize].turn.next = i as u32;
+            flows[self.old.tail as usize].sched.next = i as u32;
             self.old.tail = i as u32;
         }
     }
@@ -290,12 +290,12 @@ impl Schedule {
     #[inline]
     pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
         let flow = &mut flows[i];
-        flow.turn.place = Place::Off;
+        flow.sched.list = FlowList::Unscheduled;
         if let Some(aqm) = flow.aqm.lifecycle() {
             aqm.unscheduled();
         }
         let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
-        list.pop(flow.turn.next);
+        list.pop(flow.sched.next);
     }
 }
 

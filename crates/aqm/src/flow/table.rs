@@ -1,10 +1,10 @@
 //! Which flow a packet belongs to, and the flows' state, made when a flow's first packet comes.
 
 use super::config::{Config, Hash, Isolation};
-use super::line::{Line, NONE};
-use super::turn::Turn;
+use super::packet_list::{NONE, PacketList};
+use super::scheduler_entry::SchedulerEntry;
+use crate::error::ConfigError;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::rng::{Rng, mix};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,13 +17,13 @@ pub type Classifier = Box<dyn Fn(&Meta) -> u64 + Send>;
 /// A flow: its packets, its place in the schedule, its queue manager.
 #[derive(Debug)]
 pub(super) struct Flow<A> {
-    pub line: Line,
-    pub turn: Turn,
+    pub queue: PacketList,
+    pub sched: SchedulerEntry,
     pub aqm: A,
     /// Number of the queue that it is hashed to; its own number where there are no collisions.
     pub bucket: u32,
     /// The next flow of the same bucket, where there are no collisions.
-    chained: u32,
+    next_in_bucket: u32,
     key: u64,
     /// When its number of packets last changed, counted in such changes.
     pub changed: u64,
@@ -34,18 +34,18 @@ pub(super) struct Table<A> {
     hash: Hash,
     isolation: Isolation,
     /// Whether a flow is what has its number, hashed with a seed: Linux's way.
-    is_plain: bool,
+    is_linux_hash: bool,
     classifier: Option<Classifier>,
     perturbation: u64,
     /// The bucket's flow, or the first of those that share it.
     buckets: Vec<u32>,
     pub flows: Vec<Flow<A>>,
     /// Where the search for an idle flow goes on.
-    hand: u32,
+    search_position: u32,
 }
 
 /// A packet's flow, and whether it is new to the table.
-pub(super) struct Found {
+pub(super) struct FlowLookup {
     pub flow: usize,
     pub is_new: bool,
 }
@@ -55,29 +55,33 @@ impl<A> Table<A> {
         Self {
             hash: config.hash,
             isolation: config.isolation,
-            is_plain: config.isolation == Isolation::Flow && matches!(config.hash, Hash::Perturbed | Hash::Perfect),
+            is_linux_hash: config.isolation == Isolation::Flow
+                && matches!(config.hash, Hash::Perturbed | Hash::Perfect),
             classifier: None,
             // A copy of the stream: the draws of the queue managers stay what they are without a hash.
             perturbation: mix(rng.clone().next_u64()),
             buckets: vec![NONE; config.flows.max(config.divisor) as usize],
             flows: Vec::new(),
-            hand: 0,
+            search_position: 0,
         }
     }
 
     /// Refuses other ways of telling flows apart than those of `old`.
-    pub fn check_same(&self, old: &Self) -> Result<(), Refusal> {
+    pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
         let differs = [
             ("flows", self.buckets.len() != old.buckets.len()),
             ("hash", self.hash != old.hash),
             ("isolation", self.isolation != old.isolation),
         ];
-        differs.into_iter().find(|&(_, differs)| differs).map_or(Ok(()), |(name, _)| Err(Refusal::Fixed(name)))
+        differs
+            .into_iter()
+            .find(|&(_, differs)| differs)
+            .map_or(Ok(()), |(name, _)| Err(ConfigError::ImmutableParam(name)))
     }
 
     pub fn classify_by(&mut self, classifier: Classifier) {
         self.classifier = Some(classifier);
-        self.is_plain = false;
+        self.is_linux_hash = false;
     }
 
     /// Draws the hash's next seed.
@@ -87,17 +91,17 @@ impl<A> Table<A> {
 
     /// The flow of a packet; `make` makes the queue manager of one that has none.
     #[inline(always)]
-    pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> Found {
-        let (key, bucket) = match self.is_plain {
+    pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> FlowLookup {
+        let (key, bucket) = match self.is_linux_hash {
             true => (meta.flow as u64, self.perturbed(meta.flow as u64)),
             false => self.hashed(meta),
         };
         let first = self.buckets[bucket as usize];
         if self.hash == Hash::Perfect {
-            return self.find_own(key, bucket, first, make);
+            return self.find_chained(key, bucket, first, make);
         }
         if first != NONE {
-            return Found { flow: first as usize, is_new: false };
+            return FlowLookup { flow: first as usize, is_new: false };
         }
         self.add(key, bucket, bucket, make)
     }
@@ -105,7 +109,7 @@ impl<A> Table<A> {
     /// The flow of a packet, if flows are told apart by the number alone and its own was there before.
     #[inline(always)]
     pub fn known(&self, meta: &Meta) -> Option<usize> {
-        if !self.is_plain || self.hash == Hash::Perfect {
+        if !self.is_linux_hash || self.hash == Hash::Perfect {
             return None;
         }
         let first = self.buckets[self.perturbed(meta.flow as u64) as usize];
@@ -158,14 +162,14 @@ impl<A> Table<A> {
     }
 
     /// Without collisions: the flow of just this key, in the chain of its bucket.
-    fn find_own(&mut self, key: u64, bucket: u32, first: u32, make: &mut dyn FnMut() -> A) -> Found {
+    fn find_chained(&mut self, key: u64, bucket: u32, first: u32, make: &mut dyn FnMut() -> A) -> FlowLookup {
         let mut at = first;
         while at != NONE {
             let flow = &self.flows[at as usize];
             if flow.key == key {
-                return Found { flow: at as usize, is_new: false };
+                return FlowLookup { flow: at as usize, is_new: false };
             }
-            at = flow.chained;
+            at = flow.next_in_bucket;
         }
         if self.flows.len() < self.buckets.len() {
             return self.add(key, bucket, self.flows.len() as u32, make);
@@ -176,51 +180,59 @@ impl<A> Table<A> {
         }
     }
 
-    fn add(&mut self, key: u64, bucket: u32, number: u32, make: &mut dyn FnMut() -> A) -> Found {
+    fn add(&mut self, key: u64, bucket: u32, number: u32, make: &mut dyn FnMut() -> A) -> FlowLookup {
         let at = self.flows.len();
         self.flows.push(Flow {
-            line: Line::default(),
-            turn: Turn::default(),
+            queue: PacketList::default(),
+            sched: SchedulerEntry::default(),
             aqm: make(),
             bucket: number,
-            chained: self.buckets[bucket as usize],
+            next_in_bucket: self.buckets[bucket as usize],
             key,
             changed: 0,
         });
         self.buckets[bucket as usize] = at as u32;
-        Found { flow: at, is_new: true }
+        FlowLookup { flow: at, is_new: true }
     }
 
     /// A flow without packets and without a turn, taken in turn.
     fn idle(&mut self) -> Option<u32> {
         let n = self.flows.len() as u32;
-        let idle = (0..n).map(|i| (self.hand + i) % n).find(|&i| self.flows[i as usize].turn.is_off())?;
-        self.hand = (idle + 1) % n;
+        let idle =
+            (0..n).map(|i| (self.search_position + i) % n).find(|&i| self.flows[i as usize].sched.is_unscheduled())?;
+        self.search_position = (idle + 1) % n;
         Some(idle)
     }
 
     /// The idle flow's place becomes that of another one.
-    fn replace(&mut self, idle: u32, key: u64, bucket: u32, make: &mut dyn FnMut() -> A) -> Found {
+    fn replace(&mut self, idle: u32, key: u64, bucket: u32, make: &mut dyn FnMut() -> A) -> FlowLookup {
         self.unchain(idle);
         let first = self.buckets[bucket as usize];
         let flow = &mut self.flows[idle as usize];
-        *flow = Flow { aqm: make(), key, chained: first, line: Line::default(), turn: Turn::default(), ..*flow };
+        *flow = Flow {
+            aqm: make(),
+            key,
+            next_in_bucket: first,
+            queue: PacketList::default(),
+            sched: SchedulerEntry::default(),
+            ..*flow
+        };
         self.buckets[bucket as usize] = idle;
-        Found { flow: idle as usize, is_new: true }
+        FlowLookup { flow: idle as usize, is_new: true }
     }
 
     fn unchain(&mut self, at: u32) {
-        let (key, next) = (self.flows[at as usize].key, self.flows[at as usize].chained);
+        let (key, next) = (self.flows[at as usize].key, self.flows[at as usize].next_in_bucket);
         let bucket = self.perturbed(key) as usize;
         if self.buckets[bucket] == at {
             self.buckets[bucket] = next;
             return;
         }
         let mut before = self.buckets[bucket];
-        while self.flows[before as usize].chained != at {
-            before = self.flows[before as usize].chained;
+        while self.flows[before as usize].next_in_bucket != at {
+            before = self.flows[before as usize].next_in_bucket;
         }
-        self.flows[before as usize].chained = next;
+        self.flows[before as usize].next_in_bucket = next;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::aqm::{Aqm, Cx, DropReason, Lifecycle, Timer};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::rate::Rate;
 use crate::registry;
 use crate::rng::Rng;
@@ -21,14 +21,14 @@ use alloc::vec::Vec;
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1514);
 
 /// A discipline under test; packets are numbered as they come.
-struct Bench {
+struct QdiscHarness {
     queue: Box<dyn Qdisc<u32> + Send>,
     now: Instant,
     next: u32,
     dropped: Vec<(u32, u32)>,
 }
 
-impl Bench {
+impl QdiscHarness {
     fn new(aqm: &str) -> Self {
         Self::seeded(aqm, 1)
     }
@@ -39,11 +39,11 @@ impl Bench {
         Self { queue, now: Instant::ZERO, next: 0, dropped: Vec::new() }
     }
 
-    fn push(&mut self, flow: u32, len: u32) -> Enqueued {
+    fn push(&mut self, flow: u32, len: u32) -> EnqueueResult {
         self.push_meta(Meta::new(len, flow))
     }
 
-    fn push_meta(&mut self, meta: Meta) -> Enqueued {
+    fn push_meta(&mut self, meta: Meta) -> EnqueueResult {
         self.next += 1;
         let dropped = &mut self.dropped;
         self.queue.enqueue(self.now, meta, self.next, &mut |meta: Meta, id, reason| {
@@ -55,7 +55,7 @@ impl Bench {
     /// The next packet: its flow, its number and its size.
     fn pop(&mut self) -> Option<(u32, u32, u32)> {
         match self.queue.dequeue(self.now, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, id) => Some((meta.flow, id, meta.len)),
+            DequeueResult::Packet(meta, id) => Some((meta.flow, id, meta.len)),
             _ => None,
         }
     }
@@ -96,7 +96,7 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
         "fq_pie target 50s",
     ] {
         for quantum in [300u64, 1514, 9000] {
-            let mut bench = Bench::new(&format!("{aqm} hash perfect quantum {quantum}B"));
+            let mut bench = QdiscHarness::new(&format!("{aqm} hash perfect quantum {quantum}B"));
             let mut sent = [0u64; 5];
             for flow in (0..5).cycle().take(100) {
                 bench.push(flow, sizes[flow as usize]);
@@ -117,7 +117,7 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
 
 #[test]
 fn a_flow_of_deficit_round_robin_waits_until_its_credit_covers_its_head() {
-    let mut bench = Bench::new("drr hash modulo quantum 500B");
+    let mut bench = QdiscHarness::new("drr hash modulo quantum 500B");
     for (flow, len) in [(1, 1200), (1, 300), (2, 500), (2, 500), (2, 400), (2, 600)] {
         bench.push(flow, len);
     }
@@ -127,7 +127,7 @@ fn a_flow_of_deficit_round_robin_waits_until_its_credit_covers_its_head() {
 
 #[test]
 fn packets_take_turns_where_the_quantum_is_zero() {
-    let mut bench = Bench::new("sfqcodel");
+    let mut bench = QdiscHarness::new("sfqcodel");
     for (flow, len) in [(1, 1500), (2, 40), (3, 600)] {
         (0..4).for_each(|_| {
             bench.push(flow, len);
@@ -138,7 +138,7 @@ fn packets_take_turns_where_the_quantum_is_zero() {
 
 #[test]
 fn new_bins_of_sfqcodel_go_before_the_others_and_behind_new_ones() {
-    let mut bench = Bench::new("sfqcodel hash modulo");
+    let mut bench = QdiscHarness::new("sfqcodel hash modulo");
     for flow in [1, 2] {
         (0..4).for_each(|_| {
             bench.push(flow, 1000);
@@ -155,7 +155,7 @@ fn new_bins_of_sfqcodel_go_before_the_others_and_behind_new_ones() {
 
 #[test]
 fn drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old() {
-    let mut bench = Bench::new("fq(droptail) hash perfect quantum 1000B");
+    let mut bench = QdiscHarness::new("fq(droptail) hash perfect quantum 1000B");
     (0..6).for_each(|_| {
         bench.push(1, 1000);
     });
@@ -177,8 +177,9 @@ fn drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old
 #[test]
 fn a_flow_that_returns_has_one_quantum_whatever_it_left() {
     for (aqm, scheduler) in [("drr", "drr"), ("fq(droptail)", "drr++"), ("sfq", "sfq")] {
-        let mut bench =
-            Bench::new(&format!("{aqm} scheduler {scheduler} hash perfect quantum 1000B limit 10000 depth 10000"));
+        let mut bench = QdiscHarness::new(&format!(
+            "{aqm} scheduler {scheduler} hash perfect quantum 1000B limit 10000 depth 10000"
+        ));
         // Flow 1 comes and goes a hundred times with a small packet each, and leaves credit behind.
         for _ in 0..100 {
             bench.push(1, 104);
@@ -202,7 +203,7 @@ fn collisions_are_as_probable_as_with_random_numbers() {
         let mut apart = 0;
         let mut sharing = 0;
         for seed in 0..runs {
-            let mut bench = Bench::seeded("fq(droptail)", seed);
+            let mut bench = QdiscHarness::seeded("fq(droptail)", seed);
             let found = (0..flows).map(|flow| {
                 bench.push(flow, 100);
                 bench.state("new_flow_count") as u32
@@ -224,7 +225,7 @@ fn collisions_are_as_probable_as_with_random_numbers() {
 
 #[test]
 fn without_collisions_flows_come_and_go_in_as_many_places_as_asked_for() {
-    let mut bench = Bench::new("fq(droptail) hash perfect flows 8");
+    let mut bench = QdiscHarness::new("fq(droptail) hash perfect flows 8");
     // Ten flows at once need ten places; a hundred thousand that follow each other do not.
     (0..10).for_each(|flow| {
         bench.push(flow, 100);
@@ -244,7 +245,7 @@ fn flows_are_isolated_by_what_is_asked_for() {
     let packets = [packet(1, 1, 8), packet(2, 1, 9), packet(3, 2, 8), packet(4, 2, 9), packet(4, 2, 9)];
     for (isolation, flows) in [("flow", 4.0), ("src-host", 2.0), ("dst-host", 2.0), ("host-pair", 4.0)] {
         for hash in ["perfect", "modulo", "jenkins", "perturbed"] {
-            let mut bench = Bench::new(&format!("fq(droptail) isolation {isolation} hash {hash} flows 65536"));
+            let mut bench = QdiscHarness::new(&format!("fq(droptail) isolation {isolation} hash {hash} flows 65536"));
             packets.into_iter().for_each(|meta| {
                 bench.push_meta(meta);
             });
@@ -256,7 +257,7 @@ fn flows_are_isolated_by_what_is_asked_for() {
     let make = || crate::droptail::DropTail;
     let by_code_point = super::FlowQueue::new(&super::Config::default(), make, Limits::default(), host)
         .classified_by(Box::new(|meta| meta.dscp as u64));
-    let mut bench = Bench { queue: Box::new(by_code_point), ..Bench::new("fq(droptail)") };
+    let mut bench = QdiscHarness { queue: Box::new(by_code_point), ..QdiscHarness::new("fq(droptail)") };
     packets.into_iter().for_each(|meta| {
         bench.push_meta(Meta { dscp: (meta.flow % 3) as u8, ..meta });
     });
@@ -275,7 +276,7 @@ fn lookup3_of_three_words() {
 #[test]
 fn the_same_manager_in_brackets_gives_the_same_discipline() {
     let run = |aqm: &str| {
-        let mut bench = Bench::new(aqm);
+        let mut bench = QdiscHarness::new(aqm);
         let mut load = Rng::from_state(3);
         let mut seen = vec![];
         let mut drops = vec![];
@@ -299,7 +300,7 @@ fn the_same_manager_in_brackets_gives_the_same_discipline() {
 
 #[test]
 fn pie_steers_by_its_own_flow_and_leaves_the_others_alone() {
-    let mut bench = Bench::new("fq_pie hash perfect");
+    let mut bench = QdiscHarness::new("fq_pie hash perfect");
     let mut dropped = [0; 3];
     for id in 0..40_000u32 {
         // Flow 1 offers what the link carries; flow 2 a twentieth; flow 0 comes and goes.
@@ -321,7 +322,7 @@ fn pie_steers_by_its_own_flow_and_leaves_the_others_alone() {
 fn an_idle_flow_is_updated_before_its_next_packet_is_judged() {
     // Overload drives p up; ten idle seconds let it decay, by 1/64 every 15 ms, before the flow returns.
     let p_after = |idle_ms: i64| {
-        let mut bench = Bench::new("fq(pie activation always)");
+        let mut bench = QdiscHarness::new("fq(pie activation always)");
         for id in 0..4_000u32 {
             bench.queue.enqueue(bench.now, Meta::new(1500, 1), id, &mut |_, _, _| {});
             bench.now += Duration::from_micros(700);
@@ -343,7 +344,7 @@ fn an_idle_flow_is_updated_before_its_next_packet_is_judged() {
 #[test]
 fn the_only_packet_of_a_bin_is_never_dropped_by_sfqcodel() {
     let dropped_of_flow_0 = |aqm: &str| {
-        let mut bench = Bench::new(aqm);
+        let mut bench = QdiscHarness::new(aqm);
         let mut lost = 0;
         for ms in 0..2_000u32 {
             // Flow 0's one packet waits a round of forty flows, each with a queue.
@@ -417,13 +418,13 @@ impl Lifecycle for Spy {
 fn a_flow_s_manager_is_told_of_its_own_queue_of_all_and_of_its_turns() {
     let host = Host { link: LINK, rng: Rng::from_state(1) };
     let queue = super::FlowQueue::new(&super::Config::default(), Spy::default, Limits::packets(50), host);
-    let mut bench = Bench { queue: Box::new(queue), ..Bench::new("fq(droptail)") };
+    let mut bench = QdiscHarness { queue: Box::new(queue), ..QdiscHarness::new("fq(droptail)") };
     for (flow, len) in [(1, 1000), (1, 600), (2, 700)] {
         bench.push(flow, len);
     }
     bench.wait_ms(12);
     assert_eq!(bench.flows(1), [1]);
-    let seen = |bench: &Bench| ["limit", "own", "total", "emptied", "unscheduled"].map(|name| bench.state(name));
+    let seen = |bench: &QdiscHarness| ["limit", "own", "total", "emptied", "unscheduled"].map(|name| bench.state(name));
     assert_eq!(seen(&bench), [50.0, 1600.0, 2300.0, 0.0, 0.0], "at 10 ms everything waited");
     bench.wait_ms(5);
     assert_eq!(bench.flows(1), [1]);

@@ -1,7 +1,7 @@
 //! A class at work: its buckets, its mode, and the children that want its tokens.
 
 use super::config::{Class as Configured, LEVELS, Rounding, Settings};
-use crate::psched::Psched;
+use crate::psched::PschedRate;
 use crate::rate::Rate;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
@@ -25,8 +25,8 @@ pub(super) struct Class {
     pub level: usize,
     /// Number of the queue of a leaf.
     pub leaf: Option<usize>,
-    rate: Psched,
-    ceil: Psched,
+    rate: PschedRate,
+    ceil: PschedRate,
     /// Depths of the buckets, and what is in them, in nanoseconds.
     buffer: i64,
     cbuffer: i64,
@@ -60,9 +60,9 @@ impl Class {
     pub fn new<H>(settings: &Settings, configured: &Configured<H>, position: Position) -> Self {
         let Position { parent, level, leaf, children } = position;
         let own = &configured.settings;
-        let rate = Psched::new(own.rate, own.framing());
-        let ceil = Psched::new(own.ceiling(), own.framing());
-        let depth = |given: u64, rate: Psched| {
+        let rate = PschedRate::new(own.rate, own.framing());
+        let ceil = PschedRate::new(own.ceiling(), own.framing());
+        let depth = |given: u64, rate: PschedRate| {
             let bytes = if given > 0 { given } else { rate.bytes_per_second / 1_000_000_000 + own.mtu.0 };
             ticks(bytes, rate.bytes_per_second, settings.rounding)
         };

@@ -1,12 +1,12 @@
 //! HTB's parameters and its classes, in tc's words.
 
 use crate::class::Minor;
+use crate::error::ConfigError;
 use crate::params::{Bytes, Config as _, Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
-use crate::parent::{Held, Holding, Inside, text};
-use crate::psched::{Framing, LEAST, LinkLayer, RATES};
+use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
+use crate::psched::{Framing, LinkLayer, MIN_RATE, RATES};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::{choice, config};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// The configuration.
-pub type Config<H> = Holding<Settings, Classes<H>>;
+pub type Config<H> = ParentConfig<Settings, Classes<H>>;
 
 config! {
     /// What holds of all classes.
@@ -117,19 +117,19 @@ pub struct Class<H> {
     pub child: Option<H>,
 }
 
-impl<H: Held> Class<H> {
-    fn read(part: &str, handle: u16, names: H::Names<'_>) -> Result<Self, Refusal> {
+impl<H: ChildConfig> Class<H> {
+    fn read(part: &str, handle: u16, names: H::Names<'_>) -> Result<Self, ConfigError> {
         let (head, child) = text::split(part)?;
         let mut words = head.split_whitespace().peekable();
         if words.next() != Some("class") {
             let example = Classes::<H>::EXAMPLE.into();
-            return Err(Refusal::NotHeld { parent: "htb", inside: part.into(), example });
+            return Err(ConfigError::InvalidChild { parent: "htb", inside: part.into(), example });
         }
-        let lacks = |param: &str| Refusal::LacksValue { param: param.into(), name: "htb".into() };
+        let lacks = |param: &str| ConfigError::MissingValue { param: param.into(), name: "htb".into() };
         let name = words.next().ok_or_else(|| lacks("class"))?;
         let minor = own(name, handle)?;
         let (mut parent, mut settings, mut seen) = (None, ClassSettings::default(), Vec::new());
-        let placed = |reason: Refusal| Refusal::from(format!("class {name}: {reason}"));
+        let placed = |reason: ConfigError| ConfigError::from(format!("class {name}: {reason}"));
         let matches = read_matches(&mut words, |word, words| {
             let word = match word {
                 "buffer" | "maxburst" => "burst",
@@ -138,7 +138,10 @@ impl<H: Held> Class<H> {
             };
             let value = words.next().ok_or_else(|| lacks(&format!("{word} of class {name}")))?;
             if seen.iter().any(|known| known == word) {
-                return Err(Refusal::Twice { param: format!("{word} of class {name}"), name: "htb".into() });
+                return Err(ConfigError::DuplicateParam {
+                    param: format!("{word} of class {name}"),
+                    name: "htb".into(),
+                });
             }
             seen.push(word.to_string());
             match (word, value) {
@@ -216,9 +219,9 @@ impl<'a, H> Index<'a, H> {
             return Err("rate is required; write e.g. rate 1mbit".into());
         }
         for (name, rate) in [("rate", settings.rate), ("ceil", settings.ceiling())] {
-            if rate < LEAST {
+            if rate < MIN_RATE {
                 return Err(format!(
-                    "{name} ({rate}) is below {LEAST}, a byte per second, the least that Linux shapes to"
+                    "{name} ({rate}) is below {MIN_RATE}, a byte per second, the least that Linux shapes to"
                 ));
             }
         }
@@ -266,18 +269,18 @@ fn spelled_circle(classes: &[u16]) -> String {
     names.join(" below ") + &more
 }
 
-impl<H: Held> Inside<Settings> for Classes<H> {
-    type Held = H;
+impl<H: ChildConfig> ChildrenConfig<Settings> for Classes<H> {
+    type Child = H;
     const EXAMPLE: &'static str = "htb default 20 { class 1 rate 10mbit; class 10 parent 1 rate 2mbit ceil 10mbit match dscp EF; \
          class 20 parent 1 rate 8mbit ceil 10mbit { fq_codel } }";
 
-    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
+    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
         let parts = text::parts(inside)?.into_iter();
         parts.map(|part| Class::read(part, settings.handle.0, names)).collect::<Result<_, _>>().map(Self)
     }
 
-    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
-        let refuse = |minor: u16, reason: String| Refusal::from(format!("class {minor:x}: {reason}"));
+    fn check(&self, settings: &Settings) -> Result<(), ConfigError> {
+        let refuse = |minor: u16, reason: String| ConfigError::from(format!("class {minor:x}: {reason}"));
         let index = Index::of(&self.0).map_err(|(minor, reason)| refuse(minor, reason))?;
         for class in &self.0 {
             index.check(class).map_err(|reason| refuse(class.minor, reason))?;

@@ -42,13 +42,13 @@ pub use config::{Class, ClassSettings, Classes, Config, Rounding, Settings};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::Meta;
-use crate::params::Words;
-use crate::parent::Held;
+use crate::params::WordsParser;
+use crate::parent::ChildConfig;
+use crate::parent::children::Family;
 use crate::parent::class::Filters;
-use crate::parent::family::Family;
-use crate::parent::leaf::{Leaf, host_of};
+use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
 use alloc::format;
@@ -76,9 +76,9 @@ pub struct Htb<P> {
 
 impl<P: Send + 'static> Htb<P> {
     /// Empty queues and full buckets.
-    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
+    pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
-        let classes = config.inside.sorted();
+        let classes = config.children.sorted();
         let tree = Tree::new(settings, &classes);
         let leaves: Vec<Leaf<P>> = classes
             .iter()
@@ -86,11 +86,11 @@ impl<P: Send + 'static> Htb<P> {
             .filter(|&(i, _)| tree.leaf_of(i).is_some())
             .map(|(i, class)| {
                 let rate = class.settings.ceiling().min(host.link.rate);
-                Leaf::new(class.child.as_ref(), limits, host_of(&host, i, rate))
+                Leaf::new(class.child.as_ref(), limits, leaf_host(&host, i, rate))
             })
             .collect();
         let place = |minor: u16| place_of(&classes, minor);
-        let matches = config.inside.0.iter().filter_map(|class| Some((place(class.minor)?, &class.matches[..])));
+        let matches = config.children.0.iter().filter_map(|class| Some((place(class.minor)?, &class.matches[..])));
         Self {
             tree,
             family: Family::new(leaves),
@@ -122,8 +122,8 @@ impl<P> Htb<P> {
     }
 
     #[cold]
-    fn enqueue_directly(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        let books = &mut self.family.books;
+    fn enqueue_directly(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        let books = &mut self.family.accounting;
         books.arrived(meta.len);
         if self.direct.len() as u32 >= self.direct_qlen {
             return books.refuse(now, Arrival { meta, packet }, sink);
@@ -132,7 +132,7 @@ impl<P> Htb<P> {
         books.queued(meta.len);
         self.direct_packets += 1;
         self.direct.push(meta, packet);
-        Enqueued::Queued
+        EnqueueResult::Queued
     }
 
     /// A packet of a class that may send at `level` with the priority `prio` (`htb_dequeue_tree`). Where there is none, but
@@ -159,7 +159,7 @@ impl<P> Htb<P> {
                 continue;
             }
             match self.family.dequeue(leaf, now, sink) {
-                Dequeued::Packet(meta, packet) => {
+                DequeueResult::Packet(meta, packet) => {
                     self.tree.spend_turn(class, prio, level, meta.len);
                     if self.family.is_empty(leaf) {
                         self.tree.deactivate(class);
@@ -168,10 +168,10 @@ impl<P> Htb<P> {
                     self.shown = Some(class);
                     return Some((meta, packet));
                 }
-                Dequeued::NotBefore(at) => *soonest = at.min(*soonest),
+                DequeueResult::NotBefore(at) => *soonest = at.min(*soonest),
                 // It dropped all that it had, which is found out above.
-                Dequeued::Empty if self.family.is_empty(leaf) => continue,
-                Dequeued::Empty => {}
+                DequeueResult::Empty if self.family.is_empty(leaf) => continue,
+                DequeueResult::Empty => {}
             }
             self.tree.pass_turn(class, prio, level);
             class = self.tree.lookup_leaf(prio, level)?;
@@ -183,7 +183,7 @@ impl<P> Htb<P> {
 }
 
 impl<P> Qdisc<P> for Htb<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Some(class) = self.classify(&meta) else { return self.enqueue_directly(now, meta, packet, sink) };
         let leaf = self.tree.leaf_of(class).expect("filters and the default are of leaves");
         let enqueued = self.family.enqueue(leaf, now, Arrival { meta, packet }, sink);
@@ -193,13 +193,13 @@ impl<P> Qdisc<P> for Htb<P> {
         enqueued
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         if let Some(queued) = self.direct.pop() {
-            self.family.books.departed(queued.meta.len);
-            return Dequeued::Packet(queued.meta, queued.packet);
+            self.family.accounting.departed(queued.meta.len);
+            return DequeueResult::Packet(queued.meta, queued.packet);
         }
-        if self.family.books.total.packets == 0 {
-            return Dequeued::Empty;
+        if self.family.accounting.total.packets == 0 {
+            return DequeueResult::Empty;
         }
         self.tree.now = now;
         let mut next_event = now + LONGEST_WAIT;
@@ -211,26 +211,26 @@ impl<P> Qdisc<P> for Htb<P> {
                 let prio = row.trailing_zeros() as usize;
                 row &= row - 1;
                 if let Some((meta, packet)) = self.dequeue_tree((prio, level), now, &mut soonest, sink) {
-                    return Dequeued::Packet(meta, packet);
+                    return DequeueResult::Packet(meta, packet);
                 }
             }
         }
-        if self.family.books.total.packets == 0 {
-            return Dequeued::Empty;
+        if self.family.accounting.total.packets == 0 {
+            return DequeueResult::Empty;
         }
-        Dequeued::NotBefore(next_event.min(soonest))
+        DequeueResult::NotBefore(next_event.min(soonest))
     }
 
-    fn splits(&self) -> bool {
-        self.family.splits()
+    fn splits_gso(&self) -> bool {
+        self.family.splits_gso()
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.family.looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.family.needs_tcp_headers()
     }
 
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        self.family.drop_held(now, sink);
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        self.family.drop_delayed(now, sink);
     }
 
     fn settle(&mut self, now: Instant) {
@@ -238,11 +238,11 @@ impl<P> Qdisc<P> for Htb<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.family.books.total
+        self.family.accounting.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.family.books.stats
+        &self.family.accounting.stats
     }
 
     fn statistics(&self) -> Option<String> {
@@ -252,7 +252,7 @@ impl<P> Qdisc<P> for Htb<P> {
             r#""default":"{default:#x}","direct_packets_stat":{},"direct_qlen":{}"#,
             self.direct_packets, self.direct_qlen
         );
-        Some(of_parent("htb", &options, &self.family.books, self.tree.overlimits, &classes))
+        Some(of_parent("htb", &options, &self.family.accounting, self.tree.overlimits, &classes))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -274,7 +274,7 @@ impl<P> Qdisc<P> for Htb<P> {
         leaf.unwrap_or_else(|| self.tree.leaves().count())
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         let leaves = self.tree.leaves().zip(self.family.leaves());
         leaves.for_each(|(minor, leaf)| leaf.show("class", minor.into(), see));
     }
@@ -282,12 +282,12 @@ impl<P> Qdisc<P> for Htb<P> {
 
 impl<P> fmt::Debug for Htb<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Htb").field("tree", &self.tree).field("books", &self.family.books).finish_non_exhaustive()
+        f.debug_struct("Htb").field("tree", &self.tree).field("books", &self.family.accounting).finish_non_exhaustive()
     }
 }
 
 /// tc has no other words for HTB's own parameters.
-pub(crate) const WORDS: Option<Words> = None;
+pub(crate) const WORDS: Option<WordsParser> = None;
 
 /// Bytes of a class, with its places among those of its level, which feed it for each priority.
 pub(crate) const CLASS_BYTES: u64 = (size_of::<class::Class>() + (1 + 2 * class::PRIOS) * size_of::<usize>()) as u64;

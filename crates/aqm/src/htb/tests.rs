@@ -1,8 +1,8 @@
 use super::class::{quantum, ticks};
 use super::config::Rounding;
 use crate::class::ClassId;
-use crate::qdisc::{Dequeued, Host, Qdisc};
-use crate::registry::{Named, parse};
+use crate::qdisc::{DequeueResult, Host, Qdisc};
+use crate::registry::{NamedConfig, parse};
 use crate::{Backlog, Instant, Limits, Link, Meta, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::format;
@@ -32,8 +32,8 @@ fn statistics_are_spelled_as_tcs() {
     for (class, len) in [(0x10, 1000), (0x20, 500), (0x20, 500), (0, 60)] {
         offer(&mut *queue, Instant::ZERO, class, len);
     }
-    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(Meta { len: 60, .. }, _)));
-    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(..)));
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), DequeueResult::Packet(Meta { len: 60, .. }, _)));
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), DequeueResult::Packet(..)));
     let text = queue.statistics().expect("tc knows it");
     let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
     assert_eq!((&json["kind"], &json["packets"], &json["qlen"]), (&"htb".into(), &2.into(), &2.into()));
@@ -56,12 +56,12 @@ fn saturate(queue: &mut dyn Qdisc<u32>, classes: &[(u16, u32)], until: Instant) 
     classes.iter().for_each(|&(class, len)| (0..3).for_each(|_| offer(queue, now, class, len)));
     while now < until {
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, class) => {
+            DequeueResult::Packet(meta, class) => {
                 left.push((now, class, meta.len));
                 offer(queue, now, class as u16, meta.len);
             }
-            Dequeued::NotBefore(at) => now = at,
-            Dequeued::Empty => panic!("it is kept full"),
+            DequeueResult::NotBefore(at) => now = at,
+            DequeueResult::Empty => panic!("it is kept full"),
         }
     }
     left
@@ -91,9 +91,9 @@ fn tokens_are_the_kernels_at_an_untidy_rate() {
         let (mut now, mut left) = (Instant::ZERO, Vec::new());
         while queue.backlog().packets > 0 {
             match queue.dequeue(now, &mut |_, _, _| {}) {
-                Dequeued::Packet(..) => left.push(now.as_nanos()),
-                Dequeued::NotBefore(at) => now = at,
-                Dequeued::Empty => panic!("packets wait"),
+                DequeueResult::Packet(..) => left.push(now.as_nanos()),
+                DequeueResult::NotBefore(at) => now = at,
+                DequeueResult::Empty => panic!("packets wait"),
             }
         }
         // A class may send while it has tokens, however few: the second goes into debt, and from then on each packet waits
@@ -201,15 +201,15 @@ fn a_class_that_has_nothing_waits_for_nobody_and_a_throttled_one_holds_up_no_oth
     // 1000 B/s: the first packet leaves a debt of 900 ms.
     (0..2).for_each(|_| offer(&mut *queue, Instant::ZERO, 0x10, 1000));
     let mut next = |now| queue.dequeue(now, &mut |_, _, _| {});
-    assert!(matches!(next(Instant::ZERO), Dequeued::Packet(_, 0x10)));
-    let Dequeued::NotBefore(at) = next(Instant::ZERO) else { panic!("it has no tokens") };
+    assert!(matches!(next(Instant::ZERO), DequeueResult::Packet(_, 0x10)));
+    let DequeueResult::NotBefore(at) = next(Instant::ZERO) else { panic!("it has no tokens") };
     assert_eq!(at, Instant::from_nanos(900_000_000));
     let early = Instant::from_nanos(1_000_000);
     offer(&mut *queue, early, 0x20, 1000);
-    assert!(matches!(queue.dequeue(early, &mut |_, _, _| {}), Dequeued::Packet(_, 0x20)));
-    assert_eq!(queue.dequeue(early, &mut |_, _, _| {}), Dequeued::NotBefore(at));
-    assert!(matches!(queue.dequeue(at, &mut |_, _, _| {}), Dequeued::Packet(_, 0x10)));
-    assert_eq!(queue.dequeue(at, &mut |_, _, _| {}), Dequeued::Empty);
+    assert!(matches!(queue.dequeue(early, &mut |_, _, _| {}), DequeueResult::Packet(_, 0x20)));
+    assert_eq!(queue.dequeue(early, &mut |_, _, _| {}), DequeueResult::NotBefore(at));
+    assert!(matches!(queue.dequeue(at, &mut |_, _, _| {}), DequeueResult::Packet(_, 0x10)));
+    assert_eq!(queue.dequeue(at, &mut |_, _, _| {}), DequeueResult::Empty);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn what_no_class_wants_goes_first_and_unshaped_or_to_the_default() {
         }
         // Directly both go at once, and a third finds no place; a class has the tokens of one.
         let at_once = core::iter::from_fn(|| match queue.dequeue(Instant::ZERO, &mut |_, _, _| {}) {
-            Dequeued::Packet(_, id) => Some(id),
+            DequeueResult::Packet(_, id) => Some(id),
             _ => None,
         });
         assert_eq!((at_once.count(), dropped), (sent, sent - 1), "{text}");
@@ -245,7 +245,7 @@ fn what_no_class_wants_goes_first_and_unshaped_or_to_the_default() {
         let mut queue = queue(tree);
         queue.enqueue(Instant::ZERO, meta(dscp, class), 0, &mut |_, _, _| {});
         assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1000 });
-        assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(..)));
+        assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), DequeueResult::Packet(..)));
         let mut state = Vec::new();
         queue.observe(&mut |name, value| state.push((name, value)));
         let joined = if state.contains(&("direct_packets", 1.0)) {
@@ -269,7 +269,7 @@ fn turns_are_by_bytes_and_in_the_order_of_the_numbers() {
         offer(&mut *queue, Instant::ZERO, 0x10, 1000);
     }
     let order: Vec<_> = core::iter::from_fn(|| match queue.dequeue(Instant::ZERO, &mut |_, _, _| {}) {
-        Dequeued::Packet(_, class) => Some(class),
+        DequeueResult::Packet(_, class) => Some(class),
         _ => None,
     })
     .collect();
@@ -292,9 +292,9 @@ fn spellings_and_what_is_refused() {
             "htb@linux-6.1 handle 2 { class ff rate 1Mbit/s overhead 40 linklayer atm match dscp EF match src 2 { htb { class 1 rate 1Mbit/s } } }",
         ),
     ] {
-        let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(named.spelling(), spelling, "{text}");
-        assert_eq!(Named::parse(spelling).expect(spelling), named);
+        assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
     }
     let deep: String = (1..=9)
         .map(|i| format!("class {i} {} rate 1mbit; ", if i > 1 { format!("parent {}", i - 1) } else { String::new() }))

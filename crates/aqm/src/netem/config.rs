@@ -1,11 +1,11 @@
 //! netem's parameters. Probabilities and correlations are in percent, as tc writes them.
 
 use super::distribution::Distribution;
+use crate::error::ConfigError;
 use crate::params::{Bytes, Value};
-use crate::parent::{Held, Holding, Inside, text};
+use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
 use crate::psched::RATES;
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::boxed::Box;
@@ -15,11 +15,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// The configuration.
-pub type Config<H> = Holding<Settings, Child<H>>;
+pub type Config<H> = ParentConfig<Settings, Child<H>>;
 
 choice! {
     /// What loses packets.
-    pub enum Model {
+    pub enum LossModel {
         /// Each with the same probability, or one that depends on the packet before.
         Random = "random",
         /// A Markov chain of four states (S. Salsano et al., Definition of a general and intuitive loss model).
@@ -47,7 +47,7 @@ config! {
         /// How much a loss depends on the packet before, in percent.
         loss_corr: f64 = 0.0, in NONE => ALL;
         /// What loses packets; tc's `loss random …`, `loss state P13 P31 P32 P23 P14` and `loss gemodel P R 1-H 1-K`.
-        loss_model: Model = Model::Random, in Value::Choice("") => Value::Choice(""), choices Model::WORDS;
+        loss_model: LossModel = LossModel::Random, in Value::Choice("") => Value::Choice(""), choices LossModel::WORDS;
         /// Of `loss state`: from received in a gap to lost in a burst, in percent.
         p13: f64 = 0.0, in NONE => ALL;
         /// From lost in a burst to received in a gap; in tc's words 100 % less P13 where it is left out.
@@ -117,7 +117,7 @@ const LONGEST: Value = Value::Time(Duration::from_secs(1000));
 /// What the kernel's 32 bits hold.
 const JITTER: Value = Value::Time(Duration::from_nanos(i32::MAX as i64));
 
-fn validate(c: &Settings) -> Result<(), Refusal> {
+fn validate(c: &Settings) -> Result<(), ConfigError> {
     check_delay(c)?;
     check_rate(c)?;
     check_slots(c)?;
@@ -127,7 +127,7 @@ fn validate(c: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_delay(c: &Settings) -> Result<(), Refusal> {
+fn check_delay(c: &Settings) -> Result<(), ConfigError> {
     if c.distribution != Distribution::Uniform && (c.jitter == Duration::ZERO || c.delay == Duration::ZERO) {
         return Err("distribution is that of the jitter; write e.g. delay 20ms 5ms distribution normal".into());
     }
@@ -140,14 +140,14 @@ fn check_delay(c: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_rate(c: &Settings) -> Result<(), Refusal> {
+fn check_rate(c: &Settings) -> Result<(), ConfigError> {
     for (name, bytes) in [("packet_overhead", c.packet_overhead), ("cell_overhead", c.cell_overhead)] {
         if libm::trunc(bytes) != bytes {
             return Err(format!("{name}: {bytes} is not a whole number of bytes").into());
         }
     }
     let zero = Rate::from_bps(0);
-    if c.rate > zero && c.rate < crate::psched::LEAST {
+    if c.rate > zero && c.rate < crate::psched::MIN_RATE {
         return Err(format!("rate ({}) is below a byte per second, the least that Linux takes", c.rate).into());
     }
     let added = c.packet_overhead != 0.0 || c.cell_size > 0 || c.cell_overhead != 0.0;
@@ -157,7 +157,7 @@ fn check_rate(c: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_slots(c: &Settings) -> Result<(), Refusal> {
+fn check_slots(c: &Settings) -> Result<(), ConfigError> {
     let (between, by) = (c.slot_min.max(c.slot_max), c.slot_delay.max(c.slot_jitter));
     if c.slot_max > Duration::ZERO && c.slot_max < c.slot_min {
         return Err(format!("slot_max ({}) is below slot_min ({})", c.slot_max, c.slot_min).into());
@@ -180,9 +180,9 @@ impl Settings {
     /// Whether packets are lost.
     fn loses(&self) -> bool {
         match self.loss_model {
-            Model::Random => self.loss > 0.0,
-            Model::State => self.p13 > 0.0 || self.p14 > 0.0,
-            Model::Gemodel => self.ge_p > 0.0 || self.ge_1_k > 0.0,
+            LossModel::Random => self.loss > 0.0,
+            LossModel::State => self.p13 > 0.0 || self.p14 > 0.0,
+            LossModel::Gemodel => self.ge_p > 0.0 || self.ge_1_k > 0.0,
         }
     }
 
@@ -205,19 +205,19 @@ impl<H> Default for Child<H> {
     }
 }
 
-impl<H: Held> Inside<Settings> for Child<H> {
-    type Held = H;
+impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
+    type Child = H;
     const EXAMPLE: &'static str = "netem delay 20ms { fq_codel }";
 
-    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
+    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
         match text::parts(text)?[..] {
             [] => Ok(Self(None)),
             [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
-            _ => Err(Refusal::NotHeld { parent: "netem", inside: text.into(), example: Self::EXAMPLE.into() }),
+            _ => Err(ConfigError::InvalidChild { parent: "netem", inside: text.into(), example: Self::EXAMPLE.into() }),
         }
     }
 
-    fn check(&self, _: &Settings) -> Result<(), Refusal> {
+    fn check(&self, _: &Settings) -> Result<(), ConfigError> {
         Ok(())
     }
 

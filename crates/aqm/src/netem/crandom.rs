@@ -40,12 +40,12 @@ impl Crandom {
 
 /// Something that happens to packets with a probability.
 #[derive(Clone, Debug)]
-pub(super) struct Chance {
+pub(super) struct RandomEvent {
     pub probability: u32,
     pub numbers: Crandom,
 }
 
-impl Chance {
+impl RandomEvent {
     /// Of `percent`.
     pub fn new(percent: f64, numbers: Crandom) -> Self {
         Self { probability: scaled(percent), numbers }
@@ -53,7 +53,7 @@ impl Chance {
 
     /// Whether it happens; nothing is drawn where it never does.
     #[inline]
-    pub fn happens(&mut self, rng: &mut Rng) -> bool {
+    pub fn occurs(&mut self, rng: &mut Rng) -> bool {
         self.probability > 0 && self.probability >= self.numbers.next(rng)
     }
 }

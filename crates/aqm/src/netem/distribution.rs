@@ -55,7 +55,7 @@ impl fmt::Display for Distribution {
 
 /// Times about a mean.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+pub(super) struct DelayDistribution {
     /// Nanoseconds.
     pub mean: i64,
     /// Nanoseconds; at most `i32::MAX`.
@@ -63,7 +63,7 @@ pub(super) struct Spread {
     table: Option<Box<[i16]>>,
 }
 
-impl Spread {
+impl DelayDistribution {
     /// Of these nanoseconds.
     pub fn new(mean: i64, jitter: i32, by: Distribution) -> Self {
         let table = if jitter > 0 { by.table() } else { None };

@@ -1,21 +1,21 @@
 //! Which packets are lost: at random, or by a Markov chain (`loss_event` of `sch_netem.c`).
 
-use super::config::{Model, Settings};
-use super::crandom::{Chance, Crandom, scaled};
+use super::config::{LossModel, Settings};
+use super::crandom::{Crandom, RandomEvent, scaled};
 use crate::rng::Rng;
 
 /// The state of a model.
 #[derive(Clone, Debug)]
-pub(super) enum Loss {
-    Random(Chance),
-    State { chain: Chain, state: Period },
+pub(super) enum LossState {
+    Random(RandomEvent),
+    State { chain: MarkovChain, state: ChainState },
     Gemodel { p: u32, r: u32, h: u32, k1: u32, bad: bool },
 }
 
 /// Probabilities of steps between the states 1 (received in a gap), 2 (received in a burst), 3 (lost in a burst) and 4
 /// (lost in a gap).
 #[derive(Clone, Debug)]
-pub(super) struct Chain {
+pub(super) struct MarkovChain {
     p13: u32,
     p31: u32,
     p32: u32,
@@ -25,7 +25,7 @@ pub(super) struct Chain {
 
 /// Where the chain of four states is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Period {
+pub(super) enum ChainState {
     /// State 1.
     SentInGap,
     /// State 2.
@@ -36,17 +36,17 @@ pub(super) enum Period {
     LostInGap,
 }
 
-impl Loss {
+impl LossState {
     /// The model of `c`; `numbers` are for the random one.
     pub fn new(c: &Settings, numbers: Crandom) -> Self {
         match c.loss_model {
-            Model::Random => Self::Random(Chance::new(c.loss, numbers)),
-            Model::State => {
+            LossModel::Random => Self::Random(RandomEvent::new(c.loss, numbers)),
+            LossModel::State => {
                 let (p13, p31, p32) = (scaled(c.p13), scaled(c.p31), scaled(c.p32));
-                let chain = Chain { p13, p31, p32, p14: scaled(c.p14), p23: scaled(c.p23) };
-                Self::State { chain, state: Period::SentInGap }
+                let chain = MarkovChain { p13, p31, p32, p14: scaled(c.p14), p23: scaled(c.p23) };
+                Self::State { chain, state: ChainState::SentInGap }
             }
-            Model::Gemodel => {
+            LossModel::Gemodel => {
                 // tc writes 1 - h, the kernel has h.
                 let h = u32::MAX - scaled(c.ge_1_h);
                 Self::Gemodel { p: scaled(c.ge_p), r: scaled(c.ge_r), h, k1: scaled(c.ge_1_k), bad: false }
@@ -58,7 +58,7 @@ impl Loss {
     #[inline]
     pub fn loses(&mut self, rng: &mut Rng) -> bool {
         match self {
-            Self::Random(chance) => chance.happens(rng),
+            Self::Random(chance) => chance.occurs(rng),
             Self::State { chain, state } => {
                 let (next, lost) = chain.step(*state, rng.next_u32());
                 *state = next;
@@ -76,11 +76,11 @@ impl Loss {
     }
 }
 
-impl Chain {
+impl MarkovChain {
     /// The next state, and whether the packet is lost (`loss_4state`). The sums of probabilities wrap around, as in the
     /// kernel.
-    fn step(&self, state: Period, random: u32) -> (Period, bool) {
-        use Period::{LostInBurst, LostInGap, SentInBurst, SentInGap};
+    fn step(&self, state: ChainState, random: u32) -> (ChainState, bool) {
+        use ChainState::{LostInBurst, LostInGap, SentInBurst, SentInGap};
         match state {
             SentInGap if random < self.p14 => (LostInGap, true),
             SentInGap if random < self.p13.wrapping_add(self.p14) => (LostInBurst, true),

@@ -32,49 +32,49 @@ mod loss;
 mod rate;
 mod slot;
 pub(crate) mod table;
+mod tc_args;
 #[cfg(test)]
 mod tests;
 mod tfifo;
-mod words;
 
-pub use config::{Child, Config, Model, Settings};
+pub use config::{Child, Config, LossModel, Settings};
 pub use distribution::Distribution;
 pub use table::Table;
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
-use crate::params::Words;
-use crate::parent::Held;
-use crate::parent::leaf::{Books, Leaf};
+use crate::params::WordsParser;
+use crate::parent::ChildConfig;
+use crate::parent::leaf::{Accounting, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
-use crandom::{Chance, Crandom};
-use distribution::Spread;
-use loss::Loss;
-use rate::Pace;
+use crandom::{Crandom, RandomEvent};
+use distribution::DelayDistribution;
+use loss::LossState;
+use rate::RateParams;
 use slot::Slots;
 use tfifo::Tfifo;
 
 /// The queue discipline.
 pub struct Netem<P> {
-    chances: Chances,
-    pace: Option<Pace>,
+    impairments: Impairments,
+    rate: Option<RateParams>,
     slots: Option<Slots>,
     /// Packets that go at once, the last one first, with the times when they came.
     front: Vec<(i64, Meta, P)>,
     waiting: Tfifo<(Meta, P)>,
     child: Option<Leaf<P>>,
-    books: Books,
+    accounting: Accounting,
     /// Most packets, those in braces included.
     limit: u32,
     limits: Limits,
@@ -86,21 +86,21 @@ pub struct Netem<P> {
 
 /// What happens to packets by chance.
 #[derive(Clone, Debug)]
-struct Chances {
-    duplicate: Chance,
-    loss: Loss,
+struct Impairments {
+    duplicate: RandomEvent,
+    loss: LossState,
     ecn: bool,
-    corrupt: Chance,
-    reorder: Chance,
+    corrupt: RandomEvent,
+    reorder: RandomEvent,
     /// Zero does not reorder.
     gap: u32,
     /// Packets held up since one went at once.
     counter: u32,
-    delay: Spread,
+    delay: DelayDistribution,
     delays: Crandom,
 }
 
-impl Chances {
+impl Impairments {
     fn new(c: &Settings, rng: &mut Rng) -> Self {
         // tc sends the correlations of delay, loss and duplicates together, and only if a correlation other than that of
         // duplicates is among the words; the kernel then draws a number for each (`get_correlation`).
@@ -110,12 +110,22 @@ impl Chances {
         };
         let delays = numbers(sent, c.delay_corr);
         let losses = numbers(sent, c.loss_corr);
-        let duplicate = Chance::new(c.duplicate, numbers(sent, c.duplicate_corr));
-        let reorder = Chance::new(c.reorder, numbers(c.reorder > 0.0, c.reorder_corr));
-        let corrupt = Chance::new(c.corrupt, numbers(c.corrupt > 0.0, c.corrupt_corr));
+        let duplicate = RandomEvent::new(c.duplicate, numbers(sent, c.duplicate_corr));
+        let reorder = RandomEvent::new(c.reorder, numbers(c.reorder > 0.0, c.reorder_corr));
+        let corrupt = RandomEvent::new(c.corrupt, numbers(c.corrupt > 0.0, c.corrupt_corr));
         let gap = if c.reorder > 0.0 { c.gap.max(1) as u32 } else { 0 };
-        let delay = Spread::new(c.delay.as_nanos(), c.jitter.as_nanos() as i32, c.distribution);
-        Self { duplicate, loss: Loss::new(c, losses), ecn: c.ecn, corrupt, reorder, gap, counter: 0, delay, delays }
+        let delay = DelayDistribution::new(c.delay.as_nanos(), c.jitter.as_nanos() as i32, c.distribution);
+        Self {
+            duplicate,
+            loss: LossState::new(c, losses),
+            ecn: c.ecn,
+            corrupt,
+            reorder,
+            gap,
+            counter: 0,
+            delay,
+            delays,
+        }
     }
 
     /// Whether a packet goes at once.
@@ -127,9 +137,9 @@ impl Chances {
 
 impl<P: Send + 'static> Netem<P> {
     /// An empty queue.
-    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
+    pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let (settings, link) = (&config.settings, host.link);
-        let child = config.inside.0.as_deref().map(|child| {
+        let child = config.children.0.as_deref().map(|child| {
             let host = Host { rng: Rng::stream(host.rng.state(), "leaf", 0), ..host.clone() };
             Leaf::new(Some(child), limits, host)
         });
@@ -137,13 +147,13 @@ impl<P: Send + 'static> Netem<P> {
         let most = limits.packets.map_or(settings.limit, |most| settings.limit.min(most.into())) as usize;
         let room = |needed: bool| if needed { most.min(ROOM) } else { 0 };
         Self {
-            chances: Chances::new(settings, &mut rng),
-            pace: Pace::new(settings),
+            impairments: Impairments::new(settings, &mut rng),
+            rate: RateParams::new(settings),
             slots: Slots::new(settings),
             front: Vec::with_capacity(room(settings.reorder > 0.0)),
             waiting: Tfifo::with_room(room(settings.jitter > Duration::ZERO)),
             child,
-            books: Books::default(),
+            accounting: Accounting::default(),
             limit: settings.limit as u32,
             limits,
             link,
@@ -155,11 +165,11 @@ impl<P: Send + 'static> Netem<P> {
 
 impl<P> Netem<P> {
     /// Takes a packet in that has been counted as arrived (`netem_enqueue`); a duplicate is not duplicated again.
-    fn admit(&mut self, now: Instant, arrival: Arrival<P>, is_copy: bool, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn admit(&mut self, now: Instant, arrival: Arrival<P>, is_copy: bool, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Arrival { mut meta, mut packet } = arrival;
-        let (chances, rng) = (&mut self.chances, &mut self.rng);
+        let (chances, rng) = (&mut self.impairments, &mut self.rng);
         let mut count = 1;
-        if !is_copy && chances.duplicate.happens(rng) {
+        if !is_copy && chances.duplicate.occurs(rng) {
             count += 1;
         }
         let mut marked = false;
@@ -172,45 +182,45 @@ impl<P> Netem<P> {
             }
         }
         if count == 0 {
-            return self.books.lose(now, Arrival { meta, packet }, DropReason::Early, sink);
+            return self.accounting.drop_arrival(now, Arrival { meta, packet }, DropReason::Early, sink);
         }
         if marked {
-            self.books.marked(meta.len);
+            self.accounting.marked(meta.len);
         }
-        let is_full =
-            self.books.total.packets >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link);
+        let is_full = self.accounting.total.packets >= self.limit
+            || !self.limits.admit(self.accounting.total, meta.len, self.link);
         // Where there is no room, the second packet is not made; else it is made before this one is damaged, and comes first.
         let copy = if count == 2 && !is_full { sink.duplicated(&meta, &packet) } else { None };
-        if chances.corrupt.happens(rng) {
+        if chances.corrupt.occurs(rng) {
             let byte = below(meta.len, rng);
             sink.damaged(&mut packet, byte, below(8, rng) as u8);
         }
         if is_full {
-            return self.books.refuse(now, Arrival { meta, packet }, sink);
+            return self.accounting.refuse(now, Arrival { meta, packet }, sink);
         }
         if let Some(copy) = copy {
             self.admit_copy(now, meta, copy, sink);
             // The kernel lets two packets in where there is room for one; the queue's own limits hold here.
-            if !self.limits.admit(self.books.total, meta.len, self.link) {
-                return self.books.refuse(now, Arrival { meta, packet }, sink);
+            if !self.limits.admit(self.accounting.total, meta.len, self.link) {
+                return self.accounting.refuse(now, Arrival { meta, packet }, sink);
             }
         }
         meta.enqueued = now;
-        self.books.queued(meta.len);
-        self.keep(now.as_nanos() as i64, meta, packet);
-        if marked { Enqueued::Marked } else { Enqueued::Queued }
+        self.accounting.queued(meta.len);
+        self.schedule(now.as_nanos() as i64, meta, packet);
+        if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
     /// Takes in the second of two packets.
     #[cold]
     fn admit_copy(&mut self, now: Instant, meta: Meta, copy: P, sink: &mut dyn Sink<P>) {
-        self.books.arrived(meta.len);
+        self.accounting.arrived(meta.len);
         self.admit(now, Arrival { meta, packet: copy }, true, sink);
     }
 
     /// Gives a packet its time.
-    fn keep(&mut self, now: i64, meta: Meta, packet: P) {
-        let (chances, rng) = (&mut self.chances, &mut self.rng);
+    fn schedule(&mut self, now: i64, meta: Meta, packet: P) {
+        let (chances, rng) = (&mut self.impairments, &mut self.rng);
         if chances.reorders(rng) {
             chances.counter = 0;
             self.requeues += 1;
@@ -219,7 +229,7 @@ impl<P> Netem<P> {
         }
         let delay = chances.delay.next(&mut chances.delays, rng);
         chances.counter = chances.counter.wrapping_add(1);
-        let time = match self.pace {
+        let time = match self.rate {
             None => now + delay,
             Some(pace) => {
                 // The bottom of the front came first and is the tail of Linux's list.
@@ -252,57 +262,58 @@ impl<P> Netem<P> {
 }
 
 impl<P: 'static> Qdisc<P> for Netem<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.books.arrived(meta.len);
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        self.accounting.arrived(meta.len);
         self.admit(now, Arrival { meta, packet }, false, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         // What was moved to the front goes past the braces, too.
         let next = loop {
             if let Some((_, meta, packet)) = self.front.pop() {
-                self.books.departed(meta.len);
-                return Dequeued::Packet(meta, packet);
+                self.accounting.departed(meta.len);
+                return DequeueResult::Packet(meta, packet);
             }
             match (self.due(now.as_nanos() as i64), &mut self.child) {
                 (Ok((meta, packet)), None) => {
-                    self.books.departed(meta.len);
-                    return Dequeued::Packet(meta, packet);
+                    self.accounting.departed(meta.len);
+                    return DequeueResult::Packet(meta, packet);
                 }
                 (Ok((meta, packet)), Some(child)) => {
-                    self.books.left(meta.len);
-                    child.enqueue(now, Arrival { meta, packet }, &mut self.books, sink);
+                    self.accounting.removed(meta.len);
+                    child.enqueue(now, Arrival { meta, packet }, &mut self.accounting, sink);
                 }
                 (Err(next), _) => break next.map(|nanos| Instant::from_nanos(nanos as u64)),
             }
         };
-        let inside = self.child.as_mut().map_or(Dequeued::Empty, |child| child.dequeue(now, &mut self.books, sink));
+        let inside =
+            self.child.as_mut().map_or(DequeueResult::Empty, |child| child.dequeue(now, &mut self.accounting, sink));
         match (inside, next) {
-            (Dequeued::Empty, Some(at)) => Dequeued::NotBefore(at),
-            (Dequeued::NotBefore(inside), Some(at)) => Dequeued::NotBefore(inside.min(at)),
+            (DequeueResult::Empty, Some(at)) => DequeueResult::NotBefore(at),
+            (DequeueResult::NotBefore(inside), Some(at)) => DequeueResult::NotBefore(inside.min(at)),
             (inside, _) => inside,
         }
     }
 
     /// Linux cuts only super-packets that it damages (`netem_segment`).
-    fn splits(&self) -> bool {
-        self.chances.corrupt.probability > 0 || self.child.as_ref().is_some_and(Leaf::splits)
+    fn splits_gso(&self) -> bool {
+        self.impairments.corrupt.probability > 0 || self.child.as_ref().is_some_and(Leaf::splits_gso)
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.child.as_ref().is_some_and(Leaf::looks_at_tcp)
+    fn needs_tcp_headers(&self) -> bool {
+        self.child.as_ref().is_some_and(Leaf::needs_tcp_headers)
     }
 
     /// `netem_change`: what waits keeps its time and nothing is dropped, chains and correlations start anew, and packets that
     /// may go need no slot that is to come.
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         match (&mut self.child, &mut old.child) {
-            (Some(new), Some(held)) => new.succeed(held, now, &mut old.books, sink)?,
+            (Some(new), Some(held)) => new.inherit(held, now, &mut old.accounting, sink)?,
             (None, None) => {}
-            _ => return Err(Refusal::Unchangeable),
+            _ => return Err(ConfigError::Immutable),
         }
-        core::mem::swap(&mut self.books, &mut old.books);
+        core::mem::swap(&mut self.accounting, &mut old.accounting);
         core::mem::swap(&mut self.front, &mut old.front);
         core::mem::swap(&mut self.waiting, &mut old.waiting);
         core::mem::swap(&mut self.rng, &mut old.rng);
@@ -317,15 +328,15 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         Some(self)
     }
 
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         let Some(child) = &mut self.child else { return };
         while let Some((_, meta, packet)) = self.front.pop() {
-            self.books.discard(meta, packet, DropReason::Replaced, sink);
+            self.accounting.drop_queued(meta, packet, DropReason::Replaced, sink);
         }
         while let Some((meta, packet)) = self.waiting.pop() {
-            self.books.discard(meta, packet, DropReason::Replaced, sink);
+            self.accounting.drop_queued(meta, packet, DropReason::Replaced, sink);
         }
-        child.drop_held(now, &mut self.books, sink);
+        child.drop_delayed(now, &mut self.accounting, sink);
     }
 
     fn settle(&mut self, now: Instant) {
@@ -335,17 +346,17 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.books.total
+        self.accounting.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.books.stats
+        &self.accounting.stats
     }
 
     fn statistics(&self) -> Option<String> {
         // Its handle is given by whoever adds it.
         let class = self.child.as_ref().map(|child| of_class("netem", ":1", child));
-        Some(of_parent("netem", "", &self.books, 0, class.as_slice()))
+        Some(of_parent("netem", "", &self.accounting, 0, class.as_slice()))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -364,16 +375,19 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         self.child.as_ref().map_or(0, |child| child.qdisc().queue_of(meta))
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         if let Some(child) = &self.child {
-            child.qdisc().parts(see);
+            child.qdisc().subqueues(see);
         }
     }
 }
 
 impl<P> fmt::Debug for Netem<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Netem").field("chances", &self.chances).field("books", &self.books).finish_non_exhaustive()
+        f.debug_struct("Netem")
+            .field("chances", &self.impairments)
+            .field("books", &self.accounting)
+            .finish_non_exhaustive()
     }
 }
 
@@ -385,4 +399,4 @@ fn below(n: u32, rng: &mut Rng) -> u32 {
 /// Most packets for which there is room from the start, of those that overtake others.
 const ROOM: usize = 1000;
 
-pub(crate) const WORDS: Option<Words> = Some(words::words);
+pub(crate) const WORDS: Option<WordsParser> = Some(tc_args::words);

@@ -4,14 +4,14 @@ use super::config::Settings;
 
 /// The rate and what is added.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct RateParams {
     bytes_per_second: u64,
     packet_overhead: i64,
     cell_size: u64,
     cell_overhead: i64,
 }
 
-impl Pace {
+impl RateParams {
     /// That of `c`, if there is a rate.
     pub fn new(c: &Settings) -> Option<Self> {
         let bytes_per_second = c.rate.as_bps() / 8;

@@ -3,13 +3,13 @@
 
 use super::config::Settings;
 use super::crandom::Crandom;
-use super::distribution::Spread;
+use super::distribution::DelayDistribution;
 use crate::rng::Rng;
 
 /// When a slot begins, and what is left of it.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
-    delays: Delays,
+    delays: SlotDelay,
     max_packets: i64,
     max_bytes: i64,
     /// Nanoseconds.
@@ -20,9 +20,9 @@ pub(super) struct Slots {
 
 /// How long until the next slot, in nanoseconds.
 #[derive(Clone, Debug)]
-enum Delays {
-    Between { least: i64, span: i64 },
-    By(Spread),
+enum SlotDelay {
+    Uniform { least: i64, span: i64 },
+    Distributed(DelayDistribution),
 }
 
 impl Slots {
@@ -30,9 +30,13 @@ impl Slots {
     pub fn new(c: &Settings) -> Option<Self> {
         let (least, most) = (c.slot_min.as_nanos(), c.slot_max.as_nanos());
         let delays = if c.slot_jitter.as_nanos() > 0 {
-            Delays::By(Spread::new(c.slot_delay.as_nanos(), c.slot_jitter.as_nanos() as i32, c.slot_distribution))
+            SlotDelay::Distributed(DelayDistribution::new(
+                c.slot_delay.as_nanos(),
+                c.slot_jitter.as_nanos() as i32,
+                c.slot_distribution,
+            ))
         } else if most > 0 || least > 0 {
-            Delays::Between { least, span: most.max(least) - least }
+            SlotDelay::Uniform { least, span: most.max(least) - least }
         } else {
             return None;
         };
@@ -68,8 +72,8 @@ impl Slots {
 
     fn renew(&mut self, now: i64, rng: &mut Rng) {
         let delay = match &self.delays {
-            Delays::Between { least, span } => least + ((rng.next_u32() as i128 * *span as i128) >> 32) as i64,
-            Delays::By(spread) => spread.next(&mut Crandom::new(0.0, 0), rng),
+            SlotDelay::Uniform { least, span } => least + ((rng.next_u32() as i128 * *span as i128) >> 32) as i64,
+            SlotDelay::Distributed(spread) => spread.next(&mut Crandom::new(0.0, 0), rng),
         };
         (self.next, self.packets_left, self.bytes_left) = (now + delay, self.max_packets, self.max_bytes);
     }

@@ -16,7 +16,7 @@ pub struct Table {
 
 impl Table {
     /// Most entries (`NETEM_DIST_MAX`).
-    pub const MOST: usize = 16_384;
+    pub const MAX_ENTRIES: usize = 16_384;
 
     /// Reads the text of the file `name`: whole numbers of 16 bits between white space; a line that begins with `#` is a
     /// comment. `name` is how a spelling has the file: it has no blank and no brace.
@@ -35,8 +35,11 @@ impl Table {
             let entry = word.parse().map_err(|_| {
                 wrong(&format!("{} is no whole number from {} to {}", quoted(word), i16::MIN, i16::MAX))
             })?;
-            if entries.len() == Self::MOST {
-                return Err(wrong(&format!("there are more than {} numbers, the most that Linux takes", Self::MOST)));
+            if entries.len() == Self::MAX_ENTRIES {
+                return Err(wrong(&format!(
+                    "there are more than {} numbers, the most that Linux takes",
+                    Self::MAX_ENTRIES
+                )));
             }
             entries.push(entry);
         }
@@ -69,7 +72,7 @@ mod tests {
         let table = Table::parse("a.dist", "# made by hand\n -3 7\t+8\n\n#9\n-32768  32767\n0").unwrap();
         assert_eq!(table.entries(), [-3, 7, 8, -32_768, 32_767, 0]);
         assert_eq!(table.name(), "a.dist");
-        assert_eq!(Table::parse("", &"1 ".repeat(Table::MOST)).unwrap().entries().len(), Table::MOST);
+        assert_eq!(Table::parse("", &"1 ".repeat(Table::MAX_ENTRIES)).unwrap().entries().len(), Table::MAX_ENTRIES);
     }
 
     #[test]
@@ -86,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(Table::parse("", text).unwrap_err(), error, "{text:?}");
         }
-        let long = Table::parse("", &"1\n".repeat(Table::MOST + 1)).unwrap_err().to_string();
+        let long = Table::parse("", &"1\n".repeat(Table::MAX_ENTRIES + 1)).unwrap_err().to_string();
         assert_eq!(long, "line 16385: there are more than 16384 numbers, the most that Linux takes");
     }
 }

@@ -1,10 +1,12 @@
-use super::crandom::{Chance, Crandom, scaled};
-use super::distribution::Spread;
-use super::loss::Loss;
+use super::crandom::{Crandom, RandomEvent, scaled};
+use super::distribution::DelayDistribution;
+use super::loss::LossState;
 use super::{Config, Distribution, Settings, Table, below};
 use crate::qdisc::drop_all;
-use crate::registry::{AnyConfig, Named, parse};
-use crate::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink};
+use crate::registry::{AnyConfig, NamedConfig, parse};
+use crate::{
+    Backlog, DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink,
+};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -27,12 +29,12 @@ fn at(nanos: u64) -> Instant {
 
 /// What a host is told.
 #[derive(Default)]
-struct Told {
+struct RecordingSink {
     dropped: Vec<(u32, DropReason)>,
     damaged: Vec<(u32, u32, u8)>,
 }
 
-impl Sink<u32> for Told {
+impl Sink<u32> for RecordingSink {
     fn dropped(&mut self, _: Meta, id: u32, reason: DropReason) {
         self.dropped.push((id, reason));
     }
@@ -48,15 +50,15 @@ impl Sink<u32> for Told {
 fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {
-        match queue.dequeue(now, &mut Told::default()) {
-            Dequeued::Packet(_, id) => left.push((id, now.as_nanos())),
-            Dequeued::NotBefore(later) => now = later,
-            Dequeued::Empty => return left,
+        match queue.dequeue(now, &mut RecordingSink::default()) {
+            DequeueResult::Packet(_, id) => left.push((id, now.as_nanos())),
+            DequeueResult::NotBefore(later) => now = later,
+            DequeueResult::Empty => return left,
         }
     }
 }
 
-fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32, told: &mut Told) {
+fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32, told: &mut RecordingSink) {
     for id in ids {
         queue.enqueue(now, Meta::new(len, 0), id, told);
     }
@@ -113,7 +115,7 @@ fn jitter_is_that_of_a_second_implementation() {
     let times = |by| {
         let mut rng = Rng::from_state(11);
         let mut numbers = Crandom::new(33.0, rng.next_u32());
-        let spread = Spread::new(3_000_001, 1_234_567, by);
+        let spread = DelayDistribution::new(3_000_001, 1_234_567, by);
         [(); 5].map(|()| spread.next(&mut numbers, &mut rng))
     };
     assert_eq!(times(Distribution::Uniform), [2_512_083, 2_777_781, 3_130_349, 1_973_988, 2_575_957]);
@@ -124,7 +126,7 @@ fn jitter_is_that_of_a_second_implementation() {
 
 fn losses(text: &str, seed: u64, packets: usize) -> String {
     let mut rng = Rng::from_state(seed);
-    let mut loss = Loss::new(&settings(text), Crandom::new(0.0, 0));
+    let mut loss = LossState::new(&settings(text), Crandom::new(0.0, 0));
     (0..packets).map(|_| if loss.loses(&mut rng) { 'x' } else { '.' }).collect()
 }
 
@@ -149,14 +151,14 @@ fn near(count: usize, n: usize, p: f64) -> bool {
 fn without_correlation_shares_are_the_probabilities() {
     let n = 200_000;
     for (seed, percent) in [(3, 0.7), (77, 13.0), (1 << 40, 96.5)] {
-        let (mut rng, mut chance) = (Rng::from_state(seed), Chance::new(percent, Crandom::new(0.0, 0)));
-        let count = (0..n).filter(|_| chance.happens(&mut rng)).count();
+        let (mut rng, mut chance) = (Rng::from_state(seed), RandomEvent::new(percent, Crandom::new(0.0, 0)));
+        let count = (0..n).filter(|_| chance.occurs(&mut rng)).count();
         assert!(near(count, n, percent / 100.0), "{count} of {n} at {percent} %");
     }
     // With a correlation of 50 % a number is the average of many, with weights 1/2, 1/4, 1/8, …: all of the first six have
     // to be small for it to be below 1 %, so that less than a thousandth is.
-    let (mut rng, mut chance) = (Rng::from_state(3), Chance::new(1.0, Crandom::new(50.0, 1 << 31)));
-    assert!((0..n).filter(|_| chance.happens(&mut rng)).count() < n / 1000);
+    let (mut rng, mut chance) = (Rng::from_state(3), RandomEvent::new(1.0, Crandom::new(50.0, 1 << 31)));
+    assert!((0..n).filter(|_| chance.occurs(&mut rng)).count() < n / 1000);
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn jitter_lies_about_its_mean_as_its_distribution_says() {
     let n = 100_000usize;
     let drawn = |by| {
         let (mut rng, mut numbers) = (Rng::from_state(99), Crandom::new(0.0, 0));
-        let spread = Spread::new(50_000_000, 7_777_777, by);
+        let spread = DelayDistribution::new(50_000_000, 7_777_777, by);
         let mut times: Vec<i64> = (0..n).map(|_| spread.next(&mut numbers, &mut rng)).collect();
         times.sort_unstable();
         times
@@ -220,18 +222,18 @@ fn the_good_state_lasts_as_its_probability_says() {
 fn the_rate_counts_from_the_last_packets_time() {
     // 7777777 bit/s are 972222 B/s. With 14 B more, 1514 B are 1528 B in 32 cells of 48 + 5: 1696 B, 1744457 ns.
     let mut queue = queue("netem delay 20ms rate 7777777bit 14 48 5", Limits::default(), 1);
-    offer(&mut *queue, at(0), 0..3, 1514, &mut Told::default());
+    offer(&mut *queue, at(0), 0..3, 1514, &mut RecordingSink::default());
     // 20 ms are the delay of the first; those behind it have waited them out by the time that it goes.
     let times = [21_744_457, 23_488_914, 25_233_371];
     assert_eq!(departures(&mut *queue, at(0)), (0..3).zip(times).collect::<Vec<_>>());
     // A delay that goes on behind the last packet's time: 5 ms later the last is due in 16.744457 ms, and 3.255543 ms of the
     // delay are left.
-    offer(&mut *queue, at(30_000_000), 3..4, 1514, &mut Told::default());
-    offer(&mut *queue, at(35_000_000), 4..5, 1514, &mut Told::default());
+    offer(&mut *queue, at(30_000_000), 3..4, 1514, &mut RecordingSink::default());
+    offer(&mut *queue, at(35_000_000), 4..5, 1514, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(35_000_000)), [(3, 51_744_457), (4, 56_744_457)]);
     // Overheads may be below zero.
     let mut queue = self::queue("netem rate 8mbit -14", Limits::default(), 1);
-    offer(&mut *queue, at(0), 0..1, 1514, &mut Told::default());
+    offer(&mut *queue, at(0), 0..1, 1514, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(0)), [(0, 1_500_000)]);
 }
 
@@ -240,11 +242,11 @@ fn packets_leave_in_the_order_of_their_times() {
     let mut queue = queue("netem delay 10ms 10ms", Limits::default(), 3);
     let mut expected: Vec<(u64, u32)> = Vec::new();
     let (mut rng, mut numbers) = (Rng::from_state(3), Crandom::new(0.0, 0));
-    let spread = Spread::new(10_000_000, 10_000_000, Distribution::Uniform);
+    let spread = DelayDistribution::new(10_000_000, 10_000_000, Distribution::Uniform);
     for id in 0..500u32 {
         let now = id as u64 * 100_000;
         expected.push((now + spread.next(&mut numbers, &mut rng) as u64, id));
-        offer(&mut *queue, at(now), id..id + 1, 100, &mut Told::default());
+        offer(&mut *queue, at(now), id..id + 1, 100, &mut RecordingSink::default());
     }
     expected.sort_unstable();
     let left = departures(&mut *queue, at(0));
@@ -256,7 +258,7 @@ fn packets_leave_in_the_order_of_their_times() {
 fn each_gapth_packet_goes_at_once() {
     // All of probability 100 %: two are held up, the third goes.
     let mut queue = queue("netem delay 10ms reorder 100% gap 3", Limits::default(), 1);
-    offer(&mut *queue, at(0), 0..7, 100, &mut Told::default());
+    offer(&mut *queue, at(0), 0..7, 100, &mut RecordingSink::default());
     let ten = 10_000_000;
     // Of those at the front the last one goes first.
     assert_eq!(departures(&mut *queue, at(0)), [(5, 0), (2, 0), (0, ten), (1, ten), (3, ten), (4, ten), (6, ten)]);
@@ -265,26 +267,26 @@ fn each_gapth_packet_goes_at_once() {
 #[test]
 fn slots_let_packets_go_in_groups() {
     let mut queue = queue("netem slot 3ms packets 2", Limits::default(), 1);
-    offer(&mut *queue, at(1_000), 0..5, 100, &mut Told::default());
+    offer(&mut *queue, at(1_000), 0..5, 100, &mut RecordingSink::default());
     // The slot that began with the queue was over when the first came: it goes in the next.
     let times = [3_001_000, 3_001_000, 6_001_000, 6_001_000, 9_001_000];
     assert_eq!(departures(&mut *queue, at(1_000)), (0..5).zip(times).collect::<Vec<_>>());
     // The packet that uses up the bytes still goes.
     let mut queue = self::queue("netem slot 3ms bytes 150", Limits::default(), 1);
-    offer(&mut *queue, at(1_000), 0..3, 100, &mut Told::default());
+    offer(&mut *queue, at(1_000), 0..3, 100, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(1_000)), [(0, 3_001_000), (1, 3_001_000), (2, 6_001_000)]);
 }
 
 #[test]
 fn a_duplicate_comes_first_and_is_counted() {
     let mut queue = queue("netem delay 1ms duplicate 100%", Limits::default(), 1);
-    offer(&mut *queue, at(0), 0..2, 100, &mut Told::default());
+    offer(&mut *queue, at(0), 0..2, 100, &mut RecordingSink::default());
     assert_eq!(queue.backlog(), Backlog { packets: 4, bytes: 400 });
     assert_eq!(departures(&mut *queue, at(0)).iter().map(|&(id, _)| id).collect::<Vec<_>>(), [1000, 0, 1001, 1]);
     assert_eq!((queue.stats().arrived.packets, queue.stats().departed.packets), (4, 4));
     // What is duplicated and lost at once goes once.
     let mut queue = self::queue("netem duplicate 100% loss 100%", Limits::default(), 1);
-    let mut told = Told::default();
+    let mut told = RecordingSink::default();
     offer(&mut *queue, at(0), 0..2, 100, &mut told);
     assert_eq!((departures(&mut *queue, at(0)).len(), told.dropped), (2, vec![]));
 }
@@ -295,7 +297,7 @@ fn parents_count_duplicates() {
         ["tbf rate 800mbit burst 9kB { netem delay 1ms duplicate 100% }", "prio { band 2 { netem duplicate 100% } }"]
     {
         let mut queue = queue(parent, Limits::default(), 1);
-        offer(&mut *queue, at(0), 0..3, 100, &mut Told::default());
+        offer(&mut *queue, at(0), 0..3, 100, &mut RecordingSink::default());
         assert_eq!(queue.backlog(), Backlog { packets: 6, bytes: 600 }, "{parent}");
         assert_eq!(departures(&mut *queue, at(0)).len(), 6, "{parent}");
         assert_eq!((queue.stats().arrived.packets, queue.stats().departed.packets), (6, 6), "{parent}");
@@ -304,7 +306,7 @@ fn parents_count_duplicates() {
 
 #[test]
 fn damage_hits_a_bit_of_the_packet() {
-    let mut told = Told::default();
+    let mut told = RecordingSink::default();
     offer(&mut *queue("netem corrupt 100% limit 200", Limits::default(), 4), at(0), 0..100, 77, &mut told);
     assert_eq!(told.damaged.len(), 100);
     assert!(told.damaged.iter().all(|&(_, byte, bit)| byte < 77 && bit < 8));
@@ -316,19 +318,19 @@ fn damage_hits_a_bit_of_the_packet() {
 fn ecn_marks_in_place_of_losses() {
     let mut queue = queue("netem loss 100% ecn", Limits::default(), 1);
     let fates = [Ecn::Ect0, Ecn::NotEct, Ecn::Ce]
-        .map(|ecn| queue.enqueue(at(0), Meta::new(100, 0).with_ecn(ecn), 0, &mut Told::default()));
-    assert_eq!(fates, [Enqueued::Marked, Enqueued::Dropped(DropReason::Early), Enqueued::Queued]);
+        .map(|ecn| queue.enqueue(at(0), Meta::new(100, 0).with_ecn(ecn), 0, &mut RecordingSink::default()));
+    assert_eq!(fates, [EnqueueResult::Marked, EnqueueResult::Dropped(DropReason::Early), EnqueueResult::Queued]);
     assert_eq!(queue.stats().marked.packets, 1);
 }
 
 #[test]
 fn its_own_limit_counts_what_waits_in_the_braces_too() {
-    let mut told = Told::default();
+    let mut told = RecordingSink::default();
     let mut queue = queue("netem delay 5ms limit 3 { droptail }", Limits::packets(4), 1);
     offer(&mut *queue, at(0), 0..5, 100, &mut told);
     assert_eq!(told.dropped, [(3, DropReason::Limit), (4, DropReason::Limit)]);
     // All three go on into the braces when one is taken out: the two others leave room for one.
-    assert!(matches!(queue.dequeue(at(5_000_000), &mut told), Dequeued::Packet(_, 0)));
+    assert!(matches!(queue.dequeue(at(5_000_000), &mut told), DequeueResult::Packet(_, 0)));
     offer(&mut *queue, at(5_000_000), 5..8, 100, &mut told);
     assert_eq!(told.dropped[2..], [(6, DropReason::Limit), (7, DropReason::Limit)]);
     assert_eq!(queue.backlog().packets, 3);
@@ -337,7 +339,7 @@ fn its_own_limit_counts_what_waits_in_the_braces_too() {
 #[test]
 fn the_discipline_in_braces_gets_packets_when_their_times_have_come() {
     let mut queue = queue("netem delay 5ms { tbf rate 8mbit burst 1514B limit 1MB }", Limits::default(), 1);
-    offer(&mut *queue, at(0), 0..3, 1000, &mut Told::default());
+    offer(&mut *queue, at(0), 0..3, 1000, &mut RecordingSink::default());
     // 1514 B of tokens, then 1000 B in each millisecond.
     assert_eq!(departures(&mut *queue, at(0)), [(0, 5_000_000), (1, 5_486_000), (2, 6_486_000)]);
 }
@@ -368,9 +370,9 @@ fn lines_of_testbeds_are_read_as_they_stand() {
         ),
         ("netem loss 1% ecn", "netem loss 1 ecn"),
     ] {
-        let named = Named::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let named = NamedConfig::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
         assert_eq!(named.spelling(), spelled);
-        assert_eq!(Named::parse(spelled).unwrap(), named, "{line}");
+        assert_eq!(NamedConfig::parse(spelled).unwrap(), named, "{line}");
     }
 }
 
@@ -394,7 +396,7 @@ fn what_does_not_go_together_is_refused() {
         ("netem delay", "delay"),
         ("netem { fq_codel; codel }", "netem"),
     ] {
-        let refusal = Named::parse(line).expect_err(line).to_string();
+        let refusal = NamedConfig::parse(line).expect_err(line).to_string();
         assert!(refusal.contains(why), "{line}: {refusal}");
     }
 }
@@ -403,7 +405,7 @@ fn what_does_not_go_together_is_refused() {
 fn the_correlation_of_duplicates_needs_another_as_with_tc() {
     let fates = |text: &str| {
         let mut queue = queue(text, Limits::default(), 8);
-        offer(&mut *queue, at(0), 0..60, 100, &mut Told::default());
+        offer(&mut *queue, at(0), 0..60, 100, &mut RecordingSink::default());
         queue.stats().arrived.packets
     };
     assert_eq!(fates("netem duplicate 30% 90%"), fates("netem duplicate 30%"));
@@ -425,10 +427,10 @@ fn replaced_packets_are_as_old_as_they_are() {
         let mut kept = 0;
         for packet in 0..20 {
             let enqueued = queue.enqueue(at(311_007 * u64::from(packet)), Meta::new(700, packet), packet, &mut none);
-            kept += u32::from(enqueued == Enqueued::Queued);
+            kept += u32::from(enqueued == EnqueueResult::Queued);
         }
         let mut left = 0;
-        while let Dequeued::Packet(..) = queue.dequeue(at(9_000_000), &mut none) {
+        while let DequeueResult::Packet(..) = queue.dequeue(at(9_000_000), &mut none) {
             left += 1;
         }
         let mut dropped = 0;

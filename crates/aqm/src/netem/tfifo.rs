@@ -7,84 +7,84 @@ use core::cmp::Ordering;
 #[derive(Debug)]
 pub(super) struct Tfifo<T> {
     /// What came in the order of the times.
-    line: VecDeque<(i64, T)>,
+    in_order: VecDeque<(i64, T)>,
     /// What came later than something with a later time. That is still in `line`, so the latest of all times is there.
-    overtaking: BinaryHeap<Overtaking<T>>,
+    reordered: BinaryHeap<HeapEntry<T>>,
     arrivals: u64,
 }
 
 /// The greatest has the earliest time, and of one time came first.
 #[derive(Debug)]
-struct Overtaking<T> {
+struct HeapEntry<T> {
     time: i64,
     arrival: u64,
-    what: T,
+    item: T,
 }
 
-impl<T> Ord for Overtaking<T> {
+impl<T> Ord for HeapEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.time, other.arrival).cmp(&(self.time, self.arrival))
     }
 }
 
-impl<T> PartialOrd for Overtaking<T> {
+impl<T> PartialOrd for HeapEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> PartialEq for Overtaking<T> {
+impl<T> PartialEq for HeapEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<T> Eq for Overtaking<T> {}
+impl<T> Eq for HeapEntry<T> {}
 
 impl<T> Tfifo<T> {
     /// Empty, with room for so many that overtake others.
     pub fn with_room(overtaking: usize) -> Self {
-        Self { line: VecDeque::new(), overtaking: BinaryHeap::with_capacity(overtaking), arrivals: 0 }
+        Self { in_order: VecDeque::new(), reordered: BinaryHeap::with_capacity(overtaking), arrivals: 0 }
     }
 
     /// How many wait.
     #[inline]
     pub fn len(&self) -> usize {
-        self.line.len() + self.overtaking.len()
+        self.in_order.len() + self.reordered.len()
     }
 
     /// The latest time.
     #[inline]
     pub fn last(&self) -> Option<i64> {
-        self.line.back().map(|&(time, _)| time)
+        self.in_order.back().map(|&(time, _)| time)
     }
 
     /// Adds `what` at `time`.
     #[inline]
     pub fn push(&mut self, time: i64, what: T) {
-        if self.line.back().is_none_or(|&(last, _)| time >= last) {
-            self.line.push_back((time, what));
+        if self.in_order.back().is_none_or(|&(last, _)| time >= last) {
+            self.in_order.push_back((time, what));
         } else {
             self.arrivals += 1;
-            self.overtaking.push(Overtaking { time, arrival: self.arrivals, what });
+            self.reordered.push(HeapEntry { time, arrival: self.arrivals, item: what });
         }
     }
 
     /// The earliest time.
     #[inline]
     pub fn first(&self) -> Option<i64> {
-        let time = self.line.front().map(|&(time, _)| time)?;
-        Some(self.overtaking.peek().map_or(time, |other| other.time.min(time)))
+        let time = self.in_order.front().map(|&(time, _)| time)?;
+        Some(self.reordered.peek().map_or(time, |other| other.time.min(time)))
     }
 
     /// Takes out what has the earliest time.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let &(time, _) = self.line.front()?;
-        if self.overtaking.peek().is_some_and(|other| other.time < time) {
-            return self.overtaking.pop().map(|other| other.what);
+        let &(time, _) = self.in_order.front()?;
+        if self.reordered.peek().is_some_and(|other| other.time < time) {
+            return self.reordered.pop().map(|other| other.item);
         }
-        self.line.pop_front().map(|(_, what)| what)
+        self.in_order.pop_front().map(|(_, what)| what)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::class::ClassId;
 use crate::dscp;
+use crate::error::ConfigError;
 use crate::packet::Meta;
 use crate::quote::quoted;
-use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -38,7 +38,7 @@ impl Match {
     }
 
     /// Reads what is behind the word `match`: `dscp EF`, `src 3`, `dst 3`, `flow 7`.
-    fn read(words: &mut Peekable<SplitWhitespace<'_>>) -> Result<Self, Refusal> {
+    fn read(words: &mut Peekable<SplitWhitespace<'_>>) -> Result<Self, ConfigError> {
         let kind = words.next().unwrap_or("");
         let value = words.next().unwrap_or("");
         let number = || value.parse().map_err(|_| format!("match {kind}: {} is not a whole number", quoted(value)));
@@ -69,8 +69,8 @@ impl fmt::Display for Match {
 /// Takes every `match …` out of `words`; the others are read by `other`, which gets each word and what follows it.
 pub(crate) fn read_matches(
     words: &mut Peekable<SplitWhitespace<'_>>,
-    mut other: impl FnMut(&str, &mut Peekable<SplitWhitespace<'_>>) -> Result<(), Refusal>,
-) -> Result<Vec<Match>, Refusal> {
+    mut other: impl FnMut(&str, &mut Peekable<SplitWhitespace<'_>>) -> Result<(), ConfigError>,
+) -> Result<Vec<Match>, ConfigError> {
     let mut matches = Vec::new();
     while let Some(word) = words.next() {
         match word {
@@ -104,7 +104,7 @@ impl Filters {
 }
 
 /// The class of `text` below the handle `handle`; a parent's class is one of its own.
-pub(crate) fn own(text: &str, handle: u16) -> Result<u16, Refusal> {
+pub(crate) fn own(text: &str, handle: u16) -> Result<u16, ConfigError> {
     let class = ClassId::parse(text, handle).map_err(|reason| format!("class {reason}"))?;
     match (class.major() == handle, class.minor()) {
         (true, 0) => {

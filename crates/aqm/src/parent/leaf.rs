@@ -1,16 +1,16 @@
 //! A discipline that another one holds, and the books that the parent keeps of all that it holds.
 
-use super::Held;
+use super::ChildConfig;
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::droptail;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
-use crate::queues::Queues;
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::queue_layout::QueueLayout;
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::tcp_view::TcpView;
@@ -19,42 +19,42 @@ use alloc::boxed::Box;
 
 /// What a parent has counted, packets that wait at a door included.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct Accounting {
     pub stats: Stats,
     pub total: Backlog,
 }
 
-impl Books {
+impl Accounting {
     /// A packet has come.
     pub fn arrived(&mut self, len: u32) {
         self.stats.arrived.add(len);
     }
 
     /// A packet that does not wait is dropped by the parent itself, which is full.
-    pub fn refuse<P>(&mut self, now: Instant, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.lose(now, arrival, DropReason::Limit, sink)
+    pub fn refuse<P>(&mut self, now: Instant, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        self.drop_arrival(now, arrival, DropReason::Limit, sink)
     }
 
     /// A packet that does not wait is dropped by the parent itself.
     #[cold]
-    pub fn lose<P>(
+    pub fn drop_arrival<P>(
         &mut self,
         now: Instant,
         arrival: Arrival<P>,
         reason: DropReason,
         sink: &mut dyn Sink<P>,
-    ) -> Enqueued {
+    ) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
         let meta = Meta { enqueued: now, ..meta };
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
-        Enqueued::Dropped(reason)
+        EnqueueResult::Dropped(reason)
     }
 
     /// A packet that waits is dropped by the parent itself.
     #[cold]
-    pub fn discard<P>(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) {
-        self.left(meta.len);
+    pub fn drop_queued<P>(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) {
+        self.removed(meta.len);
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
     }
@@ -72,48 +72,48 @@ impl Books {
 
     /// A packet leaves for transmission.
     pub fn departed(&mut self, len: u32) {
-        self.left(len);
+        self.removed(len);
         self.stats.departed.add(len);
     }
 
     /// A packet waits no more.
-    pub fn left(&mut self, len: u32) {
+    pub fn removed(&mut self, len: u32) {
         self.total.packets -= 1;
         self.total.bytes -= len as u64;
     }
 }
 
 /// Hears of what a leaf drops on its way to the host.
-struct Heard<'a, P> {
-    books: &'a mut Books,
+struct AccountingSink<'a, P> {
+    accounting: &'a mut Accounting,
     sink: &'a mut dyn Sink<P>,
 }
 
-impl<P> Sink<P> for Heard<'_, P> {
+impl<P> Sink<P> for AccountingSink<'_, P> {
     fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason) {
-        self.books.left(meta.len);
-        self.books.stats.dropped[reason as usize].add(meta.len);
+        self.accounting.removed(meta.len);
+        self.accounting.stats.dropped[reason as usize].add(meta.len);
         self.sink.dropped(meta, packet, reason);
     }
     fn duplicated(&mut self, meta: &Meta, packet: &P) -> Option<P> {
         let copy = self.sink.duplicated(meta, packet)?;
-        self.books.arrived(meta.len);
-        self.books.queued(meta.len);
+        self.accounting.arrived(meta.len);
+        self.accounting.queued(meta.len);
         Some(copy)
     }
     fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
         self.sink.damaged(packet, byte, bit);
     }
-    fn tcp(&self, packet: &P) -> Option<TcpView> {
-        self.sink.tcp(packet)
+    fn tcp_header(&self, packet: &P) -> Option<TcpView> {
+        self.sink.tcp_header(packet)
     }
-    fn departs(&self, packet: &P) -> Option<Instant> {
-        self.sink.departs(packet)
+    fn departure_time(&self, packet: &P) -> Option<Instant> {
+        self.sink.departure_time(packet)
     }
 }
 
 /// The answer to a look at the head.
-pub(crate) enum Head {
+pub(crate) enum PeekResult {
     /// The next packet has so many bytes.
     Bytes(u32),
     /// Nothing waits.
@@ -126,7 +126,7 @@ pub(crate) enum Head {
 pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     qdisc: Box<Q>,
     /// The packet that was taken to be looked at, which stays one of the queue (`qdisc_peek_dequeued`).
-    held: Option<(Meta, P)>,
+    peeked: Option<(Meta, P)>,
     /// Of a discipline that is looked at: what it may hold with the packet at the door, which it does not count.
     limits: Option<Limits>,
     link: Link,
@@ -138,7 +138,7 @@ pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
 
 impl<P: Send + 'static> Leaf<P> {
     /// The discipline `held`, or a queue that drops at its tail.
-    pub fn new(held: Option<&impl Held>, limits: Limits, host: Host) -> Self {
+    pub fn new(held: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
         let link = host.link;
         let qdisc = match held {
             Some(held) => held.build(limits, host),
@@ -152,11 +152,11 @@ impl<P: Send + 'static> Leaf<P> {
 
     /// The same, to be [peeked](Self::peek) at. A single queue refuses what does not fit behind the packet at the door; one
     /// that makes room by rules of its own is given less room instead.
-    pub fn with_door(held: Option<&impl Held>, limits: Limits, host: Host) -> Self {
-        let is_single = held.is_none_or(|held| held.queues() == Queues::One);
-        let smaller = smaller(limits, host.link).filter(|_| !is_single);
+    pub fn with_peek(held: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
+        let is_single = held.is_none_or(|held| held.queues() == QueueLayout::One);
+        let smaller = reserve_one_packet(limits, host.link).filter(|_| !is_single);
         let leaf = Self::new(held, smaller.unwrap_or(limits), host);
-        let duplicates = held.is_some_and(Held::duplicates);
+        let duplicates = held.is_some_and(ChildConfig::duplicates);
         Self { limits: Some(limits), leaves_room: smaller.is_some(), duplicates, ..leaf }
     }
 }
@@ -164,7 +164,7 @@ impl<P: Send + 'static> Leaf<P> {
 impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     /// The discipline `qdisc`, which is not peeked at.
     pub fn holding(qdisc: Box<Q>, link: Link) -> Self {
-        Self { qdisc, held: None, limits: None, link, leaves_room: false, duplicates: false }
+        Self { qdisc, peeked: None, limits: None, link, leaves_room: false, duplicates: false }
     }
 
     /// The discipline.
@@ -179,7 +179,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
 }
 
 /// The limits without a packet of the largest size; none where they are too small for that.
-fn smaller(limits: Limits, link: Link) -> Option<Limits> {
+fn reserve_one_packet(limits: Limits, link: Link) -> Option<Limits> {
     let (mtu, time) = (link.mtu as u64, link.rate.time_for(link.mtu as u64));
     let packets = limits.packets.map(|most| most.checked_sub(1).filter(|&most| most > 0));
     let bytes = limits.bytes.map(|most| most.checked_sub(mtu).filter(|&most| most >= mtu));
@@ -191,7 +191,7 @@ fn smaller(limits: Limits, link: Link) -> Option<Limits> {
 }
 
 /// What leaf `index` of several is built from, which is sent at no more than `rate`.
-pub(crate) fn host_of(host: &Host, index: usize, rate: Rate) -> Host {
+pub(crate) fn leaf_host(host: &Host, index: usize, rate: Rate) -> Host {
     Host { link: Link { rate, ..host.link }, rng: Rng::stream(host.rng.state(), "leaf", index as u64) }
 }
 
@@ -200,7 +200,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     #[inline]
     pub fn backlog(&self) -> Backlog {
         let inside = self.qdisc.backlog();
-        match &self.held {
+        match &self.peeked {
             None => inside,
             Some((meta, _)) => Backlog { packets: inside.packets + 1, bytes: inside.bytes + meta.len as u64 },
         }
@@ -208,7 +208,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.held.is_none() && self.qdisc.backlog().packets == 0
+        self.peeked.is_none() && self.qdisc.backlog().packets == 0
     }
 
     /// Offers a packet that has been counted as arrived.
@@ -217,11 +217,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         &mut self,
         now: Instant,
         arrival: Arrival<P>,
-        books: &mut Books,
+        books: &mut Accounting,
         sink: &mut dyn Sink<P>,
-    ) -> Enqueued {
+    ) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
-        if let (Some((held, _)), Some(limits)) = (&self.held, self.limits) {
+        if let (Some((held, _)), Some(limits)) = (&self.peeked, self.limits) {
             let has_room = self.leaves_room && held.len <= self.link.mtu;
             let copies =
                 if self.duplicates { Backlog { packets: 1, bytes: meta.len as u64 } } else { Backlog::default() };
@@ -232,17 +232,17 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
             }
         }
         books.queued(meta.len);
-        self.booked(books, sink, |qdisc, heard| qdisc.enqueue(now, meta, packet, heard))
+        self.with_accounting(books, sink, |qdisc, heard| qdisc.enqueue(now, meta, packet, heard))
     }
 
     /// Asks for a packet.
     #[inline]
-    pub fn dequeue(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        let next = match self.held.take() {
-            Some((meta, packet)) => Dequeued::Packet(meta, packet),
-            None => self.booked(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)),
+    pub fn dequeue(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+        let next = match self.peeked.take() {
+            Some((meta, packet)) => DequeueResult::Packet(meta, packet),
+            None => self.with_accounting(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)),
         };
-        if let Dequeued::Packet(meta, _) = &next {
+        if let DequeueResult::Packet(meta, _) = &next {
             books.departed(meta.len);
         }
         next
@@ -250,30 +250,30 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
 
     /// Looks at the next packet, which the discipline has then given up.
     #[inline]
-    pub fn peek(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) -> Head {
-        if let Some((meta, _)) = &self.held {
-            return Head::Bytes(meta.len);
+    pub fn peek(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) -> PeekResult {
+        if let Some((meta, _)) = &self.peeked {
+            return PeekResult::Bytes(meta.len);
         }
-        match self.booked(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)) {
-            Dequeued::Packet(meta, packet) => {
-                self.held = Some((meta, packet));
-                Head::Bytes(meta.len)
+        match self.with_accounting(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)) {
+            DequeueResult::Packet(meta, packet) => {
+                self.peeked = Some((meta, packet));
+                PeekResult::Bytes(meta.len)
             }
-            Dequeued::Empty => Head::Empty,
-            Dequeued::NotBefore(at) => Head::NotBefore(at),
+            DequeueResult::Empty => PeekResult::Empty,
+            DequeueResult::NotBefore(at) => PeekResult::NotBefore(at),
         }
     }
 
     /// Has the discipline do something, and books what it drops and marks.
     #[inline]
-    fn booked<R>(
+    fn with_accounting<R>(
         &mut self,
-        books: &mut Books,
+        books: &mut Accounting,
         sink: &mut dyn Sink<P>,
         act: impl FnOnce(&mut Q, &mut dyn Sink<P>) -> R,
     ) -> R {
         let before = self.qdisc.stats().marked;
-        let done = act(&mut *self.qdisc, &mut Heard { books, sink });
+        let done = act(&mut *self.qdisc, &mut AccountingSink { accounting: books, sink });
         let (after, marked) = (self.qdisc.stats().marked, &mut books.stats.marked);
         marked.packets += after.packets - before.packets;
         marked.bytes += after.bytes - before.bytes;
@@ -281,32 +281,32 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     }
 
     /// See [`Qdisc::succeed`]; what is dropped is booked in the `books` of `old`'s parent.
-    pub fn succeed(
+    pub fn inherit(
         &mut self,
         old: &mut Self,
         now: Instant,
-        books: &mut Books,
+        books: &mut Accounting,
         sink: &mut dyn Sink<P>,
-    ) -> Result<(), Refusal> {
-        let qdisc = old.qdisc.as_any().ok_or(Refusal::Unchangeable)?;
-        self.qdisc.succeed(qdisc, now, &mut Heard { books, sink })?;
-        self.held = old.held.take();
+    ) -> Result<(), ConfigError> {
+        let qdisc = old.qdisc.as_any().ok_or(ConfigError::Immutable)?;
+        self.qdisc.inherit(qdisc, now, &mut AccountingSink { accounting: books, sink })?;
+        self.peeked = old.peeked.take();
         Ok(())
     }
 
-    /// See [`Qdisc::drop_held`].
-    pub fn drop_held(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) {
-        self.qdisc.drop_held(now, &mut Heard { books, sink });
+    /// See [`Qdisc::drop_delayed`].
+    pub fn drop_delayed(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) {
+        self.qdisc.drop_delayed(now, &mut AccountingSink { accounting: books, sink });
     }
 
     /// See [`Qdisc::splits`].
-    pub fn splits(&self) -> bool {
-        self.qdisc.splits()
+    pub fn splits_gso(&self) -> bool {
+        self.qdisc.splits_gso()
     }
 
-    /// See [`Qdisc::looks_at_tcp`].
-    pub fn looks_at_tcp(&self) -> bool {
-        self.qdisc.looks_at_tcp()
+    /// See [`Qdisc::needs_tcp_headers`].
+    pub fn needs_tcp_headers(&self) -> bool {
+        self.qdisc.needs_tcp_headers()
     }
 
     /// See [`Qdisc::settle`].
@@ -315,9 +315,17 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     }
 
     /// Shows it as queue `number` of its parent.
-    pub fn show(&self, kind: &'static str, number: u32, see: &mut dyn FnMut(Part<'_>)) {
-        let (backlog, head) = (self.backlog(), self.held.as_ref().map(|(meta, _)| *meta));
-        see(Part { kind, number, list: "", backlog, deficit: None, head, observe: &|see| self.qdisc.observe(see) });
+    pub fn show(&self, kind: &'static str, number: u32, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
+        let (backlog, head) = (self.backlog(), self.peeked.as_ref().map(|(meta, _)| *meta));
+        see(SubqueueInfo {
+            kind,
+            number,
+            list: "",
+            backlog,
+            deficit: None,
+            head,
+            observe: &|see| self.qdisc.observe(see),
+        });
     }
 
     /// See [`Qdisc::observe`].

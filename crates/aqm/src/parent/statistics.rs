@@ -1,6 +1,6 @@
 //! Statistics of parents by the names of `tc -s -j qdisc` and `tc -s -j class`, so that what reads those can read these.
 
-use super::leaf::{Books, Leaf};
+use super::leaf::{Accounting, Leaf};
 use crate::backlog::Backlog;
 use crate::qdisc::{Qdisc, Stats};
 use alloc::format;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// What a discipline has counted; `options` is what tc shows there of this kind, or empty. The classes are in an array
 /// behind its own numbers, where tc has a command for them.
-pub(crate) fn of_parent(kind: &str, options: &str, books: &Books, overlimits: u64, classes: &[String]) -> String {
+pub(crate) fn of_parent(kind: &str, options: &str, books: &Accounting, overlimits: u64, classes: &[String]) -> String {
     let options = if options.is_empty() { String::new() } else { format!(r#""options":{{{options}}},"#) };
     let counts = counts(&books.stats, books.total, overlimits);
     format!(r#"{{"kind":"{kind}",{options}{counts},"classes":[{}]}}"#, classes.join(","))

@@ -1,6 +1,6 @@
 //! Text with braces.
 
-use crate::refusal::Refusal;
+use crate::error::ConfigError;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 pub const DEEPEST: usize = 64;
 
 /// Brackets and braces that [`DEEPEST`] disciplines open: those of `htb` and `prio` are in a class or band in braces.
-const MOST_OPEN: usize = 2 * DEEPEST;
+const MAX_OPEN: usize = 2 * DEEPEST;
 
 /// Refuses a text in which more brackets and braces are open at once than disciplines may hold each other.
-pub(crate) fn check_depth(text: &str) -> Result<(), Refusal> {
+pub(crate) fn check_depth(text: &str) -> Result<(), ConfigError> {
     let mut depth = 0_usize;
     for byte in text.bytes() {
         match byte {
@@ -20,33 +20,33 @@ pub(crate) fn check_depth(text: &str) -> Result<(), Refusal> {
             b'}' | b')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > MOST_OPEN {
-            return Err(Refusal::TooDeep);
+        if depth > MAX_OPEN {
+            return Err(ConfigError::TooDeep);
         }
     }
     Ok(())
 }
 
 /// A discipline's own words and what is in the braces at their end.
-pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), Refusal> {
+pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), ConfigError> {
     let text = text.trim();
     let Some(open) = text.find('{') else {
-        return if text.contains('}') { Err(Refusal::BraceNotOpened(text.into())) } else { Ok((text, None)) };
+        return if text.contains('}') { Err(ConfigError::UnmatchedBrace(text.into())) } else { Ok((text, None)) };
     };
     let close = closing(text, open)?;
     match text[close + 1..].trim() {
         "" => Ok((text[..open].trim_end(), Some(text[open + 1..close].trim()))),
-        behind => Err(Refusal::BehindBraces(behind.into())),
+        behind => Err(ConfigError::TrailingWords(behind.into())),
     }
 }
 
 /// The parts of what is in braces, which semicolons or ends of lines part.
-pub(crate) fn parts(text: &str) -> Result<Vec<&str>, Refusal> {
+pub(crate) fn parts(text: &str) -> Result<Vec<&str>, ConfigError> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (i, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
-            '}' if depth == 0 => return Err(Refusal::BraceNotOpened(text.into())),
+            '}' if depth == 0 => return Err(ConfigError::UnmatchedBrace(text.into())),
             '}' => depth -= 1,
             ';' | '\n' if depth == 0 => {
                 parts.push(text[begin..i].trim());
@@ -66,7 +66,7 @@ pub(crate) fn join(words: &str, inside: Option<String>) -> String {
 }
 
 /// The place of the brace that closes the one at `open`.
-fn closing(text: &str, open: usize) -> Result<usize, Refusal> {
+fn closing(text: &str, open: usize) -> Result<usize, ConfigError> {
     let mut depth = 0;
     for (i, c) in text[open..].char_indices() {
         match c {
@@ -76,7 +76,7 @@ fn closing(text: &str, open: usize) -> Result<usize, Refusal> {
             _ => {}
         }
     }
-    Err(Refusal::BraceNotClosed(text.into()))
+    Err(ConfigError::UnclosedBrace(text.into()))
 }
 
 #[cfg(test)]
@@ -91,9 +91,9 @@ mod tests {
             ("htb", Some("class 1 { a }; class 2 { b }"))
         );
         assert_eq!(split("codel").unwrap(), ("codel", None));
-        assert!(matches!(split("tbf { codel"), Err(Refusal::BraceNotClosed(_))));
-        assert!(matches!(split("tbf codel }"), Err(Refusal::BraceNotOpened(_))));
-        assert!(matches!(split("tbf { codel } rate 1mbit"), Err(Refusal::BehindBraces(_))));
+        assert!(matches!(split("tbf { codel"), Err(ConfigError::UnclosedBrace(_))));
+        assert!(matches!(split("tbf codel }"), Err(ConfigError::UnmatchedBrace(_))));
+        assert!(matches!(split("tbf { codel } rate 1mbit"), Err(ConfigError::TrailingWords(_))));
     }
 
     #[test]
@@ -102,11 +102,11 @@ mod tests {
             |(open, close): (&str, &str), depth: usize| format!("{}codel{}", open.repeat(depth), close.repeat(depth));
         for pair in [("tbf { ", " }"), ("fq(", ")"), ("(", ""), ("{", ""), ("fq(tbf {", "})")] {
             let each = pair.0.matches(['{', '(']).count();
-            assert_eq!(check_depth(&nested(pair, MOST_OPEN / each)), Ok(()), "{pair:?}");
-            assert_eq!(check_depth(&nested(pair, MOST_OPEN / each + 1)), Err(Refusal::TooDeep), "{pair:?}");
+            assert_eq!(check_depth(&nested(pair, MAX_OPEN / each)), Ok(()), "{pair:?}");
+            assert_eq!(check_depth(&nested(pair, MAX_OPEN / each + 1)), Err(ConfigError::TooDeep), "{pair:?}");
         }
         assert_eq!(check_depth(&"{ a }; ".repeat(1000)), Ok(()));
-        assert_eq!(check_depth(&format!("{}{}", ")".repeat(99), "(".repeat(MOST_OPEN + 1))), Err(Refusal::TooDeep));
+        assert_eq!(check_depth(&format!("{}{}", ")".repeat(99), "(".repeat(MAX_OPEN + 1))), Err(ConfigError::TooDeep));
     }
 
     #[test]

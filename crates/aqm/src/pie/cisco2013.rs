@@ -6,8 +6,8 @@
 
 use super::Config;
 use super::controller::{accumulated, updated_probability};
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
-use crate::departure::{DepartureTimer, Measured};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
+use crate::departure::{DepartureTimer, Measurement};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ impl Cisco2013 {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, .. } = self.clone();
         *self = Self { config, target, ..old.clone() };
     }
@@ -72,7 +72,7 @@ impl Cisco2013 {
     /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
         let to_go_on = self.config.dq_threshold.0;
-        let Some(Measured { rate, time }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
+        let Some(Measurement { rate, time }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
         self.avg_dq_rate = match self.avg_dq_rate {
             0.0 => rate,
             avg => avg - avg / 8.0 + rate / 8.0,
@@ -92,7 +92,7 @@ impl Aqm for Cisco2013 {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());
         Some(popped)
@@ -136,7 +136,7 @@ impl Timer for Cisco2013 {
         }
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0 && self.avg_dq_rate == 0.0 {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }
@@ -158,7 +158,7 @@ mod tests {
     use crate::aqm::DropReason;
     use crate::limits::Limits;
     use crate::packet::Ecn;
-    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+    use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
     use crate::rng::Rng;
     use crate::testing::{self, ETHERNET, cx, ms, push, queue_under};
 
@@ -247,9 +247,9 @@ mod tests {
         for t in 0..500 {
             let arrivals = if t == 0 { 300 } else { 1 };
             for _ in 0..arrivals {
-                assert_eq!(push(&mut queue, ms(t), 1500, Ecn::NotEct), Enqueued::Queued, "p is zero");
+                assert_eq!(push(&mut queue, ms(t), 1500, Ecn::NotEct), EnqueueResult::Queued, "p is zero");
             }
-            assert!(matches!(queue.dequeue(ms(t), &mut |_, _, _| {}), Dequeued::Packet(..)));
+            assert!(matches!(queue.dequeue(ms(t), &mut |_, _, _| {}), DequeueResult::Packet(..)));
         }
         assert_eq!((queue.aqm().qdelay, queue.aqm().next_update), (0.0, ms(500)));
         queue.settle(ms(500));
@@ -280,10 +280,10 @@ mod tests {
     #[test]
     fn marks_up_to_ten_percent() {
         for (ecn, packet, p, expected) in [
-            (true, Ecn::Ect0, 0.1, Enqueued::Marked),
-            (true, Ecn::Ect0, 0.1001, Enqueued::Dropped(DropReason::Early)),
-            (true, Ecn::NotEct, 0.1, Enqueued::Dropped(DropReason::Early)),
-            (false, Ecn::Ect0, 0.1, Enqueued::Dropped(DropReason::Early)),
+            (true, Ecn::Ect0, 0.1, EnqueueResult::Marked),
+            (true, Ecn::Ect0, 0.1001, EnqueueResult::Dropped(DropReason::Early)),
+            (true, Ecn::NotEct, 0.1, EnqueueResult::Dropped(DropReason::Early)),
+            (false, Ecn::Ect0, 0.1, EnqueueResult::Dropped(DropReason::Early)),
         ] {
             // Derandomised, so that the packet is due for sure.
             let config = Config { ecn, derandomise: true, ..config() };

@@ -8,7 +8,7 @@
 //! Changes of `prob` are signed 32-bit numbers and wrap, as does the product of its decay.
 
 use super::Config;
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Timer, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Timer, Verdict};
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Cisco2013Ticks {
 
     /// `pie_vars_init`: not `prob` and the delays.
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, alpha, beta, mark_ecnth, .. } = self.clone();
         *self = Self { config, target, alpha, beta, mark_ecnth, ..old.clone() };
     }
@@ -164,7 +164,7 @@ impl Aqm for Cisco2013Ticks {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now.as_nanos() >> TICK_SHIFT, popped.meta.len, queue.bytes());
         Some(popped)
@@ -195,7 +195,7 @@ impl Timer for Cisco2013Ticks {
         self.calculate_probability(cx.backlog.bytes);
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.prob == 0 && self.qdelay == 0 && self.qdelay_old == 0 && self.avg_dq_rate == 0 && self.delta(0) <= 0 {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
         }

@@ -66,7 +66,7 @@ config! {
         "linux", "Linux since 5.1, in its arithmetic of 64-bit integers" => linux;
     }
     validate |c| {
-        params::refuse_foreign(c, "PIE", c.version.profile(), |param| c.version.has(param))
+        params::refuse_unsupported(c, "PIE", c.version.profile(), |param| c.version.has(param))
     }
 }
 

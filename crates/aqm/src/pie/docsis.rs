@@ -5,8 +5,8 @@
 
 use super::Config;
 use super::controller::{PROB_LOW, accumulated, updated_probability};
-use super::rfc8033::Third;
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
+use super::rfc8033::ThirdOfLimits;
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -19,7 +19,7 @@ use crate::time::{Duration, Instant};
 pub(super) struct Docsis {
     config: Config,
     target: f64,
-    third: Third,
+    third: ThirdOfLimits,
     bucket: TokenBucket,
     state: State,
     /// Drop probability of a packet of `mean_pktsize`, 0..=13.6.
@@ -49,7 +49,7 @@ impl Docsis {
     pub fn new(config: &Config) -> Self {
         Self {
             target: config.target.as_secs_f64(),
-            third: Third::default(),
+            third: ThirdOfLimits::default(),
             bucket: TokenBucket::default(),
             state: State::Inactive,
             p: 0.0,
@@ -64,7 +64,7 @@ impl Docsis {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, third, .. } = self.clone();
         *self = Self { config, target, third, ..old.clone() };
     }
@@ -117,7 +117,7 @@ impl Docsis {
 
 impl Aqm for Docsis {
     fn attach(&mut self, limits: &Limits, link: Link) {
-        self.third = Third::of(limits, link);
+        self.third = ThirdOfLimits::of(limits, link);
         self.bucket = TokenBucket::new(&self.config, link);
     }
 
@@ -135,7 +135,7 @@ impl Aqm for Docsis {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.bucket.spend(cx.now, popped.meta.len);
         Some(popped)
@@ -231,7 +231,7 @@ mod tests {
     use crate::aqm::DropReason;
     use crate::packet::Ecn;
     use crate::params::Bytes;
-    use crate::qdisc::{Enqueued, Qdisc};
+    use crate::qdisc::{EnqueueResult, Qdisc};
     use crate::single::SingleQueue;
     use crate::testing::{self, LINK, cx, ms, push, queue_under};
 
@@ -307,23 +307,23 @@ mod tests {
             push(&mut queue, 0);
         }
         assert_eq!(queue.aqm().state, State::Quiescent);
-        (31..60).for_each(|_| assert_eq!(push(&mut queue, 0), Enqueued::Queued));
+        (31..60).for_each(|_| assert_eq!(push(&mut queue, 0), EnqueueResult::Queued));
         // Each update finds 90 ms; p has grown a little when the first drop is due, and begins the burst.
         let mut t = 0;
         while queue.aqm().state == State::Quiescent {
             t += 1;
             assert!(t < 10_000, "probabilities add up to a drop");
-            if push(&mut queue, t) == Enqueued::Queued {
+            if push(&mut queue, t) == EnqueueResult::Queued {
                 queue.dequeue(ms(t), &mut |_, _, _| {});
             }
         }
         assert_eq!(queue.aqm().burst_allowance, Duration::from_millis(142));
         // During it nothing is dropped, and p is nothing; afterwards the queue is below half the target.
         let next = queue.aqm().next_update;
-        assert_eq!(push(&mut queue, t), Enqueued::Queued);
+        assert_eq!(push(&mut queue, t), EnqueueResult::Queued);
         queue.settle(next);
         assert_eq!((queue.aqm().p, queue.aqm().burst_allowance), (0.0, Duration::from_millis(126)));
-        while let crate::qdisc::Dequeued::Packet(..) = queue.dequeue(next, &mut |_, _, _| {}) {}
+        while let crate::qdisc::DequeueResult::Packet(..) = queue.dequeue(next, &mut |_, _, _| {}) {}
         let quiet_from = (1..).map(|n| next + config().tupdate * n).find(|&at| {
             queue.settle(at);
             queue.aqm().state == State::Quiescent
@@ -383,10 +383,10 @@ mod tests {
     #[test]
     fn the_option_to_mark() {
         for (ecn, packet, p, expected) in [
-            (true, Ecn::Ect0, 0.09, Enqueued::Marked),
-            (true, Ecn::Ect0, 0.1, Enqueued::Dropped(DropReason::Early)),
-            (true, Ecn::NotEct, 0.09, Enqueued::Dropped(DropReason::Early)),
-            (false, Ecn::Ect0, 0.09, Enqueued::Dropped(DropReason::Early)),
+            (true, Ecn::Ect0, 0.09, EnqueueResult::Marked),
+            (true, Ecn::Ect0, 0.1, EnqueueResult::Dropped(DropReason::Early)),
+            (true, Ecn::NotEct, 0.09, EnqueueResult::Dropped(DropReason::Early)),
+            (false, Ecn::Ect0, 0.09, EnqueueResult::Dropped(DropReason::Early)),
         ] {
             let pie = Docsis { accu_prob: 8.5, config: Config { ecn, ..config() }, ..congested(p) };
             let mut queue = queue_under(pie, Limits::packets(9), LINK);

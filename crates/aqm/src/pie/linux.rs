@@ -5,7 +5,7 @@
 //! departure rate. `tc`'s `alpha 2 beta 20` are sixteenths per second: `alpha 0.125 beta 1.25` here.
 
 use super::Config;
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct Linux {
     dq_count: Option<u64>,
     /// Bytes per tick, 8 bits after the point.
     avg_dq_rate: u32,
-    timer: Schedule,
+    timer: WheelTimer,
 }
 
 impl Linux {
@@ -50,7 +50,7 @@ impl Linux {
             dq_tstamp: None,
             dq_count: None,
             avg_dq_rate: 0,
-            timer: Schedule::started(config.created, config.jiffy),
+            timer: WheelTimer::started(config.created, config.jiffy),
             config: config.clone(),
         };
         pie.vars_init();
@@ -58,7 +58,7 @@ impl Linux {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, ecn_threshold, alpha, beta, .. } = self.clone();
         *self = Self { config, target, ecn_threshold, alpha, beta, ..old.clone() };
     }
@@ -210,7 +210,7 @@ impl Aqm for Linux {
         Verdict::Drop
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         let (now, backlog) = (clock(cx.now), queue.bytes());
         let dtime = match self.config.dq_rate_estimator {
@@ -252,7 +252,7 @@ impl Timer for Linux {
         self.timer.restart(at, self.config.tupdate);
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         if self.is_fresh() && self.delta(0) <= 0 {
             self.timer.skip(self.config.tupdate, until);
         }
@@ -267,12 +267,12 @@ impl Lifecycle for Linux {
 
 /// A timer of the kernel's wheel.
 #[derive(Clone, Debug)]
-struct Schedule {
+struct WheelTimer {
     jiffy: u64,
     expires: Instant,
 }
 
-impl Schedule {
+impl WheelTimer {
     /// The timer of a queue made at `created`: due after half a second (HZ / 2 jiffies).
     fn started(created: Duration, jiffy: Duration) -> Self {
         let mut timer = Self { jiffy: jiffy.as_nanos() as u64, expires: Instant::ZERO };

@@ -21,11 +21,11 @@ mod rfc8033;
 pub use config::{Activation, Config, Decay, Scaling, Version};
 pub use controller::updated_probability;
 
-use crate::aqm::{Aqm, Cx, Excess, Fifo, Lifecycle, Popped, Timer, Verdict, predecessor};
+use crate::aqm::{Aqm, Cx, ExcessPolicy, Fifo, Lifecycle, PoppedPacket, Timer, Verdict, predecessor};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::refusal::Refusal;
 use crate::time::Instant;
 use cisco2013::Cisco2013;
 use cisco2013_ticks::Cisco2013Ticks;
@@ -82,7 +82,7 @@ impl Aqm for Pie {
         of_version!(&mut self.0, pie => pie.enqueue(cx, meta, queue))
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         of_version!(&mut self.0, pie => pie.dequeue(cx, queue))
     }
 
@@ -115,16 +115,16 @@ impl Lifecycle for Pie {
     }
 
     /// `pie_change` of sch_pie.c leaves the variables and the timer as they are; so do the others.
-    fn succeed(&mut self, old: &dyn Any, _: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {
-            (Engine::Rfc8033(pie), Engine::Rfc8033(old)) => pie.succeed(old),
-            (Engine::Cisco2013(pie), Engine::Cisco2013(old)) => pie.succeed(old),
-            (Engine::Cisco2013Ticks(pie), Engine::Cisco2013Ticks(old)) => pie.succeed(old),
-            (Engine::Docsis(pie), Engine::Docsis(old)) => pie.succeed(old),
-            (Engine::Linux(pie), Engine::Linux(old)) => pie.succeed(old),
-            _ => return Err(Refusal::Fixed("version")),
+            (Engine::Rfc8033(pie), Engine::Rfc8033(old)) => pie.inherit(old),
+            (Engine::Cisco2013(pie), Engine::Cisco2013(old)) => pie.inherit(old),
+            (Engine::Cisco2013Ticks(pie), Engine::Cisco2013Ticks(old)) => pie.inherit(old),
+            (Engine::Docsis(pie), Engine::Docsis(old)) => pie.inherit(old),
+            (Engine::Linux(pie), Engine::Linux(old)) => pie.inherit(old),
+            _ => return Err(ConfigError::ImmutableParam("version")),
         }
-        Ok(Excess::Oldest)
+        Ok(ExcessPolicy::DropOldest)
     }
 }

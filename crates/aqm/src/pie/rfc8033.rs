@@ -5,7 +5,7 @@
 
 use super::config::{Activation, Config};
 use super::controller::{accumulated, updated_probability};
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Timer, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -19,7 +19,7 @@ pub(super) struct Rfc8033 {
     config: Config,
     target: f64,
     /// The backlog beyond which the control is switched on.
-    third: Third,
+    third: ThirdOfLimits,
     active: bool,
     /// Drop probability, 0..=1.
     p: f64,
@@ -40,7 +40,7 @@ impl Rfc8033 {
     pub fn new(config: &Config) -> Self {
         Self {
             target: config.target.as_secs_f64(),
-            third: Third::default(),
+            third: ThirdOfLimits::default(),
             active: false,
             p: 0.0,
             qdelay: 0.0,
@@ -57,7 +57,7 @@ impl Rfc8033 {
     }
 
     /// Goes on from the state of `old` with its own parameters.
-    pub fn succeed(&mut self, old: &Self) {
+    pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, third, .. } = self.clone();
         *self = Self { config, target, third, ..old.clone() };
     }
@@ -129,7 +129,7 @@ impl Rfc8033 {
 
 impl Aqm for Rfc8033 {
     fn attach(&mut self, limits: &Limits, link: Link) {
-        self.third = Third::of(limits, link);
+        self.third = ThirdOfLimits::of(limits, link);
     }
 
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
@@ -149,7 +149,7 @@ impl Aqm for Rfc8033 {
         Verdict::Accept
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         if self.active {
             self.measure(cx.now, popped.meta.len, queue.bytes());
@@ -193,7 +193,7 @@ impl Timer for Rfc8033 {
         self.qdelay_old = self.qdelay;
     }
 
-    fn rest(&mut self, until: Instant) {
+    fn skip_idle(&mut self, until: Instant) {
         let at_rest = self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0;
         if at_rest && self.burst_allowance == self.config.max_burst {
             self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
@@ -213,12 +213,12 @@ impl Lifecycle for Rfc8033 {
 
 /// A third of each limit; without a limit nothing, which every backlog exceeds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Third {
+pub(super) struct ThirdOfLimits {
     packets: Option<u32>,
     bytes: Option<u64>,
 }
 
-impl Third {
+impl ThirdOfLimits {
     pub fn of(limits: &Limits, link: Link) -> Self {
         let in_time = limits.time.map(|time| link.rate.bytes_in(time));
         let bytes = [limits.bytes, in_time].into_iter().flatten().min();

@@ -2,11 +2,11 @@
 //! dropped or marked with p'², L4S packets marked with k p' or as their own queue asks. All else is DualPI2's: which
 //! queue a packet joins, which one is served, the step or ramp of the L4S queue.
 
-use super::standing::Standing;
-use super::{Board, Entry, Law, Pilot};
-use crate::aqm::{Cx, Popped, Verdict};
+use super::backlog_snapshot::BacklogSnapshot;
+use super::{ActionKind, Feature, NetworkAgent, SharedState};
+use crate::aqm::{Cx, PoppedPacket, Verdict};
 use crate::backlog::Backlog;
-use crate::dual::{Both, DualAqm, DualQueue, Side};
+use crate::dual::{DualAqm, DualQueue, DualSnapshot, QueueKind};
 use crate::dualpi2::{Config, DualPi2};
 use crate::limits::Limits;
 use crate::link::Link;
@@ -18,87 +18,87 @@ use alloc::sync::Arc;
 use core::fmt;
 
 /// Two coupled queues under a policy.
-pub struct Coupled {
-    board: Arc<Board>,
+pub struct CoupledPolicy {
+    state: Arc<SharedState>,
     dualpi2: DualPi2,
     /// Until when its own controller rules, that included.
     start: Option<Instant>,
-    pilot: Option<Box<Pilot>>,
+    agent: Option<Box<NetworkAgent>>,
     /// What has been judged and is about to leave.
     leaving: Option<(Instant, Meta)>,
 }
 
-impl Coupled {
+impl CoupledPolicy {
     /// Queues of `config` whose agent writes on `board`; its own controller rules until `start`, that included.
-    pub fn steered(board: Arc<Board>, config: &Config, start: Option<Instant>) -> Self {
-        Self { board, dualpi2: DualPi2::new(config), start, pilot: None, leaving: None }
+    pub fn controlled(board: Arc<SharedState>, config: &Config, start: Option<Instant>) -> Self {
+        Self { state: board, dualpi2: DualPi2::new(config), start, agent: None, leaving: None }
     }
 
     /// Queues with a policy of their own.
-    pub fn piloted(pilot: Pilot, config: &Config) -> Self {
-        let board = Arc::new(Board::new(pilot.observer.sight().has(Entry::Flows)));
-        Self { pilot: Some(Box::new(pilot)), ..Self::steered(board, config, None) }
+    pub fn autonomous(pilot: NetworkAgent, config: &Config) -> Self {
+        let board = Arc::new(SharedState::new(pilot.observer.sight().has(Feature::Flows)));
+        Self { agent: Some(Box::new(pilot)), ..Self::controlled(board, config, None) }
     }
 
     /// The queues, empty; `config` is the one that they were made of.
     pub fn queue<P>(mut self, config: &Config, limits: Limits, host: Host) -> DualQueue<Self, P> {
-        self.board.attach(host.link);
-        if let Some(pilot) = &mut self.pilot {
-            pilot.act(Instant::ZERO, Law::Coupled, &self.board);
+        self.state.attach(host.link);
+        if let Some(pilot) = &mut self.agent {
+            pilot.act(Instant::ZERO, ActionKind::Coupled, &self.state);
         }
         DualQueue::new(self, config.within(limits, host.link), host)
     }
 
     /// Puts the policy's p' in force, where it rules.
-    fn steer(&mut self) {
+    fn apply_action(&mut self) {
         if self.start.is_none() {
-            self.dualpi2.steer(self.board.probability());
+            self.dualpi2.set_p(self.state.probability());
         }
     }
 }
 
-impl DualAqm for Coupled {
-    fn splits(&self) -> bool {
-        self.dualpi2.splits()
+impl DualAqm for CoupledPolicy {
+    fn splits_gso(&self) -> bool {
+        self.dualpi2.splits_gso()
     }
 
-    fn classify(&self, meta: &Meta) -> Side {
+    fn classify(&self, meta: &Meta) -> QueueKind {
         self.dualpi2.classify(meta)
     }
 
-    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
-        self.board.arrival(cx.now, meta);
-        self.steer();
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
+        self.state.arrival(cx.now, meta);
+        self.apply_action();
         let verdict = self.dualpi2.enqueue(cx, meta, side);
         let Backlog { packets, bytes } = cx.total_backlog;
-        let head = if packets > 0 { self.board.head() } else { None };
-        self.board.judged(cx.now, meta, verdict, Standing { packets: packets.into(), bytes, head });
+        let head = if packets > 0 { self.state.head() } else { None };
+        self.state.judged(cx.now, meta, verdict, BacklogSnapshot { packets: packets.into(), bytes, head });
         verdict
     }
 
     fn overflowed(&mut self, now: Instant, meta: &Meta, waiting: Backlog) {
-        self.board.overflowed(now, meta, false, waiting);
+        self.state.overflowed(now, meta, false, waiting);
     }
 
-    fn choose(&mut self, now: Instant, link: Link, queues: &Both) -> Option<Side> {
+    fn choose(&mut self, now: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
         let side = self.dualpi2.choose(now, link, queues);
         if side.is_none() {
-            self.board.departure(now, None, Standing::default());
+            self.state.departure(now, None, BacklogSnapshot::default());
         }
         side
     }
 
-    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
-        self.steer();
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
+        self.apply_action();
         let verdict = self.dualpi2.judge(cx, meta, side);
         match verdict {
             Verdict::Mark if meta.ecn.is_ect() => {
                 if meta.ecn != Ecn::Ce {
-                    self.board.marked();
+                    self.state.marked();
                 }
             }
             Verdict::Mark | Verdict::Drop => {
-                self.board.dropped();
+                self.state.dropped();
                 return verdict;
             }
             Verdict::Accept => {}
@@ -107,26 +107,26 @@ impl DualAqm for Coupled {
         verdict
     }
 
-    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+    fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         self.dualpi2.sent(side, len, queues);
         if let Some((now, meta)) = self.leaving.take() {
-            self.board.departure(now, Some(Popped { meta }), Standing::both(queues));
+            self.state.departure(now, Some(PoppedPacket { meta }), BacklogSnapshot::both(queues));
         }
     }
 
     fn next_update(&self) -> Instant {
         let of_start = self.start.map_or(Instant::NEVER, |until| self.dualpi2.next_update().min(until));
-        self.pilot.as_ref().map_or(of_start, |pilot| pilot.next.min(of_start))
+        self.agent.as_ref().map_or(of_start, |pilot| pilot.next.min(of_start))
     }
 
-    fn update(&mut self, at: Instant, queues: &Both) {
+    fn update(&mut self, at: Instant, queues: &DualSnapshot) {
         if self.start.is_some() && self.dualpi2.next_update() == at {
             self.dualpi2.update(at, queues);
         } else if self.start == Some(at) {
             self.start = None;
         }
-        if let Some(pilot) = self.pilot.as_mut().filter(|pilot| pilot.next == at) {
-            pilot.act(at, Law::Coupled, &self.board);
+        if let Some(pilot) = self.agent.as_mut().filter(|pilot| pilot.next == at) {
+            pilot.act(at, ActionKind::Coupled, &self.state);
         }
     }
 
@@ -135,8 +135,8 @@ impl DualAqm for Coupled {
     }
 }
 
-impl fmt::Debug for Coupled {
+impl fmt::Debug for CoupledPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coupled").field("dualpi2", &self.dualpi2).field("pilot", &self.pilot).finish_non_exhaustive()
+        f.debug_struct("Coupled").field("dualpi2", &self.dualpi2).field("pilot", &self.agent).finish_non_exhaustive()
     }
 }

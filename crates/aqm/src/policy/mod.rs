@@ -1,27 +1,28 @@
-//! A queue manager that does what a policy says, a step at a time: an agent outside that writes on its [`Board`] between
+//! A queue manager that does what a policy says, a step at a time: an agent outside that writes on its [`SharedState`] between
 //! two steps, or a small [`Network`] that it carries itself.
 //!
-//! [`Policy`] manages one queue, [`Coupled`] the two of DualPI2. What they have seen is counted on the board, and an [`Observer`] makes the numbers of a step from that. Both kinds of
-//! policy see through the same observer and act through the same [`Law`], so that a policy which was learned in steps
+//! [`Policy`] manages one queue, [`CoupledPolicy`] the two of DualPI2. What they have seen is counted on the board, and an [`Observer`] makes the numbers of a step from that. Both kinds of
+//! policy see through the same observer and act through the same [`ActionKind`], so that a policy which was learned in steps
 //! from outside is the same queue manager when it runs by itself.
 
-mod board;
+mod action;
+mod backlog_snapshot;
+mod counting_fifo;
 mod coupled;
-mod entries;
-mod law;
+mod features;
 mod network;
 mod observer;
-mod standing;
-mod watched;
+mod shared_state;
 
-pub use board::{Board, Counts};
-pub use coupled::Coupled;
-pub use law::{LEAST_LOG, Law, MOST_TARGET_MS};
-pub use network::{Activation, Layer, MOST_INPUTS, MOST_LAYERS, MOST_WIDTH, Network, ShapeError};
-pub use observer::{Entry, Observer, REFERENCE, Sight, Step};
+pub use action::{ActionKind, MAX_TARGET_MS, MIN_LOG};
+pub use coupled::CoupledPolicy;
+pub use network::{Activation, Layer, MAX_INPUTS, MAX_LAYERS, MAX_WIDTH, Network, ShapeError};
+pub use observer::{Feature, ObservationSpec, Observer, REFERENCE, StepStats};
+pub use shared_state::{Counters, SharedState};
 
 use crate::aqm::{
-    Aqm, Cx, Fifo, Lifecycle, Pass, Popped, Timer, Verdict, emptied, judges_overflow, next_update, overflowed, shed,
+    Aqm, Bypass, Cx, Fifo, Lifecycle, PoppedPacket, Timer, Verdict, emptied, judges_overflow, next_update, overflowed,
+    shed,
 };
 use crate::codel::{self, Codel};
 use crate::limits::Limits;
@@ -31,24 +32,24 @@ use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use backlog_snapshot::BacklogSnapshot;
 use core::fmt;
-use standing::Standing;
-use watched::Watched;
+use counting_fifo::CountingFifo;
 
 /// A queue under a policy.
 pub struct Policy {
-    board: Arc<Board>,
-    law: Law,
+    state: Arc<SharedState>,
+    action: ActionKind,
     /// What rules until an instant, that included.
     start: Option<(Box<dyn Aqm + Send>, Instant)>,
     /// What the law steers the target of.
     codel: Option<Codel>,
-    pilot: Option<Box<Pilot>>,
+    agent: Option<Box<NetworkAgent>>,
 }
 
 /// A network that acts by itself.
 #[derive(Clone, Debug)]
-pub struct Pilot {
+pub struct NetworkAgent {
     network: Network,
     observer: Observer,
     step: Duration,
@@ -56,16 +57,16 @@ pub struct Pilot {
     observation: Vec<f32>,
 }
 
-impl Pilot {
+impl NetworkAgent {
     /// A network that acts every `step`, from the start on, by what `sight` shows it; the error says what does not fit.
-    pub fn new(network: Network, sight: Sight, step: Duration, law: Law) -> Result<Self, ShapeError> {
+    pub fn new(network: Network, sight: ObservationSpec, step: Duration, law: ActionKind) -> Result<Self, ShapeError> {
         network.check(sight.len(), law.outputs())?;
         let observation = alloc::vec![0.0; sight.len()];
         Ok(Self { network, observer: Observer::new(sight), step, next: Instant::ZERO, observation })
     }
 
-    fn act(&mut self, now: Instant, law: Law, board: &Board) {
-        self.observer.look(now, board);
+    fn act(&mut self, now: Instant, law: ActionKind, board: &SharedState) {
+        self.observer.sample(now, board);
         self.observer.write(&mut self.observation);
         law.apply(self.network.forward(&self.observation), board);
         self.next = now + self.step;
@@ -74,68 +75,68 @@ impl Pilot {
 
 impl Policy {
     /// A queue whose agent writes on `board`; `start` rules until an instant, that included.
-    pub fn steered(board: Arc<Board>, law: Law, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
-        Self { codel: law.codel(), board, law, start, pilot: None }
+    pub fn controlled(board: Arc<SharedState>, law: ActionKind, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
+        Self { codel: law.codel(), state: board, action: law, start, agent: None }
     }
 
     /// A queue with a policy of its own.
-    pub fn piloted(pilot: Pilot, law: Law) -> Self {
-        let board = Arc::new(Board::new(pilot.observer.sight().has(Entry::Flows)));
-        Self { codel: law.codel(), board, law, start: None, pilot: Some(Box::new(pilot)) }
+    pub fn autonomous(pilot: NetworkAgent, law: ActionKind) -> Self {
+        let board = Arc::new(SharedState::new(pilot.observer.sight().has(Feature::Flows)));
+        Self { codel: law.codel(), state: board, action: law, start: None, agent: Some(Box::new(pilot)) }
     }
 
     fn judge(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if let Some((manager, _)) = &mut self.start {
-            return manager.enqueue(cx, meta, &mut Watched { queue, board: &self.board });
+            return manager.enqueue(cx, meta, &mut CountingFifo { queue, state: &self.state });
         }
-        if self.law == Law::Packet {
-            return match self.board.verdict() {
+        if self.action == ActionKind::Packet {
+            return match self.state.verdict() {
                 0 => Verdict::Accept,
                 1 => Verdict::Mark,
                 _ => Verdict::Drop,
             };
         }
-        let p = self.board.probability();
+        let p = self.state.probability();
         if p > 0.0 && cx.rng.uniform() < p { Verdict::Mark } else { Verdict::Accept }
     }
 }
 
 impl Aqm for Policy {
     fn attach(&mut self, limits: &Limits, link: Link) {
-        self.board.attach(link);
+        self.state.attach(link);
         if let Some((manager, _)) = &mut self.start {
             manager.attach(limits, link);
         }
         if let Some(codel) = &mut self.codel {
             codel.attach(limits, link);
         }
-        if let Some(pilot) = &mut self.pilot {
-            pilot.act(Instant::ZERO, self.law, &self.board);
+        if let Some(pilot) = &mut self.agent {
+            pilot.act(Instant::ZERO, self.action, &self.state);
         }
     }
 
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
-        self.board.arrival(cx.now, meta);
+        self.state.arrival(cx.now, meta);
         let verdict = self.judge(cx, meta, queue);
-        self.board.judged(cx.now, meta, verdict, Standing::of(queue));
+        self.state.judged(cx.now, meta, verdict, BacklogSnapshot::of(queue));
         verdict
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = if self.start.is_none() && self.codel.is_none() {
             queue.pop()
         } else {
-            let mut watched = Watched { queue, board: &self.board };
+            let mut watched = CountingFifo { queue, state: &self.state };
             if let Some((manager, _)) = &mut self.start {
                 manager.dequeue(cx, &mut watched)
             } else if let Some(codel) = &mut self.codel {
-                codel.steer(self.board.target());
+                codel.set_target(self.state.target());
                 codel.dequeue(cx, &mut watched)
             } else {
                 watched.pop()
             }
         };
-        self.board.departure(cx.now, popped, Standing::of(queue));
+        self.state.departure(cx.now, popped, BacklogSnapshot::of(queue));
         popped
     }
 
@@ -150,15 +151,17 @@ impl Aqm for Policy {
     }
 
     #[inline(always)]
-    fn pass(&mut self) -> Option<&mut dyn Pass> {
+    fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         Some(self)
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        match self.law {
-            Law::Target => see("target", self.board.target().as_secs_f64()),
-            Law::Probability | Law::ProbabilityLog | Law::Delta | Law::Coupled => see("p", self.board.probability()),
-            Law::Packet => see("verdict", self.board.verdict() as f64),
+        match self.action {
+            ActionKind::Target => see("target", self.state.target().as_secs_f64()),
+            ActionKind::Probability | ActionKind::ProbabilityLog | ActionKind::Delta | ActionKind::Coupled => {
+                see("p", self.state.probability())
+            }
+            ActionKind::Packet => see("verdict", self.state.verdict() as f64),
         }
     }
 }
@@ -170,7 +173,7 @@ impl Timer for Policy {
             .start
             .as_mut()
             .map(|&mut (ref mut manager, until)| next_update(manager).map_or(until, |at| at.min(until)));
-        let of_pilot = self.pilot.as_ref().map(|pilot| pilot.next);
+        let of_pilot = self.agent.as_ref().map(|pilot| pilot.next);
         of_start.into_iter().chain(of_pilot).min()
     }
 
@@ -182,8 +185,8 @@ impl Timer for Policy {
                 self.start = None;
             }
         }
-        if let Some(pilot) = self.pilot.as_mut().filter(|pilot| pilot.next == at) {
-            pilot.act(at, self.law, &self.board);
+        if let Some(pilot) = self.agent.as_mut().filter(|pilot| pilot.next == at) {
+            pilot.act(at, self.action, &self.state);
         }
     }
 }
@@ -196,7 +199,7 @@ impl Lifecycle for Policy {
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         // One that was judged has been counted as an arrival.
         let was_judged = self.judges_overflow();
-        self.board.overflowed(cx.now, meta, was_judged, cx.backlog);
+        self.state.overflowed(cx.now, meta, was_judged, cx.backlog);
         if let Some((manager, _)) = &mut self.start {
             overflowed(manager, cx, meta);
         }
@@ -209,33 +212,36 @@ impl Lifecycle for Policy {
     }
 
     fn shed(&mut self, cx: &mut Cx, n: u32) {
-        self.board.shed(n);
+        self.state.shed(n);
         if let Some((manager, _)) = &mut self.start {
             shed(manager, cx, n);
         }
     }
 }
 
-impl Pass for Policy {
+impl Bypass for Policy {
     /// A policy that drops nothing is tail drop, to the last record.
-    fn lets_pass(&mut self, now: Instant) -> bool {
+    fn can_bypass(&mut self, now: Instant) -> bool {
         match &mut self.start {
-            Some((manager, until)) if now <= *until => manager.pass().is_some_and(|manager| manager.lets_pass(now)),
+            Some((manager, until)) if now <= *until => manager.bypass().is_some_and(|manager| manager.can_bypass(now)),
             // What an update is going to decide is not known yet.
             _ => {
                 let is_due = self.next_update().is_some_and(|at| at < now);
-                let drops =
-                    if self.law == Law::Packet { self.board.verdict() > 0 } else { self.board.probability() > 0.0 };
+                let drops = if self.action == ActionKind::Packet {
+                    self.state.verdict() > 0
+                } else {
+                    self.state.probability() > 0.0
+                };
                 self.codel.is_none() && (is_due || !drops)
             }
         }
     }
 
-    fn passed(&mut self, now: Instant, meta: &Meta) {
-        self.board.passed(now, meta);
+    fn on_bypass(&mut self, now: Instant, meta: &Meta) {
+        self.state.passed(now, meta);
         if let Some((manager, _)) = &mut self.start {
-            if let Some(manager) = manager.pass() {
-                manager.passed(now, meta);
+            if let Some(manager) = manager.bypass() {
+                manager.on_bypass(now, meta);
             }
         }
     }
@@ -243,11 +249,11 @@ impl Pass for Policy {
 
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy").field("law", &self.law).field("pilot", &self.pilot).finish_non_exhaustive()
+        f.debug_struct("Policy").field("law", &self.action).field("pilot", &self.agent).finish_non_exhaustive()
     }
 }
 
-impl Law {
+impl ActionKind {
     /// What is below a law that sets a target: RFC 8289's CoDel, which marks what understands marks.
     fn codel(self) -> Option<Codel> {
         let config = codel::Config { ecn: true, ..codel::Config::default() };

@@ -52,21 +52,21 @@ pub struct Network {
 }
 
 /// Most layers.
-pub const MOST_LAYERS: usize = 3;
+pub const MAX_LAYERS: usize = 3;
 /// Most outputs of a layer.
-pub const MOST_WIDTH: usize = 64;
+pub const MAX_WIDTH: usize = 64;
 /// Most numbers of an observation.
-pub const MOST_INPUTS: usize = 256;
+pub const MAX_INPUTS: usize = 256;
 
 /// Why layers are no network, or the wrong one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// None, or too many.
-    #[error("layers: {0} of them; from 1 to {MOST_LAYERS}")]
+    #[error("layers: {0} of them; from 1 to {MAX_LAYERS}")]
     Layers(usize),
     /// Too wide, or without outputs.
-    #[error("layers[{0}]: {1} outputs; from 1 to {MOST_WIDTH}")]
+    #[error("layers[{0}]: {1} outputs; from 1 to {MAX_WIDTH}")]
     Width(usize, usize),
     /// A row of another length, or another number of biases.
     #[error("layers[{place}].{what}: {found} numbers, not {expected}")]
@@ -84,7 +84,7 @@ pub enum ShapeError {
     #[error("layers[{0}]: a number that is not finite")]
     NotFinite(usize),
     /// Too many inputs.
-    #[error("{0} numbers are observed; at most {MOST_INPUTS}")]
+    #[error("{0} numbers are observed; at most {MAX_INPUTS}")]
     Inputs(usize),
     /// The last layer does not fit to the action.
     #[error("the last layer has {0} outputs; the action takes {1}")]
@@ -94,17 +94,17 @@ pub enum ShapeError {
 impl Network {
     /// Layers, of which each takes what the one before gives.
     pub fn new(layers: Vec<Layer>) -> Result<Self, ShapeError> {
-        if layers.is_empty() || layers.len() > MOST_LAYERS {
+        if layers.is_empty() || layers.len() > MAX_LAYERS {
             return Err(ShapeError::Layers(layers.len()));
         }
         let mut inputs = layers[0].weights.first().map_or(0, Vec::len);
-        if inputs > MOST_INPUTS {
+        if inputs > MAX_INPUTS {
             return Err(ShapeError::Inputs(inputs));
         }
         let mut widest = inputs;
         for (place, layer) in layers.iter().enumerate() {
             let outputs = layer.weights.len();
-            if outputs == 0 || outputs > MOST_WIDTH {
+            if outputs == 0 || outputs > MAX_WIDTH {
                 return Err(ShapeError::Width(place, outputs));
             }
             let rows = layer.weights.iter().map(|row| ("weights", row.len(), inputs));

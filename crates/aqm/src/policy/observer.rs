@@ -1,19 +1,19 @@
 //! What a policy sees of a step: numbers about one in size, made from what a queue manager can know.
 
-use super::board::{Board, Counts, NEVER};
-use super::law::Law;
+use super::action::ActionKind;
+use super::shared_state::{Counters, NEVER, SharedState};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 
 /// What an observation consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct ObservationSpec {
     /// The entries, in their order; each once.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Feature>,
     /// How many of the last steps are shown, the oldest first; at least 1.
     pub stack: usize,
     /// What the action means that is in force.
-    pub law: Law,
+    pub law: ActionKind,
 }
 
 crate::entries! {
@@ -47,7 +47,7 @@ crate::entries! {
     Action = "action",
 }
 
-impl Entry {
+impl Feature {
     /// What is observed where nothing is said.
     pub const DEFAULT: [Self; 8] = [
         Self::Sojourn,
@@ -61,7 +61,7 @@ impl Entry {
     ];
 }
 
-impl Sight {
+impl ObservationSpec {
     /// Numbers of an observation.
     pub fn len(&self) -> usize {
         self.entries.len() * self.stack
@@ -73,14 +73,14 @@ impl Sight {
     }
 
     /// Whether an entry is among them.
-    pub fn has(&self, entry: Entry) -> bool {
+    pub fn has(&self, entry: Feature) -> bool {
         self.entries.contains(&entry)
     }
 }
 
 /// What happened in a step; counts are those of the step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct StepStats {
     /// Its length in seconds.
     pub span_s: f64,
     /// Packets that arrived, and their bytes.
@@ -117,7 +117,7 @@ pub struct Step {
     pub head_s: f64,
 }
 
-impl Step {
+impl StepStats {
     /// Mean sojourn time of what was sent; where nothing was, how long the first packet has waited. In seconds.
     pub fn delay_s(&self) -> f64 {
         if self.departed > 0 { self.sojourn_s / self.departed as f64 } else { self.head_s }
@@ -132,10 +132,10 @@ impl Step {
 /// Makes steps, and observations of them.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    sight: Sight,
+    spec: ObservationSpec,
     at: Instant,
-    before: Option<Counts>,
-    step: Step,
+    previous: Option<Counters>,
+    step: StepStats,
     /// Mean sojourn time of the last step in which packets were sent.
     sojourn_s: f64,
     /// As measured last, in bit/s.
@@ -151,38 +151,41 @@ const RECENT: Duration = Duration::from_millis(100);
 
 impl Observer {
     /// One that has seen nothing.
-    pub fn new(sight: Sight) -> Self {
+    pub fn new(sight: ObservationSpec) -> Self {
         let frames = alloc::vec![0.0; sight.len()];
-        let step = Step::default();
-        Self { sight, at: Instant::ZERO, before: None, step, sojourn_s: 0.0, capacity_bps: None, frames }
+        let step = StepStats::default();
+        Self { spec: sight, at: Instant::ZERO, previous: None, step, sojourn_s: 0.0, capacity_bps: None, frames }
     }
 
     /// What it sees.
-    pub fn sight(&self) -> &Sight {
-        &self.sight
+    pub fn sight(&self) -> &ObservationSpec {
+        &self.spec
     }
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        let sight = core::mem::replace(&mut self.sight, Sight { entries: Vec::new(), stack: 1, law: Law::Probability });
+        let sight = core::mem::replace(
+            &mut self.spec,
+            ObservationSpec { entries: Vec::new(), stack: 1, law: ActionKind::Probability },
+        );
         *self = Self::new(sight);
     }
 
     /// The step that ends now; it began at the last look.
-    pub fn look(&mut self, now: Instant, board: &Board) -> &Step {
+    pub fn sample(&mut self, now: Instant, board: &SharedState) -> &StepStats {
         let counts = board.counts();
         let span_ns = (now - self.at).as_nanos().max(0) as u64;
-        let empty = |counts: &Counts, at: u64| {
+        let empty = |counts: &Counters, at: u64| {
             counts.empty_ns + if counts.empty_since == NEVER { 0 } else { at - counts.empty_since }
         };
         let at = self.at.as_nanos();
         // Where it has not looked, the queue was empty from the start on.
-        let before = self.before.unwrap_or(Counts::START);
+        let before = self.previous.unwrap_or(Counters::START);
         if counts.busy_ns > before.busy_ns {
             let bits = 8.0 * (counts.busy_bytes - before.busy_bytes) as f64;
             self.capacity_bps = Some(bits / seconds(counts.busy_ns - before.busy_ns));
         }
-        self.step = Step {
+        self.step = StepStats {
             span_s: seconds(span_ns),
             arrived: counts.arrived - before.arrived,
             arrived_bytes: counts.arrived_bytes - before.arrived_bytes,
@@ -204,8 +207,8 @@ impl Observer {
         if self.step.departed > 0 {
             self.sojourn_s = self.step.delay_s();
         }
-        board.forget_sojourns();
-        (self.at, self.before) = (now, Some(counts));
+        board.reset_sojourns();
+        (self.at, self.previous) = (now, Some(counts));
         self.remember(now, board);
         &self.step
     }
@@ -216,7 +219,7 @@ impl Observer {
     }
 
     /// The step that was looked at last.
-    pub fn step(&self) -> &Step {
+    pub fn step(&self) -> &StepStats {
         &self.step
     }
 
@@ -225,34 +228,34 @@ impl Observer {
         into.copy_from_slice(&self.frames);
     }
 
-    fn remember(&mut self, now: Instant, board: &Board) {
-        let width = self.sight.entries.len();
+    fn remember(&mut self, now: Instant, board: &SharedState) {
+        let width = self.spec.entries.len();
         self.frames.copy_within(width.., 0);
         let first = self.frames.len() - width;
         for i in 0..width {
-            self.frames[first + i] = self.value(self.sight.entries[i], now, board) as f32;
+            self.frames[first + i] = self.value(self.spec.entries[i], now, board) as f32;
         }
     }
 
-    fn value(&self, entry: Entry, now: Instant, board: &Board) -> f64 {
+    fn value(&self, entry: Feature, now: Instant, board: &SharedState) -> f64 {
         let (step, rate) = (&self.step, board.rate_bps() as f64);
         let capacity = self.capacity_bps.unwrap_or(rate);
         let over_capacity = |bytes: u64| over(8.0 * bytes as f64, capacity * step.span_s);
         match entry {
-            Entry::Sojourn => self.sojourn_s / REFERENCE,
-            Entry::SojournNow => step.head_s / REFERENCE,
-            Entry::SojournMax => step.longest_s / REFERENCE,
-            Entry::Backlog => over(8.0 * step.waiting_bytes as f64, rate * REFERENCE),
-            Entry::InRate => over_capacity(step.arrived_bytes),
-            Entry::OutRate => over_capacity(step.departed_bytes),
-            Entry::Drops => step.loss(),
-            Entry::Marks => share(step.marked, step.arrived),
-            Entry::EctShare => share(step.ect, step.arrived),
-            Entry::Ect1Share => share(step.ect1, step.arrived),
-            Entry::Flows => libm::log2(1.0 + f64::from(board.flows(now, RECENT))),
-            Entry::Idle => over(step.empty_s, step.span_s),
-            Entry::Capacity => over(capacity, rate),
-            Entry::Action => self.sight.law.in_force(board),
+            Feature::Sojourn => self.sojourn_s / REFERENCE,
+            Feature::SojournNow => step.head_s / REFERENCE,
+            Feature::SojournMax => step.longest_s / REFERENCE,
+            Feature::Backlog => over(8.0 * step.waiting_bytes as f64, rate * REFERENCE),
+            Feature::InRate => over_capacity(step.arrived_bytes),
+            Feature::OutRate => over_capacity(step.departed_bytes),
+            Feature::Drops => step.loss(),
+            Feature::Marks => share(step.marked, step.arrived),
+            Feature::EctShare => share(step.ect, step.arrived),
+            Feature::Ect1Share => share(step.ect1, step.arrived),
+            Feature::Flows => libm::log2(1.0 + f64::from(board.flows(now, RECENT))),
+            Feature::Idle => over(step.empty_s, step.span_s),
+            Feature::Capacity => over(capacity, rate),
+            Feature::Action => self.spec.law.in_force(board),
         }
     }
 }

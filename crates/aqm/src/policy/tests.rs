@@ -1,5 +1,5 @@
 use super::*;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::registry;
 use crate::rng::Rng;
 use crate::single::SingleQueue;
@@ -13,8 +13,8 @@ fn ms(millis: f64) -> Instant {
     Instant::from_nanos(libm::round(millis * 1e6) as u64)
 }
 
-fn sight(entries: &[Entry]) -> Sight {
-    Sight { entries: entries.to_vec(), stack: 1, law: Law::Probability }
+fn sight(entries: &[Feature]) -> ObservationSpec {
+    ObservationSpec { entries: entries.to_vec(), stack: 1, law: ActionKind::Probability }
 }
 
 fn queue(policy: Policy) -> SingleQueue<Policy, u32> {
@@ -22,36 +22,36 @@ fn queue(policy: Policy) -> SingleQueue<Policy, u32> {
     SingleQueue::new(policy, limits, Host { link: LINK, rng: Rng::stream(1, "queue", 0) })
 }
 
-fn push(queue: &mut SingleQueue<Policy, u32>, at: f64, ecn: Ecn) -> Enqueued {
+fn push(queue: &mut SingleQueue<Policy, u32>, at: f64, ecn: Ecn) -> EnqueueResult {
     queue.enqueue(ms(at), Meta::new(1000, 7).with_ecn(ecn), 0, &mut |_, _, _| {})
 }
 
 fn pop(queue: &mut SingleQueue<Policy, u32>, at: f64) -> bool {
-    matches!(queue.dequeue(ms(at), &mut |_, _, _| {}), Dequeued::Packet(..))
+    matches!(queue.dequeue(ms(at), &mut |_, _, _| {}), DequeueResult::Packet(..))
 }
 
 #[test]
 fn a_step_is_what_happened_in_it() {
-    let board = Arc::new(Board::new(true));
-    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
-    let all: Vec<Entry> = Entry::ALL.iter().map(|&(_, entry, _)| entry).collect();
+    let board = Arc::new(SharedState::new(true));
+    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
+    let all: Vec<Feature> = Feature::ALL.iter().map(|&(_, entry, _)| entry).collect();
     let mut observer = Observer::new(sight(&all));
     let mut seen = vec![0.0; all.len()];
     let mut look = |at: f64| {
-        let step = *observer.look(ms(at), &board);
+        let step = *observer.sample(ms(at), &board);
         observer.write(&mut seen);
         let value = |name: &str| f64::from(seen[all.iter().position(|entry| entry.name() == name).unwrap()]);
         (step, ["sojourn", "sojourn_now", "drops", "idle", "flows", "capacity"].map(value))
     };
     // Nothing has happened, and no time has passed.
-    assert_eq!(look(0.0), (Step::default(), [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
+    assert_eq!(look(0.0), (StepStats::default(), [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
 
     // Six arrive at 4 ms into room for four; one leaves at 6 ms and one at 8 ms.
-    let fates: Vec<bool> = (0..6).map(|_| push(&mut queue, 4.0, Ecn::NotEct) == Enqueued::Queued).collect();
+    let fates: Vec<bool> = (0..6).map(|_| push(&mut queue, 4.0, Ecn::NotEct) == EnqueueResult::Queued).collect();
     assert_eq!(fates, [true, true, true, true, false, false]);
     assert!(pop(&mut queue, 6.0) && pop(&mut queue, 8.0));
     let (step, values) = look(10.0);
-    let expected = Step {
+    let expected = StepStats {
         span_s: 0.01,
         arrived: 6,
         arrived_bytes: 6000,
@@ -65,7 +65,7 @@ fn a_step_is_what_happened_in_it() {
         waiting: 2,
         waiting_bytes: 2000,
         head_s: 0.006,
-        ..Step::default()
+        ..StepStats::default()
     };
     assert_eq!(step, expected);
     let close = |found: [f64; 6], expected: [f64; 6]| {
@@ -87,84 +87,84 @@ fn a_step_is_what_happened_in_it() {
 #[test]
 fn the_probability_marks_what_understands_it_and_drops_the_rest() {
     for (p, ecn, expected) in [
-        (0.0, Ecn::NotEct, Enqueued::Queued),
-        (0.0, Ecn::Ect0, Enqueued::Queued),
-        (1.0, Ecn::Ect0, Enqueued::Marked),
-        (1.0, Ecn::NotEct, Enqueued::Dropped(DropReason::Early)),
+        (0.0, Ecn::NotEct, EnqueueResult::Queued),
+        (0.0, Ecn::Ect0, EnqueueResult::Queued),
+        (1.0, Ecn::Ect0, EnqueueResult::Marked),
+        (1.0, Ecn::NotEct, EnqueueResult::Dropped(DropReason::Early)),
     ] {
-        let board = Arc::new(Board::new(false));
-        let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
-        Law::Probability.act(p, &board);
+        let board = Arc::new(SharedState::new(false));
+        let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
+        ActionKind::Probability.act(p, &board);
         assert_eq!(push(&mut queue, 1.0, ecn), expected, "{p} {ecn:?}");
         let counts = board.counts();
-        let dropped = u64::from(expected == Enqueued::Dropped(DropReason::Early));
+        let dropped = u64::from(expected == EnqueueResult::Dropped(DropReason::Early));
         assert_eq!((counts.dropped, counts.waiting), (dropped, 1 - dropped));
-        assert_eq!(counts.marked, u64::from(expected == Enqueued::Marked));
+        assert_eq!(counts.marked, u64::from(expected == EnqueueResult::Marked));
     }
     // As often as it says, from the queue's own stream.
-    let board = Arc::new(Board::new(false));
-    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
-    Law::Probability.act(0.3, &board);
+    let board = Arc::new(SharedState::new(false));
+    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
+    ActionKind::Probability.act(0.3, &board);
     let dropped = (0..10_000).filter(|&i| {
         let fate = push(&mut queue, f64::from(i), Ecn::NotEct);
         pop(&mut queue, f64::from(i));
-        fate != Enqueued::Queued
+        fate != EnqueueResult::Queued
     });
     assert!((2_850..3_150).contains(&dropped.count()), "within 3.3 deviations of 3000");
 }
 
 #[test]
 fn actions_end_at_their_ranges() {
-    let board = Board::new(false);
+    let board = SharedState::new(false);
     for (law, action, p) in [
-        (Law::Probability, 0.25, 0.25),
-        (Law::Probability, -1.0, 0.0),
-        (Law::Probability, 7.0, 1.0),
-        (Law::Probability, f64::NAN, 0.0),
-        (Law::ProbabilityLog, -14.0, 0.0),
-        (Law::ProbabilityLog, -3.0, 0.125),
-        (Law::ProbabilityLog, 9.0, 1.0),
-        (Law::ProbabilityLog, f64::NAN, 0.0),
-        (Law::Delta, 4.0, 0.1),
-        (Law::Delta, 3.0, 0.11),
-        (Law::Delta, 2.0, 0.11),
-        (Law::Delta, 1.0, 0.1),
-        (Law::Delta, 0.0, 0.0),
-        (Law::Delta, 0.0, 0.0),
+        (ActionKind::Probability, 0.25, 0.25),
+        (ActionKind::Probability, -1.0, 0.0),
+        (ActionKind::Probability, 7.0, 1.0),
+        (ActionKind::Probability, f64::NAN, 0.0),
+        (ActionKind::ProbabilityLog, -14.0, 0.0),
+        (ActionKind::ProbabilityLog, -3.0, 0.125),
+        (ActionKind::ProbabilityLog, 9.0, 1.0),
+        (ActionKind::ProbabilityLog, f64::NAN, 0.0),
+        (ActionKind::Delta, 4.0, 0.1),
+        (ActionKind::Delta, 3.0, 0.11),
+        (ActionKind::Delta, 2.0, 0.11),
+        (ActionKind::Delta, 1.0, 0.1),
+        (ActionKind::Delta, 0.0, 0.0),
+        (ActionKind::Delta, 0.0, 0.0),
     ] {
         law.act(action, &board);
         assert!((board.probability() - p).abs() < 1e-12, "{law:?} {action}: {}", board.probability());
     }
     for (action, target_ms) in [(0.0, 1.0), (-9.0, 0.5), (99.0, 100.0), (f64::NAN, 0.5), (libm::log(5.0), 5.0)] {
-        Law::Target.act(action, &board);
+        ActionKind::Target.act(action, &board);
         assert!((board.target().as_millis_f64() - target_ms).abs() < 1e-5, "{action}: {}", board.target());
     }
 }
 
 #[test]
 fn another_manager_rules_until_the_policy_does() {
-    let board = Arc::new(Board::new(false));
+    let board = Arc::new(SharedState::new(false));
     let start = registry::parse("drophead").unwrap().manager().unwrap();
-    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, Some((start, ms(10.0)))));
-    Law::Probability.act(1.0, &board);
+    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, Some((start, ms(10.0)))));
+    ActionKind::Probability.act(1.0, &board);
     for at in [1.0, 2.0, 3.0, 4.0, 5.0, 10.0] {
-        assert_eq!(push(&mut queue, at, Ecn::NotEct), Enqueued::Queued, "it makes room at the head");
+        assert_eq!(push(&mut queue, at, Ecn::NotEct), EnqueueResult::Queued, "it makes room at the head");
     }
     let counts = board.counts();
     assert_eq!((counts.arrived, counts.dropped, counts.waiting, counts.head), (6, 2, 4, 3_000_000));
-    assert_eq!(push(&mut queue, 10.1, Ecn::NotEct), Enqueued::Dropped(DropReason::Limit), "the queue is full");
+    assert_eq!(push(&mut queue, 10.1, Ecn::NotEct), EnqueueResult::Dropped(DropReason::Limit), "the queue is full");
     assert!(pop(&mut queue, 10.2));
-    assert_eq!(push(&mut queue, 10.3, Ecn::NotEct), Enqueued::Dropped(DropReason::Early));
+    assert_eq!(push(&mut queue, 10.3, Ecn::NotEct), EnqueueResult::Dropped(DropReason::Early));
     assert_eq!(queue.backlog(), Backlog { packets: 3, bytes: 3000 });
 }
 
 #[test]
 fn a_target_below_is_steered_while_codel_goes_on() {
-    let board = Arc::new(Board::new(false));
-    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Target, None));
-    Law::Target.act(libm::log(100.0), &board);
+    let board = Arc::new(SharedState::new(false));
+    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Target, None));
+    ActionKind::Target.act(libm::log(100.0), &board);
     // Four packets wait, and one leaves every 20 ms: each has waited for 80 ms.
-    (0..3).for_each(|_| assert_eq!(push(&mut queue, 0.0, Ecn::NotEct), Enqueued::Queued));
+    (0..3).for_each(|_| assert_eq!(push(&mut queue, 0.0, Ecn::NotEct), EnqueueResult::Queued));
     let mut rounds = |from: u32| {
         let dropped = board.counts().dropped;
         for i in from..from + 50 {
@@ -174,9 +174,9 @@ fn a_target_below_is_steered_while_codel_goes_on() {
         board.counts().dropped - dropped
     };
     assert_eq!(rounds(0), 0);
-    Law::Target.act(0.0, &board);
+    ActionKind::Target.act(0.0, &board);
     assert!(rounds(50) > 0);
-    Law::Target.act(libm::log(100.0), &board);
+    ActionKind::Target.act(libm::log(100.0), &board);
     assert_eq!(rounds(100), 0);
 }
 
@@ -209,12 +209,12 @@ fn a_network_is_its_sums() {
 fn a_pilot_does_what_an_agent_outside_does() {
     let layer = Layer { weights: vec![vec![0.8, 0.1]], bias: vec![0.05], activation: Activation::Sigmoid };
     let network = Network::new(vec![layer]).unwrap();
-    let (sight, step) = (sight(&[Entry::SojournNow, Entry::InRate]), Duration::from_millis(10));
-    let pilot = Pilot::new(network.clone(), sight.clone(), step, Law::Probability).unwrap();
-    let mut by_itself = queue(Policy::piloted(pilot, Law::Probability));
+    let (sight, step) = (sight(&[Feature::SojournNow, Feature::InRate]), Duration::from_millis(10));
+    let pilot = NetworkAgent::new(network.clone(), sight.clone(), step, ActionKind::Probability).unwrap();
+    let mut by_itself = queue(Policy::autonomous(pilot, ActionKind::Probability));
 
-    let board = Arc::new(Board::new(false));
-    let mut steered = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
+    let board = Arc::new(SharedState::new(false));
+    let mut steered = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
     let (mut observer, mut network, mut seen) = (Observer::new(sight), network, [0.0; 2]);
     let mut due = 0.0;
     let mut fates = Vec::new();
@@ -222,9 +222,9 @@ fn a_pilot_does_what_an_agent_outside_does() {
         let at = f64::from(i) * 0.7;
         // What happens at the end of a step belongs to it.
         while due < at || i == 0 && due == 0.0 {
-            observer.look(ms(due), &board);
+            observer.sample(ms(due), &board);
             observer.write(&mut seen);
-            Law::Probability.act(network.forward(&seen)[0].into(), &board);
+            ActionKind::Probability.act(network.forward(&seen)[0].into(), &board);
             due += 10.0;
         }
         let fate = push(&mut steered, at, Ecn::NotEct);
@@ -234,40 +234,44 @@ fn a_pilot_does_what_an_agent_outside_does() {
             assert_eq!(pop(&mut steered, at), pop(&mut by_itself, at));
         }
     }
-    let dropped = fates.iter().filter(|fate| **fate == Enqueued::Dropped(DropReason::Early)).count();
+    let dropped = fates.iter().filter(|fate| **fate == EnqueueResult::Dropped(DropReason::Early)).count();
     assert!((100..1900).contains(&dropped), "{dropped} of 2000");
 }
 
 /// DualPI2's queues under a policy, of four packets; a probability of one is met at once.
-fn pair(board: &Arc<Board>, start: Option<Instant>) -> crate::DualQueue<Coupled, u32> {
+fn pair(board: &Arc<SharedState>, start: Option<Instant>) -> crate::DualQueue<CoupledPolicy, u32> {
     let marking = crate::dualpi2::Marking::Random;
     let config = crate::dualpi2::Config { marking, ..Default::default() };
     let host = Host { link: LINK, rng: Rng::stream(1, "queue", 0) };
-    Coupled::steered(Arc::clone(board), &config, start).queue(&config, Limits::parse("4 packets").unwrap(), host)
+    CoupledPolicy::controlled(Arc::clone(board), &config, start).queue(
+        &config,
+        Limits::parse("4 packets").unwrap(),
+        host,
+    )
 }
 
 #[test]
 fn a_pair_of_queues_is_counted_as_one() {
-    let board = Arc::new(Board::new(true).with_sojourns());
+    let board = Arc::new(SharedState::new(true).with_sojourns());
     let mut queues = pair(&board, None);
-    let mut observer = Observer::new(Sight { law: Law::Coupled, ..sight(&[Entry::SojournNow]) });
+    let mut observer = Observer::new(ObservationSpec { law: ActionKind::Coupled, ..sight(&[Feature::SojournNow]) });
     let mut lost = 0;
-    let mut push = |queues: &mut crate::DualQueue<Coupled, u32>, at: f64, flow: u32, ecn: Ecn| {
+    let mut push = |queues: &mut crate::DualQueue<CoupledPolicy, u32>, at: f64, flow: u32, ecn: Ecn| {
         let meta = Meta::new(1000, flow).with_ecn(ecn);
         queues.enqueue(ms(at), meta, 0, &mut |_, _, _| lost += 1)
     };
-    assert_eq!(push(&mut queues, 2.0, 1, Ecn::NotEct), Enqueued::Queued);
-    assert_eq!(push(&mut queues, 3.0, 2, Ecn::Ect1), Enqueued::Queued);
+    assert_eq!(push(&mut queues, 2.0, 1, Ecn::NotEct), EnqueueResult::Queued);
+    assert_eq!(push(&mut queues, 3.0, 2, Ecn::Ect1), EnqueueResult::Queued);
     for at in [4.0, 5.0] {
-        assert_eq!(push(&mut queues, at, 1, Ecn::Ect0), Enqueued::Queued);
+        assert_eq!(push(&mut queues, at, 1, Ecn::Ect0), EnqueueResult::Queued);
     }
-    assert_eq!(push(&mut queues, 6.0, 2, Ecn::Ect1), Enqueued::Dropped(DropReason::Limit));
+    assert_eq!(push(&mut queues, 6.0, 2, Ecn::Ect1), EnqueueResult::Dropped(DropReason::Limit));
     assert_eq!(lost, 1);
     // The L4S packet goes first, and is marked by its own queue: it has waited more than 1.2 ms.
-    let Dequeued::Packet(meta, _) = queues.dequeue(ms(7.0), &mut |_, _, _| {}) else { panic!("four wait") };
+    let DequeueResult::Packet(meta, _) = queues.dequeue(ms(7.0), &mut |_, _, _| {}) else { panic!("four wait") };
     assert_eq!((meta.flow, meta.ecn), (2, Ecn::Ce));
-    let step = *observer.look(ms(10.0), &board);
-    let expected = Step {
+    let step = *observer.sample(ms(10.0), &board);
+    let expected = StepStats {
         span_s: 0.01,
         arrived: 5,
         arrived_bytes: 5000,
@@ -289,10 +293,10 @@ fn a_pair_of_queues_is_counted_as_one() {
     };
     assert_eq!(step, expected);
     // p' = 1: what does not understand marks is dropped, as all is where k p' is above one.
-    Law::Coupled.act(1.0, &board);
+    ActionKind::Coupled.act(1.0, &board);
     let mut dropped = 0;
-    assert!(matches!(queues.dequeue(ms(11.0), &mut |_, _, _| dropped += 1), Dequeued::Empty));
-    let step = *observer.look(ms(12.0), &board);
+    assert!(matches!(queues.dequeue(ms(11.0), &mut |_, _, _| dropped += 1), DequeueResult::Empty));
+    let step = *observer.sample(ms(12.0), &board);
     assert_eq!((dropped, step.dropped, step.departed, step.waiting, step.empty_s), (3, 3, 0, 0, 0.001));
     assert_eq!((step.head_s, step.p95_s), (0.0, 0.0));
 }
@@ -300,9 +304,9 @@ fn a_pair_of_queues_is_counted_as_one() {
 #[test]
 fn a_pair_obeys_its_own_controller_until_the_policy_begins() {
     let until = ms(100.0);
-    let board = Arc::new(Board::new(false));
+    let board = Arc::new(SharedState::new(false));
     let mut queues = pair(&board, Some(until));
-    let p = |queues: &crate::DualQueue<Coupled, u32>| {
+    let p = |queues: &crate::DualQueue<CoupledPolicy, u32>| {
         let mut found = f64::NAN;
         Qdisc::observe(queues, &mut |name, value| {
             if name == "p" {
@@ -313,7 +317,7 @@ fn a_pair_obeys_its_own_controller_until_the_policy_begins() {
     };
     let mut sink = |_, _, _| {};
     queues.enqueue(ms(1.0), Meta::new(1000, 1), 0, &mut sink);
-    Law::Coupled.act(0.25, &board);
+    ActionKind::Coupled.act(0.25, &board);
     queues.settle(ms(90.0));
     let own = p(&queues);
     assert!(own > 0.0 && own != 0.25, "the queue stands for longer than the target: {own}");

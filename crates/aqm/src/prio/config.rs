@@ -2,12 +2,12 @@
 
 use crate::class::{Minor, Priomap};
 use crate::config;
-use crate::given;
+use crate::error::ConfigError;
+use crate::param_list;
 use crate::params::{Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
-use crate::parent::{Held, Holding, Inside, text};
+use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
 use crate::quote::quoted;
-use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,10 +15,10 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// The configuration.
-pub type Config<H> = Holding<Settings, Bands<H>>;
+pub type Config<H> = ParentConfig<Settings, Bands<H>>;
 
 /// `TCQ_PRIO_BANDS`.
-pub(super) const MOST_BANDS: u64 = 16;
+pub(super) const MAX_BANDS: u64 = 16;
 
 config! {
     /// How many bands there are, and who joins which.
@@ -26,7 +26,7 @@ config! {
         /// The handle, as in tc's `handle 1:`: a class that a sender names belongs to it.
         handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
         /// Number of bands.
-        bands: u64 = 3, in Value::Count(2) => Value::Count(MOST_BANDS);
+        bands: u64 = 3, in Value::Count(2) => Value::Count(MAX_BANDS);
         /// The band, from 0 on, of each of the priorities 0 to 15: 16 numbers.
         priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);
     }
@@ -34,8 +34,8 @@ config! {
     validate validate
 }
 
-fn validate(c: &Settings) -> Result<(), Refusal> {
-    let (most, bands) = (c.priomap.most(), c.bands);
+fn validate(c: &Settings) -> Result<(), ConfigError> {
+    let (most, bands) = (c.priomap.max_band(), c.bands);
     if (most as u64) < bands {
         return Ok(());
     }
@@ -74,22 +74,26 @@ impl<H> Bands<H> {
     }
 }
 
-impl<H: Held> Inside<Settings> for Bands<H> {
-    type Held = H;
+impl<H: ChildConfig> ChildrenConfig<Settings> for Bands<H> {
+    type Child = H;
     const EXAMPLE: &'static str = "prio { band 1 match dscp EF; band 2 { fq_codel } }";
 
-    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
+    fn read(inside: &str, settings: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
         let bands = text::parts(inside)?.into_iter().map(|part| {
             let (head, child) = text::split(part)?;
             let mut words = head.split_whitespace().peekable();
             if words.next() != Some("band") {
-                return Err(Refusal::NotHeld { parent: "prio", inside: part.into(), example: Self::EXAMPLE.into() });
+                return Err(ConfigError::InvalidChild {
+                    parent: "prio",
+                    inside: part.into(),
+                    example: Self::EXAMPLE.into(),
+                });
             }
             let class =
-                words.next().ok_or_else(|| Refusal::LacksValue { param: "band".into(), name: "prio".into() })?;
+                words.next().ok_or_else(|| ConfigError::MissingValue { param: "band".into(), name: "prio".into() })?;
             let number = own(class, settings.handle.0)? as usize;
             let matches = read_matches(&mut words, |word, _| {
-                Err(Refusal::Unknown(format!(
+                Err(ConfigError::Unknown(format!(
                     "unknown word of band {class} {}; write match, e.g. match dscp EF",
                     quoted(word)
                 )))
@@ -100,7 +104,7 @@ impl<H: Held> Inside<Settings> for Bands<H> {
         bands.collect::<Result<_, _>>().map(Self)
     }
 
-    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+    fn check(&self, settings: &Settings) -> Result<(), ConfigError> {
         for (i, band) in self.0.iter().enumerate() {
             let Band { number, .. } = band;
             if *number as u64 > settings.bands {
@@ -111,7 +115,7 @@ impl<H: Held> Inside<Settings> for Bands<H> {
                 return Err(text.into());
             }
             if self.0[..i].iter().any(|other| other.number == *number) {
-                return Err(Refusal::Twice { param: format!("band {number:x}"), name: "prio".into() });
+                return Err(ConfigError::DuplicateParam { param: format!("band {number:x}"), name: "prio".into() });
             }
         }
         Ok(())
@@ -135,10 +139,10 @@ pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     _: &[Param],
-) -> Result<bool, Refusal> {
+) -> Result<bool, ConfigError> {
     if words.peek() != Some(&"priomap") {
         return Ok(false);
     }
     words.next();
-    given::add(given, "prio", "priomap", given::numbers(words).join(",")).map(|()| true)
+    param_list::add(given, "prio", "priomap", param_list::numbers(words).join(",")).map(|()| true)
 }

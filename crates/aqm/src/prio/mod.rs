@@ -24,13 +24,13 @@ use crate::backlog::Backlog;
 use crate::class::Priomap;
 use crate::limits::Limits;
 use crate::packet::Meta;
-use crate::params::Words;
-use crate::parent::Held;
+use crate::params::WordsParser;
+use crate::parent::ChildConfig;
+use crate::parent::children::Family;
 use crate::parent::class::Filters;
-use crate::parent::family::Family;
-use crate::parent::leaf::{Leaf, host_of};
+use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::String;
@@ -48,12 +48,12 @@ pub struct Prio<P> {
 
 impl<P: Send + 'static> Prio<P> {
     /// Empty bands.
-    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
+    pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let Settings { handle, bands, priomap } = config.settings;
         let bands = bands as usize;
-        let child = |band: usize| config.inside.of(band).and_then(|band| band.child.as_ref());
-        let leaf = |band: usize| Leaf::new(child(band), limits, host_of(&host, band, host.link.rate));
-        let matches = config.inside.0.iter().map(|band| (band.number - 1, &band.matches[..]));
+        let child = |band: usize| config.children.of(band).and_then(|band| band.child.as_ref());
+        let leaf = |band: usize| Leaf::new(child(band), limits, leaf_host(&host, band, host.link.rate));
+        let matches = config.children.0.iter().map(|band| (band.number - 1, &band.matches[..]));
         let family = Family::new((0..bands).map(leaf).collect());
         Self { handle: handle.0, bands, priomap, filters: Filters::new(matches), family }
     }
@@ -76,34 +76,34 @@ impl<P> Prio<P> {
 }
 
 impl<P> Qdisc<P> for Prio<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let band = self.classify(&meta);
         self.family.enqueue(band, now, Arrival { meta, packet }, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         let mut soonest: Option<Instant> = None;
         for band in 0..self.bands {
             match self.family.dequeue(band, now, sink) {
-                Dequeued::Empty => {}
+                DequeueResult::Empty => {}
                 // What shapes in one band does not hold up those behind it.
-                Dequeued::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
+                DequeueResult::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
                 packet => return packet,
             }
         }
-        soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
+        soonest.map_or(DequeueResult::Empty, DequeueResult::NotBefore)
     }
 
-    fn splits(&self) -> bool {
-        self.family.splits()
+    fn splits_gso(&self) -> bool {
+        self.family.splits_gso()
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.family.looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.family.needs_tcp_headers()
     }
 
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        self.family.drop_held(now, sink);
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        self.family.drop_delayed(now, sink);
     }
 
     fn settle(&mut self, now: Instant) {
@@ -111,17 +111,17 @@ impl<P> Qdisc<P> for Prio<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.family.books.total
+        self.family.accounting.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.family.books.stats
+        &self.family.accounting.stats
     }
 
     fn statistics(&self) -> Option<String> {
         let classes = of_classes("prio", self.handle, 1.., self.family.leaves());
         let options = format!(r#""bands":{}"#, self.bands);
-        Some(of_parent("prio", &options, &self.family.books, 0, &classes))
+        Some(of_parent("prio", &options, &self.family.accounting, 0, &classes))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -138,19 +138,22 @@ impl<P> Qdisc<P> for Prio<P> {
         self.classify(meta)
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         (0..).zip(self.family.leaves()).for_each(|(band, leaf)| leaf.show("band", band, see));
     }
 }
 
 impl<P> fmt::Debug for Prio<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prio").field("bands", &self.bands).field("books", &self.family.books).finish_non_exhaustive()
+        f.debug_struct("Prio")
+            .field("bands", &self.bands)
+            .field("books", &self.family.accounting)
+            .finish_non_exhaustive()
     }
 }
 
 /// Names of what waits in each band.
-const BACKLOGS: [&str; config::MOST_BANDS as usize] = [
+const BACKLOGS: [&str; config::MAX_BANDS as usize] = [
     "backlog_1",
     "backlog_2",
     "backlog_3",
@@ -169,4 +172,4 @@ const BACKLOGS: [&str; config::MOST_BANDS as usize] = [
     "backlog_16",
 ];
 
-pub(crate) const WORDS: Option<Words> = Some(config::words);
+pub(crate) const WORDS: Option<WordsParser> = Some(config::words);

@@ -1,6 +1,6 @@
 use crate::class::ClassId;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-use crate::registry::{Named, parse};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
+use crate::registry::{NamedConfig, parse};
 use crate::{DropReason, Instant, Limits, Link, Meta, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -16,9 +16,9 @@ fn drained(queue: &mut dyn Qdisc<u32>) -> Vec<u32> {
     let mut left = Vec::new();
     loop {
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(_, id) => left.push(id),
-            Dequeued::NotBefore(at) => now = at,
-            Dequeued::Empty => return left,
+            DequeueResult::Packet(_, id) => left.push(id),
+            DequeueResult::NotBefore(at) => now = at,
+            DequeueResult::Empty => return left,
         }
     }
 }
@@ -61,9 +61,9 @@ fn a_shaped_band_does_not_hold_up_those_behind_it() {
     }
     queue.enqueue(Instant::ZERO, with(0, ClassId::NONE), 2, &mut |_, _, _| {});
     let mut next = |nanos| match queue.dequeue(Instant::from_nanos(nanos), &mut |_, _, _| {}) {
-        Dequeued::Packet(_, id) => Ok(id),
-        Dequeued::NotBefore(at) => Err(at.as_nanos()),
-        Dequeued::Empty => Err(0),
+        DequeueResult::Packet(_, id) => Ok(id),
+        DequeueResult::NotBefore(at) => Err(at.as_nanos()),
+        DequeueResult::Empty => Err(0),
     };
     assert_eq!([next(0), next(0), next(0), next(100_000), next(100_000)], [Ok(0), Ok(2), Err(100_000), Ok(1), Err(0)]);
 }
@@ -80,12 +80,12 @@ fn each_band_has_a_limit_of_its_own() {
         (fate, gone)
     };
     for id in 0..3 {
-        assert_eq!(offer(&mut *queue, 46, id).0, Enqueued::Queued);
-        assert_eq!(offer(&mut *queue, 0, 10 + id).0, Enqueued::Queued);
+        assert_eq!(offer(&mut *queue, 46, id).0, EnqueueResult::Queued);
+        assert_eq!(offer(&mut *queue, 0, 10 + id).0, EnqueueResult::Queued);
     }
     // One drops at its head, one at its tail, and one has a lower limit of its own.
     assert_eq!(offer(&mut *queue, 46, 3).1, [0]);
-    assert_eq!(offer(&mut *queue, 0, 13), (Enqueued::Dropped(DropReason::Limit), [13].to_vec()));
+    assert_eq!(offer(&mut *queue, 0, 13), (EnqueueResult::Dropped(DropReason::Limit), [13].to_vec()));
     (20..22).for_each(|id| assert!(offer(&mut *queue, 8, id).1.is_empty()));
     assert_eq!(offer(&mut *queue, 8, 22).1.len(), 1);
     assert_eq!(queue.backlog().packets, 8);
@@ -118,9 +118,9 @@ fn spellings_and_what_is_refused() {
         ),
         ("prio bands 16 { band 10 }", "prio bands 16 { band 10 }"),
     ] {
-        let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(named.spelling(), spelling, "{text}");
-        assert_eq!(Named::parse(spelling).expect(spelling), named);
+        assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
     }
     for (text, error) in [
         ("prio bands 2", "priomap has the band 2 and there are 2, counted from 0; write lower ones, or more bands"),

@@ -1,11 +1,11 @@
 //! RED's parameters: those of ns-2 and of tc under one name where they mean the same.
 
 use super::tc::{check_burst, wlog};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -33,7 +33,7 @@ config! {
         /// Whose program is followed.
         arithmetic: Arithmetic = Arithmetic::Ns2, in WORD => WORD, choices Arithmetic::WORDS;
         /// Whether the probability is steered towards an average halfway between min and max.
-        adaptive: Adaptive = Adaptive::Off, in WORD => WORD, choices Adaptive::WORDS;
+        adaptive: AdaptiveMode = AdaptiveMode::Off, in WORD => WORD, choices AdaptiveMode::WORDS;
         /// The least time between two steps of the probability; in Linux the period of a timer.
         interval: Duration = Duration::from_millis(500), in Value::Time(Duration::from_millis(1)) => Value::Time(Duration::from_secs(60));
         /// ns2: what aimd adds to the probability, at most a quarter of it; what mimd divides it by.
@@ -87,7 +87,7 @@ choice! {
 
 choice! {
     /// How the greatest probability is adapted.
-    pub enum Adaptive {
+    pub enum AdaptiveMode {
         /// Not at all.
         Off = "off",
         /// Additive increase, multiplicative decrease (Floyd, Gummadi, Shenker 2001; Linux's adaptative).
@@ -108,7 +108,7 @@ choice! {
 }
 
 impl Config {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ConfigError> {
         let (min, max) = (self.min.0, self.max.0);
         if min > 0 && max > 0 && min >= max {
             return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 12500B max 37500B").into());
@@ -119,33 +119,33 @@ impl Config {
         }
     }
 
-    fn check_ns2(&self) -> Result<(), Refusal> {
+    fn check_ns2(&self) -> Result<(), ConfigError> {
         if self.weight < 0.0 && self.weight != -1.0 && self.weight != -2.0 {
             return Err(format!("weight ({}) must be from 0 to 1, or -1 or -2 for ns-2's rules", self.weight).into());
         }
         let (alpha, beta) = (self.alpha, self.beta);
         match self.adaptive {
-            Adaptive::Off => Ok(()),
-            Adaptive::Aimd if self.bottom >= self.top => {
+            AdaptiveMode::Off => Ok(()),
+            AdaptiveMode::Aimd if self.bottom >= self.top => {
                 Err(format!("bottom ({}) must be below top ({})", self.bottom, self.top).into())
             }
-            Adaptive::Aimd if alpha > 1.0 || beta > 1.0 => Err(format!(
+            AdaptiveMode::Aimd if alpha > 1.0 || beta > 1.0 => Err(format!(
                 "alpha ({alpha}) and beta ({beta}) of aimd must be at most 1; write e.g. alpha 0.01 beta 0.9"
             )
             .into()),
-            Adaptive::Mimd if alpha < 1.0 || beta < 1.0 => {
+            AdaptiveMode::Mimd if alpha < 1.0 || beta < 1.0 => {
                 Err(format!("alpha ({alpha}) and beta ({beta}) of mimd must be at least 1; write e.g. alpha 3 beta 2")
                     .into())
             }
-            Adaptive::Aimd | Adaptive::Mimd => Ok(()),
+            AdaptiveMode::Aimd | AdaptiveMode::Mimd => Ok(()),
         }
     }
 
-    fn check_linux(&self) -> Result<(), Refusal> {
+    fn check_linux(&self) -> Result<(), ConfigError> {
         if self.nodrop && !self.ecn {
             return Err("nodrop has a meaning only with ecn; write e.g. ecn nodrop".into());
         }
-        if self.adaptive == Adaptive::Mimd {
+        if self.adaptive == AdaptiveMode::Mimd {
             return Err("adaptive mimd is ns-2's; Linux has aimd".into());
         }
         let Some((min, max)) = self.given_thresholds() else { return Ok(()) };
@@ -160,7 +160,7 @@ impl Config {
     }
 
     /// Refuses a burst that does not go with the thresholds that follow from a queue's limit.
-    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), Refusal> {
+    pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), ConfigError> {
         if self.arithmetic != Arithmetic::Linux || self.burst == 0 || self.given_thresholds().is_some() {
             return Ok(());
         }

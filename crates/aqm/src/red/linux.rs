@@ -2,7 +2,7 @@
 //!
 //! Its average is an integer with `Wlog` fractional bits, of bytes for RED and of packets for CHOKe.
 
-use super::config::{Adaptive, Config};
+use super::config::{AdaptiveMode, Config};
 use super::tc::{idle_damping, max_p, wlog};
 use crate::aqm::{Cx, Verdict};
 use crate::backlog::Backlog;
@@ -219,7 +219,7 @@ impl LinuxRed {
             ecn: config.ecn,
             harddrop: config.harddrop,
             nodrop: config.nodrop,
-            adaptive: config.adaptive == Adaptive::Aimd,
+            adaptive: config.adaptive == AdaptiveMode::Aimd,
             interval: config.interval,
             next_update: Instant::ZERO + config.interval,
         }

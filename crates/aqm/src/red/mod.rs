@@ -18,14 +18,14 @@ pub mod tc;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
+pub use config::{AdaptiveMode, Arithmetic, Config, GentleSlope};
 
-use crate::aqm::{Aqm, Cx, Excess, Fifo, Lifecycle, Popped, Timer, Verdict, predecessor};
+use crate::aqm::{Aqm, Cx, ExcessPolicy, Fifo, Lifecycle, PoppedPacket, Timer, Verdict, predecessor};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Instant;
 use core::any::Any;
 use linux::LinuxRed;
@@ -74,7 +74,7 @@ impl Aqm for Red {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop();
         if popped.is_none() {
             match &mut self.engine {
@@ -130,18 +130,18 @@ impl Lifecycle for Red {
         }
     }
 
-    fn succeed(&mut self, old: &dyn Any, now: Instant) -> Result<Excess, Refusal> {
+    fn inherit(&mut self, old: &dyn Any, now: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         match (&mut self.engine, &old.engine) {
             (Engine::Ns2(red), Engine::Ns2(old)) => {
-                red.succeed(old);
-                Ok(Excess::Waits)
+                red.inherit(old);
+                Ok(ExcessPolicy::Keep)
             }
             (Engine::Linux(red), Engine::Linux(_)) => {
                 red.restart(now);
-                Ok(Excess::All)
+                Ok(ExcessPolicy::DropAll)
             }
-            _ => Err(Refusal::Fixed("arithmetic")),
+            _ => Err(ConfigError::ImmutableParam("arithmetic")),
         }
     }
 }

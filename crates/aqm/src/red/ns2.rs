@@ -1,6 +1,6 @@
 //! RED as ns-2 has it (`queue/red.cc` 1.90), in its order and with its names.
 
-use super::config::{Adaptive, Config, GentleSlope};
+use super::config::{AdaptiveMode, Config, GentleSlope};
 use crate::aqm::{Cx, Verdict};
 use crate::backlog::Backlog;
 use crate::link::Link;
@@ -33,12 +33,12 @@ pub(super) struct Ns2Red {
     pub(super) old: bool,
     idle_since: Option<Instant>,
     lastset: Instant,
-    range: Range,
+    range: AverageRange,
 }
 
 /// Where the average was when it last left the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Range {
+enum AverageRange {
     Below,
     Between,
     Above,
@@ -73,13 +73,13 @@ impl Ns2Red {
             old: false,
             idle_since: Some(Instant::ZERO),
             lastset: Instant::ZERO,
-            range: Range::Below,
+            range: AverageRange::Below,
             config: config.clone(),
         }
     }
 
     /// Goes on from the state of `old` with its own parameters; a greatest probability that was given anew is taken.
-    pub(super) fn succeed(&mut self, old: &Self) {
+    pub(super) fn inherit(&mut self, old: &Self) {
         let Self { config, ptc, th_min, th_max, q_w, bottom, gentle_max_p, .. } = self.clone();
         let is_as_before = config.probability == old.config.probability;
         let cur_max_p = if is_as_before { old.cur_max_p } else { self.cur_max_p };
@@ -95,8 +95,8 @@ impl Ns2Red {
             None => 0.0,
         };
         let of_each = 1.0 - self.q_w;
-        let kept = if m > 0.0 { libm::pow(of_each, m + 1.0) } else { of_each };
-        self.ave = self.ave * kept + self.q_w * q as f64;
+        let retained = if m > 0.0 { libm::pow(of_each, m + 1.0) } else { of_each };
+        self.ave = self.ave * retained + self.q_w * q as f64;
         self.adapt(cx.now);
         self.count += 1;
         self.count_bytes += meta.len as u64;
@@ -199,10 +199,10 @@ impl Ns2Red {
 
     fn adapt(&mut self, now: Instant) {
         match self.config.adaptive {
-            Adaptive::Off => {}
-            Adaptive::Aimd if now - self.lastset > self.config.interval => self.step_aimd(now),
-            Adaptive::Aimd => {}
-            Adaptive::Mimd => self.step_mimd(),
+            AdaptiveMode::Off => {}
+            AdaptiveMode::Aimd if now - self.lastset > self.config.interval => self.step_aimd(now),
+            AdaptiveMode::Aimd => {}
+            AdaptiveMode::Mimd => self.step_mimd(),
         }
     }
 
@@ -222,18 +222,18 @@ impl Ns2Red {
     /// Feng et al. 1999: a step when the average leaves the thresholds.
     fn step_mimd(&mut self) {
         let range = match self.ave {
-            ave if ave < self.th_min => Range::Below,
-            ave if ave > self.th_max => Range::Above,
-            _ => Range::Between,
+            ave if ave < self.th_min => AverageRange::Below,
+            ave if ave > self.th_max => AverageRange::Above,
+            _ => AverageRange::Between,
         };
         if range == self.range {
             return;
         }
         self.range = range;
         match range {
-            Range::Below => self.set_max_p(self.cur_max_p / self.config.alpha),
-            Range::Above => self.set_max_p(self.cur_max_p * self.config.beta),
-            Range::Between => {}
+            AverageRange::Below => self.set_max_p(self.cur_max_p / self.config.alpha),
+            AverageRange::Above => self.set_max_p(self.cur_max_p * self.config.beta),
+            AverageRange::Between => {}
         }
     }
 

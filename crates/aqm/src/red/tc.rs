@@ -1,7 +1,7 @@
 //! What tc makes of its words for RED (`tc_red.c` and `tc_core.c` of iproute2 6.1).
 
+use crate::error::ConfigError;
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use alloc::format;
 
 /// The smallest `Wlog` with which a burst of `burst` packets of `avpkt` bytes stays below `min` bytes
@@ -19,7 +19,7 @@ pub fn wlog(min: u64, burst: u64, avpkt: u64) -> Option<u32> {
 
 /// Refuses a burst whose weight the kernel refuses: its 32 bits hold no average of `max` with it (`red_check_params`),
 /// as tc has warned ("Burst … seems to be too large"). `unit` is that of `max`.
-pub fn check_burst((min, max): (u64, u64), burst: u64, avpkt: u64, unit: &str) -> Result<(), Refusal> {
+pub fn check_burst((min, max): (u64, u64), burst: u64, avpkt: u64, unit: &str) -> Result<(), ConfigError> {
     let is_held = |burst: u64| wlog(min, burst, avpkt).is_none_or(|wlog| max.max(1).ilog2() + 1 + wlog < 32);
     if is_held(burst) {
         return Ok(());

@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::DropReason;
 use crate::packet::Ecn;
 use crate::params::Bytes;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::registry;
 use crate::rng::Rng;
 use crate::time::Duration;
@@ -27,7 +27,7 @@ fn at(i: u32) -> Instant {
     Instant::ZERO + Duration::from_micros(100 * i as i64)
 }
 
-fn push(queue: &mut dyn Qdisc<u32>, i: u32, ecn: Ecn) -> Enqueued {
+fn push(queue: &mut dyn Qdisc<u32>, i: u32, ecn: Ecn) -> EnqueueResult {
     queue.enqueue(at(i), Meta::new(1500, 0).with_ecn(ecn), i, &mut |_, _, _| {})
 }
 
@@ -42,7 +42,7 @@ fn the_hard_limit_holds_while_the_average_is_between_the_thresholds() {
     for aqm in BETWEEN {
         let mut queue = queue(aqm, Limits::packets(20));
         for i in 0..100 {
-            let expected = if i < 20 { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) };
+            let expected = if i < 20 { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Limit) };
             assert_eq!(push(&mut *queue, i, Ecn::NotEct), expected, "{aqm}: packet {i}");
         }
         let avg = state(&*queue, "avg");
@@ -55,7 +55,7 @@ fn the_hard_limit_holds_while_the_average_is_between_the_thresholds() {
 #[test]
 fn a_forced_drop_starts_ns2s_spacing_again() {
     let mut queue = queue(BETWEEN[0], Limits::packets(20));
-    (0..20).for_each(|i| assert_eq!(push(&mut *queue, i, Ecn::NotEct), Enqueued::Queued));
+    (0..20).for_each(|i| assert_eq!(push(&mut *queue, i, Ecn::NotEct), EnqueueResult::Queued));
     assert!(state(&*queue, "count") > 5.0);
     push(&mut *queue, 20, Ecn::NotEct);
     assert_eq!(state(&*queue, "count"), 0.0);
@@ -72,13 +72,13 @@ fn a_packet_that_came_marked_is_not_counted_as_marked() {
         for i in 0..60 {
             let ecn = if i % 2 == 0 { Ecn::Ce } else { Ecn::Ect0 };
             let enqueued = push(&mut *queue, i, ecn);
-            assert!(ecn == Ecn::Ect0 || enqueued == Enqueued::Queued, "{aqm}: {i}, {enqueued:?}");
-            marked += u64::from(enqueued == Enqueued::Marked);
+            assert!(ecn == Ecn::Ect0 || enqueued == EnqueueResult::Queued, "{aqm}: {i}, {enqueued:?}");
+            marked += u64::from(enqueued == EnqueueResult::Marked);
         }
         assert!(marked > 2, "{aqm}: {marked}");
         assert_eq!(queue.stats().marked.packets, marked, "{aqm}");
         let mut ce = 0;
-        while let Dequeued::Packet(meta, i) = queue.dequeue(at(100), &mut |_, _, _| {}) {
+        while let DequeueResult::Packet(meta, i) = queue.dequeue(at(100), &mut |_, _, _| {}) {
             ce += u64::from(i % 2 == 1 && meta.ecn == Ecn::Ce);
         }
         assert_eq!(ce, marked, "{aqm}");
@@ -89,12 +89,12 @@ fn a_packet_that_came_marked_is_not_counted_as_marked() {
 fn the_average_decays_from_when_the_link_asks_in_vain() {
     for aqm in BETWEEN {
         let mut red = queue(aqm, Limits::packets(100));
-        (0..20).for_each(|i| assert_eq!(push(&mut *red, i, Ecn::NotEct), Enqueued::Queued));
+        (0..20).for_each(|i| assert_eq!(push(&mut *red, i, Ecn::NotEct), EnqueueResult::Queued));
         let full = state(&*red, "avg");
-        while red.dequeue(at(20), &mut |_, _, _| {}) != Dequeued::Empty {}
+        while red.dequeue(at(20), &mut |_, _, _| {}) != DequeueResult::Empty {}
         push(&mut *red, 20, Ecn::NotEct);
         assert!(state(&*red, "avg") >= 0.49 * full, "{aqm}: no time has passed");
-        while red.dequeue(at(20), &mut |_, _, _| {}) != Dequeued::Empty {}
+        while red.dequeue(at(20), &mut |_, _, _| {}) != DequeueResult::Empty {}
         push(&mut *red, 10_000, Ecn::NotEct);
         assert!(state(&*red, "avg") < 1.0, "{aqm}: a second is long: {}", state(&*red, "avg"));
     }
@@ -197,6 +197,6 @@ fn the_plain_name_is_the_default_of_ns_2_35() {
     );
     assert_eq!((c.min, c.max, c.avpkt, c.target), (Bytes(0), Bytes(0), Bytes(500), Duration::from_millis(5)));
     assert_eq!([c.weight, c.probability, c.mark_p], [-1.0, 0.1, 0.1]);
-    assert_eq!((c.adaptive, [c.alpha, c.beta, c.top, c.bottom]), (Adaptive::Off, [0.01, 0.9, 0.5, 0.0]));
+    assert_eq!((c.adaptive, [c.alpha, c.beta, c.top, c.bottom]), (AdaptiveMode::Off, [0.01, 0.9, 0.5, 0.0]));
     assert_eq!(c.interval, Duration::from_millis(500));
 }

@@ -1,6 +1,6 @@
 //! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
 
-use super::{Arrival, Fate, Replay, Told, Verdict};
+use super::{Arrival, DropNotification, Fate, FateKind, Replay};
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// What a recording says became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedFate {
     /// Its transmission began.
     Sent {
         /// When.
@@ -20,7 +20,7 @@ pub enum Recorded {
     /// It was dropped; when was not recorded.
     Dropped {
         /// Whether the sender was told so on arrival.
-        told: bool,
+        notified: bool,
     },
     /// It was dropped.
     DroppedAt {
@@ -38,15 +38,17 @@ pub enum Recorded {
     Unknown,
 }
 
-impl Recorded {
-    fn agrees(self, fate: Fate, told: Told) -> bool {
+impl RecordedFate {
+    fn agrees(self, fate: Fate, told: DropNotification) -> bool {
         match (self, fate) {
             (Self::Sent { at, marked }, fate) => fate == Fate::Sent { at, marked },
             // A packet that is dropped on arrival is, whatever its sender is told.
-            (Self::Dropped { told: at_once }, Fate::Dropped { arriving: true, .. }) if at_once || told != Told::ALL => {
+            (Self::Dropped { notified: at_once }, Fate::Dropped { arriving: true, .. })
+                if at_once || told != DropNotification::ALL =>
+            {
                 true
             }
-            (Self::Dropped { told: at_once }, fate) => fate.verdict(told) == drop_verdict(at_once),
+            (Self::Dropped { notified: at_once }, fate) => fate.kind(told) == drop_kind(at_once),
             (Self::DroppedAt { at, reason }, Fate::Dropped { at: when, reason: why, .. }) => {
                 at == when && reason.is_none_or(|reason| reason == why)
             }
@@ -57,15 +59,15 @@ impl Recorded {
     }
 
     /// The verdict on a packet that came at `arrival`.
-    pub fn verdict(self, arrival: Instant) -> Verdict {
+    pub fn kind(self, arrival: Instant) -> FateKind {
         match self {
-            Self::Sent { marked: false, .. } => Verdict::Pass,
-            Self::Sent { marked: true, .. } => Verdict::Mark,
-            Self::Dropped { told } => drop_verdict(told),
+            Self::Sent { marked: false, .. } => FateKind::Pass,
+            Self::Sent { marked: true, .. } => FateKind::Mark,
+            Self::Dropped { notified } => drop_kind(notified),
             Self::DroppedAt { at, reason } => {
-                drop_verdict(at == arrival && matches!(reason, None | Some(DropReason::Limit | DropReason::Early)))
+                drop_kind(at == arrival && matches!(reason, None | Some(DropReason::Limit | DropReason::Early)))
             }
-            Self::Waiting { .. } | Self::Unknown => Verdict::Waiting,
+            Self::Waiting { .. } | Self::Unknown => FateKind::Waiting,
         }
     }
 
@@ -73,8 +75,8 @@ impl Recorded {
     fn at(self, arrival: Instant) -> Option<Instant> {
         match self {
             Self::Sent { at, .. } | Self::DroppedAt { at, .. } => Some(at),
-            Self::Dropped { told: true } => Some(arrival),
-            Self::Dropped { told: false } | Self::Waiting { .. } | Self::Unknown => None,
+            Self::Dropped { notified: true } => Some(arrival),
+            Self::Dropped { notified: false } | Self::Waiting { .. } | Self::Unknown => None,
         }
     }
 }
@@ -82,8 +84,8 @@ impl Recorded {
 /// What a recording says of every packet.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    fates: Vec<Recorded>,
-    told: Told,
+    fates: Vec<RecordedFate>,
+    notification: DropNotification,
     /// The packets of which it is known when they were decided, with that time and in that order.
     order: Vec<(Instant, u32)>,
 }
@@ -91,15 +93,15 @@ pub struct Recording {
 impl Recording {
     /// The recorded fates of `arrivals`, one each; for `told` see [`Fate::verdict`]. `drops_on_arrival` if nothing
     /// that waited was ever dropped.
-    pub fn new(arrivals: &[Arrival], fates: Vec<Recorded>, told: Told, drops_on_arrival: bool) -> Self {
+    pub fn new(arrivals: &[Arrival], fates: Vec<RecordedFate>, told: DropNotification, drops_on_arrival: bool) -> Self {
         assert_eq!(arrivals.len(), fates.len(), "a recorded fate per arrival");
         let at = |i: usize| match fates[i] {
-            Recorded::Dropped { .. } if drops_on_arrival => Some(arrivals[i].at),
+            RecordedFate::Dropped { .. } if drops_on_arrival => Some(arrivals[i].at),
             fate => fate.at(arrivals[i].at),
         };
         let mut order: Vec<_> = (0..fates.len()).filter_map(|i| Some((at(i)?, i as u32))).collect();
         order.sort();
-        Self { fates, told, order }
+        Self { fates, notification: told, order }
     }
 }
 
@@ -187,7 +189,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
             return self.a.step() || other;
         }
         let Some(at) = self.a.next_at() else {
-            self.first = self.left_at_the_end();
+            self.first = self.undecided();
             return self.first.is_some();
         };
         self.before.0.capture(self.a.queue(), at);
@@ -196,9 +198,9 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
             Reference::Replay(b) => {
                 self.before.1.capture(b.queue(), at);
                 b.step();
-                parting(&self.a, b)
+                first_difference(&self.a, b)
             }
-            Reference::Recording(b) => b.parting(&self.a, &mut self.passed),
+            Reference::Recording(b) => b.first_difference(&self.a, &mut self.passed),
         };
         self.first = packet.map(|packet| self.difference(packet, at));
         true
@@ -225,10 +227,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
     }
 
     /// How many of them have the same verdict, whenever it fell; at the end.
-    pub fn same_verdicts(&self) -> usize {
+    pub fn same_kinds(&self) -> usize {
         let alike = |i: usize| match &self.b {
-            Reference::Replay(b) => self.a.fates()[i].verdict(Told::ALL) == b.fates()[i].verdict(Told::ALL),
-            Reference::Recording(b) => b.same_verdict(i, self.a.fates()[i]),
+            Reference::Replay(b) => {
+                self.a.fates()[i].kind(DropNotification::ALL) == b.fates()[i].kind(DropNotification::ALL)
+            }
+            Reference::Recording(b) => b.same_kind(i, self.a.fates()[i]),
         };
         self.known().filter(|&i| alike(i)).count()
     }
@@ -237,7 +241,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
     fn known(&self) -> impl Iterator<Item = usize> {
         (0..self.arrivals.len()).filter(|&i| match &self.b {
             Reference::Replay(_) => true,
-            Reference::Recording(b) => b.fates[i] != Recorded::Unknown,
+            Reference::Recording(b) => b.fates[i] != RecordedFate::Unknown,
         })
     }
 
@@ -247,7 +251,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
     }
 
     /// What the other queue made of packet `i`, or the recording says of it.
-    pub fn fate_b(&self, i: usize) -> Result<Fate, Recorded> {
+    pub fn fate_b(&self, i: usize) -> Result<Fate, RecordedFate> {
         match &self.b {
             Reference::Replay(b) => Ok(b.fates()[i]),
             Reference::Recording(b) => Err(b.fates[i]),
@@ -266,8 +270,8 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         let Reference::Recording(b) = &self.b else { return 0 };
         let differs = |&i: &usize| {
             matches!((b.fates[i], self.a.fates()[i]),
-            (Recorded::Dropped { told }, fate @ Fate::Dropped { arriving: true, .. })
-                if fate.verdict(b.told) != drop_verdict(told))
+            (RecordedFate::Dropped { notified }, fate @ Fate::Dropped { arriving: true, .. })
+                if fate.kind(b.notification) != drop_kind(notified))
         };
         self.known().filter(differs).count()
     }
@@ -278,20 +282,20 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         let first = self.first.as_ref()?;
         let (packet, judges) = (first.packet, |replay: &Replay<Q>| replay.judges_arrivals());
         let (other, judges_too) = match &self.b {
-            Reference::Replay(b) => (b.fates()[packet].verdict(Told::ALL), judges(b)),
-            Reference::Recording(b) => (b.fates[packet].verdict(self.arrivals[packet].at), false),
+            Reference::Replay(b) => (b.fates()[packet].kind(DropNotification::ALL), judges(b)),
+            Reference::Recording(b) => (b.fates[packet].kind(self.arrivals[packet].at), false),
         };
-        let told = match &self.b {
-            Reference::Replay(_) => Told::ALL,
-            Reference::Recording(b) => b.told,
+        let notification = match &self.b {
+            Reference::Replay(_) => DropNotification::ALL,
+            Reference::Recording(b) => b.notification,
         };
-        let differ = self.a.fates()[packet].verdict(told) != other;
+        let differ = self.a.fates()[packet].kind(notification) != other;
         let later = first.at > self.arrivals[packet].at;
         (differ && later && (judges(&self.a) || judges_too)).then_some(packet)
     }
 
     /// A packet that one of the two never decided.
-    fn left_at_the_end(&self) -> Option<Difference> {
+    fn undecided(&self) -> Option<Difference> {
         let packet = (0..self.arrivals.len()).find(|&i| !self.agrees(i))?;
         Some(self.difference(packet, self.arrivals[packet].at))
     }
@@ -304,20 +308,20 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
 
 impl Recording {
     fn agrees(&self, i: usize, fate: Fate) -> bool {
-        self.fates[i].agrees(fate, self.told)
+        self.fates[i].agrees(fate, self.notification)
     }
 
-    fn same_verdict(&self, i: usize, fate: Fate) -> bool {
+    fn same_kind(&self, i: usize, fate: Fate) -> bool {
         match (self.fates[i], fate) {
-            (Recorded::Sent { marked, .. }, Fate::Sent { marked: here, .. }) => marked == here,
-            (Recorded::DroppedAt { .. }, Fate::Dropped { .. }) => true,
+            (RecordedFate::Sent { marked, .. }, Fate::Sent { marked: here, .. }) => marked == here,
+            (RecordedFate::DroppedAt { .. }, Fate::Dropped { .. }) => true,
             _ => self.agrees(i, fate),
         }
     }
 
     /// The packet on which the last step of `a` differs from what is recorded: one that it decided otherwise, or one
     /// that it did not decide by the time of the recording.
-    fn parting<Q: Qdisc<u32> + ?Sized>(&self, a: &Replay<Q>, passed: &mut usize) -> Option<usize> {
+    fn first_difference<Q: Qdisc<u32> + ?Sized>(&self, a: &Replay<Q>, passed: &mut usize) -> Option<usize> {
         let differs = |&i: &u32| !self.agrees(i as usize, a.fates()[i as usize]);
         if let Some(&i) = a.decided().iter().find(|&i| differs(i)) {
             return Some(i as usize);
@@ -334,7 +338,7 @@ impl Recording {
 }
 
 /// The packet that only one of two queues decided in its last step, or that they decided differently.
-fn parting<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Option<usize> {
+fn first_difference<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Option<usize> {
     let longest = a.decided().len().max(b.decided().len());
     (0..longest).find_map(|place| {
         let (of_a, of_b) = (a.decided().get(place), b.decided().get(place));
@@ -346,9 +350,9 @@ fn parting<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Option<usize
 
 /// Whether two queues decided a packet alike and at the same instant; the reason of a drop does not count.
 fn same(a: Fate, b: Fate) -> bool {
-    a.verdict(Told::ALL) == b.verdict(Told::ALL) && a.at() == b.at()
+    a.kind(DropNotification::ALL) == b.kind(DropNotification::ALL) && a.at() == b.at()
 }
 
-const fn drop_verdict(on_arrival: bool) -> Verdict {
-    if on_arrival { Verdict::DropOnArrival } else { Verdict::Drop }
+const fn drop_kind(on_arrival: bool) -> FateKind {
+    if on_arrival { FateKind::DropOnArrival } else { FateKind::Drop }
 }

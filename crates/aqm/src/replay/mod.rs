@@ -1,20 +1,20 @@
 //! Recorded arrivals played through a queue discipline above a link of constant rate, and what became of each packet.
 //!
 //! A [`Replay`] is open loop: no sender reacts. It agrees to the nanosecond with the run that the arrivals were
-//! recorded from, be that our simulator or the Linux kernel, because a [`Wire`] knows how either orders what happens
+//! recorded from, be that our simulator or the Linux kernel, because a [`ReplayLink`] knows how either orders what happens
 //! at one instant. A [`Comparison`] finds the first packet that two disciplines treat differently.
 
 mod comparison;
 mod pattern;
 pub mod tc;
-mod words;
+mod tc_args;
 
-pub use comparison::{Comparison, Difference, Recorded, Recording, Reference, State};
+pub use comparison::{Comparison, Difference, RecordedFate, Recording, Reference, State};
 pub use pattern::arrivals;
 
 use crate::aqm::DropReason;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Qdisc, Sink};
+use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc, Sink};
 use crate::rate::{Rate, Serializer};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -32,30 +32,30 @@ pub struct Arrival {
 
 /// The link below the queue.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct ReplayLink {
     serializer: Serializer,
     overhead: u32,
     arrival_first: bool,
-    carries: bool,
+    carries_remainder: bool,
 }
 
-impl Wire {
+impl ReplayLink {
     /// A link of the simulator: at one instant the departure comes before the arrival, and what is left of a
     /// nanosecond is carried over to the next packet. Overhead is part of a packet's length. `rate` is above zero.
-    pub fn of_simulator(rate: Rate) -> Self {
-        Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries: true }
+    pub fn simulator(rate: Rate) -> Self {
+        Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries_remainder: true }
     }
 
     /// The device that vectors of the Linux kernel are recorded with: at one instant the arrival comes first, but behind
     /// a packet that the queue held back, as its timer runs before the sender's; every packet takes whole nanoseconds, and
     /// `overhead` bytes are added below the queue. `rate` is above zero.
-    pub fn of_kernel(rate: Rate, overhead: u32) -> Self {
-        Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries: false }
+    pub fn kernel(rate: Rate, overhead: u32) -> Self {
+        Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries_remainder: false }
     }
 
     fn time_for(&mut self, len: u32) -> Duration {
         let bytes = len + self.overhead;
-        match self.carries {
+        match self.carries_remainder {
             true => self.serializer.time_for(bytes),
             false => self.serializer.rate().time_for(bytes as u64),
         }
@@ -87,7 +87,7 @@ pub enum Fate {
 
 /// Of which drops on arrival a queue tells the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct DropNotification {
     /// Those of the queue manager.
     pub early: bool,
     /// Those of a full queue.
@@ -97,14 +97,14 @@ pub struct Told {
     pub queued: bool,
 }
 
-impl Told {
+impl DropNotification {
     /// Of all.
     pub const ALL: Self = Self { early: true, limit: true, queued: true };
 }
 
 /// What became of a packet, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FateKind {
     /// Sent as it came.
     Pass,
     /// Sent marked.
@@ -117,7 +117,7 @@ pub enum Verdict {
     Waiting,
 }
 
-impl Verdict {
+impl FateKind {
     /// The word in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -133,15 +133,15 @@ impl Verdict {
 impl Fate {
     /// The verdict. Linux tells the sender of some drops on arrival only as congestion; they count as later drops, as
     /// in its vectors.
-    pub const fn verdict(self, told: Told) -> Verdict {
+    pub const fn kind(self, told: DropNotification) -> FateKind {
         match self {
-            Self::Waiting => Verdict::Waiting,
-            Self::Sent { marked: false, .. } => Verdict::Pass,
-            Self::Sent { marked: true, .. } => Verdict::Mark,
-            Self::Dropped { reason: DropReason::Early, .. } if !told.early => Verdict::Drop,
-            Self::Dropped { reason: DropReason::Limit, .. } if !told.limit => Verdict::Drop,
-            Self::Dropped { arriving: true, .. } => Verdict::DropOnArrival,
-            Self::Dropped { arriving: false, .. } => Verdict::Drop,
+            Self::Waiting => FateKind::Waiting,
+            Self::Sent { marked: false, .. } => FateKind::Pass,
+            Self::Sent { marked: true, .. } => FateKind::Mark,
+            Self::Dropped { reason: DropReason::Early, .. } if !told.early => FateKind::Drop,
+            Self::Dropped { reason: DropReason::Limit, .. } if !told.limit => FateKind::Drop,
+            Self::Dropped { arriving: true, .. } => FateKind::DropOnArrival,
+            Self::Dropped { arriving: false, .. } => FateKind::Drop,
         }
     }
 
@@ -166,8 +166,8 @@ impl Fate {
 pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     arrivals: &'a [Arrival],
     queue: Box<Q>,
-    wire: Wire,
-    books: Books<'a>,
+    wire: ReplayLink,
+    table: FateTable<'a>,
     /// Whether each packet so far was marked when it arrived.
     marked: Vec<bool>,
     next: usize,
@@ -179,10 +179,10 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// `arrivals`, in the order of time, before the first of them.
-    pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: Wire) -> Self {
-        let books = Books { fates: vec![Fate::Waiting; arrivals.len()], ..Books::default() };
+    pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: ReplayLink) -> Self {
+        let books = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
         let marked = Vec::with_capacity(arrivals.len());
-        Self { arrivals, queue, wire, books, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
+        Self { arrivals, queue, wire, table: books, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
     }
 
     /// The same where the queue may duplicate packets, and flip their bits: of each arrival, whether it is the second packet
@@ -190,15 +190,15 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// duplicates where the recorded one did not is never decided.
     pub fn with_copies(mut self, copies: &'a [bool]) -> Self {
         assert_eq!(copies.len(), self.arrivals.len(), "it is said of each arrival");
-        self.books.copies = Some(copies);
-        self.books.flipped = vec![0; copies.len()];
+        self.table.copies = Some(copies);
+        self.table.flipped = vec![0; copies.len()];
         self
     }
 
     /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
     /// Returns whether there was anything left to do.
     pub fn step(&mut self) -> bool {
-        self.books.decided.clear();
+        self.table.decided.clear();
         match self.next_step() {
             Some((at, true)) => self.arrive(at),
             Some((at, false)) => self.serve(at),
@@ -210,7 +210,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// Plays to the end; what became of each packet.
     pub fn run(mut self) -> Vec<Fate> {
         while self.step() {}
-        self.books.fates
+        self.table.fates
     }
 
     /// When the next step is.
@@ -220,18 +220,18 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     /// What became of each packet so far.
     pub fn fates(&self) -> &[Fate] {
-        &self.books.fates
+        &self.table.fates
     }
 
     /// The packets that the last step decided, in that order.
     pub fn decided(&self) -> &[u32] {
-        &self.books.decided
+        &self.table.decided
     }
 
     /// Whether the queue judges packets when they arrive, as far as it has been seen to.
     pub fn judges_arrivals(&self) -> bool {
         let early = |fate: &Fate| matches!(fate, Fate::Dropped { reason: DropReason::Early, arriving: true, .. });
-        self.marked.contains(&true) || self.books.fates.iter().any(early)
+        self.marked.contains(&true) || self.table.fates.iter().any(early)
     }
 
     /// Packets that have arrived.
@@ -261,38 +261,38 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     fn arrive(&mut self, at: Instant) {
         let (arriving, meta) = (self.next as u32, self.arrivals[self.next].meta);
-        let verdict = self.queue.enqueue(at, meta, arriving, &mut self.books.during(at, Some(arriving)));
-        self.marked.push(verdict == Enqueued::Marked);
+        let verdict = self.queue.enqueue(at, meta, arriving, &mut self.table.sink(at, Some(arriving)));
+        self.marked.push(verdict == EnqueueResult::Marked);
         if self.idle || self.throttled {
             (self.free, self.idle) = (at, false);
         }
         self.next += 1;
-        while self.books.is_copy(self.next as u32) {
+        while self.table.is_copy(self.next as u32) {
             self.marked.push(false);
             self.next += 1;
         }
     }
 
     fn serve(&mut self, at: Instant) {
-        let served = self.queue.dequeue(at, &mut self.books.during(at, None));
+        let served = self.queue.dequeue(at, &mut self.table.sink(at, None));
         self.throttled = false;
         match served {
-            Dequeued::Packet(meta, packet) => {
+            DequeueResult::Packet(meta, packet) => {
                 if let Some(came) = self.arrivals.get(packet as usize) {
-                    let marked = self.books.ecn_of(packet, meta) == Ecn::Ce && came.meta.ecn != Ecn::Ce;
-                    self.books.decide(packet, Fate::Sent { at, marked });
+                    let marked = self.table.ecn_of(packet, meta) == Ecn::Ce && came.meta.ecn != Ecn::Ce;
+                    self.table.decide(packet, Fate::Sent { at, marked });
                 }
                 self.free = at + self.wire.time_for(meta.len);
             }
-            Dequeued::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
-            Dequeued::Empty | Dequeued::NotBefore(_) => self.idle = true,
+            DequeueResult::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
+            DequeueResult::Empty | DequeueResult::NotBefore(_) => self.idle = true,
         }
     }
 }
 
 /// What became of the packets.
 #[derive(Default)]
-struct Books<'a> {
+struct FateTable<'a> {
     fates: Vec<Fate>,
     /// The packets that the last step decided.
     decided: Vec<u32>,
@@ -301,16 +301,16 @@ struct Books<'a> {
     /// Of each packet then: bits of the ECN field that were flipped.
     flipped: Vec<u8>,
     /// Packets that were duplicated and should not have been.
-    unlike: Vec<u32>,
+    unexpected_copies: Vec<u32>,
 }
 
-impl<'a> Books<'a> {
-    fn during(&mut self, at: Instant, arriving: Option<u32>) -> During<'_, 'a> {
-        During { books: self, at, arriving }
+impl<'a> FateTable<'a> {
+    fn sink(&mut self, at: Instant, arriving: Option<u32>) -> StepSink<'_, 'a> {
+        StepSink { table: self, at, arriving }
     }
 
     fn decide(&mut self, packet: u32, fate: Fate) {
-        if packet != UNKNOWN && !self.unlike.contains(&packet) {
+        if packet != UNKNOWN && !self.unexpected_copies.contains(&packet) {
             self.fates[packet as usize] = fate;
             self.decided.push(packet);
         }
@@ -328,40 +328,40 @@ impl<'a> Books<'a> {
 }
 
 /// The books during a step.
-struct During<'b, 'a> {
-    books: &'b mut Books<'a>,
+struct StepSink<'b, 'a> {
+    table: &'b mut FateTable<'a>,
     at: Instant,
     arriving: Option<u32>,
 }
 
-impl Sink<u32> for During<'_, '_> {
+impl Sink<u32> for StepSink<'_, '_> {
     fn dropped(&mut self, _: Meta, packet: u32, reason: DropReason) {
-        let arriving = self.arriving.is_some_and(|arriving| packet == arriving || self.is_made_of(packet, arriving));
-        self.books.decide(packet, Fate::Dropped { at: self.at, reason, arriving });
+        let arriving = self.arriving.is_some_and(|arriving| packet == arriving || self.is_copy_of(packet, arriving));
+        self.table.decide(packet, Fate::Dropped { at: self.at, reason, arriving });
     }
 
     fn duplicated(&mut self, _: &Meta, packet: &u32) -> Option<u32> {
-        self.books.copies?;
-        if self.books.is_copy(packet + 1) {
+        self.table.copies?;
+        if self.table.is_copy(packet + 1) {
             return Some(packet + 1);
         }
-        self.books.unlike.push(*packet);
+        self.table.unexpected_copies.push(*packet);
         Some(UNKNOWN)
     }
 
     fn damaged(&mut self, packet: &mut u32, byte: u32, bit: u8) {
         if byte == TOS_BYTE
             && bit < 2
-            && let Some(flipped) = self.books.flipped.get_mut(*packet as usize)
+            && let Some(flipped) = self.table.flipped.get_mut(*packet as usize)
         {
             *flipped ^= 1 << bit;
         }
     }
 }
 
-impl During<'_, '_> {
-    fn is_made_of(&self, packet: u32, arriving: u32) -> bool {
-        packet == arriving + 1 && self.books.is_copy(packet)
+impl StepSink<'_, '_> {
+    fn is_copy_of(&self, packet: u32, arriving: u32) -> bool {
+        packet == arriving + 1 && self.table.is_copy(packet)
     }
 }
 

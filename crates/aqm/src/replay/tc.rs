@@ -1,11 +1,11 @@
 //! A queue discipline in tc's words, as a recorded vector names it, and ours with the same parameters.
 
-use super::{Told, words};
+use super::{DropNotification, tc_args};
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::named::split_name;
 use crate::params::Value;
-use crate::refusal::Refusal;
-use crate::registry::{Algorithm, Named, REGISTERED};
+use crate::registry::{Algorithm, NamedConfig, REGISTERED};
 use crate::time::Instant;
 use crate::units::UnitError;
 use alloc::boxed::Box;
@@ -17,13 +17,13 @@ use thiserror::Error;
 /// Why a line of `tc` is refused, or an AQM on its parameters.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
-pub enum LineError {
+pub enum TcError {
     /// An empty line.
     #[error("the qdisc has no kind, e.g. \"codel limit 1000\"")]
-    NoKind,
+    MissingKind,
     /// The last word is a parameter that needs a value.
     #[error("{name} of the qdisc {text:?} lacks its value")]
-    LacksValue {
+    MissingValue {
         /// The parameter.
         name: String,
         /// The line.
@@ -42,14 +42,14 @@ pub enum LineError {
     Limit(UnitError),
     /// An AQM that does not exist.
     #[error(transparent)]
-    Aqm(#[from] Refusal),
+    Aqm(#[from] ConfigError),
     /// An AQM that does not take the parameters of the line.
     #[error("with the recorded parameters \"{words}\": {reason}{}", compare(*instead))]
     Recorded {
         /// The parameters, in our spelling.
         words: String,
         /// Why it does not take them.
-        reason: Box<Refusal>,
+        reason: Box<ConfigError>,
         /// What is the recorded queue discipline, where another one was asked for.
         instead: Option<&'static str>,
     },
@@ -59,24 +59,24 @@ fn compare(instead: Option<&str>) -> String {
     instead.map(|own| format!("; the recording is Linux's, so compare {own}")).unwrap_or_default()
 }
 
-fn lacks(name: &str, text: &str) -> LineError {
-    LineError::LacksValue { name: name.to_string(), text: text.to_string() }
+fn lacks(name: &str, text: &str) -> TcError {
+    TcError::MissingValue { name: name.to_string(), text: text.to_string() }
 }
 
 /// tc's words after `qdisc add … `: `codel limit 1000 target 5ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct TcSpec<'a> {
     /// The kind of discipline.
     pub kind: &'a str,
     /// Parameters with their values; flags without.
     params: Vec<(&'a str, Option<&'a str>)>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TcSpec<'a> {
     /// Reads tc's words.
-    pub fn parse(text: &'a str) -> Result<Self, LineError> {
+    pub fn parse(text: &'a str) -> Result<Self, TcError> {
         let mut words = text.split_whitespace();
-        let kind = words.next().ok_or(LineError::NoKind)?;
+        let kind = words.next().ok_or(TcError::MissingKind)?;
         let mut params = Vec::new();
         while let Some(name) = words.next() {
             let value = match is_flag(kind, name) {
@@ -90,9 +90,9 @@ impl<'a> Line<'a> {
 
     /// Of which drops on arrival the kernel tells the sender (NET_XMIT_DROP); of the others it says that there is
     /// congestion (NET_XMIT_CN).
-    pub fn told(&self) -> Told {
+    pub fn drop_notification(&self) -> DropNotification {
         let is = |kinds: &[&str]| kinds.contains(&self.kind);
-        Told {
+        DropNotification {
             early: !is(&["red", "choke", "fq_pie", CAKE, CAKE_MQ, "sfb", DUALPI2]),
             limit: !is(&["fq_pie", "fq_codel", CAKE, CAKE_MQ, "sfb"]),
             queued: !is(&["fq_codel", "sfq", CAKE, CAKE_MQ]),
@@ -105,15 +105,15 @@ impl<'a> Line<'a> {
     }
 
     /// What to compare with this line in place of `aqm`, if that is the same discipline by another source.
-    pub fn instead_of(&self, aqm: &str) -> Option<&'static str> {
-        let own = self.own()?;
-        let given = Named::parse(split_name(aqm).ok()?.0).ok()?;
-        let is_other = self.names().contains(&given.algorithm().name) && Named::parse(own).ok()? != given;
+    pub fn linux_equivalent(&self, aqm: &str) -> Option<&'static str> {
+        let own = self.linux_profile()?;
+        let given = NamedConfig::parse(split_name(aqm).ok()?.0).ok()?;
+        let is_other = self.names().contains(&given.algorithm().name) && NamedConfig::parse(own).ok()? != given;
         is_other.then_some(own)
     }
 
     /// The name of this discipline among ours, with the profile that is Linux's.
-    fn own(&self) -> Option<&'static str> {
+    fn linux_profile(&self) -> Option<&'static str> {
         let has = |words: &[&str]| self.params.iter().any(|(name, _)| words.contains(name));
         Some(match self.kind {
             "codel" => "codel@linux",
@@ -136,8 +136,8 @@ impl<'a> Line<'a> {
     /// another kind takes over the limit only. `created` is the kernel's clock when its queue was made.
     ///
     /// The hash of a flow queue in the kernel is seeded from its run, so ours is free of collisions here.
-    pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(Named, Limits), LineError> {
-        let given = Named::parse(aqm)?;
+    pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(NamedConfig, Limits), TcError> {
+        let given = NamedConfig::parse(aqm)?;
         let algorithm = given.algorithm();
         let has = |name: &str| algorithm.params.iter().any(|param| param.name == name);
         let is_this = self.names().contains(&algorithm.name);
@@ -161,9 +161,9 @@ impl<'a> Line<'a> {
                 words += &format!(" {}", self.with_unit(algorithm, name, value)?);
             }
         }
-        let named = Named::parse_over(aqm, &words, REGISTERED).map_err(|reason| {
+        let named = NamedConfig::parse_over(aqm, &words, REGISTERED).map_err(|reason| {
             let words = words.trim().to_string();
-            LineError::Recorded { words, reason: Box::new(reason), instead: self.instead_of(aqm) }
+            TcError::Recorded { words, reason: Box::new(reason), instead: self.linux_equivalent(aqm) }
         })?;
         let limits = if is_this && (has("limit") || has("memlimit")) { Limits::default() } else { self.limits()? };
         Ok((named, limits))
@@ -185,24 +185,24 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn limits(&self) -> Result<Limits, LineError> {
+    fn limits(&self) -> Result<Limits, TcError> {
         let name = if is_cake(self.kind) { "memlimit" } else { "limit" };
         let Some(&(_, Some(limit))) = self.params.iter().find(|(known, _)| *known == name) else {
             return Ok(Limits::default());
         };
-        let (number, unit) = match (words::size(limit), self.kind) {
+        let (number, unit) = match (tc_args::size(limit), self.kind) {
             (Some(bytes), "red" | "bfifo" | CAKE | CAKE_MQ) => (format!("{bytes}"), "B"),
             (Some(packets), _) => (format!("{packets}"), "packets"),
             (None, _) => (limit.to_string(), ""),
         };
-        Limits::parse(&format!("{number}{unit}")).map_err(LineError::Limit)
+        Limits::parse(&format!("{number}{unit}")).map_err(TcError::Limit)
     }
 
     /// A value of tc in words of ours.
-    fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, LineError> {
+    fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, TcError> {
         if self.is_gain(name) {
             let sixteenths: f64 =
-                value.parse().map_err(|_| LineError::NotNumber { name: name.to_string(), value: value.to_string() })?;
+                value.parse().map_err(|_| TcError::NotNumber { name: name.to_string(), value: value.to_string() })?;
             return Ok(format!("{}", sixteenths / 16.0));
         }
         if self.kind == "sfb" && ["rehash", "db"].contains(&name) {
@@ -210,10 +210,10 @@ impl<'a> Line<'a> {
         }
         if name == "quantum" && ["fq_codel", "fq_pie", "sfq"].contains(&self.kind) {
             // fq_codel_change, fq_pie_change and sfq_change take no less.
-            return Ok(words::size(value).map_or_else(|| value.to_string(), |bytes| format!("{}B", bytes.max(256))));
+            return Ok(tc_args::size(value).map_or_else(|| value.to_string(), |bytes| format!("{}B", bytes.max(256))));
         }
         let range = algorithm.params.iter().find(|param| param.name == name).map(|param| param.range.0);
-        Ok(range.and_then(|range| words::ours(range, value)).unwrap_or_else(|| value.to_string()))
+        Ok(range.and_then(|range| tc_args::ours(range, value)).unwrap_or_else(|| value.to_string()))
     }
 }
 
@@ -326,9 +326,9 @@ mod tests {
                 "unlimited",
             ),
         ] {
-            let line = Line::parse(line).unwrap();
+            let line = TcSpec::parse(line).unwrap();
             let (named, limits) = line.apply(aqm, Some(Instant::from_nanos(5))).unwrap();
-            let expected = Named::parse(spelling).unwrap_or_else(|e| panic!("{spelling}: {e}"));
+            let expected = NamedConfig::parse(spelling).unwrap_or_else(|e| panic!("{spelling}: {e}"));
             assert_eq!(named, expected, "{aqm}: {}", named.spelling());
             assert_eq!(limits.to_string(), limit, "{aqm}");
         }
@@ -350,24 +350,24 @@ mod tests {
             ("fq(codel)", "codel limit 60", None),
             ("droptail", "pfifo limit 60", None),
         ] {
-            assert_eq!(Line::parse(line).unwrap().instead_of(aqm), own, "{aqm}: {line}");
+            assert_eq!(TcSpec::parse(line).unwrap().linux_equivalent(aqm), own, "{aqm}: {line}");
         }
         // RFC 8033's PIE knows no time at which a kernel made its queue.
         let created = Some(Instant::from_nanos(5));
-        let (named, _) = Line::parse("pie limit 60 target 20ms").unwrap().apply("pie", created).unwrap();
+        let (named, _) = TcSpec::parse("pie limit 60 target 20ms").unwrap().apply("pie", created).unwrap();
         assert_eq!(named.spelling(), "pie target 20ms");
-        let refused = Line::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err().to_string();
+        let refused = TcSpec::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err().to_string();
         assert!(refused.ends_with("; the recording is Linux's, so compare pie@linux"), "{refused}");
     }
 
     #[test]
     fn refusals_name_the_word() {
-        assert_eq!(Line::parse(" ").unwrap_err().to_string(), "the qdisc has no kind, e.g. \"codel limit 1000\"");
+        assert_eq!(TcSpec::parse(" ").unwrap_err().to_string(), "the qdisc has no kind, e.g. \"codel limit 1000\"");
         assert_eq!(
-            Line::parse("codel limit 60 target").unwrap_err().to_string(),
+            TcSpec::parse("codel limit 60 target").unwrap_err().to_string(),
             "target of the qdisc \"codel limit 60 target\" lacks its value"
         );
-        let apply = |text: &str| Line::parse(text).unwrap().apply("codel", None).unwrap_err().to_string();
+        let apply = |text: &str| TcSpec::parse(text).unwrap().apply("codel", None).unwrap_err().to_string();
         assert_eq!(apply("codel limit 0"), "limit of the qdisc: a limit of \"0packets\" holds nothing");
         assert!(apply("codel targt 5ms").starts_with("with the recorded parameters \"targt 5ms\": unknown parameter"));
     }

@@ -33,7 +33,7 @@ fn at_one_instant_the_kernel_takes_the_arrival_first_and_the_simulator_the_depar
     // The third packet arrives when the first one leaves: in the kernel it finds the second still waiting.
     let arrivals = arrivals_at(&[0, 1, PACKET]);
     let refused = Fate::Dropped { at: at(PACKET), reason: DropReason::Limit, arriving: true };
-    for (wire, third) in [(Wire::of_kernel(RATE, 0), refused), (Wire::of_simulator(RATE), sent(2 * PACKET))] {
+    for (wire, third) in [(ReplayLink::kernel(RATE, 0), refused), (ReplayLink::simulator(RATE), sent(2 * PACKET))] {
         let fates = Replay::new(&arrivals, queue("droptail", 1), wire).run();
         assert_eq!(fates, [sent(0), sent(PACKET), third]);
     }
@@ -47,7 +47,7 @@ fn a_packet_that_a_shaper_held_back_leaves_before_one_that_arrives() {
     arrivals.iter_mut().for_each(|arrival| arrival.meta.len = 1514);
     let host = Host { link: Link::new(RATE, 1514), rng: Rng::from_state(1) };
     let queue = registry::parse(words).unwrap().build(Limits::default(), host);
-    let fates = Replay::new(&arrivals, queue, Wire::of_kernel(Rate::from_bps(1_000_000_000), 0)).run();
+    let fates = Replay::new(&arrivals, queue, ReplayLink::kernel(Rate::from_bps(1_000_000_000), 0)).run();
     let dropped = Fate::Dropped { at: at(1_500_000), reason: DropReason::Limit, arriving: false };
     assert_eq!(fates, [sent(0), sent(1_211_200), dropped, sent(2_422_400), sent(3_633_600)]);
 }
@@ -56,7 +56,7 @@ fn a_packet_that_a_shaper_held_back_leaves_before_one_that_arrives() {
 fn a_second_packet_is_made_by_the_queue_and_not_offered() {
     let arrivals = arrivals_at(&[0, 0]);
     let fates = |aqm: &str, copies: &[bool]| {
-        Replay::new(&arrivals, queue(aqm, 9), Wire::of_kernel(RATE, 0)).with_copies(copies).run()
+        Replay::new(&arrivals, queue(aqm, 9), ReplayLink::kernel(RATE, 0)).with_copies(copies).run()
     };
     // It is let in first.
     assert_eq!(fates("netem duplicate 100%", &[false, true]), [sent(PACKET), sent(0)]);
@@ -73,7 +73,7 @@ fn a_bit_of_the_ecn_field_that_is_flipped_shows_on_the_wire() {
         (0..5000).map(|i| Arrival { at: at(i * PACKET), meta: Meta::new(28, 0).with_ecn(Ecn::Ect0) }).collect();
     let copies = vec![false; arrivals.len()];
     let fates =
-        Replay::new(&arrivals, queue("netem corrupt 100%", 9), Wire::of_kernel(RATE, 0)).with_copies(&copies).run();
+        Replay::new(&arrivals, queue("netem corrupt 100%", 9), ReplayLink::kernel(RATE, 0)).with_copies(&copies).run();
     let mut rng = Rng::stream(1, "queue", 0);
     // A number for the correlation; for each packet those of the chance, the byte and the bit.
     rng.next_u32();
@@ -94,30 +94,30 @@ fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
     let last = |wire| Replay::new(&arrivals, queue("droptail", 9), wire).run()[3];
     // 12,000 bits at 7 Mbit/s are 1,714,285 5/7 ns.
     let rate = Rate::from_bps(7_000_000);
-    assert_eq!(last(Wire::of_kernel(rate, 0)), sent(3 * 1_714_285));
-    assert_eq!(last(Wire::of_simulator(rate)), sent(3 * 1_714_285 + 2));
-    assert_eq!(last(Wire::of_kernel(RATE, 250)), sent(3 * 1_400_000));
+    assert_eq!(last(ReplayLink::kernel(rate, 0)), sent(3 * 1_714_285));
+    assert_eq!(last(ReplayLink::simulator(rate)), sent(3 * 1_714_285 + 2));
+    assert_eq!(last(ReplayLink::kernel(RATE, 250)), sent(3 * 1_400_000));
 }
 
 #[test]
 fn verdicts_say_who_was_told() {
     let dropped = |reason, arriving| Fate::Dropped { at: at(0), reason, arriving };
-    const NONE: Told = Told { early: false, limit: false, queued: false };
+    const NONE: DropNotification = DropNotification { early: false, limit: false, queued: false };
     for (fate, told, untold) in [
-        (sent(1), Verdict::Pass, Verdict::Pass),
-        (Fate::Sent { at: at(1), marked: true }, Verdict::Mark, Verdict::Mark),
-        (dropped(DropReason::Limit, true), Verdict::DropOnArrival, Verdict::Drop),
-        (dropped(DropReason::Early, true), Verdict::DropOnArrival, Verdict::Drop),
-        (dropped(DropReason::Early, false), Verdict::Drop, Verdict::Drop),
-        (dropped(DropReason::Late, false), Verdict::Drop, Verdict::Drop),
-        (Fate::Waiting, Verdict::Waiting, Verdict::Waiting),
+        (sent(1), FateKind::Pass, FateKind::Pass),
+        (Fate::Sent { at: at(1), marked: true }, FateKind::Mark, FateKind::Mark),
+        (dropped(DropReason::Limit, true), FateKind::DropOnArrival, FateKind::Drop),
+        (dropped(DropReason::Early, true), FateKind::DropOnArrival, FateKind::Drop),
+        (dropped(DropReason::Early, false), FateKind::Drop, FateKind::Drop),
+        (dropped(DropReason::Late, false), FateKind::Drop, FateKind::Drop),
+        (Fate::Waiting, FateKind::Waiting, FateKind::Waiting),
     ] {
-        assert_eq!((fate.verdict(Told::ALL), fate.verdict(NONE)), (told, untold), "{fate:?}");
+        assert_eq!((fate.kind(DropNotification::ALL), fate.kind(NONE)), (told, untold), "{fate:?}");
     }
 }
 
 fn replay<'a>(arrivals: &'a [Arrival], aqm: &str, limit: u32) -> Replay<'a, Queue> {
-    Replay::new(arrivals, queue(aqm, limit), Wire::of_simulator(RATE))
+    Replay::new(arrivals, queue(aqm, limit), ReplayLink::simulator(RATE))
 }
 
 fn compare<'a>(arrivals: &'a [Arrival], a: &str, b: Reference<'a, Queue>) -> Comparison<'a, Queue> {
@@ -129,11 +129,11 @@ fn compare<'a>(arrivals: &'a [Arrival], a: &str, b: Reference<'a, Queue>) -> Com
 /// What a recorder would write of these fates.
 fn recording(arrivals: &[Arrival], fates: &[Fate]) -> Recording {
     let recorded = |fate: &Fate| match *fate {
-        Fate::Sent { at, marked } => Recorded::Sent { at, marked },
-        Fate::Dropped { at, reason, .. } => Recorded::DroppedAt { at, reason: Some(reason) },
-        Fate::Waiting => Recorded::Waiting { until: Instant::NEVER },
+        Fate::Sent { at, marked } => RecordedFate::Sent { at, marked },
+        Fate::Dropped { at, reason, .. } => RecordedFate::DroppedAt { at, reason: Some(reason) },
+        Fate::Waiting => RecordedFate::Waiting { until: Instant::NEVER },
     };
-    Recording::new(arrivals, fates.iter().map(recorded).collect(), Told::ALL, false)
+    Recording::new(arrivals, fates.iter().map(recorded).collect(), DropNotification::ALL, false)
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn the_first_difference_is_the_earliest_step_that_differs() {
     let first = found.first().unwrap();
     let (a, b) = (found.fate_a(first.packet), found.fate_b(first.packet).unwrap());
     assert_ne!(a, b);
-    assert!(found.agreeing() < found.same_verdicts() && found.same_verdicts() < 5000);
+    assert!(found.agreeing() < found.same_kinds() && found.same_kinds() < 5000);
     // Whatever either decided before that step, the other decided alike.
     for i in 0..arrivals.len() {
         let fates = [found.fate_a(i), found.fate_b(i).unwrap()];
@@ -177,9 +177,9 @@ fn the_first_difference_is_the_earliest_step_that_differs() {
 fn every_change_to_a_recording_is_found_where_it_was_made() {
     let arrivals = arrivals(3, 3000, RATE);
     let fates = replay(&arrivals, "codel ecn", 100).run();
-    let one = |wanted: Verdict| fates.iter().position(|fate| fate.verdict(Told::ALL) == wanted).unwrap();
-    let (passed, marked, refused) = (one(Verdict::Pass), one(Verdict::Mark), one(Verdict::DropOnArrival));
-    let dropped = one(Verdict::Drop);
+    let one = |wanted: FateKind| fates.iter().position(|fate| fate.kind(DropNotification::ALL) == wanted).unwrap();
+    let (passed, marked, refused) = (one(FateKind::Pass), one(FateKind::Mark), one(FateKind::DropOnArrival));
+    let dropped = one(FateKind::Drop);
     let departure = |i: usize| fates[i].at().unwrap();
     let nanosecond = Duration::from_nanos(1);
     for (i, change) in [
@@ -196,8 +196,8 @@ fn every_change_to_a_recording_is_found_where_it_was_made() {
         changed[i] = change;
         let found = compare(&arrivals, "codel ecn", Reference::Recording(recording(&arrivals, &changed)));
         assert_eq!((found.first().unwrap().packet, found.agreeing()), (i, 2999), "{change:?}");
-        let verdict_kept = fates[i].verdict(Told::ALL) == change.verdict(Told::ALL);
-        assert_eq!(found.same_verdicts(), 2999 + verdict_kept as usize, "{change:?}");
+        let verdict_kept = fates[i].kind(DropNotification::ALL) == change.kind(DropNotification::ALL);
+        assert_eq!(found.same_kinds(), 2999 + verdict_kept as usize, "{change:?}");
         assert_eq!(found.first().unwrap().b, None);
     }
 }

@@ -1,11 +1,11 @@
 //! The parameters of the pacing scheduler, in tc's words.
 
 use crate::class::Priomap;
-use crate::given;
+use crate::error::ConfigError;
+use crate::param_list;
 use crate::params::{Bytes, Param, Value};
 use crate::quote::quoted;
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
@@ -42,11 +42,11 @@ config! {
         /// The band, from 0 to 2, of each of the priorities 0 to 15: 16 numbers.
         priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);
         /// Bytes of a turn of the first band; tc's `weights` are all three.
-        weight_1: u64 = 9 << 16, in Value::Count(LEAST_WEIGHT) => Value::Count(i32::MAX as u64);
+        weight_1: u64 = 9 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
         /// Of the second.
-        weight_2: u64 = 3 << 16, in Value::Count(LEAST_WEIGHT) => Value::Count(i32::MAX as u64);
+        weight_2: u64 = 3 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
         /// Of the third.
-        weight_3: u64 = 1 << 16, in Value::Count(LEAST_WEIGHT) => Value::Count(i32::MAX as u64);
+        weight_3: u64 = 1 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
         /// How packets find their flows.
         hash: Hash = Hash::Socket, in Value::Choice("") => Value::Choice(""), choices Hash::WORDS;
         /// With `hash orphan` the number of flows, less one.
@@ -82,11 +82,11 @@ choice! {
 }
 
 /// `FQ_MIN_WEIGHT`.
-const LEAST_WEIGHT: u64 = 1 << 14;
+const MIN_WEIGHT: u64 = 1 << 14;
 
-fn validate(c: &Config) -> Result<(), Refusal> {
-    if c.priomap.most() > 2 {
-        return Err(format!("priomap has the band {}; fq has three, 0 to 2", c.priomap.most()).into());
+fn validate(c: &Config) -> Result<(), ConfigError> {
+    if c.priomap.max_band() > 2 {
+        return Err(format!("priomap has the band {}; fq has three, 0 to 2", c.priomap.max_band()).into());
     }
     if c.version == Version::Linux61 {
         let plain = Config::default();
@@ -108,9 +108,9 @@ pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     _: &[Param],
-) -> Result<bool, Refusal> {
+) -> Result<bool, ConfigError> {
     let Some(&word) = words.peek() else { return Ok(false) };
-    let mut set = |name: &str, value: String| given::add(given, "fq", name, value);
+    let mut set = |name: &str, value: String| param_list::add(given, "fq", name, value);
     match word {
         "horizon_cap" => {
             words.next();
@@ -127,7 +127,7 @@ pub(super) fn words(
         }
         "priomap" | "weights" => {
             words.next();
-            let numbers = given::numbers(words);
+            let numbers = param_list::numbers(words);
             match (word, &numbers[..]) {
                 ("weights", [first, second, third]) => {
                     for (name, weight) in [("weight_1", first), ("weight_2", second), ("weight_3", third)] {

@@ -1,6 +1,6 @@
 //! Flows: where each one's packets wait, whose turn it is, and who waits for a time.
 
-use crate::flow::line::{Line, Slab};
+use crate::flow::packet_list::{PacketList, Slab};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BinaryHeap};
@@ -13,7 +13,7 @@ use core::ops::{Index, IndexMut};
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     /// Its packets, by the time at which they may go.
-    pub line: Line,
+    pub queue: PacketList,
     pub credit: i64,
     band: usize,
     /// The next one in its list.
@@ -28,7 +28,7 @@ enum State {
     /// In no list; since when.
     Detached(Instant),
     /// In a list.
-    InTurn,
+    Scheduled,
     /// It waits for its time.
     Throttled,
 }
@@ -43,7 +43,7 @@ pub(super) struct Refill {
 
 /// A packet with its time.
 #[derive(Debug)]
-pub(super) struct Timed<P> {
+pub(super) struct TimedPacket<P> {
     pub packet: P,
     pub time_to_send: Instant,
     /// Whether its sender gave it that.
@@ -53,7 +53,7 @@ pub(super) struct Timed<P> {
 
 /// A list of flows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FlowListId {
     band: usize,
     /// Of new flows; else of old ones.
     pub is_new: bool,
@@ -69,7 +69,7 @@ struct List {
 pub(super) struct Flows<P> {
     flows: Vec<Flow>,
     by_key: BTreeMap<u32, u32>,
-    packets: Slab<Timed<P>>,
+    packets: Slab<TimedPacket<P>>,
     new: [List; BANDS],
     old: [List; BANDS],
     /// Those that wait for a time, with the order in which they came to it.
@@ -154,40 +154,40 @@ impl<P> Flows<P> {
     pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill: Refill) {
         let flow = &mut self.flows[f];
         if let State::Detached(since) = flow.state {
-            flow.state = State::InTurn;
+            flow.state = State::Scheduled;
             if jiffies(now) > (jiffies(since) | 1) + refill.delay {
                 flow.credit = flow.credit.max(refill.quantum);
             }
             // The list is that of the band that it had; the next one will be that of this packet's, as in Linux.
-            let place = Place { band: flow.band, is_new: true };
+            let place = FlowListId { band: flow.band, is_new: true };
             self.push(place, f);
         }
         self.flows[f].band = band;
-        self.inactive -= usize::from(self.flows[f].line.is_empty());
+        self.inactive -= usize::from(self.flows[f].queue.is_empty());
     }
 
     /// Queues a packet by its time (`flow_queue_add`).
-    pub fn queue(&mut self, f: usize, meta: Meta, timed: Timed<P>) {
-        let Timed { band, time_to_send, .. } = timed;
+    pub fn queue(&mut self, f: usize, meta: Meta, timed: TimedPacket<P>) {
+        let TimedPacket { band, time_to_send, .. } = timed;
         if f != INTERNAL {
             self.waiting[band] += 1;
         }
-        let line = &mut self.flows[f].line;
+        let line = &mut self.flows[f].queue;
         let mut behind = line.tail();
         while let Some(at) = behind.filter(|&at| self.packets.packet(at).time_to_send > time_to_send) {
-            behind = self.packets.before(line, at);
+            behind = self.packets.previous_of(line, at);
         }
         self.packets.insert(line, behind, meta, timed);
     }
 
     /// When the first packet of a flow may go.
     pub fn time_to_send(&self, f: usize) -> Option<Instant> {
-        self.flows[f].line.head().map(|head| self.packets.packet(head).time_to_send)
+        self.flows[f].queue.head().map(|head| self.packets.packet(head).time_to_send)
     }
 
     /// Takes the first packet of a flow, which has one.
-    pub fn pop(&mut self, f: usize) -> (Meta, Timed<P>) {
-        let line = &mut self.flows[f].line;
+    pub fn pop(&mut self, f: usize) -> (Meta, TimedPacket<P>) {
+        let line = &mut self.flows[f].queue;
         let head = line.head().expect("a packet was seen");
         let (meta, timed) = self.packets.pop(line, head);
         if f != INTERNAL {
@@ -198,13 +198,13 @@ impl<P> Flows<P> {
     }
 
     /// The list of a band that is served: of its new flows, else of its old ones.
-    pub fn first_list(&self, band: usize) -> Option<Place> {
-        let place = |is_new| Place { band, is_new };
+    pub fn first_list(&self, band: usize) -> Option<FlowListId> {
+        let place = |is_new| FlowListId { band, is_new };
         [place(true), place(false)].into_iter().find(|&place| self.list(place).first != NONE)
     }
 
     /// The first flow of a list that is not empty.
-    pub fn first(&self, place: Place) -> usize {
+    pub fn first(&self, place: FlowListId) -> usize {
         self.list(place).first as usize
     }
 
@@ -214,20 +214,20 @@ impl<P> Flows<P> {
     }
 
     /// The first flow of a list goes behind the old ones.
-    pub fn move_to_old(&mut self, place: Place) {
+    pub fn move_to_old(&mut self, place: FlowListId) {
         let f = self.take(place);
         let band = self.flows[f].band;
-        self.push(Place { band, is_new: false }, f);
+        self.push(FlowListId { band, is_new: false }, f);
     }
 
     /// The first flow of a list, which has no packets, leaves it.
-    pub fn detach(&mut self, place: Place, now: Instant) {
+    pub fn detach(&mut self, place: FlowListId, now: Instant) {
         let f = self.take(place);
         self.flows[f].state = State::Detached(now);
     }
 
     /// The first flow of a list waits until `at`.
-    pub fn throttle(&mut self, place: Place, at: Instant) {
+    pub fn throttle(&mut self, place: FlowListId, at: Instant) {
         let f = self.take(place);
         let flow = &mut self.flows[f];
         (flow.state, flow.time_next_packet) = (State::Throttled, Some(at));
@@ -243,21 +243,21 @@ impl<P> Flows<P> {
             }
             self.delayed.pop();
             let flow = &mut self.flows[f as usize];
-            flow.state = State::InTurn;
-            let place = Place { band: flow.band, is_new: false };
+            flow.state = State::Scheduled;
+            let place = FlowListId { band: flow.band, is_new: false };
             self.push(place, f as usize);
         }
     }
 
-    fn list(&self, place: Place) -> &List {
+    fn list(&self, place: FlowListId) -> &List {
         if place.is_new { &self.new[place.band] } else { &self.old[place.band] }
     }
 
-    fn list_mut(&mut self, place: Place) -> &mut List {
+    fn list_mut(&mut self, place: FlowListId) -> &mut List {
         if place.is_new { &mut self.new[place.band] } else { &mut self.old[place.band] }
     }
 
-    fn push(&mut self, place: Place, f: usize) {
+    fn push(&mut self, place: FlowListId, f: usize) {
         self.flows[f].next = NONE;
         let list = self.list_mut(place);
         let last = core::mem::replace(&mut list.last, f as u32);
@@ -268,7 +268,7 @@ impl<P> Flows<P> {
         }
     }
 
-    fn take(&mut self, place: Place) -> usize {
+    fn take(&mut self, place: FlowListId) -> usize {
         let f = self.list(place).first;
         let next = self.flows[f as usize].next;
         self.list_mut(place).first = next;
@@ -279,7 +279,7 @@ impl<P> Flows<P> {
 impl Flow {
     fn new(credit: i64) -> Self {
         let state = State::Detached(Instant::ZERO);
-        Self { line: Line::default(), credit, band: 0, next: NONE, state, time_next_packet: None }
+        Self { queue: PacketList::default(), credit, band: 0, next: NONE, state, time_next_packet: None }
     }
 }
 

@@ -28,15 +28,15 @@ use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::Meta;
-use crate::params::Words;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::queues::Queues;
+use crate::params::WordsParser;
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
+use crate::queue_layout::QueueLayout;
 use crate::rate::Rate;
 use crate::rng::mix;
 use crate::single::mark;
 use crate::time::{Duration, Instant};
 use core::fmt;
-use flow::{BANDS, Flows, INTERNAL, Place, Refill, Timed};
+use flow::{BANDS, FlowListId, Flows, INTERNAL, Refill, TimedPacket};
 
 /// The queue discipline.
 pub struct SchFq<P> {
@@ -57,12 +57,12 @@ pub struct SchFq<P> {
     credit: [i64; BANDS],
     total: Backlog,
     stats: Stats,
-    seen: Seen,
+    xstats: XStats,
 }
 
 /// What is counted of the whole.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct XStats {
     throttled: u64,
     flows_plimit: u64,
     horizon_drops: u64,
@@ -89,7 +89,7 @@ impl<P> SchFq<P> {
             credit: [0; BANDS],
             total: Backlog::default(),
             stats: Stats::default(),
-            seen: Seen::default(),
+            xstats: XStats::default(),
             host,
             config: config.clone(),
         }
@@ -105,14 +105,14 @@ impl<P> SchFq<P> {
     }
 
     /// Whether a packet may take the short way (`fq_fastpath_check`).
-    fn may_pass(&self, now: Instant, time_to_send: Instant) -> bool {
+    fn can_bypass(&self, now: Instant, time_to_send: Instant) -> bool {
         if self.config.version == Version::Linux61 || self.maxrate.is_some() || time_to_send > now {
             return false;
         }
         let flows = &self.flows;
         self.total.packets == 0
             || flows.eligible() == 0
-                && flows[INTERNAL].line.packets < 8
+                && flows[INTERNAL].queue.packets < 8
                 && flows.next_delayed().is_none_or(|at| at > now)
     }
 
@@ -125,10 +125,10 @@ impl<P> SchFq<P> {
         self.flows.find(key, now, self.initial_quantum)
     }
 
-    fn refuse(&mut self, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn refuse(&mut self, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.stats.dropped[DropReason::Limit as usize].add(meta.len);
         sink.dropped(meta, packet, DropReason::Limit);
-        Enqueued::Dropped(DropReason::Limit)
+        EnqueueResult::Dropped(DropReason::Limit)
     }
 
     /// A packet of `len` bytes of flow `f` leaves at `now`: when its next one may (`fq_dequeue`).
@@ -152,7 +152,7 @@ impl<P> SchFq<P> {
         let mut wait = (bytes as u128 * 1_000_000_000 / rate as u128) as i64;
         if wait > SECOND {
             wait = SECOND;
-            self.seen.pkts_too_long += 1;
+            self.xstats.pkts_too_long += 1;
         }
         let flow = &mut self.flows[f];
         // What the host is late with the next packet makes up for, up to the half.
@@ -164,7 +164,7 @@ impl<P> SchFq<P> {
 
     /// The list whose first flow is served: of the band `self.band` if it has credit, else of the next one that has and that
     /// is not empty; none if all are.
-    fn choose(&mut self) -> Option<Place> {
+    fn choose(&mut self) -> Option<FlowListId> {
         let mut tried = 0;
         loop {
             if self.credit[self.band] > 0 {
@@ -193,16 +193,16 @@ impl<P> SchFq<P> {
         if self.config.version == Version::Linux { BANDS } else { 1 }
     }
 
-    fn leave(&mut self, meta: Meta, packet: P) -> Dequeued<P> {
+    fn leave(&mut self, meta: Meta, packet: P) -> DequeueResult<P> {
         self.total.packets -= 1;
         self.total.bytes -= meta.len as u64;
         self.stats.departed.add(meta.len);
-        Dequeued::Packet(meta, packet)
+        DequeueResult::Packet(meta, packet)
     }
 }
 
 impl<P> Qdisc<P> for SchFq<P> {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
         let (band, goes_first) = self.band_of(&meta);
@@ -210,40 +210,40 @@ impl<P> Qdisc<P> for SchFq<P> {
         if waiting >= self.config.limit || !self.limits.admit(self.total, meta.len, self.host.link) {
             return self.refuse(meta, packet, sink);
         }
-        let mut departs = sink.departs(&packet);
+        let mut departs = sink.departure_time(&packet);
         if departs.is_some_and(|at| at > now + self.config.horizon) {
             if self.config.horizon_drop {
-                self.seen.horizon_drops += 1;
+                self.xstats.horizon_drops += 1;
                 return self.refuse(meta, packet, sink);
             }
-            self.seen.horizon_caps += 1;
+            self.xstats.horizon_caps += 1;
             departs = Some(now + self.config.horizon);
         }
         let time_to_send = departs.unwrap_or(now);
-        let f = if goes_first || self.may_pass(now, time_to_send) {
-            self.seen.fastpath += u64::from(!goes_first);
+        let f = if goes_first || self.can_bypass(now, time_to_send) {
+            self.xstats.fastpath += u64::from(!goes_first);
             INTERNAL
         } else {
             let f = self.flow_of(now, &meta);
-            if self.flows[f].line.packets as u64 >= self.config.flow_limit {
-                self.seen.flows_plimit += 1;
+            if self.flows[f].queue.packets as u64 >= self.config.flow_limit {
+                self.xstats.flows_plimit += 1;
                 return self.refuse(meta, packet, sink);
             }
             let refill = Refill { delay: self.refill_delay, quantum: self.quantum };
             self.flows.activate(f, band, now, refill);
             f
         };
-        self.flows.queue(f, meta, Timed { packet, time_to_send, has_time: departs.is_some(), band });
+        self.flows.queue(f, meta, TimedPacket { packet, time_to_send, has_time: departs.is_some(), band });
         self.total.packets += 1;
         self.total.bytes += meta.len as u64;
-        Enqueued::Queued
+        EnqueueResult::Queued
     }
 
-    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<P>) -> DequeueResult<P> {
         if self.total.packets == 0 {
-            return Dequeued::Empty;
+            return DequeueResult::Empty;
         }
-        if self.flows[INTERNAL].line.head().is_some() {
+        if self.flows[INTERNAL].queue.head().is_some() {
             let (meta, timed) = self.flows.pop(INTERNAL);
             return self.leave(meta, timed.packet);
         }
@@ -251,7 +251,7 @@ impl<P> Qdisc<P> for SchFq<P> {
         loop {
             let Some(place) = self.choose() else {
                 let at = self.flows.next_delayed().expect("what waits and is not in turn is delayed");
-                return Dequeued::NotBefore(at);
+                return DequeueResult::NotBefore(at);
             };
             let f = self.flows.first(place);
             if self.flows[f].credit <= 0 {
@@ -271,7 +271,7 @@ impl<P> Qdisc<P> for SchFq<P> {
             };
             let due = self.flows[f].time_next_packet.map_or(time_to_send, |next| next.max(time_to_send));
             if due > now {
-                self.seen.throttled += 1;
+                self.xstats.throttled += 1;
                 self.flows.throttle(place, due);
                 continue;
             }
@@ -304,12 +304,12 @@ impl<P> Qdisc<P> for SchFq<P> {
         see("flows", self.flows.len() as f64);
         see("inactive_flows", self.flows.inactive() as f64);
         see("throttled_flows", self.flows.throttled() as f64);
-        see("throttled", self.seen.throttled as f64);
-        see("flows_plimit", self.seen.flows_plimit as f64);
-        see("horizon_drops", self.seen.horizon_drops as f64);
-        see("horizon_caps", self.seen.horizon_caps as f64);
-        see("fastpath", self.seen.fastpath as f64);
-        see("pkts_too_long", self.seen.pkts_too_long as f64);
+        see("throttled", self.xstats.throttled as f64);
+        see("flows_plimit", self.xstats.flows_plimit as f64);
+        see("horizon_drops", self.xstats.horizon_drops as f64);
+        see("horizon_caps", self.xstats.horizon_caps as f64);
+        see("fastpath", self.xstats.fastpath as f64);
+        see("pkts_too_long", self.xstats.pkts_too_long as f64);
     }
 }
 
@@ -319,13 +319,13 @@ impl<P> fmt::Debug for SchFq<P> {
         shown
             .field("config", &self.config)
             .field("total", &self.total)
-            .field("seen", &self.seen)
+            .field("seen", &self.xstats)
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
-pub(crate) const WORDS: Option<Words> = Some(config::words);
+pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
+pub(crate) const WORDS: Option<WordsParser> = Some(config::words);
 pub(crate) const STATE_BYTES: usize = flow::FLOW_BYTES;
 /// `TC_PRIO_CONTROL`.
 const CONTROL: u16 = 7;

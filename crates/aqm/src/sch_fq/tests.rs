@@ -1,6 +1,6 @@
 use crate::class::ClassId;
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink};
-use crate::registry::{Named, parse};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink};
+use crate::registry::{NamedConfig, parse};
 use crate::{DropReason, Ecn, Instant, Limits, Link, Meta, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -14,11 +14,11 @@ fn queue(text: &str) -> Box<dyn Qdisc<u32> + Send> {
 }
 
 /// A host that knows when packet 1000 + n may leave: after n milliseconds; others have no time.
-struct Timed;
+struct TimedHost;
 
-impl Sink<u32> for Timed {
+impl Sink<u32> for TimedHost {
     fn dropped(&mut self, _: Meta, _: u32, _: DropReason) {}
-    fn departs(&self, packet: &u32) -> Option<Instant> {
+    fn departure_time(&self, packet: &u32) -> Option<Instant> {
         (1000..2000).contains(packet).then(|| ms(*packet as u64 - 1000))
     }
 }
@@ -27,17 +27,17 @@ fn ms(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
 }
 
-fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, id: u32, flow: u32) -> Enqueued {
-    queue.enqueue(now, Meta::new(1000, flow), id, &mut Timed)
+fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, id: u32, flow: u32) -> EnqueueResult {
+    queue.enqueue(now, Meta::new(1000, flow), id, &mut TimedHost)
 }
 
 fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {
-        match queue.dequeue(now, &mut Timed) {
-            Dequeued::Packet(_, id) => left.push((id, now.as_nanos() / 1000)),
-            Dequeued::NotBefore(at) => now = at,
-            Dequeued::Empty => return left,
+        match queue.dequeue(now, &mut TimedHost) {
+            DequeueResult::Packet(_, id) => left.push((id, now.as_nanos() / 1000)),
+            DequeueResult::NotBefore(at) => now = at,
+            DequeueResult::Empty => return left,
         }
     }
 }
@@ -57,7 +57,7 @@ fn a_bounded_flow_goes_by_quanta_and_a_slow_one_by_packets() {
     // 1,000,000 B/s. The initial quantum of 15140 B covers 15 packets and the beginning of a 16th; then a quantum of 3028 B
     // is waited for, 3028 us, and three packets use it up: 2168, 1168, 168 B of credit are left, then 196.
     let mut queue = self::queue("fq maxrate 8mbit");
-    (0..22).for_each(|id| assert_eq!(offer(&mut *queue, ms(0), id, 0), Enqueued::Queued));
+    (0..22).for_each(|id| assert_eq!(offer(&mut *queue, ms(0), id, 0), EnqueueResult::Queued));
     let times = [vec![0; 16], vec![3028; 3], vec![6056; 3]].concat();
     assert_eq!(departures(&mut *queue, ms(0)).into_iter().map(|(_, at)| at).collect::<Vec<_>>(), times);
     // 50,000 B/s are below the threshold of 550 kbit/s: 20 ms after each packet; nopacing sends all at once.
@@ -70,10 +70,10 @@ fn a_bounded_flow_goes_by_quanta_and_a_slow_one_by_packets() {
     for (late, next) in [(24, 40), (50, 60)] {
         let mut queue = self::queue("fq maxrate 400kbit");
         (0..3).for_each(|id| _ = offer(&mut *queue, ms(0), id, 0));
-        assert!(matches!(queue.dequeue(ms(0), &mut Timed), Dequeued::Packet(..)));
-        assert_eq!(queue.dequeue(ms(0), &mut Timed), Dequeued::NotBefore(ms(20)));
-        assert!(matches!(queue.dequeue(ms(late), &mut Timed), Dequeued::Packet(..)));
-        assert_eq!(queue.dequeue(ms(late), &mut Timed), Dequeued::NotBefore(ms(next)));
+        assert!(matches!(queue.dequeue(ms(0), &mut TimedHost), DequeueResult::Packet(..)));
+        assert_eq!(queue.dequeue(ms(0), &mut TimedHost), DequeueResult::NotBefore(ms(20)));
+        assert!(matches!(queue.dequeue(ms(late), &mut TimedHost), DequeueResult::Packet(..)));
+        assert_eq!(queue.dequeue(ms(late), &mut TimedHost), DequeueResult::NotBefore(ms(next)));
     }
 }
 
@@ -81,16 +81,16 @@ fn a_bounded_flow_goes_by_quanta_and_a_slow_one_by_packets() {
 fn packets_go_at_their_own_times_and_in_that_order() {
     let mut queue = self::queue("fq horizon 50ms");
     for (id, flow) in [(1003, 0), (1002, 0), (1004, 1), (1001, 0)] {
-        assert_eq!(offer(&mut *queue, ms(0), id, flow), Enqueued::Queued);
+        assert_eq!(offer(&mut *queue, ms(0), id, flow), EnqueueResult::Queued);
     }
     assert_eq!(state(&*queue, "fastpath"), 0.0);
-    assert_eq!(offer(&mut *queue, ms(0), 1051, 2), Enqueued::Dropped(DropReason::Limit), "beyond the horizon");
+    assert_eq!(offer(&mut *queue, ms(0), 1051, 2), EnqueueResult::Dropped(DropReason::Limit), "beyond the horizon");
     // What has no time of its own may pass those that wait.
-    assert_eq!(queue.dequeue(ms(0), &mut Timed), Dequeued::NotBefore(ms(1)));
+    assert_eq!(queue.dequeue(ms(0), &mut TimedHost), DequeueResult::NotBefore(ms(1)));
     offer(&mut *queue, ms(0), 1, 3);
     assert_eq!(departures(&mut *queue, ms(0)), [(1, 0), (1001, 1000), (1002, 2000), (1003, 3000), (1004, 4000)]);
     let mut capped = self::queue("fq horizon 50ms horizon_cap");
-    assert_eq!(offer(&mut *capped, ms(0), 1051, 2), Enqueued::Queued);
+    assert_eq!(offer(&mut *capped, ms(0), 1051, 2), EnqueueResult::Queued);
     assert_eq!(departures(&mut *capped, ms(0)), [(1051, 50_000)]);
 }
 
@@ -117,8 +117,8 @@ fn old_flows_take_turns_by_quanta_and_new_ones_go_first() {
     for id in 0..12 {
         offer(&mut *queue, ms(0), id, id / 6);
     }
-    let mut next = || match queue.dequeue(ms(0), &mut Timed) {
-        Dequeued::Packet(_, id) => id,
+    let mut next = || match queue.dequeue(ms(0), &mut TimedHost) {
+        DequeueResult::Packet(_, id) => id,
         other => panic!("{other:?}"),
     };
     // Both are new first: each spends its initial quantum, then goes behind the old ones.
@@ -135,11 +135,11 @@ fn bands_share_by_their_weights_and_control_goes_first_in_6_1() {
     for id in 0..30_000u32 {
         let band = id % 3;
         let meta = Meta { dscp: [4, 0, 2][band as usize], ..Meta::new(1000, band) };
-        queue.enqueue(ms(0), meta, band, &mut Timed);
+        queue.enqueue(ms(0), meta, band, &mut TimedHost);
     }
     let mut sent = [0u32; 3];
     for _ in 0..10_000 {
-        let Dequeued::Packet(_, band) = queue.dequeue(ms(0), &mut Timed) else { panic!("packets wait") };
+        let DequeueResult::Packet(_, band) = queue.dequeue(ms(0), &mut TimedHost) else { panic!("packets wait") };
         sent[band as usize] += 1;
     }
     // 9 : 3 : 1 by bytes, within a turn of the first band, 590 packets.
@@ -151,7 +151,7 @@ fn bands_share_by_their_weights_and_control_goes_first_in_6_1() {
     }
     let mut old = self::queue("fq@linux-6.1");
     offer(&mut *old, ms(0), 0, 0);
-    old.enqueue(ms(0), Meta { class: ClassId::new(0, 7), ..Meta::new(1000, 1) }, 1, &mut Timed);
+    old.enqueue(ms(0), Meta { class: ClassId::new(0, 7), ..Meta::new(1000, 1) }, 1, &mut TimedHost);
     assert_eq!(departures(&mut *old, ms(0)), [(1, 0), (0, 0)]);
 }
 
@@ -159,13 +159,13 @@ fn bands_share_by_their_weights_and_control_goes_first_in_6_1() {
 fn limits_are_of_flows_and_bands_and_late_packets_are_marked() {
     let mut queue = self::queue("fq@linux-6.1 flow_limit 2 limit 3");
     let fates = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)]
-        .map(|(id, flow)| offer(&mut *queue, ms(0), id, flow) == Enqueued::Queued);
+        .map(|(id, flow)| offer(&mut *queue, ms(0), id, flow) == EnqueueResult::Queued);
     assert_eq!(fates, [true, true, false, true, false]);
     // A mark where a packet leaves more than 5 ms after it could have gone; one that is not ECN-capable goes as it is.
     for (ecn, late, marked) in [(Ecn::Ect0, 5, false), (Ecn::Ect0, 6, true), (Ecn::NotEct, 6, false)] {
         let mut queue = self::queue("fq@linux-6.1 ce_threshold 5ms");
-        queue.enqueue(ms(0), Meta::new(1000, 0).with_ecn(ecn), 0, &mut Timed);
-        let Dequeued::Packet(meta, _) = queue.dequeue(ms(late), &mut Timed) else { panic!("one waits") };
+        queue.enqueue(ms(0), Meta::new(1000, 0).with_ecn(ecn), 0, &mut TimedHost);
+        let DequeueResult::Packet(meta, _) = queue.dequeue(ms(late), &mut TimedHost) else { panic!("one waits") };
         assert_eq!(meta.ecn == Ecn::Ce, marked, "{ecn:?} {late}");
         assert_eq!(queue.stats().marked.packets, u64::from(marked));
     }
@@ -192,8 +192,8 @@ fn a_flow_is_never_forgotten_and_refilled_after_the_delay() {
 
 /// Flows in the order in which their packets, numbered by flow, leave at `now`.
 fn order(queue: &mut dyn Qdisc<u32>, now: Instant, packets: usize) -> Vec<u32> {
-    let next = |_| match queue.dequeue(now, &mut Timed) {
-        Dequeued::Packet(_, flow) => flow,
+    let next = |_| match queue.dequeue(now, &mut TimedHost) {
+        DequeueResult::Packet(_, flow) => flow,
         other => panic!("{other:?}"),
     };
     (0..packets).map(next).collect()
@@ -235,9 +235,9 @@ fn spellings_and_what_is_refused() {
         ),
         ("sch_fq weights 600000 200000 70000", "sch_fq weight_1 600000 weight_2 200000 weight_3 70000"),
     ] {
-        let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(named.spelling(), spelling, "{text}");
-        assert_eq!(Named::parse(spelling).expect(spelling), named);
+        assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
     }
     for (text, error) in [
         ("fq weights 1 2", "weights: fq has three; write e.g. weights 589824 196608 65536"),

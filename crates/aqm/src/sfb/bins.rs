@@ -11,14 +11,14 @@ pub(super) struct Bin {
 
 /// What an arrival finds in the bins of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Least {
+pub(super) struct BinMinimum {
     pub qlen: u16,
     pub p_mark: u16,
 }
 
 /// What moves the probabilities.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steps {
+pub(super) struct BinParams {
     /// Packets from which on a bin's probability rises (bin_size).
     pub bin_size: u64,
     pub increment: u16,
@@ -34,8 +34,8 @@ impl Bins {
     }
 
     /// An arrival with this hash moves the probabilities of its bins; the least of what they hold then.
-    pub fn arrived(&mut self, hash: u32, steps: Steps) -> Least {
-        let mut least = Least { qlen: u16::MAX, p_mark: u16::MAX };
+    pub fn arrived(&mut self, hash: u32, steps: BinParams) -> BinMinimum {
+        let mut least = BinMinimum { qlen: u16::MAX, p_mark: u16::MAX };
         self.each(hash, |bin| {
             if bin.qlen == 0 {
                 bin.p_mark = bin.p_mark.saturating_sub(steps.decrement);

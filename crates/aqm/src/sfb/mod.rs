@@ -26,18 +26,18 @@ mod siphash;
 #[cfg(test)]
 mod tests;
 
-use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Verdict};
 use crate::config;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Value;
-use crate::refusal::Refusal;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 use alloc::format;
-use bins::{Bins, Least, Steps};
+use bins::{BinMinimum, BinParams, Bins};
 use siphash::{Key, siphash_1u32};
 
 config! {
@@ -86,7 +86,7 @@ impl Config {
     }
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     let (max, target) = c.lengths();
     if target > max {
         return Err(format!("target ({target}) must not exceed max ({max}); write e.g. target 20 max 25").into());
@@ -102,7 +102,7 @@ fn validate(c: &Config) -> Result<(), Refusal> {
 #[derive(Clone, Debug)]
 pub struct Sfb {
     max: u64,
-    steps: Steps,
+    steps: BinParams,
     penalty_rate: u64,
     penalty_burst: u64,
     clock: Clock,
@@ -144,7 +144,7 @@ impl Sfb {
         let created = clock.jiffies(Instant::ZERO + config.created);
         Self {
             max,
-            steps: Steps { bin_size, increment: units(config.increment), decrement: units(config.decrement) },
+            steps: BinParams { bin_size, increment: units(config.increment), decrement: units(config.decrement) },
             penalty_rate: config.penalty_rate,
             penalty_burst: config.penalty_burst,
             rehash_interval: clock.rounded_up(config.rehash),
@@ -164,7 +164,7 @@ impl Sfb {
     }
 
     /// Lets the slots change places when it is time, or begins to warm the other one.
-    fn turn_slots(&mut self, jiffies: u64, rng: &mut Rng) {
+    fn swap_slots(&mut self, jiffies: u64, rng: &mut Rng) {
         if self.rehash_interval == 0 {
             return;
         }
@@ -201,7 +201,7 @@ impl Sfb {
     }
 
     /// What becomes of an arrival that is not inelastic (`sfb_enqueue`, its second half).
-    fn draw(&mut self, p_min: u16, meta: &Meta, rng: &mut Rng) -> Verdict {
+    fn decide(&mut self, p_min: u16, meta: &Meta, rng: &mut Rng) -> Verdict {
         let (r, p_min) = (rng.next_u16() as u32, p_min as u32);
         if r >= p_min {
             return Verdict::Accept;
@@ -223,7 +223,7 @@ impl Sfb {
     }
 
     /// Forgets packets that the limits took from the tail.
-    fn keep(&mut self, len: usize) {
+    fn trim_hashes(&mut self, len: usize) {
         while self.hashes.len() > len {
             let hashes = self.hashes.pop_back();
             self.uncount(hashes);
@@ -246,15 +246,15 @@ impl Aqm for Sfb {
     }
 
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
-        self.keep(queue.len());
+        self.trim_hashes(queue.len());
         self.keys.get_or_insert_with(|| [drawn(cx.rng), drawn(cx.rng)]);
         let jiffies = self.clock.jiffies(cx.now);
         // The packet that makes the slots change places is still judged by the one that is left, under its new key.
         let (slot, other) = (self.slot, self.slot ^ 1);
-        self.turn_slots(jiffies, cx.rng);
+        self.swap_slots(jiffies, cx.rng);
         let mut hashes = [0; 2];
         hashes[slot] = self.hash(slot, meta);
-        let Least { qlen, p_mark: p_min } = self.bins[slot].arrived(hashes[slot], self.steps);
+        let BinMinimum { qlen, p_mark: p_min } = self.bins[slot].arrived(hashes[slot], self.steps);
         self.p_min = p_min;
         if qlen as u64 >= self.max {
             self.drops.bucketdrop += 1;
@@ -272,7 +272,7 @@ impl Aqm for Sfb {
             }
             Verdict::Accept
         } else {
-            self.draw(p_min, meta, cx.rng)
+            self.decide(p_min, meta, cx.rng)
         };
         if verdict != Verdict::Drop {
             for (bins, hash) in self.bins.iter_mut().zip(hashes).filter(|&(_, hash)| hash != 0) {
@@ -283,8 +283,8 @@ impl Aqm for Sfb {
         verdict
     }
 
-    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
-        self.keep(queue.len());
+    fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
+        self.trim_hashes(queue.len());
         let popped = queue.pop()?;
         let hashes = self.hashes.pop_front();
         self.uncount(hashes);

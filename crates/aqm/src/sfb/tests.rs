@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::packet::Ecn::{self, Ect0, NotEct};
-use crate::qdisc::{Enqueued, Qdisc};
+use crate::qdisc::{EnqueueResult, Qdisc};
 use crate::registry::parse;
 use crate::single::SingleQueue;
 use crate::testing::{LINK, config, cx, ms, push, queue_under};
@@ -13,7 +13,7 @@ fn queue(params: &[(&str, &str)]) -> SingleQueue<Sfb, u32> {
     queue_under(Sfb::new(&config("linux", params)), Limits::default(), LINK)
 }
 
-fn offer(queue: &mut SingleQueue<Sfb, u32>, now: Instant, flow: u32, ecn: Ecn) -> Enqueued {
+fn offer(queue: &mut SingleQueue<Sfb, u32>, now: Instant, flow: u32, ecn: Ecn) -> EnqueueResult {
     queue.enqueue(now, Meta::new(1500, flow).with_ecn(ecn), 0, &mut |_, _, _| {})
 }
 
@@ -34,7 +34,7 @@ fn units_and_lengths_are_tcs() {
         ("linux", &[("increment", "1"), ("decrement", "0.5")], 25, 20, 65_535, 32_768),
     ] {
         let sfb = Sfb::new(&config(profile, params));
-        let Steps { bin_size, increment: up, decrement: down } = sfb.steps;
+        let BinParams { bin_size, increment: up, decrement: down } = sfb.steps;
         assert_eq!((sfb.max, bin_size, up, down), (max, target, increment, decrement), "{profile} {params:?}");
     }
 }
@@ -44,7 +44,7 @@ fn a_single_flow_raises_its_bins_from_the_21st_packet_on_and_has_25_at_most() {
     let mut queue = queue(&[]);
     for i in 1..=40u64 {
         let queued = push(&mut queue, ms(1), 1500, NotEct);
-        let expected = if i <= 25 { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Early) };
+        let expected = if i <= 25 { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Early) };
         assert_eq!(queued, expected, "packet {i}");
         assert_eq!(queue.aqm().p_min as u64, 66 * i.saturating_sub(20), "packet {i}");
     }
@@ -63,9 +63,9 @@ fn from_none_to_one_it_takes_993_arrivals() {
     assert_eq!(arrivals - 20, 993);
     // An arrival takes from it only where it finds the bins empty: 11 each time.
     drain(&mut queue, ms(2));
-    assert_eq!(offer(&mut queue, ms(3), 0, Ect0), Enqueued::Dropped(DropReason::Early));
+    assert_eq!(offer(&mut queue, ms(3), 0, Ect0), EnqueueResult::Dropped(DropReason::Early));
     assert_eq!(queue.aqm().p_min, 65_524);
-    assert_eq!(offer(&mut queue, ms(4), 0, Ect0), Enqueued::Dropped(DropReason::Early));
+    assert_eq!(offer(&mut queue, ms(4), 0, Ect0), EnqueueResult::Dropped(DropReason::Early));
     assert_eq!(queue.aqm().p_min, 65_513);
 }
 
@@ -83,7 +83,7 @@ fn sixteen_bits_decide_and_above_a_half_some_is_dropped_whatever_it_understands(
         (43_130, Ect0, Verdict::Drop),
     ] {
         let (mut sfb, mut rng) = (Sfb::new(&config("linux", &[])), Rng::from_state(11));
-        assert_eq!(sfb.draw(p_min, &Meta::new(100, 0).with_ecn(ecn), &mut rng), verdict, "{p_min} {ecn:?}");
+        assert_eq!(sfb.decide(p_min, &Meta::new(100, 0).with_ecn(ecn), &mut rng), verdict, "{p_min} {ecn:?}");
     }
 }
 
@@ -176,7 +176,7 @@ fn the_stream_is_drawn_from_in_the_order_that_is_written_down() {
     let mut expected = Rng::from_state(5);
     let keys = [drawn(&mut expected), drawn(&mut expected)];
     let arrive = |sfb: &mut Sfb, rng: &mut Rng, at| {
-        sfb.enqueue(&mut cx(ms(at), rng, Backlog::default(), LINK), &Meta::new(1500, 3), &mut Empty)
+        sfb.enqueue(&mut cx(ms(at), rng, Backlog::default(), LINK), &Meta::new(1500, 3), &mut EmptyQueue)
     };
     assert_eq!(arrive(&mut sfb, &mut rng, 1), Verdict::Accept);
     expected.next_u64();
@@ -192,9 +192,9 @@ fn the_stream_is_drawn_from_in_the_order_that_is_written_down() {
 }
 
 /// A queue in which nothing waits.
-struct Empty;
+struct EmptyQueue;
 
-impl Fifo for Empty {
+impl Fifo for EmptyQueue {
     fn len(&self) -> usize {
         0
     }
@@ -211,7 +211,7 @@ impl Fifo for Empty {
         false
     }
     fn drop(&mut self, _: usize, _: DropReason) {}
-    fn pop(&mut self) -> Option<Popped> {
+    fn pop(&mut self) -> Option<PoppedPacket> {
         None
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Verdict};
 use crate::config;
+use crate::error::ConfigError;
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::red::linux::{Action, Params, Vars};
 use crate::red::tc::{check_burst, wlog};
-use crate::refusal::Refusal;
 use alloc::format;
 
 config! {
@@ -107,7 +107,7 @@ fn weight(c: &Config) -> Option<u32> {
     wlog(thresholds(c).0, burst(c), c.avpkt.0)
 }
 
-fn validate(c: &Config) -> Result<(), Refusal> {
+fn validate(c: &Config) -> Result<(), ConfigError> {
     let (min, max) = thresholds(c);
     let limit = c.redflowlimit.0;
     if min >= max {

@@ -1,12 +1,12 @@
 //! The token bucket filter's parameters, in tc's words.
 
 use crate::config;
-use crate::given;
+use crate::error::ConfigError;
+use crate::param_list;
 use crate::params::{Bytes, Param, Value};
-use crate::parent::{Held, Holding, Inside, text};
-use crate::psched::{Framing, LEAST, LinkLayer, Psched, RATES};
+use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
+use crate::psched::{Framing, LinkLayer, MIN_RATE, PschedRate, RATES};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::format;
@@ -17,7 +17,7 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// The configuration.
-pub type Config<H> = Holding<Settings, Child<H>>;
+pub type Config<H> = ParentConfig<Settings, Child<H>>;
 
 config! {
     /// What is filtered to.
@@ -49,7 +49,7 @@ config! {
 /// What Linux's 32 bits hold.
 const SIZE: Value = Value::Bytes(u32::MAX as u64);
 
-fn validate(c: &Settings) -> Result<(), Refusal> {
+fn validate(c: &Settings) -> Result<(), ConfigError> {
     let zero = Rate::from_bps(0);
     if c.rate == zero {
         let without = [
@@ -64,8 +64,9 @@ fn validate(c: &Settings) -> Result<(), Refusal> {
         });
     }
     for (name, rate) in [("rate", c.rate), ("peakrate", c.peakrate)] {
-        if rate > zero && rate < LEAST {
-            let text = format!("{name} ({rate}) is below {LEAST}, a byte per second, the least that Linux shapes to");
+        if rate > zero && rate < MIN_RATE {
+            let text =
+                format!("{name} ({rate}) is below {MIN_RATE}, a byte per second, the least that Linux shapes to");
             return Err(text.into());
         }
     }
@@ -103,7 +104,7 @@ impl Settings {
         }
         let within = |rate: Rate, bucket: Bytes| {
             let micros = (self.latency.as_nanos() / 1000) as u128;
-            let psched = Psched::new(rate, Framing::NONE);
+            let psched = PschedRate::new(rate, Framing::NONE);
             let bytes = psched.bytes_per_second as u128 * micros / 1_000_000 + bucket.0 as u128;
             bytes.min(u32::MAX as u128) as u64
         };
@@ -113,7 +114,7 @@ impl Settings {
     }
 
     /// Refuses a bucket that a packet of `mtu` bytes never fits into.
-    pub(crate) fn check_mtu(&self, mtu: u32) -> Result<(), Refusal> {
+    pub(crate) fn check_mtu(&self, mtu: u32) -> Result<(), ConfigError> {
         let Some(most) = self.max_size().filter(|&most| most < mtu) else { return Ok(()) };
         let name = if self.burst.0 == most as u64 { "burst" } else { "mtu" };
         let text = format!("{name} ({most} B) is below the largest packet of the link ({mtu} B), which tbf would drop");
@@ -140,19 +141,19 @@ impl<H> Default for Child<H> {
     }
 }
 
-impl<H: Held> Inside<Settings> for Child<H> {
-    type Held = H;
+impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
+    type Child = H;
     const EXAMPLE: &'static str = "tbf rate 10mbit burst 5kB { fq_codel }";
 
-    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, Refusal> {
+    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
         match text::parts(text)?[..] {
             [] => Ok(Self(None)),
             [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
-            _ => Err(Refusal::NotHeld { parent: "tbf", inside: text.into(), example: Self::EXAMPLE.into() }),
+            _ => Err(ConfigError::InvalidChild { parent: "tbf", inside: text.into(), example: Self::EXAMPLE.into() }),
         }
     }
 
-    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+    fn check(&self, settings: &Settings) -> Result<(), ConfigError> {
         let bounded = settings.limit.0 > 0 || settings.latency > Duration::ZERO;
         if settings.rate > Rate::from_bps(0) && !bounded && self.0.is_none() {
             return Err(
@@ -176,7 +177,7 @@ pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     _: &[Param],
-) -> Result<bool, Refusal> {
+) -> Result<bool, ConfigError> {
     let Some(&word) = words.peek() else { return Ok(false) };
     let name = match word {
         "buffer" | "maxburst" => "burst",
@@ -184,6 +185,6 @@ pub(super) fn words(
         _ => return Ok(false),
     };
     words.next();
-    let value = words.next().ok_or_else(|| given::lacks("tbf", word))?;
-    given::add(given, "tbf", name, value.into()).map(|()| true)
+    let value = words.next().ok_or_else(|| param_list::missing_value("tbf", word))?;
+    param_list::add(given, "tbf", name, value.into()).map(|()| true)
 }

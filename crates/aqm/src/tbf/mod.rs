@@ -25,17 +25,17 @@ pub use crate::psched::LinkLayer;
 pub use config::{Child, Config, Settings};
 
 use crate::backlog::Backlog;
+use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::params::Words;
-use crate::parent::Held;
-use crate::parent::leaf::{Books, Head, Leaf};
+use crate::params::WordsParser;
+use crate::parent::ChildConfig;
+use crate::parent::leaf::{Accounting, Leaf, PeekResult};
 use crate::parent::statistics::{of_class, of_parent};
-use crate::psched::Psched;
-use crate::qdisc::{Arrival, Dequeued, Enqueued, Host, Part, Qdisc, Sink, Stats};
+use crate::psched::PschedRate;
+use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::rate::Rate;
-use crate::refusal::Refusal;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,7 +46,7 @@ use core::fmt;
 pub struct Tbf<P> {
     buckets: Option<Buckets>,
     leaf: Leaf<P>,
-    books: Books,
+    accounting: Accounting,
     /// How often there was a packet and no tokens.
     overlimits: u64,
 }
@@ -54,8 +54,8 @@ pub struct Tbf<P> {
 /// Tokens, in nanoseconds.
 #[derive(Clone, Debug)]
 struct Buckets {
-    rate: Psched,
-    peak: Option<Psched>,
+    rate: PschedRate,
+    peak: Option<PschedRate>,
     /// Depths.
     buffer: i64,
     mtu: i64,
@@ -69,8 +69,8 @@ struct Buckets {
 impl Buckets {
     fn new(settings: &Settings) -> Option<Self> {
         let max_size = settings.max_size()?;
-        let rate = Psched::new(settings.rate, settings.framing());
-        let peak = (settings.mtu.0 > 0).then(|| Psched::new(settings.peakrate, settings.framing()));
+        let rate = PschedRate::new(settings.rate, settings.framing());
+        let peak = (settings.mtu.0 > 0).then(|| PschedRate::new(settings.peakrate, settings.framing()));
         let buffer = rate.time_for(settings.burst.0 as u32);
         let mtu = peak.map_or(0, |peak| peak.time_for(settings.mtu.0 as u32));
         Some(Self { rate, peak, buffer, mtu, max_size, tokens: buffer, ptokens: mtu, t_c: Instant::ZERO })
@@ -92,59 +92,59 @@ impl Buckets {
 
 impl<P: Send + 'static> Tbf<P> {
     /// An empty queue with full buckets.
-    pub fn new<H: Held>(config: &Config<H>, limits: Limits, host: Host) -> Self {
+    pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let buckets = Buckets::new(settings);
         let rate = if settings.rate > Rate::from_bps(0) { settings.rate.min(host.link.rate) } else { host.link.rate };
         let host = Host { link: Link { rate, ..host.link }, ..host };
-        let child = config.inside.0.as_deref();
+        let child = config.children.0.as_deref();
         let limits = match settings.limit_bytes().filter(|_| child.is_none()) {
             Some(most) => Limits::bytes(most),
             None => limits,
         };
-        Self { buckets, leaf: Leaf::with_door(child, limits, host), books: Books::default(), overlimits: 0 }
+        Self { buckets, leaf: Leaf::with_peek(child, limits, host), accounting: Accounting::default(), overlimits: 0 }
     }
 }
 
 impl<P: 'static> Qdisc<P> for Tbf<P> {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.books.arrived(meta.len);
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
+        self.accounting.arrived(meta.len);
         if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
-            return self.books.refuse(now, Arrival { meta, packet }, sink);
+            return self.accounting.refuse(now, Arrival { meta, packet }, sink);
         }
-        self.leaf.enqueue(now, Arrival { meta, packet }, &mut self.books, sink)
+        self.leaf.enqueue(now, Arrival { meta, packet }, &mut self.accounting, sink)
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         if let Some(buckets) = &mut self.buckets {
-            match self.leaf.peek(now, &mut self.books, sink) {
-                Head::Bytes(len) => {
+            match self.leaf.peek(now, &mut self.accounting, sink) {
+                PeekResult::Bytes(len) => {
                     if let Err(wait) = buckets.take(now, len) {
                         self.overlimits += 1;
-                        return Dequeued::NotBefore(now + wait);
+                        return DequeueResult::NotBefore(now + wait);
                     }
                 }
-                Head::Empty => return Dequeued::Empty,
-                Head::NotBefore(at) => return Dequeued::NotBefore(at),
+                PeekResult::Empty => return DequeueResult::Empty,
+                PeekResult::NotBefore(at) => return DequeueResult::NotBefore(at),
             }
         }
-        self.leaf.dequeue(now, &mut self.books, sink)
+        self.leaf.dequeue(now, &mut self.accounting, sink)
     }
 
     /// Linux cuts only super-packets that are larger than a bucket (`tbf_segment`).
-    fn splits(&self) -> bool {
+    fn splits_gso(&self) -> bool {
         true
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.leaf.looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.leaf.needs_tcp_headers()
     }
 
     /// `tbf_change` fills both buckets and sets the limit of its queue, which drops nothing for it.
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), Refusal> {
-        let old: &mut Self = old.downcast_mut().ok_or(Refusal::Unchangeable)?;
-        self.leaf.succeed(&mut old.leaf, now, &mut old.books, sink)?;
-        core::mem::swap(&mut self.books, &mut old.books);
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
+        let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
+        self.leaf.inherit(&mut old.leaf, now, &mut old.accounting, sink)?;
+        core::mem::swap(&mut self.accounting, &mut old.accounting);
         self.overlimits = old.overlimits;
         Ok(())
     }
@@ -153,8 +153,8 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         Some(self)
     }
 
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        self.leaf.drop_held(now, &mut self.books, sink);
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        self.leaf.drop_delayed(now, &mut self.accounting, sink);
     }
 
     fn settle(&mut self, now: Instant) {
@@ -162,17 +162,17 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.books.total
+        self.accounting.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.books.stats
+        &self.accounting.stats
     }
 
     fn statistics(&self) -> Option<String> {
         // Its handle is given by whoever adds it.
         let class = of_class("tbf", ":1", &self.leaf);
-        Some(of_parent("tbf", "", &self.books, self.overlimits, &[class]))
+        Some(of_parent("tbf", "", &self.accounting, self.overlimits, &[class]))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -191,15 +191,15 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         self.leaf.qdisc().queue_of(meta)
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
-        self.leaf.qdisc().parts(see);
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
+        self.leaf.qdisc().subqueues(see);
     }
 }
 
 impl<P> fmt::Debug for Tbf<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tbf").field("buckets", &self.buckets).field("books", &self.books).finish_non_exhaustive()
+        f.debug_struct("Tbf").field("buckets", &self.buckets).field("books", &self.accounting).finish_non_exhaustive()
     }
 }
 
-pub(crate) const WORDS: Option<Words> = Some(config::words);
+pub(crate) const WORDS: Option<WordsParser> = Some(config::words);

@@ -1,6 +1,6 @@
 use crate::params::{Bytes, Config as _};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-use crate::registry::{Named, parse};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
+use crate::registry::{NamedConfig, parse};
 use crate::{Backlog, DropReason, Duration, Instant, Limits, Link, Meta, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -21,14 +21,14 @@ fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(_, id) => left.push((id, now.as_nanos())),
-            Dequeued::NotBefore(later) => now = later,
-            Dequeued::Empty => return left,
+            DequeueResult::Packet(_, id) => left.push((id, now.as_nanos())),
+            DequeueResult::NotBefore(later) => now = later,
+            DequeueResult::Empty => return left,
         }
     }
 }
 
-fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32) -> Vec<Enqueued> {
+fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32) -> Vec<EnqueueResult> {
     ids.map(|id| queue.enqueue(now, Meta::new(len, 0), id, &mut |_, _, _| {})).collect()
 }
 
@@ -60,9 +60,9 @@ fn the_peak_rate_spreads_the_burst() {
 #[test]
 fn what_exceeds_a_bucket_is_dropped_when_it_comes() {
     let mut queue = queue("tbf rate 8mbit burst 3kB latency 50ms peakrate 20mbit mtu 1500B", Limits::default());
-    let dropped = Enqueued::Dropped(DropReason::Limit);
+    let dropped = EnqueueResult::Dropped(DropReason::Limit);
     assert_eq!(offer(&mut *queue, at(0), 0..1, 1501), [dropped]);
-    assert_eq!(offer(&mut *queue, at(0), 1..2, 1500), [Enqueued::Queued]);
+    assert_eq!(offer(&mut *queue, at(0), 1..2, 1500), [EnqueueResult::Queued]);
     let stats = queue.stats();
     assert_eq!((stats.arrived.bytes, stats.dropped[DropReason::Limit as usize].bytes), (3001, 1501));
     assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1500 });
@@ -76,13 +76,13 @@ fn latency_is_a_limit_in_bytes_and_the_packet_at_the_door_counts() {
         // The bucket is emptied first.
         offer(&mut *queue, at(0), 0..2, 1500);
         let sent = [0, 1].map(|_| queue.dequeue(at(0), &mut |_, _, _| {}));
-        assert!(sent.iter().all(|sent| matches!(sent, Dequeued::Packet(..))));
+        assert!(sent.iter().all(|sent| matches!(sent, DequeueResult::Packet(..))));
         offer(&mut *queue, at(0), 2..3, 1500);
         if looks {
-            assert_eq!(queue.dequeue(at(0), &mut |_, _, _| {}), Dequeued::NotBefore(at(1_500_000)));
+            assert_eq!(queue.dequeue(at(0), &mut |_, _, _| {}), DequeueResult::NotBefore(at(1_500_000)));
         }
         let rest = offer(&mut *queue, at(0), 3..8, 1500);
-        assert_eq!(rest.iter().filter(|fate| **fate == Enqueued::Queued).count(), 4, "{looks}");
+        assert_eq!(rest.iter().filter(|fate| **fate == EnqueueResult::Queued).count(), 4, "{looks}");
         assert_eq!(queue.backlog(), Backlog { packets: 5, bytes: 7500 }, "{looks}");
     }
     // With a peak rate the smaller of both: 2,500,000 B/s · 1 ms + 1500 B = 4000 B.
@@ -103,9 +103,9 @@ fn over_any_span_it_sends_at_most_the_rate_and_a_bucket() {
             queue.enqueue(now, Meta::new(40 + rng.below(1461) as u32, id % 3), id, &mut |_, _, _| {});
         }
         match queue.dequeue(now, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, _) => left.push((now, meta.len)),
-            Dequeued::NotBefore(later) => now = later,
-            Dequeued::Empty => now += Duration::from_micros(rng.below(9000) as i64),
+            DequeueResult::Packet(meta, _) => left.push((now, meta.len)),
+            DequeueResult::NotBefore(later) => now = later,
+            DequeueResult::Empty => now += Duration::from_micros(rng.below(9000) as i64),
         }
     }
     for i in 0..left.len() {
@@ -136,7 +136,7 @@ fn with_a_child_it_judges_when_it_looks_and_hands_out_what_it_holds() {
         for one in 0..2 {
             queue.enqueue(now, Meta::new(1500, 0), 2 * round + one, &mut |_, _, _| dropped += 1);
         }
-        while let Dequeued::Packet(..) = queue.dequeue(now, &mut |_, _, _| dropped += 1) {
+        while let DequeueResult::Packet(..) = queue.dequeue(now, &mut |_, _, _| dropped += 1) {
             sent += 1;
         }
         now += Duration::from_micros(1500);
@@ -167,13 +167,13 @@ fn tcs_spellings_and_the_shortest_ones() {
         ("tbf rate 1mbit burst 5kB latency 5ms { }", "tbf rate 1Mbit/s burst 5000B latency 5ms"),
         ("tbf { codel exclude_ce }", "tbf { codel exclude_ce }"),
     ] {
-        let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(named.spelling(), spelling, "{text}");
-        assert_eq!(Named::parse(spelling).expect(spelling), named);
+        assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
         // As a table has it: the braces belong to the name.
         let params: Vec<_> =
             named.changed().into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        assert_eq!(Named::configure(&named.name(), named.profile, &params), Ok(named));
+        assert_eq!(NamedConfig::configure(&named.name(), named.profile, &params), Ok(named));
     }
 }
 
@@ -184,7 +184,7 @@ fn statistics_are_spelled_as_tcs() {
         queue.enqueue(Instant::ZERO, Meta::new(1500, 1), handle, &mut |_, _, _| {});
     }
     queue.dequeue(Instant::ZERO, &mut |_, _, _| {});
-    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::NotBefore(_)));
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), DequeueResult::NotBefore(_)));
     let text = queue.statistics().expect("tc knows it");
     let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
     let counted = ["packets", "overlimits", "qlen"].map(|key| json[key].as_u64().expect("a number"));

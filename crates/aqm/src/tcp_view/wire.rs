@@ -1,7 +1,7 @@
 //! A TCP header as bytes on the wire. Sources: RFC 9293 §3.1, RFC 7323, RFC 2018.
 
 use super::{SackBlocks, TcpView};
-use crate::octets::{
+use crate::headers::{
     IP4_BYTES, IpHeader, OPTIONS_PADDING, SACK, TCP, TCP_BYTES, TIMESTAMPS, TcpHeader, TcpOptions, sack_blocks, u32_at,
 };
 use crate::packet::Meta;
@@ -34,7 +34,7 @@ impl TcpView {
     /// which is another digest, equal for packets of one flow and space.
     pub fn write_ip(&self, meta: &Meta, out: &mut [u8; Self::IP_BYTES]) -> usize {
         out.fill(0);
-        let mut options = Options { bytes: &mut out[IP4_BYTES + TCP_BYTES..], used: 0 };
+        let mut options = OptionWriter { bytes: &mut out[IP4_BYTES + TCP_BYTES..], used: 0 };
         if self.other_options {
             options.push(&[2, 4, 5, 180, OPTIONS_PADDING, 3, 3, 14]);
         }
@@ -92,12 +92,12 @@ impl TcpView {
 }
 
 /// The options of a header that is being written.
-struct Options<'a> {
+struct OptionWriter<'a> {
     bytes: &'a mut [u8],
     used: usize,
 }
 
-impl Options<'_> {
+impl OptionWriter<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes[self.used..self.used + bytes.len()].copy_from_slice(bytes);
         self.used += bytes.len();

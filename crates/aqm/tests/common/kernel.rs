@@ -4,10 +4,10 @@
 //! vectors are not part of this repository; where they are absent a test says so and passes.
 #![allow(dead_code)] // each test that includes this file uses its own part of it
 
-pub use sojourn_aqm::replay::{Told, Verdict};
+pub use sojourn_aqm::replay::{DropNotification, FateKind};
 
-use sojourn_aqm::replay::tc::Line;
-use sojourn_aqm::replay::{self, Arrival, Replay, Wire};
+use sojourn_aqm::replay::tc::TcSpec;
+use sojourn_aqm::replay::{self, Arrival, Replay, ReplayLink};
 use sojourn_aqm::{Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -54,14 +54,14 @@ pub struct Packet {
     /// Whether the kernel's queue made it of the one before.
     pub copy: bool,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: KernelFate,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct KernelFate {
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: FateKind,
     /// When its transmission began, since the vector's origin.
     pub departure: Option<Duration>,
 }
@@ -109,7 +109,7 @@ pub fn assert_agreement(prefix: &str, build: impl Fn(&mut Vector) -> Box<dyn Qdi
 }
 
 /// How many packets fared otherwise than in the kernel, and the first of them; `None` where all agree.
-pub fn differences(vector: &Vector, fates: &[Fate]) -> Option<String> {
+pub fn differences(vector: &Vector, fates: &[KernelFate]) -> Option<String> {
     let differing: Vec<_> = (0..fates.len()).filter(|&i| fates[i] != vector.packets[i].fate).collect();
     let &i = differing.first()?;
     let (name, kernel, here) = (&vector.name, &vector.packets[i], fates[i]);
@@ -117,19 +117,19 @@ pub fn differences(vector: &Vector, fates: &[Fate]) -> Option<String> {
 }
 
 /// Plays the arrivals into a queue above a link.
-pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<Fate> {
-    replay_told(vector, queue, Line::parse(&vector.qdisc).expect("tc's words").told())
+pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<KernelFate> {
+    replay_told(vector, queue, TcSpec::parse(&vector.qdisc).expect("tc's words").drop_notification())
 }
 
 /// The same where it is said of which drops the sender is told.
-pub fn replay_told(vector: &Vector, queue: Box<dyn Qdisc<u32>>, told: Told) -> Vec<Fate> {
+pub fn replay_told(vector: &Vector, queue: Box<dyn Qdisc<u32>>, told: DropNotification) -> Vec<KernelFate> {
     let arrival = |packet: &Packet| Arrival { at: vector.origin + packet.arrival, meta: packet.meta() };
     let arrivals: Vec<_> = vector.packets.iter().map(arrival).collect();
     let copies: Vec<_> = vector.packets.iter().map(|packet| packet.copy).collect();
-    let replay = Replay::new(&arrivals, queue, Wire::of_kernel(vector.rate, vector.overhead));
+    let replay = Replay::new(&arrivals, queue, ReplayLink::kernel(vector.rate, vector.overhead));
     let fates = replay.with_copies(&copies).run();
-    let fate = |fate: &replay::Fate| Fate {
-        verdict: fate.verdict(told),
+    let fate = |fate: &replay::Fate| KernelFate {
+        verdict: fate.kind(told),
         departure: fate.departure().map(|at| at - vector.origin),
     };
     fates.iter().map(fate).collect()
@@ -164,7 +164,7 @@ impl Vector {
 
     /// The queue of `aqm` with the parameters and the limit that the kernel's had, over the vector's link.
     pub fn build_as(&self, aqm: &str) -> Box<dyn Qdisc<u32>> {
-        let line = Line::parse(&self.qdisc).and_then(|line| line.apply(aqm, Some(self.created)));
+        let line = TcSpec::parse(&self.qdisc).and_then(|line| line.apply(aqm, Some(self.created)));
         let (named, limits) = line.unwrap_or_else(|e| panic!("{}: {aqm}: {e}", self.name));
         named.config.build(limits, self.host())
     }
@@ -181,10 +181,10 @@ fn packet(line: &str) -> Packet {
     let number = |key: &str| value[key].as_i64().expect("a number");
     let optional = |key: &str, otherwise: i64| if value[key].is_null() { otherwise } else { number(key) };
     let verdict = match value["verdict"].as_str().expect("a verdict") {
-        "pass" => Verdict::Pass,
-        "mark" => Verdict::Mark,
-        "drop_on_arrival" => Verdict::DropOnArrival,
-        "drop" => Verdict::Drop,
+        "pass" => FateKind::Pass,
+        "mark" => FateKind::Mark,
+        "drop_on_arrival" => FateKind::DropOnArrival,
+        "drop" => FateKind::Drop,
         other => panic!("{other} is no verdict"),
     };
     let departure = Some(number("departure_ns")).filter(|&nanos| nanos >= 0).map(Duration::from_nanos);
@@ -196,7 +196,7 @@ fn packet(line: &str) -> Packet {
         ecn: Ecn::ALL[number("ecn") as usize],
         dscp: optional("dscp", 0) as u8,
         hosts: (optional("from_host", 1) as u32, optional("to_host", 2) as u32),
-        fate: Fate { verdict, departure },
+        fate: KernelFate { verdict, departure },
     }
 }
 

@@ -23,7 +23,7 @@ fn mutants_are_caught() {
     let unknown = named.iter().find(|&&name| MUTANTS.iter().all(|mutant| mutant.name != name));
     assert_eq!(unknown, None, "SOJOURN_MUSEUM names a mutant that is none");
     let chosen = |name: &str| all || if named.is_empty() { SAMPLE.contains(&name) } else { named.contains(&name) };
-    let copy = Copy::new();
+    let copy = CrateCopy::new();
     let targets: BTreeSet<_> = MUTANTS.iter().map(|mutant| mutant.caught_by.0).collect();
     for target in targets.into_iter().filter(|_| all) {
         let run = copy.test(target, None);
@@ -73,18 +73,18 @@ impl Mutant {
 }
 
 /// A copy of this crate in a workspace of its own, which shares the dependencies that are built already.
-struct Copy {
+struct CrateCopy {
     workspace: PathBuf,
     target: PathBuf,
 }
 
 /// What became of a target's tests.
-struct Run {
+struct TestOutcome {
     passed: usize,
     failed: Vec<String>,
 }
 
-impl Copy {
+impl CrateCopy {
     fn new() -> Self {
         let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let target = scratch.parent().expect("cargo's tmp lies in its target folder").to_path_buf();
@@ -114,7 +114,7 @@ impl Copy {
 
     /// Builds and runs the tests of a target, the library's or a file's of `tests`, or one of them: an error may keep others
     /// from ever ending.
-    fn test(&self, target: &str, one: Option<&str>) -> Run {
+    fn test(&self, target: &str, one: Option<&str>) -> TestOutcome {
         let chosen = if target == LIB { vec!["--lib"] } else { vec!["--test", target] };
         let output = Command::new(env!("CARGO"))
             .args(["test", "--offline", "--package", "sojourn-aqm"])
@@ -127,7 +127,8 @@ impl Copy {
         let report = String::from_utf8_lossy(&output.stdout);
         let tests = || report.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
         let failed = tests().filter(|(_, result)| result.starts_with("FAILED")).map(|(test, _)| test.to_string());
-        let run = Run { passed: tests().filter(|&(_, result)| result == "ok").count(), failed: failed.collect() };
+        let run =
+            TestOutcome { passed: tests().filter(|&(_, result)| result == "ok").count(), failed: failed.collect() };
         let ran = run.passed + run.failed.len() > 0;
         assert!(ran, "{target} does not build or run:\n{}", String::from_utf8_lossy(&output.stderr));
         run

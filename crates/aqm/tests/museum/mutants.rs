@@ -42,8 +42,8 @@ pub const MUTANTS: &[Mutant] = &[
         history: "BLUE's drops turned into marks where ECN is understood: what does not listen is not held",
         file: "src/cobalt/law.rs",
         edits: &[(
-            "judged.drop |= rng.next_u32() < self.p_drop;",
-            "judged.drop |= !markable && rng.next_u32() < self.p_drop;",
+            "decision.drop |= rng.next_u32() < self.p_drop;",
+            "decision.drop |= !markable && rng.next_u32() < self.p_drop;",
         )],
         caught_by: ("lib", "cobalt::tests::blue_drops_what_understands_marks"),
     },
@@ -149,8 +149,8 @@ pub const MUTANTS: &[Mutant] = &[
         history: "the slot read behind the turn; sfb_enqueue reads it before",
         file: "src/sfb/mod.rs",
         edits: &[(
-            "        let (slot, other) = (self.slot, self.slot ^ 1);\n        self.turn_slots(jiffies, cx.rng);\n",
-            "        self.turn_slots(jiffies, cx.rng);\n        let (slot, other) = (self.slot, self.slot ^ 1);\n",
+            "        let (slot, other) = (self.slot, self.slot ^ 1);\n        self.swap_slots(jiffies, cx.rng);\n",
+            "        self.swap_slots(jiffies, cx.rng);\n        let (slot, other) = (self.slot, self.slot ^ 1);\n",
         )],
         caught_by: ("kernel_sfb", "sfb_agrees_with_the_kernel_on_every_packet"),
     },
@@ -188,7 +188,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "cake-atm-rounds-down",
         history: "ATM cells counted by division: a cell that is begun costs nothing",
         file: "src/link_layer.rs",
-        edits: &[("Layer::Atm => len.div_ceil(48) * 53,", "Layer::Atm => len / 48 * 53,")],
+        edits: &[("CellFraming::Atm => len.div_ceil(48) * 53,", "CellFraming::Atm => len / 48 * 53,")],
         caught_by: ("lib", "cake::overhead::tests::sizes_on_the_wire"),
     },
     Mutant {
@@ -374,7 +374,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "red-limit-ignored",
         history: "between the thresholds RED's verdict is final, and the hard limit is not looked at",
         file: "src/single.rs",
-        edits: &[("if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {", "if false {")],
+        edits: &[("if !fits && !self.bounds.admit(self.store.backlog(), meta.len) {", "if false {")],
         caught_by: ("lib", "red::tests::the_hard_limit_holds_while_the_average_is_between_the_thresholds"),
     },
     Mutant {
@@ -438,8 +438,8 @@ pub const MUTANTS: &[Mutant] = &[
         history: "the batch drop takes the flow with the most packets, or the arrival's, for the fattest",
         file: "src/flow/overflow.rs",
         edits: &[(
-            "(flows[i].line.bytes, core::cmp::Reverse(flows[i].bucket))",
-            "(flows[i].line.packets, flows[i].bucket)",
+            "(flows[i].queue.bytes, core::cmp::Reverse(flows[i].bucket))",
+            "(flows[i].queue.packets, flows[i].bucket)",
         )],
         caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
     },
@@ -454,7 +454,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "fq-batch-not-told",
         history: "CoDel's count is not raised by what a batch drop took from its flow",
         file: "src/flow/overflow.rs",
-        edits: &[("        self.tell(now, fattest, packets, sink);\n", "        let _ = (now, packets, sink);\n")],
+        edits: &[("        self.on_shed(now, fattest, packets, sink);\n", "        let _ = (now, packets, sink);\n")],
         caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
     },
     Mutant {
@@ -462,8 +462,8 @@ pub const MUTANTS: &[Mutant] = &[
         history: "a flow that comes back keeps its old deficit",
         file: "src/flow/schedule.rs",
         edits: &[(
-            "flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };",
-            "flows[i].turn = Turn { deficit: flows[i].turn.deficit + self.quantum, next: NONE, place: Place::New };",
+            "flows[i].sched = SchedulerEntry { deficit: self.quantum, next: NONE, list: FlowList::New };",
+            "flows[i].sched = SchedulerEntry { deficit: flows[i].sched.deficit + self.quantum, next: NONE, list: FlowList::New };",
         )],
         caught_by: ("lib", "flow::tests::a_flow_that_returns_has_one_quantum_whatever_it_left"),
     },
@@ -471,7 +471,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "fq-emptied-new-flow-leaves",
         history: "RFC 8290 §4.2 warns of it: an emptied new flow does not wait among the old ones, and starves them",
         file: "src/flow/schedule.rs",
-        edits: &[("let waits = flows[i].turn.place == Place::New && self.old.head != NONE;", "let waits = false;")],
+        edits: &[("let waits = flows[i].sched.list == FlowList::New && self.old.head != NONE;", "let waits = false;")],
         caught_by: (
             "lib",
             "flow::tests::drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old",
@@ -510,14 +510,14 @@ pub const MUTANTS: &[Mutant] = &[
         name: "netem-jitter-without-reordering",
         history: "delayed packets kept in the order of their arrival, as before Linux had a queue by times",
         file: "src/netem/tfifo.rs",
-        edits: &[("self.line.back().is_none_or(|&(last, _)| time >= last)", "true")],
+        edits: &[("self.in_order.back().is_none_or(|&(last, _)| time >= last)", "true")],
         caught_by: ("lib", "netem::tests::packets_leave_in_the_order_of_their_times"),
     },
     Mutant {
         name: "netem-duplicates-unknown-to-the-parent",
         history: "Linux: a duplicate below a parent that expects one packet for one",
         file: "src/parent/leaf.rs",
-        edits: &[("        self.books.queued(meta.len);\n        Some(copy)", "        Some(copy)")],
+        edits: &[("        self.accounting.queued(meta.len);\n        Some(copy)", "        Some(copy)")],
         caught_by: ("lib", "netem::tests::parents_count_duplicates"),
     },
     // What holds the packets

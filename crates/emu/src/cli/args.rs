@@ -9,7 +9,7 @@ use std::ffi::CString;
 
 /// A command line taken apart.
 #[derive(Debug)]
-pub struct Line<T> {
+pub struct CommandLine<T> {
     /// Its options.
     pub options: T,
     /// Options of other commands with their values, in the order in which [`parse`] got their names.
@@ -22,7 +22,7 @@ pub struct Line<T> {
 
 /// Words before the command to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
+pub enum OperandLimit {
     /// At most so many, up to three; the next word is the first one of the command.
     AtMost(usize),
     /// All of them: there is no command.
@@ -31,16 +31,20 @@ pub enum Words {
 
 /// Takes `line` apart: options of `T`, those of `others` that `T` has not, and `words`. The command begins after `--`, or
 /// with the first word that is no option, no value of one, and none of `words`. `None` if the help is asked for.
-pub fn parse<T: Args>(line: &[String], others: &[&'static str], words: Words) -> Result<Option<Line<T>>, Error> {
+pub fn parse<T: Args>(
+    line: &[String],
+    others: &[&'static str],
+    words: OperandLimit,
+) -> Result<Option<CommandLine<T>>, Error> {
     let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
     let (head, tail) = line.split_at(end);
     let own = syntax::<T>();
     let others: Vec<&'static str> = others.iter().copied().filter(|name| option(&own, name).is_none()).collect();
     let hidden = others.iter().map(|&name| Arg::new(name).long(&name[2..]).value_name("VALUE").hide(true));
-    let all = words == Words::All;
+    let all = words == OperandLimit::All;
     let names = match words {
-        Words::AtMost(most) => &WORDS[..most.min(WORDS.len())],
-        Words::All => &[],
+        OperandLimit::AtMost(most) => &WORDS[..most.min(WORDS.len())],
+        OperandLimit::All => &[],
     };
     let rest = Arg::new(REST).num_args(0..).trailing_var_arg(!all);
     let syntax = own.args(hidden).args(names.iter().map(|name| Arg::new(*name))).arg(rest);
@@ -62,7 +66,7 @@ pub fn parse<T: Args>(line: &[String], others: &[&'static str], words: Words) ->
         words.append(&mut command);
     }
     let options = T::from_arg_matches(&found).map_err(|error| refusal(&syntax, &error))?;
-    Ok(Some(Line { options, others: others.iter().filter_map(value).collect(), words, command }))
+    Ok(Some(CommandLine { options, others: others.iter().filter_map(value).collect(), words, command }))
 }
 
 /// The options of a command line with those of `T`, and `--help`.
@@ -99,10 +103,10 @@ fn refusal(syntax: &Command, error: &clap::Error) -> Error {
 }
 
 /// The command for [`crate::shell`]: the one given, or the user's shell.
-pub fn command(words: &[String]) -> Result<shell::Command, Error> {
+pub fn command(words: &[String]) -> Result<shell::InnerCommand, Error> {
     let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
     let words = if words.is_empty() { own() } else { words.to_vec() };
-    words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(shell::Command::Program)
+    words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(shell::InnerCommand::Program)
 }
 
 /// A text for the kernel.
@@ -128,7 +132,7 @@ mod tests {
         host: Vec<String>,
     }
 
-    fn line(text: &str, words: Words) -> Result<Line<Options>, Error> {
+    fn line(text: &str, words: OperandLimit) -> Result<CommandLine<Options>, Error> {
         let line: Vec<String> = text.split(' ').map(str::to_string).collect();
         parse(&line, &["--delay", "--up"], words).map(|line| line.expect("no help is asked for"))
     }
@@ -148,11 +152,11 @@ mod tests {
             ("--once --once --up -5 a b c d", 3, Some("-5"), "a b c", "d"),
             ("--up --once - --once", 1, Some("--once"), "-", ""),
         ] {
-            let line = line(text, Words::AtMost(most)).unwrap();
+            let line = line(text, OperandLimit::AtMost(most)).unwrap();
             let found = (line.options.up.as_deref(), line.words.join(" "), line.command.join(" "));
             assert_eq!(found, (up, words.into(), command.into()), "{text}");
         }
-        let line = line("home --once rate 5mbit --host a --host b -- x --once", Words::All).unwrap();
+        let line = line("home --once rate 5mbit --host a --host b -- x --once", OperandLimit::All).unwrap();
         assert_eq!((line.words.join(" "), line.command.len()), ("home rate 5mbit x --once".to_string(), 0));
         assert_eq!((line.options.once, line.options.host.join(" ")), (true, "a b".to_string()));
     }
@@ -165,7 +169,7 @@ mod tests {
             ("-ou 1mbit x", Some("1mbit"), true),
             ("x -u 2", None, false),
         ] {
-            let line = line(text, Words::AtMost(0)).unwrap();
+            let line = line(text, OperandLimit::AtMost(0)).unwrap();
             assert_eq!((line.options.up.as_deref(), line.options.once), (up, once), "{text}");
             assert_eq!(line.command[0], "x");
         }
@@ -173,11 +177,11 @@ mod tests {
 
     #[test]
     fn options_of_others_are_found_unless_they_are_own() {
-        let line = line("--delay 20ms --up 1mbit", Words::AtMost(0)).unwrap();
+        let line = line("--delay 20ms --up 1mbit", OperandLimit::AtMost(0)).unwrap();
         assert_eq!((line.others, line.options.up.as_deref()), (vec![("--delay", "20ms".to_string())], Some("1mbit")));
         for text in ["--help", "-h", "--up 3 --help --once", "x --help"] {
             let line: Vec<String> = text.split(' ').map(str::to_string).collect();
-            assert!(parse::<Options>(&line, &[], Words::AtMost(1)).unwrap().is_none(), "{text}");
+            assert!(parse::<Options>(&line, &[], OperandLimit::AtMost(1)).unwrap().is_none(), "{text}");
         }
     }
 
@@ -194,10 +198,10 @@ mod tests {
             ("--once=1", "--once takes no value; write --once"),
             ("--help=", "--help takes no value; write --help"),
         ] {
-            assert_eq!(line(text, Words::AtMost(0)).unwrap_err(), Error::Input(error.to_string()), "{text}");
+            assert_eq!(line(text, OperandLimit::AtMost(0)).unwrap_err(), Error::Input(error.to_string()), "{text}");
         }
         for text in ["-5mbit", "-x", "-ox", "---", "-\u{202e}"] {
-            let Err(Error::Input(error)) = line(text, Words::AtMost(1)) else { panic!("{text} is accepted") };
+            let Err(Error::Input(error)) = line(text, OperandLimit::AtMost(1)) else { panic!("{text} is accepted") };
             assert!(error.starts_with("unknown option ") && !error.contains('\n'), "{error}");
         }
     }

@@ -1,35 +1,35 @@
 //! `ctl`: what runs, and changes of it.
 
-use super::args::{self, Words};
+use super::args::{self, OperandLimit};
 use super::help::{self, Help};
 use super::kinds::loss;
 use super::options::CtlOptions;
-use super::{Ended, refuse};
+use super::{CommandResult, fail};
 use crate::Error;
-use crate::event_loop::desk::{Found, running};
-use crate::event_loop::order::{Answer, Change, Order, Paths, State};
+use crate::event_loop::control_protocol::{Change, ControlRequest, ControlResponse, DirectionStates, ShellState};
+use crate::event_loop::control_socket::{RunningShell, running};
 use serde_json::json;
 use sojourn_aqm::params::unknown;
-use sojourn_aqm::registry::{Named, REGISTERED};
-use sojourn_sim::scenario::{Folder, WithTables};
+use sojourn_aqm::registry::{NamedConfig, REGISTERED};
+use sojourn_sim::scenario::{Folder, TableCatalogue};
 use std::io::{Write, stdout};
 use std::path::Path;
 
 /// Runs a command line without its first word, `ctl`.
-pub fn main(words: &[String]) -> Ended {
+pub fn main(words: &[String]) -> CommandResult {
     match order(words) {
         Ok(text) => {
             // A reader that has gone is no error.
             let _ = write!(stdout(), "{}", super::printable(&text));
-            Ended { code: 0, log: None }
+            CommandResult { code: 0, log: None }
         }
-        Err(error) => refuse(&error),
+        Err(error) => fail(&error),
     }
 }
 
 /// Does what the command line says; what to print.
 fn order(words: &[String]) -> Result<String, Error> {
-    let Some(line) = args::parse::<CtlOptions>(words, &[], Words::All)? else {
+    let Some(line) = args::parse::<CtlOptions>(words, &[], OperandLimit::All)? else {
         let changes = CHANGE_HELPS.map(|(change, about)| (change.to_string(), about.to_string())).to_vec();
         let sections = vec![("Changes", changes), ("Options", help::options::<CtlOptions>(true))];
         return Ok(format!("{}\n", Help { usage: USAGE, about: ABOUT, sections }.text()));
@@ -47,17 +47,19 @@ fn order(words: &[String]) -> Result<String, Error> {
     };
     let shell = find(which)?;
     let order = match change.split_first() {
-        None => Order::Show,
-        Some((what, values)) => Order::Change { side: side.map(str::to_string), change: change_of(what, values)? },
+        None => ControlRequest::Show,
+        Some((what, values)) => {
+            ControlRequest::Change { side: side.map(str::to_string), change: change_of(what, values)? }
+        }
     };
-    let answer = shell.tell(&order).map_err(|e| {
+    let answer = shell.send(&order).map_err(|e| {
         Error::Machine(format!("shell {}: does not answer ({e}); it has ended or is stopped", shell.pid))
     })?;
     match answer {
-        Answer::Refused { error } => Err(Error::Input(error)),
+        ControlResponse::Refused { error } => Err(Error::Input(error)),
         answer if json => Ok(format!("{}\n", json!(answer))),
-        Answer::State(state) => Ok(table(&[(shell, state)])),
-        Answer::Changed { .. } => Ok(String::new()),
+        ControlResponse::State(state) => Ok(table(&[(shell, state)])),
+        ControlResponse::Changed { .. } => Ok(String::new()),
     }
 }
 
@@ -82,7 +84,7 @@ fn change_of(what: &str, values: &[String]) -> Result<Change, Error> {
 /// The queue manager with its tables of distributions by their whole paths, as the shell may be in another folder. What
 /// cannot be read here is for the shell to judge.
 fn with_whole_paths(text: &str) -> String {
-    let read = Named::parse_with(text, &WithTables { own: REGISTERED, files: &Folder(Path::new(".")) });
+    let read = NamedConfig::parse_with(text, &TableCatalogue { own: REGISTERED, files: &Folder(Path::new(".")) });
     let found = read.ok().filter(|named| !named.config.tables().is_empty());
     found.map_or_else(|| text.to_string(), |named| named.spelling())
 }
@@ -98,7 +100,7 @@ fn example(what: &str) -> &'static str {
 }
 
 /// The shell of that number or name.
-fn find(which: &str) -> Result<Found, Error> {
+fn find(which: &str) -> Result<RunningShell, Error> {
     let mut all = running();
     let known: Vec<String> =
         all.iter().flat_map(|shell| [Some(shell.pid.to_string()), shell.name.clone()]).flatten().collect();
@@ -111,12 +113,12 @@ fn find(which: &str) -> Result<Found, Error> {
 }
 
 fn list(as_json: bool) -> Result<String, Error> {
-    let state = |shell: Found| match shell.tell(&Order::Show) {
-        Ok(Answer::State(state)) => Some((shell, state)),
+    let state = |shell: RunningShell| match shell.send(&ControlRequest::Show) {
+        Ok(ControlResponse::State(state)) => Some((shell, state)),
         // One that ends meanwhile is none any more.
         _ => None,
     };
-    let shells: Vec<(Found, State)> = running().into_iter().filter_map(state).collect();
+    let shells: Vec<(RunningShell, ShellState)> = running().into_iter().filter_map(state).collect();
     Ok(match (as_json, shells.is_empty()) {
         (true, _) => format!("{}\n", json!(shells.iter().map(|(_, state)| state).collect::<Vec<_>>())),
         (false, true) => "no shell runs\n".to_string(),
@@ -125,21 +127,24 @@ fn list(as_json: bool) -> Result<String, Error> {
 }
 
 /// One line for each shell, and for each direction of a link of a network.
-fn table(shells: &[(Found, State)]) -> String {
+fn table(shells: &[(RunningShell, ShellState)]) -> String {
     let head = ["pid", "name", "shell", "up", "down", "command"].map(str::to_string);
-    let row = |(shell, state): &(Found, State), what: String, does: [&str; 2]| {
+    let row = |(shell, state): &(RunningShell, ShellState), what: String, does: [&str; 2]| {
         let [up, down] = does.map(str::to_string);
-        let command = state.about.command.join(" ").chars().take(40).collect();
+        let command = state.info.command.join(" ").chars().take(40).collect();
         [shell.pid.to_string(), shell.name.clone().unwrap_or_default(), what, up, down, command]
     };
-    let rows_of = |one: &(Found, State)| -> Vec<[String; 6]> {
-        let State { about, paths } = &one.1;
+    let rows_of = |one: &(RunningShell, ShellState)| -> Vec<[String; 6]> {
+        let ShellState { info: about, directions: paths } = &one.1;
         match paths {
-            Paths::Shell { up, down } => vec![row(one, about.shell.clone(), [&up.does, &down.does])],
-            // Each direction of a link has its name.
-            Paths::Network { links } => {
-                links.iter().map(|(name, link)| row(one, format!("{} {name}", about.shell), [&link.does, ""])).collect()
+            DirectionStates::Shell { up, down } => {
+                vec![row(one, about.shell.clone(), [&up.description, &down.description])]
             }
+            // Each direction of a link has its name.
+            DirectionStates::Network { links } => links
+                .iter()
+                .map(|(name, link)| row(one, format!("{} {name}", about.shell), [&link.description, ""]))
+                .collect(),
         }
     };
     let rows: Vec<[String; 6]> = std::iter::once(head).chain(shells.iter().flat_map(rows_of)).collect();
@@ -184,7 +189,7 @@ mod tests {
         ] {
             let words: Vec<String> = words.split(' ').map(str::to_string).collect();
             let change = change_of(&words[0], &words[1..]).unwrap();
-            assert_eq!(json!(Order::Change { side: None, change }), order);
+            assert_eq!(json!(ControlRequest::Change { side: None, change }), order);
         }
         for (words, error) in [
             ("rat 5mbit", r#"unknown change "rat"; did you mean "rate"?"#),

@@ -44,10 +44,10 @@ pub fn options<T: Args>(last: bool) -> Vec<(String, String)> {
     shown.map(definition).collect()
 }
 
-/// Two columns, the first one as wide as its entries need, up to [`MOST_FIRST`].
+/// Two columns, the first one as wide as its entries need, up to [`MAX_FIRST`].
 fn listed(definitions: &[(String, String)]) -> Vec<String> {
     let width = |text: &str| text.chars().count();
-    let first = definitions.iter().map(|(term, _)| width(term)).max().unwrap_or(0).min(MOST_FIRST) + GAP;
+    let first = definitions.iter().map(|(term, _)| width(term)).max().unwrap_or(0).min(MAX_FIRST) + GAP;
     let margin = " ".repeat(INDENT + first);
     let mut lines = Vec::new();
     for (term, about) in definitions {
@@ -79,7 +79,7 @@ fn wrapped(text: &str, width: usize, margin: &str) -> Vec<String> {
 const WIDTH: usize = 78;
 const INDENT: usize = 2;
 const GAP: usize = 2;
-const MOST_FIRST: usize = 30;
+const MAX_FIRST: usize = 30;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
 
-use super::options::{LinkOptions, Sided};
+use super::options::{DirectionOption, LinkOptions};
 use crate::Error;
-use crate::path::{Kind, Side};
+use crate::path::{PathKind, Side};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
@@ -11,8 +11,12 @@ use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::Path;
 
 /// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
-pub(super) fn links(options: &LinkOptions, mtu: Option<&str>, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
-    let link = |side: Side| -> Result<Kind, Error> {
+pub(super) fn links(
+    options: &LinkOptions,
+    mtu: Option<&str>,
+    managers: &dyn Catalogue,
+) -> Result<[PathKind; 2], Error> {
+    let link = |side: Side| -> Result<PathKind, Error> {
         let (aqm, limit) = (options.aqm().of(side), options.limit().of(side));
         let netem = options.netem().of(side);
         let Some((place, spec)) = options.service().of(side).or(netem.map(|_| ("--netem", FAST))) else {
@@ -51,10 +55,11 @@ pub(super) fn links(options: &LinkOptions, mtu: Option<&str>, managers: &dyn Cat
             let remedy = if error.place == "trace" { NO_TRACE } else { "" };
             Error::Input(format!("{place}: {}{remedy}", error.message))
         })?;
-        Ok(Kind::Link(Box::new(spec)))
+        Ok(PathKind::Link(Box::new(spec)))
     };
     let kinds = [link(Side::Up)?, link(Side::Down)?];
-    let follows_a_trace = |kind: &Kind| matches!(kind, Kind::Link(spec) if matches!(spec.service, Service::Trace(_)));
+    let follows_a_trace =
+        |kind: &PathKind| matches!(kind, PathKind::Link(spec) if matches!(spec.service, Service::Trace(_)));
     if options.once && !kinds.iter().any(follows_a_trace) {
         return Err(Error::Input("--once: no direction follows a trace; leave it out".to_string()));
     }
@@ -124,16 +129,16 @@ fn service(spec: &str, once: bool) -> Map<String, Value> {
 }
 
 /// The delays: one for both directions, or `--up` and `--down`.
-pub(super) fn delays(given: &Sided<'_>) -> Result<[Kind; 2], Error> {
-    let one = |side: Side| -> Result<Kind, Error> {
+pub(super) fn delays(given: &DirectionOption<'_>) -> Result<[PathKind; 2], Error> {
+    let one = |side: Side| -> Result<PathKind, Error> {
         let Some((place, text)) = one_of(given, side, "20ms")? else {
-            return Ok(Kind::Delay(Steps::constant(Duration::ZERO)));
+            return Ok(PathKind::Delay(Steps::constant(Duration::ZERO)));
         };
         let steps = match Path::new(text).is_file() {
             true => trace_of_delays(text),
             false => Steps::parse(text).map_err(|e| e.to_string()),
         };
-        steps.map(Kind::Delay).map_err(|e| Error::Input(format!("{place}: {e}")))
+        steps.map(PathKind::Delay).map_err(|e| Error::Input(format!("{place}: {e}")))
     };
     Ok([one(Side::Up)?, one(Side::Down)?])
 }
@@ -145,17 +150,21 @@ fn trace_of_delays(file: &str) -> Result<Steps<Duration>, String> {
 }
 
 /// The losses: of the direction that is named, or of both.
-pub(super) fn losses(given: &Sided<'_>) -> Result<[Kind; 2], Error> {
-    let one = |side: Side| -> Result<Kind, Error> {
-        let Some((place, text)) = one_of(given, side, "1%")? else { return Ok(Kind::Loss(None)) };
+pub(super) fn losses(given: &DirectionOption<'_>) -> Result<[PathKind; 2], Error> {
+    let one = |side: Side| -> Result<PathKind, Error> {
+        let Some((place, text)) = one_of(given, side, "1%")? else { return Ok(PathKind::Loss(None)) };
         let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
-        Ok(Kind::Loss(Some(loss)))
+        Ok(PathKind::Loss(Some(loss)))
     };
     Ok([one(Side::Up)?, one(Side::Down)?])
 }
 
 /// What is given for a direction, and where. `None` of one that has nothing of its own if the other one has.
-fn one_of<'a>(given: &Sided<'a>, side: Side, example: &str) -> Result<Option<(&'static str, &'a str)>, Error> {
+fn one_of<'a>(
+    given: &DirectionOption<'a>,
+    side: Side,
+    example: &str,
+) -> Result<Option<(&'static str, &'a str)>, Error> {
     let name = given.both.0;
     match given.of(side) {
         None if given.each.iter().all(|(_, value)| value.is_none()) => {
@@ -232,7 +241,7 @@ mod tests {
             links(&options, None, REGISTERED)
         };
         let [up, down] = of(spec).unwrap();
-        let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
+        let (PathKind::Link(up), PathKind::Link(down)) = (up, down) else { panic!("links are links") };
         assert_eq!((down.delay, down.loss), (Duration::from_millis(20), Some(LossSpec::Random(0.01))));
         // An option takes precedence over the table.
         assert_eq!((down.aqm.text, up.aqm.text), ("pie".to_string(), "pie".to_string()));
@@ -241,7 +250,7 @@ mod tests {
         let down = json!({ "trace": trace.to_str().unwrap() }).to_string();
         let options = LinkOptions { down: text(&down), up: text("1mbit"), once: true, ..LinkOptions::default() };
         let [_, down] = links(&options, None, REGISTERED).unwrap();
-        let Kind::Link(down) = down else { panic!("links are links") };
+        let PathKind::Link(down) = down else { panic!("links are links") };
         assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
         let error = of("{ rate }").unwrap_err().to_string();
         assert!(error.starts_with("--down: no table of a link in JSON: "), "{error}");

@@ -1,13 +1,13 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`, `mm-intermittent`, `mm-meter`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "texts of options are helps; brackets hold defaults")]
 
-use super::args::{self, Words};
+use super::args::{self, OperandLimit};
 use super::help::{self, Help};
 use super::kinds::loss;
-use super::{Parsed, Request};
+use super::{Invocation, ShellRequest};
 use crate::Error;
-use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
-use crate::shell::{Shell, Shown};
+use crate::path::{DirectionConfig, LogConfig, LogFormat, PathKind, Side};
+use crate::shell::{MeterView, Shell};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
@@ -15,7 +15,7 @@ use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it.
-pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Invocation, Error> {
     let Some(syntax) = SYNTAXES.iter().find(|syntax| syntax.name == name) else {
         return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied())));
     };
@@ -27,11 +27,15 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
 }
 
 /// A command line with options of `T`.
-fn parse_as<T: Args + Into<LinkOptions>>(syntax: &Syntax, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+fn parse_as<T: Args + Into<LinkOptions>>(
+    syntax: &Syntax,
+    words: &[String],
+    line: &[String],
+) -> Result<Invocation, Error> {
     let &Syntax { name, usage, words: most } = syntax;
-    let Some(found) = args::parse::<T>(words, &[], Words::AtMost(most))? else {
+    let Some(found) = args::parse::<T>(words, &[], OperandLimit::AtMost(most))? else {
         let sections = vec![("Options", help::options::<T>(true))];
-        return Ok(Parsed::Help(Help { usage, about: "", sections }.text()));
+        return Ok(Invocation::Help(Help { usage, about: "", sections }.text()));
     };
     let (words, options): (_, LinkOptions) = (found.words, found.options.into());
     if words.len() < most {
@@ -42,13 +46,13 @@ fn parse_as<T: Args + Into<LinkOptions>>(syntax: &Syntax, words: &[String], line
         "mm-delay" => {
             let ms: u32 = number(name, "milliseconds", &words[0])?;
             let delay = Steps::constant(Duration::from_millis(ms.into()));
-            [Kind::Delay(delay.clone()), Kind::Delay(delay)]
+            [PathKind::Delay(delay.clone()), PathKind::Delay(delay)]
         }
         "mm-meter" => {
             let none = Steps::constant(Duration::ZERO);
-            [Kind::Delay(none.clone()), Kind::Delay(none)]
+            [PathKind::Delay(none.clone()), PathKind::Delay(none)]
         }
-        "mm-loss" => one_way(name, &words[0], Kind::Loss(Some(rate(&words[1])?)), Kind::Loss(None))?,
+        "mm-loss" => one_way(name, &words[0], PathKind::Loss(Some(rate(&words[1])?)), PathKind::Loss(None))?,
         _ => {
             let seconds = |what: &str, word: &str| -> Result<Duration, Error> {
                 let seconds: f64 = number(name, what, word)?;
@@ -64,13 +68,13 @@ fn parse_as<T: Args + Into<LinkOptions>>(syntax: &Syntax, words: &[String], line
                 return Err(Error::Input(format!("{name}: {}: 0 s is never on; write e.g. 1", what[0])));
             }
             // Each turn is drawn, also those of a pause in which no packet comes.
-            if !fixed && off > Duration::ZERO && on + off < LEAST_TURN {
+            if !fixed && off > Duration::ZERO && on + off < MIN_TURN {
                 return Err(Error::Input(format!(
-                    "{name}: {on} and {off} are {} in the mean; make it at least {LEAST_TURN}",
+                    "{name}: {on} and {off} are {} in the mean; make it at least {MIN_TURN}",
                     on + off
                 )));
             }
-            one_way(name, &words[0], Kind::OnOff { on, off, fixed }, Kind::Loss(None))?
+            one_way(name, &words[0], PathKind::OnOff { on, off, fixed }, PathKind::Loss(None))?
         }
     };
     let [up, down] = kinds;
@@ -83,21 +87,21 @@ fn parse_as<T: Args + Into<LinkOptions>>(syntax: &Syntax, words: &[String], line
         prompts: found.command.is_empty(),
         ..Shell::new(name, [direction(Side::Up, up), direction(Side::Down, down)], args::command(&found.command)?)
     };
-    Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
+    Ok(Invocation::Run(Box::new(ShellRequest { shell, strict: false, quiet: true, log: None })))
 }
 
 /// The shortest mean time of a link's being on and off once.
-const LEAST_TURN: Duration = Duration::from_micros(10);
+const MIN_TURN: Duration = Duration::from_micros(10);
 
 /// What the live view has. `mm-meter` of which nothing is asked shows everything.
-fn shown(name: &str, meter: &Meter) -> Shown {
+fn shown(name: &str, meter: &Meter) -> MeterView {
     let each = |up: bool, down: bool| [up, down].map(|asked| asked || meter.meter_all);
     let rates = each(meter.meter_uplink, meter.meter_downlink);
-    let shown = Shown { rates, delays: each(meter.meter_uplink_delay, meter.meter_downlink_delay) };
-    if name == "mm-meter" && !shown.anything() { Shown::EVERYTHING } else { shown }
+    let shown = MeterView { rates, delays: each(meter.meter_uplink_delay, meter.meter_downlink_delay) };
+    if name == "mm-meter" && !shown.anything() { MeterView::EVERYTHING } else { shown }
 }
 
-fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<Kind, Error> {
+fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<PathKind, Error> {
     let mut table = Map::from_iter([("trace".to_string(), trace.into()), ("once".to_string(), options.once.into())]);
     let (kind_option, args_option) = (option(side, "queue"), option(side, "queue-args"));
     let [_, kind, args] = options.of(side);
@@ -109,7 +113,7 @@ fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<Kind, Error> {
         let place = if error.place == "trace" { "mm-link" } else { &kind_option };
         Error::Input(format!("{place}: {}", error.message))
     })?;
-    Ok(Kind::Link(Box::new(spec)))
+    Ok(PathKind::Link(Box::new(spec)))
 }
 
 /// Queue manager and limits of one of Mahimahi's queues.
@@ -163,7 +167,7 @@ fn takes(kind: &str) -> &'static str {
     }
 }
 
-fn one_way(name: &str, way: &str, kind: Kind, other: Kind) -> Result<[Kind; 2], Error> {
+fn one_way(name: &str, way: &str, kind: PathKind, other: PathKind) -> Result<[PathKind; 2], Error> {
     match way {
         "uplink" => Ok([kind, other]),
         "downlink" => Ok([other, kind]),
@@ -335,8 +339,8 @@ mod tests {
     fn shell(line: &str) -> Result<Shell, Error> {
         let words: Vec<String> = line.split(' ').map(str::to_string).collect();
         match parse(&words[0], &words[1..], &words)? {
-            Parsed::Run(request) => Ok(request.shell),
-            Parsed::Help(_) => panic!("no help is asked for"),
+            Invocation::Run(request) => Ok(request.shell),
+            Invocation::Help(_) => panic!("no help is asked for"),
         }
     }
 
@@ -350,15 +354,15 @@ mod tests {
             ("mm-meter --meter-uplink-delay true", [false; 2], [true, false]),
             ("mm-delay 20 true", [false; 2], [false; 2]),
         ] {
-            assert_eq!(shell(line).unwrap().meter, Shown { rates, delays }, "{line}");
+            assert_eq!(shell(line).unwrap().meter, MeterView { rates, delays }, "{line}");
         }
         let trace = std::env::temp_dir().join("sojourn-meters.trace");
         std::fs::write(&trace, "1\n").unwrap();
         let link = |options: &str| shell(&format!("mm-link {options} {0} {0} -- true", trace.display())).unwrap();
-        assert_eq!(link("--once").meter, Shown::default());
-        assert_eq!(link("--meter-all").meter, Shown::EVERYTHING);
+        assert_eq!(link("--once").meter, MeterView::default());
+        assert_eq!(link("--meter-all").meter, MeterView::EVERYTHING);
         let one = link("--meter-downlink --meter-uplink-delay -u up.log -ddown.log");
-        assert_eq!(one.meter, Shown { rates: [false, true], delays: [true, false] });
+        assert_eq!(one.meter, MeterView { rates: [false, true], delays: [true, false] });
         let logs = [&one.up, &one.down].map(|direction| direction.logs[0].path.clone());
         assert_eq!(logs, [PathBuf::from("up.log"), PathBuf::from("down.log")]);
     }
@@ -367,9 +371,9 @@ mod tests {
     fn intermittent_links_have_fixed_times() {
         let seconds = |s| Duration::from_secs(s);
         let of = |line| shell(line).map(|shell| (shell.up.kind, shell.down.kind));
-        let fixed = |fixed| Kind::OnOff { on: seconds(3), off: seconds(1), fixed };
-        assert_eq!(of("mm-intermittent uplink 3 1 true").unwrap(), (fixed(true), Kind::Loss(None)));
-        assert_eq!(of("mm-onoff downlink 3 1 true").unwrap(), (Kind::Loss(None), fixed(false)));
+        let fixed = |fixed| PathKind::OnOff { on: seconds(3), off: seconds(1), fixed };
+        assert_eq!(of("mm-intermittent uplink 3 1 true").unwrap(), (fixed(true), PathKind::Loss(None)));
+        assert_eq!(of("mm-onoff downlink 3 1 true").unwrap(), (PathKind::Loss(None), fixed(false)));
         let refused = |line| of(line).unwrap_err().to_string();
         assert_eq!(
             refused("mm-intermittent uplink 0 1 true"),

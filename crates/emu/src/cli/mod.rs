@@ -11,10 +11,10 @@ mod python;
 mod topology;
 
 use crate::Error;
+use crate::atomic_file::write_atomic;
 use crate::shell::{self, Outcome, Shell, Status};
-use crate::whole::write_whole;
 use sojourn_aqm::registry::Catalogue;
-use sojourn_sim::scenario::{Folder, WithTables};
+use sojourn_sim::scenario::{Folder, TableCatalogue};
 use std::io::{Write, stderr, stdout};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub const COMMANDS: &[&str] =
 
 /// How a command line ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct CommandResult {
     /// The exit code of this program; for a command that a signal ended, minus the signal's number.
     pub code: i32,
     /// The folder with a log from which results can be made.
@@ -32,7 +32,7 @@ pub struct Ended {
 }
 
 /// A shell, and what to do around it.
-struct Request {
+struct ShellRequest {
     shell: Shell,
     /// Whether a run that is not faithful is a failure.
     strict: bool,
@@ -43,40 +43,40 @@ struct Request {
 }
 
 /// What a command line asks for.
-enum Parsed {
-    Run(Box<Request>),
+enum Invocation {
+    Run(Box<ShellRequest>),
     Help(String),
 }
 
 /// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, that may name the queue managers of `own` as well.
 /// Only for a process with a single thread.
-pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
-    let own = &python::Refused(&WithTables { own, files: &Folder(Path::new(".")) });
-    let code = |code| Ended { code, log: None };
+pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
+    let own = &python::NoPythonCatalogue(&TableCatalogue { own, files: &Folder(Path::new(".")) });
+    let code = |code| CommandResult { code, log: None };
     match words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("ctl", rest)) => return ctl::main(rest),
         Some(("topology", rest)) => return topology::main(rest, own),
         _ => {}
     }
     match parse(words, own) {
-        Ok(Parsed::Help(text)) => {
+        Ok(Invocation::Help(text)) => {
             // A reader that has gone is no error.
             let _ = writeln!(stdout(), "{text}");
             code(0)
         }
-        Ok(Parsed::Run(request)) => {
-            let Request { shell, strict, quiet, log } = *request;
+        Ok(Invocation::Run(request)) => {
+            let ShellRequest { shell, strict, quiet, log } = *request;
             let command = shell.command.words().join(" ");
             match shell::run(shell, own) {
-                Ok(outcome) => tell(&outcome, &command, strict, quiet, log),
-                Err(error) => refuse(&error),
+                Ok(outcome) => report(&outcome, &command, strict, quiet, log),
+                Err(error) => fail(&error),
             }
         }
-        Err(error) => refuse(&error),
+        Err(error) => fail(&error),
     }
 }
 
-fn parse(words: &[String], own: &dyn Catalogue) -> Result<Parsed, Error> {
+fn parse(words: &[String], own: &dyn Catalogue) -> Result<Invocation, Error> {
     let (name, rest) = words.split_first().ok_or_else(|| Error::Input("no command".to_string()))?;
     match name.as_str() {
         "link" | "delay" | "loss" => native::parse(name, rest, words, own),
@@ -84,33 +84,39 @@ fn parse(words: &[String], own: &dyn Catalogue) -> Result<Parsed, Error> {
     }
 }
 
-fn refuse(error: &Error) -> Ended {
-    say(&format!("Error: {error}"));
-    Ended { code: error.exit_code(), log: None }
+fn fail(error: &Error) -> CommandResult {
+    print_line(&format!("Error: {error}"));
+    CommandResult { code: error.exit_code(), log: None }
 }
 
 /// Says how it went, and finds the exit code.
-fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option<std::path::PathBuf>) -> Ended {
+fn report(
+    outcome: &Outcome,
+    command: &str,
+    strict: bool,
+    quiet: bool,
+    log: Option<std::path::PathBuf>,
+) -> CommandResult {
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
-        say(&format!("Error: {command}: {error}; give the name of a program after --"));
+        print_line(&format!("Error: {command}: {error}; give the name of a program after --"));
         // As a shell does: 127 where there is no such program, 126 where it cannot be run.
-        return Ended { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
+        return CommandResult { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
     }
     let faults = outcome.faults();
     let name = &outcome.shell.name;
     if !quiet {
-        outcome.lines().iter().for_each(|line| say(&format!("{name}: {line}")));
+        outcome.lines().iter().for_each(|line| print_line(&format!("{name}: {line}")));
     }
-    faults.iter().for_each(|fault| say(&format!("{name}: not faithful: {}", fault.0)));
+    faults.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
     let failed = strict && !faults.is_empty();
     let mut unwritten = false;
-    let log = log.filter(|folder| match write_whole(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {
+    let log = log.filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {
         Ok(()) => true,
         Err(error) => {
             let (path, folder) = (folder.join(SHELL_FILE), folder.display());
             let remedy = "the records that were written are whole; free some space, then make a result of them: sojourn log repair";
-            say(&format!("Error: {}: {error}; {remedy} {folder}", path.display()));
+            print_line(&format!("Error: {}: {error}; {remedy} {folder}", path.display()));
             unwritten = true;
             false
         }
@@ -122,11 +128,11 @@ fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option
         Status::Killed(signal) => -signal,
         Status::NotStarted(_) => unreachable!("told above"),
     };
-    Ended { code, log: log.map(|folder| folder.display().to_string()) }
+    CommandResult { code, log: log.map(|folder| folder.display().to_string()) }
 }
 
 /// Tells a line. No name in it can steer the terminal: what that obeys or cannot show is spelled out.
-fn say(line: &str) {
+fn print_line(line: &str) {
     // A reader that has gone is no error.
     let _ = writeln!(stderr(), "{}", printable(line));
 }

@@ -1,13 +1,13 @@
 //! `link`, `delay` and `loss`.
 
-use super::args::{self, Words, text};
+use super::args::{self, OperandLimit, text};
 use super::help::{self, Help};
 use super::kinds::{delays, links, losses};
-use super::options::{CommonOptions, DelayOptions, LinkOptions, LossOptions, Sided};
-use super::{Parsed, Request};
+use super::options::{CommonOptions, DelayOptions, DirectionOption, LinkOptions, LossOptions};
+use super::{Invocation, ShellRequest};
 use crate::Error;
-use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
-use crate::shell::{Command, Place, Shell, Shown};
+use crate::path::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
+use crate::shell::{AttachPoint, InnerCommand, MeterView, Shell};
 use clap::Args;
 use serde_json::json;
 use sojourn_aqm::class::ClassId;
@@ -18,30 +18,30 @@ use sojourn_sim::scenario::LinkSpec;
 use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it. It may name the queue managers of `managers` as well.
-pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Parsed, Error> {
+pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Invocation, Error> {
     match name {
         "link" => parse_as(&LINK, words, line, |link: &LinkOptions, _, mtu| {
-            [link.service(), link.aqm(), link.netem(), link.limit()].iter().try_for_each(Sided::check)?;
+            [link.service(), link.aqm(), link.netem(), link.limit()].iter().try_for_each(DirectionOption::check)?;
             let classes = link.class.iter().map(|text| class(text)).collect::<Result<_, _>>()?;
-            Ok(Paths { kinds: links(link, mtu, managers)?, gso: gso(link.gso.as_deref())?, classes })
+            Ok(PathOptions { kinds: links(link, mtu, managers)?, gso: gso(link.gso.as_deref())?, classes })
         }),
         "delay" => parse_as(&DELAY, words, line, |delay: &DelayOptions, word, _| {
-            let given = Sided::of_word("delay", word, [&delay.up, &delay.down]);
+            let given = DirectionOption::of_word("delay", word, [&delay.up, &delay.down]);
             given.check()?;
-            Ok(Paths { kinds: delays(&given)?, gso: gso(delay.gso.as_deref())?, classes: Vec::new() })
+            Ok(PathOptions { kinds: delays(&given)?, gso: gso(delay.gso.as_deref())?, classes: Vec::new() })
         }),
         _ => parse_as(&LOSS, words, line, |loss: &LossOptions, word, _| {
-            let given = Sided::of_word("loss", word, [&loss.up, &loss.down]);
+            let given = DirectionOption::of_word("loss", word, [&loss.up, &loss.down]);
             given.check()?;
-            Ok(Paths { kinds: losses(&given)?, gso: Gso::default(), classes: Vec::new() })
+            Ok(PathOptions { kinds: losses(&given)?, gso: Gso::default(), classes: Vec::new() })
         }),
     }
 }
 
 /// What the directions of a shell do.
-struct Paths {
+struct PathOptions {
     /// Up first.
-    kinds: [Kind; 2],
+    kinds: [PathKind; 2],
     gso: Gso,
     /// Classes that packets name by a port.
     classes: Vec<(u16, ClassId)>,
@@ -70,19 +70,19 @@ fn parse_as<T: Args>(
     syntax: &Syntax,
     words: &[String],
     line: &[String],
-    paths: impl FnOnce(&T, Option<&str>, Option<&str>) -> Result<Paths, Error>,
-) -> Result<Parsed, Error> {
-    let Some(found) = args::parse::<Options<T>>(words, &OF_OTHERS, Words::AtMost(syntax.words))? else {
+    paths: impl FnOnce(&T, Option<&str>, Option<&str>) -> Result<PathOptions, Error>,
+) -> Result<Invocation, Error> {
+    let Some(found) = args::parse::<Options<T>>(words, &OF_OTHERS, OperandLimit::AtMost(syntax.words))? else {
         let sections = vec![
             ("Options", help::options::<T>(false)),
             ("Options of every shell", help::options::<CommonOptions>(true)),
         ];
-        return Ok(Parsed::Help(Help { usage: syntax.usage, about: syntax.about, sections }.text()));
+        return Ok(Invocation::Help(Help { usage: syntax.usage, about: syntax.about, sections }.text()));
     };
     refuse_others(syntax.name, &found.others)?;
     let Options { own, common } = &found.options;
     let paths = paths(own, found.words.first().map(String::as_str), common.mtu.as_deref())?;
-    request(syntax.name, paths, common, &found.command, line).map(|request| Parsed::Run(Box::new(request)))
+    request(syntax.name, paths, common, &found.command, line).map(|request| Invocation::Run(Box::new(request)))
 }
 
 /// Refuses what another command does, with the command line that has both.
@@ -118,11 +118,11 @@ fn shell_word(word: &str) -> String {
 /// What every shell has, around what its directions do.
 fn request(
     name: &str,
-    paths: Paths,
+    paths: PathOptions,
     common: &CommonOptions,
     command: &[String],
     line: &[String],
-) -> Result<Request, Error> {
+) -> Result<ShellRequest, Error> {
     let span = |option: &str, text: &Option<String>, default: Duration| match text {
         None => Ok(default),
         Some(text) => units::duration(text).map_err(|e| Error::Input(format!("{option}: {e}"))),
@@ -146,7 +146,7 @@ fn request(
     let mtu = common.mtu.as_deref().map(mtu).transpose()?;
     let attach = attach(common)?;
     let waits = attach.is_some() && command.is_empty();
-    let Paths { kinds: [up, down], gso, classes } = paths;
+    let PathOptions { kinds: [up, down], gso, classes } = paths;
     let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
         let plain = DirectionConfig::new(side, kind);
         Ok(DirectionConfig {
@@ -162,25 +162,25 @@ fn request(
     };
     let directions = [direction(Side::Up, up)?, direction(Side::Down, down)?];
     let prompts = command.is_empty() && !waits;
-    let command = if waits { Command::Own(Box::new(|_| until_told())) } else { args::command(command)? };
+    let command = if waits { InnerCommand::Own(Box::new(|_| until_told())) } else { args::command(command)? };
     let shell = Shell {
         seed,
         attach,
         peer: common.peer.clone().map(|command| text("--peer", command)).transpose()?,
         hosts: common.host.iter().map(|name| host(name)).collect::<Result<_, _>>()?,
         cc: common.cc.clone(),
-        meter: if common.meter { Shown::EVERYTHING } else { Shown::default() },
+        meter: if common.meter { MeterView::EVERYTHING } else { MeterView::default() },
         meter_web: common.meter_web,
-        given: common.name.as_deref().map(given).transpose()?,
+        control_name: common.name.as_deref().map(shell_name).transpose()?,
         prompts,
         spin: span("--spin", &common.spin, Duration::ZERO)?,
         ..Shell::new(name, directions, command)
     };
-    Ok(Request { shell, strict: common.strict, quiet: common.quiet, log })
+    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, log })
 }
 
 /// The interface to attach to.
-fn attach(common: &CommonOptions) -> Result<Option<Place>, Error> {
+fn attach(common: &CommonOptions) -> Result<Option<AttachPoint>, Error> {
     let Some(interface) = &common.attach else {
         return match common.netns {
             Some(_) => Err(Error::Input("--netns: says where an interface is; add --attach INTERFACE".to_string())),
@@ -201,14 +201,14 @@ fn attach(common: &CommonOptions) -> Result<Option<Place>, Error> {
         pid if pid.chars().all(|c| c.is_ascii_digit()) => PathBuf::from(format!("/proc/{pid}/ns/net")),
         name => Path::new("/run/netns").join(name),
     });
-    Ok(Some(Place { interface: interface.to_string(), namespace }))
+    Ok(Some(AttachPoint { interface: interface.to_string(), namespace }))
 }
 
 /// What runs in a shell without a command that is attached to an interface: nothing, until it is told to end.
 fn until_told() -> i32 {
     use nix::sys::signal::{SigSet, Signal};
-    let told: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
-    match told.thread_block().and_then(|()| told.wait()) {
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    match signals.thread_block().and_then(|()| signals.wait()) {
         Ok(_) => 0,
         Err(_) => 1,
     }
@@ -221,7 +221,7 @@ fn mtu(text: &str) -> Result<u32, Error> {
 }
 
 /// The name of a shell, which is a part of a file's name.
-pub(super) fn given(name: &str) -> Result<String, Error> {
+pub(super) fn shell_name(name: &str) -> Result<String, Error> {
     if (1..=64).contains(&name.len()) && name.chars().all(is_of_a_name) && !name.chars().all(|c| c.is_ascii_digit()) {
         return Ok(name.to_string());
     }
@@ -309,9 +309,9 @@ mod tests {
     fn a_line_of_netem_is_taken_as_it_stands_and_holds_the_queue_manager() {
         let aqms = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
-            let Ok(Parsed::Run(request)) = parse("link", &words, &words, REGISTERED) else { panic!("{words:?}") };
+            let Ok(Invocation::Run(request)) = parse("link", &words, &words, REGISTERED) else { panic!("{words:?}") };
             [request.shell.up, request.shell.down].map(|direction| match direction.kind {
-                Kind::Link(spec) => (spec.aqm.text, spec.service.nominal_rate(1500).as_bps()),
+                PathKind::Link(spec) => (spec.aqm.text, spec.service.nominal_rate(1500).as_bps()),
                 other => panic!("{other:?}"),
             })
         };
@@ -378,13 +378,13 @@ mod tests {
         let of = |changes: &str| {
             let words = ["--rate", "5mbit", "--aqm", "codel", "--changes", changes].map(str::to_string);
             match parse("link", &words, &words, REGISTERED)? {
-                Parsed::Run(request) => Ok([request.shell.down.kind, request.shell.up.kind]),
-                Parsed::Help(_) => unreachable!("no help is asked for"),
+                Invocation::Run(request) => Ok([request.shell.down.kind, request.shell.up.kind]),
+                Invocation::Help(_) => unreachable!("no help is asked for"),
             }
         };
         let changes = r#"[{ "at": "1 s", "link": { "rate": "2 Mbit/s", "aqm": "codel target 9ms" } },
                           { "at": "2 s", "link": { "loss": 0.1 }, "reverse": { "limit": "9 packets" } }]"#;
-        let [Kind::Link(down), Kind::Link(up)] = of(changes).unwrap() else { panic!("links are links") };
+        let [PathKind::Link(down), PathKind::Link(up)] = of(changes).unwrap() else { panic!("links are links") };
         assert!(
             matches!(&down.service, Service::Steps(steps) if steps.rate.to_string() == "5 Mbit/s@0 s,2 Mbit/s@1 s")
         );

@@ -6,14 +6,14 @@ use crate::path::Side;
 use clap::Args;
 
 /// An option for both directions, and those for one of them, up first.
-pub struct Sided<'a> {
+pub struct DirectionOption<'a> {
     /// Its name and its value.
     pub both: (&'static str, Option<&'a str>),
     /// Likewise.
     pub each: [(&'static str, Option<&'a str>); 2],
 }
 
-impl<'a> Sided<'a> {
+impl<'a> DirectionOption<'a> {
     /// Options by their names, that for both directions first.
     pub fn of_options(names: [&'static str; 3], values: [&'a Option<String>; 3]) -> Self {
         let ([all, up, down], [for_all, for_up, for_down]) = (names, values.map(Option::as_deref));
@@ -99,23 +99,29 @@ pub struct LinkOptions {
 
 impl LinkOptions {
     /// What serves a direction.
-    pub fn service(&self) -> Sided<'_> {
-        Sided::of_options(["--rate", "--up", "--down"], [&self.rate, &self.up, &self.down])
+    pub fn service(&self) -> DirectionOption<'_> {
+        DirectionOption::of_options(["--rate", "--up", "--down"], [&self.rate, &self.up, &self.down])
     }
 
     /// Its queue manager.
-    pub fn aqm(&self) -> Sided<'_> {
-        Sided::of_options(["--aqm", "--aqm-up", "--aqm-down"], [&self.aqm, &self.aqm_up, &self.aqm_down])
+    pub fn aqm(&self) -> DirectionOption<'_> {
+        DirectionOption::of_options(["--aqm", "--aqm-up", "--aqm-down"], [&self.aqm, &self.aqm_up, &self.aqm_down])
     }
 
     /// netem before that.
-    pub fn netem(&self) -> Sided<'_> {
-        Sided::of_options(["--netem", "--netem-up", "--netem-down"], [&self.netem, &self.netem_up, &self.netem_down])
+    pub fn netem(&self) -> DirectionOption<'_> {
+        DirectionOption::of_options(
+            ["--netem", "--netem-up", "--netem-down"],
+            [&self.netem, &self.netem_up, &self.netem_down],
+        )
     }
 
     /// The limit of its queue.
-    pub fn limit(&self) -> Sided<'_> {
-        Sided::of_options(["--limit", "--limit-up", "--limit-down"], [&self.limit, &self.limit_up, &self.limit_down])
+    pub fn limit(&self) -> DirectionOption<'_> {
+        DirectionOption::of_options(
+            ["--limit", "--limit-up", "--limit-down"],
+            [&self.limit, &self.limit_up, &self.limit_down],
+        )
     }
 }
 

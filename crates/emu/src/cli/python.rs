@@ -1,22 +1,22 @@
 //! Queue managers in Python, which no emulated link has.
 
+use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::netem::Table;
-use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, Catalogue};
 
 /// A catalogue that says of a class in Python why it has none, and what to do.
-pub struct Refused<'a>(pub &'a dyn Catalogue);
+pub struct NoPythonCatalogue<'a>(pub &'a dyn Catalogue);
 
-impl Catalogue for Refused<'_> {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
-        self.0.find(name).or_else(|| is_class(name).then(|| Err(Refusal::Catalogue(format!("{name}: {REASON}")))))
+impl Catalogue for NoPythonCatalogue<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
+        self.0.find(name).or_else(|| is_class(name).then(|| Err(ConfigError::Catalogue(format!("{name}: {REASON}")))))
     }
 
     fn names(&self) -> Vec<&'static str> {
         self.0.names()
     }
 
-    fn table(&self, name: &str) -> Option<Result<&'static Table, Refusal>> {
+    fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
         self.0.table(name)
     }
 }
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn classes_in_python_are_refused_and_nothing_else_is() {
-        let own = Refused(REGISTERED);
+        let own = NoPythonCatalogue(REGISTERED);
         for name in ["own.py:Own", "/a b/own.py:_Own2", "package.module:Own"] {
-            let Some(Err(Refusal::Catalogue(reason))) = own.find(name) else { panic!("{name} is found") };
+            let Some(Err(ConfigError::Catalogue(reason))) = own.find(name) else { panic!("{name} is found") };
             assert!(reason.starts_with(name) && reason.contains("sojourn aqm new NAME"), "{reason}");
         }
         for name in ["codell", "own.py", ":Own", "own.py:", "own.py:2", "a:b c"] {

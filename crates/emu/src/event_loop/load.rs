@@ -4,14 +4,14 @@ use std::fs::read_to_string;
 
 /// Counters of the machine, or how much they grew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct MachineLoad {
     /// Microseconds in which some program waited for a CPU; `None` where the kernel does not count them.
     pub waiting_us: Option<u64>,
     /// Ticks that the CPUs spent on other virtual machines, and all ticks.
     pub stolen: (u64, u64),
 }
 
-impl Load {
+impl MachineLoad {
     /// The counters now.
     pub fn now() -> Self {
         let pressure = read_to_string("/proc/pressure/cpu").unwrap_or_default();
@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn shares_are_of_what_was_added() {
-        let before = Load { waiting_us: Some(1_000), stolen: (5, 1_000) };
-        let grown = Load { waiting_us: Some(251_000), stolen: (35, 1_200) }.since(before);
+        let before = MachineLoad { waiting_us: Some(1_000), stolen: (5, 1_000) };
+        let grown = MachineLoad { waiting_us: Some(251_000), stolen: (35, 1_200) }.since(before);
         assert_eq!((grown.waiting(1_000_000_000), grown.steal()), (Some(0.25), 0.15));
-        assert_eq!(Load::default().since(before).waiting(1), None);
+        assert_eq!(MachineLoad::default().since(before).waiting(1), None);
     }
 }

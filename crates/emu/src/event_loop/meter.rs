@@ -1,6 +1,6 @@
 //! The live view: rates, delays and drops of both directions on the last line of the terminal.
 
-use crate::path::{Counters, Direction, Kind};
+use crate::path::{Counters, Direction, PathKind};
 use crate::sys::clock::monotonic_ns;
 use sojourn_aqm::Instant;
 use std::fmt::Write as _;
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 /// What a loop and those who show it share.
 #[derive(Clone, Default)]
-pub struct Board(Arc<Mutex<[Counters; 2]>>);
+pub struct SharedCounters(Arc<Mutex<[Counters; 2]>>);
 
 /// What the live view has of each direction, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct MeterView {
     /// Rates, what waits, drops and marks.
     pub rates: [bool; 2],
     /// Sojourn times, or delays.
     pub delays: [bool; 2],
 }
 
-impl Shown {
+impl MeterView {
     /// All of both.
     pub const EVERYTHING: Self = Self { rates: [true; 2], delays: [true; 2] };
 
@@ -69,8 +69,8 @@ impl Sample {
 }
 
 /// Where the loop leaves its counters.
-pub struct Gauges {
-    board: Board,
+pub struct CounterPublisher {
+    counters: SharedCounters,
     next: std::cell::Cell<u64>,
 }
 
@@ -80,17 +80,17 @@ pub struct Meter {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Board {
+impl SharedCounters {
     /// The counters of both directions, up first, as they were up to ten milliseconds ago.
     pub fn counters(&self) -> [Counters; 2] {
         self.0.lock().map(|counters| *counters).unwrap_or_default()
     }
 }
 
-impl Gauges {
+impl CounterPublisher {
     /// Those of a board.
-    pub fn of(board: Board) -> Self {
-        Self { board, next: std::cell::Cell::new(0) }
+    pub fn of(board: SharedCounters) -> Self {
+        Self { counters: board, next: std::cell::Cell::new(0) }
     }
 
     /// Leaves the counters of both directions, a hundred times a second.
@@ -100,7 +100,7 @@ impl Gauges {
         }
         self.next.set(now.as_nanos() + 10_000_000);
         // If another thread is reading just now, the next turn will do.
-        if let Ok(mut counters) = self.board.0.try_lock() {
+        if let Ok(mut counters) = self.counters.0.try_lock() {
             *counters = [up.counters(), down.counters()];
         }
     }
@@ -108,10 +108,10 @@ impl Gauges {
 
 impl Meter {
     /// Starts to draw what is on `board` on the standard error, as far as it is `shown`, `label` first.
-    pub fn start(label: String, shown: Shown, kind: &Kind, board: &Board) -> io::Result<Self> {
+    pub fn start(label: String, shown: MeterView, kind: &PathKind, board: &SharedCounters) -> io::Result<Self> {
         let (board, ended) = (board.clone(), Arc::new(AtomicBool::new(false)));
-        let (theirs, queues) = (ended.clone(), matches!(kind, Kind::Link(_)));
-        let draws = move || draw(&board, &theirs, &label, shown, queues);
+        let (thread_ended, queues) = (ended.clone(), matches!(kind, PathKind::Link(_)));
+        let draws = move || draw(&board, &thread_ended, &label, shown, queues);
         let thread = thread::Builder::new().name("meter".to_string()).spawn(draws)?;
         Ok(Self { ended, thread: Some(thread) })
     }
@@ -128,7 +128,7 @@ impl Drop for Meter {
     }
 }
 
-fn draw(board: &Board, ended: &AtomicBool, label: &str, shown: Shown, queues: bool) {
+fn draw(board: &SharedCounters, ended: &AtomicBool, label: &str, shown: MeterView, queues: bool) {
     let mut last = [Counters::default(); 2];
     let mut at = monotonic_ns();
     let mut screen = Screen::new();
@@ -144,7 +144,7 @@ fn draw(board: &Board, ended: &AtomicBool, label: &str, shown: Shown, queues: bo
 }
 
 /// The line for what happened since the last look, and what was counted so far.
-fn line(label: &str, shown: Shown, sample: &Sample, now: &[Counters; 2]) -> String {
+fn line(label: &str, shown: MeterView, sample: &Sample, now: &[Counters; 2]) -> String {
     let mut text = label.to_string();
     for (i, name) in ["up", "down"].into_iter().enumerate() {
         let (mbits, c) = (sample.rate_mbit[i], &now[i]);
@@ -221,7 +221,7 @@ mod tests {
         let now = Counters { dropped: 3, marked: 4, ..now };
         let of = |queues| {
             let sample = Sample::between(&[before, before], &[now, before], 100_000_000, queues);
-            (sample, line("link", Shown::EVERYTHING, &sample, &[now, before]))
+            (sample, line("link", MeterView::EVERYTHING, &sample, &[now, before]))
         };
         // 150,000 bytes in 0.1 s; 300 ms of 100 packets; nobody left downwards.
         let (sample, text) = of(true);
@@ -230,10 +230,10 @@ mod tests {
         let down = "down    0.00 Mbit/s      - ms    0 waiting    2 dropped    0 marked";
         assert_eq!(text, format!("link  {up}  {down}"));
         assert!(of(false).1.contains("   5.2 ms"), "without a queue it is the delay");
-        let told = |rates, delays| line("link", Shown { rates, delays }, &of(true).0, &[now, before]);
+        let told = |rates, delays| line("link", MeterView { rates, delays }, &of(true).0, &[now, before]);
         let up = "up   12.00 Mbit/s    7 waiting    3 dropped    4 marked";
         assert_eq!(told([true, false], [false, false]), format!("link  {up}"));
         assert_eq!(told([false, false], [false, true]), "link  down      - ms");
-        assert!(!Shown::default().anything());
+        assert!(!MeterView::default().anything());
     }
 }

@@ -3,10 +3,10 @@
 //! A shell and a network of nodes are a [`Network`] each: devices from which frames come, packets that leave at a time,
 //! and events of their own. Everything else is here once: stalls, orders, the live view, the machine's load.
 
-pub(crate) mod desk;
+pub(crate) mod control_protocol;
+pub(crate) mod control_socket;
 pub(crate) mod load;
 pub(crate) mod meter;
-pub(crate) mod order;
 pub(crate) mod stalls;
 pub(crate) mod usage;
 
@@ -15,10 +15,10 @@ use crate::error::machine;
 use crate::path::{Buffer, Direction, Pool, Sink};
 use crate::sys::clock::{self, Interest, Poll};
 use crate::sys::tun::{Tun, VIRTIO_HEADER};
-use desk::Desk;
-use load::Load;
-use meter::Gauges;
-use order::Sides;
+use control_protocol::DirectionSet;
+use control_socket::ControlSocket;
+use load::MachineLoad;
+use meter::CounterPublisher;
 use sojourn_aqm::Instant;
 use sojourn_aqm::registry::Catalogue;
 use stalls::{HEARTBEAT, Stalls};
@@ -38,7 +38,7 @@ pub trait Network {
     fn pool(&self) -> &Pool;
 
     /// Whether a frame takes part: what a kernel sends to its neighbours alone does not.
-    fn takes(&self, frame: &[u8]) -> bool {
+    fn accepts(&self, frame: &[u8]) -> bool {
         !is_local_noise(frame)
     }
 
@@ -49,14 +49,14 @@ pub trait Network {
     fn arrived(&self) -> u64;
 
     /// Whether so many packets are due at `now` that a write of their own is worth it, if they were to leave in a group.
-    fn has_enough(&self, now: Instant) -> bool;
+    fn should_flush(&self, now: Instant) -> bool;
 
     /// When [`Self::run`] has something to do next. Where packets leave in groups, it is the end of the group's window.
     fn due(&self) -> Option<Instant>;
 
     /// Whether packets leave in groups, and the next group so soon, within `left` nanoseconds, that what arrives
     /// meanwhile can be read with it.
-    fn can_wait(&self, left: u64) -> bool;
+    fn can_defer(&self, left: u64) -> bool;
 
     /// Does what is due up to and including `now`, and writes what leaves to the devices.
     fn run(&mut self, now: Instant);
@@ -65,7 +65,7 @@ pub trait Network {
     fn metered(&self) -> [&Direction; 2];
 
     /// Gives an order the directions as of `now`, by their names.
-    fn order(&mut self, now: Instant, order: &mut dyn FnMut(Sides<'_>));
+    fn order(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>));
 
     /// Watches descriptors of its own; their tokens are [`EVENTS`] and above, below [`EVENTS_END`].
     fn watch(&self, poll: &Poll) -> io::Result<()>;
@@ -82,11 +82,11 @@ pub struct EventLoop<'a> {
     /// something is overdue, because there may be many devices.
     pub spin_ns: Option<u64>,
     /// What the live view shows.
-    pub gauges: Option<Gauges>,
+    pub gauges: Option<CounterPublisher>,
     /// Where orders come in.
-    pub desk: Option<Desk>,
+    pub control_socket: Option<ControlSocket>,
     /// Queue managers that orders may name besides the registered ones.
-    pub own: &'a dyn Catalogue,
+    pub catalogue: &'a dyn Catalogue,
 }
 
 impl EventLoop<'_> {
@@ -95,11 +95,11 @@ impl EventLoop<'_> {
     pub fn run(mut self, network: &mut impl Network) -> (Result<(), Error>, Usage) {
         let exact = clock::exact_timers().is_ok();
         let first = clock::run_first().is_ok();
-        let (cpu_ns, load) = (clock::cpu_ns(), Load::now());
+        let (cpu_ns, load) = (clock::cpu_ns(), MachineLoad::now());
         let mut stalls = Stalls::default();
         let ended = self.turn(network, &mut stalls);
         let (wall_ns, cpu_ns) = (clock::monotonic_ns().saturating_sub(self.zero_ns), clock::cpu_ns() - cpu_ns);
-        let load = Load::now().since(load);
+        let load = MachineLoad::now().since(load);
         if first {
             let _ = clock::run_as_others();
         }
@@ -132,7 +132,7 @@ impl EventLoop<'_> {
                 }
             }
             // Arrivals alone do not let packets go one by one that were to leave together.
-            if look || network.has_enough(now) || network.due().is_some_and(|due| due <= now) {
+            if look || network.should_flush(now) || network.due().is_some_and(|due| due <= now) {
                 network.run(now);
                 beat = now.as_nanos() + HEARTBEAT.as_nanos() as u64;
             }
@@ -158,7 +158,7 @@ impl EventLoop<'_> {
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
             let spins = self.spin_ns.is_some_and(|spin| left <= spin);
-            let waits = drained && network.can_wait(left);
+            let waits = drained && network.can_defer(left);
             unwatched = (spins || waits) && rounds % ROUNDS != 0;
             if spins && unwatched {
                 expected = back;
@@ -199,7 +199,7 @@ impl EventLoop<'_> {
                 }
             }
             network.watch(&poll)?;
-            if let Some(desk) = &self.desk {
+            if let Some(desk) = &self.control_socket {
                 poll.add(desk.listener(), DESK, Interest::READ)?;
             }
             Ok(poll)
@@ -208,27 +208,27 @@ impl EventLoop<'_> {
     }
 
     /// Reads what a device has, up to [`BATCH`] frames.
-    fn read(&self, network: &mut impl Network, device: usize) -> io::Result<Read> {
+    fn read(&self, network: &mut impl Network, device: usize) -> io::Result<ReadProgress> {
         let mut at = Instant::ZERO;
         for _ in 0..BATCH {
-            let Some(tun) = network.device(device) else { return Ok(Read { at, drained: true }) };
+            let Some(tun) = network.device(device) else { return Ok(ReadProgress { at, drained: true }) };
             at = self.now();
             let mut buffer = network.pool().take();
             match tun.read(buffer.room())? {
-                None => return Ok(Read { at, drained: true }),
+                None => return Ok(ReadProgress { at, drained: true }),
                 Some(length) => buffer.set_len(length),
             }
-            if network.takes(buffer.frame()) {
+            if network.accepts(buffer.frame()) {
                 network.arrive(device, at, buffer);
             }
         }
-        Ok(Read { at, drained: false })
+        Ok(ReadProgress { at, drained: false })
     }
 
     /// Takes a connection to the desk, or an order of a client.
     fn order(&mut self, token: u64, network: &mut impl Network, poll: &Poll) {
-        let (now, own) = (self.now(), self.own);
-        let Some(desk) = &mut self.desk else { return };
+        let (now, own) = (self.now(), self.catalogue);
+        let Some(desk) = &mut self.control_socket else { return };
         if token < CLIENTS {
             if let Some(client) = desk.accept() {
                 let _ = poll.add(client, CLIENTS + client.as_raw_fd() as u64, Interest::READ);
@@ -240,7 +240,7 @@ impl EventLoop<'_> {
 }
 
 /// How far a device was read.
-struct Read {
+struct ReadProgress {
     /// A time at which nothing older was left, or from which on the rest will be stamped.
     at: Instant,
     /// Whether nothing was left.

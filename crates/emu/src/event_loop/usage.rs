@@ -1,6 +1,6 @@
 //! What an emulation used of the machine, and what it lacked.
 
-use super::load::Load;
+use super::load::MachineLoad;
 use super::stalls::Stalls;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub struct Usage {
     /// When the loop stood still.
     pub stalls: Stalls,
     /// What programs lacked of the machine's CPUs.
-    pub load: Load,
+    pub load: MachineLoad,
     /// Duration of the run.
     pub wall_ns: u64,
     /// CPU time of the process meanwhile.

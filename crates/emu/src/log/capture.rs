@@ -10,7 +10,7 @@ use super::error::WriteError;
 use super::output::Output;
 use crate::Error;
 use crate::path::config::{DirectionConfig, Side};
-use crate::path::head::own_head;
+use crate::path::packet_header::own_head;
 use crate::path::packets::{Packet, Packets};
 use sojourn_aqm::Instant;
 use std::path::{Path, PathBuf};

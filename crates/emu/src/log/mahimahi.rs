@@ -8,7 +8,7 @@
 use super::error::WriteError;
 use super::output::Output;
 use super::record::Record;
-use super::{Form, Kind};
+use super::{LogWriter, RecordKind};
 use crate::Error;
 use crate::path::config::{DirectionConfig, LogConfig, Side};
 use sojourn_aqm::Instant;
@@ -67,22 +67,36 @@ impl Mahimahi {
     }
 }
 
-impl Form for Mahimahi {
+impl LogWriter for Mahimahi {
     fn write(&mut self, records: &[Record]) -> Result<(), WriteError> {
         for &Record { at, bytes, kind, value, .. } in records {
             self.catch_up(at)?;
             match kind {
-                Kind::Arrival => self.line(at, format_args!("+ {bytes}")),
-                Kind::Sent | Kind::Marked => {
-                    let came = (at.as_nanos() - value) / NANOS_PER_MS;
-                    let delay = at.as_nanos() / NANOS_PER_MS - came;
+                RecordKind::Arrival => self.line(at, format_args!("+ {bytes}")),
+                RecordKind::Sent | RecordKind::Marked => {
+                    let arrived_ms = (at.as_nanos() - value) / NANOS_PER_MS;
+                    let delay = at.as_nanos() / NANOS_PER_MS - arrived_ms;
                     self.line(at, format_args!("- {bytes} {delay}"));
                 }
-                Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
+                RecordKind::Limit
+                | RecordKind::Early
+                | RecordKind::Late
+                | RecordKind::HardLimit
+                | RecordKind::Replaced => {
                     self.line(at, format_args!("d 1 {bytes}"));
                 }
-                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::More | Kind::End => {}
-                Kind::Tcp | Kind::TcpTimes | Kind::TcpSack | Kind::Changed | Kind::Text => {}
+                RecordKind::Idle
+                | RecordKind::Lost
+                | RecordKind::Refused
+                | RecordKind::Overdue
+                | RecordKind::Payload
+                | RecordKind::More
+                | RecordKind::End => {}
+                RecordKind::Tcp
+                | RecordKind::TcpTimes
+                | RecordKind::TcpSack
+                | RecordKind::Changed
+                | RecordKind::Text => {}
             }
             self.output.settle()?;
         }

@@ -14,13 +14,13 @@ mod results;
 mod tcp;
 
 pub use error::{LogError, WriteError};
-pub use record::{Kind, RECORD_BYTES, Record};
+pub use record::{RECORD_BYTES, Record, RecordKind};
 pub use records::{HEAD_UNIT, MAGIC, read};
 pub use replay::{Agreement, replay, replay_with};
-pub use results::{InLog, Log, Payload, Results, end, results};
+pub use results::{Log, LogFileError, Payload, Results, end, results};
 
 use crate::Error;
-use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};
+use crate::path::config::{DirectionConfig, LogFormat, PathKind};
 use crate::path::packets::{Packet, Packets};
 use capture::Capture;
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub struct Recorder {
     records: Vec<Record>,
     /// How many changes were written.
     changes: u32,
-    logs: Vec<Box<dyn Form>>,
+    logs: Vec<Box<dyn LogWriter>>,
     /// What arrives, and what leaves.
     captures: Option<[Capture; 2]>,
     written: Instant,
@@ -39,7 +39,7 @@ pub struct Recorder {
 }
 
 /// A form of log.
-pub(crate) trait Form {
+pub(crate) trait LogWriter {
     /// Takes records in the order of time; the first error of the file ends the log.
     fn write(&mut self, records: &[Record]) -> Result<(), WriteError>;
     /// Ends it at `end`.
@@ -48,11 +48,11 @@ pub(crate) trait Form {
 
 /// What a queue did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct PacketFate {
     /// When.
     pub at: Instant,
     /// What.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// How long the packet had waited.
     pub sojourn: Duration,
 }
@@ -60,7 +60,7 @@ pub struct Fate {
 impl Recorder {
     /// Opens the logs of `config` in a run with `seed`.
     pub fn new(config: &DirectionConfig, seed: u64) -> Result<Self, Error> {
-        let mut logs: Vec<Box<dyn Form>> = Vec::new();
+        let mut logs: Vec<Box<dyn LogWriter>> = Vec::new();
         for log in &config.logs {
             logs.push(match (log.format, &config.kind) {
                 (LogFormat::Records, _) => Box::new(records::Records::create(log, config, seed)?),
@@ -98,7 +98,7 @@ impl Recorder {
 
     /// The fate of a packet in the queue.
     #[inline]
-    pub fn decided(&mut self, fate: Fate, meta: &Meta, packet: &Packet) {
+    pub fn decided(&mut self, fate: PacketFate, meta: &Meta, packet: &Packet) {
         if !self.logs.is_empty() {
             self.push(Record::fate(fate.at, fate.kind, meta, packet.number, fate.sojourn));
         }
@@ -120,7 +120,7 @@ impl Recorder {
 
     /// Something else happened, with a number and a value that depend on the kind.
     #[inline]
-    pub fn event(&mut self, now: Instant, kind: Kind, number: u32, value: u64) {
+    pub fn event(&mut self, now: Instant, kind: RecordKind, number: u32, value: u64) {
         if self.logs() {
             self.push(Record::event(now, kind, number, value));
         }

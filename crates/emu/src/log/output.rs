@@ -3,14 +3,14 @@
 
 use super::error::WriteError;
 use crate::Error;
-use crate::whole::Unfinished;
+use crate::atomic_file::AtomicFile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A file and what is to be written to it.
 pub struct Output {
     path: PathBuf,
-    file: Unfinished,
+    file: AtomicFile,
     /// Filled by the log; written by [`Self::flush`].
     pub buffer: Vec<u8>,
 }
@@ -18,7 +18,7 @@ pub struct Output {
 impl Output {
     /// Makes the file at `path` anew.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = Unfinished::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
+        let file = AtomicFile::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
         Ok(Self { path: path.into(), file, buffer: Vec::with_capacity(FULL + 4096) })
     }
 
@@ -29,7 +29,7 @@ impl Output {
 
     /// Writes the buffer.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        let written = self.file.file.write_all(&self.buffer).and_then(|()| self.file.put());
+        let written = self.file.file.write_all(&self.buffer).and_then(|()| self.file.commit());
         self.buffer.clear();
         written.map_err(|error| WriteError { path: self.path.clone(), error })
     }

@@ -15,7 +15,7 @@ pub struct Record {
     /// Its bytes, as the queue counts them.
     pub bytes: u32,
     /// What happened.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// ECN field of an arriving packet.
     pub ecn: Ecn,
     /// Differentiated services code point of an arriving packet.
@@ -32,7 +32,7 @@ pub struct Record {
 /// What happened; numbers below 16 are the fates of a result's table `packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// Its transmission began.
     Sent = 0,
     /// The same, newly marked CE.
@@ -76,7 +76,7 @@ pub enum Kind {
     Text = 28,
 }
 
-impl Kind {
+impl RecordKind {
     /// Every kind.
     pub const ALL: [Self; 20] = [
         Self::Sent,
@@ -122,15 +122,15 @@ impl Record {
     pub(crate) fn arrival(at: Instant, meta: &Meta, number: u32) -> Self {
         let value = meta.hosts.0 as u64 | (meta.hosts.1 as u64) << 32;
         let (segments, class) = (meta.segments, meta.class);
-        Self { value, segments, class, ..Self::fate(at, Kind::Arrival, meta, number, Duration::ZERO) }
+        Self { value, segments, class, ..Self::fate(at, RecordKind::Arrival, meta, number, Duration::ZERO) }
     }
 
-    pub(crate) fn fate(at: Instant, kind: Kind, meta: &Meta, number: u32, sojourn: Duration) -> Self {
+    pub(crate) fn fate(at: Instant, kind: RecordKind, meta: &Meta, number: u32, sojourn: Duration) -> Self {
         let event = Self::event(at, kind, number, sojourn.as_nanos() as u64);
         Self { flow: meta.flow, bytes: meta.len, ecn: meta.ecn, dscp: meta.dscp, ..event }
     }
 
-    pub(crate) fn event(at: Instant, kind: Kind, number: u32, value: u64) -> Self {
+    pub(crate) fn event(at: Instant, kind: RecordKind, number: u32, value: u64) -> Self {
         let (segments, class) = (1, ClassId::NONE);
         Self { at, number, flow: 0, bytes: 0, kind, ecn: Ecn::NotEct, dscp: 0, value, segments, class }
     }
@@ -144,8 +144,8 @@ impl Record {
 
     /// What a file has before an arrival that 32 bytes do not hold.
     pub(crate) fn more(&self) -> Option<Self> {
-        let holds_more = self.kind == Kind::Arrival && (self.segments != 1 || !self.class.is_none());
-        let more = Self::event(self.at, Kind::More, self.number, 0);
+        let holds_more = self.kind == RecordKind::Arrival && (self.segments != 1 || !self.class.is_none());
+        let more = Self::event(self.at, RecordKind::More, self.number, 0);
         let flow = u32::from(self.class.major()) << 16 | u32::from(self.class.minor());
         holds_more.then_some(Self { bytes: u32::from(self.segments), flow, ..more })
     }
@@ -157,10 +157,10 @@ impl Record {
         let part = move |part: &[u8]| {
             let word = |at: usize| u32::from_le_bytes(part[at..at + 4].try_into().expect("parts are whole"));
             let value = u64::from(word(8)) | u64::from(word(12)) << 32;
-            Self { flow: word(0), bytes: word(4), ..Self::event(at, Kind::Text, number, value) }
+            Self { flow: word(0), bytes: word(4), ..Self::event(at, RecordKind::Text, number, value) }
         };
         let parts: Vec<Self> = bytes.chunks_exact(TEXT_BYTES).map(part).collect();
-        parts.into_iter().chain([Self::event(at, Kind::Changed, number, 0)])
+        parts.into_iter().chain([Self::event(at, RecordKind::Changed, number, 0)])
     }
 
     /// The bytes of a part of a text.
@@ -174,7 +174,7 @@ impl Record {
 
     /// The arrival with what was before it; `None` if that is about another one, or no packet has so many segments.
     pub(crate) fn with(self, more: &Self) -> Option<Self> {
-        let belongs = self.kind == Kind::Arrival && (self.at, self.number) == (more.at, more.number);
+        let belongs = self.kind == RecordKind::Arrival && (self.at, self.number) == (more.at, more.number);
         let segments = u16::try_from(more.bytes).ok().filter(|&segments| belongs && segments > 0)?;
         Some(Self { segments, class: ClassId::new((more.flow >> 16) as u16, more.flow as u16), ..self })
     }
@@ -200,7 +200,7 @@ impl Record {
             number: word(8),
             flow: word(12),
             bytes: word(16),
-            kind: Kind::ALL.into_iter().find(|&kind| kind as u8 == bytes[20])?,
+            kind: RecordKind::ALL.into_iter().find(|&kind| kind as u8 == bytes[20])?,
             ecn: *Ecn::ALL.get(bytes[21] as usize)?,
             dscp: bytes[22],
             value: long(24),

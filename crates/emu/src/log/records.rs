@@ -8,9 +8,9 @@
 use super::error::{LogError, WriteError};
 use super::output::Output;
 use super::record::{RECORD_BYTES, Record};
-use super::{Form, Kind};
+use super::{LogWriter, RecordKind};
 use crate::Error;
-use crate::path::config::{DirectionConfig, Kind as PathKind, LogConfig};
+use crate::path::config::{DirectionConfig, LogConfig, PathKind};
 use serde_json::{Value, json};
 use sojourn_aqm::Instant;
 
@@ -51,7 +51,7 @@ impl Records {
     }
 }
 
-impl Form for Records {
+impl LogWriter for Records {
     fn write(&mut self, records: &[Record]) -> Result<(), WriteError> {
         for record in records {
             if let Some(more) = record.more() {
@@ -63,7 +63,7 @@ impl Form for Records {
     }
 
     fn finish(&mut self, end: Instant) -> Result<(), WriteError> {
-        self.write(&[Record::event(end, Kind::End, 0, 0)])
+        self.write(&[Record::event(end, RecordKind::End, 0, 0)])
     }
 }
 
@@ -81,15 +81,17 @@ pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
     for (i, bytes) in body.chunks_exact(RECORD_BYTES).enumerate() {
         let record = Record::from_bytes(bytes.try_into().expect("chunks are exact")).ok_or(LogError::Record(i))?;
         match record.kind {
-            Kind::Text => {
+            RecordKind::Text => {
                 text.extend(record.text());
                 continue;
             }
-            Kind::Changed => changes.push(change(&record, &std::mem::take(&mut text)).ok_or(LogError::Record(i))?),
+            RecordKind::Changed => {
+                changes.push(change(&record, &std::mem::take(&mut text)).ok_or(LogError::Record(i))?)
+            }
             _ => {}
         }
         match more.take() {
-            _ if record.kind == Kind::More => more = Some(record),
+            _ if record.kind == RecordKind::More => more = Some(record),
             None => records.push(record),
             Some(about) => records.push(record.with(&about).ok_or(LogError::Record(i))?),
         }

@@ -1,13 +1,13 @@
 //! Whether a log holds what the simulator's queue makes of the same arrivals.
 
 use super::error::LogError;
-use super::record::{Kind, Record};
+use super::record::{Record, RecordKind};
 use super::tcp::views;
 use serde_json::Value;
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
-use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Meta, Sink, TcpView};
+use sojourn_aqm::replay::{Arrival, Fate, Replay, ReplayLink};
+use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Meta, Sink, TcpView};
 use sojourn_sim::scenario::{self, LinkSpec, Service};
 use sojourn_sim::stream_of_queue;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct Agreement {
 }
 
 /// What became of a packet: its kind, and when.
-type Fates = Vec<Option<(Kind, Instant)>>;
+type Fates = Vec<Option<(RecordKind, Instant)>>;
 
 /// Plays the arrivals of a log, as [`super::read`] gives it, through a new queue.
 pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
@@ -40,8 +40,8 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = link_number(head);
     let framing = spec.framing;
-    let host = Host { link: spec.told(), rng: stream_of_queue(seed, index, 0) };
-    let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
+    let host = Host { link: spec.nominal_link(), rng: stream_of_queue(seed, index, 0) };
+    let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == RecordKind::Arrival).collect();
     if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {
         return Err(LogError::NoArrival(i));
     }
@@ -56,9 +56,13 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
         let queue = spec.aqm.queue(spec.limits, host);
-        Replay::new(&arrivals, queue, Wire::of_simulator(spec.told().rate)).run().into_iter().map(of_fate).collect()
+        Replay::new(&arrivals, queue, ReplayLink::simulator(spec.nominal_link().rate))
+            .run()
+            .into_iter()
+            .map(of_fate)
+            .collect()
     } else {
-        as_asked(&spec, (seed, index), records, &headers, arrivals.len())
+        replay_queue(&spec, (seed, index), records, &headers, arrivals.len())
     };
     let decided = || logged.iter().zip(&found).enumerate().filter(|(_, (logged, _))| logged.is_some());
     let same = decided().filter(|(_, (logged, found))| logged == found).count();
@@ -81,7 +85,7 @@ pub(super) fn changing(head: &Value, own: &dyn Catalogue) -> Result<LinkSpec, sc
 fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
     let (mut fates, mut came, mut now) = (vec![None; packets], 0, Instant::ZERO);
     for (i, record) in records.iter().enumerate() {
-        if record.kind == Kind::Arrival {
+        if record.kind == RecordKind::Arrival {
             came += 1;
             // Behind the header of a frame at an interface there may be nothing.
             if record.segments == 0 || u64::from(record.bytes) > LARGEST * u64::from(record.segments) {
@@ -95,7 +99,7 @@ fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
             }
         }
         // What was written late is told later than it happened.
-        if matches!(record.kind, Kind::Arrival | Kind::Idle) || is_fate(record.kind) {
+        if matches!(record.kind, RecordKind::Arrival | RecordKind::Idle) || is_fate(record.kind) {
             if record.at < now || record.at.as_nanos() > LONGEST {
                 return Err(LogError::Time(i));
             }
@@ -106,7 +110,7 @@ fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
 }
 
 /// Notes what the queue drops, and shows it the headers of the log.
-struct Drops<'a> {
+struct FateSink<'a> {
     at: Instant,
     fates: &'a mut Fates,
     headers: &'a [Option<TcpView>],
@@ -115,9 +119,9 @@ struct Drops<'a> {
     copies: u32,
 }
 
-impl Sink<u32> for Drops<'_> {
+impl Sink<u32> for FateSink<'_> {
     fn dropped(&mut self, _: Meta, packet: u32, reason: DropReason) {
-        self.fates[packet as usize] = Some((Kind::dropped(reason), self.at));
+        self.fates[packet as usize] = Some((RecordKind::dropped(reason), self.at));
     }
 
     fn duplicated(&mut self, _: &Meta, _: &u32) -> Option<u32> {
@@ -129,50 +133,50 @@ impl Sink<u32> for Drops<'_> {
         })
     }
 
-    fn tcp(&self, packet: &u32) -> Option<TcpView> {
+    fn tcp_header(&self, packet: &u32) -> Option<TcpView> {
         *self.headers.get(*packet as usize)?
     }
 }
 
 /// Asks the queue of a link in a run with a seed, which has a number, whenever the log says that the link did.
-fn as_asked(
+fn replay_queue(
     spec: &LinkSpec,
     (seed, index): (u64, usize),
     records: &[Record],
     headers: &[Option<TcpView>],
     packets: usize,
 ) -> Fates {
-    let host = |rng| Host { link: spec.told(), rng };
+    let host = |rng| Host { link: spec.nominal_link(), rng };
     let mut queue = spec.aqm.queue(spec.limits, host(stream_of_queue(seed, index, 0)));
     let (mut number, mut fates) = (1, vec![None; packets]);
-    let mut came = vec![Ecn::NotEct; packets];
+    let mut ecn_at_arrival = vec![Ecn::NotEct; packets];
     // Up to where arrivals are copies that the queue has made.
     let mut copied = None;
     for record in records {
         let at = record.at;
-        let mut dropped = Drops { at, fates: &mut fates, headers, arriving: record.number, copies: 0 };
+        let mut dropped = FateSink { at, fates: &mut fates, headers, arriving: record.number, copies: 0 };
         match record.kind {
-            Kind::Arrival => {
-                came[record.number as usize] = record.ecn;
+            RecordKind::Arrival => {
+                ecn_at_arrival[record.number as usize] = record.ecn;
                 if copied.is_none_or(|last| record.number > last) {
                     queue.enqueue(at, record.meta(), record.number, &mut dropped);
                     copied = Some(record.number + dropped.copies);
                 }
             }
-            Kind::Sent | Kind::Marked | Kind::Idle => {
-                if let Dequeued::Packet(meta, packet) = queue.dequeue(at, &mut dropped) {
-                    let marked = meta.ecn == Ecn::Ce && came[packet as usize] != Ecn::Ce;
-                    fates[packet as usize] = Some((if marked { Kind::Marked } else { Kind::Sent }, at));
+            RecordKind::Sent | RecordKind::Marked | RecordKind::Idle => {
+                if let DequeueResult::Packet(meta, packet) = queue.dequeue(at, &mut dropped) {
+                    let marked = meta.ecn == Ecn::Ce && ecn_at_arrival[packet as usize] != Ecn::Ce;
+                    fates[packet as usize] = Some((if marked { RecordKind::Marked } else { RecordKind::Sent }, at));
                 }
             }
-            Kind::Changed => {
+            RecordKind::Changed => {
                 while let Some((_, changed)) = spec.planned(number).filter(|&(due, _)| Instant::ZERO + due <= at) {
                     number += 1;
                     let Some(link) = changed.queue else { continue };
                     let rng = stream_of_queue(seed, index, changed.number);
                     let mut new = link.aqm.queue(link.limits, host(rng));
                     match queue.as_any().filter(|_| changed.keeps) {
-                        Some(old) => new.succeed(old, at, &mut dropped).expect("reading the link has tried this"),
+                        Some(old) => new.inherit(old, at, &mut dropped).expect("reading the link has tried this"),
                         None => drop_all(&mut *queue, at, &mut dropped),
                     }
                     queue = new;
@@ -184,11 +188,11 @@ fn as_asked(
     fates
 }
 
-fn of_fate(fate: Fate) -> Option<(Kind, Instant)> {
+fn of_fate(fate: Fate) -> Option<(RecordKind, Instant)> {
     match fate {
         Fate::Waiting => None,
-        Fate::Sent { at, marked } => Some((if marked { Kind::Marked } else { Kind::Sent }, at)),
-        Fate::Dropped { at, reason, .. } => Some((Kind::dropped(reason), at)),
+        Fate::Sent { at, marked } => Some((if marked { RecordKind::Marked } else { RecordKind::Sent }, at)),
+        Fate::Dropped { at, reason, .. } => Some((RecordKind::dropped(reason), at)),
     }
 }
 
@@ -198,6 +202,6 @@ const LARGEST: u64 = 200_000;
 /// Longest log: a year.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
-fn is_fate(kind: Kind) -> bool {
-    matches!(kind, Kind::Sent | Kind::Marked) || kind.reason().is_some()
+fn is_fate(kind: RecordKind) -> bool {
+    matches!(kind, RecordKind::Sent | RecordKind::Marked) || kind.reason().is_some()
 }

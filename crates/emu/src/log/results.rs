@@ -1,13 +1,13 @@
 //! From the logs of both directions of every link to the summary and tables of a simulation.
 
 use super::error::LogError;
-use super::record::{Kind, Record};
+use super::record::{Record, RecordKind};
 use super::replay::{Agreement, changing, replay_with};
 use serde_json::Value;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
-use sojourn_sim::{Output, QueueEvent, Replayed, Statistics};
+use sojourn_sim::{LinkReplay, Output, QueueEvent, Statistics};
 use std::collections::BTreeMap;
 
 /// A log as [`super::read`] gives it.
@@ -27,12 +27,12 @@ pub struct Results {
     /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, of each log.
     pub overdue: Vec<(u64, u64)>,
     /// Packets that the kernel refused, of each log.
-    pub refused: Vec<u64>,
+    pub rejected_writes: Vec<u64>,
 }
 
 /// What is wrong with which log.
 #[derive(Debug)]
-pub struct InLog {
+pub struct LogFileError {
     /// Its number; 0 for the first.
     pub log: usize,
     /// What is wrong with it.
@@ -52,8 +52,8 @@ pub fn results(
     probes: &Probes,
     statistics: Statistics,
     own: &dyn Catalogue,
-) -> Result<Results, InLog> {
-    let of = |log: usize| move |error: LogError| InLog { log, error };
+) -> Result<Results, LogFileError> {
+    let of = |log: usize| move |error: LogError| LogFileError { log, error };
     let sides = ["down", "up"].into_iter().cycle();
     let specs = logs.iter().zip(sides).enumerate().map(|(l, (log, side))| link(&log.0, side, own).map_err(of(l)));
     let specs = specs.collect::<Result<Vec<_>, _>>()?;
@@ -65,7 +65,7 @@ pub fn results(
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
     let mut payload: Vec<(Instant, Payload)> =
         statistics.starts().iter().map(|&at| (at, vec![BTreeMap::new(); logs.len()])).collect();
-    let mut replayed = Replayed::new(&hops, probes, seed, statistics);
+    let mut replayed = LinkReplay::new(&hops, probes, seed, statistics);
     let (mut overdue, mut refused) = (vec![(0, 0); logs.len()], vec![0; logs.len()]);
     let mut metas: Vec<Vec<Meta>> = vec![Vec::new(); logs.len()];
     for (l, record) in merged(logs) {
@@ -75,32 +75,32 @@ pub fn results(
         }
         let event = |meta| QueueEvent { at, link: l, packet: number, meta };
         match kind {
-            Kind::Arrival => {
+            RecordKind::Arrival => {
                 metas[l].push(Meta { enqueued: at, ..record.meta() });
                 replayed.arrived(event(&record.meta()));
             }
-            Kind::Sent | Kind::Marked => {
+            RecordKind::Sent | RecordKind::Marked => {
                 let meta = since(&metas[l][number as usize], at, value);
-                replayed.sent(event(&meta), kind == Kind::Marked);
+                replayed.sent(event(&meta), kind == RecordKind::Marked);
             }
-            Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit | Kind::Replaced => {
+            RecordKind::Limit | RecordKind::Early | RecordKind::Late | RecordKind::HardLimit | RecordKind::Replaced => {
                 let (meta, reason) =
                     (since(&metas[l][number as usize], at, value), kind.reason().expect("these are the drops"));
                 replayed.dropped(event(&meta), reason);
             }
-            Kind::Idle => replayed.asked(at, l),
-            Kind::Lost => replayed.lost(at, l),
-            Kind::Refused => refused[l] += 1,
-            Kind::Payload => {
+            RecordKind::Idle => replayed.on_empty_dequeue(at, l),
+            RecordKind::Lost => replayed.lost(at, l),
+            RecordKind::Refused => refused[l] += 1,
+            RecordKind::Payload => {
                 let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
-                let flow = meta.ok_or(InLog { log: l, error: LogError::Payload(number) })?.flow;
+                let flow = meta.ok_or(LogFileError { log: l, error: LogError::Payload(number) })?.flow;
                 let part = payload.partition_point(|&(start, _)| start < at).max(1) - 1;
                 *payload[part].1[l].entry(flow).or_insert(0) += value;
             }
-            Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
-            Kind::More | Kind::Tcp | Kind::TcpTimes | Kind::TcpSack | Kind::End => {}
+            RecordKind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
+            RecordKind::More | RecordKind::Tcp | RecordKind::TcpTimes | RecordKind::TcpSack | RecordKind::End => {}
             // The links that are replayed know of it.
-            Kind::Changed | Kind::Text => {}
+            RecordKind::Changed | RecordKind::Text => {}
         }
     }
     let mut output = replayed.finish();
@@ -109,7 +109,7 @@ pub fn results(
     let begun = payload.iter().find(|&&(start, _)| begun_at(start) == output.summary.warmup_s);
     let (begin, left) = begun.expect("the statistics begin at one of their instants");
     output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
-    Ok(Results { output, payload, agreement, overdue, refused })
+    Ok(Results { output, payload, agreement, overdue, rejected_writes: refused })
 }
 
 /// A packet as its queue had it that it left at `at` after `sojourn` nanoseconds: where netem holds another discipline,

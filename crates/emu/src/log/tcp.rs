@@ -1,21 +1,22 @@
 //! TCP headers in a log, for a queue that may ask for them (ACK filters): records before the arrival that they belong to.
 
-use super::record::{Kind, Record};
+use super::record::{Record, RecordKind};
 use sojourn_aqm::{Instant, SackBlocks, TcpView};
 
 /// The header of packet `number`, which arrives at `at`.
 pub fn records(at: Instant, number: u32, view: &TcpView) -> impl Iterator<Item = Record> {
-    let pair = move |kind: Kind, flow: u32, bytes: u32| Record { flow, bytes, ..Record::event(at, kind, number, 0) };
+    let pair =
+        move |kind: RecordKind, flow: u32, bytes: u32| Record { flow, bytes, ..Record::event(at, kind, number, 0) };
     let value = u64::from(view.payload)
         | u64::from(view.flags) << FLAGS
         | u64::from(view.space) << SPACE
         | u64::from(view.other_options) << OTHER;
-    let head = Record { value, ..pair(Kind::Tcp, view.seq, view.ack) };
-    let times = view.timestamps.map(|(val, ecr)| pair(Kind::TcpTimes, val, ecr));
+    let head = Record { value, ..pair(RecordKind::Tcp, view.seq, view.ack) };
+    let times = view.timestamps.map(|(val, ecr)| pair(RecordKind::TcpTimes, val, ecr));
     let sack = view.sack;
     let blocks = (0..sack.as_slice().len()).map(move |i| {
         let (from, to) = sack.as_slice()[i];
-        pair(Kind::TcpSack, from, to)
+        pair(RecordKind::TcpSack, from, to)
     });
     std::iter::once(head).chain(times).chain(blocks)
 }
@@ -23,15 +24,18 @@ pub fn records(at: Instant, number: u32, view: &TcpView) -> impl Iterator<Item =
 /// The headers of a log's packets, by their number.
 pub fn views(records: &[Record], packets: usize) -> Vec<Option<TcpView>> {
     let mut views: Vec<Option<TcpView>> = Vec::new();
-    for record in records.iter().filter(|record| matches!(record.kind, Kind::Tcp | Kind::TcpTimes | Kind::TcpSack)) {
+    for record in records
+        .iter()
+        .filter(|record| matches!(record.kind, RecordKind::Tcp | RecordKind::TcpTimes | RecordKind::TcpSack))
+    {
         views.resize(packets, None);
         // A header of a packet that never came is of no use.
         let Some(place) = views.get_mut(record.number as usize) else { continue };
         let pair = (record.flow, record.bytes);
         match (record.kind, place) {
-            (Kind::Tcp, place) => *place = Some(head(record)),
-            (Kind::TcpTimes, Some(view)) => view.timestamps = Some(pair),
-            (Kind::TcpSack, Some(view)) => {
+            (RecordKind::Tcp, place) => *place = Some(head(record)),
+            (RecordKind::TcpTimes, Some(view)) => view.timestamps = Some(pair),
+            (RecordKind::TcpSack, Some(view)) => {
                 view.sack = view.sack.as_slice().iter().copied().chain([pair]).collect::<SackBlocks>();
             }
             _ => {}
@@ -77,7 +81,7 @@ mod tests {
         for (number, view) in given.iter().enumerate() {
             let at = Instant::from_nanos(number as u64);
             log.extend(view.iter().flat_map(|view| records(at, number as u32, view)));
-            log.push(Record::event(at, Kind::Arrival, number as u32, 0));
+            log.push(Record::event(at, RecordKind::Arrival, number as u32, 0));
         }
         let read: Vec<Record> =
             log.iter().map(|record| Record::from_bytes(&record.to_bytes()).expect("it is a record")).collect();

@@ -7,9 +7,9 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-struct Nowhere;
+struct NullSink;
 
-impl Sink for Nowhere {
+impl Sink for NullSink {
     fn write(&mut self, _: &[IoSlice<'_>]) -> io::Result<()> {
         Ok(())
     }
@@ -39,7 +39,7 @@ fn run(config: DirectionConfig) -> Option<String> {
         direction.arrive(Instant::from_nanos(500_000), buffer);
     }
     while let Some(due) = direction.due() {
-        direction.run(due, &mut Nowhere);
+        direction.run(due, &mut NullSink);
     }
     direction.finish().log_error
 }
@@ -84,7 +84,7 @@ fn a_full_disk_ends_the_log_and_not_the_run() {
     let mut recorder = Recorder::new(&config, 1).unwrap();
     recorder.logs[0] = Box::new(output_full());
     for i in 0..2 * BLOCK as u64 + 5 {
-        recorder.event(Instant::from_nanos(i), Kind::Idle, 0, 0);
+        recorder.event(Instant::from_nanos(i), RecordKind::Idle, 0, 0);
     }
     assert!(recorder.logs.is_empty());
     let error = recorder.finish(Instant::ZERO).unwrap();
@@ -104,8 +104,8 @@ fn a_log_that_was_cut_off_holds_what_was_whole() {
     let bytes = std::fs::read(path).unwrap();
     let (head, all) = read(&bytes).unwrap();
     assert_eq!((head["side"].as_str(), head["link"]["rate"].as_str()), (Some("up"), Some("12 Mbit/s")));
-    let kinds: Vec<Kind> = all.iter().map(|record| record.kind).collect();
-    use Kind::{Arrival, End, Idle, Limit, Payload, Sent};
+    let kinds: Vec<RecordKind> = all.iter().map(|record| record.kind).collect();
+    use RecordKind::{Arrival, End, Idle, Limit, Payload, Sent};
     assert_eq!(
         kinds,
         [Arrival, Sent, Arrival, Arrival, Arrival, Limit, Sent, Payload, Sent, Payload, Idle, Payload, End]
@@ -152,7 +152,7 @@ proptest! {
         );
         match found {
             Ok(found) => prop_assert!(!changes.is_empty() || found.agreement[1].agreeing == 4),
-            Err(InLog { log, error }) => {
+            Err(LogFileError { log, error }) => {
                 let text = error.to_string();
                 prop_assert!(log == 1 && !text.is_empty() && !changes.is_empty(), "{}", text);
             },

@@ -58,10 +58,10 @@ impl Drop for Buffer {
 }
 
 /// Most tags that a link's header has.
-pub const MOST_TAGS: usize = 2;
+pub const MAX_TAGS: usize = 2;
 
 /// Bytes of the longest link's header: two addresses, two tags, the type.
-pub const MOST_LINK: usize = 14 + 4 * MOST_TAGS;
+pub const MAX_LINK: usize = 14 + 4 * MAX_TAGS;
 
 /// Virtio header, a link's header and the largest IP packet.
-const ROOM: usize = 10 + MOST_LINK + 65_536;
+const ROOM: usize = 10 + MAX_LINK + 65_536;

@@ -1,7 +1,7 @@
 //! A direction and what comes to it, from any sequence of bytes: for random tests, for a fuzzer, and to repeat a failure.
 
 use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
-use super::{Counters, Direction, DirectionConfig, Gso, Kind, Pool, Side, Sink, ethernet};
+use super::{Counters, Direction, DirectionConfig, Gso, PathKind, Pool, Side, Sink, ethernet};
 use crate::Error;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant};
@@ -22,14 +22,14 @@ pub struct Case {
 impl Case {
     /// Every sequence of bytes stands for a case.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut bytes = Bytes(bytes);
+        let mut bytes = ByteReader(bytes);
         let window = Duration::from_micros([0, 50, 1000][bytes.below(3)]);
         let kind = match bytes.below(4) {
-            0 => Kind::Delay(Steps::constant(Duration::from_micros(bytes.next() as i64 * 100))),
-            1 => Kind::Loss(Some(LossSpec::Random(f64::from(bytes.next()) / 255.0))),
+            0 => PathKind::Delay(Steps::constant(Duration::from_micros(bytes.next() as i64 * 100))),
+            1 => PathKind::Loss(Some(LossSpec::Random(f64::from(bytes.next()) / 255.0))),
             2 => {
                 let off = bytes.next() as i64;
-                Kind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(off), fixed: off % 2 == 1 }
+                PathKind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(off), fixed: off % 2 == 1 }
             }
             _ => link(&mut bytes),
         };
@@ -50,12 +50,12 @@ impl Case {
     }
 
     /// Runs it; what is wrong with what came out.
-    pub fn run(&self) -> Result<(), Wrong> {
+    pub fn run(&self) -> Result<(), CaseError> {
         let mut direction = Direction::new(self.config.clone(), 1)?;
         let (mut now, pool) = (Instant::ZERO, Pool::new());
-        let mut kernel = Kernel { ethernet: self.config.ethernet, ..Kernel::default() };
-        if let Kind::Link(spec) = &self.config.kind {
-            kernel.damaged = spec.canonical()["aqm"].to_string().contains("corrupt");
+        let mut kernel = ValidatingSink { ethernet: self.config.ethernet, ..ValidatingSink::default() };
+        if let PathKind::Link(spec) = &self.config.kind {
+            kernel.allows_damage = spec.canonical()["aqm"].to_string().contains("corrupt");
         }
         for (wait, frame) in &self.frames {
             now += Duration::from_nanos(*wait as i64);
@@ -72,14 +72,14 @@ impl Case {
         let counters = direction.counters();
         direction.finish();
         let ends = counters.departed.0 + counters.dropped + counters.backlog;
-        if let Some(wrong) = kernel.wrong {
+        if let Some(wrong) = kernel.error {
             return Err(wrong);
         }
         if ends != counters.arrived.0 || counters.backlog > 0 {
-            return Err(Wrong::Number(Box::new(counters)));
+            return Err(CaseError::Number(Box::new(counters)));
         }
         if kernel.packets != counters.departed.0 {
-            return Err(Wrong::Written { written: kernel.packets, departed: counters.departed.0 });
+            return Err(CaseError::Written { written: kernel.packets, departed: counters.departed.0 });
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Case {
 /// What is wrong with a direction, found by a case.
 #[derive(Debug, PartialEq, ThisError)]
 #[non_exhaustive]
-pub enum Wrong {
+pub enum CaseError {
     /// The configuration is refused, which [`Case::from_bytes`] makes so that it is not.
     #[error(transparent)]
     Refused(#[from] Error),
@@ -115,27 +115,27 @@ pub enum Wrong {
 
 /// Takes what is written if a kernel would.
 #[derive(Default)]
-struct Kernel {
+struct ValidatingSink {
     /// Whether frames have a link's header.
     ethernet: bool,
     /// Whether bits of them may be flipped.
-    damaged: bool,
+    allows_damage: bool,
     packets: u64,
-    wrong: Option<Wrong>,
+    error: Option<CaseError>,
 }
 
-impl Sink for Kernel {
+impl Sink for ValidatingSink {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let frame: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
         match self.packets(&frame) {
             Ok(packets) => self.packets += packets,
-            Err(what) => self.wrong = Some(Wrong::Frame { what, frame }),
+            Err(what) => self.error = Some(CaseError::Frame { what, frame }),
         }
         Ok(())
     }
 }
 
-impl Kernel {
+impl ValidatingSink {
     /// Number of packets in what was written.
     fn packets(&self, frame: &[u8]) -> Result<u64, &'static str> {
         let vnet = Vnet::parse(frame).ok_or("no virtio header")?;
@@ -144,7 +144,7 @@ impl Kernel {
         } else {
             frame[VNET..].split_at(0)
         };
-        if vnet.gso == 0 && (self.damaged || self.ethernet && !ethernet::is_ip(link)) {
+        if vnet.gso == 0 && (self.allows_damage || self.ethernet && !ethernet::is_ip(link)) {
             return Ok(1);
         }
         let Some(about) = Headers::parse(ip) else {
@@ -166,7 +166,7 @@ impl Kernel {
     }
 }
 
-fn link(bytes: &mut Bytes) -> Kind {
+fn link(bytes: &mut ByteReader) -> PathKind {
     let aqm = AQMS[bytes.below(AQMS.len())];
     let rate = ["10 Mbit/s", "1 Gbit/s", "1 Gbit/s@0s,0 bit/s@1ms,50 Mbit/s@2ms"][bytes.below(3)];
     let change = if rate.contains('@') { ["fluid", "opportunity"][bytes.below(2)] } else { "" };
@@ -174,11 +174,11 @@ fn link(bytes: &mut Bytes) -> Kind {
     if !change.is_empty() {
         table["change"] = change.into();
     }
-    Kind::Link(Box::new(LinkSpec::parse("link", &table, Path::new("/")).expect("the link is a valid one")))
+    PathKind::Link(Box::new(LinkSpec::parse("link", &table, Path::new("/")).expect("the link is a valid one")))
 }
 
 /// Addresses, up to three tags, and a type: IP's or any.
-fn link_header(bytes: &mut Bytes) -> Vec<u8> {
+fn link_header(bytes: &mut ByteReader) -> Vec<u8> {
     let mut out = vec![bytes.next() & 3; 12];
     for _ in 0..bytes.below(4) {
         out.extend([[0x81, 0], [0x88, 0xa8]][bytes.below(2)]);
@@ -191,7 +191,7 @@ fn link_header(bytes: &mut Bytes) -> Vec<u8> {
 }
 
 /// Any bytes, or a sound packet or superframe of a flow in which any bytes may be changed.
-fn frame(bytes: &mut Bytes) -> Vec<u8> {
+fn frame(bytes: &mut ByteReader) -> Vec<u8> {
     if bytes.below(8) == 0 {
         let len = bytes.below(120);
         return (0..len).map(|_| bytes.next()).collect();
@@ -247,9 +247,9 @@ const AQMS: [&str; 7] = [
 ];
 
 /// Bytes that never end: behind them are zeros.
-struct Bytes<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl Bytes<'_> {
+impl ByteReader<'_> {
     fn next(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;

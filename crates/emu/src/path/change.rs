@@ -3,13 +3,13 @@
 //! A change comes before everything else of its instant, and is in the log. Both kinds are one: a simulation of the link
 //! with what the log has as `[[changes]]` decides alike.
 
-use super::present::written;
-use super::station::QueueChange;
-use super::{Direction, Kind};
+use super::current_config::entry;
+use super::queued_link::QueueChange;
+use super::{Direction, PathKind};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Instant, Rate};
-use sojourn_sim::scenario::{Changed, LossSpec, Service};
+use sojourn_sim::scenario::{LossSpec, RunningChange, Service};
 use sojourn_sim::stream_of_queue;
 
 impl Direction {
@@ -18,7 +18,7 @@ impl Direction {
     pub fn change(&mut self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
         let at = now.max(self.now + NANOSECOND);
         self.change_until(at);
-        let changed = self.present.take(at, values, own)?;
+        let changed = self.current.apply(at, values, own)?;
         self.apply(at, &changed);
         self.now = at;
         Ok(())
@@ -27,23 +27,23 @@ impl Direction {
     /// Whether [`Self::change`] would be refused.
     pub fn try_change(&self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
         let at = now.max(self.now + NANOSECOND);
-        self.present.clone().take(at, values, own).map(|_| ())
+        self.current.clone().apply(at, values, own).map(|_| ())
     }
 
     /// Sends nothing more, or goes on at the rate from before; what waits stays.
     pub fn pause(&mut self, now: Instant, pause: bool, own: &dyn Catalogue) -> Result<(), String> {
-        let rate = self.present.rate(now)?;
+        let rate = self.current.rate(now)?;
         self.try_pause(now, pause)?;
-        let to = if pause { Rate::from_bps(0) } else { self.present.paused.unwrap_or(rate) };
-        self.change(now, &written("rate", json!(to.to_string())), own)?;
-        self.present.paused = pause.then_some(rate);
+        let to = if pause { Rate::from_bps(0) } else { self.current.paused.unwrap_or(rate) };
+        self.change(now, &entry("rate", json!(to.to_string())), own)?;
+        self.current.paused = pause.then_some(rate);
         Ok(())
     }
 
     /// Whether [`Self::pause`] would be refused.
     pub fn try_pause(&self, now: Instant, pause: bool) -> Result<(), String> {
-        self.present.rate(now)?;
-        match (pause, self.present.paused) {
+        self.current.rate(now)?;
+        match (pause, self.current.paused) {
             (true, Some(_)) => Err("it pauses already; resume it".to_string()),
             (false, None) => Err("it does not pause; pause it first".to_string()),
             _ => Ok(()),
@@ -51,16 +51,16 @@ impl Direction {
     }
 
     /// What it does now, in a few words.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let now = self.now - Instant::ZERO;
         let loss = |loss: &LossSpec| match loss {
             LossSpec::Random(share) => format!("loss {} %", 100.0 * share),
             LossSpec::Gilbert(_) => "loss in bursts".to_string(),
         };
         match self.kind() {
-            Kind::Link(spec) => {
+            PathKind::Link(spec) => {
                 let serves = match &spec.service {
-                    _ if self.present.paused.is_some() => "paused".to_string(),
+                    _ if self.current.paused.is_some() => "paused".to_string(),
                     Service::Rate(rate) => rate.to_string(),
                     Service::Steps(steps) => steps.rate.at(now).to_string(),
                     Service::Trace(trace) => trace.path.display().to_string(),
@@ -68,66 +68,66 @@ impl Direction {
                 };
                 let delay = Some(spec.delays.at(now)).filter(|&delay| delay > Duration::ZERO);
                 let delay = delay.map(|delay| delay.to_string());
-                let made = &spec.changes[..self.present.made.min(spec.changes.len())];
+                let made = &spec.changes[..self.current.changes_made.min(spec.changes.len())];
                 let aqm = made.iter().rev().find_map(|change| change.aqm.as_ref()).unwrap_or(&spec.aqm);
                 let loss = made.iter().rev().find_map(|change| change.loss.as_ref()).or(spec.loss.as_ref()).map(loss);
                 [Some(serves), Some(aqm.text.clone()), delay, loss].into_iter().flatten().collect::<Vec<_>>().join(", ")
             }
-            Kind::Delay(delays) => delays.at(now).to_string(),
-            Kind::Loss(spec) => spec.as_ref().map_or_else(|| "no loss".to_string(), loss),
-            Kind::OnOff { .. } => "on and off".to_string(),
+            PathKind::Delay(delays) => delays.at(now).to_string(),
+            PathKind::Loss(spec) => spec.as_ref().map_or_else(|| "no loss".to_string(), loss),
+            PathKind::OnOff { .. } => "on and off".to_string(),
         }
     }
 
     /// Makes the changes that are planned until `until`.
     #[inline]
     pub(super) fn change_until(&mut self, until: Instant) {
-        while self.present.next <= until {
-            let at = self.present.next;
-            let changed = self.present.planned().expect("it is the next one");
+        while self.current.next_change <= until {
+            let at = self.current.next_change;
+            let changed = self.current.planned().expect("it is the next one");
             self.apply(at, &changed);
             self.now = self.now.max(at);
         }
     }
 
     #[inline(never)]
-    fn apply(&mut self, at: Instant, changed: &Changed) {
-        let (seed, index) = (self.present.seed, self.present.index);
-        let course = &mut self.course;
-        if let Some(station) = &mut self.station {
+    fn apply(&mut self, at: Instant, changed: &RunningChange) {
+        let (seed, index) = (self.current.seed, self.current.index);
+        let course = &mut self.datapath;
+        if let Some(station) = &mut self.link {
             station.advance(at - NANOSECOND, course);
             if changed.queue.is_some() {
-                station.before_change(at, course);
+                station.prepare_change(at, course);
             }
         }
         course.recorder.changed(at, &changed.written);
         if let Some(medium) = &mut course.medium {
             if let Some(delay) = changed.delay {
-                medium.delay(at, delay);
+                medium.set_delay(at, delay);
             }
         }
         if let Some(loss) = changed.loss {
-            self.station.iter_mut().for_each(|station| station.decide_loss(course));
+            self.link.iter_mut().for_each(|station| station.decide_loss(course));
             if let Some(medium) = &mut course.medium {
-                medium.lose(loss, seed, changed.number, index);
+                medium.set_loss(loss, seed, changed.number, index);
             }
         }
-        if let Some(station) = &mut self.station {
+        if let Some(station) = &mut self.link {
             if let Some(rate) = changed.rate {
                 station.change_rate(at, rate);
             }
             if let Some(spec) = &changed.queue {
                 let rng = stream_of_queue(seed, index, changed.number);
                 station.change_queue(at, QueueChange { spec, keeps: changed.keeps, rng }, course);
-                let splits = station.splits();
-                self.keeps = self.gso_keeps && !splits;
+                let splits = station.splits_gso();
+                self.keeps_superframes = self.gso_keep && !splits;
             }
         }
-        self.present.made = self.present.made.max(changed.number as usize);
+        self.current.changes_made = self.current.changes_made.max(changed.number as usize);
         if changed.rate.is_some() {
-            self.present.paused = None;
+            self.current.paused = None;
         }
-        self.present.look_ahead();
+        self.current.find_next_change();
     }
 }
 

@@ -34,7 +34,7 @@ impl Side {
 
 /// What a direction does with packets.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum PathKind {
     /// A link with its queue, delay and loss; it has no buffer below.
     Link(Box<LinkSpec>),
     /// A one-way delay, constant or in steps; packets keep their order.
@@ -101,7 +101,7 @@ pub struct DirectionConfig {
     /// Number of its link in results and random streams: of a shell, that of the side.
     pub number: usize,
     /// What it does.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// Where packets follow each other within this time, those that are due within it leave together, as one write where
     /// they can be joined; zero: strictly one by one.
     pub window: Duration,
@@ -124,8 +124,8 @@ pub struct DirectionConfig {
 impl DirectionConfig {
     /// A direction that does `kind`, with the default window and Ethernet's largest packet, or that of its link, and without
     /// logs.
-    pub fn new(side: Side, kind: Kind) -> Self {
-        let mtu = if let Kind::Link(spec) = &kind { spec.mtu } else { MTU };
+    pub fn new(side: Side, kind: PathKind) -> Self {
+        let mtu = if let PathKind::Link(spec) = &kind { spec.mtu } else { MTU };
         let (logs, classes) = (Vec::new(), Vec::new());
         let number = side.index();
         Self {

@@ -1,11 +1,11 @@
 //! Packets with a flipped bit, as netem damages them: their sums are complete before, so that whoever receives one can tell.
 
-use super::head::own_head;
 use super::header::{NEEDS_CSUM, VNET, fold, sum};
-use super::packets::{Flip, Packet, Page};
+use super::packet_header::own_head;
+use super::packets::{BitFlip, FrameBuffer, Packet};
 
 /// A packet alone with `flip`: a virtio header that asks for nothing, and IP.
-pub fn damaged(page: &Page, packet: &Packet, flip: Flip) -> Vec<u8> {
+pub fn damaged(page: &FrameBuffer, packet: &Packet, flip: BitFlip) -> Vec<u8> {
     let about = &page.headers;
     let mut frame = vec![0; VNET + about.end];
     own_head(page, packet, &mut frame[VNET..]);

@@ -3,14 +3,14 @@
 //! Sources: IEEE 802.3 §3.2.6 (the field after the addresses), IEEE 802.1Q §9.6 (tags of four bytes). A frame that is not IP
 //! waits and is sent like others, as one flow for each pair of addresses and type.
 
-use super::buffer::{Buffer, MOST_LINK, MOST_TAGS};
+use super::buffer::{Buffer, MAX_LINK, MAX_TAGS};
 use super::header::VNET;
-use sojourn_aqm::octets::u16_at;
+use sojourn_aqm::headers::u16_at;
 
 /// Bytes of the link's header of an Ethernet frame behind its virtio header, with up to two VLAN tags; `None` if it is none.
 pub fn length(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         if !TAGS.contains(&u16_at(frame, at)?) {
             break;
         }
@@ -34,7 +34,7 @@ pub fn split(buffer: &mut Buffer) -> Option<usize> {
 }
 
 /// The virtio header `vnet` of a frame with the link's header `link` behind it again; the number of bytes in `out`.
-pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MOST_LINK]) -> usize {
+pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MAX_LINK]) -> usize {
     out[..VNET].copy_from_slice(&vnet[..VNET]);
     out[VNET..VNET + link.len()].copy_from_slice(link);
     shift(&mut out[..VNET], |at| at.saturating_add(link.len() as u16));
@@ -74,7 +74,7 @@ mod tests {
             let (before, rest) = buffer.frame().split_at(link);
             assert!(is_ip(before));
             assert_eq!((u16::from_ne_bytes([rest[6], rest[7]]), &rest[VNET..]), (20, &[0x45, 0, 0, 20][..]));
-            let mut out = [0; VNET + MOST_LINK];
+            let mut out = [0; VNET + MAX_LINK];
             let size = join(rest, before, &mut out);
             assert_eq!([&out[..size], &rest[VNET..]].concat(), frame);
         }

@@ -3,8 +3,8 @@
 //! Source: virtio 1.2 §5.1.6 (`virtio_net_hdr`). Nothing here trusts the bytes: programs inside a shell can send any.
 
 use sojourn_aqm::Ecn;
-use sojourn_aqm::octets::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
-pub use sojourn_aqm::octets::{TCP, UDP};
+use sojourn_aqm::headers::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
+pub use sojourn_aqm::headers::{TCP, UDP};
 
 /// Bytes of the virtio header in front of a frame.
 pub const VNET: usize = 10;
@@ -168,7 +168,7 @@ impl Headers {
 
     /// Whether `other` can be of one superframe with this, as far as its headers tell: all but lengths, numbers,
     /// checksums, and the flags in `but`, is the same.
-    pub fn matches(&self, headers: &[u8], other: &Self, others: &[u8], but: u8) -> bool {
+    pub fn matches(&self, headers: &[u8], other: &Self, others: &[u8], ignored_flags: u8) -> bool {
         let same = |from: usize, to: usize| {
             let part = headers.get(from..to);
             part.is_some() && part == others.get(from..to)
@@ -179,7 +179,7 @@ impl Headers {
             && if self.version == 4 { same(0, 2) && same(6, 10) && same(12, at) } else { same(0, 4) && same(6, at) }
             && same(at, at + 4)
             && same(at + 8, at + 13)
-            && (self.tcp_flags(headers) | but) == (other.tcp_flags(others) | but)
+            && (self.tcp_flags(headers) | ignored_flags) == (other.tcp_flags(others) | ignored_flags)
             && same(at + 14, at + 16)
             && same(at + 18, end)
     }

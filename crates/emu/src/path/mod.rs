@@ -7,40 +7,40 @@
 mod buffer;
 pub mod case;
 mod change;
+pub(crate) mod coalesce;
 pub(crate) mod config;
 mod counters;
-mod course;
+mod current_config;
 mod damage;
+mod datapath;
 mod ethernet;
-mod fresh;
-pub(crate) mod head;
+mod goodput;
 mod header;
-pub(crate) mod join;
 mod on_off;
+pub(crate) mod packet_header;
 pub(crate) mod packets;
-mod present;
-mod station;
+mod queued_link;
 
 pub use buffer::{Buffer, Pool};
-pub use config::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
+pub use coalesce::Sink;
+pub use config::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
 pub use counters::Counters;
 pub use header::tcp_flow;
-pub use join::Sink;
 
 use crate::Error;
-use crate::log::{Kind as Logged, Recorder};
-use course::Course;
-use fresh::Fresh;
+use crate::log::{RecordKind as Logged, Recorder};
+use coalesce::{Coalescer, Departure, WriteResult};
+use current_config::CurrentConfig;
+use datapath::Datapath;
+use goodput::GoodputTracker;
 use header::Headers;
-use join::{Departure, Joiner, Written};
 use on_off::OnOff;
-use packets::{Packet, Packets, segments, whole};
-use present::Present;
+use packets::{Packet, Packets, segments, superframe_size};
+use queued_link::QueuedLink;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
-use station::Station;
 use std::io::{self, IoSlice};
 
 /// What a direction did.
@@ -61,26 +61,26 @@ pub struct Report {
 /// One direction at work.
 pub struct Direction {
     side: Side,
-    station: Option<Station>,
-    course: Course,
+    link: Option<QueuedLink>,
+    datapath: Datapath,
     /// Of what is logged, the payload that has left.
-    fresh: Fresh,
-    joiner: Joiner,
+    goodput: GoodputTracker,
+    coalescer: Coalescer,
     window: Duration,
     /// Whether the last packets left within the window of each other, so that it pays to wait for the next one.
     dense: bool,
     lateness: Histogram,
     now: Instant,
     /// Whether super-packets stay whole.
-    keeps: bool,
+    keeps_superframes: bool,
     /// Whether they do where the queue takes them.
-    gso_keeps: bool,
+    gso_keep: bool,
     /// Whether frames have a link's header.
     ethernet: bool,
     /// Classes that packets name by a port.
     classes: Vec<(u16, ClassId)>,
     /// What it does now, and what of that changes.
-    present: Present,
+    current: CurrentConfig,
 }
 
 impl Direction {
@@ -91,7 +91,7 @@ impl Direction {
         let medium = |loss, delays: &Steps<Duration>, reorder| Medium::new(loss, delays, reorder, seed, index);
         let (mut station, mut on_off) = (None, None);
         let medium = match &config.kind {
-            Kind::Link(spec) => {
+            PathKind::Link(spec) => {
                 if spec.below.is_some() {
                     return Err(Error::Input("below: an emulated link has no buffer there; leave it out".into()));
                 }
@@ -101,40 +101,40 @@ impl Direction {
                 if spec.tick.is_some() {
                     return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));
                 }
-                station = Some(Station::new(spec, seed, index));
+                station = Some(QueuedLink::new(spec, seed, index));
                 Some(medium(spec.loss, &spec.delays, spec.reorder))
             }
-            Kind::Delay(delays) => Some(medium(None, delays, false)),
-            Kind::Loss(loss) => Some(medium(*loss, &none, false)),
-            Kind::OnOff { on, off, fixed } => {
+            PathKind::Delay(delays) => Some(medium(None, delays, false)),
+            PathKind::Loss(loss) => Some(medium(*loss, &none, false)),
+            PathKind::OnOff { on, off, fixed } => {
                 on_off = OnOff::new([*on, *off], *fixed, seed, index);
                 None
             }
         };
         let recorder = Recorder::new(&config, seed)?;
         let whole = match &config.kind {
-            Kind::Link(_) => !station.as_ref().is_some_and(Station::splits),
-            Kind::Delay(_) => true,
+            PathKind::Link(_) => !station.as_ref().is_some_and(QueuedLink::splits_gso),
+            PathKind::Delay(_) => true,
             // A medium loses what is on it, segments.
-            Kind::Loss(_) | Kind::OnOff { .. } => false,
+            PathKind::Loss(_) | PathKind::OnOff { .. } => false,
         };
         let gso_keeps = config.gso == Gso::Keep;
         let keeps = whole && gso_keeps;
         Ok(Self {
             side: config.side,
-            station,
-            course: Course::new(medium, on_off, recorder),
-            fresh: Fresh::default(),
-            joiner: Joiner::new(config.window > Duration::ZERO),
+            link: station,
+            datapath: Datapath::new(medium, on_off, recorder),
+            goodput: GoodputTracker::default(),
+            coalescer: Coalescer::new(config.window > Duration::ZERO),
             window: config.window,
             dense: false,
             lateness: Histogram::default(),
             now: Instant::ZERO,
-            keeps,
-            gso_keeps,
+            keeps_superframes: keeps,
+            gso_keep: gso_keeps,
             ethernet: config.ethernet,
             classes: config.classes,
-            present: Present::new(config.kind, seed, index),
+            current: CurrentConfig::new(config.kind, seed, index),
         })
     }
 
@@ -145,7 +145,7 @@ impl Direction {
         let at = at.max(self.now);
         self.change_until(at);
         self.now = at;
-        let course = &mut self.course;
+        let course = &mut self.datapath;
         let link = if self.ethernet { ethernet::split(&mut buffer) } else { Some(0) };
         let Some(number) = link.and_then(|link| course.packets.admit(buffer, link)) else {
             course.counters.malformed += 1;
@@ -159,7 +159,7 @@ impl Direction {
         let packet = Packet {
             page: number,
             number: 0,
-            at,
+            arrived: at,
             offset: 0,
             len: 0,
             index: 0,
@@ -169,10 +169,14 @@ impl Direction {
             flip: None,
         };
         // Either one of all segments, or each of them.
-        let kept = whole(page).filter(|_| self.keeps).map(|(len, segments)| Packet { len, segments, ..packet });
-        let cut = segments(page).filter(|_| kept.is_none()).zip(0..);
+        let superframe = superframe_size(page).filter(|_| self.keeps_superframes).map(|(len, segments)| Packet {
+            len,
+            segments,
+            ..packet
+        });
+        let cut = segments(page).filter(|_| superframe.is_none()).zip(0..);
         let each = cut.map(|((offset, len, last), index)| Packet { offset, len, index, last, ..packet });
-        for packet in kept.into_iter().chain(each) {
+        for packet in superframe.into_iter().chain(each) {
             let bytes = course.packets.page(number).ip_bytes(&packet);
             let packet = Packet { number: course.counters.offered as u32, ..packet };
             course.counters.offered += 1;
@@ -180,64 +184,66 @@ impl Direction {
             course.counters.arrived.1 += u64::from(bytes);
             let handle = course.packets.insert(packet);
             let meta = Meta { len: bytes, ..named }.with_segments(packet.segments);
-            match &mut self.station {
+            match &mut self.link {
                 Some(station) => {
                     station.advance(at, course);
                     station.arrive(at, meta, handle, course);
                 }
-                None => course.pass(at, &meta, handle),
+                None => course.forward(at, &meta, handle),
             }
         }
-        course.packets.let_go(number);
+        course.packets.release_page(number);
     }
 
     /// Does everything that is due up to and including `now`.
     pub fn run(&mut self, now: Instant, out: &mut dyn Sink) {
         self.change_until(now);
         self.now = self.now.max(now);
-        let course = &mut self.course;
-        if let Some(station) = &mut self.station {
+        let course = &mut self.datapath;
+        if let Some(station) = &mut self.link {
             station.advance(now, course);
         }
         let mut last = None;
-        while let Some(departure) = leaving(course, &mut self.fresh, now) {
+        while let Some(departure) = next_departure(course, &mut self.goodput, now) {
             let due = departure.due;
             self.dense = last.is_some_and(|last| due - last <= self.window);
             last = Some(due);
             self.lateness.record(now - due);
             let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
-            let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
-            self.joiner.push(departure, &mut course.packets, out, &mut done);
+            let mut done =
+                |written: WriteResult, packets: &Packets| record_write(recorder, refused, now, &written, packets);
+            self.coalescer.push(departure, &mut course.packets, out, &mut done);
         }
         let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
-        let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
-        self.joiner.flush(&mut course.packets, out, &mut done);
+        let mut done =
+            |written: WriteResult, packets: &Packets| record_write(recorder, refused, now, &written, packets);
+        self.coalescer.flush(&mut course.packets, out, &mut done);
         course.recorder.tick(now);
     }
 
     /// Does everything that is due up to and including `now`, and hands each packet on at the virtual time at which it
     /// leaves, as a frame of its own, to another direction.
-    pub fn hand_on(&mut self, now: Instant, next: &mut dyn FnMut(Instant, &[IoSlice<'_>])) {
+    pub fn forward(&mut self, now: Instant, next: &mut dyn FnMut(Instant, &[IoSlice<'_>])) {
         self.change_until(now);
         self.now = self.now.max(now);
-        let course = &mut self.course;
-        if let Some(station) = &mut self.station {
+        let course = &mut self.datapath;
+        if let Some(station) = &mut self.link {
             station.advance(now, course);
         }
-        while let Some(departure) = leaving(course, &mut self.fresh, now) {
-            let mut out = Handing { due: departure.due, next };
+        while let Some(departure) = next_departure(course, &mut self.goodput, now) {
+            let mut out = ForwardingSink { due: departure.due, next };
             // There is nobody who could refuse it, and nothing is late in virtual time.
-            self.joiner.push(departure, &mut course.packets, &mut out, &mut |_, _| {});
-            self.joiner.flush(&mut course.packets, &mut out, &mut |_, _| {});
+            self.coalescer.push(departure, &mut course.packets, &mut out, &mut |_, _| {});
+            self.coalescer.flush(&mut course.packets, &mut out, &mut |_, _| {});
         }
         course.recorder.tick(now);
     }
 
     /// When something happens next in virtual time that others may see: a packet leaves, or what waits changes.
     pub fn next_event(&self) -> Option<Instant> {
-        let exit = self.course.exits.front().map(|&(due, _)| due);
-        let station = self.station.as_ref().filter(|station| station.waits()).and_then(Station::next);
-        let station = station.map(|next| next.min(self.present.next));
+        let exit = self.datapath.exits.front().map(|&(due, _)| due);
+        let station = self.link.as_ref().filter(|station| station.is_backlogged()).and_then(QueuedLink::next);
+        let station = station.map(|next| next.min(self.current.next_change));
         [exit, station].into_iter().flatten().min()
     }
 
@@ -251,9 +257,10 @@ impl Direction {
     /// [`Self::due`] as if packets followed each other within the window, or as if they did not: where they do in one
     /// direction, the other one's leave with them.
     pub fn due_within(&self, dense: bool) -> Option<Instant> {
-        let exit = self.course.exits.front().map(|&(due, _)| due);
-        let waiting = || self.station.as_ref().filter(|station| station.waits());
-        let next = exit.or_else(|| waiting().and_then(Station::next).map(|next| next.min(self.present.next)))?;
+        let exit = self.datapath.exits.front().map(|&(due, _)| due);
+        let waiting = || self.link.as_ref().filter(|station| station.is_backlogged());
+        let next =
+            exit.or_else(|| waiting().and_then(QueuedLink::next).map(|next| next.min(self.current.next_change)))?;
         Some(if dense { next + self.window } else { next })
     }
 
@@ -264,52 +271,52 @@ impl Direction {
 
     /// Whether packets leave in groups, and the next one leaves in `left` nanoseconds at the latest, so that what arrives
     /// meanwhile may be read with it: a wake-up costs more than that is worth.
-    pub fn can_wait(&self, left: u64) -> bool {
+    pub fn can_defer(&self, left: u64) -> bool {
         self.dense && left <= 2 * self.window.as_nanos() as u64
     }
 
     /// Whether so many packets are due at `now` that a write of their own is worth it.
-    pub fn has_enough(&self, now: Instant) -> bool {
-        self.course.exits.get(ENOUGH - 1).is_some_and(|&(due, _)| due <= now)
+    pub fn should_flush(&self, now: Instant) -> bool {
+        self.datapath.exits.get(FLUSH_THRESHOLD - 1).is_some_and(|&(due, _)| due <= now)
     }
 
     /// Counters so far, for the live view.
     pub fn counters(&self) -> Counters {
-        match self.station {
-            Some(_) => self.course.counters,
-            None => Counters { backlog: self.course.exits.len() as u64, ..self.course.counters },
+        match self.link {
+            Some(_) => self.datapath.counters,
+            None => Counters { backlog: self.datapath.exits.len() as u64, ..self.datapath.counters },
         }
     }
 
     /// Of a link, its keys now; of others what they do.
-    pub fn kind(&self) -> &Kind {
-        self.present.kind()
+    pub fn kind(&self) -> &PathKind {
+        self.current.kind()
     }
 
     /// Ends the direction: closes its logs. What still waits is lost.
     pub fn finish(mut self) -> Report {
-        let utilisation = self.station.as_mut().map(|station| station.utilisation(self.now));
+        let utilisation = self.link.as_mut().map(|station| station.utilisation(self.now));
         Report {
             side: self.side,
-            counters: self.course.counters,
+            counters: self.datapath.counters,
             lateness: self.lateness,
             utilisation,
-            log_error: self.course.recorder.finish(self.now).map(|error| error.to_string()),
+            log_error: self.datapath.recorder.finish(self.now).map(|error| error.to_string()),
         }
     }
 }
 
 /// The next packet that has left at `now`; it counts.
-fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<Departure> {
+fn next_departure(course: &mut Datapath, fresh: &mut GoodputTracker, now: Instant) -> Option<Departure> {
     let &(due, handle) = course.exits.front().filter(|&&(due, _)| due <= now)?;
     course.exits.pop_front();
     let packet = *course.packets.get(handle);
-    course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
+    course.counters.delay_ns = (due - packet.arrived).as_nanos() as u64;
     course.counters.departed.0 += u64::from(packet.segments);
     let page = course.packets.page(packet.page);
     course.counters.departed.1 += u64::from(page.ip_bytes(&packet));
     if course.recorder.logs() {
-        match fresh.of(page, &packet) {
+        match fresh.new_payload(page, &packet) {
             0 => {}
             bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
         }
@@ -318,12 +325,12 @@ fn leaving(course: &mut Course, fresh: &mut Fresh, now: Instant) -> Option<Depar
 }
 
 /// Hands frames on that leave at one instant.
-struct Handing<'a> {
+struct ForwardingSink<'a> {
     due: Instant,
     next: &'a mut dyn FnMut(Instant, &[IoSlice<'_>]),
 }
 
-impl Sink for Handing<'_> {
+impl Sink for ForwardingSink<'_> {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         (self.next)(self.due, parts);
         Ok(())
@@ -340,25 +347,25 @@ fn class_of(classes: &[(u16, ClassId)], about: &Headers, head: &[u8]) -> ClassId
 }
 
 /// Writes down what became of a write, where that was not as it should be.
-fn note(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &Written, packets: &Packets) {
-    if !written.taken {
+fn record_write(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &WriteResult, packets: &Packets) {
+    if !written.accepted {
         for &handle in written.handles {
             *refused += u64::from(packets.get(handle).segments);
             recorder.event(now, Logged::Refused, packets.get(handle).number, 1);
         }
     }
     let late = now - written.due;
-    if late > MUCH_TOO_LATE {
+    if late > OVERDUE {
         let number = packets.get(written.handles[0]).number;
         recorder.event(now, Logged::Overdue, number, late.as_nanos() as u64);
     }
 }
 
 /// Packets that are worth a write where more are on their way.
-const ENOUGH: usize = 8;
+const FLUSH_THRESHOLD: usize = 8;
 
 /// A write that is later is in the log.
-const MUCH_TOO_LATE: Duration = Duration::from_millis(1);
+const OVERDUE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use sojourn_aqm::{Ecn, Instant, TcpView};
 
 /// A bit of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flip {
+pub struct BitFlip {
     /// The byte, counted from the packet's first one; behind its end it begins there again.
     pub byte: u32,
     /// From 0 to 7.
@@ -23,7 +23,7 @@ pub struct Packet {
     /// Its number among the arrivals of the direction.
     pub number: u32,
     /// When it arrived.
-    pub at: Instant,
+    pub arrived: Instant,
     /// Where its payload begins, counted from that of the whole frame.
     pub offset: u32,
     /// Bytes of its payload.
@@ -37,12 +37,12 @@ pub struct Packet {
     /// ECN field, with a mark that it got on the way.
     pub ecn: Ecn,
     /// The bit that is flipped.
-    pub flip: Option<Flip>,
+    pub flip: Option<BitFlip>,
 }
 
 /// A frame that was read, shared by its packets.
-pub struct Page {
-    bytes: Bytes,
+pub struct FrameBuffer {
+    bytes: FrameBytes,
     refs: u32,
     /// Bytes of its link's header, which is before the virtio header; none where frames are IP.
     link: u8,
@@ -56,7 +56,7 @@ pub struct Page {
 
 /// Frames of a full packet or less are copied into a box of about their size, so that a queue of small packets does not hold
 /// a large buffer for each.
-enum Bytes {
+enum FrameBytes {
     Large(Buffer),
     Small(Box<[u8]>, u16),
 }
@@ -64,7 +64,7 @@ enum Bytes {
 /// All frames and packets of a direction, by number.
 #[derive(Default)]
 pub struct Packets {
-    pages: Vec<Option<Page>>,
+    pages: Vec<Option<FrameBuffer>>,
     free_pages: Vec<u32>,
     /// Boxes that are free, by size.
     small: [Vec<Box<[u8]>>; SIZES.len()],
@@ -72,7 +72,7 @@ pub struct Packets {
     free: Vec<u32>,
 }
 
-impl Page {
+impl FrameBuffer {
     /// Virtio header, headers and payload.
     pub fn bytes(&self) -> &[u8] {
         &self.whole()[self.link.into()..]
@@ -85,8 +85,8 @@ impl Page {
 
     fn whole(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Large(buffer) => buffer.frame(),
-            Bytes::Small(bytes, len) => &bytes[..*len as usize],
+            FrameBytes::Large(buffer) => buffer.frame(),
+            FrameBytes::Small(bytes, len) => &bytes[..*len as usize],
         }
     }
 
@@ -127,7 +127,7 @@ impl Page {
 }
 
 impl Packets {
-    /// Takes a frame over and keeps it until [`Self::let_go`], with a link's header of `link` bytes before it or none; its
+    /// Takes a frame over and keeps it until [`Self::release_page`], with a link's header of `link` bytes before it or none; its
     /// number, or nothing if it is no IP packet (where there are no link's headers), or a superframe that cannot be cut.
     pub fn admit(&mut self, buffer: Buffer, link: usize) -> Option<u32> {
         let (link, frame) = buffer.frame().split_at(link);
@@ -138,12 +138,12 @@ impl Packets {
         let split = vnet.gso != GSO_NONE;
         let payload = frame.len() - usize::from(link) - VNET - headers.end;
         // A packet has a length of 16 bits, a superframe as many segments.
-        let most = if split { usize::from(vnet.gso_size) * MOST_BYTES } else { MOST_BYTES };
+        let most = if split { usize::from(vnet.gso_size) * MAX_BYTES } else { MAX_BYTES };
         if split && !can_be_cut(&vnet, &headers) || payload > most {
             return None;
         }
-        let bytes = self.copy(frame).unwrap_or(Bytes::Large(buffer));
-        let page = Page { bytes, refs: 1, link, vnet, headers, split };
+        let bytes = self.copy(frame).unwrap_or(FrameBytes::Large(buffer));
+        let page = FrameBuffer { bytes, refs: 1, link, vnet, headers, split };
         Some(match self.free_pages.pop() {
             Some(number) => {
                 self.pages[number as usize] = Some(page);
@@ -157,11 +157,11 @@ impl Packets {
     }
 
     /// A frame of a full packet or less in a box of its own.
-    fn copy(&mut self, frame: &[u8]) -> Option<Bytes> {
+    fn copy(&mut self, frame: &[u8]) -> Option<FrameBytes> {
         let class = SIZES.iter().position(|&size| frame.len() <= size)?;
         let mut small = self.small[class].pop().unwrap_or_else(|| vec![0; SIZES[class]].into());
         small[..frame.len()].copy_from_slice(frame);
-        Some(Bytes::Small(small, frame.len() as u16))
+        Some(FrameBytes::Small(small, frame.len() as u16))
     }
 
     /// Keeps a packet; its handle.
@@ -196,7 +196,7 @@ impl Packets {
     }
 
     /// The frame of that number.
-    pub fn page(&self, number: u32) -> &Page {
+    pub fn page(&self, number: u32) -> &FrameBuffer {
         self.pages[number as usize].as_ref().expect("a packet's frame is kept")
     }
 
@@ -216,11 +216,11 @@ impl Packets {
     /// The packet is gone.
     pub fn release(&mut self, handle: u32) {
         self.free.push(handle);
-        self.let_go(self.packets[handle as usize].page);
+        self.release_page(self.packets[handle as usize].page);
     }
 
     /// A frame is needed no more by one of those that need it.
-    pub fn let_go(&mut self, number: u32) {
+    pub fn release_page(&mut self, number: u32) {
         let page = self.page_mut(number);
         page.refs -= 1;
         if page.refs == 0 {
@@ -236,14 +236,14 @@ impl Packets {
 
     fn discard(&mut self, number: u32) {
         let page = self.pages[number as usize].take().expect("a packet's frame is kept");
-        if let Bytes::Small(small, _) = page.bytes {
+        if let FrameBytes::Small(small, _) = page.bytes {
             let class = SIZES.iter().position(|&size| size == small.len()).expect("it is of one of the sizes");
             self.small[class].push(small);
         }
         self.free_pages.push(number);
     }
 
-    fn page_mut(&mut self, number: u32) -> &mut Page {
+    fn page_mut(&mut self, number: u32) -> &mut FrameBuffer {
         self.pages[number as usize].as_mut().expect("a packet's frame is kept")
     }
 }
@@ -257,7 +257,7 @@ fn push<T>(list: &mut Vec<T>, new: T) {
 }
 
 /// Segments of a frame: offset and length of the payload of each, and whether it is the last one.
-pub fn segments(page: &Page) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
+pub fn segments(page: &FrameBuffer) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
     let whole = page.ip().len() - page.headers.end;
     let size = if page.split { page.vnet.gso_size as usize } else { whole.max(1) };
     let count = whole.div_ceil(size).max(1);
@@ -269,10 +269,10 @@ pub fn segments(page: &Page) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
 
 /// The whole of a frame that is cut into several segments, as [`segments`] has each, and their number; nothing for others,
 /// and for what is longer than an IP packet may be.
-pub fn whole(page: &Page) -> Option<(u16, u16)> {
+pub fn superframe_size(page: &FrameBuffer) -> Option<(u16, u16)> {
     let payload = page.ip().len() - page.headers.end;
     let count = if page.split { payload.div_ceil(page.vnet.gso_size as usize) } else { 1 };
-    (count > 1 && page.headers.end + payload <= MOST_BYTES).then_some((payload as u16, count as u16))
+    (count > 1 && page.headers.end + payload <= MAX_BYTES).then_some((payload as u16, count as u16))
 }
 
 fn can_be_cut(vnet: &Vnet, headers: &Headers) -> bool {
@@ -282,14 +282,14 @@ fn can_be_cut(vnet: &Vnet, headers: &Headers) -> bool {
         GSO_UDP => (headers.version, UDP),
         _ => return false,
     };
-    (headers.version, headers.transport) == (version, transport) && vnet.gso_size > 0 && headers.end <= MOST_HEADERS
+    (headers.version, headers.transport) == (version, transport) && vnet.gso_size > 0 && headers.end <= MAX_HEADERS
 }
 
 /// Longest headers of what is cut or joined: IPv6 with extensions, and TCP with options.
-pub const MOST_HEADERS: usize = 256;
+pub const MAX_HEADERS: usize = 256;
 
 /// Bytes of an IP packet.
-pub const MOST_BYTES: usize = 65_535;
+pub const MAX_BYTES: usize = 65_535;
 
 /// Sizes of boxes for frames; the largest one is for a virtio header and a packet of Ethernet's size, with some room.
 const SIZES: [usize; 10] = [64, 96, 128, 160, 192, 232, 256, 512, 1024, 2048];
@@ -313,7 +313,7 @@ mod tests {
             packets.insert(Packet {
                 page,
                 number: number as u32,
-                at: Instant::ZERO,
+                arrived: Instant::ZERO,
                 offset: 0,
                 len: payload as u16,
                 index: 0,
@@ -322,15 +322,15 @@ mod tests {
                 ecn: Ecn::NotEct,
                 flip: None,
             });
-            packets.let_go(page);
+            packets.release_page(page);
         }
         let boxes = packets.pages.iter().flatten().map(|page| match &page.bytes {
             // The allocator keeps a word or two with each.
-            Bytes::Small(small, _) => small.len() + 16,
-            Bytes::Large(_) => unreachable!("it is small"),
+            FrameBytes::Small(small, _) => small.len() + 16,
+            FrameBytes::Large(_) => unreachable!("it is small"),
         });
-        let lists =
-            packets.pages.capacity() * size_of::<Option<Page>>() + packets.packets.capacity() * size_of::<Packet>();
+        let lists = packets.pages.capacity() * size_of::<Option<FrameBuffer>>()
+            + packets.packets.capacity() * size_of::<Packet>();
         let entry = size_of::<sojourn_aqm::Meta>() + size_of::<u32>() + 4;
         (boxes.sum::<usize>() + lists) as f64 / count as f64 + 2.0 * entry as f64
     }

@@ -1,6 +1,6 @@
 use super::header::{self, CWR, FIN, Headers, NEEDS_CSUM, PSH, TCP, VNET, Vnet};
 use super::*;
-use crate::log::{Kind as Logged, Record, replay};
+use crate::log::{Record, RecordKind as Logged, replay};
 use proptest::prelude::*;
 use serde_json::json;
 use sojourn_aqm::{Ecn, Rng};
@@ -15,7 +15,7 @@ mod netem;
 mod super_packets;
 
 /// A superframe of TCP, or, with `size` not below the payload, one packet.
-struct Tcp {
+struct TcpFrame {
     version: u8,
     port: u16,
     seq: u32,
@@ -26,13 +26,13 @@ struct Tcp {
     size: usize,
 }
 
-impl Default for Tcp {
+impl Default for TcpFrame {
     fn default() -> Self {
         Self { version: 4, port: 1000, seq: 0, ack: 0, flags: 16, ecn: Ecn::NotEct, payload: vec![7; 1448], size: 1448 }
     }
 }
 
-impl Tcp {
+impl TcpFrame {
     fn frame(&self) -> Vec<u8> {
         let mut tcp = vec![0; 32];
         tcp[..2].copy_from_slice(&self.port.to_be_bytes());
@@ -90,12 +90,12 @@ fn pseudo(ip: &[u8], length: usize) -> u64 {
 
 /// What was written, and when.
 #[derive(Default)]
-struct Kernel {
+struct RecordingSink {
     frames: Vec<Vec<u8>>,
     refuses: bool,
 }
 
-impl Sink for Kernel {
+impl Sink for RecordingSink {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.frames.push(parts.iter().flat_map(|part| part.to_vec()).collect());
         if self.refuses { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) }
@@ -121,13 +121,13 @@ fn checked(frame: &[u8]) -> (Vnet, Headers, u32, u8, Vec<u8>) {
     (vnet, about, about.seq(ip), about.tcp_flags(ip), payload)
 }
 
-fn link(keys: &str) -> Kind {
+fn link(keys: &str) -> PathKind {
     let table = keys.split(';').filter_map(|pair| pair.split_once('='));
     let table = table.map(|(key, value)| (key.trim().to_string(), value.trim().trim_matches('"').into())).collect();
-    Kind::Link(Box::new(LinkSpec::parse("link", &serde_json::Value::Object(table), Path::new("/")).unwrap()))
+    PathKind::Link(Box::new(LinkSpec::parse("link", &serde_json::Value::Object(table), Path::new("/")).unwrap()))
 }
 
-fn config(kind: Kind, window_us: i64) -> DirectionConfig {
+fn config(kind: PathKind, window_us: i64) -> DirectionConfig {
     let window = Duration::from_micros(window_us);
     DirectionConfig { window, ..DirectionConfig::new(Side::Down, kind) }
 }
@@ -144,7 +144,7 @@ fn at(ns: u64) -> Instant {
 }
 
 /// Runs to the end whenever something is due; what was written when.
-fn drain(direction: &mut Direction, kernel: &mut Kernel) -> Vec<(Instant, usize)> {
+fn drain(direction: &mut Direction, kernel: &mut RecordingSink) -> Vec<(Instant, usize)> {
     let mut times = Vec::new();
     while let Some(due) = direction.due() {
         direction.run(due, kernel);
@@ -159,7 +159,7 @@ fn logged(mut config: DirectionConfig, seed: u64, arrivals: &[(u64, Vec<u8>)]) -
     let path = folder.path().join("records");
     config.logs = vec![LogConfig { path: path.clone(), format: LogFormat::Records, command: "test".into() }];
     let mut direction = Direction::new(config, seed).unwrap();
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     for (ns, frame) in arrivals {
         while let Some(due) = direction.due().filter(|&due| due < at(*ns)) {
             direction.run(due, &mut kernel);
@@ -174,7 +174,7 @@ fn logged(mut config: DirectionConfig, seed: u64, arrivals: &[(u64, Vec<u8>)]) -
 #[test]
 fn departures_are_exactly_a_transmission_time_apart() {
     // Superframes of 43 packets and of one, of several flows, in bursts: 12 us each at 1 Gbit/s all the same.
-    let big = |port, seq| Tcp { port, seq, payload: vec![1; 43 * 1448], ..Tcp::default() }.frame();
+    let big = |port, seq| TcpFrame { port, seq, payload: vec![1; 43 * 1448], ..TcpFrame::default() }.frame();
     let arrivals: Vec<(u64, Vec<u8>)> =
         (0..20).map(|i| (1000 + i * 3500, big(1000 + (i % 3) as u16, (i * 43 * 1448) as u32))).collect();
     let (_, records) = logged(config(link("rate = 1 Gbit/s"), 50), 1, &arrivals);
@@ -188,10 +188,10 @@ fn departures_are_exactly_a_transmission_time_apart() {
 
 #[test]
 fn one_by_one_every_packet_leaves_when_its_last_bit_does() {
-    let frame = Tcp { payload: vec![1; 3 * 1448], flags: 16 | PSH | FIN | CWR, ..Tcp::default() }.frame();
+    let frame = TcpFrame { payload: vec![1; 3 * 1448], flags: 16 | PSH | FIN | CWR, ..TcpFrame::default() }.frame();
     let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 0), 1).unwrap();
     direction.arrive(at(5_000_000), buffer(&frame));
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     let times = drain(&mut direction, &mut kernel);
     let expected = [6, 7, 8].map(|ms| (at(ms * 1_000_000), VNET + 1500));
     assert_eq!(times, expected);
@@ -207,11 +207,11 @@ fn one_by_one_every_packet_leaves_when_its_last_bit_does() {
 #[test]
 fn neighbours_that_leave_at_one_turn_are_one_write() {
     // 8 packets at 1 Gbit/s, 12 us apart.
-    let frame = Tcp { payload: vec![1; 8 * 1448], ..Tcp::default() }.frame();
+    let frame = TcpFrame { payload: vec![1; 8 * 1448], ..TcpFrame::default() }.frame();
     let sizes = |window, turns: &[u64]| {
         let mut direction = Direction::new(config(link("rate = 1 Gbit/s"), window), 1).unwrap();
         direction.arrive(at(0), buffer(&frame));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         turns.iter().for_each(|&us| direction.run(at(us * 1000), &mut kernel));
         kernel.frames.iter().map(|frame| checked(frame).4.len() / 1448).collect::<Vec<usize>>()
     };
@@ -222,14 +222,14 @@ fn neighbours_that_leave_at_one_turn_are_one_write() {
 
 #[test]
 fn what_arrives_waits_only_for_a_group_that_leaves_soon() {
-    let frame = Tcp { payload: vec![1; 8 * 1448], ..Tcp::default() }.frame();
+    let frame = TcpFrame { payload: vec![1; 8 * 1448], ..TcpFrame::default() }.frame();
     for (window, dense) in [(50, true), (12, true), (11, false), (0, false)] {
         let mut direction = Direction::new(config(link("rate = 1 Gbit/s"), window), 1).unwrap();
         direction.arrive(at(0), buffer(&frame));
-        assert!(!direction.can_wait(0), "nothing has left so far");
-        direction.run(at(62_000), &mut Kernel::default());
+        assert!(!direction.can_defer(0), "nothing has left so far");
+        direction.run(at(62_000), &mut RecordingSink::default());
         let end = 2 * window as u64 * 1000;
-        assert_eq!((direction.can_wait(end), direction.can_wait(end + 1)), (dense, false), "{window}");
+        assert_eq!((direction.can_defer(end), direction.can_defer(end + 1)), (dense, false), "{window}");
         // The next packet is due at 72 us, and has the others of its window with it.
         assert_eq!(direction.due(), Some(at(72_000 + if dense { window as u64 * 1000 } else { 0 })));
     }
@@ -238,13 +238,15 @@ fn what_arrives_waits_only_for_a_group_that_leaves_soon() {
 #[test]
 fn flows_are_joined_apart_and_frames_across_reads() {
     // Two flows in turn, each read a packet of its own: fair queueing would leave nothing to join otherwise.
-    let mut direction = Direction::new(config(Kind::Delay(Steps::constant(Duration::from_millis(20))), 50), 1).unwrap();
+    let mut direction =
+        Direction::new(config(PathKind::Delay(Steps::constant(Duration::from_millis(20))), 50), 1).unwrap();
     for i in 0..10u32 {
         let (port, seq) = (1000 + (i % 2) as u16, i / 2 * 1448);
         let payload = vec![i as u8; 1448];
-        direction.arrive(at(u64::from(i) * 1000), buffer(&Tcp { port, seq, payload, ..Tcp::default() }.frame()));
+        direction
+            .arrive(at(u64::from(i) * 1000), buffer(&TcpFrame { port, seq, payload, ..TcpFrame::default() }.frame()));
     }
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     direction.run(at(20_100_000), &mut kernel);
     let found: Vec<_> = kernel.frames.iter().map(|frame| checked(frame)).collect();
     assert_eq!(found.iter().map(|found| (found.2, found.4.len())).collect::<Vec<_>>(), [(0, 5 * 1448); 2]);
@@ -256,13 +258,13 @@ fn flows_are_joined_apart_and_frames_across_reads() {
 
 #[test]
 fn what_differs_is_not_joined() {
-    let next = |change: fn(&mut Tcp)| {
-        let mut second = Tcp { seq: 1448, ..Tcp::default() };
+    let next = |change: fn(&mut TcpFrame)| {
+        let mut second = TcpFrame { seq: 1448, ..TcpFrame::default() };
         change(&mut second);
-        let mut direction = Direction::new(config(Kind::Loss(None), 50), 1).unwrap();
-        direction.arrive(at(0), buffer(&Tcp::default().frame()));
+        let mut direction = Direction::new(config(PathKind::Loss(None), 50), 1).unwrap();
+        direction.arrive(at(0), buffer(&TcpFrame::default().frame()));
         direction.arrive(at(1000), buffer(&second.frame()));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         direction.run(at(2000), &mut kernel);
         kernel.frames.len()
     };
@@ -283,10 +285,10 @@ fn marks_are_written_into_the_packets() {
     for (version, ecn) in [(4, Ecn::Ect0), (6, Ecn::Ect1)] {
         // A step threshold of one packet: whatever waits is marked.
         let kind = link("rate = 10 Mbit/s; aqm = codel target 1us interval 2us ecn");
-        let frame = Tcp { version, ecn, payload: vec![1; 5 * 1428], size: 1428, ..Tcp::default() }.frame();
+        let frame = TcpFrame { version, ecn, payload: vec![1; 5 * 1428], size: 1428, ..TcpFrame::default() }.frame();
         let mut direction = Direction::new(config(kind, 50), 1).unwrap();
         direction.arrive(at(0), buffer(&frame));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         drain(&mut direction, &mut kernel);
         let ecn_of = |frame: &Vec<u8>| checked(frame).1.ecn;
         let marked = kernel.frames.iter().filter(|frame| ecn_of(frame) == Ecn::Ce).count() as u64;
@@ -298,8 +300,8 @@ fn marks_are_written_into_the_packets() {
 
 #[test]
 fn garbage_is_counted_and_thrown_away() {
-    let mut direction = Direction::new(config(Kind::Loss(None), 50), 1).unwrap();
-    let mut bad = Tcp { payload: vec![1; 3000], ..Tcp::default() }.frame();
+    let mut direction = Direction::new(config(PathKind::Loss(None), 50), 1).unwrap();
+    let mut bad = TcpFrame { payload: vec![1; 3000], ..TcpFrame::default() }.frame();
     bad[VNET + 9] = 1; // a superframe of ICMP
     let (short, no_ip) = (vec![0; 5], vec![0; 40]);
     for frame in [bad, short, no_ip, vec![]] {
@@ -310,18 +312,18 @@ fn garbage_is_counted_and_thrown_away() {
 
 #[test]
 fn what_the_kernel_refuses_is_counted() {
-    let mut direction = Direction::new(config(Kind::Loss(None), 50), 1).unwrap();
-    direction.arrive(at(0), buffer(&Tcp { payload: vec![1; 2 * 1448], ..Tcp::default() }.frame()));
-    direction.run(at(0), &mut Kernel { refuses: true, ..Kernel::default() });
+    let mut direction = Direction::new(config(PathKind::Loss(None), 50), 1).unwrap();
+    direction.arrive(at(0), buffer(&TcpFrame { payload: vec![1; 2 * 1448], ..TcpFrame::default() }.frame()));
+    direction.run(at(0), &mut RecordingSink { refuses: true, ..RecordingSink::default() });
     assert_eq!(direction.counters().refused, 2);
 }
 
 #[test]
 fn lateness_does_not_add_up() {
-    let frame = Tcp { payload: vec![1; 40 * 1448], ..Tcp::default() }.frame();
+    let frame = TcpFrame { payload: vec![1; 40 * 1448], ..TcpFrame::default() }.frame();
     let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 0), 1).unwrap();
     direction.arrive(at(0), buffer(&frame));
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     // Every call comes 3.5 ms late or so; the packets are decided as of their own times.
     for ms in (3..).step_by(4).take(10) {
         direction.run(at(ms * 1_000_000 + 500_000), &mut kernel);
@@ -341,7 +343,7 @@ fn made_up(seed: u64, reads: u64, ecn: Ecn) -> Vec<(u64, Vec<u8>)> {
         now += if rng.below(20) == 0 { rng.below(60_000_000) } else { rng.below(5_000_000) };
         let payload = vec![1; 1 + rng.below(6 * 1448) as usize];
         let (port, seq) = (rng.below(3) as u16, rng.next_u64() as u32);
-        out.push((now, Tcp { port, seq, payload, ecn, ..Tcp::default() }.frame()));
+        out.push((now, TcpFrame { port, seq, payload, ecn, ..TcpFrame::default() }.frame()));
     }
     out
 }
@@ -390,10 +392,10 @@ fn opportunities_carry_parts_of_packets() {
     let mut direction = Direction::new(config(link(&format!("trace = {}", trace.display())), 0), 1).unwrap();
     let sizes: [usize; 4] = [500, 1500, 300, 1500];
     for (i, size) in sizes.iter().enumerate() {
-        let tcp = Tcp { port: i as u16, payload: vec![1; size - 52], ..Tcp::default() };
+        let tcp = TcpFrame { port: i as u16, payload: vec![1; size - 52], ..TcpFrame::default() };
         direction.arrive(at(1_000_000), buffer(&tcp.frame()));
     }
-    let times = drain(&mut direction, &mut Kernel::default());
+    let times = drain(&mut direction, &mut RecordingSink::default());
     let ms: Vec<u64> = times.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
     assert_eq!(ms, [3, 6, 6, 9]);
 }
@@ -416,11 +418,11 @@ proptest! {
         for (i, bytes) in sizes.iter().enumerate() {
             let payload: Vec<u8> = (0..*bytes).map(|k| (k / 3 + i) as u8).collect();
             sent.extend(&payload);
-            let tcp = Tcp { version, seq, flags, payload, size, ..Tcp::default() };
+            let tcp = TcpFrame { version, seq, flags, payload, size, ..TcpFrame::default() };
             direction.arrive(at(i as u64 * 1000), buffer(&tcp.frame()));
             seq = seq.wrapping_add(*bytes as u32);
         }
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         drain(&mut direction, &mut kernel);
         let (mut next, mut got, mut ends) = (start, Vec::<u8>::new(), 0);
         for frame in &kernel.frames {
@@ -436,7 +438,7 @@ proptest! {
         if flags & (PSH | FIN) != 0 {
             prop_assert_eq!(ends as usize, sizes.len(), "the end of each frame is told");
         }
-        prop_assert_eq!(direction.course.packets.frames(), 0, "all buffers are given back");
+        prop_assert_eq!(direction.datapath.packets.frames(), 0, "all buffers are given back");
         let report = direction.finish();
         prop_assert_eq!(report.counters.arrived, report.counters.departed);
     }

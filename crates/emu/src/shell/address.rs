@@ -8,14 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of one shell: number `n` of tree `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct AddressBlock {
     /// Number of the tree.
     pub tree: u8,
     /// Number in the tree, below [`BLOCKS`].
     pub n: u8,
 }
 
-impl Block {
+impl AddressBlock {
     /// IPv4 addresses of the outer and of the inner end.
     pub fn v4(self) -> (IpAddr, IpAddr) {
         (self.host4(1), self.host4(2))
@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn blocks_lie_side_by_side_in_their_tree() {
-        let (first, last) = (Block { tree: 7, n: 0 }, Block { tree: 7, n: BLOCKS - 1 });
+        let (first, last) = (AddressBlock { tree: 7, n: 0 }, AddressBlock { tree: 7, n: BLOCKS - 1 });
         assert_eq!(first.v4(), ("100.64.7.1".parse().unwrap(), "100.64.7.2".parse().unwrap()));
         assert_eq!(last.v4().1, "100.64.7.250".parse::<IpAddr>().unwrap());
         assert_eq!(last.v6().0, "fd53:6f6a:6f75:7::f9".parse::<IpAddr>().unwrap());
         assert_eq!(last.host(), first.host());
         assert_eq!(first.name_server(), "100.64.7.252".parse::<IpAddr>().unwrap());
-        let blocks: Vec<_> = (0..BLOCKS).map(|n| Block { tree: 7, n }.prefixes()[0]).collect();
+        let blocks: Vec<_> = (0..BLOCKS).map(|n| AddressBlock { tree: 7, n }.prefixes()[0]).collect();
         for (i, &a) in blocks.iter().enumerate() {
             assert!(overlap(a, first.tree_prefixes()[0]));
             assert!(!overlap(a, (first.name_server(), 32)));

@@ -4,9 +4,9 @@
 //! one, and what comes in to the second one; what is written to them goes on at the interface by hooks of theirs. All hooks
 //! and devices are gone with their descriptors, whatever ends this process.
 
-use super::end::{End, QUEUE, no_tun};
+use super::endpoint::{Endpoint, QUEUE, no_tun};
 use crate::Error;
-use crate::sys::bpf::{Hook, Way};
+use crate::sys::bpf::{Hook, HookDirection};
 use crate::sys::namespace::{set_sysctl, within};
 use crate::sys::netlink::Netlink;
 use crate::sys::tun::Tun;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// An interface to attach to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct AttachPoint {
     /// Its name.
     pub interface: String,
     /// The file of its network namespace; none for the present one.
@@ -26,7 +26,7 @@ pub struct Place {
 
 /// What holds a shell at its interface.
 #[derive(Debug)]
-pub struct Attached {
+pub struct Attachment {
     /// At the interface.
     diverting: Vec<Hook>,
     /// At the devices.
@@ -35,7 +35,7 @@ pub struct Attached {
     _lock: OwnedFd,
 }
 
-impl Attached {
+impl Attachment {
     /// Lets what passes the interface go its way again; what was taken out before is still put back.
     pub fn detach(&mut self) {
         self.diverting.clear();
@@ -43,15 +43,15 @@ impl Attached {
 }
 
 /// Attaches to `place`: the device that has what goes out, the one that has what comes in, and what holds them there.
-pub fn attach(place: &Place) -> Result<(End, End, Attached), Error> {
-    let Some(file) = &place.namespace else { return here(&place.interface) };
-    within(file, || here(&place.interface)).map_err(|e| {
+pub fn attach(place: &AttachPoint) -> Result<(Endpoint, Endpoint, Attachment), Error> {
+    let Some(file) = &place.namespace else { return attach_in_place(&place.interface) };
+    within(file, || attach_in_place(&place.interface)).map_err(|e| {
         let remedy = "give the name of a namespace (ip netns), the number of a process in it, or a file";
         Error::Input(format!("--netns {}: {e}; {remedy}", file.display()))
     })?
 }
 
-fn here(interface: &str) -> Result<(End, End, Attached), Error> {
+fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), Error> {
     let fail =
         |what: &str, e: io::Error| Error::Machine(format!("--attach {interface}: {what}: {e}; see `sojourn doctor`"));
     let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
@@ -75,19 +75,19 @@ fn here(interface: &str) -> Result<(End, End, Attached), Error> {
         })
     };
     let injecting = [
-        hook(Hook::inject(outer.index, index, Way::Out, mark))?,
-        hook(Hook::inject(inner.index, index, Way::In, mark))?,
+        hook(Hook::inject(outer.index, index, HookDirection::Out, mark))?,
+        hook(Hook::inject(inner.index, index, HookDirection::In, mark))?,
     ];
     // From here on packets go through the devices.
     let diverting = vec![
-        hook(Hook::divert(index, Way::Out, inner.index, mark))?,
-        hook(Hook::divert(index, Way::In, outer.index, mark))?,
+        hook(Hook::divert(index, HookDirection::Out, inner.index, mark))?,
+        hook(Hook::divert(index, HookDirection::In, outer.index, mark))?,
     ];
-    Ok((inner, outer, Attached { diverting, _injecting: injecting, _lock: lock }))
+    Ok((inner, outer, Attachment { diverting, _injecting: injecting, _lock: lock }))
 }
 
 /// A device without addresses that takes the largest frames.
-fn device() -> Result<End, Error> {
+fn device() -> Result<Endpoint, Error> {
     let (tun, name) = Tun::create_tap("sojourn%d").map_err(|e| Error::Machine(no_tun(&e)))?;
     let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
     let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
@@ -95,7 +95,7 @@ fn device() -> Result<End, Error> {
     // The machine itself is to say nothing there: it would go out at the interface.
     set_sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
     netlink.up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("switching on", e))?;
-    Ok(End { tun, netlink, index, listener: None })
+    Ok(Endpoint { tun, netlink, index, listener: None })
 }
 
 /// Takes the name of interface `index` of the present network namespace, to which abstract names belong.

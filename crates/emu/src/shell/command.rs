@@ -4,14 +4,14 @@ use std::ffi::CString;
 use std::net::IpAddr;
 
 /// What runs inside a shell.
-pub enum Command {
+pub enum InnerCommand {
     /// A program and its arguments; at least one word.
     Program(Vec<CString>),
     /// A function of this program, in a process of its own; it gets `$SOJOURN_HOST` and returns an exit code.
     Own(Box<dyn Fn(IpAddr) -> i32>),
 }
 
-impl Command {
+impl InnerCommand {
     /// How it is called.
     pub fn words(&self) -> Vec<String> {
         match self {

@@ -5,7 +5,7 @@
 //! allots, and as the answer returns each shell routes the block to its inside. A block is free again when the connection
 //! that asked for it ends.
 
-use super::address::{BLOCKS, Block, overlap};
+use super::address::{AddressBlock, BLOCKS, overlap};
 use crate::Error;
 use crate::sys::fds::{Channel, accept};
 use crate::sys::netlink::{Netlink, Route};
@@ -29,7 +29,7 @@ pub struct Listener {
 #[derive(Debug)]
 pub struct Lease {
     /// The addresses.
-    pub block: Block,
+    pub block: AddressBlock,
     /// How many shells are around this one.
     pub depth: u8,
     /// The connection to the shell around, or the lock on the tree.
@@ -39,9 +39,9 @@ pub struct Lease {
 /// The leases that a shell has given to those inside it.
 #[derive(Debug)]
 pub struct Leases {
-    ours: Lease,
+    own: Lease,
     /// Blocks in use, by number; of an outermost shell only.
-    used: u64,
+    allotted: u64,
     children: Vec<Child>,
     /// TCP's congestion control on the way to them.
     cc: Option<String>,
@@ -51,7 +51,7 @@ pub struct Leases {
 struct Child {
     connection: OwnedFd,
     lease: Option<Lease>,
-    block: Block,
+    block: AddressBlock,
     routed: bool,
 }
 
@@ -79,18 +79,18 @@ impl AsFd for Listener {
 impl Lease {
     /// A lease from the shell around the present network namespace, or of a tree of our own.
     pub fn obtain() -> Result<Self, Error> {
-        match around() {
-            Some(connection) => Self::from_around(connection),
-            None => Self::of_a_new_tree(),
+        match outer_shell() {
+            Some(connection) => Self::from_outer_shell(connection),
+            None => Self::new_tree(),
         }
     }
 
     /// The first block of a tree that nobody uses.
-    pub fn of_a_new_tree() -> Result<Self, Error> {
+    pub fn new_tree() -> Result<Self, Error> {
         let lacks = |e: io::Error| Error::Machine(format!("addresses: {e}; see `sojourn doctor`"));
         let routed = Netlink::open().and_then(|mut netlink| netlink.routed()).map_err(lacks)?;
         for tree in 0..=u8::MAX {
-            let block = Block { tree, n: 0 };
+            let block = AddressBlock { tree, n: 0 };
             if routed.iter().any(|&used| block.tree_prefixes().iter().any(|&ours| overlap(used, ours))) {
                 continue;
             }
@@ -105,14 +105,14 @@ impl Lease {
         Err(Error::Machine(text.to_string()))
     }
 
-    fn from_around(connection: OwnedFd) -> Result<Self, Error> {
+    fn from_outer_shell(connection: OwnedFd) -> Result<Self, Error> {
         let lost =
             |e: &dyn Display| Error::Machine(format!("the shell around this one does not answer ({e}); restart it"));
         let channel = Channel::of(connection);
         let mut answer = [0; 512];
         let (n, _) = channel.receive(&mut answer).map_err(|e| lost(&e))?;
         match answer[..n] {
-            [OK, tree, n, depth] => Ok(Self { block: Block { tree, n }, depth, _hold: channel.into() }),
+            [OK, tree, n, depth] => Ok(Self { block: AddressBlock { tree, n }, depth, _hold: channel.into() }),
             [NO, ref text @ ..] => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
             _ => Err(lost(&"it closed the connection")),
         }
@@ -122,19 +122,19 @@ impl Lease {
 impl Leases {
     /// None given yet by the shell whose own lease this is.
     pub fn new(ours: Lease, cc: Option<String>) -> Self {
-        Self { ours, used: 1, children: Vec::new(), cc }
+        Self { own: ours, allotted: 1, children: Vec::new(), cc }
     }
 
     /// Our own block.
-    pub fn block(&self) -> Block {
-        self.ours.block
+    pub fn block(&self) -> AddressBlock {
+        self.own.block
     }
 
     /// Takes a connection and answers it at once; `outer` is where the block is routed to our inside, if the shell that
     /// asks is inside and not beside us. The descriptor is to be watched, and given to [`Self::ended`] at its end.
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {
         let channel = Channel::of(accept(listener.as_fd()).ok()?);
-        let depth = self.ours.depth + 1;
+        let depth = self.own.depth + 1;
         match self.allot(depth) {
             Ok((block, lease)) => {
                 let routed = outer.is_some_and(|(netlink, index)| {
@@ -155,7 +155,7 @@ impl Leases {
     }
 
     /// A connection has ended: its block is free.
-    pub fn ended(&mut self, fd: i32, outer: Option<(&mut Netlink, u32)>) {
+    pub fn on_disconnect(&mut self, fd: i32, outer: Option<(&mut Netlink, u32)>) {
         let Some(i) = self.children.iter().position(|child| child.connection.as_raw_fd() == fd) else { return };
         let child = self.children.swap_remove(i);
         if let (true, Some((netlink, index))) = (child.routed, outer) {
@@ -164,28 +164,29 @@ impl Leases {
             });
         }
         if child.lease.is_none() {
-            self.used &= !(1 << child.block.n);
+            self.allotted &= !(1 << child.block.n);
         }
     }
 
     /// A block, from the shell around ours where there is one.
-    fn allot(&mut self, depth: u8) -> Result<(Block, Option<Lease>), Error> {
+    fn allot(&mut self, depth: u8) -> Result<(AddressBlock, Option<Lease>), Error> {
         if depth > DEEPEST {
             let text = format!(
                 "{} shells are around this one already, the most; start it outside of one of them",
-                self.ours.depth + 1
+                self.own.depth + 1
             );
             return Err(Error::Machine(text));
         }
-        if self.ours.depth > 0 {
-            let around = around().ok_or_else(|| Error::Machine("the shell around is gone; start again".to_string()))?;
-            let lease = Lease::from_around(around)?;
+        if self.own.depth > 0 {
+            let around =
+                outer_shell().ok_or_else(|| Error::Machine("the shell around is gone; start again".to_string()))?;
+            let lease = Lease::from_outer_shell(around)?;
             return Ok((lease.block, Some(lease)));
         }
-        match (0..BLOCKS).find(|n| self.used & 1 << n == 0) {
+        match (0..BLOCKS).find(|n| self.allotted & 1 << n == 0) {
             Some(n) => {
-                self.used |= 1 << n;
-                Ok((Block { n, ..self.ours.block }, None))
+                self.allotted |= 1 << n;
+                Ok((AddressBlock { n, ..self.own.block }, None))
             }
             None => Err(Error::Machine(format!("{BLOCKS} shells are in one tree, the most; end one of them"))),
         }
@@ -193,7 +194,7 @@ impl Leases {
 }
 
 /// A connection to the shell around the present network namespace, if there is one.
-fn around() -> Option<OwnedFd> {
+fn outer_shell() -> Option<OwnedFd> {
     let fd = unix_socket(SockFlag::empty()).ok()?;
     connect(fd.as_raw_fd(), &UnixAddr::new_abstract(NAME).ok()?).ok()?;
     // Anybody can take the name; we listen to root and to ourselves only.

@@ -8,16 +8,16 @@ use sojourn_aqm::Instant;
 
 /// Processes that are ended with the shell.
 #[derive(Default)]
-pub struct Helpers(Vec<Pid>);
+pub struct HelperProcesses(Vec<Pid>);
 
-impl Helpers {
+impl HelperProcesses {
     /// Takes a child over.
     pub fn add(&mut self, pid: Pid) {
         self.0.push(pid);
     }
 }
 
-impl Drop for Helpers {
+impl Drop for HelperProcesses {
     fn drop(&mut self) {
         for &pid in &self.0 {
             let _ = kill(pid, Signal::SIGKILL);
@@ -28,14 +28,14 @@ impl Drop for Helpers {
 
 /// The processes without which nothing beyond the machine is reached.
 #[derive(Default)]
-pub struct Gateways {
+pub struct GatewayProcesses {
     /// Those that run.
     pub running: Vec<PidFd>,
     /// When the first of them ended, or that there was no telling one that ran from one that had ended.
     pub ended: Option<Instant>,
 }
 
-impl Gateways {
+impl GatewayProcesses {
     /// Watches a process; on a kernel before 5.3 nobody can.
     pub fn watch(&mut self, pid: Pid) {
         match process::pidfd(pid) {

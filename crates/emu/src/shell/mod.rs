@@ -4,52 +4,52 @@ mod address;
 pub(crate) mod attach;
 mod command;
 mod control;
-pub(crate) mod end;
+pub(crate) mod endpoint;
 mod gateway;
 mod helpers;
-pub(crate) mod inside;
+mod http;
+pub(crate) mod inner_side;
 mod message;
 pub(crate) mod report;
 mod route;
-mod senders;
+mod sender_monitor;
 pub(crate) mod terminal;
 mod tunnel;
-mod visitors;
-mod web;
+mod web_meter;
 
-pub use report::{Fault, Held, Outcome};
+pub use report::{BufferLimit, Outcome, RunFault};
 pub use tunnel::Status;
 
 use crate::Error;
 use crate::error::machine;
 use crate::event_loop::EventLoop;
-use crate::event_loop::desk::Desk;
-pub use crate::event_loop::meter::Shown;
-use crate::event_loop::meter::{Board, Gauges, Meter};
+use crate::event_loop::control_socket::ControlSocket;
+pub use crate::event_loop::meter::MeterView;
+use crate::event_loop::meter::{CounterPublisher, Meter, SharedCounters};
 use crate::path::{Direction, DirectionConfig, Pool};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::Tun;
-use address::Block;
-pub use attach::Place;
-use attach::{Attached, attach};
-pub use command::Command;
+use address::AddressBlock;
+pub use attach::AttachPoint;
+use attach::{Attachment, attach};
+pub use command::InnerCommand;
 pub(crate) use command::texts;
 use control::{Lease, Leases, Listener};
-use end::{End, Site};
-use gateway::{Addresses, Seat};
+use endpoint::{Endpoint, EndpointConfig};
+use gateway::{AddressMap, GatewayConfig};
 #[cfg(test)]
-pub(crate) use gateway::{Frame, Outline};
-use helpers::{Gateways, Helpers};
-use inside::Plan;
+pub(crate) use gateway::{Frame, PacketSummary};
+use helpers::{GatewayProcesses, HelperProcesses};
+use inner_side::InnerConfig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
-use route::{Far, Outside};
-use senders::Senders;
+use route::{GatewayRoute, OuterSide};
+use sender_monitor::SenderMonitor;
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::Catalogue;
 use std::ffi::CString;
@@ -58,7 +58,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use terminal::Terminal;
 use tunnel::Tunnel;
-use web::Web;
+use web_meter::WebMeter;
 
 /// A shell as it was asked for.
 pub struct Shell {
@@ -71,9 +71,9 @@ pub struct Shell {
     /// Seed of every random stream.
     pub seed: u64,
     /// What runs inside.
-    pub command: Command,
+    pub command: InnerCommand,
     /// An interface that was there before, whose packets pass the shell; the command then runs where the shell was started.
-    pub attach: Option<Place>,
+    pub attach: Option<AttachPoint>,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
     /// Names of hosts that lead to `$SOJOURN_HOST` inside.
@@ -81,20 +81,20 @@ pub struct Shell {
     /// TCP's congestion control at both ends.
     pub cc: Option<String>,
     /// What the live view has; with nothing there is none.
-    pub meter: Shown,
+    pub meter: MeterView,
     /// Whether to show it as a page at a loopback address, too.
     pub meter_web: bool,
     /// Whether the command is the user's shell, whose prompt is to tell where it is.
     pub prompts: bool,
     /// The name by which it takes orders, besides the number of its process.
-    pub given: Option<String>,
+    pub control_name: Option<String>,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
     pub spin: Duration,
 }
 
 impl Shell {
     /// A shell without further wishes: its directions, up first, and what runs inside.
-    pub fn new(name: &str, [up, down]: [DirectionConfig; 2], command: Command) -> Self {
+    pub fn new(name: &str, [up, down]: [DirectionConfig; 2], command: InnerCommand) -> Self {
         Self {
             name: name.to_string(),
             up,
@@ -105,10 +105,10 @@ impl Shell {
             peer: None,
             hosts: Vec::new(),
             cc: None,
-            meter: Shown::default(),
+            meter: MeterView::default(),
             meter_web: false,
             prompts: false,
-            given: None,
+            control_name: None,
             spin: Duration::ZERO,
         }
     }
@@ -117,12 +117,12 @@ impl Shell {
 /// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process
 /// with a single thread, as it forks.
 pub fn run(shell: Shell, own: &dyn Catalogue) -> Result<Outcome, Error> {
-    and_back(|| Session::of(shell).and_then(|session| session.run(own)))
+    in_current_namespaces(|| Session::of(shell).and_then(|session| session.run(own)))
 }
 
 /// Does something with processes of its own, after which terminal, signals and orphans of this one are as before.
-pub(crate) fn and_back<T>(does: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let terminal = Terminal::remember();
+pub(crate) fn in_current_namespaces<T>(does: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let terminal = Terminal::save();
     let before = SigSet::thread_get_mask().map_err(machine)?;
     // What an inner side leaves that somebody has killed comes here.
     let adopted = process::adopt_orphans(true).unwrap_or(false);
@@ -138,19 +138,19 @@ pub(crate) fn and_back<T>(does: impl FnOnce() -> Result<T, Error>) -> Result<T, 
 /// A shell whose namespaces and devices are there.
 struct Session {
     shell: Shell,
-    inner: End,
-    outside: Outside,
+    inner: Endpoint,
+    outer: OuterSide,
     leases: Option<Leases>,
-    attached: Option<Attached>,
+    attachment: Option<Attachment>,
     inside: Channel,
     process: Pid,
     signals: SignalFd,
-    helpers: Helpers,
-    gateways: Gateways,
+    helpers: HelperProcesses,
+    gateways: GatewayProcesses,
     /// Children of this process that are not ours.
     others: Vec<Pid>,
     /// Whether senders outside are the machine's own, with its settings.
-    plain_senders: bool,
+    monitors_senders: bool,
 }
 
 impl Session {
@@ -162,19 +162,19 @@ impl Session {
     }
 
     /// At an interface that was there before.
-    fn attach(shell: Shell, place: &Place) -> Result<Self, Error> {
+    fn attach(shell: Shell, place: &AttachPoint) -> Result<Self, Error> {
         let others = process::children();
-        let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
-        let (inside, theirs) = Channel::pair().map_err(machine)?;
+        let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
+        let (inside, child_end) = Channel::pair().map_err(machine)?;
         let (mut inside, me) = (Some(inside), getpid());
         let env = [("SOJOURN_SHELL".to_string(), shell.name.clone())];
         let process = process::spawn(|| {
             // This end is for the parent alone: with it the command ends.
             drop(inside.take());
-            inside::main_here(&env, &shell.command, me, &theirs)
+            inner_side::main_in_place(&env, &shell.command, me, &child_end)
         });
         let process = process.map_err(machine)?;
-        drop(theirs);
+        drop(child_end);
         let inside = inside.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let (inner, outer, attached) = match attach(place) {
             Ok(made) => made,
@@ -185,24 +185,24 @@ impl Session {
             }
         };
         let plain = Self::of_ends(shell, [inner, outer], (inside, process), signals, others);
-        Ok(Self { attached: Some(attached), ..plain })
+        Ok(Self { attachment: Some(attached), ..plain })
     }
 
     fn start(shell: Shell) -> Result<Self, Error> {
         let others = process::children();
-        let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
+        let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
         let (lease, outer, unprivileged) = outer_end(&shell)?;
         let block = lease.block;
         let private = outer.is_none();
         let servers = name_servers();
         let mut own = [None, None];
         if private {
-            let found = own_addresses()?;
+            let found = machine_addresses()?;
             own = [IpAddr::is_ipv4, IpAddr::is_ipv6]
-                .map(|family| found.iter().copied().find(|ip| family(ip) && lasts(ip)));
+                .map(|family| found.iter().copied().find(|ip| family(ip) && is_permanent(ip)));
         }
-        let addresses = Addresses { block, machine: private, own, name_server: servers.loopback };
-        let plan = Plan {
+        let addresses = AddressMap { block, machine: private, own, name_server: servers.loopback };
+        let plan = InnerConfig {
             block,
             private,
             unprivileged,
@@ -213,12 +213,12 @@ impl Session {
             hosts: shell.hosts.clone(),
             resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
         };
-        let (mut helpers, mut gateways) = (Helpers::default(), Gateways::default());
+        let (mut helpers, mut gateways) = (HelperProcesses::default(), GatewayProcesses::default());
         let plain_senders = lease.depth == 0 && !private;
         let mut seat = None;
         let mut far = None;
         if lease.depth == 0 {
-            let (channel, made, porter) = Seat::prepare(addresses).map_err(machine)?;
+            let (channel, made, porter) = GatewayConfig::prepare(addresses).map_err(machine)?;
             helpers.add(porter);
             gateways.watch(porter);
             let end = if private {
@@ -230,27 +230,28 @@ impl Session {
                 gateways.watch(apart);
                 Some(gateway_end(&channel)?)
             };
-            let machine = if private { Vec::new() } else { own_addresses()? };
-            far = Some(Far { end, channel, machine, block, scratch: Vec::new() });
+            let machine = if private { Vec::new() } else { machine_addresses()? };
+            far = Some(GatewayRoute { end, channel, machine, block, scratch: Vec::new() });
         }
-        let (inside, theirs) = Channel::pair().map_err(machine)?;
+        let (inside, child_end) = Channel::pair().map_err(machine)?;
         let me = getpid();
-        let process = process::spawn(|| inside::main(&plan, &shell.command, me, &theirs, seat)).map_err(machine)?;
-        drop(theirs);
+        let process =
+            process::spawn(|| inner_side::main(&plan, &shell.command, me, &child_end, seat)).map_err(machine)?;
+        drop(child_end);
         let (inner, made, gateway) = receive_ends(&inside)?;
         gateway.into_iter().for_each(|pid| gateways.watch(pid));
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let leases = Some(Leases::new(lease, shell.cc.clone()));
         let mut plain = Self::of_ends(shell, [inner, end], (inside, process), signals, others);
-        plain.outside.far = far;
-        Ok(Self { leases, helpers, gateways, plain_senders, ..plain })
+        plain.outer.gateway = far;
+        Ok(Self { leases, helpers, gateways, monitors_senders: plain_senders, ..plain })
     }
 
     /// Between two ends, the inner one first, and with the process that runs the command: without shells around it or
     /// inside, and with no way beyond.
     fn of_ends(
         shell: Shell,
-        [inner, outer]: [End; 2],
+        [inner, outer]: [Endpoint; 2],
         (inside, process): (Channel, Pid),
         signals: SignalFd,
         others: Vec<Pid>,
@@ -258,42 +259,54 @@ impl Session {
         Self {
             shell,
             inner,
-            outside: Outside { end: outer, far: None },
+            outer: OuterSide { end: outer, gateway: None },
             leases: None,
-            attached: None,
+            attachment: None,
             inside,
             process,
             signals,
-            helpers: Helpers::default(),
-            gateways: Gateways::default(),
+            helpers: HelperProcesses::default(),
+            gateways: GatewayProcesses::default(),
             others,
-            plain_senders: false,
+            monitors_senders: false,
         }
     }
 
     fn run(self, own: &dyn Catalogue) -> Result<Outcome, Error> {
-        let Self { mut shell, inner, outside, leases, attached, inside, process, signals, helpers, .. } = self;
+        let Self {
+            mut shell,
+            inner,
+            outer: outside,
+            leases,
+            attachment: attached,
+            inside,
+            process,
+            signals,
+            helpers,
+            ..
+        } = self;
         let (gateways, others) = (self.gateways, self.others);
         let zero_ns = clock::monotonic_ns();
         let epoch_ns = clock::epoch_ns();
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        let desk = Desk::of_shell(&shell.name, shell.given.as_deref(), shell.command.words(), epoch_ns)?;
-        let board = (shell.meter.anything() || shell.meter_web).then(Board::default);
+        let desk =
+            ControlSocket::of_shell(&shell.name, shell.control_name.as_deref(), shell.command.words(), epoch_ns)?;
+        let board = (shell.meter.anything() || shell.meter_web).then(SharedCounters::default);
         let web = match (&board, shell.meter_web) {
-            (Some(board), true) => Some(Web::start(board, &shell.name, up.kind()).map_err(machine)?),
+            (Some(board), true) => Some(WebMeter::start(board, &shell.name, up.kind()).map_err(machine)?),
             _ => None,
         };
         inside.send(&[message::GO], &[], false).map_err(machine)?;
         let shown = board.as_ref().filter(|_| shell.meter.anything());
         let meter = shown.map(|board| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, board)).transpose();
         let meter = meter.map_err(machine)?;
-        let gauges = board.map(Gauges::of);
-        let block = leases.as_ref().filter(|_| self.plain_senders).map(Leases::block);
-        let senders = block.and_then(|block| Senders::watch(block).ok());
+        let gauges = board.map(CounterPublisher::of);
+        let block = leases.as_ref().filter(|_| self.monitors_senders).map(Leases::block);
+        let senders = block.and_then(|block| SenderMonitor::watch(block).ok());
         let spin_ns = Some(shell.spin.as_nanos().max(0) as u64);
-        let event_loop = EventLoop { zero_ns, spin_ns, gauges, desk, own };
+        let event_loop = EventLoop { zero_ns, spin_ns, gauges, control_socket: desk, catalogue: own };
         let mut tunnel = Tunnel {
             up,
             down,
@@ -305,12 +318,12 @@ impl Session {
             inside,
             signals,
             gateways,
-            command: tunnel::Command::default(),
+            command: tunnel::CommandProcess::default(),
         };
         let (end, usage) = event_loop.run(&mut tunnel);
         drop((meter, web));
-        let held = senders.and_then(Senders::finish);
-        let far = tunnel.outside.far.as_mut().and_then(|far| far.end.as_mut());
+        let held = senders.and_then(SenderMonitor::finish);
+        let far = tunnel.outside.gateway.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
         let Tunnel { up, down, inner, outside, leases, attached, inside, gateways, command, .. } = tunnel;
@@ -333,35 +346,35 @@ impl Session {
             reports,
             losses,
             usage,
-            held,
+            buffer_limited: held,
             gateway_ended: gateways.ended,
-            keeper_killed,
+            supervisor_killed: keeper_killed,
             signalled: command.signalled.map(|signal| signal as i32),
         })
     }
 }
 
 /// Addresses, and the outer end if it lies in the present network namespace; whether a user namespace is needed.
-fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
+fn outer_end(shell: &Shell) -> Result<(Lease, Option<Endpoint>, bool), Error> {
     if shell.peer.is_some() {
-        return Ok((Lease::of_a_new_tree()?, None, false));
+        return Ok((Lease::new_tree()?, None, false));
     }
     let lease = Lease::obtain()?;
     match Tun::create("sojourn%d") {
         Ok(probe) => {
             drop(probe);
-            let end = Site::outer(lease.block, shell.down.mtu, shell.cc.as_deref()).make()?;
+            let end = EndpointConfig::outer(lease.block, shell.down.mtu, shell.cc.as_deref()).make()?;
             Ok((lease, Some(end), false))
         }
         // The device may be opened, but this namespace is not ours to add one to.
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
-        Err(e) => Err(Error::Machine(end::no_tun(&e))),
+        Err(e) => Err(Error::Machine(endpoint::no_tun(&e))),
     }
 }
 
 /// Whether an address is one of those that a machine has for others, for as long as it runs: no loopback address, none of
 /// a single link, none of a shell.
-fn lasts(address: &IpAddr) -> bool {
+fn is_permanent(address: &IpAddr) -> bool {
     let others = match address {
         IpAddr::V4(ip) => ip.is_link_local() || ip.octets()[..2] == [100, 64],
         IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.segments()[..3] == [0xfd53, 0x6f6a, 0x6f75],
@@ -370,20 +383,20 @@ fn lasts(address: &IpAddr) -> bool {
 }
 
 /// The device that leads to the gateway.
-fn gateway_end(channel: &Channel) -> Result<End, Error> {
+fn gateway_end(channel: &Channel) -> Result<Endpoint, Error> {
     let mut room = [0; 4096];
     let (length, fds) = channel.receive(&mut room).map_err(machine)?;
     match (<[OwnedFd; 2]>::try_from(fds), <[u8; 4]>::try_from(&room[..length])) {
         (Ok([tun, netlink]), Ok(index)) => {
             let (tun, netlink) = (Tun::from_fd(tun), Netlink::from_fd(netlink));
-            Ok(End { tun, netlink, index: u32::from_ne_bytes(index), listener: None })
+            Ok(Endpoint { tun, netlink, index: u32::from_ne_bytes(index), listener: None })
         }
         _ => Err(Error::Machine(String::from_utf8_lossy(&room[..length]).into_owned())),
     }
 }
 
 /// The addresses under which this machine is reached.
-fn own_addresses() -> Result<Vec<IpAddr>, Error> {
+fn machine_addresses() -> Result<Vec<IpAddr>, Error> {
     let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).map_err(machine)?;
     Ok(addresses.into_iter().filter(|address| !address.is_loopback()).collect())
 }
@@ -405,7 +418,7 @@ fn name_servers() -> NameServers {
 
 impl NameServers {
     /// The text with an address that is reached from inside, where that is needed.
-    fn replaced(&self, block: Block) -> Option<String> {
+    fn replaced(&self, block: AddressBlock) -> Option<String> {
         self.loopback?;
         let others = self.text.lines().filter(|line| !line.trim().starts_with("nameserver"));
         let server = format!("nameserver {}", block.name_server());
@@ -414,21 +427,21 @@ impl NameServers {
 }
 
 /// What the inner side has made, or why it has not.
-fn receive_ends(inside: &Channel) -> Result<(End, Option<End>, Option<Pid>), Error> {
+fn receive_ends(inside: &Channel) -> Result<(Endpoint, Option<Endpoint>, Option<Pid>), Error> {
     let mut room = [0; 4096];
     let (length, fds) = inside.receive(&mut room).map_err(machine)?;
     let mut fds = fds.into_iter();
-    let mut end = || -> Option<End> {
+    let mut end = || -> Option<Endpoint> {
         let mut next = || fds.next();
         let (tun, netlink, listener): (OwnedFd, OwnedFd, OwnedFd) = (next()?, next()?, next()?);
         let index = 0;
         let listener = Some(Listener::from_fd(listener));
-        Some(End { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener })
+        Some(Endpoint { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener })
     };
     match &room[..length] {
         [message::READY, numbers @ ..] => {
             let read = |i: usize| Some(u32::from_ne_bytes(numbers.get(4 * i..4 * i + 4)?.try_into().ok()?));
-            let number = |end: Option<End>, i| Some(End { index: read(i)?, ..end? });
+            let number = |end: Option<Endpoint>, i| Some(Endpoint { index: read(i)?, ..end? });
             let gateway = read(0).filter(|&pid| pid > 0).map(|pid| Pid::from_raw(pid as i32));
             let inner = number(end(), 1).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
             Ok((inner, number(end(), 2), gateway))
@@ -460,7 +473,7 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
 pub(crate) const PROMPT: &str = "PS1=\"[$SOJOURN_SHELL] $PS1\"; unset PROMPT_COMMAND";
 
 /// Signals that are for the command.
-pub(crate) const PASSED_ON: [Signal; 7] = [
+pub(crate) const FORWARDED_SIGNALS: [Signal; 7] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGQUIT,

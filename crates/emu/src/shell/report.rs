@@ -1,9 +1,9 @@
 //! What a shell says at its end.
 
-pub use super::senders::Held;
+pub use super::sender_monitor::BufferLimit;
 use super::{Shell, Status};
 use crate::event_loop::usage::Usage;
-use crate::path::{Kind, Report};
+use crate::path::{PathKind, Report};
 use crate::sys::netlink::Losses;
 use serde_json::{Value, json};
 use sojourn_aqm::registry::AnyConfig;
@@ -23,18 +23,18 @@ pub struct Outcome {
     /// What it used of the machine.
     pub usage: Usage,
     /// The download that the send buffer of this machine held back, if one was.
-    pub held: Option<Held>,
+    pub buffer_limited: Option<BufferLimit>,
     /// When a process ended that leads beyond the machine, before the command did.
     pub gateway_ended: Option<Instant>,
     /// Whether somebody killed the process that keeps the command.
-    pub keeper_killed: bool,
+    pub supervisor_killed: bool,
     /// The last signal that was to end the shell, which its command has got.
     pub signalled: Option<i32>,
 }
 
 /// Why a run may not be what it was meant to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(pub String);
+pub struct RunFault(pub String);
 
 impl Outcome {
     /// Packets that were lost where no queue saw them: in a device before they were read, or when the kernel refused
@@ -45,7 +45,7 @@ impl Outcome {
     }
 
     /// What is wrong with the run.
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<RunFault> {
         let mut faults = Vec::new();
         for report in &self.reports {
             let side = report.side.name();
@@ -58,16 +58,16 @@ impl Outcome {
             faults.push(format!("the gateway ended at {at:.3} s: what it leads to was not reached any more"));
         }
         for config in [&self.shell.up, &self.shell.down] {
-            let Kind::Link(spec) = &config.kind else { continue };
+            let PathKind::Link(spec) = &config.kind else { continue };
             // What a queue manager of others did that none may do.
             faults.extend(spec.configs().filter_map(AnyConfig::fault));
         }
-        if self.keeper_killed {
+        if self.supervisor_killed {
             faults.push("the process that keeps the command was killed, and the command with it".to_string());
         }
         let arrived = self.reports.iter().map(|report| report.counters.arrived.0).sum();
         faults.extend(self.usage.stalls.fault(arrived));
-        faults.into_iter().map(Fault).collect()
+        faults.into_iter().map(RunFault).collect()
     }
 
     /// Everything about the run but its packets, as JSON.
@@ -104,9 +104,9 @@ impl Outcome {
             "up": direction(0), "down": direction(1),
             "status": status,
             "hidden_drops": self.hidden_drops(),
-            "sender_held": self.held.map(|held| json!({
+            "sender_held": self.buffer_limited.map(|held| json!({
                 "port": held.connection.port, "share": held.share(), "rtt_ms": f64::from(held.connection.rtt_us) / 1e3,
-                "rate_bps": held.rate(), "buffer_bytes": held.most, "buffer_bytes_per_gbit": held.per_gbit(),
+                "rate_bps": held.rate(), "buffer_bytes": held.wmem_max, "buffer_bytes_per_gbit": held.per_gbit(),
             })),
             "faults": faults,
         });
@@ -122,7 +122,7 @@ impl Outcome {
             let (waiting, steal) = (100.0 * waiting, 100.0 * load.steal());
             lines.push(format!("CPUs   a program waited for one {waiting:.0} % of the time; {steal:.1} % stolen"));
         }
-        lines.extend(self.held.as_ref().map(Held::line));
+        lines.extend(self.buffer_limited.as_ref().map(BufferLimit::line));
         lines
     }
 
@@ -168,12 +168,12 @@ pub fn lost_in_devices(packets: u64) -> Option<String> {
 }
 
 /// What a direction does, with every default written out.
-fn kind(kind: &Kind) -> Value {
+fn kind(kind: &PathKind) -> Value {
     match kind {
-        Kind::Link(link) => json!({ "link": link.canonical() }),
-        Kind::Delay(delay) => json!({ "delay": delay.to_string() }),
-        Kind::Loss(loss) => json!({ "loss": loss.as_ref().map(LossSpec::canonical) }),
-        Kind::OnOff { on, off, fixed } => {
+        PathKind::Link(link) => json!({ "link": link.canonical() }),
+        PathKind::Delay(delay) => json!({ "delay": delay.to_string() }),
+        PathKind::Loss(loss) => json!({ "loss": loss.as_ref().map(LossSpec::canonical) }),
+        PathKind::OnOff { on, off, fixed } => {
             let name = if *fixed { "intermittent" } else { "onoff" };
             json!({ name: { "on": on.to_string(), "off": off.to_string() } })
         }

@@ -1,8 +1,8 @@
 //! Where a packet goes that leaves a shell upwards: to this machine, or through the gateway beyond it.
 
-use super::address::{Block, overlap};
-use super::end::End;
-use super::gateway::Outline;
+use super::address::{AddressBlock, overlap};
+use super::endpoint::Endpoint;
+use super::gateway::PacketSummary;
 use crate::path::Sink;
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;
@@ -10,62 +10,62 @@ use std::io::{self, IoSlice};
 use std::net::IpAddr;
 
 /// The outer side of a shell.
-pub struct Outside {
+pub struct OuterSide {
     /// The end in the namespace where the shell was started, or in one of its own.
-    pub end: End,
+    pub end: Endpoint,
     /// The way beyond this machine; shells inside others leave that to the one around them.
-    pub far: Option<Far>,
+    pub gateway: Option<GatewayRoute>,
 }
 
 /// The way beyond this machine.
-pub struct Far {
+pub struct GatewayRoute {
     /// What leads to the gateway; none where it is in the namespace of the outer end.
-    pub end: Option<End>,
+    pub end: Option<Endpoint>,
     /// To the gateway: frames that open something.
     pub channel: Channel,
     /// This machine's addresses.
     pub machine: Vec<IpAddr>,
     /// The shell's own.
-    pub block: Block,
+    pub block: AddressBlock,
     /// A frame put together for the gateway.
     pub scratch: Vec<u8>,
 }
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum NextHop {
     /// To the outer end.
-    Near,
+    OuterEnd,
     /// To the gateway's namespace.
-    Far,
+    GatewayNamespace,
     /// To the gateway itself, which decides.
-    Asking,
+    Gateway,
     /// Nowhere: the gateway's namespace would answer a ping to anybody.
-    Nowhere,
+    Drop,
 }
 
-impl Outside {
+impl OuterSide {
     /// The device to what lies beyond this machine, if it is another one.
-    pub fn far_tun(&self) -> Option<&Tun> {
-        self.far.as_ref()?.end.as_ref().map(|end| &end.tun)
+    pub fn gateway_tun(&self) -> Option<&Tun> {
+        self.gateway.as_ref()?.end.as_ref().map(|end| &end.tun)
     }
 }
 
-impl Sink for Outside {
+impl Sink for OuterSide {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        let Some(far) = &mut self.far else { return self.end.tun.write(parts) };
-        match far.way(&Head::of(parts)) {
-            Way::Near => self.end.tun.write(parts),
-            Way::Far => far.end.as_ref().unwrap_or(&self.end).tun.write(parts),
-            Way::Asking => far.ask(parts),
-            Way::Nowhere => Ok(()),
+        let Some(far) = &mut self.gateway else { return self.end.tun.write(parts) };
+        match far.next_hop(&FrameHead::of(parts)) {
+            NextHop::OuterEnd => self.end.tun.write(parts),
+            NextHop::GatewayNamespace => far.end.as_ref().unwrap_or(&self.end).tun.write(parts),
+            NextHop::Gateway => far.send_to_gateway(parts),
+            NextHop::Drop => Ok(()),
         }
     }
 }
 
-impl Far {
-    fn way(&self, head: &Head) -> Way {
-        let Some(outline) = Outline::of(head.bytes()) else { return Way::Near };
+impl GatewayRoute {
+    fn next_hop(&self, head: &FrameHead) -> NextHop {
+        let Some(outline) = PacketSummary::of(head.bytes()) else { return NextHop::OuterEnd };
         let bits = if outline.to.is_ipv4() { 32 } else { 128 };
         let in_tree = self.block.tree_prefixes().iter().any(|&tree| overlap(tree, (outline.to, bits)));
         let (host, host6) = self.block.host();
@@ -74,15 +74,15 @@ impl Far {
         let is_server = outline.to == self.block.name_server() || outline.to == self.block.name_server6();
         let near = self.machine.contains(&outline.to) || in_tree && !is_machine && !is_server;
         match outline {
-            _ if near => Way::Near,
-            Outline { opens: true, .. } => Way::Asking,
+            _ if near => NextHop::OuterEnd,
+            PacketSummary { opens: true, .. } => NextHop::Gateway,
             // Pings to the machine itself are for its stand-in.
-            Outline { pings: true, .. } if !is_machine => Way::Nowhere,
-            _ => Way::Far,
+            PacketSummary { pings: true, .. } if !is_machine => NextHop::Drop,
+            _ => NextHop::GatewayNamespace,
         }
     }
 
-    fn ask(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    fn send_to_gateway(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.scratch.clear();
         parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
         self.channel.send(&self.scratch, &[], true)
@@ -90,12 +90,12 @@ impl Far {
 }
 
 /// The first bytes of a frame that lies in parts.
-struct Head {
+struct FrameHead {
     bytes: [u8; HEAD],
     length: usize,
 }
 
-impl Head {
+impl FrameHead {
     fn of(parts: &[IoSlice<'_>]) -> Self {
         let mut head = Self { bytes: [0; HEAD], length: 0 };
         for part in parts {

@@ -15,7 +15,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// The terminal of the standard input, if it is one.
-    pub fn remember() -> Option<Self> {
+    pub fn save() -> Option<Self> {
         let input = io::stdin();
         if !input.is_terminal() {
             return None;

@@ -1,16 +1,16 @@
 //! Both directions of a shell as the event loop serves them, and what comes in besides packets: news of the command,
 //! signals, shells inside, the end of a gateway.
 
-use super::attach::Attached;
+use super::attach::Attachment;
 use super::control::Leases;
-use super::end::End;
-use super::helpers::Gateways;
-use super::inside::FOR_THE_COMMAND;
+use super::endpoint::Endpoint;
+use super::helpers::GatewayProcesses;
+use super::inner_side::COMMAND_SIGNALS;
 use super::message;
-use super::route::Outside;
+use super::route::OuterSide;
 use crate::Error;
 use crate::error::machine;
-use crate::event_loop::order::Sides;
+use crate::event_loop::control_protocol::DirectionSet;
 use crate::event_loop::{EVENTS, Network, is_local_noise};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
@@ -44,30 +44,30 @@ pub struct Tunnel {
     /// Buffers for frames.
     pub pool: Pool,
     /// The end on which the command is.
-    pub inner: End,
+    pub inner: Endpoint,
     /// Where packets go that leave the shell, and come from.
-    pub outside: Outside,
+    pub outside: OuterSide,
     /// Addresses given to shells inside; none where no shell can be.
     pub leases: Option<Leases>,
     /// What holds it at an interface that was there before.
-    pub attached: Option<Attached>,
+    pub attached: Option<Attachment>,
     /// The process on the inner side.
     pub inside: Channel,
     /// Signals sent to the shell.
     pub signals: SignalFd,
     /// The processes that lead beyond the machine.
-    pub gateways: Gateways,
+    pub gateways: GatewayProcesses,
     /// The process of the command.
-    pub command: Command,
+    pub command: CommandProcess,
 }
 
 /// The command of a shell as its loop knows it.
 #[derive(Debug, Default)]
-pub struct Command {
+pub struct CommandProcess {
     /// Its process; none until it has started.
     pid: Option<Pid>,
     /// Signals that came for it before.
-    early: Vec<Signal>,
+    pending_signals: Vec<Signal>,
     /// The last signal that is to end the shell, whether it came from the terminal or from a process.
     pub signalled: Option<Signal>,
     /// How it ended.
@@ -83,7 +83,7 @@ impl Network for Tunnel {
         match number {
             INNER => Some(&self.inner.tun),
             OUTER => Some(&self.outside.end.tun),
-            _ => self.outside.far_tun(),
+            _ => self.outside.gateway_tun(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Network for Tunnel {
         &self.pool
     }
 
-    fn takes(&self, frame: &[u8]) -> bool {
+    fn accepts(&self, frame: &[u8]) -> bool {
         // At an interface that was there before, the neighbours are others.
         self.attached.is_some() || !is_local_noise(frame)
     }
@@ -105,8 +105,8 @@ impl Network for Tunnel {
         self.up.counters().arrived.0 + self.down.counters().arrived.0
     }
 
-    fn has_enough(&self, now: Instant) -> bool {
-        self.up.has_enough(now) || self.down.has_enough(now)
+    fn should_flush(&self, now: Instant) -> bool {
+        self.up.should_flush(now) || self.down.should_flush(now)
     }
 
     fn due(&self) -> Option<Instant> {
@@ -115,8 +115,8 @@ impl Network for Tunnel {
         [&self.up, &self.down].into_iter().filter_map(|direction| direction.due_within(dense)).min()
     }
 
-    fn can_wait(&self, left: u64) -> bool {
-        self.up.can_wait(left) || self.down.can_wait(left)
+    fn can_defer(&self, left: u64) -> bool {
+        self.up.can_defer(left) || self.down.can_defer(left)
     }
 
     fn run(&mut self, now: Instant) {
@@ -128,8 +128,8 @@ impl Network for Tunnel {
         [&self.up, &self.down]
     }
 
-    fn order(&mut self, _: Instant, order: &mut dyn FnMut(Sides<'_>)) {
-        order(Sides::Shell([&mut self.up, &mut self.down]));
+    fn order(&mut self, _: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
+        order(DirectionSet::Shell([&mut self.up, &mut self.down]));
     }
 
     fn watch(&self, poll: &Poll) -> io::Result<()> {
@@ -149,14 +149,14 @@ impl Network for Tunnel {
     fn event(&mut self, token: u64, now: Instant, poll: &Poll) -> Result<bool, Error> {
         match token {
             INSIDE => {
-                self.command.status = self.news();
+                self.command.status = self.command_status();
                 if self.command.status.is_some() {
                     poll.remove(self.inside.as_fd()).map_err(machine)?;
-                    self.attached.iter_mut().for_each(Attached::detach);
+                    self.attached.iter_mut().for_each(Attachment::detach);
                     return Ok(true);
                 }
             }
-            SIGNALS => self.pass_on(),
+            SIGNALS => self.forward_signals(),
             SHELLS_INSIDE | SHELLS_BESIDE => self.lease(token, poll),
             gateway if gateway >= GATEWAYS => {
                 if let Some(fd) = self.gateways.gone((gateway - GATEWAYS) as i32, now) {
@@ -166,7 +166,7 @@ impl Network for Tunnel {
             connection => {
                 let outer = &mut self.outside.end;
                 if let Some(leases) = &mut self.leases {
-                    leases.ended((connection - CONNECTIONS) as i32, Some((&mut outer.netlink, outer.index)));
+                    leases.on_disconnect((connection - CONNECTIONS) as i32, Some((&mut outer.netlink, outer.index)));
                 }
             }
         }
@@ -189,14 +189,14 @@ impl Tunnel {
     }
 
     /// Reads a message of the inner side; how the command ended, if it has.
-    fn news(&mut self) -> Option<Status> {
+    fn command_status(&mut self) -> Option<Status> {
         let mut room = [0; 16];
         let (length, _) = self.inside.receive(&mut room).unwrap_or((0, Vec::new()));
         let number = room[1..5].try_into().map_or(0, i32::from_ne_bytes);
         match (length, room[0]) {
             (5, message::STARTED) => {
                 let pid = Pid::from_raw(number);
-                for signal in self.command.early.drain(..) {
+                for signal in self.command.pending_signals.drain(..) {
                     let _ = kill(pid, signal);
                 }
                 self.command.pid = Some(pid);
@@ -211,9 +211,9 @@ impl Tunnel {
     }
 
     /// Passes signals on to the command; what comes from the terminal has reached it already.
-    fn pass_on(&mut self) {
+    fn forward_signals(&mut self) {
         for (signal, from_terminal) in received(&self.signals) {
-            if FOR_THE_COMMAND.contains(&signal) {
+            if COMMAND_SIGNALS.contains(&signal) {
                 self.command.signalled = Some(signal);
             }
             // From the terminal the command has it, too.
@@ -224,7 +224,7 @@ impl Tunnel {
                 Some(pid) => {
                     let _ = kill(pid, signal);
                 }
-                None => self.command.early.push(signal),
+                None => self.command.pending_signals.push(signal),
             }
         }
     }

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Where a hook is, as seen from the kernel that owns the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum HookDirection {
     /// What comes in, before anything else sees it.
     In,
     /// What goes out, behind every queue discipline's classification.
@@ -25,23 +25,24 @@ pub struct Hook {
 impl Hook {
     /// Sends whatever passes `way` at interface `from` to the wire of interface `to` instead, but for frames with `mark`, which
     /// lose it and go on.
-    pub fn divert(from: u32, way: Way, to: u32, mark: u32) -> io::Result<Self> {
+    pub fn divert(from: u32, way: HookDirection, to: u32, mark: u32) -> io::Result<Self> {
         let unmarked = [store(MARK, 0), answer(NEXT), EXIT];
         let program =
-            [&[load(MARK), unless(mark, unmarked.len() as i16)][..], &unmarked, &redirect(to, Way::Out)].concat();
+            [&[load(MARK), unless(mark, unmarked.len() as i16)][..], &unmarked, &redirect(to, HookDirection::Out)]
+                .concat();
         Self::attach(from, way, &program)
     }
 
     /// Puts whatever comes in at interface `from` into interface `to`, as if it went out there or came in, with `mark`.
-    pub fn inject(from: u32, to: u32, way: Way, mark: u32) -> io::Result<Self> {
+    pub fn inject(from: u32, to: u32, way: HookDirection, mark: u32) -> io::Result<Self> {
         let program = [&[store(MARK, mark)][..], &redirect(to, way)].concat();
-        Self::attach(from, Way::In, &program)
+        Self::attach(from, HookDirection::In, &program)
     }
 
-    fn attach(interface: u32, way: Way, program: &[u64]) -> io::Result<Self> {
+    fn attach(interface: u32, way: HookDirection, program: &[u64]) -> io::Result<Self> {
         let kind = match way {
-            Way::In => TCX_INGRESS,
-            Way::Out => TCX_EGRESS,
+            HookDirection::In => TCX_INGRESS,
+            HookDirection::Out => TCX_EGRESS,
         };
         let license = c"MIT OR Apache-2.0";
         let mut load = Attributes::default();
@@ -116,8 +117,8 @@ fn answer(number: i32) -> u64 {
 }
 
 /// `bpf_redirect` to an interface, and its answer.
-fn redirect(to: u32, way: Way) -> [u64; 4] {
-    let ingress = if way == Way::In { 1 } else { 0 };
+fn redirect(to: u32, way: HookDirection) -> [u64; 4] {
+    let ingress = if way == HookDirection::In { 1 } else { 0 };
     [instruction(0xb4, 1, 0, 0, to as i32), instruction(0xb4, 2, 0, 0, ingress), instruction(0x85, 0, 0, 0, 23), EXIT]
 }
 

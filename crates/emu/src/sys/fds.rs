@@ -42,7 +42,7 @@ impl Channel {
 
     /// Receives one message into `room`: its length, zero at the end, and its descriptors.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-        let mut space = cmsg_space!([RawFd; MOST_FDS]);
+        let mut space = cmsg_space!([RawFd; MAX_FDS]);
         let mut parts = [IoSliceMut::new(room)];
         let message = recvmsg::<()>(self.fd.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
         let mut fds = Vec::new();
@@ -111,4 +111,4 @@ impl AsFd for Channel {
 const IPV6_TRANSPARENT: libc::c_int = 75;
 
 /// Most descriptors in a message.
-const MOST_FDS: usize = 8;
+const MAX_FDS: usize = 8;

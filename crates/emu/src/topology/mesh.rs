@@ -4,12 +4,12 @@
 //! where a frame is written to the device of a node, does the machine's clock count. So queues on the way see what they
 //! would see in a simulation with these arrivals at the first of them.
 
-use super::plan::{Group, Plan, addresses};
+use super::plan::{Group, TopologyPlan, addresses};
 use crate::Error;
 use crate::path::config::WINDOW;
-use crate::path::{Buffer, Direction, DirectionConfig, Gso, Kind, LogConfig, LogFormat, Pool, Report, Side, Sink};
+use crate::path::{Buffer, Direction, DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Pool, Report, Side, Sink};
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::octets::IpHeader;
+use sojourn_aqm::headers::IpHeader;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// What all links have in common.
 #[derive(Clone, Debug, Default)]
-pub struct Common {
+pub struct MeshConfig {
     /// Seed of every random stream.
     pub seed: u64,
     /// Nanoseconds since 1970 at virtual time zero.
@@ -45,7 +45,7 @@ pub struct Mesh {
     routes: Routes,
     pool: Pool,
     /// What has left a stage and not reached the next one.
-    passing: Vec<(Instant, Buffer)>,
+    in_transit: Vec<(Instant, Buffer)>,
     /// Frames for nobody: not between addresses of the network, or without a path.
     unrouted: u64,
     links: usize,
@@ -53,7 +53,7 @@ pub struct Mesh {
 
 /// A place on a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Hop {
     Stage(usize),
     Exit(usize),
 }
@@ -64,13 +64,13 @@ struct Routes {
     /// Of a pair of addresses the number of the route.
     pairs: BTreeMap<(IpAddr, IpAddr), usize>,
     /// Of each route the first place, and what comes behind a stage.
-    firsts: Vec<Place>,
-    after: BTreeMap<(usize, usize), Place>,
+    first_hops: Vec<Hop>,
+    after: BTreeMap<(usize, usize), Hop>,
 }
 
 impl Mesh {
     /// The network of a scenario, whose packets have at most `mtu` bytes of IP.
-    pub fn new(scenario: &Scenario, plan: &Plan, common: &Common) -> Result<Self, Error> {
+    pub fn new(scenario: &Scenario, plan: &TopologyPlan, common: &MeshConfig) -> Result<Self, Error> {
         let mtu = mtu(scenario);
         let plain = |side, number, kind| DirectionConfig {
             number,
@@ -87,7 +87,7 @@ impl Mesh {
             // Each packet goes on by itself.
             let (window, logs) = (Duration::ZERO, log.into_iter().collect());
             let pcap = common.pcap.as_deref().map(|prefix| capture_of(prefix, number / 2, scenario));
-            let config = plain(side, number, Kind::Link(Box::new(link.clone())));
+            let config = plain(side, number, PathKind::Link(Box::new(link.clone())));
             stages.push(Direction::new(DirectionConfig { window, logs, pcap, ..config }, common.seed)?);
         }
         let links = stages.len();
@@ -97,7 +97,7 @@ impl Mesh {
                 if group.access == Duration::ZERO {
                     return Ok(Vec::new());
                 }
-                let config = plain(Side::Down, stages.len(), Kind::Delay(Steps::constant(group.access)));
+                let config = plain(Side::Down, stages.len(), PathKind::Delay(Steps::constant(group.access)));
                 stages.push(Direction::new(DirectionConfig { window: Duration::ZERO, ..config }, common.seed)?);
                 Ok(vec![stages.len() - 1])
             };
@@ -118,18 +118,19 @@ impl Mesh {
             addresses(node).into_iter().chain(plan.addresses_of_groups(node)).collect()
         };
         for (from, to) in pairs(plan.nodes.len()) {
-            let Some(links) = Plan::path(scenario, from, to) else { continue };
+            let Some(links) = TopologyPlan::path(scenario, from, to) else { continue };
             let stages: Vec<usize> = links.into_iter().map(usize::from).collect();
             let route = routes.make(&stages, to);
             for (source, destination) in all(from).iter().flat_map(|&a| all(to).into_iter().map(move |b| (a, b))) {
                 routes.pairs.entry((source, destination)).or_insert(route);
             }
         }
-        let exit =
-            |node| Direction::new(plain(Side::Down, node, Kind::Delay(Steps::constant(Duration::ZERO))), common.seed);
+        let exit = |node| {
+            Direction::new(plain(Side::Down, node, PathKind::Delay(Steps::constant(Duration::ZERO))), common.seed)
+        };
         let exits = (0..plan.nodes.len()).map(exit).collect::<Result<_, _>>()?;
         let next = vec![Instant::NEVER; stages.len()];
-        Ok(Self { stages, next, exits, routes, pool: Pool::new(), passing: Vec::new(), unrouted: 0, links })
+        Ok(Self { stages, next, exits, routes, pool: Pool::new(), in_transit: Vec::new(), unrouted: 0, links })
     }
 
     /// Where frames are read to.
@@ -139,8 +140,8 @@ impl Mesh {
 
     /// A frame that a node sends at `at`, to which everything has been done.
     pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
-        match self.routes.first(buffer.frame()) {
-            Some(place) => self.put(place, at, buffer),
+        match self.routes.first_hop(buffer.frame()) {
+            Some(place) => self.forward(place, at, buffer),
             None => self.unrouted += 1,
         }
     }
@@ -152,17 +153,17 @@ impl Mesh {
             if at > until {
                 return;
             }
-            let (pool, passing) = (&self.pool, &mut self.passing);
-            self.stages[stage].hand_on(at, &mut |due, parts| passing.push((due, copied(pool, parts))));
-            self.look_at(stage);
-            let mut passing = std::mem::take(&mut self.passing);
+            let (pool, passing) = (&self.pool, &mut self.in_transit);
+            self.stages[stage].forward(at, &mut |due, parts| passing.push((due, copied(pool, parts))));
+            self.update_next(stage);
+            let mut passing = std::mem::take(&mut self.in_transit);
             for (due, buffer) in passing.drain(..) {
-                match self.routes.behind(stage, buffer.frame()) {
-                    Some(place) => self.put(place, due, buffer),
+                match self.routes.hop_after(stage, buffer.frame()) {
+                    Some(place) => self.forward(place, due, buffer),
                     None => self.unrouted += 1,
                 }
             }
-            self.passing = passing;
+            self.in_transit = passing;
         }
     }
 
@@ -184,9 +185,9 @@ impl Mesh {
         [exit, stage].into_iter().flatten().min()
     }
 
-    /// Whether what arrives can wait for the packets that leave in `left` nanoseconds ([`Direction::can_wait`]).
-    pub fn can_wait(&self, left: u64) -> bool {
-        self.exits.iter().any(|exit| exit.can_wait(left))
+    /// Whether what arrives can wait for the packets that leave in `left` nanoseconds ([`Direction::can_defer`]).
+    pub fn can_defer(&self, left: u64) -> bool {
+        self.exits.iter().any(|exit| exit.can_defer(left))
     }
 
     /// The directions of the links by their numbers.
@@ -198,7 +199,7 @@ impl Mesh {
     pub fn with_links(&mut self, now: Instant, change: impl FnOnce(&mut [Direction])) {
         self.advance(now);
         change(&mut self.stages[..self.links]);
-        (0..self.links).for_each(|stage| self.look_at(stage));
+        (0..self.links).for_each(|stage| self.update_next(stage));
     }
 
     /// Frames that were for nobody.
@@ -218,17 +219,17 @@ impl Mesh {
         (self.stages.into_iter().map(Direction::finish).collect(), exits)
     }
 
-    fn put(&mut self, place: Place, at: Instant, buffer: Buffer) {
+    fn forward(&mut self, place: Hop, at: Instant, buffer: Buffer) {
         match place {
-            Place::Stage(stage) => {
+            Hop::Stage(stage) => {
                 self.stages[stage].arrive(at, buffer);
-                self.look_at(stage);
+                self.update_next(stage);
             }
-            Place::Exit(node) => self.exits[node].arrive(at, buffer),
+            Hop::Exit(node) => self.exits[node].arrive(at, buffer),
         }
     }
 
-    fn look_at(&mut self, stage: usize) {
+    fn update_next(&mut self, stage: usize) {
         self.next[stage] = self.stages[stage].next_event().unwrap_or(Instant::NEVER);
     }
 }
@@ -241,18 +242,18 @@ impl Routes {
 
     /// A route over stages to a node; its number.
     fn make(&mut self, stages: &[usize], node: usize) -> usize {
-        let number = self.firsts.len();
-        let places = stages.iter().map(|&stage| Place::Stage(stage)).chain([Place::Exit(node)]);
-        self.firsts.push(places.clone().next().expect("its end is a place"));
+        let number = self.first_hops.len();
+        let places = stages.iter().map(|&stage| Hop::Stage(stage)).chain([Hop::Exit(node)]);
+        self.first_hops.push(places.clone().next().expect("its end is a place"));
         self.after.extend(stages.iter().zip(places.skip(1)).map(|(&stage, place)| ((number, stage), place)));
         number
     }
 
-    fn first(&self, frame: &[u8]) -> Option<Place> {
-        self.route(frame).map(|route| self.firsts[route])
+    fn first_hop(&self, frame: &[u8]) -> Option<Hop> {
+        self.route(frame).map(|route| self.first_hops[route])
     }
 
-    fn behind(&self, stage: usize, frame: &[u8]) -> Option<Place> {
+    fn hop_after(&self, stage: usize, frame: &[u8]) -> Option<Hop> {
         self.after.get(&(self.route(frame)?, stage)).copied()
     }
 

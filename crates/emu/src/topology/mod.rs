@@ -16,21 +16,21 @@ pub use report::Outcome;
 use crate::Error;
 use crate::error::machine;
 use crate::event_loop::EventLoop;
-use crate::event_loop::desk::Desk;
-use crate::event_loop::meter::{Board, Gauges, Meter, Shown};
+use crate::event_loop::control_socket::ControlSocket;
+use crate::event_loop::meter::{CounterPublisher, Meter, MeterView, SharedCounters};
 use crate::path::Gso;
-use crate::shell::{PASSED_ON, PROMPT, and_back, texts};
+use crate::shell::{FORWARDED_SIGNALS, PROMPT, in_current_namespaces, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
 use crate::sys::process;
 #[cfg(test)]
 pub(crate) use mesh::ends;
-use mesh::{Common, Mesh, mtu};
+use mesh::{Mesh, MeshConfig, mtu};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid};
-use node::{Node, Program, Role, Said, begin, receive_end};
-use plan::{Group, Plan};
+use node::{Node, NodeEvent, Program, Role, begin, receive_end};
+use plan::{Group, TopologyPlan};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::{AnyConfig, Catalogue};
 use sojourn_sim::scenario::{LinkSpec, Scenario};
@@ -39,7 +39,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration as Span;
-use testbed::{Ended, Testbed};
+use testbed::{RunResult, Testbed};
 
 /// A network as it was asked for.
 pub struct Topology {
@@ -64,24 +64,24 @@ pub struct Topology {
     /// The link that the live view shows.
     pub meter: Option<String>,
     /// The name by which the network takes orders, besides the number of its process.
-    pub given: Option<String>,
+    pub control_name: Option<String>,
 }
 
 /// Runs the programs of a topology to their end. Only for a process with a single thread, as it forks.
 pub fn run(topology: &Topology, own: &dyn Catalogue) -> Result<Outcome, Error> {
-    and_back(|| start(topology, own, &mut Nodes { keepers: Vec::new(), others: process::children() }))
+    in_current_namespaces(|| start(topology, own, &mut Nodes { supervisors: Vec::new(), others: process::children() }))
 }
 
 /// The processes of the nodes; with it they end, and what they leave.
 struct Nodes {
-    keepers: Vec<(Pid, Channel)>,
+    supervisors: Vec<(Pid, Channel)>,
     /// Children of this process that are not ours.
     others: Vec<Pid>,
 }
 
 impl Drop for Nodes {
     fn drop(&mut self) {
-        for (pid, channel) in self.keepers.drain(..) {
+        for (pid, channel) in self.supervisors.drain(..) {
             drop(channel);
             let _ = waitpid(pid, None);
         }
@@ -91,39 +91,39 @@ impl Drop for Nodes {
 
 fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<Outcome, Error> {
     let scenario = &topology.scenario;
-    let plan = Plan::of(scenario)?;
+    let plan = TopologyPlan::of(scenario)?;
     let entered = topology.enter.as_ref().map(|(name, _)| {
         let known = || sojourn_aqm::params::unknown("node", name, plan.nodes.iter().map(String::as_str));
         plan.node(name).ok_or_else(|| Error::Input(format!("--enter: {}", known())))
     });
     let entered = entered.transpose()?;
     let metered = topology.meter.as_deref().map(|name| metered(scenario, name)).transpose()?;
-    let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
+    let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
     let hosts = hosts(&plan);
     let made: Vec<Node<'_>> =
         (0..plan.nodes.len()).map(|number| node(topology, &plan, number, entered, &hosts)).collect();
     let me = getpid();
     for one in &made {
-        let (ours, theirs) = Channel::pair().map_err(machine)?;
-        let (mut ours, earlier) = (Some(ours), &mut nodes.keepers);
+        let (parent_end, child_end) = Channel::pair().map_err(machine)?;
+        let (mut ours, earlier) = (Some(parent_end), &mut nodes.supervisors);
         let pid = process::spawn(|| {
             // These ends are for the parent alone: with it they close.
             drop((ours.take(), std::mem::take(earlier)));
-            node::main(one, me, &theirs)
+            node::main(one, me, &child_end)
         });
         let pid = pid.map_err(machine)?;
-        nodes.keepers.extend(ours.map(|ours| (pid, ours)));
+        nodes.supervisors.extend(ours.map(|ours| (pid, ours)));
     }
-    let ends = nodes.keepers.iter().map(|(_, channel)| receive_end(channel)).collect::<Result<Vec<_>, _>>()?;
+    let ends = nodes.supervisors.iter().map(|(_, channel)| receive_end(channel)).collect::<Result<Vec<_>, _>>()?;
     let names = |node: usize, number: usize| match made[node].programs.get(number) {
         Some(program) => format!("{} at {}", program.words[0].to_string_lossy(), plan.nodes[node]),
         None => plan.nodes[node].clone(),
     };
-    await_programs(&nodes.keepers, &names)?;
+    await_programs(&nodes.supervisors, &names)?;
 
     let zero_ns = clock::monotonic_ns() + LEAD_NS;
     let epoch_ns = clock::epoch_ns() + LEAD_NS;
-    let common = Common {
+    let common = MeshConfig {
         seed: topology.seed,
         epoch_ns,
         log: topology.log.clone(),
@@ -136,33 +136,38 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         Some((_, command)) => texts(command),
         None => vec![scenario.name.clone()],
     };
-    let desk = Desk::of_shell("network", topology.given.as_deref(), command, epoch_ns)?;
+    let desk = ControlSocket::of_shell("network", topology.control_name.as_deref(), command, epoch_ns)?;
     let queues = scenario.queue_names();
-    let board = metered.map(|_| Board::default());
-    for (_, channel) in &nodes.keepers {
+    let board = metered.map(|_| SharedCounters::default());
+    for (_, channel) in &nodes.supervisors {
         begin(channel, zero_ns).map_err(machine)?;
     }
     // The sleep is to be exact, too.
     let _ = clock::exact_timers();
     sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
-    let meter = board
-        .as_ref()
-        .zip(topology.meter.clone())
-        .zip(metered)
-        .map(|((board, name), link)| Meter::start(name, Shown::EVERYTHING, mesh.links()[2 * link].kind(), board));
+    let meter =
+        board.as_ref().zip(topology.meter.clone()).zip(metered).map(|((board, name), link)| {
+            Meter::start(name, MeterView::EVERYTHING, mesh.links()[2 * link].kind(), board)
+        });
     let meter = meter.transpose().map_err(machine)?;
-    let event_loop = EventLoop { zero_ns, spin_ns: None, gauges: board.map(Gauges::of), desk, own };
+    let event_loop = EventLoop {
+        zero_ns,
+        spin_ns: None,
+        gauges: board.map(CounterPublisher::of),
+        control_socket: desk,
+        catalogue: own,
+    };
     let mut testbed = Testbed {
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),
-        keepers: &nodes.keepers,
+        supervisors: &nodes.supervisors,
         awaited: awaited(&made, entered.is_some()),
         names: &names,
         entered: entered.is_some(),
         signals: &signals,
         metered: metered.unwrap_or_default(),
         queues: &queues,
-        ended: Ended::default(),
+        ended: RunResult::default(),
     };
     let (run, usage) = event_loop.run(&mut testbed);
     drop(meter);
@@ -198,7 +203,13 @@ fn metered(scenario: &Scenario, name: &str) -> Result<usize, Error> {
 }
 
 /// A node with its programs: the servers first, then the clients of each group, then the user's command.
-fn node<'a>(topology: &Topology, plan: &Plan, number: usize, entered: Option<usize>, hosts: &'a str) -> Node<'a> {
+fn node<'a>(
+    topology: &Topology,
+    plan: &TopologyPlan,
+    number: usize,
+    entered: Option<usize>,
+    hosts: &'a str,
+) -> Node<'a> {
     let own = plan::addresses(number)[0].to_string();
     let of_groups = || plan.groups.iter().enumerate();
     let mut programs = Vec::new();
@@ -243,7 +254,7 @@ fn awaited(nodes: &[Node<'_>], entered: bool) -> Vec<(usize, usize)> {
 }
 
 /// Text of `/etc/hosts`: every node by its name.
-fn hosts(plan: &Plan) -> String {
+fn hosts(plan: &TopologyPlan) -> String {
     let nodes = plan.nodes.iter().enumerate().flat_map(|(number, name)| {
         // What a resolver would take for an address or for two names is left out.
         let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
@@ -267,16 +278,16 @@ fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> St
             );
             return Err(Error::Machine(format!("{text}; the machine is too busy")));
         }
-        match Said::receive(channel) {
-            Said::Ready => {}
-            Said::NotStarted { number, errno } => {
+        match NodeEvent::receive(channel) {
+            NodeEvent::Ready => {}
+            NodeEvent::NotStarted { number, errno } => {
                 let error = std::io::Error::from_raw_os_error(errno);
                 return Err(Error::Machine(format!("{}: {error}", names(node, number))));
             }
-            Said::Ended { number, code } => {
+            NodeEvent::Ended { number, code } => {
                 return Err(Error::Machine(format!("{} ended at the start with {code}", names(node, number))));
             }
-            Said::Gone => {
+            NodeEvent::Gone => {
                 return Err(Error::Machine(format!(
                     "the process of node {} ended at the start",
                     names(node, usize::MAX)

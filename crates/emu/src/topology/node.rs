@@ -7,8 +7,8 @@
 
 use super::plan;
 use crate::Error;
-use crate::shell::end::{End, Site};
-use crate::shell::inside::{FOR_THE_COMMAND, SHELL_IS_GONE, keep_to_parent, lacks, new_host, ready_for_a_program};
+use crate::shell::endpoint::{Endpoint, EndpointConfig};
+use crate::shell::inner_side::{COMMAND_SIGNALS, PARENT_DEATH_SIGNAL, follow_parent, missing, new_host, prepare_exec};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::{self, Channel};
 use crate::sys::namespace::replace_file;
@@ -62,14 +62,14 @@ pub enum Role {
 
 impl Program {
     /// Whether it says when it is ready, and is told when the run begins; others are started then.
-    fn gated(&self) -> bool {
+    fn has_gate(&self) -> bool {
         self.role != Role::Entered
     }
 }
 
 /// What a node's process says, by the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum NodeEvent {
     /// Program `number` ended, by exit code or, below zero, by a signal.
     Ended {
         /// Its number among the programs of the node.
@@ -90,7 +90,7 @@ pub enum Said {
     Gone,
 }
 
-impl Said {
+impl NodeEvent {
     /// The next message of a node's process.
     pub fn receive(channel: &Channel) -> Self {
         let mut room = [0; 16];
@@ -106,13 +106,13 @@ impl Said {
 }
 
 /// The device of a node, which its process has made, or why it has not.
-pub fn receive_end(channel: &Channel) -> Result<End, Error> {
+pub fn receive_end(channel: &Channel) -> Result<Endpoint, Error> {
     let mut room = [0; 4096];
     let (length, fds) = channel.receive(&mut room).map_err(crate::error::machine)?;
     match (&room[..length], <[OwnedFd; 2]>::try_from(fds)) {
         ([MADE, index @ ..], Ok([tun, netlink])) if index.len() == 4 => {
             let index = u32::from_ne_bytes(index.try_into().expect("four bytes"));
-            Ok(End { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener: None })
+            Ok(Endpoint { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener: None })
         }
         ([FAILED, text @ ..], _) => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
         _ => Err(Error::Machine("the process of a node ended before it was made; see `sojourn doctor`".into())),
@@ -138,12 +138,12 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
             return 1;
         }
     }
-    for signal in FOR_THE_COMMAND {
+    for signal in COMMAND_SIGNALS {
         let _ = process::on(signal, SigHandler::SigIgn);
     }
-    let code = match process::signal_fd(&[Signal::SIGCHLD, SHELL_IS_GONE]) {
+    let code = match process::signal_fd(&[Signal::SIGCHLD, PARENT_DEATH_SIGNAL]) {
         Ok(signals) => {
-            Keeper { node, channel, signals, running: Vec::new(), gates: Vec::new() }.keep().map_or(1, |()| 0)
+            NodeSupervisor { node, channel, signals, running: Vec::new(), gates: Vec::new() }.run().map_or(1, |()| 0)
         }
         Err(_) => 1,
     };
@@ -151,19 +151,19 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
     code
 }
 
-fn prepare(node: &Node<'_>, parent: Pid) -> Result<End, Error> {
+fn prepare(node: &Node<'_>, parent: Pid) -> Result<Endpoint, Error> {
     process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
     let in_user_namespace = new_host(false)?;
     let own = plan::addresses(node.number);
     let addresses = own.map(|address| (address, address));
-    let site = Site { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
+    let site = EndpointConfig { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
     let mut end = site.make()?;
     for &address in &node.addresses {
-        end.netlink.add_address(end.index, address, address).map_err(|e| lacks("address", &e))?;
+        end.netlink.add_address(end.index, address, address).map_err(|e| missing("address", &e))?;
     }
     // Without it nodes have no names, but all else; the kernel may forbid mounts.
     let _ = replace_file("/etc/hosts", node.hosts);
-    if keep_to_parent(parent, in_user_namespace)? {
+    if follow_parent(parent, in_user_namespace)? {
         Ok(end)
     } else {
         Err(Error::Machine("the process of the links is gone".to_string()))
@@ -171,7 +171,7 @@ fn prepare(node: &Node<'_>, parent: Pid) -> Result<End, Error> {
 }
 
 /// The process at work.
-struct Keeper<'a> {
+struct NodeSupervisor<'a> {
     node: &'a Node<'a>,
     channel: &'a Channel,
     signals: SignalFd,
@@ -181,13 +181,13 @@ struct Keeper<'a> {
     gates: Vec<Channel>,
 }
 
-impl Keeper<'_> {
+impl NodeSupervisor<'_> {
     /// Runs the programs until it is told to end, or the process of the links is gone.
-    fn keep(&mut self) -> io::Result<()> {
+    fn run(&mut self) -> io::Result<()> {
         let poll = Poll::new()?;
         poll.add(self.channel.as_fd(), CHANNEL, Interest::READ)?;
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
-        let mut expected = self.node.programs.iter().filter(|program| program.gated()).count();
+        let mut expected = self.node.programs.iter().filter(|program| program.has_gate()).count();
         self.start(true)?;
         for (number, gate) in (0..).zip(&self.gates) {
             poll.add(gate.as_fd(), GATES + number, Interest::READ)?;
@@ -202,7 +202,7 @@ impl Keeper<'_> {
                 match token {
                     SIGNALS => {
                         while let Ok(Some(info)) = self.signals.read_signal() {
-                            if info.ssi_signo == SHELL_IS_GONE as u32 {
+                            if info.ssi_signo == PARENT_DEATH_SIGNAL as u32 {
                                 return Ok(());
                             }
                         }
@@ -238,17 +238,19 @@ impl Keeper<'_> {
 
     /// Starts the programs with a gate, or those without.
     fn start(&mut self, gated: bool) -> io::Result<()> {
-        for (number, program) in self.node.programs.iter().enumerate().filter(|(_, program)| program.gated() == gated) {
+        for (number, program) in
+            self.node.programs.iter().enumerate().filter(|(_, program)| program.has_gate() == gated)
+        {
             let mut gate = None;
             if gated {
-                let (ours, theirs) = Channel::pair()?;
-                self.gates.push(ours);
-                gate = Some(theirs);
+                let (gate_end, program_end) = Channel::pair()?;
+                self.gates.push(gate_end);
+                gate = Some(program_end);
             }
             let (started, exec) = Channel::pair()?;
             let me = getpid();
             let pid = process::spawn(|| {
-                ready_for_a_program(me, &program.env);
+                prepare_exec(me, &program.env);
                 if let Some(gate) = &gate {
                     let _ = fds::keep_open(gate.as_fd());
                     process::set_variable("SOJOURN_GATE", &gate.as_fd().as_raw_fd().to_string());
@@ -263,7 +265,7 @@ impl Keeper<'_> {
             let mut errno = [0; 4];
             // The other end sees either this, or the end of the channel when the program starts.
             if let Ok((4, _)) = started.receive(&mut errno) {
-                self.say(NOT_STARTED, number, i32::from_ne_bytes(errno))?;
+                self.report(NOT_STARTED, number, i32::from_ne_bytes(errno))?;
             }
         }
         Ok(())
@@ -280,12 +282,12 @@ impl Keeper<'_> {
             };
             if let Some(i) = self.running.iter().position(|&(running, _)| running == pid) {
                 let (_, number) = self.running.swap_remove(i);
-                self.say(ENDED, number, code)?;
+                self.report(ENDED, number, code)?;
             }
         }
     }
 
-    fn say(&self, what: u8, number: usize, code: i32) -> io::Result<()> {
+    fn report(&self, what: u8, number: usize, code: i32) -> io::Result<()> {
         let text = [&[what][..], &(number as i32).to_ne_bytes(), &code.to_ne_bytes()].concat();
         self.channel.send(&text, &[], false)
     }

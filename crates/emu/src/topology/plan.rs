@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What is needed to build a scenario's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct TopologyPlan {
     /// Names of the nodes; in a row of links `0`, `1`, … from where the data of forward flows begin.
     pub nodes: Vec<String>,
     /// The groups of flows.
@@ -35,18 +35,18 @@ pub struct Group {
     pub downward: bool,
 }
 
-impl Plan {
+impl TopologyPlan {
     /// The plan of a scenario without wireless LANs.
     pub fn of(scenario: &Scenario) -> Result<Self, Error> {
         let nodes: Vec<String> = match &scenario.graph {
             Some(graph) => graph.nodes.iter().map(|node| node.name.clone()).collect(),
             None => (0..=scenario.hops().count()).map(|i| i.to_string()).collect(),
         };
-        if nodes.len() > MOST_NODES {
-            return Err(Error::Input(format!("nodes: {} of them; emulated are at most {MOST_NODES}", nodes.len())));
+        if nodes.len() > MAX_NODES {
+            return Err(Error::Input(format!("nodes: {} of them; emulated are at most {MAX_NODES}", nodes.len())));
         }
-        if scenario.flows.len() > MOST_GROUPS {
-            let text = format!("flows: {} groups; emulated are at most {MOST_GROUPS}", scenario.flows.len());
+        if scenario.flows.len() > MAX_GROUPS {
+            let text = format!("flows: {} groups; emulated are at most {MAX_GROUPS}", scenario.flows.len());
             return Err(Error::Input(text));
         }
         let groups = scenario.flows.iter().enumerate().map(|(i, flow)| group(scenario, i, flow));
@@ -127,18 +127,18 @@ const NODES: u32 = 100 << 24 | 64 << 16;
 const GROUPS: u32 = 100 << 24 | 96 << 16;
 
 /// Each has processes and a device.
-const MOST_NODES: usize = 1000;
-const MOST_GROUPS: usize = 1000;
+const MAX_NODES: usize = 1000;
+const MAX_GROUPS: usize = 1000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
 
-    fn plan(text: &str) -> (Scenario, Plan) {
+    fn plan(text: &str) -> (Scenario, TopologyPlan) {
         let text = format!("duration = \"1 s\"\n{text}");
         let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = TopologyPlan::of(&scenario).unwrap();
         (scenario, plan)
     }
 
@@ -162,8 +162,8 @@ mod tests {
             (1, 3, &[2, 4][..], &[5, 3][..])
         );
         assert!(!back.downward);
-        assert_eq!(Plan::path(&scenario, 3, 1), Some(vec![5, 3]));
-        assert_eq!(Plan::path(&scenario, 0, 2), Some(vec![0, 2]));
+        assert_eq!(TopologyPlan::path(&scenario, 3, 1), Some(vec![5, 3]));
+        assert_eq!(TopologyPlan::path(&scenario, 0, 2), Some(vec![0, 2]));
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let group = &plan.groups[0];
         assert_eq!((group.server, group.client), (0, 2));
         assert_eq!((&group.to_client[..], &group.to_server[..]), (&[0, 4][..], &[5, 2][..]));
-        assert_eq!(Plan::path(&scenario, 0, 2), Some(vec![3, 4]));
+        assert_eq!(TopologyPlan::path(&scenario, 0, 2), Some(vec![3, 4]));
         assert_eq!(addresses(0)[0], "100.64.0.1".parse::<IpAddr>().unwrap());
         assert_eq!(Group::addresses(1).1, "100.96.0.3".parse::<IpAddr>().unwrap());
     }

@@ -1,7 +1,7 @@
 //! What a topology says at its end.
 
 use super::plan::Group;
-use super::testbed::Ended;
+use super::testbed::RunResult;
 use crate::event_loop::usage::Usage;
 use crate::path::Report;
 use crate::shell::report::{incomplete, late, lost_in_devices};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// How a topology went.
 pub struct Outcome {
     /// How its programs ended.
-    pub ended: Ended,
+    pub ended: RunResult,
     /// Names of the nodes.
     pub nodes: Vec<String>,
     /// Names of the queues, of each link the forward one and then the reverse one.

@@ -2,10 +2,10 @@
 //! nodes.
 
 use super::mesh::Mesh;
-use super::node::Said;
+use super::node::NodeEvent;
 use crate::Error;
 use crate::error::machine;
-use crate::event_loop::order::Sides;
+use crate::event_loop::control_protocol::DirectionSet;
 use crate::event_loop::{EVENTS, Network};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
@@ -26,7 +26,7 @@ pub struct Testbed<'a> {
     /// The devices of the nodes.
     pub tuns: Vec<&'a Tun>,
     /// The processes of the nodes.
-    pub keepers: &'a [(Pid, Channel)],
+    pub supervisors: &'a [(Pid, Channel)],
     /// Programs that end the run, by node and number there, once all of them have ended.
     pub awaited: Vec<(usize, usize)>,
     /// What nodes and programs are called in errors.
@@ -40,12 +40,12 @@ pub struct Testbed<'a> {
     /// Names of the directions of the links, for orders.
     pub queues: &'a [String],
     /// How it has ended so far.
-    pub ended: Ended,
+    pub ended: RunResult,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct RunResult {
     /// The exit code: that of the last program that failed, or minus the number of a signal.
     pub code: i32,
     /// Programs that ended before the others and should not have.
@@ -74,7 +74,7 @@ impl Network for Testbed<'_> {
         self.mesh.passed()
     }
 
-    fn has_enough(&self, _: Instant) -> bool {
+    fn should_flush(&self, _: Instant) -> bool {
         false
     }
 
@@ -82,8 +82,8 @@ impl Network for Testbed<'_> {
         self.mesh.due()
     }
 
-    fn can_wait(&self, left: u64) -> bool {
-        self.mesh.can_wait(left)
+    fn can_defer(&self, left: u64) -> bool {
+        self.mesh.can_defer(left)
     }
 
     fn run(&mut self, now: Instant) {
@@ -97,36 +97,37 @@ impl Network for Testbed<'_> {
         [&links[2 * self.metered + 1], &links[2 * self.metered]]
     }
 
-    fn order(&mut self, now: Instant, order: &mut dyn FnMut(Sides<'_>)) {
+    fn order(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
         let queues = self.queues;
-        self.mesh
-            .with_links(now, |links| order(Sides::Network(queues.iter().map(String::as_str).zip(links).collect())));
+        self.mesh.with_links(now, |links| {
+            order(DirectionSet::Network(queues.iter().map(String::as_str).zip(links).collect()))
+        });
     }
 
     fn watch(&self, poll: &Poll) -> io::Result<()> {
-        for ((_, channel), token) in self.keepers.iter().zip(KEEPERS..) {
+        for ((_, channel), token) in self.supervisors.iter().zip(KEEPERS..) {
             poll.add(channel.as_fd(), token, Interest::READ)?;
         }
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)
     }
 
     fn event(&mut self, token: u64, _: Instant, poll: &Poll) -> Result<bool, Error> {
-        if token == SIGNALS { Ok(self.heed()) } else { self.news((token - KEEPERS) as usize, poll) }
+        if token == SIGNALS { Ok(self.handle_signals()) } else { self.news((token - KEEPERS) as usize, poll) }
     }
 }
 
 impl Testbed<'_> {
     /// What the process of a node says; whether the run is over.
     fn news(&mut self, node: usize, poll: &Poll) -> Result<bool, Error> {
-        let channel = &self.keepers[node].1;
-        let (number, code) = match Said::receive(channel) {
-            Said::Ended { number, code } => (number, code),
-            Said::NotStarted { number, errno } => {
+        let channel = &self.supervisors[node].1;
+        let (number, code) = match NodeEvent::receive(channel) {
+            NodeEvent::Ended { number, code } => (number, code),
+            NodeEvent::NotStarted { number, errno } => {
                 let error = io::Error::from_raw_os_error(errno);
                 return Err(Error::Machine(format!("{}: {error}", (self.names)(node, number))));
             }
-            Said::Ready => return Ok(false),
-            Said::Gone => {
+            NodeEvent::Ready => return Ok(false),
+            NodeEvent::Gone => {
                 poll.remove(channel.as_fd()).map_err(machine)?;
                 self.ended.code = -(Signal::SIGKILL as i32);
                 self.ended.early.push(format!("the process of node {} was killed", (self.names)(node, usize::MAX)));
@@ -146,13 +147,13 @@ impl Testbed<'_> {
     }
 
     /// Passes signals on to the user's command; without one, they end the run. Returns whether it is over.
-    fn heed(&mut self) -> bool {
+    fn handle_signals(&mut self) -> bool {
         let mut over = false;
         for (signal, from_terminal) in received(self.signals) {
             if self.entered {
                 // What comes from the terminal has reached the command already.
                 if let (false, Some(&(node, _))) = (from_terminal, self.awaited.first()) {
-                    let _ = kill(self.keepers[node].0, signal);
+                    let _ = kill(self.supervisors[node].0, signal);
                 }
             } else if ENDING.contains(&signal) {
                 self.ended.code = -(signal as i32);

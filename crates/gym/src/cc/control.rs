@@ -1,102 +1,112 @@
 //! The congestion control of a connection under an agent.
 
-use super::board::{Board, LEAST_CWND};
-use super::law::Law;
+use super::action::ActionKind;
+use super::shared_state::{MIN_CWND, SharedState};
 use sojourn_aqm::{Instant, Rate, Rng};
 use sojourn_tcp::cc::{
-    Ack, AnyCc, Burst, Cause, CongestionControl, DeliveryControl, Flight, Loss, Needs, SteeringControl, Window,
-    WindowControl, WindowEvent,
+    Ack, AnyCc, BurstSize, CongestionControl, CongestionEvent, DeliveryControl, Flight, LostSegment, Needs,
+    SteeringControl, Window, WindowControl, WindowEvent,
 };
 use sojourn_tcp::stack::Stack;
-use sojourn_tcp::{RateSample, State};
+use sojourn_tcp::{CaState, RateSample};
 use std::sync::Arc;
 
 /// Obeys what stands on a board, and tells it what acknowledgments tell. Orders take effect with the next acknowledgment.
 #[derive(Clone, Debug)]
-pub(super) struct Steered {
-    board: Arc<Board>,
-    law: Law,
+pub(super) struct AgentControl {
+    state: Arc<SharedState>,
+    action: ActionKind,
     /// What goes on below a law that does not steer.
     base: AnyCc,
     /// What `base` needs by itself.
     needs: Needs,
     gain: f64,
     /// Whether a time-out leaves the window to the agent.
-    keeps: bool,
+    keeps_cwnd_on_rto: bool,
     /// What the agent wants: segments, or bits per second.
-    wanted: f64,
+    target: f64,
     /// The window of the beginning.
-    first: u32,
+    initial_cwnd: u32,
     /// After a time-out the window grows anew, by what is delivered, until it is what the agent wants.
     collapsed: bool,
 }
 
-impl Steered {
-    pub fn new(board: Arc<Board>, law: Law, base: AnyCc, gain: f64, keeps: bool) -> Self {
+impl AgentControl {
+    pub fn new(board: Arc<SharedState>, law: ActionKind, base: AnyCc, gain: f64, keeps: bool) -> Self {
         let needs = base.needs();
-        Self { board, law, base, needs, gain, keeps, wanted: 0.0, first: 0, collapsed: false }
+        Self {
+            state: board,
+            action: law,
+            base,
+            needs,
+            gain,
+            keeps_cwnd_on_rto: keeps,
+            target: 0.0,
+            initial_cwnd: 0,
+            collapsed: false,
+        }
     }
 
     /// Does what is due.
-    fn obey(&mut self, flight: &mut Flight) {
-        let mut state = self.board.lock();
-        while let Some(action) = state.due(flight.now) {
-            match self.law {
-                Law::Native => {}
-                Law::CwndScale => {
-                    let (cwnd, most) = (flight.window.cwnd, state.most_cwnd(self.first));
-                    let wanted = libm::round(self.law.act(action, f64::from(cwnd), self.gain)) as u32;
+    fn apply_actions(&mut self, flight: &mut Flight) {
+        let mut state = self.state.lock();
+        while let Some(action) = state.pop_due(flight.now) {
+            match self.action {
+                ActionKind::Native => {}
+                ActionKind::CwndScale => {
+                    let (cwnd, most) = (flight.window.cwnd, state.max_cwnd(self.initial_cwnd));
+                    let wanted = libm::round(self.action.apply(action, f64::from(cwnd), self.gain)) as u32;
                     if wanted > cwnd {
                         flight.window.cwnd = wanted.min(most.max(cwnd));
                     } else if wanted < cwnd {
-                        flight.window.cwnd = wanted.max(LEAST_CWND.min(cwnd));
+                        flight.window.cwnd = wanted.max(MIN_CWND.min(cwnd));
                         // Else slow start would take back what was asked for.
                         flight.window.ssthresh = flight.window.ssthresh.min(flight.window.cwnd);
                     }
                 }
-                Law::RateScale | Law::Rate => {
-                    let (least, most) = state.rates_bps(self.first);
-                    self.wanted = self.law.act(action, self.wanted, self.gain).clamp(least, most);
+                ActionKind::RateScale | ActionKind::Rate => {
+                    let (least, most) = state.rates_bps(self.initial_cwnd);
+                    self.target = self.action.apply(action, self.target, self.gain).clamp(least, most);
                 }
-                Law::Cwnd | Law::CwndChoice => {
-                    let most = state.most_cwnd(self.first).max(LEAST_CWND);
-                    let wanted = self.law.act(action, self.wanted, self.gain);
-                    self.wanted = wanted.clamp(LEAST_CWND.into(), most.into());
+                ActionKind::Cwnd | ActionKind::CwndChoice => {
+                    let most = state.max_cwnd(self.initial_cwnd).max(MIN_CWND);
+                    let wanted = self.action.apply(action, self.target, self.gain);
+                    self.target = wanted.clamp(MIN_CWND.into(), most.into());
                 }
             }
         }
     }
 
     /// Sets window and rate to what is wanted; `delivered` segments let a window grow that has collapsed.
-    fn set(&mut self, flight: &mut Flight, delivered: u32) {
-        let wanted = if self.law.paces() {
-            flight.pacing_rate = Some(Rate::from_bps(self.wanted as u64));
-            self.board.lock().most_cwnd(self.first).max(LEAST_CWND)
+    fn set_target(&mut self, flight: &mut Flight, delivered: u32) {
+        let wanted = if self.action.paces() {
+            flight.pacing_rate = Some(Rate::from_bps(self.target as u64));
+            self.state.lock().max_cwnd(self.initial_cwnd).max(MIN_CWND)
         } else {
-            libm::round(self.wanted) as u32
+            libm::round(self.target) as u32
         };
         let grown = flight.window.cwnd.saturating_add(delivered);
         self.collapsed = self.collapsed && grown < wanted;
         flight.window.cwnd = if self.collapsed { grown } else { wanted };
     }
 
-    fn note(&self, flight: &Flight) {
-        let mut state = self.board.lock();
-        let seen = &mut state.seen;
-        if flight.lost > seen.lost {
-            seen.last_loss = Some(flight.now);
+    fn record(&self, flight: &Flight) {
+        let mut state = self.state.lock();
+        let ack = &mut state.last_ack;
+        if flight.lost > ack.lost {
+            ack.last_loss = Some(flight.now);
         }
-        (seen.delivered, seen.delivered_ce, seen.lost) = (flight.delivered, flight.delivered_ce, flight.lost);
-        (seen.in_flight, seen.cwnd, seen.mss) = (flight.in_flight, flight.window.cwnd, flight.window.mss);
-        (seen.srtt, seen.is_app_limited) = (flight.srtt, flight.is_app_limited);
-        seen.pacing_bps = flight.pacing_rate.map(|rate| rate.as_bps());
+        (ack.delivered, ack.delivered_ce, ack.lost) = (flight.delivered, flight.delivered_ce, flight.lost);
+        (ack.in_flight, ack.cwnd, ack.mss) = (flight.in_flight, flight.window.cwnd, flight.window.mss);
+        (ack.srtt, ack.is_app_limited) = (flight.srtt, flight.is_app_limited);
+        ack.pacing_bps = flight.pacing_rate.map(|rate| rate.as_bps());
     }
 }
 
-impl CongestionControl for Steered {
+impl CongestionControl for AgentControl {
     fn needs(&self) -> Needs {
-        let law = self.law;
-        if law.steers() {
+        let law = self.action;
+        if law.sets_rate_or_cwnd() {
             Needs {
                 steers: true,
                 samples: true,
@@ -121,11 +131,11 @@ impl CongestionControl for Steered {
     }
     fn without_ecn(&self) -> Option<AnyCc> {
         let base = self.base.without_ecn()?;
-        Some(AnyCc::own(Self::new(Arc::clone(&self.board), self.law, base, self.gain, self.keeps)))
+        Some(AnyCc::custom(Self::new(Arc::clone(&self.state), self.action, base, self.gain, self.keeps_cwnd_on_rto)))
     }
-    fn burst(&self, rate: Option<Rate>) -> Burst {
+    fn burst(&self, rate: Option<Rate>) -> BurstSize {
         let burst = self.base.burst(rate);
-        if self.law.steers() { Burst::AtLeast(burst.least()) } else { burst }
+        if self.action.sets_rate_or_cwnd() { BurstSize::AtLeast(burst.least()) } else { burst }
     }
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
         if self.needs().steers { None } else { Some(self) }
@@ -138,64 +148,64 @@ impl CongestionControl for Steered {
     }
 }
 
-impl DeliveryControl for Steered {
-    fn acked(&mut self, ack: &Ack) {
+impl DeliveryControl for AgentControl {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.board.lock().measure(ack.now, rtt);
+            self.state.lock().measure(ack.now, rtt);
         }
     }
-    fn opened(&mut self, flight: &mut Flight) {
-        self.first = flight.window.cwnd;
+    fn on_established(&mut self, flight: &mut Flight) {
+        self.initial_cwnd = flight.window.cwnd;
         let rtt = flight.min_rtt.unwrap_or(flight.srtt);
         {
-            let mut state = self.board.lock();
-            state.seen.is_open = true;
+            let mut state = self.state.lock();
+            state.last_ack.is_open = true;
             state.first_delivered = flight.delivered;
-            state.seen.mss = flight.window.mss;
+            state.last_ack.mss = flight.window.mss;
             state.rtts.since = flight.now;
             state.measure(flight.now, rtt);
-            self.wanted = if self.law.paces() { state.rate_of(self.first) } else { self.first.into() };
+            self.target = if self.action.paces() { state.rate_of(self.initial_cwnd) } else { self.initial_cwnd.into() };
         }
-        if self.law.steers() {
-            self.set(flight, 0);
+        if self.action.sets_rate_or_cwnd() {
+            self.set_target(flight, 0);
         } else {
-            self.base.opened(flight);
+            self.base.on_established(flight);
         }
-        self.note(flight);
+        self.record(flight);
     }
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
-        if !self.law.steers() && (self.needs.samples || self.needs.steers) {
-            self.base.delivered(flight, packets, ce);
+    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        if !self.action.sets_rate_or_cwnd() && (self.needs.samples || self.needs.steers) {
+            self.base.on_delivered(flight, packets, ce);
         }
-        self.obey(flight);
-        self.note(flight);
+        self.apply_actions(flight);
+        self.record(flight);
     }
 }
 
 // With this face neither the law nor the base steers.
-impl WindowControl for Steered {
+impl WindowControl for AgentControl {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.base.ssthresh(window)
     }
     fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
         match is_limited {
             true => self.base.grow(window, || *ack),
-            false => self.base.unused(window, || *ack),
+            false => self.base.on_unlimited_ack(window, || *ack),
         }
     }
-    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         match self.needs.reports {
-            true => self.base.reported(window, ack),
-            false => self.base.acked(window, || *ack),
+            true => self.base.on_report(window, ack),
+            false => self.base.on_ack(window, || *ack),
         }
     }
-    fn own_ssthresh(&mut self, window: &Window, cause: Cause) -> Option<u32> {
+    fn event_ssthresh(&mut self, window: &Window, cause: CongestionEvent) -> Option<u32> {
         match cause {
-            Cause::Loss => self.base.ssthresh_on_loss(window),
-            Cause::TimeOut => Some(self.base.timeout_ssthresh(window)),
+            CongestionEvent::Loss => self.base.ssthresh_on_loss(window),
+            CongestionEvent::TimeOut => Some(self.base.timeout_ssthresh(window)),
         }
     }
-    fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+    fn state_changed(&mut self, state: CaState, now: Instant, nxt: u64) {
         self.base.state_changed(state, now, nxt);
     }
     fn event(&mut self, window: &mut Window, event: WindowEvent) {
@@ -204,50 +214,50 @@ impl WindowControl for Steered {
     fn min_cwnd(&mut self, window: &Window) -> u32 {
         self.base.min_cwnd(window)
     }
-    fn undone(&mut self, window: &Window) -> u32 {
-        self.base.undone(window)
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
+        self.base.undo_cwnd(window)
     }
 }
 
-impl SteeringControl for Steered {
-    fn opened(&mut self, flight: &mut Flight) {
-        DeliveryControl::opened(self, flight);
+impl SteeringControl for AgentControl {
+    fn on_established(&mut self, flight: &mut Flight) {
+        DeliveryControl::on_established(self, flight);
     }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        if self.law.steers() {
-            self.set(flight, sample.acked_sacked);
+        if self.action.sets_rate_or_cwnd() {
+            self.set_target(flight, sample.acked_sacked);
         } else {
             self.base.steer(flight, sample);
         }
-        self.note(flight);
+        self.record(flight);
     }
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        if !self.law.steers() {
-            self.base.entered(flight, state);
-        } else if state == State::Loss {
-            self.collapsed = !self.keeps;
-            if self.keeps {
-                self.set(flight, 0);
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        if !self.action.sets_rate_or_cwnd() {
+            self.base.on_state(flight, state);
+        } else if state == CaState::Loss {
+            self.collapsed = !self.keeps_cwnd_on_rto;
+            if self.keeps_cwnd_on_rto {
+                self.set_target(flight, 0);
             }
         }
     }
     fn before_reduction(&mut self, window: &Window) {
-        if !self.law.steers() {
+        if !self.action.sets_rate_or_cwnd() {
             self.base.ssthresh(window);
         }
     }
-    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
-        self.base.lost(flight, loss);
+    fn on_loss(&mut self, flight: &mut Flight, loss: &LostSegment) {
+        self.base.on_loss(flight, loss);
     }
     fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
         self.base.probe_repaired(flight, is_app_limited);
     }
-    fn resumed(&mut self, flight: &mut Flight) {
-        if !self.law.steers() {
-            self.base.resumed(flight);
+    fn on_restart(&mut self, flight: &mut Flight) {
+        if !self.action.sets_rate_or_cwnd() {
+            self.base.on_restart(flight);
         }
     }
-    fn undone(&mut self, window: &Window) -> u32 {
-        if self.law.steers() { window.cwnd } else { self.base.undone(window) }
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
+        if self.action.sets_rate_or_cwnd() { window.cwnd } else { self.base.undo_cwnd(window) }
     }
 }

@@ -1,11 +1,11 @@
 //! A run in steps of its connections.
 
-use super::board::Board;
 use super::observer::Observer;
-use super::reward::Measured;
-use super::setup::{LEAST_RTT_STEP, Length, Setup};
+use super::reward::RewardInput;
+use super::setup::{MIN_RTT_STEP, Setup, StepLength};
+use super::shared_state::SharedState;
 use crate::episode::base_rtt;
-use crate::setup::Refused;
+use crate::setup::SetupError;
 use crate::shares::Shares;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};
@@ -13,16 +13,16 @@ use sojourn_sim::{Simulation, Summary};
 use std::sync::Arc;
 
 /// A place for episodes, one after another, in which each flow of a group has an agent.
-pub struct Connections {
+pub struct FlowEpisode {
     setup: Setup,
     agents: Vec<Agent>,
-    scenario: Option<Known>,
+    scenario: Option<ScenarioInfo>,
     run: Option<Run>,
 }
 
 /// A connection and what its agent is told.
 struct Agent {
-    board: Arc<Board>,
+    state: Arc<SharedState>,
     observer: Observer,
     /// When its step ends.
     due: Instant,
@@ -30,11 +30,11 @@ struct Agent {
     stop: Instant,
     /// What the link has used and could have used until its last step.
     used: (u64, u64),
-    measured: Measured,
+    reward_input: RewardInput,
 }
 
 /// A scenario and what is the same in each of its episodes.
-struct Known {
+struct ScenarioInfo {
     scenario: Scenario,
     end: Instant,
     /// Number of the first agent's flow, among those that last for the whole run.
@@ -52,18 +52,18 @@ struct Run {
     shares: Shares,
 }
 
-impl Connections {
+impl FlowEpisode {
     /// A place for episodes of this set-up.
     pub fn new(setup: Setup) -> Self {
         let agent = || Agent {
-            board: Arc::default(),
+            state: Arc::default(),
             observer: Observer::new(&setup.entries, setup.stack),
             due: Instant::ZERO,
             stop: Instant::NEVER,
             used: (0, 0),
-            measured: Measured::default(),
+            reward_input: RewardInput::default(),
         };
-        Self { agents: (0..setup.most).map(|_| agent()).collect(), setup, scenario: None, run: None }
+        Self { agents: (0..setup.max_agents).map(|_| agent()).collect(), setup, scenario: None, run: None }
     }
 
     /// Numbers of an observation.
@@ -72,13 +72,13 @@ impl Connections {
     }
 
     /// Most agents.
-    pub fn most(&self) -> usize {
+    pub fn max_agents(&self) -> usize {
         self.agents.len()
     }
 
     /// Lets the next episodes be of `scenario`; how many agents there are.
-    pub fn set(&mut self, mut scenario: Scenario) -> Result<usize, Refused> {
-        let spec = self.setup.steered(&scenario)?;
+    pub fn set(&mut self, mut scenario: Scenario) -> Result<usize, SetupError> {
+        let spec = self.setup.agent_flows(&scenario)?;
         let cc = match &spec.traffic {
             sojourn_sim::scenario::Traffic::Tcp(file) => file.tcp.cc.clone(),
             _ => unreachable!("it was asked whether it is TCP"),
@@ -90,29 +90,30 @@ impl Connections {
         let nominal_bps = scenario.link.service.nominal_rate(scenario.link.mtu).as_bps().max(1) as f64;
         scenario.probes = Probes::default();
         let end = Instant::ZERO + scenario.duration;
-        (self.scenario, self.run) = (Some(Known { scenario, end, first, count, base, nominal_bps, cc }), None);
+        (self.scenario, self.run) = (Some(ScenarioInfo { scenario, end, first, count, base, nominal_bps, cc }), None);
         Ok(count)
     }
 
-    /// Begins an episode with `seed`, which [`Connections::begin`] brings to its first step. Without a scenario nothing
+    /// Begins an episode with `seed`, which [`FlowEpisode::begin`] brings to its first step. Without a scenario nothing
     /// begins.
     pub fn reset(&mut self, seed: u64) {
         let Some(known) = &self.scenario else { return };
         self.run = None;
         let spec = &known.scenario.flows[self.setup.group];
         for (place, agent) in (0..).zip(&mut self.agents) {
-            agent.board.clear();
+            agent.state.clear();
             agent.observer.clear();
             let later = spec.stagger.unwrap_or(Duration::ZERO) * place;
             agent.stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop + later).min(known.end);
             (agent.due, agent.used) = (Instant::ZERO, (0, 0));
             let base_s = (known.base + spec.rtt_stagger.unwrap_or(Duration::ZERO) * place).as_secs_f64();
-            agent.measured = Measured { jain: 1.0, base_s, nominal_bps: known.nominal_bps, ..Measured::default() };
+            agent.reward_input =
+                RewardInput { jain: 1.0, base_s, nominal_bps: known.nominal_bps, ..RewardInput::default() };
         }
         let (setup, agents) = (&self.setup, &self.agents);
         let control = |group: u32, place: u32| {
             let agent = agents[..known.count].get(place as usize).filter(|_| group as usize == setup.group)?;
-            Some(setup.control(&agent.board, setup.base(&known.cc)))
+            Some(setup.control(&agent.state, setup.base(&known.cc)))
         };
         let simulation = Simulation::controlled(&known.scenario, seed, &control);
         self.run = Some(Run { simulation, at: Instant::ZERO, shares: Shares::new() });
@@ -122,13 +123,13 @@ impl Connections {
     /// is over.
     pub fn begin(&mut self) -> bool {
         let piece = match self.setup.step {
-            Length::Fixed(step) => step,
-            Length::Rtt => LEAST_RTT_STEP,
+            StepLength::Fixed(step) => step,
+            StepLength::Rtt => MIN_RTT_STEP,
         };
         let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return true };
         let at = known.end.min(run.at + piece);
-        self.go(at);
-        self.agents.iter().any(|agent| agent.board.lock().seen.is_open) || self.is_over()
+        self.run_until(at);
+        self.agents.iter().any(|agent| agent.state.lock().last_ack.is_open) || self.is_over()
     }
 
     /// Puts the actions of those agents in force whose step begins, and runs until the next step of an agent ends; it
@@ -137,9 +138,9 @@ impl Connections {
         let Some(run) = &self.run else { return };
         let at = run.at;
         for (agent, &action) in self.agents.iter_mut().zip(actions) {
-            if agent.due <= at && agent.board.lock().seen.is_open {
-                agent.board.order(at + self.setup.delay, action);
-                agent.observer.action = self.setup.law.within(action);
+            if agent.due <= at && agent.state.lock().last_ack.is_open {
+                agent.state.push_action(at + self.setup.delay, action);
+                agent.observer.action = self.setup.action.clamp(action);
             }
         }
         let (count, end) = (self.count(), self.scenario.as_ref().map_or(at, |known| known.end));
@@ -147,22 +148,22 @@ impl Connections {
             if agent.due <= at {
                 agent.due = match self.setup.step {
                     // All act at the same instants, also where one of them stops in between.
-                    Length::Fixed(step) => end.min(at + step),
-                    Length::Rtt => agent.stop.min(at + agent.board.lock().seen.srtt.max(LEAST_RTT_STEP)),
+                    StepLength::Fixed(step) => end.min(at + step),
+                    StepLength::Rtt => agent.stop.min(at + agent.state.lock().last_ack.srtt.max(MIN_RTT_STEP)),
                 };
             }
             agent.due
         });
         let next = next.min().unwrap_or(at);
-        self.go(next);
+        self.run_until(next);
         for (i, agent) in self.agents.iter().enumerate() {
             due[i] = i < self.count() && agent.due == next && next > at;
             let reward = self.setup.reward.filter(|_| due[i]);
-            worth[i] = reward.map_or(0.0, |reward| reward.of(&agent.measured));
+            worth[i] = reward.map_or(0.0, |reward| reward.of(&agent.reward_input));
         }
     }
 
-    fn go(&mut self, until: Instant) {
+    fn run_until(&mut self, until: Instant) {
         let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return };
         if until <= run.at {
             return;
@@ -177,10 +178,10 @@ impl Connections {
                 continue;
             }
             agent.due = until;
-            agent.observer.look(until, flow.sent, &agent.board);
+            agent.observer.sample(until, flow.sent, &agent.state);
             let (used, usable) = (now.0 - agent.used.0, now.1 - agent.used.1);
-            agent.measured.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
-            (agent.measured.jain, agent.measured.interval) = (jain, agent.observer.interval);
+            agent.reward_input.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
+            (agent.reward_input.jain, agent.reward_input.interval) = (jain, agent.observer.interval);
             agent.used = now;
         }
     }
@@ -206,8 +207,8 @@ impl Connections {
     }
 
     /// What happened to an agent's connection in its last step.
-    pub fn measured(&self, agent: usize) -> &Measured {
-        &self.agents[agent].measured
+    pub fn reward_input(&self, agent: usize) -> &RewardInput {
+        &self.agents[agent].reward_input
     }
 
     /// The end of the last step, in seconds.
@@ -215,7 +216,7 @@ impl Connections {
         self.run.as_ref().map_or(0.0, |run| (run.at - Instant::ZERO).as_secs_f64())
     }
 
-    /// Ends the episode, which [`Connections::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left
+    /// Ends the episode, which [`FlowEpisode::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left
     /// of the scenario is run under what is in force.
     pub fn finish(&mut self) -> Option<Summary> {
         self.run.take().map(|run| run.simulation.finish().summary)

@@ -10,16 +10,16 @@
 //! | `setup` | what agents see and do, in which scenario; what is refused |
 //! | `episode` | a run in steps |
 
-mod board;
+mod action;
 mod control;
 mod episode;
-mod law;
 mod observer;
 mod reward;
 mod setup;
+mod shared_state;
 
-pub use episode::Connections;
-pub use law::{Law, RANGE_CWND, RANGE_MBIT};
-pub use observer::{Entry, Interval};
-pub use reward::{Measured, Reward};
-pub use setup::{Length, Setup};
+pub use action::{ActionKind, RANGE_CWND, RANGE_MBIT};
+pub use episode::FlowEpisode;
+pub use observer::{Feature, Interval};
+pub use reward::{Reward, RewardInput};
+pub use setup::{Setup, StepLength};

@@ -1,6 +1,6 @@
 //! What an agent sees of its connection: numbers of a step, from what a sender can know.
 
-use super::board::{Board, Rtts, Seen};
+use super::shared_state::{AckSnapshot, RttSums, SharedState};
 use sojourn_aqm::{Duration, Instant};
 
 sojourn_aqm::entries! {
@@ -30,7 +30,7 @@ sojourn_aqm::entries! {
     Action = "action",
 }
 
-impl Entry {
+impl Feature {
     /// What is observed where nothing is said.
     pub const DEFAULT: [Self; 4] = [Self::SendRatio, Self::LatencyRatio, Self::LatencyGradient, Self::Loss];
 }
@@ -53,13 +53,13 @@ pub struct Interval {
     /// Slope of the round-trip times, in seconds per second.
     pub gradient: f64,
     /// The smallest round-trip time so far in seconds; zero before the first.
-    pub least_rtt_s: f64,
+    pub min_rtt_s: f64,
     /// Smoothed round-trip time in seconds.
     pub srtt_s: f64,
     /// Rate of delivery in payload bits per second.
     pub rate_bps: f64,
     /// The largest of these of any step.
-    pub most_bps: f64,
+    pub max_bps: f64,
     /// Pacing rate; zero where nothing is paced.
     pub pacing_bps: f64,
     /// Window in segments.
@@ -75,9 +75,9 @@ pub struct Interval {
 /// Makes steps, and observations of them.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
-    entries: Vec<Entry>,
+    entries: Vec<Feature>,
     at: Instant,
-    before: Seen,
+    previous: AckSnapshot,
     sent: u64,
     pub interval: Interval,
     pub action: f64,
@@ -87,11 +87,11 @@ pub(super) struct Observer {
 
 impl Observer {
     /// One that has seen nothing, of `stack` steps.
-    pub fn new(entries: &[Entry], stack: usize) -> Self {
+    pub fn new(entries: &[Feature], stack: usize) -> Self {
         Self {
             entries: entries.to_vec(),
             at: Instant::ZERO,
-            before: Seen::default(),
+            previous: AckSnapshot::default(),
             sent: 0,
             interval: Interval::default(),
             action: 0.0,
@@ -105,37 +105,37 @@ impl Observer {
     }
 
     /// The step that ends now; it began at the last look. `sent`: data packets sent since the start of the run.
-    pub fn look(&mut self, now: Instant, sent: u64, board: &Board) {
+    pub fn sample(&mut self, now: Instant, sent: u64, board: &SharedState) {
         let mut state = board.lock();
-        let (seen, before, rtts) = (state.seen, self.before, state.rtts);
+        let (ack, previous, rtts) = (state.last_ack, self.previous, state.rtts);
         // Before the connection was open nothing was a step.
-        let from = if before.is_open { self.at } else { self.at.max(rtts.since) };
+        let from = if previous.is_open { self.at } else { self.at.max(rtts.since) };
         let span_s = (now - from).as_secs_f64().max(0.0);
-        let delivered = seen.delivered - if before.is_open { before.delivered } else { state.first_delivered };
-        let rate_bps = over(8.0 * delivered as f64 * f64::from(seen.mss), span_s);
-        state.most_bps = state.most_bps.max(rate_bps);
+        let delivered = ack.delivered - if previous.is_open { previous.delivered } else { state.first_delivered };
+        let rate_bps = over(8.0 * delivered as f64 * f64::from(ack.mss), span_s);
+        state.max_bps = state.max_bps.max(rate_bps);
         self.interval = Interval {
             span_s,
             sent: sent - self.sent,
             delivered,
-            marked: seen.delivered_ce - before.delivered_ce,
-            lost: seen.lost - before.lost,
+            marked: ack.delivered_ce - previous.delivered_ce,
+            lost: ack.lost - previous.lost,
             rtt_s: rtts.mean_s().unwrap_or(self.interval.rtt_s),
             gradient: rtts.gradient(),
-            least_rtt_s: state.least_rtt.unwrap_or(Duration::ZERO).as_secs_f64(),
-            srtt_s: seen.srtt.as_secs_f64(),
+            min_rtt_s: state.min_rtt.unwrap_or(Duration::ZERO).as_secs_f64(),
+            srtt_s: ack.srtt.as_secs_f64(),
             rate_bps,
-            most_bps: state.most_bps,
-            pacing_bps: seen.pacing_bps.unwrap_or(0) as f64,
-            cwnd: seen.cwnd,
-            in_flight: seen.in_flight,
-            since_loss_s: seen.last_loss.map_or(f64::INFINITY, |at| (now - at).as_secs_f64()),
-            is_app_limited: seen.is_app_limited,
+            max_bps: state.max_bps,
+            pacing_bps: ack.pacing_bps.unwrap_or(0) as f64,
+            cwnd: ack.cwnd,
+            in_flight: ack.in_flight,
+            since_loss_s: ack.last_loss.map_or(f64::INFINITY, |at| (now - at).as_secs_f64()),
+            is_app_limited: ack.is_app_limited,
         };
-        state.rtts = Rtts { since: now, ..Rtts::default() };
+        state.rtts = RttSums { since: now, ..RttSums::default() };
         drop(state);
-        (self.at, self.sent, self.before) = (now, sent, seen);
-        self.remember();
+        (self.at, self.sent, self.previous) = (now, sent, ack);
+        self.push_frame();
     }
 
     /// The observation of the last steps.
@@ -143,32 +143,32 @@ impl Observer {
         into.copy_from_slice(&self.frames);
     }
 
-    fn remember(&mut self) {
+    fn push_frame(&mut self) {
         let width = self.entries.len();
         self.frames.copy_within(width.., 0);
         let first = self.frames.len() - width;
         for i in 0..width {
-            self.frames[first + i] = if self.before.is_open { self.value(self.entries[i]) as f32 } else { 0.0 };
+            self.frames[first + i] = if self.previous.is_open { self.value(self.entries[i]) as f32 } else { 0.0 };
         }
     }
 
-    fn value(&self, entry: Entry) -> f64 {
+    fn value(&self, entry: Feature) -> f64 {
         let step = &self.interval;
         let or_one = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
         match entry {
-            Entry::SendRatio => or_one(step.sent as f64, step.delivered as f64),
-            Entry::LatencyRatio => or_one(step.rtt_s, step.least_rtt_s),
-            Entry::LatencyGradient => step.gradient,
-            Entry::Loss => step.loss(),
-            Entry::AckRate => over(step.rate_bps, step.most_bps),
-            Entry::Srtt => step.srtt_s / REFERENCE_S,
-            Entry::InFlight => over(step.in_flight.into(), step.cwnd.into()),
-            Entry::Ce => over(step.marked as f64, step.delivered as f64),
-            Entry::Pacing if step.pacing_bps > 0.0 => or_most(step.pacing_bps, step.rate_bps, MOST_PACING),
-            Entry::Pacing => 0.0,
-            Entry::SinceLoss => step.since_loss_s.min(MOST_SINCE_S),
-            Entry::AppLimited => f64::from(u8::from(step.is_app_limited)),
-            Entry::Action => self.action,
+            Feature::SendRatio => or_one(step.sent as f64, step.delivered as f64),
+            Feature::LatencyRatio => or_one(step.rtt_s, step.min_rtt_s),
+            Feature::LatencyGradient => step.gradient,
+            Feature::Loss => step.loss(),
+            Feature::AckRate => over(step.rate_bps, step.max_bps),
+            Feature::Srtt => step.srtt_s / REFERENCE_S,
+            Feature::InFlight => over(step.in_flight.into(), step.cwnd.into()),
+            Feature::Ce => over(step.marked as f64, step.delivered as f64),
+            Feature::Pacing if step.pacing_bps > 0.0 => or_most(step.pacing_bps, step.rate_bps, MAX_PACING),
+            Feature::Pacing => 0.0,
+            Feature::SinceLoss => step.since_loss_s.min(MAX_SINCE_S),
+            Feature::AppLimited => f64::from(u8::from(step.is_app_limited)),
+            Feature::Action => self.action,
         }
     }
 }
@@ -182,8 +182,8 @@ impl Interval {
 
 /// Seconds of smoothed round-trip time that are one in an observation.
 const REFERENCE_S: f64 = 0.1;
-const MOST_PACING: f64 = 100.0;
-const MOST_SINCE_S: f64 = 10.0;
+const MAX_PACING: f64 = 100.0;
+const MAX_SINCE_S: f64 = 10.0;
 
 fn over(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }

@@ -5,7 +5,7 @@ use sojourn_aqm::policy::REFERENCE;
 
 /// What happened to a connection in a step.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Measured {
+pub struct RewardInput {
     /// What was used of the first link, over what could have been; zero where nothing could.
     pub utilisation: f64,
     /// Jain's index of what each active flow was delivered in the last second; 1 with fewer than two.
@@ -36,16 +36,16 @@ impl Reward {
     /// Every reward, with its name.
     pub const ALL: [(&'static str, Self); 3] = [("power", Self::Power), ("aurora", Self::Aurora), ("fair", Self::Fair)];
 
-    pub(super) fn of(self, measured: &Measured) -> f64 {
-        let Measured { utilisation, jain, base_s, nominal_bps, interval } = measured;
+    pub(super) fn of(self, measured: &RewardInput) -> f64 {
+        let RewardInput { utilisation, jain, base_s, nominal_bps, interval } = measured;
         let queued_s = (interval.rtt_s - base_s).max(0.0);
         match self {
-            Self::Power => (interval.rate_bps / nominal_bps).max(LEAST_USE).ln() - (queued_s / base_s).ln_1p(),
+            Self::Power => (interval.rate_bps / nominal_bps).max(MIN_USE).ln() - (queued_s / base_s).ln_1p(),
             Self::Aurora => {
                 let packets = if interval.span_s > 0.0 { interval.delivered as f64 / interval.span_s } else { 0.0 };
                 (10.0 * packets - 1e3 * interval.rtt_s - 2e3 * interval.loss()) / 1e3
             }
-            Self::Fair => utilisation * jain - ALPHA * (queued_s / REFERENCE).min(MOST_DELAY) - BETA * interval.loss(),
+            Self::Fair => utilisation * jain - ALPHA * (queued_s / REFERENCE).min(MAX_DELAY) - BETA * interval.loss(),
         }
     }
 }
@@ -54,9 +54,9 @@ impl Reward {
 const ALPHA: f64 = 0.5;
 const BETA: f64 = 0.5;
 /// The largest delay that counts, in units of 20 ms.
-const MOST_DELAY: f64 = 10.0;
+const MAX_DELAY: f64 = 10.0;
 /// What an unused link counts as, so that its logarithm is finite.
-const LEAST_USE: f64 = 1e-3;
+const MIN_USE: f64 = 1e-3;
 
 #[cfg(test)]
 mod tests {
@@ -72,7 +72,7 @@ mod tests {
             (busy, [0.7_f64.ln() - (53.0_f64 / 43.0).ln(), 8.5 - 0.053 - 0.3, 0.9 * 0.8 - 0.25 - 0.075]),
             (Interval::default(), [1e-3_f64.ln(), 0.0, 0.72]),
         ] {
-            let measured = Measured { utilisation: 0.9, jain: 0.8, base_s: 0.043, nominal_bps: 1e7, interval };
+            let measured = RewardInput { utilisation: 0.9, jain: 0.8, base_s: 0.043, nominal_bps: 1e7, interval };
             for ((name, reward), expected) in Reward::ALL.into_iter().zip([power, aurora, fair]) {
                 let found = reward.of(&measured);
                 assert!((found - expected).abs() < 1e-12, "{name}: {found}, not {expected}");

@@ -1,11 +1,11 @@
 //! What agents of connections see and do, and the scenarios in which they can.
 
-use super::board::Board;
-use super::control::Steered;
-use super::law::Law;
-use super::observer::Entry;
+use super::action::ActionKind;
+use super::control::AgentControl;
+use super::observer::Feature;
 use super::reward::Reward;
-use crate::setup::{LEAST_STEP, MOST_STEP, Refused, place, read_entries};
+use super::shared_state::SharedState;
+use crate::setup::{MAX_STEP, MIN_STEP, SetupError, place, read_entries};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{FileSpec, FlowSpec, Scenario, Traffic};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How long a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum StepLength {
     /// So long, for every connection at the same instants.
     Fixed(Duration),
     /// The smoothed round-trip time of the connection, 10 ms at least: connections act at instants of their own.
@@ -26,17 +26,17 @@ pub enum Length {
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// How long a step is.
-    pub step: Length,
+    pub step: StepLength,
     /// How long after its step has begun an action is put in force.
     pub delay: Duration,
     /// What an action means.
-    pub law: Law,
-    /// What [`Law::RateScale`] takes for g.
+    pub action: ActionKind,
+    /// What [`ActionKind::RateScale`] takes for g.
     pub gain: f64,
     /// Whether a time-out leaves the window to the agent.
-    pub keeps: bool,
+    pub keeps_cwnd_on_rto: bool,
     /// What is observed.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Feature>,
     /// Of how many steps.
     pub stack: usize,
     /// What a step is worth; nothing where somebody else judges.
@@ -44,57 +44,58 @@ pub struct Setup {
     /// The group whose flows have agents.
     pub group: usize,
     /// At most so many of them.
-    pub most: usize,
-    /// Under [`Law::Native`]: the control that runs, instead of the group's.
+    pub max_agents: usize,
+    /// Under [`ActionKind::Native`]: the control that runs, instead of the group's.
     pub native: Option<String>,
 }
 
 /// The shortest step of a round trip.
-pub(super) const LEAST_RTT_STEP: Duration = Duration::from_millis(10);
+pub(super) const MIN_RTT_STEP: Duration = Duration::from_millis(10);
 /// The longest delay of an action.
-const MOST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 impl Setup {
     /// Reads names as a user writes them; an empty `observe` is the default.
-    pub fn read(step: &str, delay: &str, action: &str, observe: &[String], stack: usize) -> Result<Self, Refused> {
+    pub fn read(step: &str, delay: &str, action: &str, observe: &[String], stack: usize) -> Result<Self, SetupError> {
         let time = |at, text: &str| units::duration(text).map_err(|error| place(at, error.to_string()));
         let step = match step {
-            "rtt" => Length::Rtt,
-            text => Length::Fixed(time("step", text)?),
+            "rtt" => StepLength::Rtt,
+            text => StepLength::Fixed(time("step", text)?),
         };
-        if let Length::Fixed(step) = step {
-            if step < LEAST_STEP || step > MOST_STEP {
-                let text = format!("{step} is out of range; from {LEAST_STEP} to {MOST_STEP}, or \"rtt\"");
+        if let StepLength::Fixed(step) = step {
+            if step < MIN_STEP || step > MAX_STEP {
+                let text = format!("{step} is out of range; from {MIN_STEP} to {MAX_STEP}, or \"rtt\"");
                 return Err(place("step", text));
             }
         }
         let delay = time("delay", delay)?;
-        if delay < Duration::ZERO || delay > MOST_DELAY {
-            return Err(place("delay", format!("{delay} is out of range; from 0 s to {MOST_DELAY}")));
+        if delay < Duration::ZERO || delay > MAX_DELAY {
+            return Err(place("delay", format!("{delay} is out of range; from 0 s to {MAX_DELAY}")));
         }
-        let law = Law::find(action)
-            .ok_or_else(|| place("action", unknown("action", action, Law::ALL.map(|(name, _)| name).into_iter())))?;
-        let entries = read_entries(observe, stack, Entry::ALL, &Entry::DEFAULT)?;
+        let law = ActionKind::find(action).ok_or_else(|| {
+            place("action", unknown("action", action, ActionKind::ALL.map(|(name, _)| name).into_iter()))
+        })?;
+        let entries = read_entries(observe, stack, Feature::ALL, &Feature::DEFAULT)?;
         Ok(Self {
             step,
             delay,
-            law,
+            action: law,
             gain: GAIN,
-            keeps: false,
+            keeps_cwnd_on_rto: false,
             entries,
             stack,
             reward: None,
             group: 0,
-            most: 1,
+            max_agents: 1,
             native: None,
         })
     }
 
     /// Lets a control by name run as it is, instead of an agent.
-    pub fn run_natively(&mut self, name: &str) -> Result<(), Refused> {
+    pub fn run_natively(&mut self, name: &str) -> Result<(), SetupError> {
         let names = NAMES.iter().map(|&(name, _)| name);
         AnyCc::new(name).ok_or_else(|| place("cc", unknown("congestion control", name, names)))?;
-        (self.law, self.native) = (Law::Native, Some(name.into()));
+        (self.action, self.native) = (ActionKind::Native, Some(name.into()));
         Ok(())
     }
 
@@ -104,7 +105,7 @@ impl Setup {
     }
 
     /// The flows of a scenario that have agents.
-    pub(super) fn steered<'a>(&self, scenario: &'a Scenario) -> Result<&'a FlowSpec, Refused> {
+    pub(super) fn agent_flows<'a>(&self, scenario: &'a Scenario) -> Result<&'a FlowSpec, SetupError> {
         let spec = scenario.flows.get(self.group).ok_or_else(|| {
             place("group", format!("{} is not there; the scenario has {} groups", self.group, scenario.flows.len()))
         })?;
@@ -113,12 +114,12 @@ impl Setup {
         };
         let stack = Stack::find(&tcp.stack).expect("a scenario names a stack that exists");
         let base = self.base(tcp.cc.as_str());
-        if self.law == Law::CwndScale && base.needs().steers {
+        if self.action == ActionKind::CwndScale && base.needs().steers {
             let text =
                 format!("{} sets its window itself; let the group's cc be e.g. cubic, or set the window", tcp.cc);
             return Err(place("action", text));
         }
-        if !self.control(&Arc::new(Board::default()), base).needs().fit(stack) {
+        if !self.control(&Arc::new(SharedState::default()), base).needs().is_met_by(stack) {
             let text = format!(
                 "an agent needs a stack that decides on recovery before the window, which {} does not; choose linux-3.13 or linux-6.1",
                 tcp.stack
@@ -135,10 +136,10 @@ impl Setup {
     }
 
     /// The control of a connection under an agent.
-    pub(super) fn control(&self, board: &Arc<Board>, base: AnyCc) -> AnyCc {
-        AnyCc::own(Steered::new(Arc::clone(board), self.law, base, self.gain, self.keeps))
+    pub(super) fn control(&self, board: &Arc<SharedState>, base: AnyCc) -> AnyCc {
+        AnyCc::custom(AgentControl::new(Arc::clone(board), self.action, base, self.gain, self.keeps_cwnd_on_rto))
     }
 }
 
-/// As the paper that [`Law::RateScale`] follows.
+/// As the paper that [`ActionKind::RateScale`] follows.
 const GAIN: f64 = 0.025;

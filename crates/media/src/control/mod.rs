@@ -5,17 +5,17 @@ mod nada;
 mod scream;
 
 use crate::frames::Source;
-use crate::prober::Cluster;
-use crate::report::Reporting;
+use crate::prober::ProbeCluster;
+use crate::report::ReportConfig;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::fmt::Debug;
 
 /// A congestion control of media. One file, and one line in [`CONTROLS`].
 pub trait Control: Debug + Send {
     /// How it wants to be told of arrivals; the same at any time.
-    fn reporting(&self) -> Reporting;
+    fn report_config(&self) -> ReportConfig;
     /// What it has at the receiver, which then tells a rate in its reports.
-    fn remote(&self) -> Option<Box<dyn Remote>> {
+    fn remote(&self) -> Option<Box<dyn RemoteEstimator>> {
         None
     }
     /// Learns what it controls, before anything else.
@@ -29,13 +29,13 @@ pub trait Control: Debug + Send {
         let _ = frame;
     }
     /// A packet was sent; `in_flight` bytes are out now, with it.
-    fn on_sent(&mut self, sent: &Sent, in_flight: u64) {
+    fn on_sent(&mut self, sent: &SentPacket, in_flight: u64) {
         let _ = (sent, in_flight);
     }
     /// A report has told what became of packets.
-    fn on_results(&mut self, results: &Results);
+    fn on_feedback(&mut self, results: &Feedback);
     /// Probes that it wants, each told once; asked after reports and timers.
-    fn take_probes(&mut self) -> Vec<Cluster> {
+    fn take_probes(&mut self) -> Vec<ProbeCluster> {
         Vec::new()
     }
     /// When its timer is due.
@@ -56,11 +56,11 @@ pub trait Control: Debug + Send {
 }
 
 /// The receiving end of a control that estimates the rate there.
-pub trait Remote: Debug + Send {
+pub trait RemoteEstimator: Debug + Send {
     /// A packet of so many IP bytes arrived that was sent at `sent`.
     fn on_packet(&mut self, now: Instant, sent: Instant, bytes: u32);
     /// The rate that a report tells, in bit/s; nothing before there is one.
-    fn tell(&mut self) -> Option<f64>;
+    fn estimate_bps(&mut self) -> Option<f64>;
     /// Whether a report is due without waiting.
     fn is_urgent(&self) -> bool;
 }
@@ -78,7 +78,7 @@ pub struct NewFrame {
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentPacket {
     /// Its IP bytes.
     pub bytes: u32,
     /// When it left the pacer.
@@ -118,11 +118,11 @@ impl PacketResult {
 
 /// What a report tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Results<'a> {
+pub struct Feedback<'a> {
     /// When it arrived.
     pub now: Instant,
     /// When the receiver made it.
-    pub made: Instant,
+    pub sent_at: Instant,
     /// Packets in the order of sending; at least one.
     pub packets: &'a [PacketResult],
     /// Bytes that are still out.
@@ -131,11 +131,11 @@ pub struct Results<'a> {
     pub remb_bps: Option<f64>,
 }
 
-impl Results<'_> {
+impl Feedback<'_> {
     /// The packets that arrived, with their round-trip times, from which the time at the receiver is taken.
     pub fn round_trips(&self) -> impl Iterator<Item = Duration> + '_ {
         let there_and_back = |packet: &PacketResult| {
-            let held = self.made - packet.arrived?;
+            let held = self.sent_at - packet.arrived?;
             Some(self.now - packet.sent - held)
         };
         self.packets.iter().filter_map(there_and_back)

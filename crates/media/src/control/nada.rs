@@ -1,28 +1,28 @@
 //! NADA (RFC 8698): one signal of delay, losses and marks, and a rate that follows it.
 //!
 //! The RFC has the receiver compute the signal; here the sender does it from the arrival times of each packet, as its
-//! authors' code for ns-3 does. Where the two differ, [`Reading`] has both.
+//! authors' code for ns-3 does. Where the two differ, [`Variant`] has both.
 //!
 //! Differs: the round-trip time is without the time for which the receiver held its report, and is the least of the last
 //! 15 as the delay is. Which constants were read where is in docs/decisions/media.md.
 
-use super::{Control, Rates, Results};
+use super::{Control, Feedback, Rates};
 use crate::frames::Source;
-use crate::report::{Format, Reporting};
+use crate::report::{Format, ReportConfig};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// NADA. Its signals are in milliseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Nada {
-    reading: Reading,
+    reading: Variant,
     source: Source,
     r_ref: f64,
     x_curr: f64,
     x_prev: f64,
     t_last: Instant,
     /// What has arrived within `LOGWIN`.
-    log: VecDeque<Logged>,
+    log: VecDeque<LogEntry>,
     d_base: Option<Duration>,
     /// The last ones.
     rtts: VecDeque<Duration>,
@@ -35,7 +35,7 @@ pub(super) struct Nada {
 
 /// What the RFC and the code for ns-3 do not have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reading {
+struct Variant {
     /// Shares of losses and marks are smoothed with every packet, not with every update.
     smooths_each_packet: bool,
     /// The receiving rate is over the span of the arrivals, without the first one, not over `LOGWIN`.
@@ -43,11 +43,11 @@ struct Reading {
     /// The signal is no larger, in ms.
     ceiling: f64,
     /// Reports that come sooner after an update make none, in ms.
-    least_delta: f64,
+    min_delta: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Logged {
+struct LogEntry {
     arrived: Instant,
     delay: Duration,
     bytes: u32,
@@ -59,16 +59,16 @@ impl Nada {
     /// As in the RFC.
     pub fn rfc8698() -> Self {
         let (ceiling, least_delta) = (f64::INFINITY, 0.0);
-        Self::of(Reading { smooths_each_packet: true, rate_over_span: false, ceiling, least_delta })
+        Self::of(Variant { smooths_each_packet: true, rate_over_span: false, ceiling, min_delta: least_delta })
     }
 
     /// As in `nada-controller.cc`.
     pub fn ns3_rmcat() -> Self {
         let (ceiling, least_delta) = (XMAX, DELTA / 2.0);
-        Self::of(Reading { smooths_each_packet: false, rate_over_span: true, ceiling, least_delta })
+        Self::of(Variant { smooths_each_packet: false, rate_over_span: true, ceiling, min_delta: least_delta })
     }
 
-    fn of(reading: Reading) -> Self {
+    fn of(reading: Variant) -> Self {
         Self {
             reading,
             source: Source::default(),
@@ -91,7 +91,7 @@ impl Nada {
         self.d_base = Some(self.d_base.map_or(delay, |base| base.min(delay)));
         let lost_before = std::mem::take(&mut self.lost);
         self.losses.packet(lost_before);
-        self.log.push_back(Logged { arrived, delay, bytes, lost_before, is_marked });
+        self.log.push_back(LogEntry { arrived, delay, bytes, lost_before, is_marked });
         while self.log.front().is_some_and(|oldest| arrived - oldest.arrived >= LOGWIN) {
             self.log.pop_front();
         }
@@ -155,7 +155,7 @@ impl Nada {
 
     /// Section 4.3, equations 5 to 7.
     fn update_gradually(&mut self, delta: f64) {
-        let x_offset = self.x_curr - PRIO * XREF * self.source.most_bps / self.r_ref;
+        let x_offset = self.x_curr - PRIO * XREF * self.source.max_bps / self.r_ref;
         let x_diff = self.x_curr - self.x_prev;
         let change = KAPPA * (delta / TAU) * (x_offset / TAU) + KAPPA * ETA * x_diff / TAU;
         self.r_ref -= change * self.r_ref;
@@ -173,7 +173,7 @@ impl Nada {
             self.update_gradually(delta)
         }
         // Not clamp(), which refuses a least rate above the highest.
-        self.r_ref = self.r_ref.min(self.source.most_bps).max(self.source.least_bps);
+        self.r_ref = self.r_ref.min(self.source.max_bps).max(self.source.min_bps);
         (self.x_prev, self.t_last) = (self.x_curr, now);
     }
 
@@ -184,15 +184,15 @@ impl Nada {
 }
 
 impl Control for Nada {
-    fn reporting(&self) -> Reporting {
-        Reporting::timed(Format::Rfc8888, |_| Duration::from_millis(DELTA as i64))
+    fn report_config(&self) -> ReportConfig {
+        ReportConfig::timed(Format::Rfc8888, |_| Duration::from_millis(DELTA as i64))
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
         (self.source, self.r_ref, self.t_last) = (*source, source.start_bps, now);
     }
 
-    fn on_results(&mut self, results: &Results) {
+    fn on_feedback(&mut self, results: &Feedback) {
         for packet in results.packets {
             match (packet.arrived, packet.delay()) {
                 (Some(arrived), Some(delay)) => self.arrived(arrived, delay, packet.bytes, packet.is_marked()),
@@ -202,7 +202,7 @@ impl Control for Nada {
         self.rtts.extend(results.round_trips());
         self.rtts.drain(..self.rtts.len().saturating_sub(TAPS));
         let delta = (results.now - self.t_last).as_millis_f64();
-        if delta >= self.reading.least_delta {
+        if delta >= self.reading.min_delta {
             self.update(results.now, delta);
         }
     }
@@ -210,8 +210,8 @@ impl Control for Nada {
     /// Equations 11 to 14.
     fn rates(&self, waiting: u64) -> Rates {
         Rates {
-            target_bps: (self.r_ref - self.shaping(waiting, BETA_V)).max(self.source.least_bps),
-            pacing_bps: (self.r_ref + self.shaping(waiting, BETA_S)).min(self.source.most_bps),
+            target_bps: (self.r_ref - self.shaping(waiting, BETA_V)).max(self.source.min_bps),
+            pacing_bps: (self.r_ref + self.shaping(waiting, BETA_S)).min(self.source.max_bps),
         }
     }
 }

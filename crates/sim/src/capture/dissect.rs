@@ -1,12 +1,12 @@
 //! The TCP segment or UDP datagram in a frame.
 
-use super::Captured;
+use super::CapturedPacket;
 use super::files::Frame;
-use sojourn_aqm::octets::{IpHeader, SACK, TCP, TCP_BYTES, TcpHeader, TcpOptions, UDP, UDP_BYTES};
-use sojourn_aqm::octets::{ports_at, sack_blocks, u16_at};
+use sojourn_aqm::headers::{IpHeader, SACK, TCP, TCP_BYTES, TcpHeader, TcpOptions, UDP, UDP_BYTES};
+use sojourn_aqm::headers::{ports_at, sack_blocks, u16_at};
 
 /// The packet in a frame; `None` for what is not whole TCP or UDP.
-pub(super) fn packet(frame: &Frame) -> Option<Captured> {
+pub(super) fn packet(frame: &Frame) -> Option<CapturedPacket> {
     let start = network_layer(frame.link_type, frame.data)?;
     let data = frame.data.get(start..)?;
     let ip = IpHeader::parse(data)?.of_first_fragment(data)?;
@@ -14,7 +14,7 @@ pub(super) fn packet(frame: &Frame) -> Option<Captured> {
     let bytes = ip.length.or_else(|| (frame.size as usize).checked_sub(start))?;
     let at = ip.next;
     let [source, destination] = ports_at(data, at)?;
-    let mut packet = Captured {
+    let mut packet = CapturedPacket {
         time_ns: frame.time_ns,
         source: (ip.source, source),
         destination: (ip.destination, destination),

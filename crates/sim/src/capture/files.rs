@@ -13,15 +13,15 @@ pub(super) struct Frame<'a> {
 }
 
 /// Tells the frames of a file in its order; gives the byte where it is cut off, if it is.
-pub(super) fn frames<'a>(data: &'a [u8], tell: &mut impl FnMut(&Frame<'a>)) -> Result<Option<u64>, String> {
+pub(super) fn frames<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> Result<Option<u64>, String> {
     let magic = data.get(..4).unwrap_or_default();
     if magic == SECTION_MAGIC {
-        return pcapng(data, tell);
+        return pcapng(data, visit);
     }
-    for (big, order) in [(true, Order::Big), (false, Order::Little)] {
+    for (big, order) in [(true, ByteOrder::Big), (false, ByteOrder::Little)] {
         for (number, unit_ns) in [(0xA1B2_C3D4u32, 1000), (0xA1B2_3C4D, 1)] {
             if magic == (if big { number.to_be_bytes() } else { number.to_le_bytes() }) {
-                return pcap(data, order, unit_ns, tell);
+                return pcap(data, order, unit_ns, visit);
             }
         }
     }
@@ -30,9 +30,9 @@ pub(super) fn frames<'a>(data: &'a [u8], tell: &mut impl FnMut(&Frame<'a>)) -> R
 
 fn pcap<'a>(
     data: &'a [u8],
-    order: Order,
+    order: ByteOrder,
     unit_ns: u64,
-    tell: &mut impl FnMut(&Frame<'a>),
+    visit: &mut impl FnMut(&Frame<'a>),
 ) -> Result<Option<u64>, String> {
     // The upper half of the last field may tell about checksums.
     let Some(link_type) = order.u32(data, 20).map(|word| word & 0xFFFF) else {
@@ -44,19 +44,19 @@ fn pcap<'a>(
         let Some(head) = head else { return Ok(Some(at as u64)) };
         let [seconds, fraction, captured, size] = [0, 4, 8, 12].map(|place| order.u32(head, place).unwrap_or(0));
         let fraction_ns = u64::from(fraction) * unit_ns;
-        if captured > MOST || fraction_ns >= SECOND {
+        if captured > MAX_SIZE || fraction_ns >= SECOND {
             return Err(format!("byte {at} is no packet; the file is damaged"));
         }
         let Some(kept) = data.get(at + 16..at + 16 + captured as usize) else { return Ok(Some(at as u64)) };
         let time_ns = u64::from(seconds) * SECOND + fraction_ns;
-        tell(&Frame { time_ns, link_type, data: kept, size });
+        visit(&Frame { time_ns, link_type, data: kept, size });
         at += 16 + kept.len();
     }
     Ok(None)
 }
 
-fn pcapng<'a>(data: &'a [u8], tell: &mut impl FnMut(&Frame<'a>)) -> Result<Option<u64>, String> {
-    let mut section = Section { order: Order::Little, interfaces: Vec::new() };
+fn pcapng<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> Result<Option<u64>, String> {
+    let mut section = Section { order: ByteOrder::Little, interfaces: Vec::new() };
     let mut at = 0;
     while at < data.len() {
         if at + 12 > data.len() {
@@ -67,7 +67,7 @@ fn pcapng<'a>(data: &'a [u8], tell: &mut impl FnMut(&Frame<'a>)) -> Result<Optio
         }
         let order = section.order;
         let [kind, size] = [at, at + 4].map(|place| order.u32(data, place).expect("twelve bytes are there"));
-        if size < 12 || size % 4 != 0 || size > MOST {
+        if size < 12 || size % 4 != 0 || size > MAX_SIZE {
             return Err(format!("byte {at}: a block of {size} bytes; the file is damaged"));
         }
         let end = at + size as usize;
@@ -77,29 +77,29 @@ fn pcapng<'a>(data: &'a [u8], tell: &mut impl FnMut(&Frame<'a>)) -> Result<Optio
         if order.u32(data, end - 4) != Some(size) {
             return Err(format!("byte {at}: the block's two sizes differ; the file is damaged"));
         }
-        let told = section.block(kind, &data[at + 8..end - 4]);
-        match told {
+        let result = section.block(kind, &data[at + 8..end - 4]);
+        match result {
             Ok(Some(frame)) if frame.time_ns > i64::MAX as u64 => {
                 return Err(format!("byte {at}: a time after the year 2262 or before 1970; the file is damaged"));
             }
-            Ok(Some(frame)) => tell(&frame),
+            Ok(Some(frame)) => visit(&frame),
             Ok(None) => {}
-            Err(TooShort) => return Err(format!("byte {at}: a block that is too short; the file is damaged")),
+            Err(TruncatedError) => return Err(format!("byte {at}: a block that is too short; the file is damaged")),
         }
         at = end;
     }
     Ok(None)
 }
 
-fn byte_order(data: &[u8], at: usize) -> Result<Order, String> {
-    [Order::Little, Order::Big]
+fn byte_order(data: &[u8], at: usize) -> Result<ByteOrder, String> {
+    [ByteOrder::Little, ByteOrder::Big]
         .into_iter()
         .find(|order| order.u32(data, at + 8) == Some(0x1A2B_3C4D))
         .ok_or_else(|| format!("byte {at}: a section without byte order; the file is damaged"))
 }
 
 struct Section {
-    order: Order,
+    order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
@@ -110,28 +110,28 @@ struct Interface {
     offset_ns: i128,
 }
 
-struct TooShort;
+struct TruncatedError;
 
 impl Section {
     /// The frame of a block, if it has one. A time that cannot be is the greatest one.
-    fn block<'a>(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<Frame<'a>>, TooShort> {
+    fn block<'a>(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<Frame<'a>>, TruncatedError> {
         let order = self.order;
-        let word = |place| order.u32(body, place).ok_or(TooShort);
+        let word = |place| order.u32(body, place).ok_or(TruncatedError);
         let number = match kind {
             INTERFACE => {
-                let link_type = order.u16(body, 0).ok_or(TooShort)?.into();
+                let link_type = order.u16(body, 0).ok_or(TruncatedError)?.into();
                 let (ticks_per_s, offset_ns) = resolution(order, body.get(8..).unwrap_or_default())?;
                 self.interfaces.push(Interface { link_type, ticks_per_s, offset_ns });
                 return Ok(None);
             }
             ENHANCED_PACKET => word(0)? as usize,
-            PACKET => order.u16(body, 0).ok_or(TooShort)?.into(),
+            PACKET => order.u16(body, 0).ok_or(TruncatedError)?.into(),
             // Names, statistics, a packet without a stamp.
             _ => return Ok(None),
         };
         let (high, low, captured, size) = (word(4)?, word(8)?, word(12)?, word(16)?);
-        let data = body.get(20..20 + captured as usize).ok_or(TooShort)?;
-        let &Interface { link_type, ticks_per_s, offset_ns } = self.interfaces.get(number).ok_or(TooShort)?;
+        let data = body.get(20..20 + captured as usize).ok_or(TruncatedError)?;
+        let &Interface { link_type, ticks_per_s, offset_ns } = self.interfaces.get(number).ok_or(TruncatedError)?;
         let ticks = u128::from(high) << 32 | u128::from(low);
         let stamp = (ticks * u128::from(SECOND) / ticks_per_s) as i128 + offset_ns;
         Ok(Some(Frame { time_ns: u64::try_from(stamp).unwrap_or(u64::MAX), link_type, data, size }))
@@ -139,19 +139,20 @@ impl Section {
 }
 
 /// Ticks per second and offset in ns; without the options, microseconds since 1970.
-fn resolution(order: Order, options: &[u8]) -> Result<(u128, i128), TooShort> {
+fn resolution(order: ByteOrder, options: &[u8]) -> Result<(u128, i128), TruncatedError> {
     let (mut ticks, mut offset, mut at) = (1_000_000, 0, 0);
     while at + 4 <= options.len() {
-        let (code, size) = (order.u16(options, at).ok_or(TooShort)?, order.u16(options, at + 2).ok_or(TooShort)?);
+        let (code, size) =
+            (order.u16(options, at).ok_or(TruncatedError)?, order.u16(options, at + 2).ok_or(TruncatedError)?);
         match code {
             0 => break,
             9 => {
-                let exponent = *options.get(at + 4).ok_or(TooShort)?;
+                let exponent = *options.get(at + 4).ok_or(TruncatedError)?;
                 let power = u32::from(exponent & 0x7F);
                 let base: u128 = if exponent & 0x80 != 0 { 2 } else { 10 };
-                ticks = base.checked_pow(power).ok_or(TooShort)?;
+                ticks = base.checked_pow(power).ok_or(TruncatedError)?;
             }
-            14 => offset = order.i64(options, at + 4).ok_or(TooShort)?,
+            14 => offset = order.i64(options, at + 4).ok_or(TruncatedError)?,
             _ => {}
         }
         at += 4 + usize::from(size).next_multiple_of(4);
@@ -160,12 +161,12 @@ fn resolution(order: Order, options: &[u8]) -> Result<(u128, i128), TooShort> {
 }
 
 #[derive(Clone, Copy)]
-enum Order {
+enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     fn u16(self, data: &[u8], at: usize) -> Option<u16> {
         let bytes = data.get(at..at + 2)?.try_into().ok()?;
         Some(match self {
@@ -193,7 +194,7 @@ impl Order {
 
 const SECOND: u64 = 1_000_000_000;
 /// Bytes of a record; more is a damaged file.
-const MOST: u32 = 1 << 26;
+const MAX_SIZE: u32 = 1 << 26;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const ENHANCED_PACKET: u32 = 6;

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     /// In the order of the file; at least one.
-    pub packets: Vec<Captured>,
+    pub packets: Vec<CapturedPacket>,
     /// Packets of other protocols, later fragments, and those of which the headers were not kept.
     pub others: u64,
     /// The byte at which the file is cut off.
@@ -25,7 +25,7 @@ pub struct Capture {
 
 /// A TCP segment or a UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Captured {
+pub struct CapturedPacket {
     /// Since 1970.
     pub time_ns: u64,
     /// Address and port of the sending end.

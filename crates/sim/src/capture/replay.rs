@@ -1,6 +1,6 @@
 //! What of a capture is sent again: packets at their instants, or the bytes of connections as transfers.
 
-use super::{Capture, Captured, SYN};
+use super::{Capture, CapturedPacket, SYN};
 use serde::Serialize;
 use sojourn_aqm::{Duration, Ecn};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     /// By source, destination and protocol, in the order of their first packets.
-    pub flows: Vec<Vec<Sent>>,
+    pub flows: Vec<Vec<ReplayPacket>>,
     /// One per connection of TCP that carries data, in the order of their first packets.
     pub transfers: Vec<Transfer>,
     /// What was done to it.
@@ -19,7 +19,7 @@ pub struct Replay {
 
 /// A packet to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct ReplayPacket {
     /// Since the first packet of the capture.
     pub at: Duration,
     /// Bytes of its IP and transport headers.
@@ -70,20 +70,20 @@ pub struct ReplaySummary {
 
 /// What is taken of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct CaptureFilter {
     /// The hosts that send; without it all do.
-    pub source: Option<Hosts>,
+    pub source: Option<HostSet>,
     /// TCP (`true`) or UDP alone.
     pub tcp: Option<bool>,
     /// Whether steps of the clock are taken out, instead of refused.
     pub join_clock: bool,
     /// What becomes of packets that are there twice.
-    pub duplicates: Duplicates,
+    pub duplicates: DuplicatePolicy,
 }
 
 /// What becomes of packets that a capture has twice, as a port that mirrors both directions gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Duplicates {
+pub enum DuplicatePolicy {
     /// The capture is refused.
     #[default]
     Refuse,
@@ -95,13 +95,13 @@ pub enum Duplicates {
 
 /// The addresses of some networks, or all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
+pub struct HostSet {
     /// Address and length of the prefix.
     nets: Vec<(IpAddr, u8)>,
     others: bool,
 }
 
-impl Hosts {
+impl HostSet {
     /// Reads `10.0.0.1`, `10.0.0.0/8` or `10.0.0.0/8, 2001:db8::/32`, also behind `not`.
     pub fn parse(text: &str) -> Option<Self> {
         let (text, others) = text.strip_prefix("not ").map_or((text, false), |text| (text, true));
@@ -131,11 +131,11 @@ impl Hosts {
 
 impl Replay {
     /// What of a capture is wanted. The error says what is wrong with it, and the key that repairs it.
-    pub fn of(capture: &Capture, wanted: &Wanted) -> Result<Self, String> {
+    pub fn of(capture: &Capture, wanted: &CaptureFilter) -> Result<Self, String> {
         let mut repairs = Repairs::default();
         let mut packets = on_one_clock(&capture.packets, wanted.join_clock, &mut repairs)?;
         drop_duplicates(&mut packets, wanted.duplicates, &mut repairs)?;
-        let is_wanted = |packet: &Captured| {
+        let is_wanted = |packet: &CapturedPacket| {
             wanted.source.as_ref().is_none_or(|hosts| hosts.has(packet.source.0))
                 && wanted.tcp.is_none_or(|tcp| tcp == packet.is_tcp)
         };
@@ -148,7 +148,7 @@ impl Replay {
                 replay.flows.push(Vec::new());
             }
             let headers = packet.ip_bytes.saturating_sub(packet.payload);
-            replay.flows[number].push(Sent { at: *at, headers, payload: packet.payload, ecn: ecn(packet.ecn) });
+            replay.flows[number].push(ReplayPacket { at: *at, headers, payload: packet.payload, ecn: ecn(packet.ecn) });
             if packet.is_tcp {
                 let place = streams.get(&ends).copied();
                 let stream = stream(packet, *at, place, &mut replay.transfers);
@@ -174,7 +174,7 @@ impl Replay {
     }
 }
 
-impl Sent {
+impl ReplayPacket {
     /// The packets of at most `mtu` bytes that carry its payload.
     pub fn pieces(&self, mtu: u32) -> u32 {
         self.payload.div_ceil(self.segment(mtu)).max(1)
@@ -189,29 +189,33 @@ impl Sent {
 /// A connection: its place among the transfers, and the sequence numbers of its first byte and behind its last.
 #[derive(Clone, Copy)]
 struct Stream {
-    place: usize,
+    transfer: usize,
     first: u32,
     end: u32,
 }
 
 /// The connection that a segment is of: what was there, or, with a SYN of another number, a new one.
-fn stream(packet: &Captured, at: Duration, known: Option<Stream>, transfers: &mut Vec<Transfer>) -> Stream {
+fn stream(packet: &CapturedPacket, at: Duration, known: Option<Stream>, transfers: &mut Vec<Transfer>) -> Stream {
     let begins = packet.flags & SYN != 0;
     let first = packet.seq.wrapping_add(u32::from(begins));
     let mut stream = known.filter(|known| !begins || first == known.first).unwrap_or_else(|| {
         transfers.push(Transfer { at, bytes: 0 });
-        Stream { place: transfers.len() - 1, first, end: first }
+        Stream { transfer: transfers.len() - 1, first, end: first }
     });
     let ahead = first.wrapping_add(packet.payload).wrapping_sub(stream.end) as i32;
     if ahead > 0 {
         stream.end = stream.end.wrapping_add(ahead as u32);
-        transfers[stream.place].bytes += ahead as u64;
+        transfers[stream.transfer].bytes += ahead as u64;
     }
     stream
 }
 
 /// The packets with their times since the first one, in the order of these.
-fn on_one_clock(packets: &[Captured], join: bool, repairs: &mut Repairs) -> Result<Vec<(Duration, Captured)>, String> {
+fn on_one_clock(
+    packets: &[CapturedPacket],
+    join: bool,
+    repairs: &mut Repairs,
+) -> Result<Vec<(Duration, CapturedPacket)>, String> {
     let first = packets.first().map_or(0, |packet| packet.time_ns as i64);
     let (mut high, mut shift) = (0, 0);
     let mut found = Vec::with_capacity(packets.len());
@@ -244,21 +248,21 @@ fn on_one_clock(packets: &[Captured], join: bool, repairs: &mut Repairs) -> Resu
 /// Deals with packets that are alike but for time, TTL and ECN, within a millisecond. Datagrams without identification,
 /// and acknowledgments without one, may be alike and two.
 fn drop_duplicates(
-    packets: &mut Vec<(Duration, Captured)>,
-    duplicates: Duplicates,
+    packets: &mut Vec<(Duration, CapturedPacket)>,
+    duplicates: DuplicatePolicy,
     repairs: &mut Repairs,
 ) -> Result<(), String> {
-    if duplicates == Duplicates::Keep {
+    if duplicates == DuplicatePolicy::Keep {
         return Ok(());
     }
     let (mut seen, whole) = (BTreeMap::new(), packets.len());
     packets.retain(|&(at, packet)| {
         let is_known = packet.identification != 0 || packet.is_tcp && packet.payload > 0;
-        let same = Captured { time_ns: 0, ecn: 0, ..packet };
+        let same = CapturedPacket { time_ns: 0, ecn: 0, ..packet };
         !is_known || seen.insert(same, at).is_none_or(|before| at - before > SAME)
     });
     let twice = (whole - packets.len()) as u64;
-    if twice > 0 && duplicates == Duplicates::Refuse {
+    if twice > 0 && duplicates == DuplicatePolicy::Refuse {
         return Err(format!(
             "{twice} of its {whole} packets are there twice, as a port that mirrors both directions gives them; write \
              duplicates = \"drop\", or \"keep\""
@@ -304,9 +308,9 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn segment(time_ns: u64, seq: u32, payload: u32, flags: u8) -> Captured {
+    fn segment(time_ns: u64, seq: u32, payload: u32, flags: u8) -> CapturedPacket {
         let end = |host: u8, port| (IpAddr::from([10, 0, 0, host]), port);
-        Captured {
+        CapturedPacket {
             time_ns: 1_700_000_000 * S + time_ns,
             source: end(1, 4000),
             destination: end(2, 80),
@@ -323,38 +327,39 @@ mod tests {
         }
     }
 
-    fn capture(packets: &[Captured]) -> Capture {
+    fn capture(packets: &[CapturedPacket]) -> Capture {
         Capture { packets: packets.to_vec(), others: 0, cut: None }
     }
 
-    fn replay(packets: &[Captured], wanted: &Wanted) -> Result<Replay, String> {
+    fn replay(packets: &[CapturedPacket], wanted: &CaptureFilter) -> Result<Replay, String> {
         Replay::of(&capture(packets), wanted)
     }
 
     #[test]
     fn packets_keep_their_instants_sizes_and_code_points_by_flow() {
         let other =
-            Captured { source: (IpAddr::from([10, 0, 0, 9]), 53), is_tcp: false, ecn: 3, ..segment(7, 0, 80, 0) };
-        let found = replay(&[segment(0, 1, 100, ACK), other, segment(1_234_567, 101, 1448, ACK)], &Wanted::default());
+            CapturedPacket { source: (IpAddr::from([10, 0, 0, 9]), 53), is_tcp: false, ecn: 3, ..segment(7, 0, 80, 0) };
+        let found =
+            replay(&[segment(0, 1, 100, ACK), other, segment(1_234_567, 101, 1448, ACK)], &CaptureFilter::default());
         let found = found.unwrap();
         assert_eq!(found.flows.len(), 2);
-        let sent = |at, payload| Sent { at: Duration::from_nanos(at), headers: 52, payload, ecn: Ecn::Ect0 };
+        let sent = |at, payload| ReplayPacket { at: Duration::from_nanos(at), headers: 52, payload, ecn: Ecn::Ect0 };
         assert_eq!(found.flows[0], [sent(0, 100), sent(1_234_567, 1448)]);
-        assert_eq!(found.flows[1], [Sent { ecn: Ecn::Ce, ..sent(7, 80) }]);
+        assert_eq!(found.flows[1], [ReplayPacket { ecn: Ecn::Ce, ..sent(7, 80) }]);
         assert_eq!(found.packets(), 3);
     }
 
     #[test]
     fn the_wanted_hosts_and_protocol_are_taken_and_times_stay_those_of_the_capture() {
-        let back = Captured { source: (IpAddr::from([10, 0, 0, 2]), 80), ..segment(0, 1, 0, ACK) };
+        let back = CapturedPacket { source: (IpAddr::from([10, 0, 0, 2]), 80), ..segment(0, 1, 0, ACK) };
         let packets = [back, segment(500, 1, 100, ACK)];
-        let of = |source: &str| Wanted { source: Hosts::parse(source), ..Wanted::default() };
+        let of = |source: &str| CaptureFilter { source: HostSet::parse(source), ..CaptureFilter::default() };
         let found = replay(&packets, &of("10.0.0.1")).unwrap();
         assert_eq!(found.flows[0][0].at, Duration::from_nanos(500));
         assert_eq!(replay(&packets, &of("10.0.0.0/30")).unwrap().flows.len(), 2);
         let refused = replay(&packets, &of("192.168.0.0/16")).unwrap_err();
         assert_eq!(refused, "no packet of it is wanted; its hosts send 10.0.0.1 (1), 10.0.0.2 (1)");
-        let udp = Wanted { tcp: Some(false), ..Wanted::default() };
+        let udp = CaptureFilter { tcp: Some(false), ..CaptureFilter::default() };
         assert!(replay(&packets, &udp).is_err());
     }
 
@@ -370,11 +375,11 @@ mod tests {
             ("10.0.0.0/8, 2001:db8::/32", "2001:db8::9", "::1"),
             ("not 10.0.0.0/8,2001:db8::/32", "9.0.0.1", "10.0.0.1"),
         ] {
-            let net = Hosts::parse(net).unwrap();
+            let net = HostSet::parse(net).unwrap();
             assert!(net.has(inside.parse().unwrap()) && !net.has(outside.parse().unwrap()), "{net:?}");
         }
         for wrong in ["", "10.0.0", "10.0.0.0/33", "::/129", "home", "10.0.0.0/x", "not", "not home", "10.0.0.1,"] {
-            assert_eq!(Hosts::parse(wrong), None, "{wrong}");
+            assert_eq!(HostSet::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -389,11 +394,14 @@ mod tests {
             segment(2 * S, 77, 0, SYN),
             segment(2 * S + 1, 78, 5, ACK),
         ];
-        let found = replay(&packets, &Wanted::default()).unwrap();
+        let found = replay(&packets, &CaptureFilter::default()).unwrap();
         let expected =
             [(0, 1800), (2 * S as i64, 5)].map(|(at, bytes)| Transfer { at: Duration::from_nanos(at), bytes });
         assert_eq!(found.transfers, expected);
-        assert!(replay(&[segment(0, 5, 0, ACK)], &Wanted::default()).unwrap().transfers.is_empty(), "without data");
+        assert!(
+            replay(&[segment(0, 5, 0, ACK)], &CaptureFilter::default()).unwrap().transfers.is_empty(),
+            "without data"
+        );
     }
 
     #[test]
@@ -404,19 +412,19 @@ mod tests {
             segment(S, 21, 10, ACK),
             segment(2 * S, 31, 10, ACK),
         ];
-        let refused = replay(&packets, &Wanted::default()).unwrap_err();
+        let refused = replay(&packets, &CaptureFilter::default()).unwrap_err();
         assert!(refused.starts_with("between its packets 2 and 3 the clock steps back by 5.000 s"), "{refused}");
-        let joined = replay(&packets, &Wanted { join_clock: true, ..Wanted::default() }).unwrap();
+        let joined = replay(&packets, &CaptureFilter { join_clock: true, ..CaptureFilter::default() }).unwrap();
         let at: Vec<i64> = joined.flows[0].iter().map(|sent| sent.at.as_nanos() / S as i64).collect();
         assert_eq!((at, joined.repairs.clock_steps), (vec![0, 1, 1, 2], 1));
         let later = [segment(0, 1, 10, ACK), segment(7200 * S, 11, 10, ACK)];
-        assert!(replay(&later, &Wanted::default()).unwrap_err().contains("ahead by 7200.000 s"));
+        assert!(replay(&later, &CaptureFilter::default()).unwrap_err().contains("ahead by 7200.000 s"));
     }
 
     #[test]
     fn what_several_queues_of_a_card_put_out_of_order_is_sorted() {
         let packets = [segment(9_000_000, 1, 10, ACK), segment(0, 11, 20, ACK), segment(9_500_000, 31, 30, ACK)];
-        let found = replay(&packets, &Wanted::default()).unwrap();
+        let found = replay(&packets, &CaptureFilter::default()).unwrap();
         let sizes: Vec<u32> = found.flows[0].iter().map(|sent| sent.payload).collect();
         assert_eq!((sizes, found.repairs.reordered), (vec![20, 10, 30], 1));
         assert_eq!(found.flows[0][0].at, Duration::ZERO);
@@ -426,21 +434,21 @@ mod tests {
     fn packets_that_are_there_twice_are_refused_left_out_or_kept() {
         let packets = [
             segment(0, 1, 10, ACK),
-            Captured { ecn: 3, ..segment(40_000, 1, 10, ACK) },
+            CapturedPacket { ecn: 3, ..segment(40_000, 1, 10, ACK) },
             segment(2_000_000, 1, 10, ACK),
         ];
-        let with = |duplicates| replay(&packets, &Wanted { duplicates, ..Wanted::default() });
-        assert!(with(Duplicates::Refuse).unwrap_err().starts_with("1 of its 3 packets are there twice"));
-        let dropped = with(Duplicates::Drop).unwrap();
+        let with = |duplicates| replay(&packets, &CaptureFilter { duplicates, ..CaptureFilter::default() });
+        assert!(with(DuplicatePolicy::Refuse).unwrap_err().starts_with("1 of its 3 packets are there twice"));
+        let dropped = with(DuplicatePolicy::Drop).unwrap();
         assert_eq!((dropped.packets(), dropped.repairs.duplicates), (2, 1), "a retransmission is none");
-        assert_eq!(with(Duplicates::Keep).unwrap().packets(), 3);
+        assert_eq!(with(DuplicatePolicy::Keep).unwrap().packets(), 3);
         let alike = [segment(0, 1, 0, ACK), segment(10, 1, 0, ACK)];
-        assert_eq!(replay(&alike, &Wanted::default()).unwrap().packets(), 2, "two acknowledgments");
+        assert_eq!(replay(&alike, &CaptureFilter::default()).unwrap().packets(), 2, "two acknowledgments");
     }
 
     #[test]
     fn super_packets_are_counted_with_the_packets_that_they_are_cut_into() {
         let packets = [segment(0, 1, 14_480, ACK), segment(1, 1, 14_481, ACK), segment(2, 1, 1448, ACK)];
-        assert_eq!(replay(&packets, &Wanted::default()).unwrap().cut(1500), (2, 21));
+        assert_eq!(replay(&packets, &CaptureFilter::default()).unwrap().cut(1500), (2, 21));
     }
 }

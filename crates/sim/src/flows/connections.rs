@@ -1,11 +1,11 @@
 //! Connections that come and go: openers whose time has come, and slots of connections that have ended.
 
-use super::{Ends, Flows};
+use super::{FlowSlot, Flows};
 use crate::event::EventSet as _;
 use crate::network::{Component, NOBODY, Network, Topology};
 use crate::packet::next_size;
 use crate::probe::Probe;
-use crate::traffic::{News, Opening, Port, Step};
+use crate::traffic::{ClientAction, ConnectionEvent, Opening, Port};
 use sojourn_aqm::Instant;
 
 impl Flows {
@@ -26,7 +26,7 @@ impl Flows {
     }
 
     /// Lets an opener do what is due now, and all of that begin by itself.
-    fn go_on_opening<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
+    fn run_opener<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
         if let Some(timer) = self.open_due(now, i, network) {
             self.arm(timer, network);
         }
@@ -46,26 +46,26 @@ impl Flows {
                 self.arm(timer, network);
             }
             match step {
-                Step::Open(opening, free) => last = self.open(now, i, (opening, free), network),
-                Step::Ask(slot, exchange) => {
+                ClientAction::Open(opening, free) => last = self.open(now, i, (opening, free), network),
+                ClientAction::Request(slot, exchange) => {
                     let ends = &mut self.ends[slot as usize];
-                    ends.flow.ask(now, exchange, &mut Port::new(network, now, slot, false));
+                    ends.flow.request(now, exchange, &mut Port::new(network, now, slot, false));
                     ends.set_sink(slot, network);
                 }
-                Step::Close(slot) => {
+                ClientAction::Close(slot) => {
                     let ends = &mut self.ends[slot as usize];
                     ends.flow.close(now, &mut Port::new(network, now, slot, false));
                     ends.set_sink(slot, network);
                 }
-                Step::Count(slot) => {
+                ClientAction::Count(slot) => {
                     let bytes = self.ends[slot as usize].flow.status().payload.delivered;
-                    self.openers[i].hear(now, slot, News::Counted(bytes));
+                    self.openers[i].on_event(now, slot, ConnectionEvent::Counted(bytes));
                 }
-                Step::Record(client, record) => {
+                ClientAction::Record(client, record) => {
                     let group = self.openers[i].group();
                     network.ledger.record(now, (group, client), record);
                 }
-                Step::Completed(slot, begun, bytes) => {
+                ClientAction::Completed(slot, begun, bytes) => {
                     let tenant = network.tenant(slot);
                     network.ledger.completed(now, tenant, begun, bytes);
                 }
@@ -102,14 +102,14 @@ impl Flows {
         if free.is_some() {
             // Its timers were stopped at its end.
             let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
-            memory.into_iter().for_each(|exchanges| opener.reuse(exchanges));
+            memory.into_iter().for_each(|exchanges| opener.recycle(exchanges));
         } else {
-            self.ends.push(Ends::new(opening.flow(now, opener.ends())));
+            self.ends.push(FlowSlot::new(opening.flow(now, opener.ends())));
             self.owners.push(i as u32);
         }
         network.ledger.opened(now, group);
         self.number(slot, network);
-        self.openers[i].placed(slot);
+        self.openers[i].set_slot(slot);
         let ends = &mut self.ends[slot as usize];
         let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
         // The one that comes first is left out.
@@ -127,29 +127,29 @@ impl Flows {
 
     /// Tells clients what their connections have to say.
     #[cold]
-    pub(super) fn hear<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some((slot, news)) = network.ledger.news.pop_front() {
+    pub(super) fn deliver_notifications<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some((slot, news)) = network.ledger.notifications.pop_front() {
             let owner = self.owners[(slot - self.fixed) as usize] as usize;
-            self.openers[owner].hear(now, slot, news);
-            self.go_on_opening(now, owner, network);
+            self.openers[owner].on_event(now, slot, news);
+            self.run_opener(now, owner, network);
         }
     }
 
     /// Frees the slots of connections that have ended; their generators may open others in them.
     #[cold]
-    pub(super) fn give_up_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+    pub(super) fn release_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.ledger.ended.pop() {
             let (_, group) = network.tenant(slot);
             network.ledger.closed(now, group);
             let Some(owner) = slot.checked_sub(self.fixed) else { continue };
             let owner = self.owners[owner as usize] as usize;
-            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].flow.status());
+            network.ledger.groups[group as usize].ended_connections.add(&self.ends[slot as usize].flow.status());
             network.assign(slot, NOBODY);
             let ends = &mut self.ends[slot as usize];
             ends.move_source(Instant::NEVER, slot, network);
             ends.move_sink(Instant::NEVER, slot, network);
-            self.openers[owner].ended(now, slot);
-            self.go_on_opening(now, owner, network);
+            self.openers[owner].on_closed(now, slot);
+            self.run_opener(now, owner, network);
         }
     }
 
@@ -163,7 +163,7 @@ impl Flows {
         for opener in &mut self.openers {
             let group = opener.group();
             for step in opener.close(end) {
-                if let Step::Record(client, record) = step {
+                if let ClientAction::Record(client, record) = step {
                     network.ledger.record(end, (group, client), record);
                 }
             }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// What the forward flows of a run did together.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Whole {
+pub struct ForwardTotals {
     /// Payload that arrived for the first time in the window, per second.
     pub goodput_bps: f64,
     /// Payload that was delivered in order in the window, per second.
@@ -15,7 +15,7 @@ pub struct Whole {
     pub jain: Option<f64>,
 }
 
-impl Whole {
+impl ForwardTotals {
     /// Nothing is known of the ends.
     pub(crate) const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: None };
 

@@ -1,12 +1,12 @@
 //! Flows and their groups over every window of the statistics.
 
-use super::{FORWARD, Flows, Whole};
+use super::{FORWARD, Flows, ForwardTotals};
 use crate::ledger::GroupCounts;
 use crate::network::{Network, Topology};
 use crate::probe::Probe;
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
 use crate::table::{Table, recorder};
-use crate::window::{Part, Window};
+use crate::window::{Counters, Window};
 
 recorder! {
     /// Each flow that lasts, from every instant at which the statistics could begin, as in the summary.
@@ -113,11 +113,11 @@ impl Flows {
         network: &Network<P, T>,
         window: &Window,
         first: usize,
-    ) -> (Vec<Whole>, [Table; 2]) {
+    ) -> (Vec<ForwardTotals>, [Table; 2]) {
         let mut counts: Vec<GroupCounts> = Vec::new();
-        let mut reports = Vec::with_capacity(self.begun() - first);
+        let mut reports = Vec::with_capacity(self.window_starts_passed() - first);
         // From the end, each part is added to those after it.
-        for number in (first..self.begun()).rev() {
+        for number in (first..self.window_starts_passed()).rev() {
             if let Some(part) = network.ledger.parts().nth(number) {
                 counts.add(part);
             }
@@ -131,7 +131,7 @@ impl Flows {
             flows.iter().for_each(|flow| of_flows.add(start_ns, flow));
             (0..).zip(&groups).for_each(|(group, summary)| of_groups.add(start_ns, group, summary));
             let forward = groups.iter().filter(|group| group.direction == FORWARD);
-            wholes.push(Whole::of(forward.map(|group| group.payload), &shares));
+            wholes.push(ForwardTotals::of(forward.map(|group| group.payload), &shares));
         }
         (wholes, [of_flows.into_table(), of_groups.into_table()])
     }

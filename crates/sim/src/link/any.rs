@@ -1,33 +1,33 @@
 //! Any server, made from the service that a scenario describes.
 
-use super::body::Body;
-use super::bucket::Bucket;
+use super::bucket::TokenBucket;
+use super::core::LinkCore;
 use super::cox::Cox;
-use super::one_by_one::OneByOne;
 use super::opportunity::Opportunities;
 use super::poisson::Poisson;
-use super::server::{Pace, Seat, Sent, Server, Source};
+use super::serial::SerialServer;
+use super::server::{OpportunitySource, Pace, Server, ServerParams, TransmissionTimes};
 use super::steps::{Fluid, Latch};
-use super::trace::Laps;
-use super::{Books, QueueEntry, Served};
+use super::trace::TraceLaps;
+use super::{LinkContext, QueueEntry, ServiceResult};
 use crate::probe::Probe;
-use crate::scenario::{Change, Service};
+use crate::scenario::{RateChange, Service};
 use crate::schedule::Quanta;
 use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Instant, Rate, Serializer};
 
-/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`]. With a tag of its own: one hidden in
+/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`OpportunitySource`]. With a tag of its own: one hidden in
 /// another field takes longer to read.
 #[repr(u8)]
 pub(crate) enum AnyServer {
     /// Packet after packet at a constant rate, in a link that is plain in all else: what most links are. It has a variant of
     /// its own because a call through a pointer, or a look for what the link does not have, would show there.
-    Plain(OneByOne<Serializer>),
+    Plain(SerialServer<Serializer>),
     /// Packet after packet at a constant rate.
-    Constant(OneByOne<Serializer>),
+    Constant(SerialServer<Serializer>),
     /// Packet after packet at any pace.
-    Paced(OneByOne<Box<dyn Pace>>),
+    Paced(SerialServer<Box<dyn Pace>>),
     /// In opportunities, from wherever they come.
     Opportunities(Opportunities),
 }
@@ -35,24 +35,24 @@ pub(crate) enum AnyServer {
 impl AnyServer {
     /// The server of `service` at the start of a run; none of the channel of a wireless LAN, which serves many queues. A
     /// new kind of link is a line here.
-    pub fn new(service: &Service, seat: &Seat) -> Option<Self> {
+    pub fn new(service: &Service, seat: &ServerParams) -> Option<Self> {
         Some(match service {
-            Service::Rate(rate) => Self::Constant(OneByOne::new(Serializer::new(*rate))),
+            Service::Rate(rate) => Self::Constant(SerialServer::new(Serializer::new(*rate))),
             Service::Steps(spec) => match spec.change {
-                Change::Fluid => Self::paced(Fluid::new(&spec.rate)),
-                Change::Latch => Self::paced(Latch::new(&spec.rate)),
-                Change::Opportunity => Self::opportunities_of(Quanta::new(&spec.rate, seat.mtu), seat),
+                RateChange::Fluid => Self::paced(Fluid::new(&spec.rate)),
+                RateChange::Latch => Self::paced(Latch::new(&spec.rate)),
+                RateChange::Opportunity => Self::opportunities_of(Quanta::new(&spec.rate, seat.mtu), seat),
             },
-            Service::Bucket(spec) => Self::paced(Bucket::new(spec)),
+            Service::Bucket(spec) => Self::paced(TokenBucket::new(spec)),
             Service::Poisson(spec) => Self::opportunities_of(Poisson::new(spec.poisson, seat), seat),
             Service::Cox(spec) => Self::opportunities_of(Cox::new(spec, seat), seat),
-            Service::Trace(spec) => Self::opportunities_of(Laps::new(&spec.trace, spec.once), seat),
+            Service::Trace(spec) => Self::opportunities_of(TraceLaps::new(&spec.trace, spec.once), seat),
             Service::Wlan(_) => return None,
         })
     }
 
     /// The same server in a link with such a body.
-    pub fn with(self, body: &Body) -> Self {
+    pub fn with(self, body: &LinkCore) -> Self {
         match self {
             Self::Constant(server) if body.is_plain() => Self::Plain(server),
             other => other,
@@ -62,8 +62,8 @@ impl AnyServer {
     /// When the last transmission began, if packets are sent one by one.
     pub fn began(&self) -> Option<Instant> {
         match self {
-            Self::Plain(server) | Self::Constant(server) => Some(server.began()),
-            Self::Paced(server) => Some(server.began()),
+            Self::Plain(server) | Self::Constant(server) => Some(server.last_start()),
+            Self::Paced(server) => Some(server.last_start()),
             Self::Opportunities(_) => None,
         }
     }
@@ -77,10 +77,10 @@ impl AnyServer {
     }
 
     fn paced(pace: impl Pace + 'static) -> Self {
-        Self::Paced(OneByOne::new(Box::new(pace)))
+        Self::Paced(SerialServer::new(Box::new(pace)))
     }
 
-    fn opportunities_of(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
+    fn opportunities_of(source: impl OpportunitySource + Clone + 'static, seat: &ServerParams) -> Self {
         Self::Opportunities(Opportunities::new(source, seat))
     }
 }
@@ -98,17 +98,28 @@ macro_rules! each {
 
 impl Server for AnyServer {
     #[inline(always)]
-    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        entry: QueueEntry,
+        body: &mut LinkCore,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         each!(self, server => Server::offer(server, now, entry, body, books))
     }
     #[inline(always)]
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult {
         each!(self, server => Server::serve(server, now, body, books))
     }
-    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) {
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) {
         each!(self, server => Server::before_change(server, now, body, books))
     }
-    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn after_change<P: Probe>(
+        &mut self,
+        now: Instant,
+        body: &mut LinkCore,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         each!(self, server => Server::after_change(server, now, body, books))
     }
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
@@ -126,13 +137,13 @@ impl Server for AnyServer {
     fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
         each!(self, server => server.used(start, free, bytes))
     }
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         each!(self, server => server.send(start, bytes))
     }
     fn opportunity(&self) -> Option<Instant> {
         each!(self, server => server.opportunity())
     }
-    fn opportunities(&mut self) -> Option<&mut dyn Source> {
+    fn opportunities(&mut self) -> Option<&mut dyn OpportunitySource> {
         each!(self, server => server.opportunities())
     }
 }

@@ -4,13 +4,13 @@
 //! is taken when the last one has left and waits in the shaper for its tokens, as under Linux's TBF. With overdraft
 //! a packet is taken only when there are tokens, and then goes at once, as under HTB.
 
-use super::server::{Pace, Sent};
+use super::server::{Pace, TransmissionTimes};
 use crate::scenario::BucketService;
 use sojourn_aqm::{Duration, Instant, Serializer};
 
 /// A token bucket at work.
 #[derive(Clone, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     /// Bits per second: bit-nanoseconds that come in every nanosecond.
     rate: i64,
     /// Bit-nanoseconds that the bucket holds.
@@ -22,7 +22,7 @@ pub(crate) struct Bucket {
     overdraft: bool,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// The bucket that `spec` describes, full.
     pub fn new(spec: &BucketService) -> Self {
         let burst = spec.burst as i64 * NANOS_PER_BYTE_AT_1_BPS;
@@ -32,8 +32,8 @@ impl Bucket {
 
     /// Adds the tokens that have come in until `now`.
     fn fill(&mut self, now: Instant) {
-        let came = (now - self.filled).as_nanos() as i128 * self.rate as i128;
-        self.tokens = (self.tokens as i128 + came).min(self.burst as i128) as i64;
+        let refill = (now - self.filled).as_nanos() as i128 * self.rate as i128;
+        self.tokens = (self.tokens as i128 + refill).min(self.burst as i128) as i64;
         self.filled = now;
     }
 
@@ -44,8 +44,8 @@ impl Bucket {
     }
 }
 
-impl Pace for Bucket {
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+impl Pace for TokenBucket {
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         let need = bytes as i64 * NANOS_PER_BYTE_AT_1_BPS;
         self.fill(start);
         let mut begin = start;
@@ -58,7 +58,7 @@ impl Pace for Bucket {
         self.fill(end);
         // With overdraft the queue keeps the next packet until there is a token.
         let free = if self.overdraft { end + self.wait_for(1) } else { end };
-        Sent { end, free }
+        TransmissionTimes { end, free }
     }
 }
 
@@ -71,9 +71,9 @@ mod tests {
 
     const MBIT: u64 = 1_000_000;
 
-    fn bucket(mbit: u64, burst: u64, peak_mbit: u64, overdraft: bool) -> Bucket {
+    fn bucket(mbit: u64, burst: u64, peak_mbit: u64, overdraft: bool) -> TokenBucket {
         let (bucket, peak) = (Rate::from_bps(mbit * MBIT), Rate::from_bps(peak_mbit * MBIT));
-        Bucket::new(&BucketService { bucket, burst, peak, overdraft })
+        TokenBucket::new(&BucketService { bucket, burst, peak, overdraft })
     }
 
     fn us(us: u64) -> Instant {
@@ -84,7 +84,7 @@ mod tests {
     fn a_packet_waits_for_exactly_the_tokens_it_lacks() {
         // 3000 B at 12 Mbit/s: two packets at once, 0.1 ms each at the peak, in which 150 B of tokens come in.
         let mut bucket = bucket(12, 3000, 120, false);
-        let sent: Vec<Sent> = (0..4)
+        let sent: Vec<TransmissionTimes> = (0..4)
             .scan(us(0), |start, _| {
                 let sent = bucket.send(*start, 1500);
                 *start = sent.free;

@@ -4,7 +4,7 @@ use crate::scenario::{LinkSpec, LossSpec, Scenario};
 use sojourn_aqm::{Instant, Rng};
 
 /// A change of a link.
-pub(crate) struct Planned {
+pub(crate) struct PlannedChange {
     pub at: Instant,
     /// Number of the link.
     pub link: usize,
@@ -23,7 +23,7 @@ pub(crate) struct NewQueue {
     pub keeps: bool,
 }
 
-impl Planned {
+impl PlannedChange {
     /// The changes of a run with `seed`; those of one instant in the order of the links.
     pub fn all(scenario: &Scenario, seed: u64) -> Vec<Self> {
         Self::of_links(scenario.queues(), seed)
@@ -35,7 +35,7 @@ impl Planned {
         for (link, spec) in links.enumerate() {
             let mut present = spec.clone();
             for (number, change) in (1..).zip(&spec.changes) {
-                present.take(change);
+                present.apply(change);
                 let queue =
                     change.is_of_queue().then(|| NewQueue { spec: Box::new(present.clone()), keeps: change.keeps });
                 all.push(Self { at: Instant::ZERO + change.at, link, loss: change.loss, queue, seed, number });

@@ -5,7 +5,7 @@
 //! with the probability that a process of rate 1 / outage has an event in it. There is no mean reversion: the rate
 //! wanders over the whole range. It starts anywhere in it.
 
-use super::server::{Seat, Source};
+use super::server::{OpportunitySource, ServerParams};
 use crate::random::normal;
 use crate::scenario::CoxService;
 use sojourn_aqm::{Duration, Instant, Rng};
@@ -27,7 +27,7 @@ pub(super) struct Cox {
 
 impl Cox {
     /// The process that `spec` describes.
-    pub fn new(spec: &CoxService, seat: &Seat) -> Self {
+    pub fn new(spec: &CoxService, seat: &ServerParams) -> Self {
         let (max, tick_s) = (spec.cox.as_bps() as f64 / (8.0 * seat.mtu as f64), spec.tick.as_secs_f64());
         let mut rng = seat.rng();
         let mut process = Self {
@@ -58,7 +58,7 @@ impl Cox {
     }
 }
 
-impl Source for Cox {
+impl OpportunitySource for Cox {
     fn next_at(&self) -> Instant {
         self.next
     }

@@ -4,11 +4,11 @@ use crate::packet::Handle;
 use crate::scenario::LinkSpec;
 use sojourn_aqm::codel::Codel;
 use sojourn_aqm::droptail::DropTail;
+use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::flow::{FlowQueue, flow_queue};
-use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::single::SingleQueue;
-use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Meta, Part, Qdisc, Rng, Sink, Stats};
+use sojourn_aqm::{Backlog, DequeueResult, EnqueueResult, Host, Instant, Meta, Qdisc, Rng, Sink, Stats, SubqueueInfo};
 use std::any::Any;
 
 /// Whatever a scenario asks for.
@@ -46,12 +46,12 @@ impl AnyDiscipline {
 
     /// [`Qdisc::pass`], which stamps the packet where it lies. Whether it has passed.
     #[inline(always)]
-    pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
+    pub fn try_pass(&mut self, now: Instant, meta: &mut Meta) -> bool {
         match self {
             Self::Codel(queue) => queue.passes(now, meta),
             Self::DropTail(queue) => queue.passes(now, meta),
             Self::FqCodel(_) => false,
-            Self::Other(other) => match other.pass(now, *meta) {
+            Self::Other(other) => match other.bypass(now, *meta) {
                 Some(passed) => {
                     *meta = passed;
                     true
@@ -61,29 +61,29 @@ impl AnyDiscipline {
         }
     }
 
-    /// [`SingleQueue::hands_on`].
+    /// [`SingleQueue::try_pass`].
     #[inline(always)]
-    pub fn hands_on(&mut self, now: Instant, meta: &mut Meta) -> bool {
+    pub fn try_pass_single(&mut self, now: Instant, meta: &mut Meta) -> bool {
         match self {
-            Self::Codel(queue) => queue.hands_on(now, meta),
+            Self::Codel(queue) => queue.try_pass(now, meta),
             Self::DropTail(_) | Self::FqCodel(_) | Self::Other(_) => false,
         }
     }
 
     /// Whether a packet that meets nobody may go through, of those that are known when this is compiled.
     #[inline(always)]
-    pub fn may_let_through(&self) -> bool {
+    pub fn may_pass(&self) -> bool {
         matches!(self, Self::Codel(_) | Self::DropTail(_))
     }
 
     /// [`SingleQueue::stores`]. A comparison for each discipline, where a jump through a table takes six instructions; the
     /// same below.
     #[inline(always)]
-    pub fn stores(&mut self, meta: &Meta, packet: Handle) -> bool {
+    pub fn try_store(&mut self, meta: &Meta, packet: Handle) -> bool {
         if let Self::Codel(queue) = self {
-            queue.stores(meta, packet)
+            queue.try_store(meta, packet)
         } else if let Self::DropTail(queue) = self {
-            queue.stores(meta, packet)
+            queue.try_store(meta, packet)
         } else {
             false
         }
@@ -91,17 +91,17 @@ impl AnyDiscipline {
 
     /// [`FlowQueue::stores`]: apart, as where both answers meet each costs the other a detour through memory.
     #[inline(always)]
-    pub fn stores_in_flow(&mut self, meta: &Meta, packet: Handle) -> bool {
-        if let Self::FqCodel(queue) = self { queue.stores(meta, packet) } else { false }
+    pub fn try_store_in_flow(&mut self, meta: &Meta, packet: Handle) -> bool {
+        if let Self::FqCodel(queue) = self { queue.try_store(meta, packet) } else { false }
     }
 
-    /// [`SingleQueue::lets_head_go`].
+    /// [`SingleQueue::try_dequeue_head`].
     #[inline(always)]
-    pub fn lets_head_go(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
+    pub fn try_dequeue_head(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
         if let Self::Codel(queue) = self {
-            queue.lets_head_go(now)
+            queue.try_dequeue_head(now)
         } else if let Self::DropTail(queue) = self {
-            queue.lets_head_go(now)
+            queue.try_dequeue_head(now)
         } else {
             None
         }
@@ -109,14 +109,14 @@ impl AnyDiscipline {
 
     /// Whether a dequeue does nothing and finds nothing: under tail drop, whose algorithm does not mind, if no packet waits.
     #[inline(always)]
-    pub fn has_nothing_to_do(&self) -> bool {
-        if let Self::DropTail(queue) = self { queue.rests() } else { false }
+    pub fn is_dequeue_noop(&self) -> bool {
+        if let Self::DropTail(queue) = self { queue.is_idle() } else { false }
     }
 
-    /// [`FlowQueue::lets_head_go`].
+    /// [`FlowQueue::try_dequeue_head`].
     #[inline(always)]
-    pub fn lets_head_of_flow_go(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
-        if let Self::FqCodel(queue) = self { queue.lets_head_go(now) } else { None }
+    pub fn try_dequeue_flow_head(&mut self, now: Instant) -> Option<(&Meta, Handle)> {
+        if let Self::FqCodel(queue) = self { queue.try_dequeue_head(now) } else { None }
     }
 
     fn any(&self) -> &Discipline {
@@ -140,7 +140,7 @@ impl AnyDiscipline {
 
 impl Qdisc<Handle> for AnyDiscipline {
     #[inline(always)]
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> EnqueueResult {
         match self {
             Self::Codel(queue) => queue.enqueue_here(now, meta, packet, sink),
             Self::DropTail(queue) => queue.enqueue_here(now, meta, packet, sink),
@@ -150,7 +150,7 @@ impl Qdisc<Handle> for AnyDiscipline {
     }
 
     #[inline(always)]
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> DequeueResult<Handle> {
         match self {
             Self::Codel(queue) => queue.dequeue_here(now, sink),
             Self::DropTail(queue) => queue.dequeue_here(now, sink),
@@ -159,36 +159,36 @@ impl Qdisc<Handle> for AnyDiscipline {
         }
     }
 
-    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
-        self.any_mut().pass(now, meta)
+    fn bypass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+        self.any_mut().bypass(now, meta)
     }
 
     fn exclude_ce(&mut self) -> bool {
         self.any_mut().exclude_ce()
     }
 
-    fn splits(&self) -> bool {
-        self.any().splits()
+    fn splits_gso(&self) -> bool {
+        self.any().splits_gso()
     }
 
     fn paces(&self) -> bool {
         self.any().paces()
     }
 
-    fn looks_at_tcp(&self) -> bool {
-        self.any().looks_at_tcp()
+    fn needs_tcp_headers(&self) -> bool {
+        self.any().needs_tcp_headers()
     }
 
-    fn succeed(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<Handle>) -> Result<(), Refusal> {
-        self.any_mut().succeed(old, now, sink)
+    fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<Handle>) -> Result<(), ConfigError> {
+        self.any_mut().inherit(old, now, sink)
     }
 
     fn as_any(&mut self) -> Option<&mut dyn Any> {
         self.any_mut().as_any()
     }
 
-    fn drop_held(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) {
-        self.any_mut().drop_held(now, sink);
+    fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) {
+        self.any_mut().drop_delayed(now, sink);
     }
 
     fn settle(&mut self, now: Instant) {
@@ -219,11 +219,11 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any().queue_of(meta)
     }
 
-    fn parts(&self, see: &mut dyn FnMut(Part<'_>)) {
-        self.any().parts(see);
+    fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
+        self.any().subqueues(see);
     }
 }
 
 fn host(spec: &LinkSpec, rng: Rng) -> Host {
-    Host { link: spec.told(), rng }
+    Host { link: spec.nominal_link(), rng }
 }

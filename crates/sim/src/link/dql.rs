@@ -112,7 +112,7 @@ const SLACK_HOLD_TIME: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::MOST_BQL as MAX_LIMIT;
+    use crate::scenario::MAX_BQL as MAX_LIMIT;
     use std::collections::VecDeque;
 
     fn at(us: u64) -> Instant {

@@ -6,7 +6,7 @@ use sojourn_aqm::{Duration, Instant, Rng};
 /// A medium that is more than a constant delay.
 #[derive(Debug)]
 pub(crate) struct Medium {
-    loss: Option<Loss>,
+    loss: Option<LossProcess>,
     delays: Vec<(Instant, Duration)>,
     /// The step of the last packet.
     at: usize,
@@ -19,13 +19,13 @@ pub(crate) struct Medium {
 
 /// Loss with its random stream.
 #[derive(Debug)]
-struct Loss {
+struct LossProcess {
     rng: Rng,
-    kind: Kind,
+    kind: LossKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum LossKind {
     Random(f64),
     /// In the bad state or not, since the step that began at this instant.
     Gilbert(Gilbert, bool, Instant),
@@ -51,28 +51,28 @@ impl Medium {
         index: usize,
         seed: u64,
     ) -> Box<Self> {
-        let loss = loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
+        let loss = loss.map(|loss| LossProcess::new(loss, Rng::stream(seed, "loss", index as u64)));
         Box::new(Self { loss, delays: steps(delays), at: 0, reorders, tick: None, last_arrival: Instant::ZERO })
     }
 
     /// Packets that leave from now on get lost so; a chain starts in its stationary law.
-    pub fn lose(&mut self, loss: LossSpec, rng: Rng) {
-        self.loss = Some(Loss::new(loss, rng));
+    pub fn set_loss(&mut self, loss: LossSpec, rng: Rng) {
+        self.loss = Some(LossProcess::new(loss, rng));
     }
 
     /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.
     pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
-        if self.loses(end) { None } else { Some(self.delayed(end)) }
+        if self.is_lost(end) { None } else { Some(self.delayed(end)) }
     }
 
     /// Whether a packet whose last bit leaves the server at `end` gets lost.
     #[inline]
-    pub fn loses(&mut self, end: Instant) -> bool {
-        self.loss.as_mut().is_some_and(|loss| loss.strikes(end))
+    pub fn is_lost(&mut self, end: Instant) -> bool {
+        self.loss.as_mut().is_some_and(|loss| loss.is_lost(end))
     }
 
     /// Packets that leave from `at` on are delayed so, until the next step; none has left since.
-    pub fn delay(&mut self, at: Instant, delay: Duration) {
+    pub fn set_delay(&mut self, at: Instant, delay: Duration) {
         match self.delays.binary_search_by_key(&at, |&(since, _)| since) {
             Ok(i) => self.delays[i].1 = delay,
             Err(i) => self.delays.insert(i, (at, delay)),
@@ -95,24 +95,24 @@ impl Medium {
     }
 }
 
-impl Loss {
+impl LossProcess {
     fn new(spec: LossSpec, mut rng: Rng) -> Self {
         let kind = match spec {
-            LossSpec::Random(probability) => Kind::Random(probability),
+            LossSpec::Random(probability) => LossKind::Random(probability),
             LossSpec::Gilbert(chain) => {
                 // The chain starts in its stationary law.
                 let bad = rng.uniform() < chain.p / (chain.p + chain.r);
-                Kind::Gilbert(chain, bad, Instant::ZERO)
+                LossKind::Gilbert(chain, bad, Instant::ZERO)
             }
         };
         Self { rng, kind }
     }
 
     /// Whether the packet that leaves at `now` gets lost.
-    fn strikes(&mut self, now: Instant) -> bool {
+    fn is_lost(&mut self, now: Instant) -> bool {
         let probability = match &mut self.kind {
-            Kind::Random(probability) => *probability,
-            Kind::Gilbert(chain, bad, since) => {
+            LossKind::Random(probability) => *probability,
+            LossKind::Gilbert(chain, bad, since) => {
                 let steps = match chain.step {
                     None => 1,
                     Some(step) => {
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
 
     fn lost(spec: LossSpec, packets: u64, gap_us: u64) -> Vec<bool> {
-        let mut loss = Loss::new(spec, Rng::stream(1, "loss", 0));
-        (0..packets).map(|i| loss.strikes(Instant::from_nanos(i * gap_us * 1000))).collect()
+        let mut loss = LossProcess::new(spec, Rng::stream(1, "loss", 0));
+        (0..packets).map(|i| loss.is_lost(Instant::from_nanos(i * gap_us * 1000))).collect()
     }
 
     fn mean(lost: &[bool]) -> f64 {

@@ -4,41 +4,41 @@
 //! reaches the far end when its last bit does.
 //!
 //! A link is called: a packet arrives, or the time has come at which it wanted to be called again. It answers with
-//! [`Served`]: what leaves, when that reaches the far end, and when to call next. It knows neither routes nor flows.
+//! [`ServiceResult`]: what leaves, when that reaches the far end, and when to call next. It knows neither routes nor flows.
 
 mod any;
-mod below;
-mod body;
-mod books;
 mod bucket;
 mod change;
+mod context;
+mod core;
 mod cox;
 mod discipline;
 mod dql;
+pub(crate) mod external;
 mod gro;
 mod medium;
-mod one_by_one;
 mod opportunity;
-pub(crate) mod outside;
 mod pipe;
 mod plain;
 mod poisson;
 mod queue;
-mod served;
+mod serial;
 mod server;
+mod service_result;
 mod steps;
+mod subqueues;
 mod trace;
-mod within;
+mod tx_ring;
 
-pub(crate) use books::Books;
-pub(crate) use change::Planned;
+pub(crate) use change::PlannedChange;
 pub use change::stream_of_queue;
+pub(crate) use context::LinkContext;
 pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
-pub(crate) use plain::Plain;
-pub(crate) use queue::{Metered, NONE, Queue};
-pub(crate) use served::{Again, Left, QueueEntry, Served};
-pub(crate) use within::Within;
+pub(crate) use plain::PlainLink;
+pub(crate) use queue::{MeteredQueue, NONE, Queue};
+pub(crate) use service_result::{Departure, NextCall, QueueEntry, ServiceResult};
+pub(crate) use subqueues::Subqueues;
 
 use crate::packet::{Arrival, Handle, Packets};
 use crate::probe::Probe;
@@ -47,15 +47,15 @@ use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
 use any::AnyServer;
-use body::Body;
+use core::LinkCore;
 use gro::Gro;
-use server::{Seat, Server};
+use server::{Server, ServerParams};
 use sojourn_aqm::{Instant, Meta, Qdisc};
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
     server: AnyServer,
-    body: Body,
+    body: LinkCore,
     /// What was received and not polled, where segments are joined.
     gro: Option<Gro>,
     /// Packets on their way to the far end.
@@ -65,17 +65,17 @@ pub(crate) struct Link {
 impl Link {
     /// Link `index` of a run with `seed`, in which there are `super_packets` or not.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, super_packets: bool) -> Self {
-        let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
+        let seat = ServerParams { index, seed, mtu: spec.mtu, window: window.clone() };
         let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
-        let body = Body::new(spec, index, seed, window, super_packets);
+        let body = LinkCore::new(spec, index, seed, window, super_packets);
         Self { server: server.with(&body), body, gro: spec.gro.map(Gro::new), pipe: Pipe::new() }
     }
 
     /// The link as a plain one, if it is: called without branches for features that it lacks.
     #[inline(always)]
-    pub fn as_plain(&mut self) -> Option<Plain<'_>> {
+    pub fn as_plain(&mut self) -> Option<PlainLink<'_>> {
         match &mut self.server {
-            AnyServer::Plain(server) => Some(Plain::new(server, &mut self.body)),
+            AnyServer::Plain(server) => Some(PlainLink::new(server, &mut self.body)),
             _ => None,
         }
     }
@@ -105,12 +105,12 @@ impl Link {
 
     /// Puts another queue discipline in the place of its own.
     #[cfg(test)]
-    pub fn manage_by(&mut self, qdisc: Box<Discipline>) {
+    pub fn replace_qdisc(&mut self, qdisc: Box<Discipline>) {
         *self.body.queue.qdisc = discipline::AnyDiscipline::Other(qdisc);
     }
 
     /// The queue changes at `now` as it did in another host, which books what it drops.
-    pub fn replay_change(&mut self, now: Instant, change: &Planned) {
+    pub fn replay_change(&mut self, now: Instant, change: &PlannedChange) {
         if let Some(queue) = &change.queue {
             let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
             self.body.queue.replay_change(now, discipline, queue.keeps);
@@ -118,11 +118,16 @@ impl Link {
     }
 
     /// Something changes at `now`, before anything else happens then.
-    pub fn change<P: Probe>(&mut self, now: Instant, change: &Planned, books: &mut Books<P>) -> Served {
+    pub fn change<P: Probe>(
+        &mut self,
+        now: Instant,
+        change: &PlannedChange,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         if let Some(loss) = change.loss {
-            self.body.lose(loss, change.rng("loss"));
+            self.body.set_loss(loss, change.rng("loss"));
         }
-        let Some(queue) = &change.queue else { return Served::nothing(Again::AsBefore) };
+        let Some(queue) = &change.queue else { return ServiceResult::nothing(NextCall::Unchanged) };
         self.server.before_change(now, &mut self.body, books);
         let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
         self.body.queue.change(now, discipline, queue, books);
@@ -130,7 +135,7 @@ impl Link {
     }
 
     /// Whether what arrives waits for a poll, in which segments are joined.
-    pub fn joins(&self) -> bool {
+    pub fn has_gro(&self) -> bool {
         self.gro.is_some()
     }
 
@@ -148,7 +153,7 @@ impl Link {
 
     /// The super-packet that is being sent: what is left of it.
     pub fn rest(&self) -> Option<Handle> {
-        self.body.rest()
+        self.body.cut_remainder()
     }
 
     /// Whether the queue discipline lets packets go at their departure times.
@@ -158,11 +163,16 @@ impl Link {
 
     /// Whether the queue discipline wants super-packets cut.
     pub fn splits(&self) -> bool {
-        self.body.queue.qdisc.splits()
+        self.body.queue.qdisc.splits_gso()
     }
 
     /// A packet arrives.
-    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) -> Served {
+    pub fn on_arrival<P: Probe>(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         let Arrival { handle, packet, .. } = arrival;
         let whole = self.body.accounted_whole(handle, books.packets);
         let meta = meta(now, whole, &arrival, books);
@@ -170,7 +180,7 @@ impl Link {
     }
 
     /// The time has come for which the server asked.
-    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> ServiceResult {
         self.server.serve(now, &mut self.body, books)
     }
 
@@ -180,26 +190,26 @@ impl Link {
         let tally = &mut self.body.queue.tally;
         tally.departure(now, meta, marked);
         if marked {
-            tally.marks(meta.enqueued);
+            tally.mark(meta.enqueued);
         }
         self.server.replay(now, bytes, tally);
     }
 }
 
 /// Links as what is measured of them.
-pub(crate) fn metered(links: &mut [Link]) -> impl Iterator<Item = &mut dyn Metered> {
-    links.iter_mut().map(|link| link as &mut dyn Metered)
+pub(crate) fn metered(links: &mut [Link]) -> impl Iterator<Item = &mut dyn MeteredQueue> {
+    links.iter_mut().map(|link| link as &mut dyn MeteredQueue)
 }
 
-impl Metered for Link {
+impl MeteredQueue for Link {
     fn tally(&self) -> &Tally {
         &self.body.queue.tally
     }
     fn tally_mut(&mut self) -> &mut Tally {
         &mut self.body.queue.tally
     }
-    fn within(&self) -> Option<&Within> {
-        self.body.queue.within.as_deref()
+    fn subqueues(&self) -> Option<&Subqueues> {
+        self.body.queue.subqueues.as_deref()
     }
     fn close(&mut self) {
         self.body.queue.close();
@@ -224,7 +234,7 @@ fn meta<P: Probe>(
     now: Instant,
     (bytes, segments): (u32, u16),
     &Arrival { handle, ref packet, origin }: &Arrival,
-    books: &mut Books<P>,
+    books: &mut LinkContext<P>,
 ) -> Meta {
     let meta = packet.meta(bytes, origin).with_segments(segments);
     books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);

@@ -4,18 +4,18 @@
 //! part of one; a packet is taken from its queue when its first byte is served and leaves with the
 //! opportunity that carries its last byte; what an opportunity does not carry is lost.
 
-use super::body::Body;
-use super::server::{Seat, Sent, Server, Source};
-use super::{Again, Books, QueueEntry, Served};
+use super::core::LinkCore;
+use super::server::{OpportunitySource, Server, ServerParams, TransmissionTimes};
+use super::{LinkContext, NextCall, QueueEntry, ServiceResult};
 use crate::packet::Handle;
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Instant};
+use sojourn_aqm::{DequeueResult, Instant};
 
 /// A link that serves in opportunities.
 pub(crate) struct Opportunities {
-    source: Box<dyn Source>,
+    source: Box<dyn OpportunitySource>,
     /// The same opportunities, counted whether they are used or not.
     meter: Meter,
     mtu: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Opportunities {
 
 /// Counts opportunities.
 struct Meter {
-    source: Box<dyn Source>,
+    source: Box<dyn OpportunitySource>,
     count: u64,
     window: Window,
     /// The opportunities until each instant at which the statistics can begin, once it has come.
@@ -40,7 +40,7 @@ struct Meter {
 
 impl Opportunities {
     /// The opportunities of `source`, for a link at `seat`.
-    pub fn new(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
+    pub fn new(source: impl OpportunitySource + Clone + 'static, seat: &ServerParams) -> Self {
         let (source_of_meter, window) = (Box::new(source.clone()), seat.window.clone());
         let meter = Meter { source: source_of_meter, count: 0, window, before: Vec::new() };
         Self {
@@ -55,7 +55,7 @@ impl Opportunities {
     }
 
     /// Serves up to the budget of a packet of which `left` bytes remain; returns what remains then.
-    fn carry(&mut self, left: u32) -> u32 {
+    fn spend_budget(&mut self, left: u32) -> u32 {
         let served = left.min(self.budget);
         self.budget -= served;
         left - served
@@ -74,20 +74,26 @@ impl Meter {
 
 impl Server for Opportunities {
     /// The next opportunity is for it and for what is before it.
-    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        entry: QueueEntry,
+        body: &mut LinkCore,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         body.queue.enqueue(now, entry.meta, entry.handle, books);
         body.fill_below::<false, P>(now, books);
         if self.awake {
-            return Served::nothing(Again::AsBefore);
+            return ServiceResult::nothing(NextCall::Unchanged);
         }
         self.awake = true;
         // Nothing was there to be sent.
         self.source.pass(now);
-        Served::nothing(Again::At(self.source.next_at()))
+        ServiceResult::nothing(NextCall::At(self.source.next_at()))
     }
 
     /// An opportunity is due: sends what fits, one packet with each call.
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult {
         if !self.serving {
             self.source.step();
             (self.budget, self.serving) = (self.mtu, true);
@@ -96,26 +102,26 @@ impl Server for Opportunities {
             let (handle, left) = match self.in_transit.take() {
                 Some(part) => part,
                 None => match body.take::<false, P>(now, books) {
-                    Dequeued::Packet(meta, handle) => (handle, body.wire(meta.len)),
-                    Dequeued::Empty | Dequeued::NotBefore(_) => break,
+                    DequeueResult::Packet(meta, handle) => (handle, body.wire(meta.len)),
+                    DequeueResult::Empty | DequeueResult::NotBefore(_) => break,
                 },
             };
-            let left = self.carry(left);
+            let left = self.spend_budget(left);
             if left > 0 {
                 self.in_transit = Some((handle, left));
                 continue;
             }
             let packet = *books.packets.packet(handle);
             let leaves = body.leave::<false, P>(now, handle, packet, books);
-            body.sent(now, books);
+            body.on_sent(now, books);
             if leaves.is_some() {
-                return Served { left: leaves, again: Again::Now };
+                return ServiceResult { departure: leaves, next_call: NextCall::Now };
             }
         }
         self.serving = false;
         body.queue.tally.opportunity(now, self.mtu - self.budget);
         self.awake = self.in_transit.is_some() || body.waits::<false>();
-        Served::nothing(Again::At(if self.awake { self.source.next_at() } else { Instant::NEVER }))
+        ServiceResult::nothing(NextCall::At(if self.awake { self.source.next_at() } else { Instant::NEVER }))
     }
 
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
@@ -142,21 +148,21 @@ impl Server for Opportunities {
     }
 
     /// With as many opportunities after `start` as it takes.
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         self.source.pass(start);
         let mut end = start;
         for _ in 0..bytes.div_ceil(self.mtu) {
             end = self.source.next_at();
             self.source.step();
         }
-        Sent { end, free: end }
+        TransmissionTimes { end, free: end }
     }
 
     fn opportunity(&self) -> Option<Instant> {
         Some(self.source.next_at())
     }
 
-    fn opportunities(&mut self) -> Option<&mut dyn Source> {
+    fn opportunities(&mut self) -> Option<&mut dyn OpportunitySource> {
         Some(&mut *self.source)
     }
 }

@@ -30,14 +30,14 @@ impl Pipe {
 
     /// Whether an arrival at `at` comes behind all others.
     #[inline(always)]
-    pub fn ends_by(&self, at: Instant) -> bool {
+    pub fn is_in_order(&self, at: Instant) -> bool {
         self.0.back().is_none_or(|&(last, _)| last <= at)
     }
 
     /// Adds a packet that arrives behind all others. Returns its arrival if that is the next one.
     #[inline(always)]
     pub fn push(&mut self, at: Instant, handle: Handle) -> Option<Instant> {
-        debug_assert!(self.ends_by(at), "a pipe keeps the order of time");
+        debug_assert!(self.is_in_order(at), "a pipe keeps the order of time");
         self.0.push_back((at, handle));
         (self.0.len() == 1).then_some(at)
     }

@@ -1,6 +1,6 @@
 //! Opportunities that are a Poisson process.
 
-use super::server::{Seat, Source};
+use super::server::{OpportunitySource, ServerParams};
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// A Poisson process.
@@ -13,7 +13,7 @@ pub(super) struct Poisson {
 
 impl Poisson {
     /// Opportunities of one MTU at a mean `rate`.
-    pub fn new(rate: Rate, seat: &Seat) -> Self {
+    pub fn new(rate: Rate, seat: &ServerParams) -> Self {
         let mean_gap_ns = seat.mtu as f64 * 8e9 / rate.as_bps() as f64;
         let mut process = Self { mean_gap_ns, rng: seat.rng(), next: Instant::ZERO };
         process.step();
@@ -21,7 +21,7 @@ impl Poisson {
     }
 }
 
-impl Source for Poisson {
+impl OpportunitySource for Poisson {
     fn next_at(&self) -> Instant {
         self.next
     }

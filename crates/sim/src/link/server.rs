@@ -1,8 +1,8 @@
-//! What serves a queue. A new kind of link is a [`Pace`], if it sends packet after packet, or a [`Source`], if it serves in
+//! What serves a queue. A new kind of link is a [`Pace`], if it sends packet after packet, or a [`OpportunitySource`], if it serves in
 //! opportunities.
 
-use super::body::Body;
-use super::{Again, Books, QueueEntry, Served};
+use super::core::LinkCore;
+use super::{LinkContext, NextCall, QueueEntry, ServiceResult};
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
@@ -10,8 +10,8 @@ use sojourn_aqm::{Instant, Rng};
 
 /// How long a transmission takes.
 pub(crate) trait Pace: Send {
-    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one.
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent;
+    /// Starts the transmission of `bytes` at `start`, which is never before [`TransmissionTimes::free`] of the last one.
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes;
 
     /// What a server that is never idle does in a span: nanoseconds where nothing else is said, or bits.
     #[inline]
@@ -21,7 +21,7 @@ pub(crate) trait Pace: Send {
 }
 
 impl Pace for Box<dyn Pace> {
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         (**self).send(start, bytes)
     }
     fn capacity(&self, from: Instant, to: Instant) -> u64 {
@@ -31,7 +31,7 @@ impl Pace for Box<dyn Pace> {
 
 /// A transmission that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct TransmissionTimes {
     /// When its last bit leaves.
     pub end: Instant,
     /// When the next packet can be taken; not before `end`.
@@ -39,7 +39,7 @@ pub struct Sent {
 }
 
 /// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
-pub(crate) trait Source: Send {
+pub(crate) trait OpportunitySource: Send {
     /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
     fn next_at(&self) -> Instant;
     /// Goes on to the one after it.
@@ -56,7 +56,7 @@ pub(crate) trait Source: Send {
 }
 
 /// Where a server sits.
-pub(crate) struct Seat {
+pub(crate) struct ServerParams {
     /// Number of its link.
     pub index: usize,
     /// Seed of the run.
@@ -67,7 +67,7 @@ pub(crate) struct Seat {
     pub window: Window,
 }
 
-impl Seat {
+impl ServerParams {
     /// The server's own random stream.
     pub fn rng(&self) -> Rng {
         Rng::stream(self.seed, "link", self.index as u64)
@@ -77,20 +77,31 @@ impl Seat {
 /// What serves a queue, in a simulation or for another host.
 pub(crate) trait Server {
     /// A packet arrives.
-    fn offer<P: Probe>(&mut self, now: Instant, entry: QueueEntry, body: &mut Body, books: &mut Books<P>) -> Served;
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        entry: QueueEntry,
+        body: &mut LinkCore,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult;
 
     /// The time has come for which it asked.
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served;
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult;
 
     /// The queue is about to be changed at `now`.
-    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) {
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) {
         let _ = (now, body, books);
     }
 
     /// The queue has been changed at `now`: what waits may go earlier.
-    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+    fn after_change<P: Probe>(
+        &mut self,
+        now: Instant,
+        body: &mut LinkCore,
+        books: &mut LinkContext<P>,
+    ) -> ServiceResult {
         let _ = (now, body, books);
-        Served::nothing(Again::AsBefore)
+        ServiceResult::nothing(NextCall::Unchanged)
     }
 
     /// Books that the transmission of `bytes` began at `now`, as another host has seen it.
@@ -109,11 +120,11 @@ pub(crate) trait Server {
     fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64;
 
     /// Sends `bytes` that are there at `start`, and nothing with them.
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent;
+    fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes;
 
     /// When its next opportunity is due, if it serves in opportunities.
     fn opportunity(&self) -> Option<Instant>;
 
     /// Its opportunities, if it serves in opportunities.
-    fn opportunities(&mut self) -> Option<&mut dyn Source>;
+    fn opportunities(&mut self) -> Option<&mut dyn OpportunitySource>;
 }

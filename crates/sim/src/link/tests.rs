@@ -22,36 +22,37 @@ impl Bench {
     }
 
     /// What an answer says in microseconds: arrival of what leaves at the far end, and when to call again.
-    fn told(served: Served) -> (Option<u64>, Again) {
-        (served.left.map(|left| left.at.as_nanos() / 1000), served.again)
+    fn told(served: ServiceResult) -> (Option<u64>, NextCall) {
+        (served.departure.map(|left| left.at.as_nanos() / 1000), served.next_call)
     }
 
-    fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, Again) {
+    fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, NextCall) {
         self.arrive_for(us, len, ClassId::NONE)
     }
 
-    fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, Again) {
-        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
+    fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, NextCall) {
+        let packet =
+            Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, hops_left: 0, segment: 0, to_sink: true };
         let origin = Origin { hosts: (0, 1), class, flow: 0 };
         let handle = self.packets.insert(packet, &Header::default());
         let arrival = Arrival { handle, packet, origin };
-        let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
+        let mut books = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => {
                 let passed = plain.arrive(now, arrival, &mut books);
-                passed.unwrap_or_else(|| plain.judge(now, &arrival, &mut books))
+                passed.unwrap_or_else(|| plain.enqueue_and_serve(now, &arrival, &mut books))
             }
-            None => self.link.arrive(now, arrival, &mut books),
+            None => self.link.on_arrival(now, arrival, &mut books),
         })
     }
 
-    fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
-        let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
+    fn on_server(&mut self, us: u64) -> (Option<u64>, NextCall) {
+        let mut books = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => {
-                let passed = plain.goes_on(now, &mut books);
+                let passed = plain.try_serve(now, &mut books);
                 passed.unwrap_or_else(|| plain.on_server(now, &mut books))
             }
             None => self.link.on_server(now, &mut books),
@@ -59,11 +60,11 @@ impl Bench {
     }
 }
 
-fn at(us: u64) -> Again {
-    Again::At(Instant::from_nanos(us * 1000))
+fn at(us: u64) -> NextCall {
+    NextCall::At(Instant::from_nanos(us * 1000))
 }
 
-const IDLE: Again = Again::At(Instant::NEVER);
+const IDLE: NextCall = NextCall::At(Instant::NEVER);
 
 #[test]
 fn a_link_sends_packet_after_packet_and_delays() {
@@ -76,12 +77,12 @@ fn a_link_sends_packet_after_packet_and_delays() {
     ] {
         let mut bench = Bench::new(spec);
         assert_eq!(bench.link.is_plain(), is_plain, "{spec}");
-        assert_eq!(bench.arrive(0, 1250), (Some(6000), Again::AsBefore), "{spec}: it passes");
+        assert_eq!(bench.arrive(0, 1250), (Some(6000), NextCall::Unchanged), "{spec}: it passes");
         assert_eq!(bench.arrive(300, 1250), (None, at(1000)), "{spec}: it waits for the transmitter");
-        assert_eq!(bench.arrive(700, 625), (None, Again::AsBefore), "{spec}");
+        assert_eq!(bench.arrive(700, 625), (None, NextCall::Unchanged), "{spec}");
         assert_eq!(bench.on_server(1000), (Some(7000), at(2000)), "{spec}");
         assert_eq!(bench.on_server(2000), (Some(7500), IDLE), "{spec}: nothing waits behind it");
-        assert_eq!(bench.arrive(9000, 1250), (Some(15_000), Again::AsBefore), "{spec}");
+        assert_eq!(bench.arrive(9000, 1250), (Some(15_000), NextCall::Unchanged), "{spec}");
         assert_eq!(bench.link.used_and_usable(Instant::from_nanos(9_500_000)), used_and_usable, "{spec}");
     }
 }
@@ -91,12 +92,12 @@ fn an_opportunity_is_used_up_by_calls_at_once() {
     // An opportunity of 1500 B every 1.2 ms.
     let mut bench = Bench::new("rate = \"10 Mbit/s@0s\"\nchange = \"opportunity\"\ndelay = \"5 ms\"");
     assert_eq!(bench.arrive(0, 600), (None, at(1200)));
-    assert_eq!(bench.arrive(10, 600), (None, Again::AsBefore));
-    assert_eq!(bench.arrive(20, 600), (None, Again::AsBefore));
-    assert_eq!(bench.on_server(1200), (Some(6200), Again::Now));
-    assert_eq!(bench.on_server(1200), (Some(6200), Again::Now));
+    assert_eq!(bench.arrive(10, 600), (None, NextCall::Unchanged));
+    assert_eq!(bench.arrive(20, 600), (None, NextCall::Unchanged));
+    assert_eq!(bench.on_server(1200), (Some(6200), NextCall::Now));
+    assert_eq!(bench.on_server(1200), (Some(6200), NextCall::Now));
     assert_eq!(bench.on_server(1200), (None, at(2400)), "300 of 600 B have been carried");
-    assert_eq!(bench.on_server(2400), (Some(7400), Again::Now));
+    assert_eq!(bench.on_server(2400), (Some(7400), NextCall::Now));
     assert_eq!(bench.on_server(2400), (None, IDLE), "the rest of the opportunity is lost");
     assert_eq!(bench.link.used_and_usable(Instant::from_nanos(2_400_000)), (1800, 3000));
 }
@@ -104,8 +105,9 @@ fn an_opportunity_is_used_up_by_calls_at_once() {
 #[test]
 fn what_gets_lost_does_not_leave_and_frees_its_place() {
     let mut bench = Bench::new("rate = \"10 Mbit/s\"\nloss = 1.0");
-    assert_eq!(bench.arrive(0, 1250), (None, Again::AsBefore));
-    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
+    assert_eq!(bench.arrive(0, 1250), (None, NextCall::Unchanged));
+    let packet =
+        Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, dscp: 0, hops_left: 0, segment: 0, to_sink: true };
     assert_eq!(bench.packets.insert(packet, &Header::default()), 0, "the first place is free again");
 }
 
@@ -121,7 +123,7 @@ fn what_may_go_earlier_is_sent_while_something_else_waits_for_its_tokens() {
         bench.on_server(80);
         assert_eq!(bench.arrive_for(100, 1000, slow), (None, at(900_000)), "no tokens");
         assert_eq!(bench.arrive_for(200, 1000, fast), (Some(280), at(280)), "another class has some");
-        assert_eq!(bench.arrive_for(250, 1000, fast), (None, Again::AsBefore), "the transmitter is busy");
+        assert_eq!(bench.arrive_for(250, 1000, fast), (None, NextCall::Unchanged), "the transmitter is busy");
         assert_eq!(bench.on_server(280), (Some(360), at(360)));
         assert_eq!(bench.on_server(360), (None, at(900_000)));
         assert_eq!(bench.on_server(900_000), (Some(900_080), IDLE));

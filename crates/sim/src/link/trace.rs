@@ -1,20 +1,20 @@
 //! Opportunities of a recorded trace, which after its last line starts again, shifted by the last timestamp.
 
-use super::server::Source;
+use super::server::OpportunitySource;
 use crate::trace::Trace;
 use sojourn_aqm::Instant;
 use std::sync::Arc;
 
 /// A trace at work.
 #[derive(Clone, Debug)]
-pub(super) struct Laps {
+pub(super) struct TraceLaps {
     trace: Arc<Trace>,
     once: bool,
     /// Number of the next opportunity, over all laps.
     next: u64,
 }
 
-impl Laps {
+impl TraceLaps {
     /// A trace, repeated unless it is for `once`.
     pub fn new(trace: &Arc<Trace>, once: bool) -> Self {
         Self { trace: trace.clone(), once, next: 0 }
@@ -33,7 +33,7 @@ impl Laps {
     }
 }
 
-impl Source for Laps {
+impl OpportunitySource for TraceLaps {
     fn next_at(&self) -> Instant {
         let times = &self.trace.opportunities_ms;
         let (lap, i) = (self.next / times.len() as u64, (self.next % times.len() as u64) as usize);

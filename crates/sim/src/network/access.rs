@@ -31,11 +31,11 @@ pub(crate) struct Route {
 
 /// What fewer packets are asked for of their flow's route. When a connection ends, the next one in its slot inherits the
 /// access links with what is still under way in them.
-pub(crate) struct Detail {
+pub(crate) struct RouteDetail {
     /// The group that the flow belongs to.
     pub group: u32,
-    pub up: Access,
-    pub down: Access,
+    pub uplink: AccessLink,
+    pub downlink: AccessLink,
 }
 
 /// No flow: nothing is delivered.
@@ -69,14 +69,14 @@ impl Route {
 
     /// The number by which queues know a packet of `flow`, or the tunnel that it is in.
     #[cold]
-    pub fn seen_as(&self, flow: u32) -> u32 {
+    pub fn visible_flow(&self, flow: u32) -> u32 {
         // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
         if self.middlebox == Some(Middlebox::Tunnel) { NOBODY - 1 - self.hosts.0 } else { flow }
     }
 
     /// What its middlebox makes of the ECN field of what is sent.
     #[cold]
-    pub fn rewritten(&self, ecn: Ecn) -> Ecn {
+    pub fn rewrite_ecn(&self, ecn: Ecn) -> Ecn {
         if self.middlebox == Some(Middlebox::Ect1) && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn }
     }
 
@@ -89,7 +89,7 @@ impl Route {
 
 /// One direction of an access link: an unbounded queue before a transmitter that nobody else uses, so that
 /// the arrival at its end is known when a packet enters.
-pub(crate) struct Access {
+pub(crate) struct AccessLink {
     serializer: Option<Serializer>,
     delay: Duration,
     free_at: Instant,
@@ -99,7 +99,7 @@ pub(crate) struct Access {
 
 /// The ends of all access links at a link.
 #[derive(Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct AccessPipes {
     /// Packets on their way to the link over access links.
     pub entry: Pipe,
     /// Packets travelling over the link's pipe and then over access links.
@@ -108,14 +108,14 @@ pub(crate) struct Ends {
 
 /// Over which pipe a packet reaches the end of an access link, and when that is to be looked at if the packet is the first
 /// one in it.
-pub(crate) enum Way {
+pub(crate) enum PipeChoice {
     /// With those of the other flows.
-    Common(Option<Instant>),
+    Shared(Option<Instant>),
     /// Its flow's own.
-    Own(Option<Instant>),
+    Private(Option<Instant>),
 }
 
-impl Access {
+impl AccessLink {
     pub fn new(rate: Option<Rate>, delay: Duration) -> Self {
         let serializer = rate.map(Serializer::new);
         Self { serializer, delay, free_at: Instant::ZERO, pipe: Pipe::new() }
@@ -154,14 +154,14 @@ impl Access {
     /// A packet of so many bytes enters at `now`. It travels in the `common` pipe if it arrives behind all others there, and
     /// with none of its flow still in the flow's own; or if that is to hold them `all`.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, (bytes, handle): (u32, Handle), common: &mut Pipe, all: bool) -> Way {
+    pub fn enter(&mut self, now: Instant, (bytes, handle): (u32, Handle), common: &mut Pipe, all: bool) -> PipeChoice {
         let at = self.arrival(now, bytes);
-        if self.pipe.is_empty() && common.ends_by(at) {
-            Way::Common(common.push(at, handle))
+        if self.pipe.is_empty() && common.is_in_order(at) {
+            PipeChoice::Shared(common.push(at, handle))
         } else if all {
-            Way::Common(common.insert(at, handle))
+            PipeChoice::Shared(common.insert(at, handle))
         } else {
-            Way::Own(self.pipe.push(at, handle))
+            PipeChoice::Private(self.pipe.push(at, handle))
         }
     }
 }

@@ -2,18 +2,18 @@
 
 use super::{Component, Layout, Network, Topology, books};
 use crate::event::EventSet as _;
-use crate::link::Left;
+use crate::link::Departure;
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::wlan::{Air, Place, Wlan};
+use crate::wlan::{QueueOwner, Wlan, WlanSet};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::Header;
 
 impl<P: Probe, T: Topology> Network<P, T> {
     /// The first event of every channel.
-    pub fn expect_channels(&mut self) {
+    pub fn arm_channels(&mut self) {
         for (number, wlan) in self.air.cells_mut().iter_mut().enumerate() {
-            obey(wlan, number, &mut self.events, self.layout);
+            apply_calls(wlan, number, &mut self.events, self.layout);
         }
     }
 
@@ -24,15 +24,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let wlan = &mut self.air.cells_mut()[cell];
         let mut books = books!(self, wlan.first);
         wlan.on_channel(now, &mut books);
-        obey(wlan, cell, &mut self.events, self.layout);
+        apply_calls(wlan, cell, &mut self.events, self.layout);
     }
 
     /// The wireless LAN whose driver asks the queue of this number, if it is of one.
     #[inline(always)]
     pub fn cell_of(&self, queue: usize) -> Option<usize> {
-        match self.air.place(queue) {
-            Place::Link(_) => None,
-            Place::Cell(cell) => Some(cell),
+        match self.air.owner(queue) {
+            QueueOwner::Link(_) => None,
+            QueueOwner::Cell(cell) => Some(cell),
         }
     }
 
@@ -45,7 +45,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let mut books = books!(self, queue);
         let wlan = &mut self.air.cells_mut()[cell];
         let calls = wlan.on_driver(now, until, queue - wlan.first, &mut books);
-        obey(wlan, cell, &mut self.events, self.layout);
+        apply_calls(wlan, cell, &mut self.events, self.layout);
         calls
     }
 
@@ -65,23 +65,23 @@ impl<P: Probe, T: Topology> Network<P, T> {
             if self.events.due() > now && self.enters_pipe(self.packets.packet(handle)) {
                 return Some(handle);
             }
-            self.leave_later(now, queue, handle);
+            self.schedule_arrivals(now, queue, handle);
         }
     }
 
     /// What has arrived over a channel waits for its turn, or enters an access link.
     #[inline(never)]
-    fn leave_later(&mut self, now: Instant, queue: usize, handle: Handle) {
+    fn schedule_arrivals(&mut self, now: Instant, queue: usize, handle: Handle) {
         let packet = *self.packets.packet(handle);
-        self.leave(queue, Left { at: now, handle, packet, overtakes: false });
+        self.on_departure(queue, Departure { at: now, handle, packet, overtakes: false });
     }
 
     /// Tells the wireless LANs at the ends of the flow in `slot`.
     #[inline(always)]
-    pub(super) fn tell_cells(&mut self, slot: u32, mut tell: impl FnMut(&mut Wlan)) {
+    pub(super) fn for_each_cell(&mut self, slot: u32, mut apply: impl FnMut(&mut Wlan)) {
         let route = self.slots.route(slot);
         for cell in [route.cell_at(true), route.cell_at(false)].into_iter().flatten() {
-            tell(&mut self.air.cells_mut()[cell]);
+            apply(&mut self.air.cells_mut()[cell]);
         }
     }
 
@@ -98,33 +98,33 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Whether there is a flow for [`Self::next_with_room`].
     #[inline(always)]
     pub fn any_with_room(&self) -> bool {
-        self.air.cells().iter().any(|cell| !cell.sockets.roomy.is_empty())
+        self.air.cells().iter().any(|cell| !cell.sockets.resumable.is_empty())
     }
 
     /// A flow whose sender in a station has room again below it, and whether that is its source.
     pub fn next_with_room(&mut self) -> Option<(u32, bool)> {
         let mut cells = self.air.cells_mut().iter_mut().enumerate();
-        let (cell, slot) = cells.find_map(|(number, cell)| Some((number, cell.sockets.roomy.pop()?)))?;
+        let (cell, slot) = cells.find_map(|(number, cell)| Some((number, cell.sockets.resumable.pop()?)))?;
         Some((slot, self.slots.route(slot).cell_at(true) == Some(cell)))
     }
 
     /// A packet has reached its source.
     #[inline(always)]
-    pub fn answered(&mut self, now: Instant, packet: &Packet, header: &Header) {
+    pub fn on_source_packet(&mut self, now: Instant, packet: &Packet, header: &Header) {
         if !T::HAS_CELLS {
             return;
         }
         let (tenant, group) = self.tenant(packet.slot);
         if tenant == packet.flow {
-            self.tell_cells(packet.slot, |cell| cell.rtts.answered(now, packet.slot, group, header));
+            self.for_each_cell(packet.slot, |cell| cell.rtts.on_ack(now, packet.slot, group, header));
         }
     }
 }
 
 /// Does what wireless LAN `number` has asked for.
 #[inline(always)]
-pub(super) fn obey<T: Topology>(wlan: &mut Wlan, number: usize, events: &mut T::Events, layout: Layout<T>) {
-    if let Some(at) = wlan.channel_moved() {
+pub(super) fn apply_calls<T: Topology>(wlan: &mut Wlan, number: usize, events: &mut T::Events, layout: Layout<T>) {
+    if let Some(at) = wlan.take_channel_change() {
         events.set(layout.slot(Component::Channel(number)), at);
     }
     while let Some((queue, at)) = wlan.calls.drivers.pop() {

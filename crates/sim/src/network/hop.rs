@@ -1,33 +1,33 @@
 //! Hops: the queues on a path, by how packets enter them.
 
-use super::List;
-use crate::link::{Link, Plain};
-use crate::wlan::{Air, Place, Wlan};
+use super::LinkList;
+use crate::link::{Link, PlainLink};
+use crate::wlan::{QueueOwner, Wlan, WlanSet};
 
 /// A queue as it is called. The kinds are told apart once per call, so that the code of one kind has no branch for another.
-pub(super) enum Hop<'a> {
+pub(super) enum HopKind<'a> {
     /// A link of constant rate and delay, as most are.
-    Plain(Plain<'a>),
+    Plain(PlainLink<'a>),
     /// Any other link.
     Any,
     /// A queue of the wireless LAN of this number.
     Cell(usize, &'a mut Wlan),
 }
 
-impl<'a> Hop<'a> {
+impl<'a> HopKind<'a> {
     /// The queue of number `queue`.
     #[inline(always)]
-    pub fn of<A: Air>(queue: usize, links: &'a mut impl List<Link>, air: &'a mut A) -> Self {
-        match air.place(queue) {
-            Place::Link(link) => links[link].as_plain().map_or(Self::Any, Self::Plain),
-            Place::Cell(cell) => Self::Cell(cell, &mut air.cells_mut()[cell]),
+    pub fn of<A: WlanSet>(queue: usize, links: &'a mut impl LinkList<Link>, air: &'a mut A) -> Self {
+        match air.owner(queue) {
+            QueueOwner::Link(link) => links[link].as_plain().map_or(Self::Any, Self::Plain),
+            QueueOwner::Cell(cell) => Self::Cell(cell, &mut air.cells_mut()[cell]),
         }
     }
 }
 
 /// The link of queue `queue`, which is of no wireless LAN.
 #[inline(always)]
-pub(super) fn link_of<'a>(queue: usize, links: &'a mut impl List<Link>, air: &impl Air) -> &'a mut Link {
-    let Place::Link(link) = air.place(queue) else { unreachable!("a queue of a wireless LAN is no link") };
+pub(super) fn link_of<'a>(queue: usize, links: &'a mut impl LinkList<Link>, air: &impl WlanSet) -> &'a mut Link {
+    let QueueOwner::Link(link) = air.owner(queue) else { unreachable!("a queue of a wireless LAN is no link") };
     &mut links[link]
 }

@@ -5,34 +5,34 @@
 //! call them next; where a packet goes then is decided here.
 
 mod access;
-mod ahead;
 mod cell;
 mod device;
 mod hop;
-mod joined;
 mod layout;
+mod lookahead;
+mod path_table;
 mod scheduled;
 mod slots;
+mod super_packets;
 mod topology;
-mod ways;
 
 pub(crate) use access::NOBODY;
 pub(crate) use layout::{Component, Layout};
 #[cfg(feature = "engines")]
 pub(crate) use topology::Graph;
-pub(crate) use topology::{Dumbbell, List, Topology, WithCells};
+pub(crate) use topology::{CellGraph, Dumbbell, LinkList, Topology};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
 use crate::ledger::Ledger;
-use crate::link::{Again, Left, Link, Metered, Pipe, Planned, Served, metered};
+use crate::link::{Departure, Link, MeteredQueue, NextCall, Pipe, PlannedChange, ServiceResult, metered};
 use crate::packet::{Arrival, Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::FlowSpec;
-use crate::wlan::{Air, Place, Settled, Wlan};
-use access::{Ends, Way};
-use ahead::Ahead;
-use hop::{Hop, link_of};
+use crate::wlan::{QueueOwner, StationPlacement, Wlan, WlanSet};
+use access::{AccessPipes, PipeChoice};
+use hop::{HopKind, link_of};
+use lookahead::Lookahead;
 use slots::Slots;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
@@ -43,7 +43,7 @@ pub(crate) struct Network<P, T: Topology> {
     pub events: T::Events,
     pub layout: Layout<T>,
     links: T::List<Link>,
-    ends: T::List<Ends>,
+    ends: T::List<AccessPipes>,
     /// What there is besides links.
     pub air: T::Air,
     pub packets: Packets,
@@ -53,7 +53,7 @@ pub(crate) struct Network<P, T: Topology> {
     slots: Slots,
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
-    pub ahead: Ahead,
+    pub ahead: Lookahead,
     /// What has arrived at the first link and is to be judged, in its order; empty unless the topology holds it.
     pub held: VecDeque<(Handle, Packet)>,
     /// The events of one instant come in the order in which ns-2 has them.
@@ -71,7 +71,7 @@ struct Datagram<'a> {
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
 macro_rules! books {
     ($network:expr, $link:expr) => {
-        $crate::link::Books { link: $link, packets: &mut $network.packets, probe: &mut $network.probe }
+        $crate::link::LinkContext { link: $link, packets: &mut $network.packets, probe: &mut $network.probe }
     };
 }
 use books;
@@ -83,15 +83,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
         Self {
             events: layout.events(),
             layout,
-            links: List::of(links),
-            ends: List::of((0..count).map(|_| Ends::default()).collect()),
+            links: LinkList::of(links),
+            ends: LinkList::of((0..count).map(|_| AccessPipes::default()).collect()),
             air,
             packets: Packets::default(),
             probe,
             ledger,
             slots: Slots::with_capacity(layout.flows() as usize),
             polled: Vec::new(),
-            ahead: Ahead::NONE,
+            ahead: Lookahead::NONE,
             held: VecDeque::new(),
             as_scheduled: false,
         }
@@ -103,11 +103,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
-        let settled = self.air.settle(group, spec).unwrap_or_else(wired);
+        let wired =
+            || StationPlacement { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
+        let settled = self.air.place_flow(group, spec).unwrap_or_else(wired);
         let transparent = self.slots.add((group, place), spec, &settled);
         if !transparent {
-            self.events.use_all();
+            self.events.enable_all();
         }
         if let Some(devices) = &mut self.packets.devices {
             devices.add_sender(settled.paths.data[0], transparent && settled.cells.0.is_none());
@@ -117,7 +118,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
-        self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.forget(slot));
+        self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.reset_slot(slot));
         self.slots.routes[slot as usize].flow = flow;
         if let Some(devices) = &mut self.packets.devices {
             devices.assign(slot, flow);
@@ -127,7 +128,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The flow that has a slot now, and its group.
     #[inline]
     pub fn tenant(&self, slot: u32) -> (u32, u32) {
-        self.slots.tenant(slot)
+        self.slots.current_flow(slot)
     }
 
     /// Links flip bits of packets.
@@ -151,8 +152,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn make_room(&mut self, flows: u32) {
         let (old, new) = (self.layout, self.layout.with_flows(flows));
         let mut events = new.events();
-        if self.events.uses_all() {
-            events.use_all();
+        if self.events.is_all_enabled() {
+            events.enable_all();
         }
         for slot in 0..old.slots() {
             events.set(new.slot(old.component(slot)), self.events.at(slot));
@@ -161,15 +162,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 
     /// Every queue by its number.
-    pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn Metered> {
+    pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn MeteredQueue> {
         self.air.with_links(metered(&mut self.links))
     }
 
     /// Every queue by its number.
     pub fn counters(&self) -> Vec<LinkCounters> {
-        let of = |queue| match self.air.place(queue) {
-            Place::Link(link) => LinkCounters::of(&self.links[link]),
-            Place::Cell(cell) => {
+        let of = |queue| match self.air.owner(queue) {
+            QueueOwner::Link(link) => LinkCounters::of(&self.links[link]),
+            QueueOwner::Cell(cell) => {
                 let cell = &self.air.cells()[cell];
                 LinkCounters::of(&cell.interfaces[queue - cell.first])
             }
@@ -191,7 +192,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A packet entered a pipe: if it is the first one there, the pipe's event is when it arrives.
     #[inline(always)]
-    fn set_first(&mut self, pipe: Component, first: Option<Instant>) {
+    fn arm_pipe(&mut self, pipe: Component, first: Option<Instant>) {
         if let Some(at) = first {
             self.set(pipe, at);
         }
@@ -201,7 +202,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn)) {
         if T::HAS_CELLS {
-            self.tell_cells(slot, |cell| cell.rtts.sent(now, slot, header));
+            self.for_each_cell(slot, |cell| cell.rtts.sent(now, slot, header));
         }
         self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, true);
     }
@@ -216,12 +217,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, to_sink: bool) {
         let Datagram { header, len, ecn, segment } = datagram;
         let route = self.slots.route(slot);
-        let more = if T::HAS_PATHS { self.slots.ways.len(route.paths, to_sink) - 1 } else { 0 };
+        let more = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, seen_as) = match self.slots.has_middleboxes {
             false => (ecn, route.flow),
-            true => (route.rewritten(ecn), route.seen_as(route.flow)),
+            true => (route.rewrite_ecn(ecn), route.visible_flow(route.flow)),
         };
-        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
+        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, hops_left: more, segment, to_sink };
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
         let is_there = !over_access_link || route.transparent;
@@ -233,20 +234,20 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if is_there {
             return self.arrive(now, link, Arrival { handle, packet, origin });
         }
-        let up = &mut self.slots.detail(slot).up;
+        let up = &mut self.slots.detail(slot).uplink;
         match up.enter(now, (len, handle), &mut self.ends[link].entry, self.as_scheduled) {
-            Way::Common(first) => self.set_first(Component::Entry(link), first),
-            Way::Own(first) => self.set_first(Component::Up(slot), first),
+            PipeChoice::Shared(first) => self.arm_pipe(Component::Entry(link), first),
+            PipeChoice::Private(first) => self.arm_pipe(Component::Up(slot), first),
         }
     }
 
     /// When the access link of a slot will have sent all that one end has given it; in the past where that takes no time.
     #[inline]
-    pub fn leaves(&self, slot: u32, from_source: bool) -> Instant {
+    pub fn drain_time(&self, slot: u32, from_source: bool) -> Instant {
         let route = self.slots.route(slot);
         let over_access_link = if T::HAS_CELLS { from_source == route.access_at_source() } else { from_source };
         let is_there = !over_access_link || route.transparent;
-        if is_there { Instant::ZERO } else { self.slots.details[slot as usize].up.free_at() }
+        if is_there { Instant::ZERO } else { self.slots.details[slot as usize].uplink.free_at() }
     }
 
     /// A packet reaches its first link, in the order of the others.
@@ -261,14 +262,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn on_up(&mut self, now: Instant, slot: u32) {
         let route = self.slots.route(slot);
         let link = if route.access_at_source() { route.data_link } else { route.ack_link };
-        let (handle, next) = self.slots.detail(slot).up.pipe.pop();
+        let (handle, next) = self.slots.detail(slot).uplink.pipe.pop();
         self.set(Component::Up(slot), next);
         self.arrive_from(now, link.into(), handle);
     }
 
     /// A packet reaches its source over the access link.
     pub fn on_down(&mut self, slot: u32) -> Handle {
-        let (handle, next) = self.slots.detail(slot).down.pipe.pop();
+        let (handle, next) = self.slots.detail(slot).downlink.pipe.pop();
         self.set(Component::Down(slot), next);
         handle
     }
@@ -286,22 +287,22 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn on_pipe(&mut self, now: Instant, link: usize) -> Option<Handle> {
         let (handle, next) = self.pipe(link).pop();
         self.set(Component::Pipe(link), next);
-        self.at_far_end(now, handle)
+        self.forward_or_deliver(now, handle)
     }
 
     /// A packet is at the far end of a link: it goes on over the next one, if it is not at the end of its path.
     #[inline]
-    pub fn at_far_end(&mut self, now: Instant, handle: Handle) -> Option<Handle> {
+    pub fn forward_or_deliver(&mut self, now: Instant, handle: Handle) -> Option<Handle> {
         if !T::HAS_PATHS {
             return Some(handle);
         }
         let mut packet = *self.packets.packet(handle);
-        if packet.more == 0 {
+        if packet.hops_left == 0 {
             return Some(handle);
         }
         let paths = self.slots.route(packet.slot).paths;
-        let next = self.slots.ways.link(paths, packet.to_sink, packet.more);
-        packet.more -= 1;
+        let next = self.slots.paths.link(paths, packet.to_sink, packet.hops_left);
+        packet.hops_left -= 1;
         *self.packets.packet_mut(handle) = packet;
         let origin = self.slots.origin(&packet);
         self.arrive(now, next.into(), Arrival { handle, packet, origin });
@@ -310,9 +311,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn pipe(&mut self, link: usize) -> &mut Pipe {
-        match self.air.place(link) {
-            Place::Link(link) => &mut self.links[link].pipe,
-            Place::Cell(cell) => {
+        match self.air.owner(link) {
+            QueueOwner::Link(link) => &mut self.links[link].pipe,
+            QueueOwner::Cell(cell) => {
                 let cell = &mut self.air.cells_mut()[cell];
                 &mut cell.interfaces[link - cell.first].pipe
             }
@@ -353,15 +354,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     fn admit(&mut self, now: Instant, l: usize, arrival: Arrival) {
         let mut books = books!(self, l);
-        match Hop::of(l, &mut self.links, &mut self.air) {
-            Hop::Plain(mut plain) => match plain.arrive(now, arrival, &mut books) {
-                Some(served) => self.follow(l, served),
-                None => self.judge(now, l, arrival.handle),
+        match HopKind::of(l, &mut self.links, &mut self.air) {
+            HopKind::Plain(mut plain) => match plain.arrive(now, arrival, &mut books) {
+                Some(served) => self.apply_result(l, served),
+                None => self.enqueue_plain(now, l, arrival.handle),
             },
-            Hop::Any => self.arrive_any(now, l, arrival.handle),
-            Hop::Cell(cell, wlan) => {
+            HopKind::Any => self.arrive_any(now, l, arrival.handle),
+            HopKind::Cell(cell, wlan) => {
                 wlan.arrive(now, arrival, &mut books);
-                cell::obey(wlan, cell, &mut self.events, self.layout);
+                cell::apply_calls(wlan, cell, &mut self.events, self.layout);
             }
         }
     }
@@ -369,17 +370,19 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The discipline of a plain link decides about a packet. It is looked up again, so that it need not be in memory for the
     /// others.
     #[inline(never)]
-    fn judge(&mut self, now: Instant, l: usize, handle: Handle) {
+    fn enqueue_plain(&mut self, now: Instant, l: usize, handle: Handle) {
         let arrival = self.arrival_of(handle);
-        let Hop::Plain(mut plain) = Hop::of(l, &mut self.links, &mut self.air) else { unreachable!("it was plain") };
-        let served = plain.judge(now, &arrival, &mut books!(self, l));
-        self.follow(l, served);
+        let HopKind::Plain(mut plain) = HopKind::of(l, &mut self.links, &mut self.air) else {
+            unreachable!("it was plain")
+        };
+        let served = plain.enqueue_and_serve(now, &arrival, &mut books!(self, l));
+        self.apply_result(l, served);
     }
 
     /// The packet is looked up again, as by [`Self::judge`].
     #[inline(never)]
     fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle) {
-        if link_of(l, &mut self.links, &self.air).joins() {
+        if link_of(l, &mut self.links, &self.air).has_gro() {
             return self.receive(now, l, handle);
         }
         self.offer(now, l, self.arrival_of(handle));
@@ -388,26 +391,26 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The time has come for which a link's server asked.
     #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
-        match Hop::of(l, &mut self.links, &mut self.air) {
+        match HopKind::of(l, &mut self.links, &mut self.air) {
             // What follows a packet that needs no judgement is compiled by itself: both in one cost 6 % of a run.
-            Hop::Plain(mut plain) => match plain.goes_on(now, &mut books!(self, l)) {
-                Some(served) => self.follow(l, served),
+            HopKind::Plain(mut plain) => match plain.try_serve(now, &mut books!(self, l)) {
+                Some(served) => self.apply_result(l, served),
                 None => {
                     let served = plain.on_server(now, &mut books!(self, l));
-                    self.follow(l, served);
+                    self.apply_result(l, served);
                 }
             },
-            Hop::Any => self.on_server_any(now, l),
-            Hop::Cell(..) => unreachable!("a driver is no server"),
+            HopKind::Any => self.on_server_any(now, l),
+            HopKind::Cell(..) => unreachable!("a driver is no server"),
         }
     }
 
     /// Something changes in a link, before anything else happens at `now`.
-    pub fn change(&mut self, now: Instant, change: &Planned) {
+    pub fn change(&mut self, now: Instant, change: &PlannedChange) {
         // A scenario has no changes of a wireless LAN's queues.
         let link = link_of(change.link, &mut self.links, &self.air);
         let served = link.change(now, change, &mut books!(self, change.link));
-        self.follow(change.link, served);
+        self.apply_result(change.link, served);
     }
 
     /// A link with opportunities is called until it has used one up.
@@ -415,9 +418,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn on_server_any(&mut self, now: Instant, l: usize) {
         loop {
             let served = link_of(l, &mut self.links, &self.air).on_server(now, &mut books!(self, l));
-            let again = served.again;
-            self.follow(l, served);
-            if again != Again::Now {
+            let again = served.next_call;
+            self.apply_result(l, served);
+            if again != NextCall::Now {
                 return;
             }
         }
@@ -425,22 +428,22 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Does what a call of a link has led to.
     #[inline(always)]
-    fn follow(&mut self, l: usize, served: Served) {
-        if let Again::At(at) = served.again {
+    fn apply_result(&mut self, l: usize, served: ServiceResult) {
+        if let NextCall::At(at) = served.next_call {
             self.set(Component::Server(l), at);
         }
         if T::HAS_DEVICES && self.packets.devices.is_some() {
-            self.leave_device(l, served.left.as_ref());
+            self.leave_device(l, served.departure.as_ref());
         }
-        if let Some(left) = served.left {
-            self.leave(l, left);
+        if let Some(left) = served.departure {
+            self.on_departure(l, left);
         }
     }
 
     /// Whether a packet that leaves a server reaches the far end over the link's pipe alone, and not over an access link.
     #[inline(always)]
     fn enters_pipe(&self, packet: &Packet) -> bool {
-        let ends_here = !T::HAS_PATHS || packet.more == 0;
+        let ends_here = !T::HAS_PATHS || packet.hops_left == 0;
         let route = || self.slots.route(packet.slot);
         let to_access_link = if T::HAS_CELLS { packet.to_sink != route().access_at_source() } else { !packet.to_sink };
         !to_access_link || !ends_here || route().transparent
@@ -448,25 +451,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A packet has left a server.
     #[inline(always)]
-    fn leave(&mut self, l: usize, left: Left) {
-        let Left { at, handle, packet, overtakes } = left;
+    fn on_departure(&mut self, l: usize, left: Departure) {
+        let Departure { at, handle, packet, overtakes } = left;
         if self.enters_pipe(&packet) {
-            if !overtakes && self.leaves_ahead(l, at, handle) {
+            if !overtakes && self.try_deliver_ahead(l, at, handle) {
                 return;
             }
             let pipe = self.pipe(l);
             let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };
-            self.set_first(Component::Pipe(l), first);
+            self.arm_pipe(Component::Pipe(l), first);
             return;
         }
-        let down = &mut self.slots.detail(packet.slot).down;
+        let down = &mut self.slots.detail(packet.slot).downlink;
         if overtakes {
             let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
-            self.set_first(Component::Exit(l), first);
+            self.arm_pipe(Component::Exit(l), first);
         } else {
             match down.enter(at, (packet.len, handle), &mut self.ends[l].exit, self.as_scheduled) {
-                Way::Common(first) => self.set_first(Component::Exit(l), first),
-                Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
+                PipeChoice::Shared(first) => self.arm_pipe(Component::Exit(l), first),
+                PipeChoice::Private(first) => self.arm_pipe(Component::Down(packet.slot), first),
             }
         }
     }

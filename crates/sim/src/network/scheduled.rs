@@ -24,11 +24,11 @@ use sojourn_aqm::{Duration, Instant};
 const APART: Duration = Duration::from_nanos(8);
 
 /// ns-2's `minrto_`.
-const LEAST_TIME_OUT: Duration = Duration::from_millis(200);
+const MIN_TIME_OUT: Duration = Duration::from_millis(200);
 
 impl<P: Probe, T: Topology> Network<P, T> {
     /// Follows ns-2's order in a run in which all TCP is ns-2's.
-    pub fn order_like(&mut self, scenario: &Scenario) {
+    pub fn set_ns2_order(&mut self, scenario: &Scenario) {
         let mut stacks = scenario.flows.iter().filter_map(|flow| flow.traffic.tcp()).map(|tcp| tcp.orders_as_ns2());
         self.as_scheduled = !T::HAS_CELLS && stacks.next() == Some(true) && stacks.all(|as_ns2| as_ns2);
     }
@@ -42,7 +42,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(never)]
     fn timer_set_before(&self, now: Instant, arrival: Component) -> Option<u32> {
         let packet = self.packets.packet(self.pipe_of(arrival)?.next_packet()?);
-        if packet.to_sink || now - self.sent_at(now, arrival)? >= LEAST_TIME_OUT {
+        if packet.to_sink || now - self.sent_at(now, arrival)? >= MIN_TIME_OUT {
             return None;
         }
         match self.events.timer_at(now).map(|slot| self.layout.component(slot)) {
@@ -78,8 +78,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let detail = &self.slots.details[packet.slot as usize];
         match arrival {
             Component::Pipe(link) => self.links[link].sent_at(now, packet.len),
-            Component::Exit(_) => Some(detail.down.sent_at(now, packet.len)),
-            _ => Some(detail.up.sent_at(now, packet.len)),
+            Component::Exit(_) => Some(detail.downlink.sent_at(now, packet.len)),
+            _ => Some(detail.uplink.sent_at(now, packet.len)),
         }
     }
 

@@ -1,17 +1,17 @@
 //! Slots: the places of flows, each with its route, its access links and its paths over the links.
 
-use super::access::{Access, Detail, NOBODY, Route, cell_number};
-use super::ways::Ways;
+use super::access::{AccessLink, NOBODY, Route, RouteDetail, cell_number};
+use super::path_table::PathTable;
 use crate::packet::{Origin, Packet};
 use crate::scenario::{FlowSpec, Middlebox};
-use crate::wlan::Settled;
+use crate::wlan::StationPlacement;
 
 /// The slots of all flows, by number.
 #[derive(Default)]
 pub(super) struct Slots {
     pub routes: Vec<Route>,
-    pub details: Vec<Detail>,
-    pub ways: Ways,
+    pub details: Vec<RouteDetail>,
+    pub paths: PathTable,
     /// Whether a middlebox is on the path of any flow; otherwise no packet's route is asked for one.
     pub has_middleboxes: bool,
     /// Whether a middlebox is on the path of any flow, or a link flips bits; otherwise no packet is looked at again at its end.
@@ -25,9 +25,9 @@ impl Slots {
     }
 
     /// Adds a slot without a flow for flow number `place` of a group, and returns whether its access link takes no time.
-    pub fn add(&mut self, (group, place): (u32, u32), spec: &FlowSpec, settled: &Settled) -> bool {
-        let Settled { paths, hosts, cells } = settled;
-        let access = || Access::new(spec.access_rate, spec.access_delay_of(place));
+    pub fn add(&mut self, (group, place): (u32, u32), spec: &FlowSpec, settled: &StationPlacement) -> bool {
+        let StationPlacement { paths, hosts, cells } = settled;
+        let access = || AccessLink::new(spec.access_rate, spec.access_delay_of(place));
         let (up, down) = (access(), access());
         let transparent = up.is_transparent();
         self.has_middleboxes |= spec.middlebox.is_some();
@@ -41,10 +41,10 @@ impl Slots {
             data_link: paths.data[0],
             ack_link: paths.acks[0],
             cells: (cell_number(cells.0), cell_number(cells.1)),
-            paths: self.ways.number_of(paths),
+            paths: self.paths.number_of(paths),
             transparent,
         });
-        self.details.push(Detail { group, up, down });
+        self.details.push(RouteDetail { group, uplink: up, downlink: down });
         transparent
     }
 
@@ -54,13 +54,13 @@ impl Slots {
     }
 
     #[inline(always)]
-    pub fn detail(&mut self, slot: u32) -> &mut Detail {
+    pub fn detail(&mut self, slot: u32) -> &mut RouteDetail {
         &mut self.details[slot as usize]
     }
 
     /// The flow that has a slot now, and its group.
     #[inline]
-    pub fn tenant(&self, slot: u32) -> (u32, u32) {
+    pub fn current_flow(&self, slot: u32) -> (u32, u32) {
         (self.route(slot).flow, self.details[slot as usize].group)
     }
 
@@ -74,7 +74,7 @@ impl Slots {
     #[inline(always)]
     pub fn origin(&self, packet: &Packet) -> Origin {
         let route = self.route(packet.slot);
-        let seen_as = if self.has_middleboxes { route.seen_as(packet.flow) } else { packet.flow };
+        let seen_as = if self.has_middleboxes { route.visible_flow(packet.flow) } else { packet.flow };
         route.origin(packet.to_sink, seen_as)
     }
 }

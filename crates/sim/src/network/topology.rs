@@ -1,16 +1,16 @@
 //! What a network is compiled for.
 
-use crate::event::{Aired, EventSet, Few, Many};
-use crate::wlan::{Air, Cells};
+use crate::event::{CellEvents, DumbbellEvents, EventSet, GraphEvents};
+use crate::wlan::{Cells, WlanSet};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// The shape of a network: each one is compiled apart, and has no code for what it cannot contain.
 pub(crate) trait Topology: 'static {
     /// A list with an element for each link.
-    type List<X>: List<X>;
+    type List<X>: LinkList<X>;
 
     /// What there is besides links.
-    type Air: Air;
+    type Air: WlanSet;
 
     /// What keeps the pending events.
     type Events: EventSet;
@@ -32,7 +32,7 @@ pub(crate) trait Topology: 'static {
 }
 
 /// A list that is made once.
-pub(crate) trait List<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
+pub(crate) trait LinkList<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
     fn of(elements: Vec<X>) -> Self;
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct Dumbbell;
 pub(crate) struct Graph<const HOLDS: bool>;
 
 /// The same with wireless LANs, and with senders that share the device of their host.
-pub(crate) struct WithCells;
+pub(crate) struct CellGraph;
 
 impl Topology for Dumbbell {
-    type List<X> = Two<X>;
+    type List<X> = Pair<X>;
     type Air = ();
-    type Events = Few;
+    type Events = DumbbellEvents;
     const LINKS: Option<u32> = Some(2);
     const HAS_PATHS: bool = false;
     const HAS_CELLS: bool = false;
@@ -61,7 +61,7 @@ impl Topology for Dumbbell {
 impl<const HOLDS: bool> Topology for Graph<HOLDS> {
     type List<X> = Vec<X>;
     type Air = ();
-    type Events = Many;
+    type Events = GraphEvents;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = false;
@@ -69,32 +69,32 @@ impl<const HOLDS: bool> Topology for Graph<HOLDS> {
     const HOLDS: bool = HOLDS;
 }
 
-impl Topology for WithCells {
+impl Topology for CellGraph {
     type List<X> = Vec<X>;
     type Air = Cells;
-    type Events = Aired;
+    type Events = CellEvents;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = true;
     const HAS_DEVICES: bool = true;
 }
 
-impl<X> List<X> for Vec<X> {
+impl<X> LinkList<X> for Vec<X> {
     fn of(elements: Vec<X>) -> Self {
         elements
     }
 }
 
 /// Two elements.
-pub(crate) struct Two<X>([X; 2]);
+pub(crate) struct Pair<X>([X; 2]);
 
-impl<X> List<X> for Two<X> {
+impl<X> LinkList<X> for Pair<X> {
     fn of(elements: Vec<X>) -> Self {
         Self(elements.try_into().unwrap_or_else(|_| unreachable!("a dumbbell has two links")))
     }
 }
 
-impl<X> Index<usize> for Two<X> {
+impl<X> Index<usize> for Pair<X> {
     type Output = X;
 
     #[inline(always)]
@@ -103,14 +103,14 @@ impl<X> Index<usize> for Two<X> {
     }
 }
 
-impl<X> IndexMut<usize> for Two<X> {
+impl<X> IndexMut<usize> for Pair<X> {
     #[inline(always)]
     fn index_mut(&mut self, link: usize) -> &mut X {
         &mut self.0[link]
     }
 }
 
-impl<X> Deref for Two<X> {
+impl<X> Deref for Pair<X> {
     type Target = [X];
 
     fn deref(&self) -> &[X] {
@@ -118,7 +118,7 @@ impl<X> Deref for Two<X> {
     }
 }
 
-impl<X> DerefMut for Two<X> {
+impl<X> DerefMut for Pair<X> {
     fn deref_mut(&mut self) -> &mut [X] {
         &mut self.0
     }

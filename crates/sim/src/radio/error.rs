@@ -32,7 +32,7 @@ impl ErrorModel {
 
     /// Probability that the answer to a frame at `rate`, of so many bytes, is lost: the curve of full frames, moved to
     /// where ns-3 loses half of all acknowledgments.
-    pub fn answer_loss(self, rate: Bitrate, snr: f64, bytes: u32) -> f64 {
+    pub fn response_loss(self, rate: Bitrate, snr: f64, bytes: u32) -> f64 {
         let (i, _) = curve(rate.response());
         let share = f64::from(bytes) / f64::from(ACK_BYTES);
         -libm::expm1(share * ln_survival(self.points(i), snr - (ACK_HALF_LOST[i] - TABLE[i][1])))
@@ -60,7 +60,7 @@ fn ln_survival(points: &[f64; 5], snr: f64) -> f64 {
     let i = points[1..4].iter().take_while(|&&point| snr > point).count();
     let slope = (logits[i + 1] - logits[i]) / (points[i + 1] - points[i]);
     let logit = logits[i] + slope * (snr - points[i]);
-    -libm::log1p(libm::pow(10.0, logit.min(MOST_LOGIT)))
+    -libm::log1p(libm::pow(10.0, logit.min(MAX_LOGIT)))
 }
 
 /// The ratio between an access point and a station, the same both ways.
@@ -84,7 +84,7 @@ impl Signal {
     }
 
     /// Whether something is lost at `now` that is lost with the probability `loss` of the present ratio.
-    pub fn loses(&mut self, now: Instant, loss: impl Fn(f64) -> f64) -> bool {
+    pub fn is_lost(&mut self, now: Instant, loss: impl Fn(f64) -> f64) -> bool {
         if let Some((sd, coherence)) = self.fading {
             let kept = libm::exp(-((now - self.at).as_nanos() as f64) / coherence.as_nanos() as f64);
             self.deviation = kept * self.deviation + (1.0 - kept * kept).sqrt() * sd * normal(&mut self.rng);
@@ -134,7 +134,7 @@ const NIST: [[f64; 5]; 8] = [
 const ACK_HALF_LOST: [f64; 8] = [-1.94, -0.56, 1.08, 3.61, 6.31, 9.51, 13.30, 14.64];
 
 /// Beyond it nothing survives, and powers of ten would overflow.
-const MOST_LOGIT: f64 = 300.0;
+const MAX_LOGIT: f64 = 300.0;
 
 #[cfg(test)]
 mod tests {
@@ -176,8 +176,8 @@ mod tests {
         let half = model.loss(of(54), 17.55, 768);
         assert!((half - (1.0 - 0.5_f64.sqrt())).abs() < 1e-9, "{half}");
         // The acknowledgment of 54 Mbit/s is sent at 24 Mbit/s, that of 9 at 6.
-        assert!((model.answer_loss(of(54), 6.31, 14) - 0.5).abs() < 1e-9);
-        assert!((model.answer_loss(of(9), -1.94, 14) - 0.5).abs() < 1e-9);
+        assert!((model.response_loss(of(54), 6.31, 14) - 0.5).abs() < 1e-9);
+        assert!((model.response_loss(of(9), -1.94, 14) - 0.5).abs() < 1e-9);
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         }
         assert_eq!(model.loss(mcs(7), 18.39 + 1.0, 1536), model.loss(of(54), 18.39, 1536));
         // 32 bytes in place of 14, at 6 Mbit/s.
-        let survives = |bytes| 1.0 - model.answer_loss(mcs(0), -1.5, bytes);
+        let survives = |bytes| 1.0 - model.response_loss(mcs(0), -1.5, bytes);
         assert!((libm::log(survives(32)) / libm::log(survives(14)) - 32.0 / 14.0).abs() < 1e-9);
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let mut signal = Signal::new(20.0, Some((sd, coherence)), Rng::from_state(1));
         let mut seen = Vec::new();
         for i in 0..100_000 {
-            signal.loses(Instant::from_nanos(i * 50_000_000), |_| 0.0);
+            signal.is_lost(Instant::from_nanos(i * 50_000_000), |_| 0.0);
             seen.push(signal.deviation);
         }
         let n = seen.len() as f64;

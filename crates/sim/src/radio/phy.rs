@@ -59,7 +59,7 @@ impl Bitrate {
     pub const COUNT: usize = RATES.len();
 
     /// The greatest number of a scheme of 802.11n.
-    pub const MOST_MCS: u8 = 15;
+    pub const MAX_MCS: u8 = 15;
 
     /// 6 Mbit/s: beacons, and what a station waits for that does not know what it heard.
     pub const SIX: Self = Self(3);
@@ -76,9 +76,9 @@ impl Bitrate {
         Self::ALL.iter().copied().find(|one| one.rate() == rate)
     }
 
-    /// The scheme of 802.11n with this number, 0 to [`Self::MOST_MCS`]: up to 7 one stream, from 8 on two.
+    /// The scheme of 802.11n with this number, 0 to [`Self::MAX_MCS`]: up to 7 one stream, from 8 on two.
     pub fn of_mcs(mcs: u8) -> Option<Self> {
-        (mcs <= Self::MOST_MCS).then_some(Self(FIRST_MCS + mcs))
+        (mcs <= Self::MAX_MCS).then_some(Self(FIRST_MCS + mcs))
     }
 
     /// Every rate, by its index.

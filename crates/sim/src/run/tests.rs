@@ -1,6 +1,6 @@
 use super::*;
 use crate::network::Dumbbell;
-use sojourn_aqm::{Backlog, Dequeued, Ecn, Enqueued, Meta, Qdisc, Sink, Stats, TcpView};
+use sojourn_aqm::{Backlog, DequeueResult, Ecn, EnqueueResult, Meta, Qdisc, Sink, Stats, TcpView};
 use sojourn_tcp::{Flags, Header};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -41,13 +41,13 @@ struct Spy {
 }
 
 impl Qdisc<Handle> for Spy {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
-        self.seen.lock().unwrap().push(sink.tcp(&packet));
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> EnqueueResult {
+        self.seen.lock().unwrap().push(sink.tcp_header(&packet));
         self.queue.push_back((Meta { enqueued: now, ..meta }, packet));
-        Enqueued::Queued
+        EnqueueResult::Queued
     }
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
-        self.queue.pop_front().map_or(Dequeued::Empty, |(meta, packet)| Dequeued::Packet(meta, packet))
+    fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<Handle>) -> DequeueResult<Handle> {
+        self.queue.pop_front().map_or(DequeueResult::Empty, |(meta, packet)| DequeueResult::Packet(meta, packet))
     }
     fn settle(&mut self, _: Instant) {}
     fn backlog(&self) -> Backlog {
@@ -67,7 +67,7 @@ fn a_queue_discipline_sees_the_tcp_headers_of_packets() {
     let mut run = Run::<(), Dumbbell>::new(&scenario, 1, (), &|_, _| None);
     let seen = [(); 2].map(|()| Arc::<Mutex<Vec<_>>>::default());
     for (link, seen) in seen.iter().enumerate() {
-        run.network.link(link).manage_by(Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() }));
+        run.network.link(link).replace_qdisc(Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() }));
     }
     while !run.advance(u64::MAX) {}
     let [data, acks] = seen.map(|seen| std::mem::take(&mut *seen.lock().unwrap()));

@@ -1,38 +1,38 @@
-//! The queue manager of a link: tc's spelling or a table of parameters.
+//! Queue manager of a link: in tc's spelling or as a table of parameters.
 
 use super::keys::mismatch;
 use super::value_error::AqmError;
 use serde_json::{Map, Value};
 use sojourn_aqm::params;
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, Named, REGISTERED};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, NamedConfig, REGISTERED};
 use sojourn_aqm::{Host, Limits, Qdisc};
 
-/// A queue manager as chosen and as configured.
+/// Name and configuration of a queue manager.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AqmSpec {
-    /// The shortest spelling: `codel`, `codel@act target 10ms`, `fq(codel@act)`; for labels.
+    /// Shortest spelling, for labels: `codel`, `codel@act target 10ms`, `fq(codel@act)`.
     pub text: String,
-    /// Name of the profile that the parameters start from.
+    /// Profile that supplies the parameters that are not given.
     pub profile: &'static str,
-    /// The configuration.
+    /// Configuration.
     pub config: AnyConfig,
 }
 
 impl AqmSpec {
-    /// A queue of packets that are known by their numbers. Here, so that the disciplines are compiled once for all who have such
-    /// packets: 0.2 MB of the WebAssembly module.
+    /// Builds a queue of packet numbers. It is here so that the disciplines are compiled once for all users of such
+    /// queues, which saves 0.2 MB of the WebAssembly module.
     pub fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<u32> + Send> {
         self.config.build(limits, host)
     }
 
-    /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the remedy.
+    /// Reads tc's spelling, `codel@act target 5ms ecn`.
     pub fn parse(text: &str) -> Result<Self, AqmError> {
         Self::parse_with(text, REGISTERED)
     }
 
-    /// [`AqmSpec::parse`] that knows the algorithms of `own` as well.
+    /// [`AqmSpec::parse`] with the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, AqmError> {
-        Ok(Named::parse_with(text, own).map(Self::new)?)
+        Ok(NamedConfig::parse_with(text, own).map(Self::new)?)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
@@ -40,7 +40,7 @@ impl AqmSpec {
         Self::read_with(value, REGISTERED)
     }
 
-    /// [`AqmSpec::read`] that knows the algorithms of `own` as well.
+    /// [`AqmSpec::read`] with the algorithms of `own` as well.
     pub fn read_with(value: &Value, own: &dyn Catalogue) -> Result<Self, AqmError> {
         let table = match value {
             Value::String(text) => return Self::parse_with(text, own),
@@ -58,23 +58,23 @@ impl AqmSpec {
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, AqmError>>()?;
-        Ok(Named::configure_within(name, profile, &params, own).map(Self::new)?)
+        Ok(NamedConfig::configure_within(name, profile, &params, own).map(Self::new)?)
     }
 
-    /// The algorithm.
+    /// Algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.config.algorithm()
     }
 
-    /// Whether the other one differs in parameters at most: the same discipline of the same profile, holding the same.
+    /// Whether both have the same discipline, profile and inner disciplines, so that at most parameters differ.
     pub fn differs_in_parameters_only(&self, other: &Self) -> bool {
         let names = |spec: &Self| spec.config.each().into_iter().map(AnyConfig::name).collect::<Vec<_>>();
         let excludes = |spec: &Self| matches!(spec.config, AnyConfig::ExcludingCe(_));
         self.profile == other.profile && names(self) == names(other) && excludes(self) == excludes(other)
     }
 
-    /// The value of every parameter, also of those of an algorithm that is not registered, and of the manager in
-    /// brackets where the discipline itself has none of the same name.
+    /// Values of all parameters, including those of unregistered algorithms and of the manager in brackets. If both
+    /// have a parameter of the same name, the outer one counts.
     pub fn parameters(&self) -> Map<String, Value> {
         let values = |config: &AnyConfig| -> Vec<_> {
             config.algorithm().params.iter().filter_map(|p| Some((p.name, config.value(p.name)?))).collect()
@@ -90,30 +90,30 @@ impl AqmSpec {
         all
     }
 
-    /// Every parameter written out; of an algorithm that is not registered those that differ from its own defaults, so
-    /// that the table can be read without it.
+    /// Table of all parameters. For an unregistered algorithm, only those that differ from its defaults, so that the
+    /// table can be read without the algorithm.
     pub fn table(&self) -> Map<String, Value> {
-        if matches!(self.config.with_ce(), AnyConfig::Own(_)) {
+        if matches!(self.config.with_ce(), AnyConfig::Custom(_)) {
             return self.short_table();
         }
         let algorithm = self.algorithm();
         let all = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
-        // Only where it is on: every other scenario keeps its canonical form.
+        // Only if set: other scenarios keep their canonical form, and with it their hash.
         let common = self.named().changed().into_iter().filter(|&(name, _)| name == EXCLUDE_CE);
         self.table_of(all.chain(common))
     }
 
-    /// The parameters that differ from the profile's.
+    /// Table of the parameters that differ from the profile's.
     pub fn short_table(&self) -> Map<String, Value> {
         self.table_of(self.named().changed().into_iter())
     }
 
-    fn new(named: Named) -> Self {
+    fn new(named: NamedConfig) -> Self {
         Self { text: named.spelling(), profile: named.profile, config: named.config }
     }
 
-    fn named(&self) -> Named {
-        Named { profile: self.profile, config: self.config.clone() }
+    fn named(&self) -> NamedConfig {
+        NamedConfig { profile: self.profile, config: self.config.clone() }
     }
 
     fn table_of(&self, params: impl Iterator<Item = (&'static str, params::Value)>) -> Map<String, Value> {
@@ -123,7 +123,7 @@ impl AqmSpec {
     }
 }
 
-/// A parameter as in a scenario file.
+/// Value of a parameter in a scenario file.
 fn json(value: params::Value) -> Value {
     match value {
         params::Value::Count(n) => n.into(),

@@ -1,7 +1,6 @@
-//! Wireless LANs among the links of a scenario: one instead of `link` and `reverse`, or links of a graph, each from an
-//! access point to its stations.
-//!
-//! Such a link has the access point's queue in its forward direction, and in its reverse direction a queue at every station.
+//! Wireless LANs among the links of a scenario: one in place of `link` and `reverse`, or several in a graph, each from
+//! an access point to its stations. The forward direction has one queue, at the access point; the reverse direction has
+//! one queue per station.
 
 use super::keys::join;
 use super::{Error, FlowSpec, LinkSpec, Scenario, WlanSpec};
@@ -9,51 +8,51 @@ use sojourn_aqm::Duration;
 
 /// A wireless LAN and its place in the scenario.
 pub(crate) struct Cell<'a> {
-    /// Number of its link.
+    /// Number of its hop.
     pub hop: usize,
-    /// Number of the access point's queue; those of the stations follow.
+    /// Number of the access point's queue; the stations' queues follow.
     pub queue: usize,
-    /// How many access points and stations there are in the wireless LANs before it.
-    pub before: usize,
-    /// The channel and who is on it.
+    /// Number of access points and stations in the wireless LANs before it.
+    pub stations_before: usize,
+    /// Channel and stations.
     pub wlan: &'a WlanSpec,
-    /// The queue of the access point.
+    /// Queue of the access point.
     pub down: &'a LinkSpec,
-    /// The queue of every station.
+    /// Queue of every station.
     pub up: &'a LinkSpec,
 }
 
 impl Scenario {
-    /// By the number of the link: the wireless LAN that it is, if it is one.
+    /// Per hop, its wireless LAN if it has one.
     pub(super) fn wlans(&self) -> impl Iterator<Item = Option<&WlanSpec>> {
         std::iter::once(self.wlan.as_ref()).chain(self.links.iter().map(|hop| hop.wlan.as_ref()))
     }
 
-    /// By the number of the link: how many queues its reverse direction has.
+    /// Per hop, the number of queues of its reverse direction.
     pub(crate) fn reverse_queues(&self) -> impl Iterator<Item = usize> {
         self.wlans().map(|wlan| wlan.map_or(1, |wlan| wlan.station_count() as usize))
     }
 
-    /// Every queue by its number: of each link that of its forward direction, then that of its reverse direction; of a
-    /// wireless LAN that of the access point, then those of its stations.
+    /// Queues by number. Per hop: the forward queue, then the reverse queue; in a wireless LAN the access point's
+    /// queue, then one per station.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &LinkSpec> {
         let hops = self.hops().zip(self.reverse_queues());
         hops.flat_map(|((_, link, reverse), count)| std::iter::once(link).chain((0..count).map(move |_| reverse)))
     }
 
-    /// Every wireless LAN.
+    /// Iterates over the wireless LANs.
     pub(crate) fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
         let (mut queue, mut before) = (0, 0);
         self.hops().zip(self.wlans()).zip(self.reverse_queues()).enumerate().filter_map(move |(hop, found)| {
             let (((_, down, up), wlan), stations) = found;
-            let cell = wlan.map(|wlan| Cell { hop, queue, before, wlan, down, up });
+            let cell = wlan.map(|wlan| Cell { hop, queue, stations_before: before, wlan, down, up });
             queue += 1 + stations;
             before += cell.as_ref().map_or(0, |_| 1 + stations);
             cell
         })
     }
 
-    /// Refuses flows to stations that are not there.
+    /// Rejects flows whose `station` does not exist or cannot be chosen.
     pub(super) fn check_stations(&self) -> Result<(), Error> {
         let wlans: Vec<_> = self.wlans().collect();
         for (i, flow) in self.flows.iter().enumerate() {

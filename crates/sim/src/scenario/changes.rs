@@ -1,61 +1,76 @@
-//! `[[changes]]`: values of links that change while a run goes on, each entry an instant and the keys that change then.
+//! `[[changes]]`: changes of links during the run. Each entry has a time and the keys that change, written as in the
+//! scenario itself: `link.rate = "5 Mbit/s"` beside `at = "5 s"`.
 //!
-//! Of a queue or a loss that changes, the link has a list ([`LinkSpec::changes`]).
-//!
-//! An entry is written like the scenario itself: `link.rate = "5 Mbit/s"` beside `at = "5 s"`. A schedule of rates or
-//! delays is the short form of such entries, so they are put into the link's own key before it is read, and both forms
-//! give one scenario.
+//! A schedule of rates or delays is the short form of such entries: they are folded into the link's own key before it
+//! is read, so that both forms give the same scenario and hash. Changes of queue and loss are in [`LinkSpec::changes`].
 
 use super::hop::{self, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, text, write};
 use super::loss::LOSS;
-use super::steps::{Stepped, Steps};
+use super::steps::{StepValue, Steps};
 use super::{AqmSpec, Error, LinkChange, LinkSpec, LossSpec, Scenario, Service};
 use serde_json::{Map, Value, json};
+use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::params::unknown;
-use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Host, Instant, Rate, Rng};
 use std::borrow::Cow;
 
-/// The key of the list in a scenario.
+/// Key of the list in a scenario.
 pub(super) const KEY: &str = "changes";
 
-/// When the keys of an entry change; all others are those of links.
+/// Key of every entry; all others are those of links.
 pub(super) const KEYS: &[Key] = &[Key {
     name: "at",
     kind: Kind::PositiveTime,
     need: Need::Required("5 s"),
-    doc: "When the keys beside it change, from the start of the run.",
+    doc: "Time of the change, from the start of the run.",
 }];
 
-/// The keys of a link that can change, to one value.
+/// Keys of a link that can change, each to a single value.
 pub(super) const CHANGING: &[Key] = &[
-    Key { name: "rate", kind: Kind::Rate, need: Need::Optional, doc: "Rate on the wire from then on; may be 0 bit/s." },
-    Key { name: "delay", kind: Kind::Time, need: Need::Optional, doc: "One-way propagation delay from then on." },
+    Key {
+        name: "rate",
+        kind: Kind::Rate,
+        need: Need::Optional,
+        doc: "New rate of a link that has a `rate`; may be `0 bit/s`. The link's key `change` says how it affects the \
+              packet in transmission.",
+    },
+    Key {
+        name: "delay",
+        kind: Kind::Time,
+        need: Need::Optional,
+        doc: "New propagation delay, one way; packets under way keep theirs.",
+    },
     Key {
         name: "loss",
-        kind: Kind::Own(&LOSS),
+        kind: Kind::Custom(&LOSS),
         need: Need::Optional,
-        doc: "Loss between server and far end from then on.",
+        doc: "New loss between server and far end, for packets whose transmission begins at this time or later; a \
+              chain of two states starts anew.",
     },
-    Key { name: "aqm", kind: Kind::Aqm, need: Need::Optional, doc: "Queue manager from then on." },
-    Key { name: "limit", kind: Kind::Limits, need: Need::Optional, doc: "Most that may wait from then on." },
+    Key {
+        name: "aqm",
+        kind: Kind::Aqm,
+        need: Need::Optional,
+        doc: "New queue manager, or new parameters of the present one.",
+    },
+    Key { name: "limit", kind: Kind::Limits, need: Need::Optional, doc: "New limit of the queue." },
 ];
 
-/// The words for the direction back.
+/// Key of the reverse direction.
 const REVERSE: &str = "reverse";
 
-/// The words for the groups of flows.
+/// Key of the groups of flows.
 const FLOWS: &str = "flows";
 
-/// The words for the list of links.
+/// Key of the list of links.
 const LINKS: &str = "links";
 
 /// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Target {
-    /// Number in the list `links`; none for `link`.
+    /// Index in the list `links`; `None` for `link`.
     hop: Option<usize>,
     reverse: bool,
 }
@@ -71,15 +86,15 @@ impl LinkChange {
 }
 
 impl LinkSpec {
-    /// Is what it is after a change; of the loss the change itself knows.
-    pub(crate) fn take(&mut self, change: &LinkChange) {
+    /// Applies the queue part of a change; the loss stays in the change.
+    pub(crate) fn apply(&mut self, change: &LinkChange) {
         if let Some(aqm) = &change.aqm {
             self.aqm = aqm.clone();
         }
         self.limits = change.limits.unwrap_or(self.limits);
     }
 
-    /// Adds what a key changes to.
+    /// Adds one changed key to [`LinkSpec::changes`], in order of time.
     pub(super) fn add(&mut self, change: &Change, own: &dyn Catalogue) -> Result<(), Error> {
         let wrong = |text: String| Error::new(&change.place, text);
         if matches!(self.service, Service::Wlan(_)) {
@@ -88,9 +103,9 @@ impl LinkSpec {
         if self.changes.last().is_none_or(|last| last.at != change.at) {
             self.changes.push(LinkChange { at: change.at, aqm: None, limits: None, loss: None, keeps: false });
         }
-        let (limits, told) = (self.limits, self.told());
+        let (limits, told) = (self.limits, self.nominal_link());
         let last = self.changes.last_mut().expect("one was pushed");
-        let is_there = match change.key {
+        let is_duplicate = match change.key {
             "loss" => {
                 let loss = LossSpec::read(change.value).map_err(|reason| wrong(reason.to_string()))?;
                 last.loss.replace(loss).is_some()
@@ -106,18 +121,19 @@ impl LinkSpec {
                 last.limits.replace(limits).is_some()
             }
         };
-        if is_there { Err(change.is_twice()) } else { Ok(()) }
+        if is_duplicate { Err(change.is_twice()) } else { Ok(()) }
     }
 
-    /// Finds out whether the queue keeps what waits at each change, and tries that on empty queues.
-    pub(super) fn try_changes(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
+    /// Determines at each change whether the queue keeps its packets, and tries the takeover on empty queues, so that a
+    /// change which the queue manager refuses is an error before the run.
+    pub(super) fn check_takeovers(&mut self, place_of: impl Fn(Duration) -> String) -> Result<(), Error> {
         let mut present = Self { changes: Vec::new(), ..self.clone() };
         for change in self.changes.iter_mut().filter(|change| change.is_of_queue()) {
             let before = present.clone();
-            present.take(change);
+            present.apply(change);
             change.keeps = present.aqm.differs_in_parameters_only(&before.aqm);
             if change.keeps {
-                let refused = |reason: Refusal| {
+                let refused = |reason: ConfigError| {
                     Error::new(place_of(change.at), format!("{}: {reason}", present.aqm.config.name()))
                 };
                 succeed(&present, &before).map_err(refused)?;
@@ -127,40 +143,42 @@ impl LinkSpec {
     }
 }
 
-/// Whether the queue of `new` can take the place of that of `old` with what waits there.
-fn succeed(new: &LinkSpec, old: &LinkSpec) -> Result<(), Refusal> {
+/// Whether the queue of `new` can take over the packets and the state of the queue of `old`.
+fn succeed(new: &LinkSpec, old: &LinkSpec) -> Result<(), ConfigError> {
     let queue = |spec: &LinkSpec| {
-        let host = Host { link: spec.told(), rng: Rng::from_state(0) };
+        let host = Host { link: spec.nominal_link(), rng: Rng::from_state(0) };
         spec.aqm.queue(spec.limits, host)
     };
     let (mut new, mut old) = (queue(new), queue(old));
-    let old = old.as_any().ok_or(Refusal::Unchangeable)?;
-    new.succeed(old, Instant::ZERO, &mut |_, _, _| {})
+    let old = old.as_any().ok_or(ConfigError::Immutable)?;
+    new.inherit(old, Instant::ZERO, &mut |_, _, _| {})
 }
 
-/// A value that a key takes.
+/// New value of a key.
 pub(super) struct Change<'a> {
     at: Duration,
     target: Target,
     key: &'a str,
     value: &'a Value,
-    /// Where its entry is.
+    /// Place of its entry.
     entry: String,
-    /// Where it is written.
+    /// Place of the value.
     place: String,
 }
 
-/// A scenario whose changes of rates and delays are in the keys that they change.
-pub(super) struct Folded<'a> {
-    /// The scenario without the list.
+/// Scenario whose changes of rates and delays are folded into the keys.
+pub(super) struct FoldedChanges<'a> {
+    /// Scenario without the list.
     pub values: Cow<'a, Map<String, Value>>,
-    /// The other changes.
+    /// Remaining changes, of queue and loss.
     pub later: Vec<Change<'a>>,
 }
 
-/// Puts the changes of rates and delays in `[[changes]]` into the keys that they change.
-pub(super) fn fold(values: &Map<String, Value>) -> Result<Folded<'_>, Error> {
-    let Some(list) = values.get(KEY) else { return Ok(Folded { values: Cow::Borrowed(values), later: Vec::new() }) };
+/// Folds the changes of rates and delays in `[[changes]]` into schedules of the keys.
+pub(super) fn fold(values: &Map<String, Value>) -> Result<FoldedChanges<'_>, Error> {
+    let Some(list) = values.get(KEY) else {
+        return Ok(FoldedChanges { values: Cow::Borrowed(values), later: Vec::new() });
+    };
     let changes = read(list, values)?;
     let mut folded = values.clone();
     folded.remove(KEY);
@@ -180,10 +198,10 @@ pub(super) fn fold(values: &Map<String, Value>) -> Result<Folded<'_>, Error> {
         }
     }
     let later = changes.into_iter().filter(|change| !["rate", "delay"].contains(&change.key)).collect();
-    Ok(Folded { values: Cow::Owned(folded), later })
+    Ok(FoldedChanges { values: Cow::Owned(folded), later })
 }
 
-/// The changes of a list, in order of time.
+/// Reads the list; an error if its entries are not in order of time.
 fn read<'a>(list: &'a Value, values: &Map<String, Value>) -> Result<Vec<Change<'a>>, Error> {
     let wrong = || Error::new(KEY, mismatch(list, "a list of tables, [[changes]]").to_string());
     let mut changes = Vec::new();
@@ -199,7 +217,8 @@ fn read<'a>(list: &'a Value, values: &Map<String, Value>) -> Result<Vec<Change<'
     }
 }
 
-/// Gives the links their changes: the first link's directions, then `others`, or with `has_nodes` all links of a list.
+/// Attaches the changes to their links. Target 0 is `link` and `reverse`, the rest is `others`; with `has_nodes` the
+/// targets count from the list `links`.
 pub(super) fn attach(
     later: &[Change],
     (link, reverse): (&mut LinkSpec, &mut LinkSpec),
@@ -220,30 +239,30 @@ pub(super) fn attach(
             (Some(other), false) => &mut others[other].link,
             (Some(other), true) => &mut others[other].reverse,
         };
-        let its = || later.iter().filter(|change| change.target == first.target);
-        its().try_for_each(|change| spec.add(change, own))?;
+        let target_changes = || later.iter().filter(|change| change.target == first.target);
+        target_changes().try_for_each(|change| spec.add(change, own))?;
         let place = |at| {
-            let mut of_queue = its().filter(|change| change.at == at && change.key != "loss");
+            let mut of_queue = target_changes().filter(|change| change.at == at && change.key != "loss");
             of_queue.next_back().map_or_else(String::new, |change| change.place.clone())
         };
-        spec.try_changes(place)?;
+        spec.check_takeovers(place)?;
     }
     Ok(())
 }
 
-/// Each queue manager that a change brings, with its place.
+/// Queue managers that changes install, with their places.
 pub(super) fn aqms<'a>(later: &'a [Change], scenario: &'a Scenario) -> impl Iterator<Item = (&'a str, &'a AqmSpec)> {
     let links: Vec<(&LinkSpec, &LinkSpec)> = scenario.hops().map(|(_, link, reverse)| (link, reverse)).collect();
     let has_nodes = scenario.graph.is_some();
     later.iter().filter(|change| change.key == "aqm").filter_map(move |change| {
         let (link, reverse) = links[change.target.number(has_nodes)];
         let spec = if change.target.reverse { reverse } else { link };
-        let its = spec.changes.iter().find(|known| known.at == change.at)?;
-        Some((change.place.as_str(), its.aqm.as_ref()?))
+        let attached = spec.changes.iter().find(|known| known.at == change.at)?;
+        Some((change.place.as_str(), attached.aqm.as_ref()?))
     })
 }
 
-/// The list as it is read: an entry for each change of a direction.
+/// Writes the list in canonical form: one entry per change and direction.
 pub(super) fn write_all(scenario: &Scenario) -> Vec<Value> {
     let has_nodes = scenario.graph.is_some();
     let mut entries: Vec<(Duration, Value)> = Vec::new();
@@ -266,30 +285,29 @@ pub(super) fn write_all(scenario: &Scenario) -> Vec<Value> {
 }
 
 impl<'a> Change<'a> {
-    /// Of a link that runs elsewhere, and is the only one.
+    /// Change of the only link of an emulator.
     pub(super) fn of_running(at: Duration, key: &'a str, value: &'a Value) -> Self {
         let target = Target { hop: None, reverse: false };
         Self { at, target, key, value, entry: String::new(), place: key.to_string() }
     }
 
-    /// The same key changes twice at one instant.
+    /// Error: the same key changes twice at the same time.
     fn is_twice(&self) -> Error {
         Error::new(&self.place, format!("there is another {} at {}; keep one of them", self.key, self.at))
     }
 }
 
-/// The schedule that the key of `changes`, all of one key, has with them; none where what is written there is refused
-/// later, for itself.
-fn schedule<T: Stepped>(values: &Map<String, Value>, changes: &[&Change]) -> Result<Option<String>, Error> {
+/// Schedule of one key with its `changes`; `None` if the key's own value is invalid, which its reader reports.
+fn schedule<T: StepValue>(values: &Map<String, Value>, changes: &[&Change]) -> Result<Option<String>, Error> {
     let first = changes[0];
     let Some(written) = first.target.written(values, first.key) else {
         let text = format!("there is no {} that could change; write one, or leave this out", first.key);
         return Err(Error::new(&first.place, text));
     };
     let has = |target: Target, key: &str| target.table(values).is_some_and(|table| table.contains_key(key));
-    let lent = first.target.reverse && !has(first.target, "delay");
-    let traced =
-        has(first.target, "delay_trace") || lent && has(Target { reverse: false, ..first.target }, "delay_trace");
+    let inherits_delay = first.target.reverse && !has(first.target, "delay");
+    let traced = has(first.target, "delay_trace")
+        || inherits_delay && has(Target { reverse: false, ..first.target }, "delay_trace");
     if first.key == "delay" && traced {
         let text = "the delay follows a trace; write the change into its file, or the steps into delay";
         return Err(Error::new(&first.place, text));
@@ -308,7 +326,7 @@ fn schedule<T: Stepped>(values: &Map<String, Value>, changes: &[&Change]) -> Res
     Ok(Some(Steps::from_ordered(steps).to_string()))
 }
 
-/// Adds what the entry at `place` changes.
+/// Appends the changes of the entry at `entry_place`.
 fn read_entry<'a>(
     entry_place: &str,
     entry: &'a Value,
@@ -367,7 +385,7 @@ fn read_entry<'a>(
     Ok(())
 }
 
-/// The number of the link called `name` in the list.
+/// Index of the link `name` in the list.
 fn find_hop(place: &str, name: &str, values: &Map<String, Value>) -> Result<usize, Error> {
     let links = values.get(LINKS).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let names = links.iter().map(|link| link.get("name").and_then(Value::as_str).unwrap_or_default());
@@ -375,18 +393,18 @@ fn find_hop(place: &str, name: &str, values: &Map<String, Value>) -> Result<usiz
     found.ok_or_else(|| no_such("link", name, place.to_string(), names.filter(|name| !name.is_empty())))
 }
 
-/// There is no `what` of this name; the place ends with it already.
+/// Error for an unknown `what`; the place already ends with the name.
 fn no_such<'a>(what: &str, name: &str, place: String, known: impl Iterator<Item = &'a str> + Clone) -> Error {
     Error::new(place, unknown(what, name, known).replacen(&format!(" {name:?}"), "", 1))
 }
 
 impl Target {
-    /// Its number among all bottlenecks, of which the list has all with nodes, and else those behind the first.
+    /// Number of the hop. With nodes the list has all hops, otherwise those behind the first.
     fn number(self, has_nodes: bool) -> usize {
         self.hop.map_or(0, |hop| hop + usize::from(!has_nodes))
     }
 
-    /// The table of this direction, as far as it is written.
+    /// Table of this direction in the file, if present.
     fn table(self, values: &Map<String, Value>) -> Option<&Map<String, Value>> {
         let link = match self.hop {
             None if self.reverse => return values.get(REVERSE)?.as_object(),
@@ -396,7 +414,7 @@ impl Target {
         if self.reverse { link.get(REVERSE)?.as_object() } else { link.as_object() }
     }
 
-    /// The same, for writing: a direction back that is not written is made.
+    /// Same, mutable; inserts an absent table of the reverse direction.
     fn table_mut(self, values: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
         let parent = match self.hop {
             None => values,
@@ -409,7 +427,7 @@ impl Target {
         }
     }
 
-    /// What `key` is at the start; a direction back has from the other one what it does not say itself, without the
+    /// Initial value of `key`. A reverse direction inherits an absent one from the forward direction, without the
     /// changes there.
     fn written(self, values: &Map<String, Value>, key: &str) -> Option<Value> {
         let of = |target: Self| target.table(values).and_then(|table| table.get(key));

@@ -1,10 +1,10 @@
-//! What keys of several tables have to agree on.
+//! Checks that involve keys of several tables.
 
-use super::{Error, FlowSpec, MOST_FLOWS, Scenario, Service, Traffic, changes, hop};
+use super::{Error, FlowSpec, MAX_FLOWS, Scenario, Service, Traffic, changes, hop};
 use sojourn_aqm::registry::Effects;
 
 impl Scenario {
-    /// Refuses super-packets where a wireless LAN would have to carry them.
+    /// Rejects super-packets in scenarios with a wireless LAN, whose frames carry one IP packet.
     pub(super) fn check_super_packets(&self) -> Result<(), Error> {
         if self.cells().next().is_none() {
             return Ok(());
@@ -20,7 +20,8 @@ impl Scenario {
         }
     }
 
-    /// Refuses what queues do to packets where the scenario cannot carry it, at the start or after a change.
+    /// Rejects queue managers with effects that the scenario does not support, at the start or after a change: in a
+    /// wireless LAN all but reordering, in datagram flows duplicates, which would count as datagrams.
     pub(super) fn check_effects(&self, later: &[changes::Change]) -> Result<(), Error> {
         let of_start = || {
             self.hops().flat_map(|(name, link, reverse)| {
@@ -45,7 +46,7 @@ impl Scenario {
         }
     }
 
-    /// Where the queue manager of a direction of a bottleneck is written.
+    /// Place of the queue manager of one direction of hop `name`.
     fn place_of(&self, name: &str, is_back: bool) -> String {
         match (name == hop::FIRST && self.graph.is_none(), is_back) {
             (_, false) => format!("{name}.aqm"),
@@ -54,30 +55,30 @@ impl Scenario {
         }
     }
 
-    /// Refuses what would exhaust the memory by a slip of a unit.
+    /// Rejects sizes that would exhaust memory, e.g. after a slip in a unit.
     pub(super) fn check_size(&self) -> Result<(), Error> {
         let flows = self.flow_count();
-        if flows > MOST_FLOWS {
-            return Err(Error::new("flows", format!("{flows} flows in all; at most {MOST_FLOWS}")));
+        if flows > MAX_FLOWS {
+            return Err(Error::new("flows", format!("{flows} flows in all; at most {MAX_FLOWS}")));
         }
         let connections = |flow: &FlowSpec| f64::from(flow.count) * flow.traffic.connections_in(self.duration);
         let connections: f64 = self.flows.iter().map(connections).sum();
-        if connections > MOST_CONNECTIONS {
-            let text = format!("about {connections:.0} connections in all; at most {MOST_CONNECTIONS}");
+        if connections > MAX_CONNECTIONS {
+            let text = format!("about {connections:.0} connections in all; at most {MAX_CONNECTIONS}");
             return Err(Error::new("flows", text));
         }
         for (i, flow) in self.flows.iter().enumerate() {
-            if matches!(flow.traffic, Traffic::PackMime(_)) && flow.count > MOST_CLOUDS {
+            if matches!(flow.traffic, Traffic::PackMime(_)) && flow.count > MAX_CLOUDS {
                 let text = format!(
-                    "{} clouds of clients; at most {MOST_CLOUDS}, write a higher connections_per_second",
+                    "{} clouds of clients; at most {MAX_CLOUDS}, write a higher connections_per_second",
                     flow.count
                 );
                 return Err(Error::new(format!("flows[{i}].count"), text));
             }
         }
         let (probes, links) = (&self.probes, self.queues().count() as u64);
-        if links > MOST_QUEUES {
-            let text = format!("{links} queues in all, those of stations included; at most {MOST_QUEUES}");
+        if links > MAX_QUEUES {
+            let text = format!("{links} queues in all, those of stations included; at most {MAX_QUEUES}");
             return Err(Error::new("links", text));
         }
         let steps = [
@@ -89,8 +90,8 @@ impl Scenario {
         for (name, step, rows) in steps {
             let Some(step) = step else { continue };
             let samples = (self.duration.as_nanos() / step.as_nanos()) as u64;
-            if samples.saturating_mul(rows) > MOST_SAMPLES {
-                let text = format!("a step of {step} gives more than {MOST_SAMPLES} rows; write a longer one");
+            if samples.saturating_mul(rows) > MAX_SAMPLES {
+                let text = format!("a step of {step} gives more than {MAX_SAMPLES} rows; write a longer one");
                 return Err(Error::new(format!("probes.{name}"), text));
             }
         }
@@ -98,14 +99,14 @@ impl Scenario {
     }
 }
 
-/// Most connections of all sources that open them.
-const MOST_CONNECTIONS: f64 = 1e9;
+/// Maximum connections of all sources together.
+const MAX_CONNECTIONS: f64 = 1e9;
 
-/// Most sources of PackMime traffic in a group: each keeps the last thousands of its draws.
-const MOST_CLOUDS: u32 = 1000;
+/// Maximum PackMime clouds per group: each keeps the last thousands of its draws.
+const MAX_CLOUDS: u32 = 1000;
 
-/// Most queues: tables number them in a byte.
-const MOST_QUEUES: u64 = 256;
+/// Maximum queues: the tables number them in one byte.
+const MAX_QUEUES: u64 = 256;
 
-/// Most rows that a sampling probe may write.
-const MOST_SAMPLES: u64 = 20_000_000;
+/// Maximum rows of a sampling probe.
+const MAX_SAMPLES: u64 = 20_000_000;

@@ -1,14 +1,14 @@
-//! Tables and lists within each other: bounded before a parser, or a walk through a document, goes down into them.
+//! Limit on the nesting of tables and lists, checked before a recursive parser or walk descends into them.
 
 use super::Error;
 use serde_json::Value;
 
-/// Most tables and lists within each other; scenarios have six.
+/// Maximum nesting; scenarios need six levels.
 const DEEPEST: usize = 64;
-/// The error about more.
+/// Error text beyond it.
 pub(super) const TOO_DEEP: &str = "more than 64 tables or lists within each other; write it flatter";
 
-/// The byte of a text in TOML or JSON at which too many lists and tables are open; names with dots open a table each.
+/// Offset in a TOML or JSON text at which the nesting exceeds the maximum. Each dot of a dotted key opens a table.
 pub(super) fn too_deep(text: &str, is_json: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut open, mut dots, mut at) = (0_usize, 0, 0);
@@ -36,7 +36,7 @@ pub(super) fn too_deep(text: &str, is_json: bool) -> Option<usize> {
     None
 }
 
-/// The byte behind the string that begins at `begin`; of one that does not end the end of its line or of the text.
+/// Offset after the string that begins at `begin`; for an unterminated one, the end of its line or of the text.
 fn behind_string(bytes: &[u8], begin: usize, is_json: bool) -> usize {
     let quote = bytes[begin];
     let long = [quote; 3];
@@ -47,7 +47,7 @@ fn behind_string(bytes: &[u8], begin: usize, is_json: bool) -> usize {
             b'\\' if quote == b'"' => at += 2,
             byte if byte == quote && !is_long => return at + 1,
             byte if byte == quote && bytes[at..].starts_with(&long) => return at + 3,
-            // No string of one line goes on there, which the parser refuses.
+            // A basic string ends with its line; the parser reports the error.
             b'\n' if !is_long => return at,
             _ => at += 1,
         }
@@ -55,7 +55,7 @@ fn behind_string(bytes: &[u8], begin: usize, is_json: bool) -> usize {
     bytes.len()
 }
 
-/// Refuses a value at `place` in which more tables and lists are within each other.
+/// Rejects a value at `place` that is nested too deeply.
 pub(super) fn check(place: &str, value: &Value) -> Result<(), Error> {
     let mut level = vec![(None, value)];
     for _ in 0..=DEEPEST {
@@ -69,7 +69,7 @@ pub(super) fn check(place: &str, value: &Value) -> Result<(), Error> {
     Err(Error::new(if place.is_empty() { name } else { place }, TOO_DEEP))
 }
 
-/// The values in a table or a list, each with the name of the outermost table that it is in.
+/// Children of a table or a list, each with the name of the outermost table that contains it.
 fn below<'a>((first, value): (Option<&'a str>, &'a Value)) -> Vec<(Option<&'a str>, &'a Value)> {
     match value {
         Value::Object(table) => table.iter().map(|(name, value)| (first.or(Some(name)), value)).collect(),

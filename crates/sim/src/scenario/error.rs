@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Why a scenario was refused.
+/// Error in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Where: a key such as `flows[0].rtt`, or a line and column; empty for the whole.
+    /// Key, e.g. `flows[0].rtt`, or line and column; empty for the whole file.
     pub place: String,
-    /// What is wrong, and what to write.
+    /// Problem and correction.
     pub message: String,
 }
 

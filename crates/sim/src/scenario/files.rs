@@ -1,4 +1,4 @@
-//! Where the files are that a scenario names: on disk, or with a host that has no file system.
+//! Access to the files that a scenario names: on disk, or supplied by a host without a file system.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,25 +6,25 @@ use std::path::{Component, Path};
 
 /// Finds and opens the files that a scenario names.
 pub trait Files {
-    /// The whole path of the file that is written as `name`, which stays the same when it is looked for again.
+    /// Full path of the file `name`; `find` of that path returns the same path.
     fn find(&self, name: &str) -> Result<String, String>;
 
-    /// Opens a file that was found; one that cannot be read a second time is refused.
+    /// Opens a file by its full path; an error for pipes and devices, which cannot be read twice.
     fn open(&self, path: &str) -> Result<Box<dyn Read + '_>, String>;
 
-    /// Whether there is a file at a whole path.
+    /// Whether a file exists at a full path.
     fn has(&self, path: &str) -> bool;
 }
 
-/// Files on disk, whose relative paths start from a folder.
+/// Files on disk; relative paths start from this folder.
 pub struct Folder<'a>(pub &'a Path);
 
-/// Files in a folder and nowhere else: what came with a request of somebody who may name, but not read, the others. One that
-/// is not there is told from one that may not be read by nothing.
-pub struct Within<'a>(pub &'a Path);
+/// Files within a folder only, for requests whose sender may name but not read other files. Absent and forbidden files
+/// give the same error, so that it does not reveal which files exist.
+pub struct ConfinedFolder<'a>(pub &'a Path);
 
-impl Within<'_> {
-    /// The whole path of a file in the folder.
+impl ConfinedFolder<'_> {
+    /// Full path of a file in the folder; none if it is absent or outside.
     fn inside(&self, name: &str) -> Option<String> {
         let path = Path::new(name);
         let leads_out =
@@ -32,14 +32,14 @@ impl Within<'_> {
         if leads_out {
             return None;
         }
-        // A link within the folder could lead out of it.
+        // A symbolic link within the folder may lead out of it.
         let whole = self.0.join(path).canonicalize().ok()?;
         let is_inside = whole.starts_with(self.0.canonicalize().ok()?);
         whole.to_str().filter(|_| is_inside).map(String::from)
     }
 }
 
-impl Files for Within<'_> {
+impl Files for ConfinedFolder<'_> {
     fn find(&self, name: &str) -> Result<String, String> {
         self.inside(name).ok_or_else(|| absent(name))
     }
@@ -53,8 +53,8 @@ impl Files for Within<'_> {
     }
 }
 
-/// Opens a file at a whole path. A pipe or a device could not be read a second time, and a study reads its files once per
-/// run.
+/// Opens a regular file at a full path. A study reads its files once per run, and a pipe or a device could not be read
+/// a second time.
 fn regular(path: &str) -> Result<File, String> {
     let fail = |e: std::io::Error| format!("{path}: {e}");
     if !Path::new(path).metadata().map_err(fail)?.is_file() {
@@ -63,7 +63,7 @@ fn regular(path: &str) -> Result<File, String> {
     File::open(path).map_err(fail)
 }
 
-/// Why a file is not read that has to be given with the scenario.
+/// Error for a file that was not supplied with the scenario.
 pub fn absent(name: &str) -> String {
     format!("{name:?} is not here; give the file as well")
 }
@@ -103,7 +103,7 @@ mod tests {
             fs::write(path, "root:hash\n").unwrap();
         }
         std::os::unix::fs::symlink(&secret, folder.join("link")).unwrap();
-        let files = Within(&folder);
+        let files = ConfinedFolder(&folder);
         let found = files.find("deep/here").unwrap();
         assert!(files.has(&found) && files.open(&found).is_ok());
         assert_eq!(files.find(&found).unwrap(), found, "a whole path of a file in it");

@@ -1,85 +1,85 @@
-//! Groups of like flows: where they run, when, and over which access links.
+//! Groups of like flows: paths, times, access links and traffic.
 
 use super::keys::{Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
-use super::paths::{Direction, Topology, Wanted};
+use super::paths::{Direction, PathRequest, Topology};
 use super::sender::{CLASS, DSCP, Dscp};
-use super::wlan::MOST_STATIONS;
+use super::wlan::MAX_STATIONS;
 use super::{Error, FileSpec, Files, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
 
-/// What somebody between a flow's ends does to its packets.
+/// Middlebox between the ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Middlebox {
-    /// All flows of the group are in one tunnel: queues take them for one flow.
+    /// All flows of the group are in one tunnel: queues see a single flow.
     Tunnel,
-    /// The ECN field is cleared behind the last link: nobody hears of marks.
+    /// Clears the ECN field behind the last link, so that no mark reaches an end.
     Bleach,
-    /// ECT(0) becomes ECT(1) before the first link: the packets claim to be of a scalable sender.
+    /// Turns ECT(0) into ECT(1) before the first link, as if the sender were scalable (L4S).
     Ect1,
 }
 
-/// A group of `count` flows that differ only in their random starts; they run between the same two hosts.
+/// A group of `count` flows with the same keys and the same paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// Which way the data goes.
+    /// Direction of the data.
     pub direction: Direction,
     /// Number of flows; at least 1.
     pub count: u32,
     /// Earliest start.
     pub start: Duration,
-    /// Each flow starts uniformly in [start, start + spread).
+    /// Each flow starts at a uniformly random time in [start, start + spread).
     pub spread: Duration,
-    /// When the application stops sending; later than the last start.
+    /// Time at which the application stops sending; after the last start.
     pub stop: Option<Duration>,
-    /// By how much start and stop of each flow come after those of the one before it.
+    /// Offset of each flow's start and stop to those of the previous flow.
     pub stagger: Option<Duration>,
-    /// In a graph: the nodes at which the data begin and end.
+    /// In a graph: node at which the data begin.
     pub from: Option<String>,
-    /// See `from`.
+    /// In a graph: node at which the data end.
     pub to: Option<String>,
-    /// Names of the links that the forward direction crosses, in order; without them the first one, or in a graph the
-    /// shortest path.
+    /// Names of the links that the data cross, in order; by default the first link, or in a graph the shortest path.
     pub route: Option<Vec<String>>,
-    /// In a graph: names of the links that acknowledgments cross, in order; without them, the shortest path.
+    /// In a graph: names of the links that acknowledgments cross, in order; by default the shortest path.
     pub return_route: Option<Vec<String>>,
-    /// Number of the station at one end, in a wireless LAN; without it, the flows of the group take them in turn.
+    /// Number of the station at one end, in a wireless LAN; by default the flows of the group take the stations in
+    /// turn.
     pub station: Option<u32>,
-    /// The links that data and acknowledgments cross.
+    /// Links that data and acknowledgments cross.
     pub paths: Paths,
-    /// Rate of each flow's own access link; `None` takes no time to send.
+    /// Rate of each flow's access link; `None` for infinite.
     pub access_rate: Option<Rate>,
-    /// One-way delay of the access link, in each direction.
+    /// Propagation delay of the access link, one way.
     pub access_delay: Duration,
-    /// Propagation delay of the links that the data cross, at the start of the run.
+    /// Sum of the initial propagation delays on the data path.
     pub links_delay: Duration,
-    /// By how much the round-trip time of each flow is longer than that of the one before it.
+    /// Increase of the round-trip time from each flow to the next.
     pub rtt_stagger: Option<Duration>,
-    /// The code point that packets of both directions carry; without it, 0.
+    /// Code point of the packets of both directions; by default 0.
     pub dscp: Option<Dscp>,
-    /// The class of a queue that packets of both directions name.
+    /// Class that the packets of both directions name (`skb->priority`).
     pub class: Option<ClassId>,
-    /// What somebody on the way does to the packets of both directions.
+    /// Middlebox for the packets of both directions.
     pub middlebox: Option<Middlebox>,
-    /// What is sent.
+    /// Traffic that the flows send.
     pub traffic: Traffic,
 }
 
 impl FlowSpec {
-    /// Whether its flows always have data to send until a run of so long a `duration` is over, at no rate of their own.
+    /// Whether its flows have unlimited data during the whole run of length `duration`, and no maximum rate.
     pub fn is_bulk(&self, duration: Duration) -> bool {
         let endless = self.stop.is_none_or(|stop| stop >= duration);
         endless
             && matches!(&self.traffic, Traffic::Tcp(FileSpec { size: None, tcp, .. }) if tcp.max_pacing_rate.is_none())
     }
 
-    /// Reads the group at `place`, whose flows run somewhere in `topology`; files are found among `files`.
+    /// Reads the group at `place`, with paths in `topology`; `files` gives access to captures.
     pub(super) fn read(place: &str, value: &Value, topology: &Topology, files: &dyn Files) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
-        let wanted = Wanted {
+        let wanted = PathRequest {
             direction: table.field("direction")?,
             route: table.field("route")?,
             return_route: table.field("return_route")?,
@@ -87,7 +87,7 @@ impl FlowSpec {
         let paths = topology.paths(&table, &wanted)?;
         let access_delay = access_delay(&table, topology.delay(&paths), topology.is_dumbbell())?;
         let links_delay = topology.delay_of(&paths.data);
-        let Wanted { direction, route, return_route } = wanted;
+        let PathRequest { direction, route, return_route } = wanted;
         let mut flow = Self {
             links_delay,
             paths,
@@ -141,12 +141,12 @@ impl FlowSpec {
         }
     }
 
-    /// Propagation delay of the data of flow number `place` of the group, at the start of the run.
+    /// Initial propagation delay of the data of flow `place` of the group.
     pub(crate) fn propagation(&self, place: u32) -> Duration {
         self.links_delay + self.access_delay_of(place)
     }
 
-    /// Delay of the access link of flow number `place` of the group.
+    /// Delay of the access link of flow `place` of the group, one way.
     pub(crate) fn access_delay_of(&self, place: u32) -> Duration {
         self.access_delay + self.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2
     }
@@ -176,7 +176,7 @@ impl FlowSpec {
     }
 }
 
-/// The access delay as given, or what `rtt` leaves to it after the `shared` delay of the links, both ways.
+/// Access delay: the key, or half of the difference of `rtt` and `shared`, the delay of the links in both directions.
 fn access_delay(table: &Table, shared: Duration, is_dumbbell: bool) -> Result<Duration, Error> {
     let given: Option<Duration> = table.field("access_delay")?;
     let Some(rtt) = table.field::<Option<Duration>>("rtt")? else { return Ok(given.unwrap_or(Duration::ZERO)) };
@@ -192,119 +192,139 @@ fn access_delay(table: &Table, shared: Duration, is_dumbbell: bool) -> Result<Du
     Ok((rtt - shared) / 2)
 }
 
-/// The keys of a group, whatever it sends.
+/// Keys of every group, regardless of its traffic.
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "kind",
         kind: Kind::Word("kind of traffic", traffic::names),
         need: Need::Required("tcp"),
-        doc: "What the flows send.",
+        doc: "Kind of traffic, see below.",
     },
     Key {
         name: "direction",
         kind: Kind::Word("direction", || DIRECTIONS.iter().map(|&(word, _)| word).collect()),
         need: Need::Default("forward"),
-        doc: "Which way the data goes: over link (forward) or over reverse.",
+        doc: "Direction of the data; requests and acknowledgments go the other way. Not with `nodes`.",
     },
     Key {
         name: "count",
-        kind: Kind::Count(1, MOST_FLOWS),
+        kind: Kind::Count(1, MAX_FLOWS),
         need: Need::Default("1"),
-        doc: "Number of flows of this group.",
+        doc: "Number of such flows, or of such sources of connections.",
     },
-    Key { name: "start", kind: Kind::Time, need: Need::Default("0 s"), doc: "Earliest start of a flow." },
+    Key { name: "start", kind: Kind::Time, need: Need::Default("0 s"), doc: "Earliest start." },
     Key {
         name: "spread",
         kind: Kind::Time,
         need: Need::Default("0 s"),
-        doc: "Each flow starts uniformly in [start, start + spread).",
+        doc: "Each flow starts at a random time in [`start`, `start` + `spread`). In studies the default is `1 s` for \
+              flows without a `stop`.",
     },
     Key {
         name: "stop",
         kind: Kind::PositiveTime,
         need: Need::Optional,
-        doc: "When the application stops sending; without it, at the end of the run.",
+        doc: "Time at which the application stops sending or requesting. Default: the end of the run.",
     },
     Key {
         name: "stagger",
         kind: Kind::PositiveTime,
         need: Need::Optional,
-        doc: "Start and stop of each flow of the group come so much later than those of the one before it.",
+        doc: "Start and stop of each flow of the group come this much later than those of the previous one.",
     },
     Key {
         name: "route",
         kind: Kind::Names,
         need: Need::Optional,
-        doc: "Names of neighbouring links that the flows cross, in order; without it the first one, called link, or with \
-              nodes the path of the shortest propagation delay.",
+        doc: "Names of the links that the flows cross, in order, e.g. `[\"link\", \"second\"]`; data of `reverse` \
+              flows cross them backwards. With `nodes`: links from `from` to `to`. Default: the first link, with \
+              `nodes` the shortest path.",
     },
     Key {
         name: "return_route",
         kind: Kind::Names,
         need: Need::Optional,
-        doc: "With nodes: names of the links that acknowledgments and requests cross, in order; without it, the shortest \
-              path.",
+        doc: "With `nodes`: names of the links that acknowledgments and requests cross, in order, from `to` to `from`. \
+              Default: the shortest path.",
     },
-    Key { name: "from", kind: Kind::Text, need: Need::Optional, doc: "With nodes: the node where the data begin." },
-    Key { name: "to", kind: Kind::Text, need: Need::Optional, doc: "With nodes: the node where the data end." },
+    Key {
+        name: "from",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "With `nodes`, required: node at which the data begin. The senders' hosts are there, each behind its own \
+              access link; without access links a node of kind `host` is the senders' host itself.",
+    },
+    Key {
+        name: "to",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "With `nodes`, required: node at which the data end.",
+    },
     Key {
         name: "station",
-        kind: Kind::Count(0, MOST_STATIONS - 1),
+        kind: Kind::Count(0, MAX_STATIONS - 1),
         need: Need::Optional,
-        doc: "In a wireless LAN: number of the station at one end; without it, the flows take the stations in turn.",
+        doc: "With a wireless LAN at one end: number of the station there. Default: the flows of the group take the \
+              stations in turn.",
     },
     Key {
         name: "access_rate",
         kind: Kind::Rate,
         need: Need::Optional,
-        doc: "Rate of each flow's own access link; without it, sending takes no time there.",
+        doc: "Rate of each flow's own link between source and bottleneck. Default: unlimited, packets take no time \
+              there.",
     },
     Key {
         name: "access_delay",
         kind: Kind::Time,
         need: Need::Optional,
-        doc: "One-way delay of the access link in each direction; without it, and without rtt, 0 s.",
+        doc: "Propagation delay of the access link, one way. Default: `0 s`.",
     },
     Key {
         name: "rtt",
         kind: Kind::Time,
         need: Need::Optional,
-        doc: "Round-trip propagation delay, instead of access_delay: the links' delays both ways + 2 access_delay.",
+        doc: "Instead of `access_delay`: round-trip time of propagation, at least the delays of the links. \
+              Transmission times of the packets come on top; if a `delay` is a schedule, its first step counts.",
     },
     Key {
         name: "rtt_stagger",
         kind: Kind::PositiveTime,
         need: Need::Optional,
-        doc: "The round-trip time of each flow of the group is so much longer than that of the one before it.",
+        doc: "The round-trip time of each flow of the group is this much longer than that of the previous one; not for \
+              kinds that open connections.",
     },
     Key {
         name: "dscp",
-        kind: Kind::Own(&DSCP),
+        kind: Kind::Custom(&DSCP),
         need: Need::Optional,
-        doc: "Differentiated services code point of the packets of both directions, by name (EF, CS1, AF41) or number; without \
-              it, 0. Sorts them into the tins of cake, the bands of prio and the classes of htb.",
+        doc: "Code point of the packets of both directions, by name (`EF`, `CS1`, `AF41`) or number. `cake` chooses a \
+              tin by it; `prio`, `pfifo_fast` and `htb` a band or a class. Default: `0`.",
     },
     Key {
         name: "class",
-        kind: Kind::Own(&CLASS),
+        kind: Kind::Custom(&CLASS),
         need: Need::Optional,
-        doc: "Class of htb or prio that the packets of both directions name, as tc writes it (1:10), or a priority (0:6); \
-              without it, the filters there choose one.",
+        doc: "Class of `htb` or `prio` that the packets of both directions name, as tc writes it (`1:10`), or a \
+              priority (`0:6`). Default: their filters choose one.",
     },
     Key {
         name: "middlebox",
         kind: Kind::Word("middlebox", || MIDDLEBOXES.iter().map(|&(word, _)| word).collect()),
         need: Need::Optional,
-        doc: "What somebody on the way does to the packets of both directions: a tunnel hides the group's flows from queues,               which take them for one; bleach clears the ECN field behind the last link; ect1 makes ECT(0) ECT(1) before               the first one.",
+        doc: "Middlebox on the path, for packets of both directions. `tunnel` hides the flows of the group: queues, \
+              and the tables of packets, see one flow. `bleach` clears the ECN field behind the last link, so that no \
+              mark reaches an end. `ect1` turns ECT(0) into ECT(1) before the first link, so that the packets claim to \
+              be from a scalable sender.",
     },
 ];
 
-/// The words of a direction.
+/// Words of [`Direction`].
 pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
 
-/// The words of what is done to packets on the way.
+/// Words of [`Middlebox`].
 pub(super) const MIDDLEBOXES: &[(&str, Middlebox)] =
     &[("tunnel", Middlebox::Tunnel), ("bleach", Middlebox::Bleach), ("ect1", Middlebox::Ect1)];
 
-/// Most flows of a scenario.
-pub const MOST_FLOWS: u64 = 1_000_000;
+/// Maximum flows of a scenario.
+pub const MAX_FLOWS: u64 = 1_000_000;

@@ -1,43 +1,43 @@
-//! From the bytes of an IP packet to those that take time on the medium.
+//! Size of an IP packet on the medium.
 //!
-//! Source: the order of Linux's size tables (tc-stab) and of CAKE: add the overhead, raise to the least size (`mpu`),
-//! then the step of the link layer. The names of the presets are CAKE's, but for `ethernet-wire`.
+//! Source: the order of Linux's size tables (tc-stab) and of CAKE: add the overhead, raise to the minimum size (`mpu`),
+//! then apply the cells or the coding of the link layer. The names of the presets are CAKE's, except `ethernet-wire`.
 
 use super::Error;
 use super::keys::{Key, Table, word_of, write};
 use serde_json::{Map, Value};
-use sojourn_aqm::link_layer::{CONSERVATIVE, KINDS, Kind, Layer};
+use sojourn_aqm::link_layer::{CONSERVATIVE, CellFraming, KINDS, LinkPreset};
 
-/// How packets are framed.
+/// Framing of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// What the link layer makes of a packet with its overhead.
-    pub layer: Layer,
+    /// Cells or coding of the link layer, applied after the overhead.
+    pub layer: CellFraming,
     /// Bytes added to each IP packet.
     pub overhead: u32,
-    /// Least size with the overhead, in bytes.
+    /// Minimum size with the overhead, in bytes.
     pub mpu: u32,
-    /// Whether the queue counts the bytes of the medium, else those of IP.
+    /// Whether the queue counts bytes on the medium; otherwise it counts bytes of IP.
     pub adjusted: bool,
 }
 
 impl Framing {
-    /// Bytes on the medium for a packet of `ip` bytes.
+    /// Bytes on the medium of an IP packet of `ip` bytes.
     pub fn wire(&self, ip: u32) -> u32 {
         self.layer.wire((ip + self.overhead).max(self.mpu))
     }
 
-    /// Bytes of a packet of `ip` bytes as the queue counts them.
+    /// Bytes that the queue counts for an IP packet of `ip` bytes.
     pub fn accounted(&self, ip: u32) -> u32 {
         if self.adjusted { self.wire(ip) } else { ip }
     }
 
-    /// Whether framing is nothing but an overhead that the queue counts too.
+    /// Whether framing only adds an overhead, which the queue counts.
     pub fn is_plain(&self) -> bool {
-        self.layer == Layer::Plain && self.mpu == 0 && self.adjusted
+        self.layer == CellFraming::Plain && self.mpu == 0 && self.adjusted
     }
 
-    /// Reads the keys; a preset gives overhead and least size where they are not given themselves.
+    /// Reads the keys; overhead and minimum size default to those of the preset.
     pub(super) fn read(table: &Table) -> Result<Self, Error> {
         let (layer, overhead, mpu) = preset(&table.field::<String>("framing")?);
         let unless_given = |name: &str, preset: u32| {
@@ -56,31 +56,33 @@ impl Framing {
     }
 }
 
-/// The words of `framing`: link layers and presets.
+/// Words of `framing`: link layers and presets.
 pub(super) fn names() -> Vec<&'static str> {
     presets().map(|preset| preset.word).collect()
 }
 
-fn preset(name: &str) -> (Layer, u32, u32) {
+fn preset(name: &str) -> (CellFraming, u32, u32) {
     let found = presets().find(|preset| preset.word == name).expect("the key admits known words only");
     (found.layer, found.overhead, found.mpu)
 }
 
-/// Every preset: link layers alone, Ethernet with all that it sends, and tc's kinds of link.
-fn presets() -> impl Iterator<Item = Kind> {
-    let layers = LAYERS.iter().map(|&(word, layer)| Kind { word, layer, overhead: 0, mpu: 0 });
+/// All presets: plain link layers, Ethernet with preamble and gap, and tc's kinds of link.
+fn presets() -> impl Iterator<Item = LinkPreset> {
+    let layers = LAYERS.iter().map(|&(word, layer)| LinkPreset { word, layer, overhead: 0, mpu: 0 });
     layers.chain([ETHERNET_WIRE]).chain(KINDS.iter().copied()).chain([CONSERVATIVE])
 }
 
-/// The words of `account`.
+/// Words of `account`.
 pub(super) const ACCOUNTS: &[&str] = &[ADJUSTED, "ip"];
 
 const ADJUSTED: &str = "adjusted";
 
-const LAYERS: &[(&str, Layer)] = &[("ethernet", Layer::Plain), ("atm", Layer::Atm), ("ptm", Layer::Ptm)];
+const LAYERS: &[(&str, CellFraming)] =
+    &[("ethernet", CellFraming::Plain), ("atm", CellFraming::Atm), ("ptm", CellFraming::Ptm)];
 
-/// 14 header, 4 check sequence, 8 preamble, 12 gap.
-const ETHERNET_WIRE: Kind = Kind { word: "ethernet-wire", layer: Layer::Plain, overhead: 38, mpu: 84 };
+/// 14 B header, 4 B frame check sequence, 8 B preamble, 12 B inter-packet gap.
+const ETHERNET_WIRE: LinkPreset =
+    LinkPreset { word: "ethernet-wire", layer: CellFraming::Plain, overhead: 38, mpu: 84 };
 
 #[cfg(test)]
 mod tests {
@@ -97,7 +99,7 @@ mod tests {
             ("pppoe-llcsnap", 40, 106),    // ceil(80 / 48) = 2 cells
             ("atm", 100, 159),             // 3 cells
             ("bridged-ptm", 1500, 1546),   // 1522 + 24
-            ("ethernet-wire", 40, 84),     // the least size: 78 would be less
+            ("ethernet-wire", 40, 84),     // the minimum size: 78 would be less
             ("ethernet-wire", 1500, 1538),
             ("ethernet", 1500, 1500),
             ("docsis", 40, 64),

@@ -1,4 +1,4 @@
-//! Graphs: named nodes, and between which of them each link runs.
+//! Graphs: named nodes, and the two nodes that each link connects.
 
 use super::hop::{FIRST, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, of_word, word_of, write};
@@ -7,41 +7,41 @@ use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
 
-/// What makes a list of links a graph.
+/// Nodes of a scenario and the ends of its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// The nodes in the order of the file.
+    /// Nodes in the order of the file.
     pub nodes: Vec<Node>,
-    /// The name of the first link.
+    /// Name of the first link.
     pub first: String,
-    /// By link: the numbers of the nodes from which and to which its forward direction leads.
+    /// Per link, the nodes at the start and the end of its forward direction.
     pub ends: Vec<(usize, usize)>,
 }
 
-/// Where links meet, and where flows begin and end.
+/// A node: links meet here, and flows begin and end here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// How links and flows call it; no other node has this name.
+    /// Name in links and flows; unique.
     pub name: String,
-    /// Whether it forwards packets.
+    /// Decides whether it forwards packets.
     pub kind: NodeKind,
 }
 
-/// The kinds of nodes.
+/// Kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Forwards packets of any flow; flows may begin and end there, too.
+    /// Forwards packets of any flow; flows may also begin and end here.
     Router,
-    /// Forwards none: flows begin and end there.
+    /// Forwards no packets; flows begin and end here.
     Host,
     /// A router from which a wireless LAN leads to stations.
     AccessPoint,
-    /// The stations of a wireless LAN, all of them: flows begin and end there.
+    /// All stations of a wireless LAN; forwards no packets.
     Stations,
 }
 
 impl NodeKind {
-    /// How scenarios call it.
+    /// Word in scenario files.
     pub(super) fn word(self) -> String {
         word_of(KINDS, &self)
     }
@@ -53,7 +53,7 @@ impl NodeKind {
 }
 
 impl Graph {
-    /// Reads `nodes`, and from each of the `links` between which nodes it runs.
+    /// Reads `nodes`, and the ends of each of the `links`.
     pub(super) fn read(nodes: &Value, links: Option<&Value>, hops: &[Hop]) -> Result<Self, Error> {
         let nodes = read_nodes(nodes)?;
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -84,7 +84,7 @@ impl Graph {
         self.nodes.iter().map(node).collect()
     }
 
-    /// Writes between which nodes link `hop` runs.
+    /// Writes the nodes that hop `hop` connects.
     pub(super) fn write_ends(&self, hop: usize, out: &mut Map<String, Value>) {
         let (from, to) = self.ends[hop];
         for (key, node) in [("from", from), ("to", to)] {
@@ -92,52 +92,53 @@ impl Graph {
         }
     }
 
-    /// The number of the node that key `name` of `table` calls.
+    /// Number of the node that key `name` of `table` names.
     pub(super) fn node(&self, table: &Table, name: &str) -> Result<usize, Error> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         read_node(table, name, &names)
     }
 
-    /// What leaves node `here`, in the order of the file: number of the link, of its hop, and of the node that it leads
-    /// to.
-    pub(super) fn leaving(&self, here: usize) -> impl Iterator<Item = (u16, usize, usize)> {
-        self.ends.iter().enumerate().filter_map(move |(hop, &(from, to))| match here {
-            _ if here == from => Some((2 * hop as u16, hop, to)),
-            _ if here == to => Some((2 * hop as u16 + 1, hop, from)),
+    /// Links that leave node `node`, in the order of the file: number of the link, number of its hop, next node.
+    pub(super) fn leaving(&self, node: usize) -> impl Iterator<Item = (u16, usize, usize)> {
+        self.ends.iter().enumerate().filter_map(move |(hop, &(from, to))| match node {
+            _ if node == from => Some((2 * hop as u16, hop, to)),
+            _ if node == to => Some((2 * hop as u16 + 1, hop, from)),
             _ => None,
         })
     }
 
-    /// The links from node `from` to node `to` with the least sum of `delays`, which are by link; of several such
-    /// paths that of the fewest hops, of these the one whose first links come first in the file. None if there is no path.
+    /// Path from node `from` to node `to` with the minimum sum of `delays` (per link), or none if there is no path.
+    /// Ties go to the path with fewer hops, then to the one whose link is first in the file at the first difference, so
+    /// the result does not depend on the search.
     pub(super) fn shortest(&self, delays: &[Duration], from: usize, to: usize) -> Option<Vec<u16>> {
         let costs = self.costs_to(delays, to);
-        let (mut here, mut path) = (from, Vec::new());
-        while here != to {
-            let left = costs[here]?;
+        let (mut current, mut path) = (from, Vec::new());
+        while current != to {
+            let left = costs[current]?;
             let on_the_path = |&(link, _, next): &(u16, usize, usize)| {
                 self.may_enter(next, to)
                     && costs[next].is_some_and(|(delay, hops)| left == (delay + delays[usize::from(link)], hops + 1))
             };
-            let (link, _, next) = self.leaving(here).find(on_the_path).expect("a path of this cost begins with a link");
+            let (link, _, next) =
+                self.leaving(current).find(on_the_path).expect("a path of this cost begins with a link");
             path.push(link);
-            here = next;
+            current = next;
         }
         Some(path)
     }
 
-    /// By node: delay and hops of the shortest path to node `to` (Bellman and Ford: all links are looked at until nothing
-    /// gets shorter).
+    /// Per node, delay and hops of the shortest path to node `to`, by Bellman–Ford: relaxes all links until nothing
+    /// changes.
     fn costs_to(&self, delays: &[Duration], to: usize) -> Vec<Option<(Duration, u32)>> {
         let mut costs = vec![None; self.nodes.len()];
         costs[to] = Some((Duration::ZERO, 0));
         loop {
             let mut is_done = true;
-            for here in 0..self.nodes.len() {
-                for (link, _, next) in self.leaving(here).filter(|&(_, _, next)| self.may_enter(next, to)) {
+            for node in 0..self.nodes.len() {
+                for (link, _, next) in self.leaving(node).filter(|&(_, _, next)| self.may_enter(next, to)) {
                     let cost = costs[next].map(|(delay, hops)| (delay + delays[usize::from(link)], hops + 1));
-                    if cost.is_some() && (costs[here].is_none() || cost < costs[here]) {
-                        (costs[here], is_done) = (cost, false);
+                    if cost.is_some() && (costs[node].is_none() || cost < costs[node]) {
+                        (costs[node], is_done) = (cost, false);
                     }
                 }
             }
@@ -147,12 +148,12 @@ impl Graph {
         }
     }
 
-    /// Whether packets for node `to` may come by node `node`.
+    /// Whether packets for node `to` may enter node `node`: it forwards, or is the destination.
     fn may_enter(&self, node: usize, to: usize) -> bool {
         node == to || self.nodes[node].kind.forwards()
     }
 
-    /// The links from node `from` to node `to` that are called `route`; `names` are those of the hops.
+    /// Resolves `route`, names of links from node `from` to node `to`; `names` are those of the hops.
     pub(super) fn named(
         &self,
         route: &[String],
@@ -162,28 +163,28 @@ impl Graph {
         let name = |node: usize| &self.nodes[node].name;
         let (mut path, mut passed) = (Vec::new(), vec![from]);
         for called in route {
-            let here = passed[passed.len() - 1];
+            let current = passed[passed.len() - 1];
             let Some(hop) = names.iter().position(|name| name == called) else {
                 return Err(unknown("link", called, names.iter().copied()));
             };
-            if here != from && !self.nodes[here].kind.forwards() {
-                let who = if self.nodes[here].kind == NodeKind::Host {
+            if current != from && !self.nodes[current].kind.forwards() {
+                let kind = if self.nodes[current].kind == NodeKind::Host {
                     "is a host, which forwards"
                 } else {
                     "are stations, which forward"
                 };
-                let text = format!("{:?} {who} nothing; go around it", name(here));
+                let text = format!("{:?} {kind} nothing; go around it", name(current));
                 return Err(text);
             }
-            let Some((link, _, next)) = self.leaving(here).find(|&(_, other, _)| other == hop) else {
+            let Some((link, _, next)) = self.leaving(current).find(|&(_, other, _)| other == hop) else {
                 let (a, b) = self.ends[hop];
-                let there: Vec<&str> = self.leaving(here).map(|(_, hop, _)| names[hop]).collect();
+                let leaving: Vec<&str> = self.leaving(current).map(|(_, hop, _)| names[hop]).collect();
                 let text = format!(
                     "{called:?} joins {:?} and {:?}, but the route is at {:?}; links from there: {}",
                     name(a),
                     name(b),
-                    name(here),
-                    there.join(", ")
+                    name(current),
+                    leaving.join(", ")
                 );
                 return Err(text);
             };
@@ -202,7 +203,7 @@ impl Graph {
         Err(text)
     }
 
-    /// The delays of the links, by their number.
+    /// Initial delays of the links, by number.
     pub(super) fn delays(hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Vec<Duration> {
         hops.iter().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect()
     }
@@ -249,7 +250,7 @@ fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
     names.iter().position(|known| **known == *name).ok_or_else(unknown)
 }
 
-/// Refuses beside `nodes` what belongs to a row of links or to a wireless LAN alone, and ends of links without nodes.
+/// Rejects keys of the other topologies: with `nodes` those of a row or of `[wlan]`, without `nodes` the ends of links.
 pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     if values.contains_key("nodes") {
         if values.contains_key(wlan::KEY) {
@@ -274,7 +275,7 @@ pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kinds of nodes by their words.
+/// Kinds of nodes and their words.
 const KINDS: &[(&str, NodeKind)] = &[
     ("router", NodeKind::Router),
     ("host", NodeKind::Host),
@@ -282,19 +283,21 @@ const KINDS: &[(&str, NodeKind)] = &[
     ("stations", NodeKind::Stations),
 ];
 
-/// The keys of a node.
+/// Keys of a node.
 pub(super) const KEYS: &[Key] = &[
-    Key { name: "name", kind: Kind::Text, need: Need::Required("A"), doc: "How links and flows call the node." },
+    Key { name: "name", kind: Kind::Text, need: Need::Required("A"), doc: "Name of the node in links and flows." },
     Key {
         name: "kind",
         kind: Kind::Word("kind of node", || KINDS.iter().map(|&(word, _)| word).collect()),
         need: Need::Default("router"),
-        doc: "Whether it forwards the packets of others (router, and access-point, from which a wireless LAN leads to \
-              stations) or not (host, and stations, which are all those of a wireless LAN); flows begin and end at any.",
+        doc: "A `router` forwards packets of others. A `host` forwards none; its first link is the device of the flows \
+              that begin there. An `access-point` is a router from which a wireless LAN leads to its `stations`, which \
+              forward none. Flows may begin and end at any of them.",
     },
 ];
 
-/// Refuses wireless LANs that lead from anything but an access point to anything but stations, and other links to stations.
+/// Checks that wireless LANs lead from an access point to stations of their own, and that no other link reaches
+/// stations.
 fn check_ends(graph: &Graph, hops: &[Hop]) -> Result<(), Error> {
     let node = |number: usize| &graph.nodes[number];
     for (i, (hop, &(from, to))) in hops.iter().zip(&graph.ends).enumerate() {

@@ -1,4 +1,4 @@
-//! Bottlenecks with a name: in a row behind the first one, which is called `link`, or between the nodes of a graph.
+//! Named links with two directions: in a row behind the first one, which is named `link`, or between nodes of a graph.
 
 use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, write};
 use super::service::WlanService;
@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 
-/// A bottleneck with its two directions.
+/// A link with its two directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
-    /// How routes call it; no other hop has this name.
+    /// Name in routes and results; unique.
     pub name: String,
-    /// The forward direction.
+    /// Forward direction.
     pub link: LinkSpec,
-    /// The reverse path; of a wireless LAN the queue of every station.
+    /// Reverse direction; in a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
-    /// The wireless LAN that serves both, in a graph.
+    /// Wireless LAN that serves both directions, in a graph only.
     pub wlan: Option<WlanSpec>,
 }
 
 impl Hop {
-    /// Reads the list `links`, of a graph or behind a first link.
+    /// Reads the list `links`: all links of a graph, or those behind the first one.
     pub(super) fn read_all(
         value: Option<&Value>,
         files: &dyn Files,
@@ -33,10 +33,10 @@ impl Hop {
             Some(Value::Array(hops)) => hops.as_slice(),
             Some(other) => return Err(Error::new("links", mismatch(other, "a list of tables, [[links]]").to_string())),
         };
-        if hops.len() > MOST_HOPS {
-            return Err(Error::new("links", format!("{} links; at most {MOST_HOPS}", hops.len())));
+        if hops.len() > MAX_HOPS {
+            return Err(Error::new("links", format!("{} links; at most {MAX_HOPS}", hops.len())));
         }
-        // What results call the links, too: a hop gives its name to its forward direction.
+        // Names of the first link's queues in results; a hop's forward queue has the name of the hop.
         let taken = if in_a_graph { &["forward", "reverse"][..] } else { &[FIRST, "forward", "reverse"] };
         let mut names: Vec<String> = taken.iter().map(|name| name.to_string()).collect();
         hops.iter()
@@ -91,7 +91,7 @@ impl Hop {
     }
 }
 
-/// Takes what results call the queues of the hop at `place`; none of it may be in `names` before.
+/// Adds the result names of the queues of the hop at `place` to `names`; a duplicate is an error.
 fn take_names(place: &str, queues: impl IntoIterator<Item = String>, names: &mut Vec<String>) -> Result<(), Error> {
     let before = names.len();
     names.extend(queues);
@@ -106,7 +106,7 @@ fn no_name_of_its_own(name: &str) -> String {
     format!("{name:?} is no name of its own; write another one")
 }
 
-/// A hop as an entry of `links`.
+/// Writes a hop as an entry of `links`.
 pub(super) fn write_hop(
     name: &str,
     (link, reverse): (&LinkSpec, &LinkSpec),
@@ -120,7 +120,7 @@ pub(super) fn write_hop(
     out
 }
 
-/// The first and the last hop of a route along the hops called `names`; the first one where nothing is given.
+/// Numbers of the first and the last hop of a route along a row; the first hop if there is no route.
 pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize, usize), String> {
     let Some(route) = route else { return Ok((0, 0)) };
     let find = |name: &String| {
@@ -138,32 +138,42 @@ pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize
     }
 }
 
-/// The keys of a link with a name, apart from those that every link has.
+/// Keys of a named link beyond those of every link.
 pub(super) const KEYS: &[Key] = &[
-    Key { name: "name", kind: Kind::Text, need: Need::Required("second"), doc: "How routes call the link." },
+    Key {
+        name: "name",
+        kind: Kind::Text,
+        need: Need::Required("second"),
+        doc: "Name of the link in routes and results.",
+    },
     Key {
         name: "from",
         kind: Kind::Text,
         need: Need::Optional,
-        doc: "With nodes: the node where its forward direction begins.",
+        doc: "With `nodes`, required: node at which the forward direction begins.",
     },
     Key {
         name: "to",
         kind: Kind::Text,
         need: Need::Optional,
-        doc: "With nodes: the node to which its forward direction leads.",
+        doc: "With `nodes`, required: node to which the forward direction leads.",
     },
-    Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The reverse path, as in [reverse]." },
+    Key {
+        name: "reverse",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "The other direction of the link. Default: as without `[reverse]`.",
+    },
     Key {
         name: wlan::KEY,
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "With nodes: the wireless LAN that serves the link, from an access point to its stations, as in [wlan].",
+        doc: "With `nodes`: wireless LAN that serves the link, from an access point to its stations.",
     },
 ];
 
-/// The name of the first hop.
+/// Name of the first hop of a row.
 pub(super) const FIRST: &str = "link";
 
-/// Most links with a name.
-const MOST_HOPS: usize = 100;
+/// Maximum number of named links.
+const MAX_HOPS: usize = 100;

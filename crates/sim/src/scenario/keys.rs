@@ -1,4 +1,4 @@
-//! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
+//! Keys of scenario tables. Each is declared once; reader, writer, checks and JSON Schema follow from the declaration.
 
 use super::value_error::ValueError;
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
@@ -8,56 +8,58 @@ use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
 
-/// A key of a table.
+/// Declaration of a key.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     pub name: &'static str,
     pub kind: Kind,
     pub need: Need,
-    /// Meaning, in one sentence.
+    /// Meaning: one to three sentences of plain text with backticks, for the JSON Schema and the tables in
+    /// docs/scenario. The last sentence of an optional key may be `Default: …`.
     pub doc: &'static str,
 }
 
-/// What happens when a key is absent.
+/// Whether a key may be absent.
 #[derive(Clone, Copy)]
 pub(super) enum Need {
-    /// Refused, with this as an example of what to write.
+    /// An error, with this example of a value.
     Required(&'static str),
-    /// As if this were written.
+    /// Equivalent to this value.
     Default(&'static str),
-    /// Its absence means something.
+    /// Absence has a meaning of its own; the canonical form leaves the key out, so that a new optional key does not
+    /// change the hash of older scenarios.
     Optional,
 }
 
-/// What a key holds.
+/// Type of a key's value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Text,
-    /// The name of a file, which is opened by [`Files`](super::Files) alone.
+    /// A path, opened through [`Files`](super::Files) only.
     File,
-    /// One of the names of something.
+    /// One of several words; the text says what they name, for errors.
     Word(&'static str, fn() -> Vec<&'static str>),
     Flag,
     Time,
     PositiveTime,
     Rate,
-    /// Bytes, from and to.
+    /// Bytes: minimum and maximum.
     Size(u64, u64),
-    /// A plain whole number, from and to.
+    /// A whole number without unit: minimum and maximum.
     Count(u64, u64),
     Aqm,
     Limits,
-    /// Something with a form of its own.
-    Own(&'static Own),
-    /// A list of texts.
+    /// A form of its own.
+    Custom(&'static CustomForm),
+    /// A list of names.
     Names,
-    /// A table or a list of tables with keys of its own.
+    /// A table or a list of tables.
     Section,
 }
 
-/// A form of value that one type alone has; the type reads it and writes it in JSON.
-pub(super) struct Own {
-    /// Refuses what the type cannot read, with the remedy.
+/// Form of a value that only one type has; the type reads and writes it as JSON.
+pub(super) struct CustomForm {
+    /// Rejects values that the type cannot read; the error says what to write.
     pub check: fn(&Value) -> Result<(), ValueError>,
     /// JSON Schema.
     pub schema: fn() -> Value,
@@ -73,13 +75,13 @@ pub(super) enum Datum {
     Whole(u64),
     Aqm(Box<AqmSpec>),
     Limits(Limits),
-    /// What an [`Own`] has checked.
-    Own(Value),
+    /// Checked by its [`CustomForm`].
+    Custom(Value),
     Names(Vec<String>),
 }
 
 impl Kind {
-    /// Reads `value`; the error tells what is wrong with it and what to write.
+    /// Reads `value`; the error says what is wrong and what to write.
     pub fn read(self, value: &Value) -> Result<Datum, ValueError> {
         match self {
             Self::Text | Self::File => text(value, "a text").map(|text| Datum::Text(text.to_string())),
@@ -102,13 +104,13 @@ impl Kind {
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
             Self::Aqm => Ok(Datum::Aqm(Box::new(AqmSpec::read(value).map_err(Box::new)?))),
             Self::Limits => limits(value).map(Datum::Limits),
-            Self::Own(own) => (own.check)(value).map(|()| Datum::Own(value.clone())),
+            Self::Custom(own) => (own.check)(value).map(|()| Datum::Custom(value.clone())),
             Self::Names => names(value).map(Datum::Names),
             Self::Section => unreachable!("sections are read by their own tables"),
         }
     }
 
-    /// Writes `datum` so that [`Kind::read`] gives it back.
+    /// Inverse of [`Kind::read`].
     pub fn write(self, datum: Datum) -> Value {
         match (self, datum) {
             (Self::Size(..), Datum::Whole(bytes)) => format!("{bytes} B").into(),
@@ -119,13 +121,13 @@ impl Kind {
             (_, Datum::Rate(rate)) => rate.to_string().into(),
             (_, Datum::Aqm(aqm)) => aqm.table().into(),
             (_, Datum::Limits(limits)) => limits.to_string().into(),
-            (_, Datum::Own(value)) => value,
+            (_, Datum::Custom(value)) => value,
             (_, Datum::Names(names)) => names.into(),
         }
     }
 }
 
-/// A table being read: its place in the file, its values, and what its keys are.
+/// A table of the file: its place, its values and the declarations of its keys.
 pub(super) struct Table<'a> {
     pub place: &'a str,
     pub values: &'a Map<String, Value>,
@@ -133,12 +135,12 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table of `keys` among `values`, which [`check_known`] has seen.
+    /// The caller must have called [`check_known`] on `values`.
     pub fn new(place: &'a str, values: &'a Map<String, Value>, keys: &'static [Key]) -> Self {
         Self { place, values, keys }
     }
 
-    /// The value of key `name` of this table.
+    /// Value of key `name`, or its default.
     pub fn field<T: Field>(&self, name: &str) -> Result<T, Error> {
         let key = find(self.keys, name);
         let read = |value: &Value| key.kind.read(value).map_err(|wrong| self.error(name, wrong.to_string()));
@@ -155,12 +157,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// An error at key `name` of this table.
+    /// Error at key `name`.
     pub fn error(&self, name: &str, text: impl Into<String>) -> Error {
         Error::new(join(self.place, name), text)
     }
 
-    /// Refuses keys that belong to another kind of `what` than the chosen one, whose keys these are.
+    /// Rejects keys of the kinds `others` that neither `common` nor this table has; `what` names the chosen kind.
     pub fn refuse_foreign(
         &self,
         common: &[Key],
@@ -177,14 +179,14 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Writes key `name` of `keys` into `out`; nothing for an absent optional one.
+/// Writes key `name` of `keys` into `out`, unless it is optional and absent.
 pub(super) fn write<T: Field>(keys: &'static [Key], name: &str, value: &T, out: &mut Map<String, Value>) {
     if let Some(datum) = value.datum() {
         out.insert(name.to_string(), find(keys, name).kind.write(datum));
     }
 }
 
-/// A type that a key's value can have in a specification; `Option` for optional keys.
+/// Type of a field of a specification; `Option` for optional keys.
 pub(super) trait Field: Sized {
     fn some(datum: Datum) -> Self;
     fn none() -> Option<Self> {
@@ -205,7 +207,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Declares fields of the type of a datum.
+/// Implements [`Field`] for types with a [`Datum`] variant.
 macro_rules! fields {
     ($( $type:ty: $datum:ident($x:ident) => $from:expr, $self:ident => $to:expr; )*) => {$(
         impl Field for $type {
@@ -236,7 +238,7 @@ fields! {
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
 }
 
-/// The words of an ECN field that a source may send.
+/// ECN fields that a source may send.
 pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
 
 pub(super) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
@@ -247,8 +249,8 @@ pub(super) fn word_of<T: PartialEq>(words: &[(&str, T)], value: &T) -> String {
     words.iter().find(|(_, v)| v == value).expect("every value has a word").0.to_string()
 }
 
-/// Declares a specification whose fields are keys: the struct, the key table, reader and writer. One that says `with`
-/// has the keys of another specification, too.
+/// Declares a specification whose fields are keys: the struct, the key table, reader and writer. `with` adds the keys
+/// of another specification.
 macro_rules! table {
     (
         $(#[$meta:meta])*
@@ -260,7 +262,7 @@ macro_rules! table {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $( $(#[doc = $doc])+ pub $field: $type, )*
-            /// The connection.
+            /// Keys of the connection.
             pub $inner: $Inner,
         }
 
@@ -319,7 +321,7 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// The keys of two tables, `N` together.
+/// Concatenates two key tables, `N` keys in total.
 pub(super) const fn concat<const N: usize>(first: &[Key], second: &[Key]) -> [Key; N] {
     let mut all = [first[0]; N];
     let mut i = 1;
@@ -330,7 +332,7 @@ pub(super) const fn concat<const N: usize>(first: &[Key], second: &[Key]) -> [Ke
     all
 }
 
-/// Refuses keys of `values` that none of `keys` is, with the nearest one that is.
+/// Rejects keys of `values` that are not in `keys`; the error suggests the nearest one.
 pub(super) fn check_known<'k>(
     place: &str,
     values: &Map<String, Value>,
@@ -339,7 +341,7 @@ pub(super) fn check_known<'k>(
     let known = keys.map(|key| key.name);
     match values.keys().find(|&name| !known.clone().any(|k| k == name)) {
         None => Ok(()),
-        // The place ends with the name already.
+        // The place ends with the name, so the text need not repeat it.
         Some(name) => {
             let text = unknown("key", name, known).replacen(&format!(" {name:?}"), "", 1);
             Err(Error::new(join(place, name), text))
@@ -347,17 +349,17 @@ pub(super) fn check_known<'k>(
     }
 }
 
-/// `value` as a table at `place`.
+/// Returns the table at `place`, or an error if `value` is none.
 pub(super) fn as_table<'a>(place: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Error> {
     value.as_object().ok_or_else(|| Error::new(place, mismatch(value, "a table").to_string()))
 }
 
-/// A value as written after `--set`, or as a default: a JSON literal if it reads as one, else a text.
+/// Parses a value of `--set` or a default: a JSON literal if it is valid JSON, otherwise a text.
 pub(super) fn literal(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// The place of key `name` in the table at `place`.
+/// Place of key `name` in the table at `place`.
 pub(super) fn join(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_string() } else { format!("{place}.{name}") }
 }

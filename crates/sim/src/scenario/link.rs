@@ -1,81 +1,80 @@
-//! A link of the dumbbell: service, propagation, and the queue in front of it.
+//! One direction of a link: queue, service and propagation.
 
-use super::below::{BELOW, BelowSpec};
 use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
-use super::{AqmSpec, Error, Files, Folder, Service, WithTables, service};
+use super::tx_ring::{BELOW, TxRingSpec};
+use super::{AqmSpec, Error, Files, Folder, Service, TableCatalogue, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::{AnyConfig, Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits, Link};
 use sojourn_tcp::UPTIME;
 use std::path::Path;
 
-/// One direction of the bottleneck.
+/// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// When and how fast packets are sent.
+    /// Service of the queue.
     pub service: Service,
     /// One-way propagation delay at the start.
     pub delay: Duration,
-    /// The delay over time.
+    /// Propagation delay over time.
     pub delays: Steps<Duration>,
-    /// Whether packets overtake each other when the delay falls; else none arrives before its predecessors.
+    /// Whether packets overtake each other when the delay falls; otherwise none arrives before its predecessors.
     pub reorder: bool,
-    /// The clock of the node that delays: packets arrive at its ticks only.
+    /// Clock period of the delaying node: packets arrive at its ticks only.
     pub tick: Option<Duration>,
-    /// Receive offload: segments of a flow that arrive within such a time become one super-packet.
+    /// Receive offload: segments of a flow that arrive within this time become one super-packet.
     pub gro: Option<Duration>,
-    /// What becomes of an IP packet on the medium.
+    /// Framing of IP packets on the medium.
     pub framing: Framing,
     /// Loss between the server and the far end.
     pub loss: Option<LossSpec>,
-    /// The buffer between the queue and the server.
-    pub below: Option<BelowSpec>,
-    /// Bytes of IP that one opportunity of a trace carries, and the largest packet that the queue manager expects.
+    /// Buffer between the queue and the server.
+    pub below: Option<TxRingSpec>,
+    /// Bytes of IP per delivery opportunity, and the maximum packet that the queue manager assumes.
     pub mtu: u32,
-    /// The queue manager.
+    /// Queue manager at the start.
     pub aqm: AqmSpec,
-    /// How much the queue may hold.
+    /// Limits of the queue at the start.
     pub limits: Limits,
-    /// What changes of queue and loss while the run goes on, in order; rates and delays have schedules.
+    /// Changes of queue and loss during the run, in order of time; rates and delays have schedules instead.
     pub changes: Vec<LinkChange>,
 }
 
-/// A change of a link's queue or of its loss.
+/// Change of a link's queue or loss during the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkChange {
-    /// When, from the start of the run.
+    /// Time since the start of the run.
     pub at: Duration,
-    /// The queue manager from then on.
+    /// New queue manager.
     pub aqm: Option<AqmSpec>,
-    /// How much the queue may hold from then on.
+    /// New limits of the queue.
     pub limits: Option<Limits>,
-    /// Loss from then on.
+    /// New loss.
     pub loss: Option<LossSpec>,
-    /// Whether what waits stays and the manager goes on from its state, because its parameters change at most.
+    /// Whether waiting packets and the manager's state are kept, because only parameters or limits change.
     pub keeps: bool,
 }
 
 impl LinkChange {
-    /// Whether the queue changes.
+    /// Whether it changes the queue.
     pub fn is_of_queue(&self) -> bool {
         self.aqm.is_some() || self.limits.is_some()
     }
 }
 
 impl LinkSpec {
-    /// Reads a link by itself, for a host that is no scenario; errors begin with `place`, relative paths start from
-    /// `base`.
+    /// Reads a link outside of a scenario; errors begin with `place`, relative paths start from `base`.
     pub fn parse(place: &str, value: &Value, base: &Path) -> Result<Self, Error> {
         Self::parse_with(place, value, base, REGISTERED)
     }
 
-    /// [`Self::parse`] that knows the algorithms of `own` as well.
+    /// [`Self::parse`] with the algorithms of `own` as well.
     pub fn parse_with(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let files = &Folder(base);
-        Self::read(place, value, files, &WithTables { own, files })
+        Self::read(place, value, files, &TableCatalogue { own, files })
     }
 
     /// The link with every default written out.
@@ -83,19 +82,19 @@ impl LinkSpec {
         Value::Object(self.write())
     }
 
-    /// The configuration of its queue at the start, and of each that a change brings.
+    /// Configurations of its queue managers: at the start and after each change.
     pub fn configs(&self) -> impl Iterator<Item = &AnyConfig> {
         let changed = self.changes.iter().filter_map(|change| change.aqm.as_ref());
         std::iter::once(&self.aqm).chain(changed).map(|aqm| &aqm.config)
     }
 
-    /// What its queue manager is told of it: the nominal rate, whatever changes.
-    pub fn told(&self) -> Link {
+    /// Link as its queue manager sees it, with the nominal rate: managers are not notified of rate changes.
+    pub fn nominal_link(&self) -> Link {
         let (rate, mtu) = (self.service.nominal_rate(self.mtu), self.framing.accounted(self.mtu));
         Link { rate, mtu, delay: self.delay, uptime: UPTIME }
     }
 
-    /// Reads the link at `place`, which is not over the channel of a wireless LAN.
+    /// Reads the link at `place`; an error if it is over the channel of a wireless LAN.
     pub(super) fn read(place: &str, value: &Value, files: &dyn Files, own: &dyn Catalogue) -> Result<Self, Error> {
         let link = Self::read_any(place, value, files, own)?;
         if matches!(link.service, Service::Wlan(_)) {
@@ -104,7 +103,7 @@ impl LinkSpec {
         Ok(link)
     }
 
-    /// Reads the link at `place`.
+    /// Reads the link at `place`, of any service.
     pub(super) fn read_any(place: &str, value: &Value, files: &dyn Files, own: &dyn Catalogue) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
@@ -117,7 +116,7 @@ impl LinkSpec {
             delay: delays.first(),
             delays,
             reorder: table.field("reorder")?,
-            // A Cox link's rate moves in steps of that name.
+            // For a Cox link `tick` is the step of its rate process.
             tick: if matches!(service, Service::Cox(_)) { None } else { table.field("tick")? },
             gro: table.field("gro")?,
             framing,
@@ -133,12 +132,13 @@ impl LinkSpec {
             service,
         })
         .and_then(|link: Self| {
-            let checked = link.aqm.config.check_link(link.limits, link.told());
+            let checked = link.aqm.config.check_link(link.limits, link.nominal_link());
             checked.map(|()| link).map_err(|wrong| table.error("aqm", wrong.to_string()))
         })
     }
 
-    /// Reads the reverse path of `self`, from which it inherits what `value` leaves out, but not the queue.
+    /// Reads the reverse direction of `self`. Service, delay and framing default to those of `self`, the queue does
+    /// not.
     pub(super) fn read_reverse(
         &self,
         place: &str,
@@ -149,7 +149,7 @@ impl LinkSpec {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
         let (inherited, inherits_framing) = (self.write(), !values.contains_key("framing"));
         for name in ["delay", "reorder", "framing", "overhead", "mpu", "account", "mtu"] {
-            // A framing of its own brings its own overhead and least size.
+            // A preset of its own comes with its own overhead and minimum size.
             if !inherits_framing && matches!(name, "overhead" | "mpu") {
                 continue;
             }
@@ -181,7 +181,7 @@ impl LinkSpec {
     }
 }
 
-/// The delay over time: that of the key, or of a trace, which then stands as the schedule that it is.
+/// Delay over time, from the key or from the file of `delay_trace`; the canonical form has the schedule in both cases.
 fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
     let Some(name) = table.field::<Option<String>>("delay_trace")? else { return table.field("delay") };
     if table.values.contains_key("delay") {
@@ -191,94 +191,112 @@ fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
     read.map_err(|text| table.error("delay_trace", text))
 }
 
-/// Smallest MTU: what every IPv4 link has to carry (RFC 791).
-pub const LEAST_MTU: u64 = 68;
+/// Minimum MTU in bytes, which every IPv4 link must carry (RFC 791).
+pub const MIN_MTU: u64 = 68;
 
-/// The keys of a link, whatever its service.
+/// Keys of every link, regardless of its service.
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "delay",
-        kind: Kind::Own(&DELAYS),
+        kind: Kind::Custom(&DELAYS),
         need: Need::Default("0 s"),
-        doc: "One-way propagation delay: constant (\"20 ms\") or in steps (\"20 ms@0s,60 ms@50s\").",
+        doc: "Propagation delay, one way: constant, or a schedule, e.g. `20 ms@0s,60 ms@50s`. Packets under way keep \
+              theirs.",
     },
     Key {
         name: "delay_trace",
         kind: Kind::File,
         need: Need::Optional,
-        doc: "Instead of delay: a file with a step of it in each line (\"20 ms@0 s\"); its path starts from the scenario's folder.",
+        doc: "Instead of `delay`: file with one step in each line, e.g. `20 ms@0 s`, relative to the scenario file; \
+              the first at 0 s, the others in order, the last one holds to the end; `#` starts a comment. Results \
+              contain the schedule itself.",
     },
     Key {
         name: "reorder",
         kind: Kind::Flag,
         need: Need::Default("false"),
-        doc: "Whether packets overtake each other when the delay falls; else none arrives before its predecessors.",
+        doc: "Let packets overtake each other when the delay falls; otherwise none arrives before its predecessors.",
     },
     Key {
         name: "tick",
         kind: Kind::PositiveTime,
         need: Need::Optional,
-        doc: "Clock of the node that delays, as dummynet's at 1/HZ: packets arrive with its next tick; without it, at once.",
+        doc: "Clock of the node that delays, as dummynet's at 1/HZ: a packet arrives at the first tick (0, `1 ms`, \
+              `2 ms`, …) at or after its time, together with the others of that tick. The reverse direction has a \
+              clock only if it has this key. For `cox` the key is the step in which the rate moves, `20 ms` unless \
+              given, and there is no clock.",
     },
     Key {
         name: "gro",
         kind: Kind::PositiveTime,
         need: Need::Optional,
-        doc: "Receive offload before the queue: a card is polled so long after the first packet, and segments of a flow that \
-              have come by then are one super-packet; without it, packets reach the queue as they come.",
+        doc: "Receive offload before the queue: the network card is polled this long after the first packet that it \
+              receives, e.g. `50 us`, and the segments of a flow that have arrived by then reach the queue as one \
+              super-packet.",
     },
     Key {
         name: "framing",
         kind: Kind::Word("framing", framing::names),
         need: Need::Default("ethernet"),
-        doc: "Link layer, or a preset with its overhead and mpu.",
+        doc: "Link layer: bytes as they are (`ethernet`), ATM cells (`atm`, 53 bytes for each 48) or 64b/65b coding \
+              (`ptm`, one byte for each 64); or a preset of link layer, `overhead` and `mpu`.",
     },
     Key {
         name: "overhead",
         kind: Kind::Size(0, 65_535),
         need: Need::Default("0 B"),
-        doc: "Framing bytes added to each packet; without it, those of the framing's preset.",
+        doc: "Framing bytes added to each packet; a preset of `framing` has its own.",
     },
     Key {
         name: "mpu",
         kind: Kind::Size(0, 65_535),
         need: Need::Default("0 B"),
-        doc: "Least size of a packet with its overhead; without it, that of the framing's preset.",
+        doc: "Minimum size of a packet with its overhead; a preset of `framing` has its own.",
     },
     Key {
         name: "account",
         kind: Kind::Word("account", || framing::ACCOUNTS.to_vec()),
         need: Need::Default("adjusted"),
-        doc: "Whether the queue counts the bytes of the medium (adjusted) or those of IP (ip).",
+        doc: "Bytes that the queue counts: those on the medium (`adjusted`, as Linux's size tables do) or those of IP \
+              (`ip`). Transmission takes the time of those on the medium in any case.",
     },
     Key {
         name: "loss",
-        kind: Kind::Own(&LOSS),
+        kind: Kind::Custom(&LOSS),
         need: Need::Optional,
-        doc: "Loss between the server and the far end: a probability, or Gilbert-Elliott's { p, r, bad, good, step }.",
+        doc: "Loss between the server and the far end, apart from the drops of the queue: a probability (`0.01`, \
+              `\"1%\"`; a plain `1` could be either, write `1.0` or `\"1%\"`), or Gilbert–Elliott: \
+              `{ p = 0.002, r = 0.2 }`, also with `bad`, `good` and `step`.",
     },
     Key {
         name: "below",
-        kind: Kind::Own(&BELOW),
+        kind: Kind::Custom(&BELOW),
         need: Need::Optional,
-        doc: "Buffer between the queue and the server: bytes (\"1514 B\"), a ring (\"256 packets wake 64 packets\"), byte queue limits (\"bql\", \"bql max 3 kB\"), or both (\"4 packets bql\").",
+        doc: "Buffer between queue and server, e.g. a driver's: bytes (`1514 B`), a ring of packets \
+              (`256 packets wake 64 packets`), byte queue limits (`bql`, `bql max 3 kB`) or both (`4 packets bql`). \
+              Default: none; with a wireless LAN `50 packets wake 24 packets`.",
     },
     Key {
         name: "mtu",
-        kind: Kind::Size(LEAST_MTU, 65_535),
+        kind: Kind::Size(MIN_MTU, 65_535),
         need: Need::Default("1500 B"),
-        doc: "Bytes of IP that one opportunity of a trace carries, and the largest packet the queue manager expects.",
+        doc: "Maximum size of an IP packet, and the size of one delivery opportunity; at least 68 B, which every IPv4 \
+              link carries.",
     },
     Key {
         name: "aqm",
         kind: Kind::Aqm,
         need: Need::Default("droptail"),
-        doc: "Queue manager, as a text like \"codel@act target 5ms\" or as a table.",
+        doc: "Queue manager: a text as for tc (`codel@act target 5ms`) or a table \
+              (`{ name = \"codel\", profile = \"act\", target = \"5 ms\" }`); or a class in a Python file \
+              (`my_aqm.py:MyAqm`) or a shared library (`./blue.so increment 0.05`), relative to the scenario file. \
+              `sojourn aqm list` names all, `sojourn aqm show NAME` their parameters.",
     },
     Key {
         name: "limit",
         kind: Kind::Limits,
         need: Need::Default("1000 packets"),
-        doc: "Most that may wait, in packets, bytes or time at the link's mean rate; a list for several.",
+        doc: "Maximum that may wait: packets, bytes (`250 kB`), time at the link's nominal rate (`50 ms`), or a list \
+              of several.",
     },
 ];

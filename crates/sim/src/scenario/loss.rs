@@ -1,38 +1,38 @@
-//! Loss on the medium: a probability, or bursts after Gilbert and Elliott.
+//! Loss on the medium: independent, or in bursts (Gilbert–Elliott).
 
-use super::keys::{Datum, Field, Own, mismatch, time_of};
+use super::keys::{CustomForm, Datum, Field, mismatch, time_of};
 use super::value_error::{LossError, ValueError};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
 
-/// How packets get lost on their way from the link's server to its far end.
+/// Loss of packets between the link's server and its far end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossSpec {
-    /// Each with this probability, whatever happened before; 0 to 1.
+    /// Independent loss with this probability, 0 to 1.
     Random(f64),
-    /// In a good and a bad state.
+    /// Chain of a good and a bad state.
     Gilbert(Gilbert),
 }
 
-/// Gilbert–Elliott: a chain of two states. The mean loss is (r · good + p · bad) / (p + r), a stay in the bad state
-/// lasts 1 / r steps in the mean.
+/// Gilbert–Elliott: a chain of two states. The mean loss is (r · good + p · bad) / (p + r); the mean stay in the bad
+/// state is 1 / r steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gilbert {
-    /// Probability of a step from good to bad; 0 to 1, `p + r` above 0.
+    /// Transition probability from good to bad, 0 to 1; `p + r` is above 0.
     pub p: f64,
-    /// Probability of a step from bad to good; 0 to 1.
+    /// Transition probability from bad to good, 0 to 1.
     pub r: f64,
-    /// Probability of a loss in the bad state, 1 − h; 0 to 1.
+    /// Loss probability in the bad state, 1 − h, 0 to 1.
     pub bad: f64,
-    /// Probability of a loss in the good state, 1 − k; 0 to 1.
+    /// Loss probability in the good state, 1 − k, 0 to 1.
     pub good: f64,
-    /// The chain steps once in so much time; `None`: once per packet.
+    /// Time between steps of the chain; `None`: one step per packet.
     pub step: Option<Duration>,
 }
 
 impl LossSpec {
-    /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the remedy.
+    /// Reads a probability or a table `{ p, r, bad, good, step }`.
     pub fn read(value: &Value) -> Result<Self, LossError> {
         match value {
             Value::Number(number) if number.as_u64() == Some(1) => Err(LossError::One),
@@ -53,7 +53,7 @@ impl LossSpec {
         probability(&json!(number / unit))
     }
 
-    /// The loss as [`LossSpec::read`] reads it.
+    /// Inverse of [`LossSpec::read`].
     pub fn canonical(&self) -> Value {
         match self {
             Self::Random(probability) => json!(probability),
@@ -104,22 +104,22 @@ impl Gilbert {
 
 impl Field for LossSpec {
     fn some(datum: Datum) -> Self {
-        let Datum::Own(value) = datum else { unreachable!("a loss has a form of its own") };
+        let Datum::Custom(value) = datum else { unreachable!("a loss has a form of its own") };
         Self::read(&value).expect("the key has checked the loss")
     }
     fn datum(&self) -> Option<Datum> {
-        Some(Datum::Own(self.canonical()))
+        Some(Datum::Custom(self.canonical()))
     }
 }
 
-/// The form of a loss.
-pub(super) static LOSS: Own =
-    Own { check: |value| LossSpec::read(value).map(|_| ()).map_err(|wrong| Box::new(wrong).into()), schema };
+/// Form of a loss.
+pub(super) static LOSS: CustomForm =
+    CustomForm { check: |value| LossSpec::read(value).map(|_| ()).map_err(|wrong| Box::new(wrong).into()), schema };
 
 fn schema() -> Value {
     let probability = json!({ "type": "number", "minimum": 0, "maximum": 1 });
     let share = json!({ "type": "string", "pattern": "^ *[0-9.]+ *%? *$", "examples": ["1%"] });
-    json!({ "anyOf": [probability, share, {
+    json!({ "title": "probability or table", "anyOf": [probability, share, {
         "type": "object",
         "properties": {
             "p": probability, "r": probability, "bad": probability, "good": probability,

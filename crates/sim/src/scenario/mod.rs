@@ -1,10 +1,9 @@
-//! Scenario files: what is simulated, in typed and checked form.
+//! Scenario files as checked types.
 //!
-//! A [`Scenario`] that exists can run. [`Scenario::parse`] is the only way from text to it; its errors name the
-//! place and the remedy. [`Scenario::canonical`] is the inverse, with every default written out.
+//! Every [`Scenario`] can run. [`Scenario::parse`] is the only way from text to it; its errors name the place and the
+//! correction. [`Scenario::canonical`] is the inverse, with every default written out.
 
 mod aqm;
-mod below;
 mod cells;
 mod changes;
 mod checks;
@@ -31,102 +30,102 @@ mod tables;
 mod tests;
 pub mod traffic;
 mod tree;
+mod tx_ring;
 mod value_error;
 mod values;
 mod warmup;
 mod wlan;
 
 pub use aqm::AqmSpec;
-#[cfg(test)]
-pub(crate) use below::MOST_BQL;
-pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use error::Error;
-pub use files::{Files, Folder, Within, absent};
-pub use flow::{FlowSpec, MOST_FLOWS, Middlebox};
+pub use files::{ConfinedFolder, Files, Folder, absent};
+pub use flow::{FlowSpec, MAX_FLOWS, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
-pub use link::{LEAST_MTU, LinkChange, LinkSpec};
+pub use link::{LinkChange, LinkSpec, MIN_MTU};
 pub use loss::{Gilbert, LossSpec};
 pub use paths::{Direction, Paths};
 pub use probes::Probes;
-pub use running::Changed;
+pub use running::RunningChange;
 pub use schema::schema;
 pub use sender::Dscp;
 pub use service::{
-    BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
+    BucketService, CoxService, PoissonService, RateChange, Service, StepsService, TraceService, WlanService,
 };
-pub use sojourn_aqm::link_layer::Layer;
+pub use sojourn_aqm::link_layer::CellFraming;
 pub use sojourn_tcp::UPTIME;
-pub use steps::{Stepped, Steps};
-pub use tables::{Unread, WithTables};
+pub use steps::{StepValue, Steps};
+pub use tables::{TableCatalogue, UnreadTables};
 pub use traffic::{
-    BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes,
-    TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
+    BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec,
+    SizeDistribution, TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
 pub use tree::check_depth;
+#[cfg(test)]
+pub(crate) use tx_ring::MAX_BQL;
+pub use tx_ring::{RingUnit, TxRingSpec};
 pub use value_error::{AqmError, LossError, StepsError, ValueError};
 pub use warmup::Warmup;
-pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
+pub use wlan::{ChannelSpec, Decibels, Eifs, MAX_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
-use paths::{Form, Topology};
+use paths::{Topology, TopologyForm};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use std::path::Path;
 
-/// Everything that determines a run, but for the program itself.
+/// Everything that determines a run, apart from the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What the scenario is about, for titles; may be empty.
+    /// Title; may be empty.
     pub name: String,
     /// Length of the run; above zero.
     pub duration: Duration,
-    /// What the statistics leave out; shorter than the duration.
+    /// Start of the run that the statistics leave out; shorter than the duration.
     pub warmup: Warmup,
     /// Default seed of every random stream.
     pub seed: u64,
-    /// The wireless LAN that is the bottleneck, in a graph the first link; without one, it is a link with a reverse path.
+    /// Wireless LAN of the first hop, if it is one.
     pub wlan: Option<WlanSpec>,
-    /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point, in a graph the first
-    /// link.
+    /// First hop, forward direction; in a wireless LAN the queue of the access point.
     pub link: LinkSpec,
-    /// The reverse path; in a wireless LAN the queue of every station.
+    /// First hop, reverse direction; in a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
-    /// Further bottlenecks: in a row behind the first, or the other links of the graph.
+    /// Other hops: in a row behind the first, or of the graph.
     pub links: Vec<Hop>,
-    /// The nodes between which the links run; without them, the links lie in a row.
+    /// Nodes that the links connect; `None` for a row.
     pub graph: Option<Graph>,
-    /// Groups of like flows; at least one, together at most [`MOST_FLOWS`].
+    /// Groups of like flows; at least one group, at most [`MAX_FLOWS`] flows.
     pub flows: Vec<FlowSpec>,
-    /// What is recorded beyond the summary.
+    /// Recorders beyond the summary.
     pub probes: Probes,
 }
 
 impl Scenario {
-    /// Reads TOML or JSON after the overrides `sets` (`("link.rate", "20 Mbit/s")`, `("flows.0.count", "8")`; an
-    /// empty value removes the key); relative paths of traces start from `base`.
+    /// Reads TOML or JSON and applies the overrides `sets` (`("link.rate", "20 Mbit/s")`, `("flows.0.count", "8")`; an
+    /// empty value removes the key). Relative paths of files start from `base`.
     pub fn parse(text: &str, sets: &[(String, String)], base: &Path) -> Result<Self, Error> {
         Self::parse_with(text, sets, base, REGISTERED)
     }
 
-    /// [`Scenario::parse`] that knows the queue managers of `own` as well as the registered ones.
+    /// [`Scenario::parse`] with the queue managers of `own` as well.
     pub fn parse_with(text: &str, sets: &[(String, String)], base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         Self::parse_among(text, sets, &Folder(base), own)
     }
 
-    /// [`Scenario::parse_with`] with files that need not be on disk.
+    /// [`Scenario::parse_with`] with access to files through `files`, which need not be on disk.
     pub fn parse_among(
         text: &str,
         sets: &[(String, String)],
         files: &dyn Files,
         own: &dyn Catalogue,
     ) -> Result<Self, Error> {
-        let own = &WithTables { own, files };
+        let own = &TableCatalogue { own, files };
         let mut tree = tree::parse(text)?;
-        // A parameter of a queue manager is that of the one which is there in the end.
+        // Parameters of queue managers last: they apply to the final manager, whatever the order of the overrides.
         let (params, others): (Vec<_>, Vec<_>) = sets.iter().partition(|(path, _)| tree::is_aqm_parameter(path));
         for (path, value) in others.into_iter().chain(params) {
             tree::set(&mut tree, path, value, own)?;
@@ -134,8 +133,8 @@ impl Scenario {
         Self::read(as_table("", &tree)?, files, own)
     }
 
-    /// The scenario as JSON with every default written out: equal scenarios give equal texts, and
-    /// [`Scenario::parse`] gives an equal scenario back.
+    /// JSON with every default written out: equal scenarios give equal texts, and [`Scenario::parse`] restores the
+    /// scenario. The hash of a run covers this text.
     pub fn canonical(&self) -> String {
         let mut out = Map::new();
         write(KEYS, "name", &self.name, &mut out);
@@ -172,19 +171,19 @@ impl Scenario {
         Value::Object(out).to_string()
     }
 
-    /// Every bottleneck in its order: name, forward direction, reverse direction.
+    /// Hops in order: name, forward direction, reverse direction.
     pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
         all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
     }
 
-    /// In a graph: the links from node `from` to node `to` with the least sum of propagation delays, by their numbers (2i and
-    /// 2i + 1 are the directions of hop i); none where there is no path.
+    /// In a graph: shortest path by initial propagation delay from node `from` to node `to`, as numbers of links (2i
+    /// and 2i + 1 are the directions of hop i); `None` if there is no path.
     pub fn shortest(&self, from: usize, to: usize) -> Option<Vec<u16>> {
         let hops: Vec<_> = self.hops().collect();
         self.graph.as_ref()?.shortest(&Graph::delays(&hops), from, to)
     }
 
-    /// What results call every queue, by its number.
+    /// Names of the queues in results, by number.
     pub fn queue_names(&self) -> Vec<String> {
         let prefix = |name: &str| self.graph.as_ref().map_or_else(String::new, |_| format!("{name} "));
         let hops = self.hops().enumerate().zip(self.wlans()).zip(self.reverse_queues());
@@ -200,13 +199,13 @@ impl Scenario {
         names.collect()
     }
 
-    /// Whether there are super-packets: senders with segmentation offload, or links with receive offload.
+    /// Whether super-packets occur: senders with segmentation offload, or links with receive offload.
     pub fn has_super_packets(&self) -> bool {
         self.flows.iter().any(|flow| flow.traffic.offloads()) || self.queues().any(|link| link.gro.is_some())
     }
 
-    /// The queues of a graph that are in hosts, by their numbers, if flows begin there without an access link: such a flow and
-    /// the queue are in one host. One whose packets a card joins first is not.
+    /// Numbers of the queues that are devices of hosts: a flow without an access link begins at the host, so that flow
+    /// and queue are in one machine. Links with receive offload are not devices: their packets come from a wire.
     pub fn devices_of_hosts(&self) -> Vec<usize> {
         let Some(graph) = &self.graph else { return Vec::new() };
         let sends = |node: usize| {
@@ -225,7 +224,7 @@ impl Scenario {
         found
     }
 
-    /// Number of flows of all groups.
+    /// Total number of flows.
     pub fn flow_count(&self) -> u64 {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()
     }
@@ -243,7 +242,7 @@ impl Scenario {
         graph::check_form(values)?;
         let table = Table::new("", values, KEYS);
         let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
-        if let Warmup::Given(span) = warmup {
+        if let Warmup::Fixed(span) = warmup {
             if span >= duration {
                 let text = format!("{span} is not below duration ({duration}); write a shorter one");
                 return Err(table.error("warmup", text));
@@ -272,7 +271,7 @@ impl Scenario {
             }
         };
         changes::attach(&folded.later, (&mut link, &mut reverse), &mut links, graph.is_some(), own)?;
-        let form = graph.as_ref().map_or(Form::Row, Form::Graph);
+        let form = graph.as_ref().map_or(TopologyForm::Row, TopologyForm::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
         let flows = read_flows(values.get("flows"), &Topology { hops, form }, files)?;
         let probes = read_probes(values.get("probes"))?;
@@ -298,7 +297,7 @@ fn all_hops<'a>(
     std::iter::once((first, link, reverse)).chain(more)
 }
 
-/// The bottleneck and its reverse direction.
+/// Reads the two directions of the first hop.
 fn read_first_hop(table: &Table, files: &dyn Files, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
     let values = table.values;
     let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
@@ -331,71 +330,79 @@ fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
     Ok(probes)
 }
 
-/// The keys of the whole file.
+/// Keys of the file's top level.
 const KEYS: &[Key] = &[
-    Key { name: "name", kind: Kind::Text, need: Need::Default(""), doc: "What the scenario is about, for titles." },
+    Key { name: "name", kind: Kind::Text, need: Need::Default(""), doc: "Title of the scenario." },
     Key {
         name: "duration",
         kind: Kind::PositiveTime,
         need: Need::Required("100 s"),
-        doc: "Length of the run in simulated time.",
+        doc: "Simulated time that the run covers.",
     },
     Key {
         name: "warmup",
-        kind: Kind::Own(&warmup::WARMUP),
+        kind: Kind::Custom(&warmup::WARMUP),
         need: Need::Default("0 s"),
-        doc: "Start of the statistics; what happens before is left out. With auto it is found from the run's own backlog.",
+        doc: "Start of the run that the summary leaves out: a packet counts by its departure, a drop by its time. \
+              `auto` finds it from the backlog, and is the default of studies and of `sojourn compare`.",
     },
     Key {
         name: "seed",
         kind: Kind::Count(0, u64::MAX),
         need: Need::Default("1"),
-        doc: "Default seed of every random stream.",
+        doc: "Seed of all random draws; the same seed gives the same run.",
     },
     Key {
         name: wlan::KEY,
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "A wireless LAN as the bottleneck; link is then the queue of its access point, reverse that of each station.",
+        doc: "Wireless LAN as the bottleneck; `link` is then the queue of its access point, `reverse` the queue of \
+              each station. Not with `nodes`, where it is a key of one of the `links`.",
     },
     Key {
         name: "link",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "The bottleneck in the direction of the data; needed without wlan and nodes.",
+        doc: "The bottleneck in the direction of the data (forward); required without `wlan` and `nodes`.",
     },
     Key {
         name: "reverse",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "The reverse path; what it leaves out is as in link, but for the queue: tail drop, 1000 packets.",
+        doc: "The bottleneck in the other direction. Default: as `link`, but tail drop with 1000 packets.",
     },
     Key {
         name: "links",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "Further links in a row behind the first, each with its reverse direction; with nodes all links of the graph.",
+        doc: "Further links in a row behind the first, each with its reverse direction; with `nodes`, all links of the \
+              graph.",
     },
     Key {
         name: "nodes",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "The nodes of a graph, between which the links run; instead of link and reverse.",
+        doc: "Nodes of a graph, between which the `links` run; replaces `link` and `reverse`.",
     },
-    Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
+    Key {
+        name: "flows",
+        kind: Kind::Section,
+        need: Need::Required("list"),
+        doc: "Groups of like flows, at least one.",
+    },
     Key {
         name: changes::KEY,
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "Keys of links that change while the run goes on: entries of an instant and what changes then.",
+        doc: "Changes of links during the run, in order of time.",
     },
     Key {
         name: "probes",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "What is recorded beyond the summary; all off without their keys.",
+        doc: "Recorders beyond the summary. Default: all off.",
     },
 ];
 
-/// The two directions of the first bottleneck, where they have places of their own.
+/// Places of the two directions of the first hop outside of a graph.
 const FIRST_HOP: [&str; 2] = ["link", "reverse"];

@@ -1,53 +1,53 @@
-//! The links that a flow's packets cross, by their numbers: link 2i is the forward direction of hop i, link 2i + 1 its
-//! reverse direction.
+//! Paths of flows as lists of link numbers: link 2i is the forward direction of hop i, link 2i + 1 its reverse
+//! direction.
 
 use super::keys::Table;
 use super::{Error, Graph, LinkSpec, hop};
 use sojourn_aqm::Duration;
 use std::sync::Arc;
 
-/// Which way a flow's data goes.
+/// Direction of a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Over `link`; acknowledgements over `reverse`.
+    /// Over `link`; acknowledgments over `reverse`.
     Forward,
-    /// Over `reverse`; acknowledgements over `link`.
+    /// Over `reverse`; acknowledgments over `link`.
     Reverse,
 }
 
-/// The links that a flow's packets cross, each list in the order in which they are crossed.
+/// Links that a flow's packets cross, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// What the data cross, from the flow's source to its sink.
+    /// Path of the data, from the source to the sink.
     pub data: Arc<[u16]>,
-    /// What the acknowledgments cross, from the sink to the source.
+    /// Path of the acknowledgments, from the sink to the source.
     pub acks: Arc<[u16]>,
 }
 
-/// Where flows run.
+/// Links of the scenario and their arrangement.
 pub(super) struct Topology<'a> {
-    /// Every bottleneck: name, forward direction, reverse direction.
+    /// Per hop: name, forward direction, reverse direction.
     pub hops: Vec<(&'a str, &'a LinkSpec, &'a LinkSpec)>,
-    pub form: Form<'a>,
+    pub form: TopologyForm<'a>,
 }
 
-/// How the bottlenecks lie.
-pub(super) enum Form<'a> {
+/// Arrangement of the hops.
+pub(super) enum TopologyForm<'a> {
     Row,
     Graph(&'a Graph),
 }
 
-/// What a flow group says of its paths.
-pub(super) struct Wanted {
+/// Keys of a flow group that determine its paths.
+pub(super) struct PathRequest {
     pub direction: Direction,
     pub route: Option<Vec<String>>,
     pub return_route: Option<Vec<String>>,
 }
 
 impl Topology<'_> {
-    /// The links that the group at `table` crosses.
-    pub fn paths(&self, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
-        if let Form::Graph(graph) = self.form {
+    /// Paths of the group at `table`.
+    pub fn paths(&self, table: &Table, wanted: &PathRequest) -> Result<Paths, Error> {
+        if let TopologyForm::Graph(graph) = self.form {
             return self.paths_in(graph, table, wanted);
         }
         if let Some(key) = ["from", "to", "return_route"].into_iter().find(|&key| table.values.contains_key(key)) {
@@ -58,7 +58,7 @@ impl Topology<'_> {
         Ok(Paths::along_row(ends, wanted.direction))
     }
 
-    fn paths_in(&self, graph: &Graph, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
+    fn paths_in(&self, graph: &Graph, table: &Table, wanted: &PathRequest) -> Result<Paths, Error> {
         if wanted.direction == Direction::Reverse {
             return Err(table.error("direction", "goes without [[nodes]]; leave it out, and exchange from and to"));
         }
@@ -81,20 +81,20 @@ impl Topology<'_> {
         Ok(Paths { data: data.into(), acks: acks.into() })
     }
 
-    /// The sum of the propagation delays of the links on both paths.
+    /// Sum of the propagation delays on both paths.
     pub fn delay(&self, paths: &Paths) -> Duration {
         self.delay_of(&paths.data) + self.delay_of(&paths.acks)
     }
 
-    /// The sum of the propagation delays of links.
+    /// Sum of the propagation delays of `links`.
     pub fn delay_of(&self, links: &[u16]) -> Duration {
         let delays = Graph::delays(&self.hops);
         links.iter().fold(Duration::ZERO, |sum, &link| sum + delays[usize::from(link)])
     }
 
-    /// Whether there is but one link, so that its delays are `link.delay` and `reverse.delay`.
+    /// Whether there is only one hop outside of a graph, with the delays `link.delay` and `reverse.delay`.
     pub fn is_dumbbell(&self) -> bool {
-        self.hops.len() == 1 && !matches!(self.form, Form::Graph(_))
+        self.hops.len() == 1 && !matches!(self.form, TopologyForm::Graph(_))
     }
 
     fn names(&self) -> Vec<&str> {
@@ -103,8 +103,8 @@ impl Topology<'_> {
 }
 
 impl Paths {
-    /// At the source and at the sink: the number of the link to whose stations it belongs, if it is one of them. `is_wlan`
-    /// tells which links are wireless LANs. No path leads through stations.
+    /// For the source and the sink: the hop whose station it is, if any; `is_wlan` selects the hops with wireless LANs.
+    /// Only the ends of a path matter, because stations do not forward.
     pub(crate) fn stations(&self, is_wlan: impl Fn(usize) -> bool) -> (Option<usize>, Option<usize>) {
         let hop = |link: Option<&u16>, is_reverse: bool| {
             let link = usize::from(*link?);
@@ -113,7 +113,7 @@ impl Paths {
         (hop(self.data.first(), true), hop(self.data.last(), false))
     }
 
-    /// Along a row from hop `first` to hop `last`, and back in the opposite order; data of reverse flows go back.
+    /// Paths along a row from hop `first` to hop `last` and back; data of reverse flows take the second one.
     fn along_row((first, last): (usize, usize), direction: Direction) -> Self {
         let out = (first..=last).map(|hop| 2 * hop as u16).collect();
         let back = (first..=last).rev().map(|hop| 2 * hop as u16 + 1).collect();

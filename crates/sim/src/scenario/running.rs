@@ -1,43 +1,46 @@
-//! Changes of a link that runs in another host, made while it runs, and read back from what that host wrote down.
+//! Changes of a link of the emulator, applied while it runs and read back from its log.
 //!
-//! They are the entries of `[[changes]]` of one direction, without the name of the link; a scenario with these entries is
+//! They are entries of `[[changes]]` for one direction, without the name of the link; a scenario with these entries is
 //! the same run.
 
 use super::changes::{self, CHANGING, Change};
 use super::keys::{as_table, text};
-use super::{
-    Change as RateChange, Error, Folder, LinkSpec, LossSpec, Service, Stepped, Steps, StepsService, WithTables,
-};
+use super::{Error, Folder, LinkSpec, LossSpec, RateChange, Service, StepValue, Steps, StepsService, TableCatalogue};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Rate};
 use std::path::Path;
 
-/// What a change makes of a running link.
+/// Effect of a change on a running link.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changed {
-    /// The rate from then on.
+pub struct RunningChange {
+    /// New rate.
     pub rate: Option<Rate>,
-    /// The delay from then on.
+    /// New delay.
     pub delay: Option<Duration>,
-    /// The loss from then on.
+    /// New loss.
     pub loss: Option<LossSpec>,
-    /// The link as it is from then on, if its queue changes.
+    /// Link after the change, if its queue changes.
     pub queue: Option<Box<LinkSpec>>,
-    /// Whether what waits stays and the queue manager goes on from its state.
+    /// Whether waiting packets and the manager's state are kept.
     pub keeps: bool,
-    /// Number of the change among those of queue and loss, from 1 on: its random streams are its own.
+    /// Number of the change among those of queue and loss, from 1 on; it selects the random streams of the new queue.
     pub number: u64,
-    /// The keys as they are written.
+    /// Changed keys in canonical form, for the log.
     pub written: Map<String, Value>,
 }
 
 impl LinkSpec {
-    /// Changes from `at` on, which is after all that has happened, to what `values` say: `rate`, `delay`, `loss`, `aqm`,
-    /// `limit`. Until the next step of a schedule, if there is one. On an error nothing changes.
-    pub fn change(&mut self, at: Duration, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<Changed, Error> {
-        let (mut new, mut changed) = (self.clone(), Changed::default());
+    /// Changes the keys of `values` (`rate`, `delay`, `loss`, `aqm`, `limit`) at time `at`, which must be after all
+    /// earlier events. A later step of a schedule overrides the value. On an error nothing changes.
+    pub fn change(
+        &mut self,
+        at: Duration,
+        values: &Map<String, Value>,
+        own: &dyn Catalogue,
+    ) -> Result<RunningChange, Error> {
+        let (mut new, mut changed) = (self.clone(), RunningChange::default());
         let later = new.changes.split_off(new.changes.partition_point(|change| change.at <= at));
         for (key, value) in values {
             let known = CHANGING.iter().map(|key| key.name);
@@ -56,7 +59,7 @@ impl LinkSpec {
         let number = of_queue_or_loss.then_some(new.changes.len());
         new.changes.extend(later);
         let place = |_| values.keys().rfind(|key| !["rate", "delay", "loss"].contains(&key.as_str())).cloned();
-        new.try_changes(|at| place(at).unwrap_or_default())?;
+        new.check_takeovers(|at| place(at).unwrap_or_default())?;
         changed.written.extend(changed.rate.map(|rate| ("rate".to_string(), json!(rate.to_string()))));
         changed.written.extend(changed.delay.map(|delay| ("delay".to_string(), json!(delay.to_string()))));
         if let Some(number) = number {
@@ -67,16 +70,16 @@ impl LinkSpec {
         Ok(changed)
     }
 
-    /// What change `number` of queue and loss, from 1 on, makes of the link, and when.
-    pub fn planned(&self, number: usize) -> Option<(Duration, Changed)> {
+    /// Time and effect of change `number` of queue and loss, from 1 on.
+    pub fn planned(&self, number: usize) -> Option<(Duration, RunningChange)> {
         let at = self.changes.get(number.checked_sub(1)?)?.at;
-        let mut changed = Changed::default();
+        let mut changed = RunningChange::default();
         let written = self.take_number(number, &mut changed);
         changed.written = written;
         Some((at, changed))
     }
 
-    /// Reads a link at `place` that changed while it ran: each of `changes` has an instant (`at`) and keys.
+    /// Reads a link at `place` with the changes of its run; each of `changes` has a time (`at`) and keys.
     pub fn parse_changing(
         place: &str,
         link: &Value,
@@ -94,7 +97,7 @@ impl LinkSpec {
         if !entries.is_empty() {
             values.insert(changes::KEY.to_string(), entries.into());
         }
-        let own = &WithTables { own, files: &Folder(base) };
+        let own = &TableCatalogue { own, files: &Folder(base) };
         let folded = changes::fold(&values)?;
         let mut spec = Self::parse_with(place, &folded.values["link"], base, own)?;
         let mut back = spec.clone();
@@ -102,11 +105,11 @@ impl LinkSpec {
         Ok(spec)
     }
 
-    /// Puts into `changed` what change `number` of queue and loss is, and tells its keys.
-    fn take_number(&self, number: usize, changed: &mut Changed) -> Map<String, Value> {
+    /// Fills `changed` from change `number` of queue and loss, and returns the changed keys.
+    fn take_number(&self, number: usize, changed: &mut RunningChange) -> Map<String, Value> {
         let change = &self.changes[number - 1];
         let mut present = self.clone();
-        self.changes[..number].iter().for_each(|change| present.take(change));
+        self.changes[..number].iter().for_each(|change| present.apply(change));
         present.changes = Vec::new();
         changed.queue = change.is_of_queue().then(|| Box::new(present));
         (changed.loss, changed.keeps, changed.number) = (change.loss, change.keeps, number as u64);
@@ -134,7 +137,7 @@ impl LinkSpec {
     }
 }
 
-fn quantity<T: Stepped>(key: &str, value: &Value) -> Result<T, Error> {
+fn quantity<T: StepValue>(key: &str, value: &Value) -> Result<T, Error> {
     let read = text(value, &format!("a text with a unit such as {:?}", T::SINGLE)).and_then(T::parse);
     read.map_err(|wrong| Error::new(key, wrong.to_string()))
 }

@@ -1,23 +1,23 @@
-//! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
+//! JSON Schema of scenario files, for editors and the documentation, generated from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
 use super::{ChannelSpec, KEYS, Probes, StationSpec, changes, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, Queues};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, QueueLayout};
 
-/// The schema (JSON Schema, draft 2020-12). It refuses unknown keys and quantities without a unit; ranges and
-/// what depends on several keys is checked by [`Scenario::parse`](super::Scenario::parse) alone.
+/// JSON Schema, draft 2020-12. It rejects unknown keys and quantities without a unit; only
+/// [`Scenario::parse`](super::Scenario::parse) checks ranges and dependencies between keys.
 pub fn schema() -> String {
     let mut schema = object(KEYS.iter());
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["title"] = "Sojourn scenario".into();
     schema["properties"]["wlan"] = described(wlan_schema(), "wlan");
     schema["properties"]["link"] = described(link_schema(false), "link");
-    // A wireless LAN serves its links; any other bottleneck must say how it serves.
+    // A wireless LAN serves its links; any other link must have a service.
     let serves =
         json!({ "required": ["link"], "properties": { "link": { "anyOf": required(&service::keys_without_wlan()) } } });
-    // A graph has its links in the list.
+    // All links of a graph are in the list.
     schema["anyOf"] = json!([{ "required": ["wlan"] }, serves, { "required": ["nodes", "links"] }]);
     schema["not"] = json!({ "required": ["nodes"], "anyOf": required(&["wlan", "link", "reverse"]) });
     schema["properties"]["nodes"] =
@@ -39,12 +39,23 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-/// A table of `keys` and no others.
+/// Schema of a table with exactly `keys`.
 fn object<'k>(keys: impl Iterator<Item = &'k Key> + Clone) -> Value {
     let properties: Map<_, _> = keys.clone().map(|key| (key.name.to_string(), property(key))).collect();
+    let order: Vec<_> = keys.clone().map(|key| key.name).collect();
     let required: Vec<_> = keys.filter(|key| matches!(key.need, Need::Required(_))).map(|key| key.name).collect();
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+        // For the tables in docs/scenario, because objects of serde_json are sorted by key.
+        ORDER: order,
+    })
 }
+
+/// Annotation of a table with its keys in order of declaration.
+const ORDER: &str = "x-order";
 
 fn property(key: &Key) -> Value {
     let mut schema = kind_schema(key.kind);
@@ -66,17 +77,17 @@ fn kind_schema(kind: Kind) -> Value {
         Kind::Size(..) => json!({ "$ref": "#/$defs/size" }),
         Kind::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Aqm => json!({ "$ref": "#/$defs/aqm" }),
-        Kind::Limits => json!({ "anyOf": [
+        Kind::Limits => json!({ "title": "packets, size, time or list", "anyOf": [
             { "$ref": "#/$defs/limit" },
             { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/limit" } },
         ] }),
-        Kind::Own(own) => (own.schema)(),
+        Kind::Custom(own) => (own.schema)(),
         Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
         Kind::Section => json!({}),
     }
 }
 
-/// A channel with its groups of stations.
+/// Schema of a wireless LAN with its groups of stations.
 fn wlan_schema() -> Value {
     let mut schema = object(ChannelSpec::KEYS.iter().chain(wlan::OWN_KEYS));
     let stations = &mut schema["properties"]["stations"];
@@ -86,19 +97,25 @@ fn wlan_schema() -> Value {
     schema
 }
 
-/// Tables that have one of `keys`.
+/// Schemas that each require one of `keys`.
 fn required(keys: &[&str]) -> Vec<Value> {
     keys.iter().map(|key| json!({ "required": [key] })).collect()
 }
 
-/// A link; the bottleneck must say how it serves, the reverse path may.
+/// Schema of a link. With `serves` it must have a service; otherwise it may inherit one.
 fn link_schema(serves: bool) -> Value {
     let mut schema = object(link::KEYS.iter());
-    // A key that several kinds share is described by the last of them; one that every link has, by the link.
+    // If several kinds share a key, the last one describes it; a key of every link is described by the link.
     let is_of_kind = |key: &&Key| !link::KEYS.iter().any(|other| other.name == key.name);
+    let mut order: Vec<&str> = Vec::new();
     for key in service::KINDS.iter().copied().flatten().filter(is_of_kind) {
         schema["properties"][key.name] = property(key);
+        if !order.contains(&key.name) {
+            order.push(key.name);
+        }
     }
+    order.extend(link::KEYS.iter().map(|key| key.name));
+    schema[ORDER] = order.into();
     let mut kinds = required(&service::first_keys());
     if !serves {
         kinds.push(json!({ "not": { "anyOf": kinds } }));
@@ -118,17 +135,20 @@ fn link_schema(serves: bool) -> Value {
     schema
 }
 
-/// A further link: the keys of a link, its name, and its reverse direction.
+/// Schema of an entry of `links`: the keys of a link, its name and its reverse direction.
 fn hop_schema() -> Value {
     let mut schema = link_schema(true);
     for key in hop::KEYS {
         schema["properties"][key.name] = property(key);
     }
-    schema["properties"]["reverse"] = link_schema(false);
-    let doc = schema["properties"][wlan::KEY]["description"].take();
-    schema["properties"][wlan::KEY] = wlan_schema();
-    schema["properties"][wlan::KEY]["description"] = doc;
-    // A wireless LAN says how the link serves.
+    let order = schema[ORDER].as_array_mut().expect("a list");
+    order.splice(0..0, hop::KEYS.iter().map(|key| key.name.into()));
+    for (key, section) in [("reverse", link_schema(false)), (wlan::KEY, wlan_schema())] {
+        let doc = schema["properties"][key]["description"].take();
+        schema["properties"][key] = section;
+        schema["properties"][key]["description"] = doc;
+    }
+    // A wireless LAN counts as a service.
     let kinds = schema["oneOf"].as_array_mut().expect("a list");
     kinds.push(json!({ "required": [wlan::KEY], "not": { "anyOf": kinds } }));
     for (key, others) in [("from", vec!["to"]), ("to", vec!["from"]), (wlan::KEY, vec!["from", "to"])] {
@@ -138,7 +158,7 @@ fn hop_schema() -> Value {
     schema
 }
 
-/// Entries of changes: each a table like the scenario's own, of the keys that can change.
+/// Schema of `[[changes]]`: entries like the scenario itself, with the keys that can change.
 fn changes_schema() -> Value {
     let link = object(changes::CHANGING.iter());
     let mut hop = link.clone();
@@ -154,7 +174,8 @@ fn changes_schema() -> Value {
 fn flow_schema(kind: &traffic::TrafficKind) -> Value {
     let mut schema = object(flow::KEYS.iter().chain(kind.keys));
     schema["description"] = kind.summary.into();
-    schema["properties"]["kind"] = json!({ "const": kind.name });
+    let doc = schema["properties"]["kind"]["description"].take();
+    schema["properties"]["kind"] = json!({ "const": kind.name, "description": doc });
     schema["not"] = json!({ "required": ["access_delay", "rtt"] });
     schema
 }
@@ -172,7 +193,7 @@ fn aqm_schema() -> Value {
     json!({ "oneOf": std::iter::once(text).chain(tables).chain([own]).collect::<Vec<_>>() })
 }
 
-/// A class in a Python file: `my_aqm.py:MyAqm`.
+/// Pattern of a class in a Python file: `my_aqm.py:MyAqm`.
 const OWN: &str = r"[^\s()]+:[^\s()]+";
 
 fn algorithm_schema(algorithm: &Algorithm) -> Value {
@@ -181,7 +202,7 @@ fn algorithm_schema(algorithm: &Algorithm) -> Value {
     let name = match algorithm.name {
         "fq" => json!({ "type": "string", "pattern": r"^fq\s*\(.+\)$" }),
         "sch_fq" => json!({ "enum": ["fq", "sch_fq"] }),
-        name if algorithm.queues == Queues::Tree => {
+        name if algorithm.queues == QueueLayout::Tree => {
             json!({ "type": "string", "pattern": format!(r"^{name}\s*(\{{[\s\S]*\}})?$") })
         }
         name => json!({ "const": name }),
@@ -221,7 +242,7 @@ fn described(mut schema: Value, name: &str) -> Value {
     schema
 }
 
-/// A text of a number and one of `units`, in any case as the reader takes them.
+/// Schema of a number with one of `units`, case-insensitive like the reader.
 fn quantity(units: &[&str]) -> Value {
     json!({ "type": "string", "pattern": format!("^{}$", amount(units)) })
 }
@@ -236,7 +257,7 @@ fn limit_pattern() -> String {
     format!(r"^{0}(\+{0})*$", amount(&units))
 }
 
-/// A pattern for `unit` in upper, lower or mixed case; JSON Schema's patterns know no flag for it.
+/// Case-insensitive pattern for `unit`; patterns of JSON Schema have no flag for it.
 fn any_case(unit: &str) -> String {
     let both = |c: char| {
         if c.is_ascii_alphabetic() {

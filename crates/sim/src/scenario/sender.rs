@@ -1,7 +1,7 @@
-//! What a group of flows asks queues for: a code point, or a class by name.
+//! Packet fields by which queues classify a group of flows: DSCP, or the name of a class.
 
 use super::ValueError;
-use super::keys::{Own, mismatch};
+use super::keys::{CustomForm, mismatch};
 use serde_json::{Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::dscp;
@@ -11,7 +11,7 @@ use sojourn_aqm::dscp;
 pub struct Dscp(pub u8);
 
 impl Dscp {
-    /// Reads `"EF"`, `"46"` or `46`.
+    /// Reads a name, `"EF"`, or a number, `"46"` or `46`.
     pub(super) fn read(value: &Value) -> Result<Self, ValueError> {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -26,7 +26,7 @@ impl Dscp {
     }
 }
 
-/// Reads `"1:10"`.
+/// Reads a class, `"1:10"`, or a priority, `"0:6"`.
 pub(super) fn read_class(value: &Value) -> Result<ClassId, ValueError> {
     let Value::String(text) = value else { return Err(mismatch(value, r#"a class such as "1:10""#)) };
     let wrong =
@@ -38,14 +38,14 @@ pub(super) fn read_class(value: &Value) -> Result<ClassId, ValueError> {
     if class.is_none() || class.major() == 0 && class.minor() > 15 { Err(wrong()) } else { Ok(class) }
 }
 
-pub(super) static DSCP: Own = Own {
+pub(super) static DSCP: CustomForm = CustomForm {
     check: |value| Dscp::read(value).map(|_| ()),
-    schema: || json!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0, "maximum": 63 }], "examples": ["EF", 46] }),
+    schema: || json!({ "title": "name or number", "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0, "maximum": 63 }], "examples": ["EF", 46] }),
 };
 
-pub(super) static CLASS: Own = Own {
+pub(super) static CLASS: CustomForm = CustomForm {
     check: |value| read_class(value).map(|_| ()),
-    schema: || json!({ "type": "string", "pattern": "^[0-9a-fA-F]{1,4}:[0-9a-fA-F]{0,4}$", "examples": ["1:10"] }),
+    schema: || json!({ "title": "class", "type": "string", "pattern": "^[0-9a-fA-F]{1,4}:[0-9a-fA-F]{0,4}$", "examples": ["1:10"] }),
 };
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Values that change at given times: `100 Mbit/s@0s,10 Mbit/s@50s`.
+//! Schedules: values that change at given times, `100 Mbit/s@0s,10 Mbit/s@50s`.
 
-use super::keys::{Datum, Field, Own, rate_of, text, time_of};
+use super::keys::{CustomForm, Datum, Field, rate_of, text, time_of};
 use super::value_error::{StepsError, ValueError};
 pub use crate::schedule::Steps;
 use serde_json::{Value, json};
@@ -8,18 +8,18 @@ use sojourn_aqm::{Duration, Rate};
 use std::fmt;
 use std::io::Read;
 
-/// A type that can change in steps.
-pub trait Stepped: Sized + fmt::Display + Copy {
-    /// What to write instead of something wrong: one value.
+/// Type of the values of a schedule.
+pub trait StepValue: Sized + fmt::Display + Copy {
+    /// Example of a single value, for errors.
     const SINGLE: &'static str;
-    /// What to write instead of something wrong: steps.
+    /// Example of a schedule, for errors.
     const EXAMPLE: &'static str;
-    /// Reads one value; the error tells what is wrong with it and what to write.
+    /// Reads one value; the error says what is wrong and what to write.
     fn parse(text: &str) -> Result<Self, ValueError>;
 }
 
-/// A rate may be zero for a while.
-impl Stepped for Rate {
+/// Rates in a schedule may be zero.
+impl StepValue for Rate {
     const SINGLE: &'static str = "10 Mbit/s";
     const EXAMPLE: &'static str = "100 Mbit/s@0s,10 Mbit/s@50s";
     fn parse(text: &str) -> Result<Self, ValueError> {
@@ -27,7 +27,7 @@ impl Stepped for Rate {
     }
 }
 
-impl Stepped for Duration {
+impl StepValue for Duration {
     const SINGLE: &'static str = "5 ms";
     const EXAMPLE: &'static str = "20 ms@0s,60 ms@50s";
     fn parse(text: &str) -> Result<Self, ValueError> {
@@ -35,8 +35,8 @@ impl Stepped for Duration {
     }
 }
 
-impl<T: Stepped> Steps<T> {
-    /// Reads steps; one value without a time holds from the start on.
+impl<T: StepValue> Steps<T> {
+    /// Reads a schedule; a single value without a time holds from the start.
     pub fn parse(text: &str) -> Result<Self, StepsError> {
         if !text.contains([',', '@']) {
             return Ok(Self::constant(T::parse(text)?));
@@ -49,14 +49,14 @@ impl<T: Stepped> Steps<T> {
         Ok(Self::from_ordered(steps))
     }
 
-    /// Reads a trace: a step a line, `20 ms@0 s`; empty lines and what follows `#` are left out. `name` is the file's, which
-    /// errors begin with.
+    /// Reads a trace with one step per line, `20 ms@0 s`; skips empty lines and comments after `#`. Errors begin with
+    /// `name`, the file.
     pub fn read_trace(mut source: impl Read, name: &str) -> Result<Self, String> {
         let mut text = String::new();
-        let most = MOST_BYTES + 1;
+        let most = MAX_BYTES + 1;
         source.by_ref().take(most).read_to_string(&mut text).map_err(|e| format!("{name}: {e}"))?;
         if text.len() as u64 == most {
-            return Err(format!("{name}: is longer than {} MB; write fewer steps", MOST_BYTES / 1_000_000));
+            return Err(format!("{name}: is longer than {} MB; write fewer steps", MAX_BYTES / 1_000_000));
         }
         let mut steps: Vec<(Duration, T)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -77,7 +77,7 @@ impl<T: Stepped> Steps<T> {
     }
 }
 
-/// A step behind the one at `last`.
+/// Checks that `step` follows the one at `last`.
 fn follows<T>(last: Option<Duration>, step: (Duration, T)) -> Result<(Duration, T), StepsError> {
     match last {
         None if step.0 > Duration::ZERO => Err(StepsError::LateStart(step.0)),
@@ -87,39 +87,39 @@ fn follows<T>(last: Option<Duration>, step: (Duration, T)) -> Result<(Duration, 
     }
 }
 
-/// Bytes of a trace.
-const MOST_BYTES: u64 = 4_000_000;
+/// Maximum bytes of a trace.
+const MAX_BYTES: u64 = 4_000_000;
 
-impl<T: Stepped> Field for Steps<T> {
+impl<T: StepValue> Field for Steps<T> {
     fn some(datum: Datum) -> Self {
-        let Datum::Own(Value::String(text)) = datum else { unreachable!("steps are a text") };
+        let Datum::Custom(Value::String(text)) = datum else { unreachable!("steps are a text") };
         Self::parse(&text).expect("the key has checked the steps")
     }
     fn datum(&self) -> Option<Datum> {
-        Some(Datum::Own(self.to_string().into()))
+        Some(Datum::Custom(self.to_string().into()))
     }
 }
 
-/// Steps of a rate.
-pub(super) static RATES: Own = Own { check: check::<Rate>, schema: || pattern("rate") };
+/// Form of a schedule of rates.
+pub(super) static RATES: CustomForm = CustomForm { check: check::<Rate>, schema: || pattern("rate", "rate") };
 
-/// Steps of a delay.
-pub(super) static DELAYS: Own = Own { check: check::<Duration>, schema: || pattern("duration") };
+/// Form of a schedule of delays.
+pub(super) static DELAYS: CustomForm = CustomForm { check: check::<Duration>, schema: || pattern("time", "duration") };
 
-fn check<T: Stepped>(value: &Value) -> Result<(), ValueError> {
+fn check<T: StepValue>(value: &Value) -> Result<(), ValueError> {
     let text = text(value, &format!("a text with a unit such as {:?}", T::SINGLE))?;
     Steps::<T>::parse(text).map(|_| ()).map_err(|wrong| Box::new(wrong).into())
 }
 
-/// The single value, or a text with times; JSON Schema cannot see their order.
-fn pattern(single: &str) -> Value {
-    json!({ "anyOf": [
+/// Schema of a single value or a schedule; it cannot check the order of the times.
+fn pattern(name: &str, single: &str) -> Value {
+    json!({ "title": format!("{name} or schedule"), "anyOf": [
         { "$ref": format!("#/$defs/{single}") },
         { "type": "string", "pattern": "^[^@,]+@[^@,]+(,[^@,]+@[^@,]+)*$" },
     ] })
 }
 
-fn read_step<T: Stepped>(part: &str) -> Result<(Duration, T), StepsError> {
+fn read_step<T: StepValue>(part: &str) -> Result<(Duration, T), StepsError> {
     let no_time = || StepsError::NoTime { step: part.to_string(), example: T::EXAMPLE };
     let wrong = |reason| StepsError::Step { step: part.to_string(), reason };
     let (value, at) = part.split_once('@').ok_or_else(no_time)?;

@@ -1,4 +1,4 @@
-//! Scenario files as tables: what is refused and how, what is filled in, what comes back.
+//! Reading scenario files: errors, defaults and the canonical form.
 
 mod cells;
 mod changes;
@@ -74,7 +74,7 @@ fn error_with(sets: &[(&str, &str)]) -> String {
 fn every_key_arrives() {
     let scenario = parse(EXAMPLE).unwrap();
     assert_eq!((scenario.name.as_str(), scenario.seed), ("four flows through CoDel", 7));
-    let warmup = Warmup::Given(Duration::from_secs(10));
+    let warmup = Warmup::Fixed(Duration::from_secs(10));
     assert_eq!((scenario.duration, scenario.warmup), (Duration::from_secs(100), warmup));
     let link = &scenario.link;
     assert_eq!(link.service.nominal_rate(1500).as_bps(), 10_000_000);

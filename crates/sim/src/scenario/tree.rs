@@ -1,4 +1,4 @@
-//! From text to a tree of values: TOML or JSON, then overrides.
+//! Parses TOML or JSON into a tree of values and applies overrides.
 
 use super::depth;
 use super::keys::{join, literal};
@@ -6,7 +6,7 @@ use super::{AqmSpec, Error};
 use serde_json::Value;
 use sojourn_aqm::registry::Catalogue;
 
-/// Reads TOML, or JSON if the text begins with a brace.
+/// Parses TOML, or JSON if the text begins with a brace.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
     check_depth(text)?;
     let tree = if is_json(text) {
@@ -19,19 +19,18 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
     Ok(tree)
 }
 
-/// Refuses a scenario's text, in TOML or JSON, with more than 64 tables or lists within each other, before a parser goes down
-/// into them.
+/// Rejects a TOML or JSON text with more than 64 levels of tables or lists, before a recursive parser sees it.
 pub fn check_depth(text: &str) -> Result<(), Error> {
     let deep = depth::too_deep(text, is_json(text));
     deep.map_or(Ok(()), |at| Err(Error::new(place_of(text, at), depth::TOO_DEEP)))
 }
 
-/// No TOML document can begin with a brace.
+/// Whether the text is JSON: no TOML document begins with a brace.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// Whether a path is a parameter of a queue manager, `link.aqm.target`.
+/// Whether a path names a parameter of a queue manager, e.g. `link.aqm.target`.
 pub(super) fn is_aqm_parameter(path: &str) -> bool {
     names(path).iter().rev().skip(1).any(|name| name == "aqm")
 }
@@ -69,7 +68,7 @@ pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue)
     Ok(())
 }
 
-/// The value `name` of `at`, which is at `place`; a key that a table lacks is made, as a table.
+/// Returns child `name` of `at`, which is at `place`; inserts an empty table for an absent key.
 fn step_into<'a>(at: &'a mut Value, name: &str, place: &str) -> Result<&'a mut Value, Error> {
     match at {
         Value::Object(table) => Ok(table.entry(name).or_insert_with(|| Value::Object(Default::default()))),
@@ -89,7 +88,7 @@ fn index(len: usize, name: &str, place: &str) -> Result<usize, Error> {
     }
 }
 
-/// Dates and numbers that JSON lacks become texts, which every key then refuses by its own rule.
+/// Converts TOML to JSON. Dates, infinities and NaN become texts, which the reader of the key rejects.
 fn from_toml(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.into(),
@@ -108,7 +107,7 @@ fn toml_error(text: &str, error: &toml::de::Error) -> Error {
     Error::new(place, message)
 }
 
-/// Line and column of a byte.
+/// Line and column of a byte offset.
 fn place_of(text: &str, at: usize) -> String {
     let before = &text.as_bytes()[..at.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -123,5 +122,5 @@ fn json_error(error: &serde_json::Error) -> Error {
     Error::new(format!("line {}, column {}", error.line(), error.column()), message)
 }
 
-/// Most names in the path of an override; files need four.
+/// Maximum names in the path of an override; scenarios need four.
 const DEEPEST: usize = 16;

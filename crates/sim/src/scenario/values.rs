@@ -1,11 +1,11 @@
-//! Values of a scenario's keys: each is read from JSON, or refused with what to write instead.
+//! Readers of values: from JSON, or an error that says what to write.
 
 use super::value_error::ValueError;
 use serde_json::Value;
 use sojourn_aqm::units;
 use sojourn_aqm::{Duration, Limits, Rate};
 
-/// "expected …, found …", of a list or table, too.
+/// Error "expected …, found …" for a value of the wrong type.
 pub(super) fn mismatch(value: &Value, expected: &str) -> ValueError {
     let found = match value {
         Value::Null => "nothing",
@@ -34,7 +34,7 @@ pub(super) fn time(value: &Value, least: Duration) -> Result<Duration, ValueErro
     time_of(text(value, r#"a text with a unit such as "5 ms""#)?, least)
 }
 
-/// The span that `text` names; at least `least`.
+/// Parses a time of at least `least`.
 pub(super) fn time_of(text: &str, least: Duration) -> Result<Duration, ValueError> {
     match units::duration(text)? {
         span if span < least => Err(not_positive(text, "5 ms")),
@@ -51,7 +51,7 @@ pub(super) fn rate(value: &Value) -> Result<Rate, ValueError> {
     }
 }
 
-/// The rate that `text` names, which may be zero.
+/// Parses a rate, which may be zero.
 pub(super) fn rate_of(text: &str) -> Result<Rate, ValueError> {
     match units::rate(text)? {
         rate if rate > FASTEST => Err(out_of_range(format!("{text:?}"), format!("at most {FASTEST}"))),
@@ -96,8 +96,8 @@ pub(super) fn limits(value: &Value) -> Result<Limits, ValueError> {
     Ok(Limits::parse(&parts.join("+"))?)
 }
 
-/// Longest span in a file; sums of several stay within the range of a [`Duration`].
+/// Maximum time in a file; sums of several stay within the range of a [`Duration`].
 pub(super) const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
-/// Highest rate in a file; a packet's bit-nanoseconds stay within 64 bits.
+/// Maximum rate in a file; a packet's bit-nanoseconds stay within 64 bits.
 const FASTEST: Rate = Rate::from_bps(10_000_000_000_000);

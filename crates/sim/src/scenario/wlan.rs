@@ -1,44 +1,51 @@
-//! A wireless LAN in place of the bottleneck: an access point and its stations on one channel of 802.11g or 802.11n.
+//! Keys of a wireless LAN: an access point and its stations on one channel of 802.11g or 802.11n.
 
 use super::keys::{self, table};
 use super::keys::{
-    Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, join, mismatch, of_word, text, word_of,
+    CustomForm, Datum, Field, Key, Kind, Need, Table, as_table, check_known, join, mismatch, of_word, text, word_of,
 };
 use super::service::WlanService;
-use super::{Error, Files, LinkSpec, Service, Unit, ValueError};
+use super::{Error, Files, LinkSpec, RingUnit, Service, ValueError};
 use crate::radio::{Bitrate, ErrorModel};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Rate};
 
 table! {
-    /// What the stations have in common.
+    /// Channel and access point.
     pub struct ChannelSpec {
-        /// Rates of the cell: those of 802.11g (ofdm), or also the four of 802.11b (bg).
+        /// Rates of the cell: the eight of 802.11g (`ofdm`), or also the four of 802.11b (`bg`).
         rates: Rates = Kind::Word("set of rates", || RATES.iter().map(|&(word, _)| word).collect()), Need::Default("ofdm");
-        /// Who waits for an EIFS after a collision: all that hear it (listeners, as in the standard), or nobody (none).
+        /// Stations that wait for an EIFS after a collision: all that received it (`listeners`, as in the standard), or
+        /// none (`none`, as in ns-3, where colliding frames of equal power are not received at all).
         eifs: Eifs = Kind::Word("EIFS rule", || EIFS.iter().map(|&(word, _)| word).collect()), Need::Default("listeners");
-        /// Slot: short, or long as where a station knows 802.11b only.
+        /// Slot time: 9 µs (`short`), or 20 µs (`long`), as when a station supports 802.11b only.
         slot: SlotTime = Kind::Word("slot", || SLOTS.iter().map(|&(word, _)| word).collect()), Need::Default("short");
-        /// Slots after a SIFS for which the access point waits before it counts others (hostapd's tx_queue_data2_aifs);
-        /// without it 2, or 3 with stations of 802.11n.
+        /// Slots after a SIFS for which the medium must have been idle before the access point counts others; 2 make a
+        /// DIFS. hostapd's default for best effort without WMM is 3 too, with `ap_cwmax` 63 (`tx_queue_data2_aifs`).
+        /// Default: 2, or 3 with stations of 802.11n.
         ap_aifs: Option<u32> = AIFS, Need::Optional;
-        /// Largest back-off of the access point's first attempt (tx_queue_data2_cwmin).
+        /// Maximum back-off of the access point's first attempt, which is drawn from 0 on (`tx_queue_data2_cwmin`); a
+        /// power of two less one.
         ap_cwmin: u32 = WINDOW, Need::Default("15");
-        /// Largest back-off of all its attempts (tx_queue_data2_cwmax).
+        /// Maximum back-off of all attempts of the access point (`tx_queue_data2_cwmax`): the bound doubles with every
+        /// failure up to this.
         ap_cwmax: u32 = WINDOW, Need::Default("1023");
-        /// The access point's queues: one (shared), or one for each station, which take turns by accesses to the channel
-        /// (round-robin: a packet each, or an aggregate) or by the airtime that their frames take (airtime).
+        /// One queue at the access point (`shared`), or one for each station, each as `[link]` describes, which take
+        /// turns by accesses to the channel (`round-robin`: one packet or aggregate each) or by airtime (`airtime`:
+        /// deficit round robin, as mac80211 since 2017).
         queues: Queues = Kind::Word("kind of queues", || QUEUES.iter().map(|&(word, _)| word).collect()), Need::Default("shared");
-        /// Bytes of the beacon that the access point sends every 102.4 ms, without header; 0 B for none.
+        /// Body of the beacon that the access point sends at 6 Mbit/s every 102.4 ms; `0 B` for no beacons.
         beacon: u32 = Kind::Size(0, 2_304), Need::Default("126 B");
-        /// Loss of frames by their signal-to-noise ratio: ns-3's table or NIST's formulas.
+        /// Model for the probability that the channel destroys a frame, by rate, `snr` and length: the curves of ns-3's
+        /// `table` or of its `nist` model.
         errors: ErrorModel = Kind::Word("error model", || ERRORS.iter().map(|&(word, _)| word).collect()), Need::Default("table");
-        /// Packets of a connection that may wait below TCP in a station (TCP small queues); 0 for any number.
+        /// Maximum packets of a connection below TCP in a station, in its queue and its ring (TCP small queues: 128 kB
+        /// of kernel memory are 57 full packets); `0` for no maximum.
         tsq: u32 = Kind::Count(0, 1_000_000), Need::Default("57");
         /// Time between two packets that a driver takes from its queue.
         cpu_gap: Duration = Kind::Time, Need::Default("12 us");
-        /// Rate of a shaper (HTB) between queue and driver of the access point; without it, none.
+        /// Rate of an HTB shaper between the access point's queue and its driver.
         htb_rate: Option<Rate> = Kind::Rate, Need::Optional;
     }
 }
@@ -46,56 +53,57 @@ table! {
 table! {
     /// A group of like stations.
     pub struct StationSpec {
-        /// Number of stations of this group.
-        count: u32 = Kind::Count(1, MOST_STATIONS), Need::Default("1");
-        /// Rate control in both directions: minstrel, a rate of the cell such as 54 Mbit/s, or a scheme of 802.11n, mcs0 to
-        /// mcs15, with which packets are sent in aggregates.
-        rate: RateSpec = Kind::Own(&RATE), Need::Default("minstrel");
-        /// Most packets in an aggregate of 802.11n, e.g. 32 as in ath9k; without it 64.
-        aggregate: Option<u32> = Kind::Count(1, MOST_AGGREGATED), Need::Optional;
-        /// Signal-to-noise ratio in both directions, in dB; without it, frames are lost by collisions only.
-        snr: Option<Decibels> = Kind::Own(&SNR), Need::Optional;
-        /// Standard deviation of the ratio's fading, in dB; without it, the ratio does not change.
-        fading: Option<Decibels> = Kind::Own(&FADING), Need::Optional;
-        /// Time over which the fading forgets itself, to 1/e.
+        /// Number of such stations; at most 250 in all.
+        count: u32 = Kind::Count(1, MAX_STATIONS), Need::Default("1");
+        /// Rate control in both directions: `minstrel` as in Linux 3.10 over the rates of 802.11g, a fixed rate, e.g.
+        /// `54 Mbit/s`, or a modulation and coding scheme of 802.11n, `mcs0` to `mcs15` (numbered as by `iw`; ns-3's
+        /// HtMcs0 to HtMcs15).
+        rate: RateSpec = Kind::Custom(&RATE), Need::Default("minstrel");
+        /// With 802.11n: maximum packets in an aggregate (ath9k: 32, half the window). Default: `64`.
+        aggregate: Option<u32> = Kind::Count(1, MAX_AGGREGATED), Need::Optional;
+        /// Signal-to-noise ratio in both directions, e.g. `25 dB`. Default: only collisions destroy frames.
+        snr: Option<Decibels> = Kind::Custom(&SNR), Need::Optional;
+        /// Standard deviation of the signal-to-noise ratio about its mean, e.g. `3 dB`.
+        fading: Option<Decibels> = Kind::Custom(&FADING), Need::Optional;
+        /// Time over which the correlation of the fading falls to 1/e.
         coherence: Duration = Kind::PositiveTime, Need::Default("300 ms");
-        /// Slots after a SIFS for which a station waits before it counts others; without it 2, or 3 at a station of 802.11n.
+        /// As `ap_aifs`, for these stations. Default: 2, or 3 for stations of 802.11n.
         aifs: Option<u32> = AIFS, Need::Optional;
-        /// Largest back-off of the first attempt.
+        /// As `ap_cwmin`, for these stations.
         cwmin: u32 = WINDOW, Need::Default("15");
-        /// Largest back-off of all attempts.
+        /// As `ap_cwmax`, for these stations.
         cwmax: u32 = WINDOW, Need::Default("1023");
     }
 }
 
-/// A cell: the channel and who is on it.
+/// A cell: channel and stations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WlanSpec {
-    /// What the stations have in common.
+    /// Channel and access point.
     pub channel: ChannelSpec,
-    /// Groups of stations; 1 to [`MOST_STATIONS`] in all.
+    /// Groups of stations; 1 to [`MAX_STATIONS`] stations in total.
     pub stations: Vec<StationSpec>,
 }
 
-/// The rates of a cell.
+/// Rates of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rates {
-    /// The eight of 802.11g.
+    /// The eight rates of 802.11g.
     Ofdm,
-    /// Also the four of 802.11b.
+    /// Those and the four of 802.11b.
     Bg,
 }
 
-/// What follows a frame that was not understood.
+/// Wait after a frame that was received with errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eifs {
-    /// An EIFS at all that heard it.
+    /// An EIFS at all stations that received it.
     Listeners,
-    /// A DIFS, as if nobody had noticed.
+    /// A DIFS, as after a correct frame.
     None,
 }
 
-/// How long a slot is.
+/// Slot time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotTime {
     /// 9 µs.
@@ -104,40 +112,40 @@ pub enum SlotTime {
     Long,
 }
 
-/// The queues of an access point.
+/// Queues of an access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// One for all stations.
+    /// One queue for all stations.
     Shared,
-    /// One for each station, a packet from each in turn.
+    /// One queue per station, served round-robin by channel accesses.
     RoundRobin,
-    /// One for each station, equal airtime for each.
+    /// One queue per station, with equal airtime.
     Airtime,
 }
 
-/// How a sender chooses its rates.
+/// Rate control of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateSpec {
-    /// By Minstrel.
+    /// Minstrel.
     Minstrel,
-    /// Always this one.
+    /// Fixed rate.
     Fixed(Bitrate),
 }
 
-/// A ratio on a logarithmic scale.
+/// Ratio in dB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decibels(pub f64);
 
-/// Most stations of a cell.
-pub const MOST_STATIONS: u64 = 250;
+/// Maximum stations of a cell.
+pub const MAX_STATIONS: u64 = 250;
 
-/// Most packets in an aggregate: as many as a Block Ack can tell of.
-const MOST_AGGREGATED: u64 = 64;
+/// Maximum packets in an aggregate: the size of a Block Ack's bitmap.
+const MAX_AGGREGATED: u64 = 64;
 
 impl StationSpec {
-    /// Most packets in an aggregate, at a rate of 802.11n.
+    /// Maximum packets in an aggregate, at a rate of 802.11n.
     pub fn longest_aggregate(&self) -> u32 {
-        self.aggregate.unwrap_or(MOST_AGGREGATED as u32)
+        self.aggregate.unwrap_or(MAX_AGGREGATED as u32)
     }
 }
 
@@ -149,7 +157,7 @@ impl WlanSpec {
         let table = Table::new(place, values, ChannelSpec::KEYS);
         let channel = ChannelSpec::read(&table)?;
         check_windows(&table, ["ap_cwmin", "ap_cwmax"], [channel.ap_cwmin, channel.ap_cwmax])?;
-        // As TOML calls it: in the last entry of a list of tables.
+        // Header in TOML: below `[[links]]` it refers to the last entry of the list.
         let header = format!("{}wlan.{STATIONS}", if place == KEY { "" } else { "links." });
         let groups = match values.get(STATIONS) {
             None => &[],
@@ -167,9 +175,7 @@ impl WlanSpec {
         let stations = groups.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         let spec = Self { channel, stations };
         match spec.station_count() {
-            n if n > MOST_STATIONS => {
-                Err(table.error(STATIONS, format!("{n} stations in all; at most {MOST_STATIONS}")))
-            }
+            n if n > MAX_STATIONS => Err(table.error(STATIONS, format!("{n} stations in all; at most {MAX_STATIONS}"))),
             _ => Ok(spec),
         }
     }
@@ -186,30 +192,30 @@ impl WlanSpec {
         out
     }
 
-    /// Number of stations of all groups.
+    /// Total number of stations.
     pub fn station_count(&self) -> u64 {
         self.stations.iter().map(|group| u64::from(group.count)).sum()
     }
 
-    /// Every station in its order.
+    /// Stations in order.
     pub fn each_station(&self) -> impl Iterator<Item = &StationSpec> {
         self.stations.iter().flat_map(|group| (0..group.count).map(move |_| group))
     }
 
-    /// Gives a link's table what a link over the channel has where it says nothing else; `down` is that of the access
+    /// Adds the defaults of a link over the channel to its table: service and ring. `down` is true for the access
     /// point.
     pub(super) fn complete_link(&self, place: &str, value: Option<&Value>, down: bool) -> Result<Value, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
         if !Service::is_given(&values) {
             values.insert(WlanService::KEY.into(), WlanService::USUAL.into());
         }
-        // What is in the ring has had its turn, so queues that take turns have a short one.
+        // Packets in the ring have already had their turn, so queues that take turns have a short ring.
         let takes_turns = down && self.channel.queues != Queues::Shared;
         values.entry("below").or_insert_with(|| if takes_turns { SHORT_RING } else { RING }.into());
         Ok(values.into())
     }
 
-    /// Refuses what a link over the channel cannot have.
+    /// Rejects keys that a link over the channel does not support.
     pub(super) fn check_link(place: &str, link: &LinkSpec) -> Result<(), Error> {
         let error = |key: &str, text: &str| Err(Error::new(format!("{place}.{key}"), text));
         if !matches!(link.service, Service::Wlan(_)) {
@@ -229,7 +235,7 @@ impl WlanSpec {
             return error("loss", "a channel loses by its stations' snr; write that");
         }
         match link.below {
-            Some(ring) if ring.unit == Unit::Packets && ring.bql.is_none() => Ok(()),
+            Some(ring) if ring.unit == RingUnit::Packets && ring.bql.is_none() => Ok(()),
             _ => error("below", r#"a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#),
         }
     }
@@ -261,7 +267,7 @@ fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec,
     Ok(spec)
 }
 
-/// Refuses contention windows that a card cannot have: other than a power of two less one, or the least above the most.
+/// Rejects contention windows that are not a power of two less one, and a minimum above the maximum.
 fn check_windows(table: &Table, keys: [&str; 2], [least, most]: [u32; 2]) -> Result<(), Error> {
     for (key, window) in keys.into_iter().zip([least, most]) {
         if !(window + 1).is_power_of_two() {
@@ -275,24 +281,24 @@ fn check_windows(table: &Table, keys: [&str; 2], [least, most]: [u32; 2]) -> Res
     Ok(())
 }
 
-/// The keys of the section that are no values.
+/// Keys of the section that hold tables.
 pub(super) const OWN_KEYS: &[Key] = &[Key {
     name: STATIONS,
     kind: Kind::Section,
     need: Need::Required("list"),
-    doc: "Groups of like stations; they are numbered from 0, in this order.",
+    doc: "Groups of like stations; the stations are numbered from 0 in this order.",
 }];
 
 const STATIONS: &str = "stations";
 
-/// As a card counts them: 1 makes a PIFS, 2 a DIFS.
+/// AIFSN: 1 makes a PIFS, 2 a DIFS.
 const AIFS: Kind = Kind::Count(1, 15);
 const WINDOW: Kind = Kind::Count(0, 32_767);
 
-/// One frame on the air, and the next one.
+/// Room for the frame on the air and the next one.
 const SHORT_RING: &str = "2 packets";
 
-/// ath5k: at most 50 frames; the queue is asked again when fewer than 25 are left.
+/// ath5k: at most 50 frames; the queue wakes when fewer than 25 are left.
 const RING: &str = "50 packets wake 24 packets";
 
 const RATES: &[(&str, Rates)] = &[("ofdm", Rates::Ofdm), ("bg", Rates::Bg)];
@@ -333,7 +339,7 @@ impl RateSpec {
         if text.to_lowercase().contains(MCS) {
             let number = text.trim().strip_prefix(MCS).filter(|digits| digits.bytes().all(|c| c.is_ascii_digit()));
             let found = number.and_then(|digits| digits.parse().ok()).and_then(Bitrate::of_mcs).map(Self::Fixed);
-            let most = Bitrate::MOST_MCS;
+            let most = Bitrate::MAX_MCS;
             return found.ok_or_else(|| {
                 let text = format!("{text:?} is no scheme of 802.11n with one or two streams");
                 ValueError::Form(format!(r#"{text}; write "mcs0" to "mcs{most}""#))
@@ -351,7 +357,7 @@ impl RateSpec {
 
 impl Field for RateSpec {
     fn some(datum: Datum) -> Self {
-        let Datum::Own(value) = datum else { unreachable!("a rate control has a form of its own") };
+        let Datum::Custom(value) = datum else { unreachable!("a rate control has a form of its own") };
         Self::parse(&value).expect("the key has checked the rate control")
     }
     fn datum(&self) -> Option<Datum> {
@@ -359,21 +365,21 @@ impl Field for RateSpec {
             Self::Minstrel => MINSTREL.to_string(),
             Self::Fixed(rate) => rate.mcs().map_or_else(|| rate.rate().to_string(), |mcs| format!("{MCS}{mcs}")),
         };
-        Some(Datum::Own(text.into()))
+        Some(Datum::Custom(text.into()))
     }
 }
 
 const MINSTREL: &str = "minstrel";
 
-/// Before the number of a modulation and coding scheme.
+/// Prefix of the number of a modulation and coding scheme.
 const MCS: &str = "mcs";
 
-static RATE: Own = Own {
+static RATE: CustomForm = CustomForm {
     check: |value| RateSpec::parse(value).map(|_| ()),
     schema: || {
-        let schemes = (0..=Bitrate::MOST_MCS).map(|mcs| format!("{MCS}{mcs}"));
+        let schemes = (0..=Bitrate::MAX_MCS).map(|mcs| format!("{MCS}{mcs}"));
         let words: Vec<_> = std::iter::once(MINSTREL.to_string()).chain(schemes).collect();
-        json!({ "anyOf": [{ "enum": words }, { "$ref": "#/$defs/rate" }] })
+        json!({ "title": "rate control", "anyOf": [{ "enum": words }, { "$ref": "#/$defs/rate" }] })
     },
 };
 
@@ -394,23 +400,25 @@ impl Decibels {
 
 impl Field for Decibels {
     fn some(datum: Datum) -> Self {
-        let Datum::Own(value) = datum else { unreachable!("decibels have a form of their own") };
+        let Datum::Custom(value) = datum else { unreachable!("decibels have a form of their own") };
         Self(Self::parse(&value, f64::NEG_INFINITY, f64::INFINITY).expect("the key has checked the number"))
     }
     fn datum(&self) -> Option<Datum> {
-        Some(Datum::Own(format!("{} dB", self.0).into()))
+        Some(Datum::Custom(format!("{} dB", self.0).into()))
     }
 }
 
 fn decibels_schema() -> Value {
-    json!({ "type": "string", "pattern": r"^\s*-?[0-9.]+\s*dB\s*$" })
+    json!({ "title": "ratio in dB", "type": "string", "pattern": r"^\s*-?[0-9.]+\s*dB\s*$" })
 }
 
-static SNR: Own = Own { check: |value| Decibels::parse(value, -20.0, 100.0).map(|_| ()), schema: decibels_schema };
+static SNR: CustomForm =
+    CustomForm { check: |value| Decibels::parse(value, -20.0, 100.0).map(|_| ()), schema: decibels_schema };
 
-static FADING: Own = Own { check: |value| Decibels::parse(value, 0.0, 30.0).map(|_| ()), schema: decibels_schema };
+static FADING: CustomForm =
+    CustomForm { check: |value| Decibels::parse(value, 0.0, 30.0).map(|_| ()), schema: decibels_schema };
 
-/// Reads the queues of an access point and of its stations, each with its place.
+/// Reads the queues of the access point and of the stations; each table has its place.
 pub(super) fn read_links(
     wlan: &WlanSpec,
     [down, up]: [(&str, Option<&Value>); 2],
@@ -425,7 +433,7 @@ pub(super) fn read_links(
     Ok([read(down, true)?, read(up, false)?])
 }
 
-/// Refuses keys of a wireless LAN in a table that is none.
+/// Rejects keys of a wireless LAN in another table.
 pub(super) fn refuse_keys(place: &str, values: &Map<String, Value>) -> Result<(), Error> {
     let mut keys = ChannelSpec::KEYS.iter().chain(OWN_KEYS).map(|key: &Key| key.name);
     keys.find(|&key| values.contains_key(key)).map_or(Ok(()), |key| {
@@ -436,5 +444,5 @@ pub(super) fn refuse_keys(place: &str, values: &Map<String, Value>) -> Result<()
     })
 }
 
-/// What the section is called.
+/// Key of the section.
 pub(super) const KEY: &str = "wlan";

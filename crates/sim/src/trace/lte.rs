@@ -5,7 +5,7 @@
 //! batches at the points of a renewal process with gamma gaps in operational time, that is, in opportunities. The presets
 //! are fitted to recordings of Winstein et al. (NSDI 2013) by random search over 18 statistics.
 
-use super::{MOST_LINES, Trace, TraceError};
+use super::{MAX_LINES, Trace, TraceError};
 use crate::random::{gamma, geometric, normal};
 use sojourn_aqm::Rng;
 
@@ -72,16 +72,16 @@ impl Lte {
             return Err(TraceError("0 s is no time; give at least 1 s".to_string()));
         }
         let lines = self.mean_mbps * 1e6 / OPPORTUNITY_BITS * f64::from(seconds);
-        if seconds > LONGEST_S || lines > MOST_LINES as f64 {
-            let text = format!("{seconds} s would make {lines:.0} lines; at most {MOST_LINES}, and {LONGEST_S} s");
+        if seconds > LONGEST_S || lines > MAX_LINES as f64 {
+            let text = format!("{seconds} s would make {lines:.0} lines; at most {MAX_LINES}, and {LONGEST_S} s");
             return Err(TraceError(text));
         }
         let rates = self.relative_rates(seconds, seed);
         let outages = self.outage_spans(seconds, seed);
-        let total: f64 = PerMs::new(&rates, &outages).sum();
+        let total: f64 = RelativeRates::new(&rates, &outages).sum();
         let per_ms = self.mean_mbps * 1e3 / OPPORTUNITY_BITS;
         let scale = if total > 0.0 { per_ms * (rates.len() * GRID_MS) as f64 / total } else { 0.0 };
-        let opportunities = self.batches(PerMs::new(&rates, &outages).map(|rate| rate * scale), seed);
+        let opportunities = self.batches(RelativeRates::new(&rates, &outages).map(|rate| rate * scale), seed);
         Trace::new(opportunities)
     }
 
@@ -138,19 +138,19 @@ impl Lte {
 }
 
 /// The relative rate of each millisecond: zero in an outage.
-struct PerMs<'a> {
+struct RelativeRates<'a> {
     rates: &'a [f64],
     outages: &'a [(usize, usize)],
     ms: usize,
 }
 
-impl<'a> PerMs<'a> {
+impl<'a> RelativeRates<'a> {
     fn new(rates: &'a [f64], outages: &'a [(usize, usize)]) -> Self {
         Self { rates, outages, ms: 0 }
     }
 }
 
-impl Iterator for PerMs<'_> {
+impl Iterator for RelativeRates<'_> {
     type Item = f64;
 
     fn next(&mut self) -> Option<f64> {

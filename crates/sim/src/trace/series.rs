@@ -5,7 +5,7 @@
 //! that is missing is a gap, and a gap is an error, because nobody but the user knows what the rate was there.
 
 use super::lte::LONGEST_S;
-use super::{Lte, MOST_LINES, Trace, TraceError};
+use super::{Lte, MAX_LINES, Trace, TraceError};
 use crate::schedule::{Quanta, Steps};
 use sojourn_aqm::{Duration, Instant, Rate, units};
 
@@ -58,8 +58,8 @@ impl Series {
             return Err(TraceError("a step of 0 ms is no step; give at least 1 ms".to_string()));
         }
         let rows = trace.period_ms().div_ceil(step_ms) as usize;
-        if rows > MOST_ROWS {
-            let text = format!("a step of {step_ms} ms makes {rows} rows, more than {MOST_ROWS}; give a wider one");
+        if rows > MAX_ROWS {
+            let text = format!("a step of {step_ms} ms makes {rows} rows, more than {MAX_ROWS}; give a wider one");
             return Err(TraceError(text));
         }
         let mut counts = vec![0u64; rows];
@@ -100,8 +100,8 @@ impl Series {
     fn check_size(&self, mtu: u32) -> Result<(), TraceError> {
         let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
         let bits: f64 = self.rates.iter().map(|rate| rate.as_bps() as f64 * self.step.as_secs_f64()).sum();
-        if bits / (8.0 * f64::from(mtu)) > MOST_LINES as f64 {
-            return Err(error(&format!(" would make more than {MOST_LINES} lines, the limit; cut it")));
+        if bits / (8.0 * f64::from(mtu)) > MAX_LINES as f64 {
+            return Err(error(&format!(" would make more than {MAX_LINES} lines, the limit; cut it")));
         }
         if length_s * 1000.0 > f64::from(u32::MAX) {
             return Err(error(&format!(" is longer than {} ms; split it", u32::MAX)));
@@ -187,7 +187,7 @@ fn error(text: &str) -> TraceError {
 const NANOS_PER_MS: i64 = 1_000_000;
 
 /// Most rows of a series that is made of a trace: eleven days in steps of 100 ms.
-const MOST_ROWS: usize = 10_000_000;
+const MAX_ROWS: usize = 10_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -102,7 +102,7 @@ impl TraceStats {
         });
         let mut long: Vec<f64> = gaps.iter().filter(|&&gap| gap > 100).map(|&gap| f64::from(gap)).collect();
         long.sort_by(f64::total_cmp);
-        let per_100_ms = Counts::of(trace, 100);
+        let per_100_ms = BinCounts::of(trace, 100);
         let autocorrelation =
             LAGS.map(|lag| Autocorrelation { lag_s: lag as f64 / 10.0, value: per_100_ms.autocorrelation(lag) });
         Self {
@@ -123,7 +123,7 @@ impl TraceStats {
 
 impl BinStats {
     fn of(trace: &Trace, width_ms: u32, bits: f64) -> Option<Self> {
-        let counts = Counts::of(trace, width_ms);
+        let counts = BinCounts::of(trace, width_ms);
         if counts.bins < 3 {
             return None;
         }
@@ -152,7 +152,7 @@ impl GapStats {
 
 impl Sigma {
     fn of(trace: &Trace, width_ms: u32) -> Option<Self> {
-        let counts = Counts::of(trace, width_ms);
+        let counts = BinCounts::of(trace, width_ms);
         if counts.bins < 3 {
             return None;
         }
@@ -163,14 +163,14 @@ impl Sigma {
 }
 
 /// Opportunities in each whole bin. Only bins that have some are kept: a trace of two lines may last for weeks.
-struct Counts {
+struct BinCounts {
     /// Number of bins.
     bins: u32,
     /// Bins that are not empty, in their order, with what they hold.
     full: Vec<(u32, f64)>,
 }
 
-impl Counts {
+impl BinCounts {
     fn of(trace: &Trace, width_ms: u32) -> Self {
         let bins = trace.period_ms() / width_ms;
         let mut full: Vec<(u32, f64)> = Vec::new();
@@ -321,7 +321,7 @@ mod tests {
             };
             let trace = Trace::new((0..3000).map(|_| step()).collect()).unwrap();
             for width in [7, 100, 1000] {
-                let (values, counts) = (dense(&trace, width), Counts::of(&trace, width));
+                let (values, counts) = (dense(&trace, width), BinCounts::of(&trace, width));
                 let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{a} for {b}");
                 let expected = mean(&values);
                 let of = |f: &dyn Fn(f64) -> f64| mean(&values.iter().map(|&x| f(x)).collect::<Vec<_>>());
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn two_lines_seven_weeks_apart_take_no_memory() {
         let trace = Trace::new(vec![1, u32::MAX]).unwrap();
-        assert_eq!(Counts::of(&trace, 10).full, [(0, 1.0)]);
+        assert_eq!(BinCounts::of(&trace, 10).full, [(0, 1.0)]);
         let stats = TraceStats::of(&trace, 1500);
         assert_eq!((stats.opportunities, stats.gaps.nonzero_ms[4]), (2, f64::from(u32::MAX - 1)));
         assert_eq!(stats.bins[0].rate_mbps, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.2]);

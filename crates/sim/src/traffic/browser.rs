@@ -4,7 +4,7 @@
 //! whichever of them is free first, one of old or one that was opened meanwhile, is what its pool of sockets does.
 //! `Differs:` all objects of a page are at one host, without DNS, TLS and priorities; the page's script takes no time.
 
-use super::app::{App, News, Orders};
+use super::app::{ActionQueue, App, ConnectionEvent};
 use super::exchange::Exchange;
 use crate::scenario::{BrowserSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
@@ -25,10 +25,10 @@ pub(super) struct Browser {
 
 /// What is under way of a page.
 struct Page {
-    begun: Instant,
+    started: Instant,
     /// Sizes of the objects that were not asked for yet, and of those that nobody knows of yet.
     ready: VecDeque<u64>,
-    hidden: VecDeque<u64>,
+    undiscovered: VecDeque<u64>,
     /// All bytes of it.
     bytes: u64,
 }
@@ -36,18 +36,18 @@ struct Page {
 impl Browser {
     /// The first click is at `start`, and sizes are drawn from `rng`.
     pub fn new(spec: &BrowserSpec, (start, stop): (Instant, Instant), rng: Rng) -> Self {
-        let page = Page { begun: start, ready: VecDeque::new(), hidden: VecDeque::new(), bytes: 0 };
+        let page = Page { started: start, ready: VecDeque::new(), undiscovered: VecDeque::new(), bytes: 0 };
         Self { spec: spec.clone(), due: start, stop, rng, opening: 0, idle: BTreeSet::new(), busy: 0, page }
     }
 
     /// Asks for as many objects as there are connections for, and opens connections for the others.
-    fn go_on(&mut self, orders: &mut Orders) {
+    fn send_requests(&mut self, orders: &mut ActionQueue) {
         while let Some(&size) = self.page.ready.front() {
             let Some(number) = self.idle.pop_first() else { break };
             self.page.ready.pop_front();
             self.busy += 1;
             let BrowserSpec { request, think, .. } = self.spec;
-            orders.ask(number, Exchange { pause: Duration::ZERO, request, think, response: size });
+            orders.request(number, Exchange { pause: Duration::ZERO, request, think, response: size });
         }
         while self.opening < self.page.ready.len() as u32 && self.opening + self.busy < self.spec.connections {
             self.opening += 1;
@@ -56,14 +56,14 @@ impl Browser {
     }
 
     /// An object is there, brought by connection `number`.
-    fn arrived(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+    fn on_response(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
         self.busy -= 1;
         self.idle.insert(number);
         if self.page.ready.is_empty() && self.busy == 0 {
             // It was the document, or all is there.
-            self.page.ready = std::mem::take(&mut self.page.hidden);
+            self.page.ready = std::mem::take(&mut self.page.undiscovered);
             if self.page.ready.is_empty() {
-                orders.completed(number, self.page.begun, self.page.bytes);
+                orders.completed(number, self.page.started, self.page.bytes);
                 self.due = now + self.spec.pause;
             }
         }
@@ -79,7 +79,7 @@ impl App for Browser {
         if self.is_over() { Instant::NEVER } else { self.due }
     }
 
-    fn act(&mut self, now: Instant, orders: &mut Orders) {
+    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue) {
         self.due = Instant::NEVER;
         let sizes: VecDeque<u64> = (0..self.spec.objects).map(|_| self.spec.size.draw(&mut self.rng)).collect();
         let bytes = sizes.iter().sum::<u64>() + self.spec.document.unwrap_or(0);
@@ -87,23 +87,23 @@ impl App for Browser {
             None => (sizes, VecDeque::new()),
             Some(document) => ([document].into(), sizes),
         };
-        self.page = Page { begun: now, ready, hidden, bytes };
-        self.go_on(orders);
+        self.page = Page { started: now, ready, undiscovered: hidden, bytes };
+        self.send_requests(orders);
     }
 
-    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
+    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue) {
         match news {
-            News::Connected => {
+            ConnectionEvent::Connected => {
                 self.opening -= 1;
                 self.idle.insert(number);
             }
-            News::Answered => self.arrived(now, number, orders),
-            News::Probed { .. } | News::Counted(_) => {}
+            ConnectionEvent::ResponseReceived => self.on_response(now, number, orders),
+            ConnectionEvent::ProbeAnswered { .. } | ConnectionEvent::Counted(_) => {}
         }
         if self.is_over() {
             std::mem::take(&mut self.idle).into_iter().for_each(|number| orders.close(number));
         } else {
-            self.go_on(orders);
+            self.send_requests(orders);
         }
     }
 

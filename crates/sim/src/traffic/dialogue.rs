@@ -4,67 +4,67 @@
 //! their own: no data segment carries one for the other direction. A stack in quick-acknowledgment mode, as at the
 //! start of a connection, sends them so too.
 
-use super::app::News;
-use super::card::{Card, polled};
+use super::app::ConnectionEvent;
 use super::exchange::{Exchange, Script};
 use super::host::{Endpoints, Host};
-use super::tcp::{Template, status};
-use crate::packet::Arrived;
+use super::nic_queue::{NicQueue, polled};
+use super::tcp::{TcpTemplate, status};
+use crate::packet::ReceivedPacket;
 use crate::status::Status;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-use sojourn_tcp::{Event, Flags, Header, Receiver, Sender, Wire};
+use sojourn_tcp::{Flags, Header, Receiver, Sender, SenderEvent, Wire};
 
 pub(crate) struct DialogueFlow {
-    client: End,
-    server: End,
+    client: DuplexEndpoint,
+    server: DuplexEndpoint,
     script: Script,
     exchange: Exchange,
     /// When the connection is opened; never once it is.
     start: Instant,
     stop: Instant,
     /// When the present exchange began.
-    begun: Instant,
+    exchange_start: Instant,
     /// When the client asks next, and when the server answers.
-    ask_at: Instant,
-    answer_at: Instant,
+    request_at: Instant,
+    response_at: Instant,
     /// Bytes that each side will have received when it has the present question, or its answer.
-    asked: u64,
-    promised: u64,
+    request_end: u64,
+    response_end: u64,
     open: bool,
 }
 
 /// One end of a connection with data both ways.
-pub(super) struct End {
+pub(super) struct DuplexEndpoint {
     pub sender: Sender,
     pub receiver: Receiver,
     /// The host's card, if it joins segments.
-    pub card: Option<Box<Card>>,
+    pub card: Option<Box<NicQueue>>,
 }
 
 /// A connection that was asked for, is opened at `start`, and asks for nothing after `stop`.
 #[derive(Clone, Copy)]
-pub(super) struct Times {
-    pub asked: Instant,
+pub(super) struct ConnectionTimes {
+    pub requested_at: Instant,
     pub start: Instant,
     pub stop: Instant,
 }
 
 impl DialogueFlow {
     /// A new connection. The controls of both ends draw from `rng`.
-    pub(super) fn new(ends: &Template, script: Script, times: Times, mut rng: Rng) -> Self {
+    pub(super) fn new(ends: &TcpTemplate, script: Script, times: ConnectionTimes, mut rng: Rng) -> Self {
         let of_server = Rng::from_state(rng.next_u64());
         let mut flow = Self {
-            client: End::new(ends, rng),
-            server: End::new(ends, of_server),
-            script: Script::told(),
+            client: DuplexEndpoint::new(ends, rng),
+            server: DuplexEndpoint::new(ends, of_server),
+            script: Script::on_demand(),
             exchange: Exchange::default(),
             start: Instant::NEVER,
             stop: Instant::NEVER,
-            begun: Instant::NEVER,
-            ask_at: Instant::NEVER,
-            answer_at: Instant::NEVER,
-            asked: 0,
-            promised: 0,
+            exchange_start: Instant::NEVER,
+            request_at: Instant::NEVER,
+            response_at: Instant::NEVER,
+            request_end: 0,
+            response_end: 0,
             open: true,
         };
         flow.begin(script, times);
@@ -72,7 +72,13 @@ impl DialogueFlow {
     }
 
     /// Becomes the connection that [`Self::new`] makes, in the memory of the one that has ended. Returns the old script.
-    pub(super) fn begin_again(&mut self, ends: &Template, script: Script, times: Times, mut rng: Rng) -> Script {
+    pub(super) fn reinitialize(
+        &mut self,
+        ends: &TcpTemplate,
+        script: Script,
+        times: ConnectionTimes,
+        mut rng: Rng,
+    ) -> Script {
         let of_server = Rng::from_state(rng.next_u64());
         self.client.begin_again(ends, rng);
         self.server.begin_again(ends, of_server);
@@ -80,120 +86,124 @@ impl DialogueFlow {
     }
 
     /// All of the beginning but the ends; the script before.
-    fn begin(&mut self, mut script: Script, Times { asked, start, stop }: Times) -> Script {
+    fn begin(
+        &mut self,
+        mut script: Script,
+        ConnectionTimes { requested_at: asked, start, stop }: ConnectionTimes,
+    ) -> Script {
         self.exchange = script.next().unwrap_or_default();
-        (self.start, self.stop, self.begun) = (start, stop, asked);
-        (self.ask_at, self.answer_at) = (Instant::NEVER, Instant::NEVER);
-        (self.asked, self.promised, self.open) = (0, 0, true);
+        (self.start, self.stop, self.exchange_start) = (start, stop, asked);
+        (self.request_at, self.response_at) = (Instant::NEVER, Instant::NEVER);
+        (self.request_end, self.response_end, self.open) = (0, 0, true);
         std::mem::replace(&mut self.script, script)
     }
 
     /// The client asks the present question.
-    fn put(&mut self, now: Instant, host: &mut impl Host) {
-        self.ask_at = Instant::NEVER;
+    fn send_request(&mut self, now: Instant, host: &mut impl Host) {
+        self.request_at = Instant::NEVER;
         if now >= self.stop {
-            self.client.sender.close(now, &mut Half::of_client(host));
+            self.client.sender.close(now, &mut HalfConnection::of_client(host));
             return;
         }
         let Exchange { request, response, .. } = self.exchange;
-        self.asked += request;
-        self.promised += response;
+        self.request_end += request;
+        self.response_end += response;
         host.offered(response);
-        self.client.sender.write(now, request, &mut Half::of_client(host));
+        self.client.sender.write(now, request, &mut HalfConnection::of_client(host));
     }
 
-    fn answer(&mut self, now: Instant, host: &mut impl Host) {
-        self.answer_at = Instant::NEVER;
+    fn send_response(&mut self, now: Instant, host: &mut impl Host) {
+        self.response_at = Instant::NEVER;
         let server = &mut self.server.sender;
         if self.script.is_over() {
             // The server closes.
             server.end_with_next();
         }
-        server.write(now, self.exchange.response, &mut Half::of_server(host));
+        server.write(now, self.exchange.response, &mut HalfConnection::of_server(host));
     }
 
     /// The client has the whole answer.
-    fn answered(&mut self, now: Instant, host: &mut impl Host) {
-        if matches!(self.script, Script::Told { .. }) {
-            return host.news(News::Answered);
+    fn on_response(&mut self, now: Instant, host: &mut impl Host) {
+        if matches!(self.script, Script::OnDemand { .. }) {
+            return host.notify_client(ConnectionEvent::ResponseReceived);
         }
-        host.completed(self.begun, self.exchange.response);
+        host.completed(self.exchange_start, self.exchange.response);
         let Some(next) = self.script.next() else { return };
         self.exchange = next;
-        self.begun = now + next.pause;
-        self.ask_at = self.begun;
+        self.exchange_start = now + next.pause;
+        self.request_at = self.exchange_start;
         if next.pause == Duration::ZERO {
-            self.put(now, host);
+            self.send_request(now, host);
         }
     }
 
     /// A segment, or several as one, comes up to the client.
     #[inline(always)]
-    fn arrived_at_client(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+    fn on_client_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let client = &mut self.client;
         if !header.flags.contains(Flags::ANSWER) {
             client.receiver.connected(now, header);
-            client.sender.on_segment(now, header, &mut Half::of_client(host));
-            if let Script::Told { connected } = &mut self.script {
+            client.sender.on_segment(now, header, &mut HalfConnection::of_client(host));
+            if let Script::OnDemand { connected } = &mut self.script {
                 if !std::mem::replace(connected, true) {
-                    host.news(News::Connected);
+                    host.notify_client(ConnectionEvent::Connected);
                 }
             }
         } else {
             let before = client.receiver.delivered();
-            client.receiver.on_segment(now, header, ecn, &mut Half::of_server(host));
-            if before < self.promised && client.receiver.delivered() >= self.promised {
-                self.answered(now, host);
+            client.receiver.on_segment(now, header, ecn, &mut HalfConnection::of_server(host));
+            if before < self.response_end && client.receiver.delivered() >= self.response_end {
+                self.on_response(now, host);
             }
             if self.client.receiver.has_ended() {
-                self.client.sender.close(now, &mut Half::of_client(host));
+                self.client.sender.close(now, &mut HalfConnection::of_client(host));
             }
         }
-        self.notice_end(host);
+        self.check_end(host);
     }
 
     /// … to the server.
     #[inline(always)]
-    fn arrived_at_server(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+    fn on_server_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let server = &mut self.server;
         if header.flags.contains(Flags::ANSWER) {
-            server.sender.on_segment(now, header, &mut Half::of_server(host));
+            server.sender.on_segment(now, header, &mut HalfConnection::of_server(host));
         } else {
             server.sender.accept(now, header);
             let before = server.receiver.delivered();
-            server.receiver.on_segment(now, header, ecn, &mut Half::of_client(host));
-            if before < self.asked && server.receiver.delivered() >= self.asked {
-                self.answer_at = now + self.exchange.think;
+            server.receiver.on_segment(now, header, ecn, &mut HalfConnection::of_client(host));
+            if before < self.request_end && server.receiver.delivered() >= self.request_end {
+                self.response_at = now + self.exchange.think;
                 if self.exchange.think == Duration::ZERO {
-                    self.answer(now, host);
+                    self.send_response(now, host);
                 }
             }
             if self.server.receiver.has_ended() {
-                self.server.sender.close(now, &mut Half::of_server(host));
+                self.server.sender.close(now, &mut HalfConnection::of_server(host));
             }
         }
-        self.notice_end(host);
+        self.check_end(host);
     }
 
     /// What the client's card has comes up.
     #[inline(never)]
-    fn poll_at_client(&mut self, now: Instant, host: &mut impl Host) {
+    fn poll_client(&mut self, now: Instant, host: &mut impl Host) {
         for (left, header, ecn) in self.client.polled(now) {
-            self.client.receiver.expect(left > 0);
-            self.arrived_at_client(now, &header, ecn, host);
+            self.client.receiver.set_more_segments(left > 0);
+            self.on_client_segment(now, &header, ecn, host);
         }
     }
 
     /// … the server's card.
     #[inline(never)]
-    fn poll_at_server(&mut self, now: Instant, host: &mut impl Host) {
+    fn poll_server(&mut self, now: Instant, host: &mut impl Host) {
         for (left, header, ecn) in self.server.polled(now) {
-            self.server.receiver.expect(left > 0);
-            self.arrived_at_server(now, &header, ecn, host);
+            self.server.receiver.set_more_segments(left > 0);
+            self.on_server_segment(now, &header, ecn, host);
         }
     }
 
-    fn notice_end(&mut self, host: &mut impl Host) {
+    fn check_end(&mut self, host: &mut impl Host) {
         if self.open && self.client.sender.is_finished() && self.server.sender.is_finished() {
             self.open = false;
             host.closed();
@@ -201,16 +211,16 @@ impl DialogueFlow {
     }
 }
 
-impl End {
+impl DuplexEndpoint {
     /// An end whose control draws from `rng`.
-    pub fn new(ends: &Template, rng: Rng) -> Self {
-        Self { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() }
+    pub fn new(ends: &TcpTemplate, rng: Rng) -> Self {
+        Self { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.nic_queue() }
     }
 
     /// Becomes the end that [`Self::new`] makes, with the memory that it has.
-    fn begin_again(&mut self, ends: &Template, rng: Rng) {
-        ends.renew(&mut self.sender, &mut self.receiver, rng);
-        self.card = ends.card();
+    fn begin_again(&mut self, ends: &TcpTemplate, rng: Rng) {
+        ends.reset(&mut self.sender, &mut self.receiver, rng);
+        self.card = ends.nic_queue();
     }
 
     /// What its card brings up now, each with how much comes behind it.
@@ -227,74 +237,74 @@ impl End {
 
 impl Endpoints for DialogueFlow {
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-        if now >= self.answer_at {
-            self.answer(now, host);
+        if now >= self.response_at {
+            self.send_response(now, host);
         }
         if self.server.card.is_some() {
-            self.poll_at_server(now, host);
+            self.poll_server(now, host);
         }
-        self.server.sender.on_timer(now, &mut Half::of_server(host));
-        self.server.receiver.on_timer(now, &mut Half::of_client(host));
+        self.server.sender.on_timer(now, &mut HalfConnection::of_server(host));
+        self.server.receiver.on_timer(now, &mut HalfConnection::of_client(host));
     }
 
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
         if now >= self.start {
             self.start = Instant::NEVER;
-            self.client.sender.connect(now, &mut Half::of_client(host));
-            if !matches!(self.script, Script::Told { .. }) {
-                self.ask_at = now;
+            self.client.sender.connect(now, &mut HalfConnection::of_client(host));
+            if !matches!(self.script, Script::OnDemand { .. }) {
+                self.request_at = now;
             }
         }
-        if now >= self.ask_at {
-            self.put(now, host);
+        if now >= self.request_at {
+            self.send_request(now, host);
         }
         if self.client.card.is_some() {
-            self.poll_at_client(now, host);
+            self.poll_client(now, host);
         }
-        self.client.sender.on_timer(now, &mut Half::of_client(host));
-        self.client.receiver.on_timer(now, &mut Half::of_server(host));
+        self.client.sender.on_timer(now, &mut HalfConnection::of_client(host));
+        self.client.receiver.on_timer(now, &mut HalfConnection::of_server(host));
     }
 
     fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
         match at_source {
-            true => self.server.sender.on_room(now, &mut Half::of_server(host)),
-            false => self.client.sender.on_room(now, &mut Half::of_client(host)),
+            true => self.server.sender.on_room(now, &mut HalfConnection::of_server(host)),
+            false => self.client.sender.on_room(now, &mut HalfConnection::of_client(host)),
         }
     }
 
     fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
-        self.server.sender.on_departure(now, &mut Half::of_server(host));
+        self.server.sender.on_departure(now, &mut HalfConnection::of_server(host));
     }
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         match &mut self.client.card {
-            None => self.arrived_at_client(now, header, packet.ecn, host),
+            None => self.on_client_segment(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
         }
     }
 
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         match &mut self.server.card {
-            None => self.arrived_at_server(now, header, packet.ecn, host),
+            None => self.on_server_segment(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
         }
     }
 
-    fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+    fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
         self.exchange = exchange;
-        self.put(now, host);
+        self.send_request(now, host);
     }
 
     fn close(&mut self, now: Instant, host: &mut impl Host) {
-        self.client.sender.close(now, &mut Half::of_client(host));
+        self.client.sender.close(now, &mut HalfConnection::of_client(host));
     }
 
     fn source_deadline(&self) -> Instant {
-        self.server.deadline().min(self.answer_at)
+        self.server.deadline().min(self.response_at)
     }
 
     fn sink_deadline(&self) -> Instant {
-        self.client.deadline().min(self.start).min(self.ask_at)
+        self.client.deadline().min(self.start).min(self.request_at)
     }
 
     fn status(&self) -> Status {
@@ -303,12 +313,12 @@ impl Endpoints for DialogueFlow {
 }
 
 /// One half of the connection: the client's data and their acknowledgments, or the server's.
-pub(super) struct Half<'a, W> {
+pub(super) struct HalfConnection<'a, W> {
     wire: &'a mut W,
     mark: Flags,
 }
 
-impl<'a, W: Wire> Half<'a, W> {
+impl<'a, W: Wire> HalfConnection<'a, W> {
     pub fn of_client(wire: &'a mut W) -> Self {
         Self { wire, mark: Flags::default() }
     }
@@ -318,7 +328,7 @@ impl<'a, W: Wire> Half<'a, W> {
     }
 }
 
-impl<W: Wire> Wire for Half<'_, W> {
+impl<W: Wire> Wire for HalfConnection<'_, W> {
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         self.wire.transmit(&Header { flags: header.flags.with(self.mark), ..*header }, len, ecn);
     }
@@ -337,34 +347,34 @@ impl<W: Wire> Wire for Half<'_, W> {
     }
 
     #[inline]
-    fn leaves(&self) -> Instant {
-        self.wire.leaves()
+    fn drain_time(&self) -> Instant {
+        self.wire.drain_time()
     }
 
     #[inline]
-    fn waits_below(&self) -> Option<u64> {
-        self.wire.waits_below()
+    fn bytes_below(&self) -> Option<u64> {
+        self.wire.bytes_below()
     }
 
-    fn hold(&mut self) {
-        self.wire.hold();
+    fn notify_on_departure(&mut self) {
+        self.wire.notify_on_departure();
     }
 
-    fn paces(&self) -> bool {
-        self.wire.paces()
+    fn is_pacing(&self) -> bool {
+        self.wire.is_pacing()
     }
 
-    fn departs(&mut self, at: Instant) {
-        self.wire.departs(at);
-    }
-
-    #[inline]
-    fn watches(&self) -> bool {
-        self.wire.watches()
+    fn set_departure(&mut self, at: Instant) {
+        self.wire.set_departure(at);
     }
 
     #[inline]
-    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
-        self.wire.tell(event);
+    fn observes_sender(&self) -> bool {
+        self.wire.observes_sender()
+    }
+
+    #[inline]
+    fn notify<'e>(&mut self, event: impl FnOnce() -> SenderEvent<'e>) {
+        self.wire.notify(event);
     }
 }

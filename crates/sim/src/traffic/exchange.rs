@@ -24,7 +24,7 @@ pub(super) enum Script {
     /// This one, for ever.
     Endless(Exchange),
     /// Requests of the client, which is notified of the handshake and of every response.
-    Told { connected: bool },
+    OnDemand { connected: bool },
 }
 
 impl Script {
@@ -41,8 +41,8 @@ impl Script {
     }
 
     /// Exchanges that a client asks for.
-    pub fn told() -> Self {
-        Self::Told { connected: false }
+    pub fn on_demand() -> Self {
+        Self::OnDemand { connected: false }
     }
 
     /// The next exchange of the script.
@@ -50,7 +50,7 @@ impl Script {
         match self {
             Self::List(list) => list.pop(),
             Self::Endless(exchange) => Some(*exchange),
-            Self::Told { .. } => None,
+            Self::OnDemand { .. } => None,
         }
     }
 

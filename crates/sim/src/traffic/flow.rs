@@ -11,7 +11,7 @@ use super::quinn;
 use super::replay::ReplayFlow;
 use super::tcp::TcpFlow;
 use super::udp::UdpFlow;
-use crate::packet::Arrived;
+use crate::packet::ReceivedPacket;
 use crate::status::Status;
 use sojourn_aqm::Instant;
 use sojourn_tcp::Header;
@@ -28,7 +28,7 @@ macro_rules! flows {
             /// A packet reached one of the ends; tells when that end's timer is due. All in one, so that a packet costs
             /// one decision about the kind.
             #[inline(always)]
-            pub fn on_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) -> Instant {
+            pub fn on_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) -> Instant {
                 match self {
                     Self::$first(flow) if packet.to_sink => {
                         flow.on_sink_packet(now, header, packet, host);
@@ -47,7 +47,7 @@ macro_rules! flows {
                 &mut self,
                 now: Instant,
                 header: &Header,
-                packet: Arrived,
+                packet: ReceivedPacket,
                 host: &mut impl Host,
             ) -> Instant {
                 match self {
@@ -94,8 +94,8 @@ macro_rules! flows {
             }
 
             /// The client of a connection asks.
-            pub fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
-                match self { Self::$first(flow) => flow.ask(now, exchange, host), $( $(#[$only])? Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
+            pub fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+                match self { Self::$first(flow) => flow.request(now, exchange, host), $( $(#[$only])? Self::$kind(flow) => flow.request(now, exchange, host), )+ }
             }
 
             /// The client of a connection closes it.
@@ -114,8 +114,8 @@ macro_rules! flows {
             }
 
             /// The statistics can begin now.
-            pub fn begin(&mut self) {
-                match self { Self::$first(flow) => flow.begin(), $( $(#[$only])? Self::$kind(flow) => flow.begin(), )+ }
+            pub fn on_window_start(&mut self) {
+                match self { Self::$first(flow) => flow.on_window_start(), $( $(#[$only])? Self::$kind(flow) => flow.on_window_start(), )+ }
             }
 
             /// Datagrams that were received after instant `number` of the window, from 0 on, and sent before it.

@@ -3,13 +3,13 @@
 
 use super::exchange::Exchange;
 use super::job::Job;
-use super::opening::{Ends, Opening};
+use super::opening::{ConnectionTemplate, Opening};
 use super::packmime::PackMime;
-use super::pages::Pages;
 use super::pattern::Pattern;
 use super::quic;
 use super::replay::Transfers;
-use super::tcp::Template;
+use super::tcp::TcpTemplate;
+use super::web::WebPages;
 use crate::scenario::{FileSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
     /// What the connections are made of.
-    pub ends: Ends,
+    pub ends: ConnectionTemplate,
     stop: Instant,
     /// Slots whose connection has ended.
     free: Vec<u32>,
@@ -29,7 +29,7 @@ pub(crate) struct Generator {
     /// Connections that were asked for while as many were open as may be, and when.
     waiting: VecDeque<(Instant, Job)>,
     /// The memory for the exchanges of the next one.
-    spare: Vec<Exchange>,
+    spare_exchanges: Vec<Exchange>,
 }
 
 macro_rules! patterns {
@@ -44,22 +44,22 @@ macro_rules! patterns {
             fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job {
                 match self { $( Self::$kind(pattern) => pattern.draw(spare), )+ }
             }
-            fn ended(&mut self, now: Instant) {
-                match self { $( Self::$kind(pattern) => pattern.ended(now), )+ }
+            fn on_closed(&mut self, now: Instant) {
+                match self { $( Self::$kind(pattern) => pattern.on_closed(now), )+ }
             }
             fn tcp(&self) -> &TcpSpec {
                 match self { $( Self::$kind(pattern) => pattern.tcp(), )+ }
             }
-            fn at_once(&self) -> u32 {
-                match self { $( Self::$kind(pattern) => pattern.at_once(), )+ }
+            fn max_open(&self) -> u32 {
+                match self { $( Self::$kind(pattern) => pattern.max_open(), )+ }
             }
         }
     };
 }
 
 patterns! {
-    Files(Files);
-    Pages(Pages);
+    Files(FileTransfers);
+    Pages(WebPages);
     PackMime(Box<PackMime>);
     Transfers(Box<Transfers>);
 }
@@ -67,9 +67,13 @@ patterns! {
 impl Generator {
     pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
         let tcp = pattern.tcp();
-        let ends = if tcp.is_quic() { Ends::Quic(quic::Template::new(tcp)) } else { Ends::Tcp(Template::new(tcp)) };
+        let ends = if tcp.is_quic() {
+            ConnectionTemplate::Quic(quic::QuicTemplate::new(tcp))
+        } else {
+            ConnectionTemplate::Tcp(TcpTemplate::new(tcp))
+        };
         let (free, waiting, spare) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { group, pattern, ends, stop, free, open: 0, rng, waiting, spare }
+        Self { group, pattern, ends, stop, free, open: 0, rng, waiting, spare_exchanges: spare }
     }
 
     /// When [`Self::next`] is to be called.
@@ -81,44 +85,44 @@ impl Generator {
     /// The next connection that may be opened at `now`, with the slot that it gets if one is free.
     pub fn next(&mut self, now: Instant) -> Option<(Opening, Option<u32>)> {
         while self.due() <= now {
-            let asked = self.pattern.due();
-            self.waiting.push_back((asked, self.pattern.draw(&mut self.spare)));
+            let requested_at = self.pattern.due();
+            self.waiting.push_back((requested_at, self.pattern.draw(&mut self.spare_exchanges)));
         }
-        if self.open >= self.pattern.at_once() {
+        if self.open >= self.pattern.max_open() {
             return None;
         }
-        let (asked, job) = self.waiting.pop_front()?;
+        let (requested_at, job) = self.waiting.pop_front()?;
         self.open += 1;
         let rng = Rng::from_state(self.rng.next_u64());
-        Some((Opening { asked, rng, job }, self.free.pop()))
+        Some((Opening { requested_at, rng, job }, self.free.pop()))
     }
 
     /// Memory of exchanges that are over.
-    pub fn reuse(&mut self, mut exchanges: Vec<Exchange>) {
+    pub fn recycle(&mut self, mut exchanges: Vec<Exchange>) {
         exchanges.clear();
-        self.spare = exchanges;
+        self.spare_exchanges = exchanges;
     }
 
     /// When connections are asked for until `end`, if none of them ever ends.
-    pub fn asked_until(mut self, end: Instant) -> Vec<Instant> {
+    pub fn request_times_until(mut self, end: Instant) -> Vec<Instant> {
         let mut times = Vec::new();
         while self.due() <= end {
             times.push(self.due());
-            self.pattern.draw(&mut self.spare);
+            self.pattern.draw(&mut self.spare_exchanges);
         }
         times
     }
 
     /// The connection in `slot` is over.
-    pub fn ended(&mut self, now: Instant, slot: u32) {
+    pub fn on_closed(&mut self, now: Instant, slot: u32) {
         self.free.push(slot);
         self.open -= 1;
-        self.pattern.ended(now);
+        self.pattern.on_closed(now);
     }
 }
 
 /// One file after the other.
-pub(super) struct Files {
+pub(super) struct FileTransfers {
     spec: FileSpec,
     size: u64,
     pause: Duration,
@@ -128,10 +132,10 @@ pub(super) struct Files {
 /// Transfers of a file, the first at `start`, each other a pause after the end of the one before.
 pub(super) fn files(spec: &FileSpec, start: Instant) -> AnyPattern {
     let (size, pause) = spec.size.zip(spec.pause).expect("a pause comes with a size");
-    AnyPattern::Files(Files { spec: spec.clone(), size, pause, due: start })
+    AnyPattern::Files(FileTransfers { spec: spec.clone(), size, pause, due: start })
 }
 
-impl Pattern for Files {
+impl Pattern for FileTransfers {
     fn due(&self) -> Instant {
         self.due
     }
@@ -141,7 +145,7 @@ impl Pattern for Files {
         Job::Upload(self.size)
     }
 
-    fn ended(&mut self, now: Instant) {
+    fn on_closed(&mut self, now: Instant) {
         self.due = now + self.pause;
     }
 

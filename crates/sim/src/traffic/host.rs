@@ -1,9 +1,9 @@
 //! The two ends of a flow, and the host that each runs on.
 
-use super::app::News;
+use super::app::ConnectionEvent;
 use super::exchange::Exchange;
-use crate::media::MediaNews;
-use crate::packet::Arrived;
+use crate::media::MediaEvent;
+use crate::packet::ReceivedPacket;
 use crate::status::Status;
 use sojourn_aqm::Instant;
 use sojourn_tcp::{Header, Wire};
@@ -23,7 +23,7 @@ pub(super) trait Endpoints {
         let _ = (now, host);
     }
     /// The client of a connection, which is at the sink, asks.
-    fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+    fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
         let _ = (now, exchange, host);
         unreachable!("only the connections of a client are asked");
     }
@@ -33,9 +33,9 @@ pub(super) trait Endpoints {
         unreachable!("only the connections of a client are closed by it");
     }
     /// A packet reached the sink.
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host);
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host);
     /// A packet reached the source.
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host);
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host);
     /// When the source's timer is due.
     fn source_deadline(&self) -> Instant;
     /// When the sink's timer is due.
@@ -43,7 +43,7 @@ pub(super) trait Endpoints {
     /// What there is to see.
     fn status(&self) -> Status;
     /// The statistics can begin now.
-    fn begin(&mut self) {}
+    fn on_window_start(&mut self) {}
     /// Datagrams that were received after instant `number` of the window, from 0 on, and sent before it.
     fn strays(&self, number: usize) -> u64 {
         let _ = number;
@@ -60,7 +60,7 @@ pub(crate) trait Host: Wire {
     /// Both ends know that nothing more will come. Said once.
     fn closed(&mut self);
     /// The client of the connection wants to know.
-    fn news(&mut self, news: News);
+    fn notify_client(&mut self, news: ConnectionEvent);
     /// A flow of media has something for the books.
-    fn media(&mut self, news: &MediaNews);
+    fn record_media(&mut self, news: &MediaEvent);
 }

@@ -5,9 +5,9 @@
 //! packet of a frame. That of a report has the report's number in `seq`; what it tells waits here until it arrives.
 
 use super::host::{Endpoints, Host};
-use super::udp::Seen;
-use crate::media::{Heard, MediaNews, Since};
-use crate::packet::Arrived;
+use super::udp::DatagramSink;
+use crate::media::{IntervalCounts, MediaEvent, ReportStats};
+use crate::packet::ReceivedPacket;
 use crate::scenario::MediaSpec;
 use crate::status::{Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -19,15 +19,15 @@ pub(crate) struct MediaFlow {
     sender: Sender,
     receiver: Receiver,
     /// Reports under way, and the number of the first of them.
-    reports: VecDeque<(Report, Since)>,
+    reports: VecDeque<(Report, IntervalCounts)>,
     first: u64,
     /// Since the last of them.
-    since: Since,
+    interval: IntervalCounts,
     /// What a packet takes on an empty path of infinite rate.
     propagation: Duration,
     late: Duration,
     arrived: u64,
-    seen: Seen,
+    sink: DatagramSink,
 }
 
 impl MediaFlow {
@@ -35,9 +35,9 @@ impl MediaFlow {
         let control = control::new(&spec.control).expect("the key admits known controls only");
         let bps = |rate: sojourn_aqm::Rate| rate.as_bps() as f64;
         let source = Source {
-            least_bps: bps(spec.min_rate),
+            min_bps: bps(spec.min_rate),
             start_bps: bps(spec.at_start()),
-            most_bps: bps(spec.max_rate),
+            max_bps: bps(spec.max_rate),
             fps: spec.fps,
             key_interval: spec.key_interval,
             key_ratio: f64::from(spec.key_ratio),
@@ -46,22 +46,27 @@ impl MediaFlow {
             pause: spec.pause_at.zip(spec.resume_at).map(|(from, to)| (Instant::ZERO + from, Instant::ZERO + to)),
         };
         Self {
-            receiver: Receiver::new(control.reporting()).with_remote(control.remote()),
+            receiver: Receiver::new(control.report_config()).with_remote(control.remote()),
             sender: Sender::new(source, control, start, stop, rng).with_ecn(spec.ecn()),
             reports: VecDeque::new(),
             first: 0,
-            since: Since::default(),
+            interval: IntervalCounts::default(),
             propagation,
             late: spec.late,
             arrived: 0,
-            seen: Seen::default(),
+            sink: DatagramSink::default(),
         }
     }
 
-    fn heard(&self, report: &Report, since: Since, sent: impl Fn(u64) -> Option<Instant>) -> Heard {
+    fn report_stats(
+        &self,
+        report: &Report,
+        since: IntervalCounts,
+        sent: impl Fn(u64) -> Option<Instant>,
+    ) -> ReportStats {
         let arrived = report.arrivals.len() as u32;
         let queueing = |seq: u64, at: Instant| sent(seq).map_or(Duration::ZERO, |sent| at - sent - self.propagation);
-        Heard {
+        ReportStats {
             arrived,
             lost: (report.end - report.begin) as u32 - arrived,
             marked: report.arrivals.iter().filter(|arrival| arrival.ecn == Ecn::Ce).count() as u32,
@@ -75,18 +80,18 @@ impl Endpoints for MediaFlow {
     // Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
     #[inline(never)]
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-        let before = self.sender.made();
+        let before = self.sender.totals();
         while let Some(packet) = self.sender.poll(now) {
             let (seq, ack) = (packet.seq, now.as_nanos());
             let flags = if packet.ends_frame { Flags::PSH } else { Flags::default() };
             let header = Header { seq, ack, flags, ts_val: packet.stamp, ts_ecr: packet.of_frame, ..Header::default() };
             host.transmit(&header, packet.bytes, packet.ecn);
-            host.media(&MediaNews::Sent(packet.bytes));
+            host.record_media(&MediaEvent::Sent(packet.bytes));
         }
-        let made = self.sender.made();
+        let made = self.sender.totals();
         if made.frames > before.frames {
             let (frames, targets_bps) = (made.frames - before.frames, made.targets_bps - before.targets_bps);
-            host.media(&MediaNews::Made { frames, targets_bps });
+            host.record_media(&MediaEvent::FramesEncoded { frames, targets_bps });
         }
     }
 
@@ -95,18 +100,18 @@ impl Endpoints for MediaFlow {
         if let Some(report) = self.receiver.poll(now) {
             let header = Header { seq: self.first + self.reports.len() as u64, ..Header::default() };
             host.transmit(&header, report.bytes, Ecn::NotEct);
-            host.media(&MediaNews::Reported);
-            self.reports.push_back((report, std::mem::take(&mut self.since)));
+            host.record_media(&MediaEvent::ReportSent);
+            self.reports.push_back((report, std::mem::take(&mut self.interval)));
         }
     }
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         // Padding is of no frame.
         self.arrived += if header.ts_ecr > 0 { u64::from(packet.len - HEADERS) } else { 0 };
-        self.since.bytes += u64::from(packet.len);
-        let delay = self.seen.datagram(now, header);
-        host.media(&MediaNews::Arrived { bytes: packet.len, queueing: delay - self.propagation });
+        self.interval.bytes += u64::from(packet.len);
+        let delay = self.sink.on_datagram(now, header);
+        host.record_media(&MediaEvent::Arrived { bytes: packet.len, queueing: delay - self.propagation });
         let media = sojourn_media::Packet {
             seq: header.seq,
             bytes: packet.len,
@@ -118,20 +123,20 @@ impl Endpoints for MediaFlow {
         };
         if let Some(frame) = self.receiver.on_packet(now, &media, packet.ecn) {
             let (latency, is_late) = (frame.latency, frame.latency > self.late);
-            self.since.late += u32::from(is_late);
-            host.media(&MediaNews::Whole { latency, is_late });
+            self.interval.late += u32::from(is_late);
+            host.record_media(&MediaEvent::FrameReceived { latency, is_late });
         }
     }
 
     #[inline(never)]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Arrived, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: ReceivedPacket, host: &mut impl Host) {
         // One that another report has overtaken is no longer there.
         let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
         let Some((report, since)) = self.reports.drain(..=overtaken as usize).next_back() else { return };
         self.first = header.seq + 1;
-        let heard = self.heard(&report, since, |seq| self.sender.sent_at(seq));
+        let stats = self.report_stats(&report, since, |seq| self.sender.sent_at(seq));
         self.sender.on_report(now, &report);
-        host.media(&MediaNews::Heard { heard, target_bps: self.sender.target_bps() });
+        host.record_media(&MediaEvent::ReportReceived { heard: stats, target_bps: self.sender.target_bps() });
         self.on_source_timer(now, host);
     }
 
@@ -146,15 +151,15 @@ impl Endpoints for MediaFlow {
     fn status(&self) -> Status {
         let nothing = f64::NAN;
         let payload = Payload { arrived: self.arrived, delivered: self.arrived };
-        let (sent, datagrams) = (self.sender.sent(), self.seen.datagrams);
+        let (sent, datagrams) = (self.sender.sent(), self.sink.datagrams);
         Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
     }
 
-    fn begin(&mut self) {
-        self.seen.begin(self.sender.sent());
+    fn on_window_start(&mut self) {
+        self.sink.begin(self.sender.sent());
     }
 
     fn strays(&self, number: usize) -> u64 {
-        self.seen.strays(number)
+        self.sink.strays(number)
     }
 }

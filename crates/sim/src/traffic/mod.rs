@@ -3,7 +3,6 @@
 
 mod app;
 mod browser;
-mod card;
 mod client;
 mod dialogue;
 mod exchange;
@@ -11,13 +10,12 @@ mod flow;
 mod generator;
 mod host;
 mod job;
-mod joined;
 mod load;
 mod media;
+mod nic_queue;
 mod opener;
 mod opening;
 mod packmime;
-mod pages;
 mod pattern;
 mod plan;
 mod port;
@@ -26,44 +24,46 @@ mod quic;
 mod quinn;
 mod replay;
 mod rpm;
+mod super_packet;
 mod tcp;
 mod udp;
 mod video;
+mod web;
 
-pub(crate) use app::{News, Record};
-pub(crate) use client::Step;
+pub(crate) use app::{AppRecord, ConnectionEvent};
+pub(crate) use client::ClientAction;
 pub(crate) use flow::AnyFlow;
 pub(crate) use host::Host;
-pub(crate) use joined::Joined;
 pub(crate) use opener::Opener;
 pub(crate) use opening::Opening;
-pub use plan::{Planned, plan};
+pub use plan::{PlannedSource, plan};
 pub(crate) use port::Port;
+pub(crate) use super_packet::SuperPacket;
 
 use crate::scenario::{FlowSpec, Traffic};
 use browser::Browser;
 use client::{AnyApp, Client};
-use dialogue::{DialogueFlow, Times};
+use dialogue::{ConnectionTimes, DialogueFlow};
 use exchange::Script;
 use generator::{AnyPattern, Generator};
 use media::MediaFlow;
 use quic::QuicFlow;
 use replay::ReplayFlow;
-use rpm::Rpm;
+use rpm::RpmClient;
 use sojourn_aqm::{Duration, Instant, Rng};
 use sojourn_tcp::cc::AnyCc;
-use tcp::{TcpFlow, Template};
+use tcp::{TcpFlow, TcpTemplate};
 use udp::UdpFlow;
 use video::Player;
 
 /// What an entry of a group is: a flow for the whole run, or something that opens connections.
 #[allow(clippy::large_enum_variant)] // moved once
-pub(crate) enum Source {
+pub(crate) enum TrafficSource {
     Flow(AnyFlow),
     Opener(Box<Opener>),
 }
 
-impl Source {
+impl TrafficSource {
     /// Source `index` of a run with `seed`, which is number `place` of its `group`; a TCP flow for the whole run has `cc`, if
     /// that is given.
     pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64, cc: Option<AnyCc>) -> Self {
@@ -81,31 +81,32 @@ impl Source {
                 Self::Flow(AnyFlow::Quinn(Box::new(flow)))
             }
             Traffic::Tcp(file) if file.tcp.is_quic() && file.pause.is_none() => {
-                let ends = cc.map_or_else(|| quic::Template::new(&file.tcp), |cc| quic::Template::of(&file.tcp, cc));
+                let ends =
+                    cc.map_or_else(|| quic::QuicTemplate::new(&file.tcp), |cc| quic::QuicTemplate::of(&file.tcp, cc));
                 Self::Flow(AnyFlow::Quic(Box::new(QuicFlow::new(&ends, start, stop, file.size, of_control))))
             }
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
-                    &cc.map_or_else(|| Template::new(&file.tcp), |cc| Template::of(&file.tcp, cc)),
+                    &cc.map_or_else(|| TcpTemplate::new(&file.tcp), |cc| TcpTemplate::of(&file.tcp, cc)),
                     (start, stop),
                     file.size,
                     of_control,
                 ))),
                 Some(_) => generator(generator::files(file, start)),
             },
-            Traffic::Web(web) => generator(AnyPattern::Pages(pages::pages(web, start, rng))),
+            Traffic::Web(web) => generator(AnyPattern::Pages(web::pages(web, start, rng))),
             Traffic::Browser(spec) => client(AnyApp::Browser(Browser::new(spec, (start, stop), rng))),
             Traffic::Video(spec) => client(AnyApp::Video(Player::new(spec, (start, stop)))),
-            Traffic::Rpm(spec) => client(AnyApp::Rpm(Box::new(Rpm::new(spec, (start, stop), rng)))),
+            Traffic::Rpm(spec) => client(AnyApp::Rpm(Box::new(RpmClient::new(spec, (start, stop), rng)))),
             Traffic::PackMime(web) => {
                 generator(AnyPattern::PackMime(Box::new(packmime::packmime(web, start, seed, index))))
             }
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);
                 let flow = DialogueFlow::new(
-                    &Template::new(&spec.tcp),
+                    &TcpTemplate::new(&spec.tcp),
                     script,
-                    Times { asked: start, start, stop },
+                    ConnectionTimes { requested_at: start, start, stop },
                     of_control,
                 );
                 Self::Flow(AnyFlow::Dialogue(Box::new(flow)))

@@ -1,10 +1,10 @@
 //! What opens connections: a generator, whose connections know nothing of each other, or a client, whose connections do.
 
-use super::app::News;
-use super::client::{Client, Step};
+use super::app::ConnectionEvent;
+use super::client::{Client, ClientAction};
 use super::exchange::Exchange;
 use super::generator::Generator;
-use super::opening::Ends;
+use super::opening::ConnectionTemplate;
 use sojourn_aqm::Instant;
 
 /// A source of connections.
@@ -31,15 +31,15 @@ impl Opener {
     }
 
     /// What is to be done now.
-    pub fn next(&mut self, now: Instant) -> Option<Step> {
+    pub fn next(&mut self, now: Instant) -> Option<ClientAction> {
         match self {
-            Self::Generator(generator) => generator.next(now).map(|(opening, free)| Step::Open(opening, free)),
+            Self::Generator(generator) => generator.next(now).map(|(opening, free)| ClientAction::Open(opening, free)),
             Self::Client(client) => client.next(now),
         }
     }
 
     /// What the connections are made of.
-    pub fn ends(&self) -> &Ends {
+    pub fn ends(&self) -> &ConnectionTemplate {
         match self {
             Self::Generator(generator) => &generator.ends,
             Self::Client(client) => &client.ends,
@@ -47,49 +47,49 @@ impl Opener {
     }
 
     /// Memory of exchanges that are over.
-    pub fn reuse(&mut self, exchanges: Vec<Exchange>) {
+    pub fn recycle(&mut self, exchanges: Vec<Exchange>) {
         if let Self::Generator(generator) = self {
-            generator.reuse(exchanges);
+            generator.recycle(exchanges);
         }
     }
 
     /// The run ends; returns what is left to be done.
-    pub fn close(&mut self, end: Instant) -> Vec<Step> {
+    pub fn close(&mut self, end: Instant) -> Vec<ClientAction> {
         match self {
             Self::Generator(_) => Vec::new(),
             Self::Client(client) => {
                 client.close(end);
-                std::iter::from_fn(|| client.rest(end)).collect()
+                std::iter::from_fn(|| client.next_pending(end)).collect()
             }
         }
     }
 
     /// The connection that was opened last is in `slot`.
-    pub fn placed(&mut self, slot: u32) {
+    pub fn set_slot(&mut self, slot: u32) {
         if let Self::Client(client) = self {
-            client.placed(slot);
+            client.set_slot(slot);
         }
     }
 
     /// The connection in `slot` tells something.
-    pub fn hear(&mut self, now: Instant, slot: u32, news: News) {
+    pub fn on_event(&mut self, now: Instant, slot: u32, news: ConnectionEvent) {
         if let Self::Client(client) = self {
-            client.hear(now, slot, news);
+            client.on_event(now, slot, news);
         }
     }
 
     /// The connection in `slot` is over.
-    pub fn ended(&mut self, now: Instant, slot: u32) {
+    pub fn on_closed(&mut self, now: Instant, slot: u32) {
         match self {
-            Self::Generator(generator) => generator.ended(now, slot),
-            Self::Client(client) => client.ended(slot),
+            Self::Generator(generator) => generator.on_closed(now, slot),
+            Self::Client(client) => client.on_closed(slot),
         }
     }
 
     /// When connections are asked for until `end`, as far as that does not depend on what becomes of them.
-    pub fn asked_until(self, end: Instant) -> Vec<Instant> {
+    pub fn request_times_until(self, end: Instant) -> Vec<Instant> {
         match self {
-            Self::Generator(generator) => generator.asked_until(end),
+            Self::Generator(generator) => generator.request_times_until(end),
             Self::Client(client) => Some(client.due()).filter(|&due| due <= end).into_iter().collect(),
         }
     }

@@ -13,13 +13,13 @@ pub(super) trait Pattern {
     /// Takes the connection that is due; its exchanges may lie in the memory of `spare`, which is empty.
     fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job;
     /// One of the connections is over.
-    fn ended(&mut self, now: Instant) {
+    fn on_closed(&mut self, now: Instant) {
         let _ = now;
     }
     /// What the connections are made of.
     fn tcp(&self) -> &TcpSpec;
     /// Most connections at a time.
-    fn at_once(&self) -> u32 {
+    fn max_open(&self) -> u32 {
         u32::MAX
     }
 }

@@ -1,14 +1,14 @@
 //! When the sources of a scenario begin, and what they send or ask for: the same traffic for another engine.
 
-use super::{AnyFlow, Host, News, Source};
-use crate::media::MediaNews;
+use super::{AnyFlow, ConnectionEvent, Host, TrafficSource};
+use crate::media::MediaEvent;
 use crate::scenario::Scenario;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, Wire};
 
 /// A source of a scenario, as far as it does not depend on a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedSource {
     /// The entry of `[[flows]]` that it belongs to.
     pub group: u32,
     /// When it begins.
@@ -23,24 +23,24 @@ pub struct Planned {
 ///
 /// Of transfers with a `pause` and of clients with several connections only the first is known, because the others wait
 /// for each other.
-pub fn plan(scenario: &Scenario, seed: u64) -> Vec<Planned> {
+pub fn plan(scenario: &Scenario, seed: u64) -> Vec<PlannedSource> {
     let end = Instant::ZERO + scenario.duration;
     let specs = (0..).zip(&scenario.flows);
     let specs = specs.flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
     let planned = |(index, ((group, place), spec)): (u32, _)| {
         let (start, stop) = super::span(spec, place, index, seed);
-        let times = match Source::new(spec, (group, place), index, seed, None) {
-            Source::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
-            Source::Flow(_) => Vec::new(),
-            Source::Opener(opener) => opener.asked_until(end),
+        let times = match TrafficSource::new(spec, (group, place), index, seed, None) {
+            TrafficSource::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
+            TrafficSource::Flow(_) => Vec::new(),
+            TrafficSource::Opener(opener) => opener.request_times_until(end),
         };
-        Planned { group, start, stop, times }
+        PlannedSource { group, start, stop, times }
     };
     (0..).zip(specs).map(planned).collect()
 }
 
 fn datagrams(mut flow: AnyFlow, end: Instant) -> Vec<Instant> {
-    let mut times = Times(Vec::new());
+    let mut times = SendTimeRecorder(Vec::new());
     let mut at = flow.source_deadline();
     while at <= end {
         let before = times.0.len();
@@ -52,20 +52,20 @@ fn datagrams(mut flow: AnyFlow, end: Instant) -> Vec<Instant> {
 }
 
 /// A network that nothing passes.
-struct Times(Vec<Instant>);
+struct SendTimeRecorder(Vec<Instant>);
 
-impl Wire for Times {
+impl Wire for SendTimeRecorder {
     fn transmit(&mut self, _: &Header, _: u32, _: Ecn) {
         self.0.push(Instant::ZERO);
     }
 }
 
-impl Host for Times {
+impl Host for SendTimeRecorder {
     fn offered(&mut self, _: u64) {}
     fn completed(&mut self, _: Instant, _: u64) {}
     fn closed(&mut self) {}
-    fn news(&mut self, _: News) {}
-    fn media(&mut self, _: &MediaNews) {}
+    fn notify_client(&mut self, _: ConnectionEvent) {}
+    fn record_media(&mut self, _: &MediaEvent) {}
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The host of an end in the simulator: packets go into the network, news into the ledger.
 
-use super::app::News;
+use super::app::ConnectionEvent;
 use super::host::Host;
-use super::joined::Joined;
-use crate::media::MediaNews;
+use super::super_packet::SuperPacket;
+use crate::media::MediaEvent;
 use crate::network::{Network, Topology};
 use crate::probe::Probe;
-use crate::senders::Who;
+use crate::senders::SenderId;
 use sojourn_aqm::{Ecn, Instant};
-use sojourn_tcp::{Event, Header, Wire};
+use sojourn_tcp::{Header, SenderEvent, Wire};
 
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
 pub(crate) struct Port<'a, P: Probe, T: Topology> {
@@ -17,7 +17,7 @@ pub(crate) struct Port<'a, P: Probe, T: Topology> {
     pub slot: u32,
     pub from_source: bool,
     /// While a burst is sent: its segments so far, if any.
-    burst: Option<Option<Joined>>,
+    burst: Option<Option<SuperPacket>>,
 }
 
 impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
@@ -34,7 +34,7 @@ impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
         if burst.as_mut().is_some_and(|burst| burst.add(header, len, ecn)) {
             return;
         }
-        if let Some(before) = burst.replace(Joined::new(header, len, ecn)) {
+        if let Some(before) = burst.replace(SuperPacket::new(header, len, ecn)) {
             self.network.send_joined(self.now, self.slot, self.from_source, &before);
         }
     }
@@ -87,38 +87,38 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     }
 
     #[inline]
-    fn leaves(&self) -> Instant {
-        self.network.leaves(self.slot, self.from_source)
+    fn drain_time(&self) -> Instant {
+        self.network.drain_time(self.slot, self.from_source)
     }
 
     #[inline(always)]
-    fn waits_below(&self) -> Option<u64> {
-        if self.from_source { self.network.waits_below(self.slot) } else { None }
+    fn bytes_below(&self) -> Option<u64> {
+        if self.from_source { self.network.backlog_bytes(self.slot) } else { None }
     }
 
-    fn hold(&mut self) {
-        self.network.hold(self.slot);
+    fn notify_on_departure(&mut self) {
+        self.network.block_sender(self.slot);
     }
 
-    fn paces(&self) -> bool {
+    fn is_pacing(&self) -> bool {
         self.from_source && self.network.paces(self.slot)
     }
 
-    fn departs(&mut self, at: Instant) {
-        self.network.departs(at);
+    fn set_departure(&mut self, at: Instant) {
+        self.network.set_next_departure(at);
     }
 
     #[inline]
-    fn watches(&self) -> bool {
-        self.network.probe.watches()
+    fn observes_sender(&self) -> bool {
+        self.network.probe.observes_senders()
     }
 
     #[inline]
-    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
-        if self.network.probe.watches() {
+    fn notify<'e>(&mut self, event: impl FnOnce() -> SenderEvent<'e>) {
+        if self.network.probe.observes_senders() {
             let (flow, _) = self.network.tenant(self.slot);
-            let who = Who { flow, slot: self.slot, at_source: self.from_source };
-            self.network.probe.noticed(self.now, who, event());
+            let who = SenderId { flow, slot: self.slot, at_source: self.from_source };
+            self.network.probe.on_sender_event(self.now, who, event());
         }
     }
 }
@@ -138,11 +138,11 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         self.network.ledger.ended.push(self.slot);
     }
 
-    fn news(&mut self, news: News) {
-        self.network.ledger.news.push_back((self.slot, news));
+    fn notify_client(&mut self, news: ConnectionEvent) {
+        self.network.ledger.notifications.push_back((self.slot, news));
     }
 
-    fn media(&mut self, news: &MediaNews) {
+    fn record_media(&mut self, news: &MediaEvent) {
         let tenant = self.network.tenant(self.slot);
         self.network.ledger.media(self.now, tenant, news);
     }

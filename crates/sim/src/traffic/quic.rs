@@ -1,7 +1,7 @@
 //! A QUIC connection whose source sends: without end, or a given number of bytes.
 
 use super::host::{Endpoints, Host};
-use crate::packet::Arrived;
+use crate::packet::ReceivedPacket;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, RoundTrips, Status};
 use sojourn_aqm::{Instant, Rng};
@@ -26,12 +26,12 @@ pub(crate) struct QuicFlow {
 }
 
 /// The two ends of a connection that has not begun.
-pub(crate) struct Template {
+pub(crate) struct QuicTemplate {
     sender: Sender,
     receiver: Receiver,
 }
 
-impl Template {
+impl QuicTemplate {
     /// The ends that `spec` describes.
     pub fn new(spec: &TcpSpec) -> Self {
         Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
@@ -46,14 +46,14 @@ impl Template {
 
 impl QuicFlow {
     /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
-    pub fn new(ends: &Template, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
+    pub fn new(ends: &QuicTemplate, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
         let (sender, receiver) = (ends.sender.clone().with_rng(rng), ends.receiver.clone());
         let goal = size.unwrap_or(OUT_OF_REACH);
         Self { open: size.is_some(), start, stop, goal, sender, receiver, begun: start, size }
     }
 
     /// The transfer was asked for before the connection is opened.
-    pub fn asked_at(self, begun: Instant) -> Self {
+    pub fn with_request_time(self, begun: Instant) -> Self {
         Self { begun, ..self }
     }
 }
@@ -87,7 +87,7 @@ impl Endpoints for QuicFlow {
     }
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         self.receiver.on_packet(now, header, packet.ecn, host);
         if self.open && self.receiver.delivered() >= self.goal {
             self.goal = OUT_OF_REACH;
@@ -96,13 +96,13 @@ impl Endpoints for QuicFlow {
     }
 
     #[inline(never)]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         if Receiver::is_of_handshake(header) {
             return self.sender.on_handshake(now, header, host);
         }
-        let Some(frame) = self.receiver.take(header) else { return };
+        let Some(frame) = self.receiver.take_frame(header) else { return };
         self.sender.on_ack(now, (header, packet.len), &frame, host);
-        self.receiver.reuse(frame);
+        self.receiver.recycle_frame(frame);
         if self.open && self.sender.is_finished() {
             self.open = false;
             host.closed();

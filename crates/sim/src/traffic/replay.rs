@@ -8,9 +8,9 @@ use super::exchange::Exchange;
 use super::host::{Endpoints, Host};
 use super::job::Job;
 use super::pattern::Pattern;
-use super::udp::Seen;
-use crate::capture::replay::{Replay, Sent};
-use crate::packet::Arrived;
+use super::udp::DatagramSink;
+use crate::capture::replay::{Replay, ReplayPacket};
+use crate::packet::ReceivedPacket;
 use crate::scenario::{PcapSpec, TcpSpec};
 use crate::status::{Payload, Status};
 use sojourn_aqm::Instant;
@@ -32,7 +32,7 @@ pub(crate) struct ReplayFlow {
     bytes: u64,
     sent: u64,
     payload: u64,
-    seen: Seen,
+    sink: DatagramSink,
 }
 
 impl ReplayFlow {
@@ -49,17 +49,17 @@ impl ReplayFlow {
             bytes: 0,
             sent: 0,
             payload: 0,
-            seen: Seen::default(),
+            sink: DatagramSink::default(),
         }
     }
 
-    fn due(&self) -> Option<(Instant, Sent)> {
+    fn due(&self) -> Option<(Instant, ReplayPacket)> {
         let sent = *self.replay.flows[self.flow].get(self.next)?;
         Some((self.start + sent.at, sent)).filter(|&(at, _)| at < self.stop)
     }
 
     /// Sends a packet, in pieces where it is above the MTU; they are together, or in several bursts of what a header can tell.
-    fn send(&mut self, now: Instant, packet: Sent, host: &mut impl Host) {
+    fn send(&mut self, now: Instant, packet: ReplayPacket, host: &mut impl Host) {
         let segment = packet.segment(self.mtu);
         let per_burst = (u32::from(u16::MAX) / segment).max(1);
         let (pieces, mut left) = (packet.pieces(self.mtu), packet.payload);
@@ -104,7 +104,7 @@ impl Endpoints for ReplayFlow {
     fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
     #[inline(never)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, _: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, _: &mut impl Host) {
         let (len, joined) = (u32::from(header.len), u32::from(packet.segment));
         let pieces = if joined == 0 { 1 } else { len.div_ceil(joined) };
         let headers = packet.len.saturating_sub(len) / pieces;
@@ -112,10 +112,10 @@ impl Endpoints for ReplayFlow {
         // Numbers on the way are less than 2^32 apart.
         let number = self.sent - u64::from((self.sent as u32).wrapping_sub(header.ts_val.wrapping_add(behind)));
         self.payload += u64::from(header.len);
-        self.seen.several(now, Instant::from_nanos(header.ack), number, pieces.into());
+        self.sink.on_datagrams(now, Instant::from_nanos(header.ack), number, pieces.into());
     }
 
-    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Arrived, _: &mut impl Host) {}
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: ReceivedPacket, _: &mut impl Host) {}
 
     fn source_deadline(&self) -> Instant {
         self.due().map_or(Instant::NEVER, |(at, _)| at)
@@ -127,15 +127,15 @@ impl Endpoints for ReplayFlow {
 
     fn status(&self) -> Status {
         let payload = Payload { arrived: self.payload, delivered: self.payload };
-        self.seen.status(payload, self.sent)
+        self.sink.status(payload, self.sent)
     }
 
-    fn begin(&mut self) {
-        self.seen.begin(self.sent);
+    fn on_window_start(&mut self) {
+        self.sink.begin(self.sent);
     }
 
     fn strays(&self, number: usize) -> u64 {
-        self.seen.strays(number)
+        self.sink.strays(number)
     }
 }
 

@@ -9,29 +9,29 @@
 //! of the last interval, so that there are none in the first one. An exchange of TLS is 1000 B and 3000 B, a probe's
 //! question 300 B and its answer 1 B.
 
-use super::app::{App, News, Orders, Record};
+use super::app::{ActionQueue, App, AppRecord, ConnectionEvent};
 use super::exchange::Exchange;
-use crate::responsiveness::{Confidence, Kind, Samples};
+use crate::responsiveness::{Confidence, ProbeKind, ProbeSamples};
 use crate::scenario::{RpmSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::{BTreeMap, VecDeque};
 
-pub(super) struct Rpm {
+pub(super) struct RpmClient {
     spec: RpmSpec,
     stop: Instant,
     rng: Rng,
     /// When the present interval ends; at first, when the test begins.
-    tick: Instant,
+    interval_end: Instant,
     /// When the next probe is due, and whether it is a foreign one.
     probe_at: Instant,
     foreign_next: bool,
     gap: Duration,
-    loads: BTreeMap<u32, Load>,
-    foreign: BTreeMap<u32, Foreign>,
+    loads: BTreeMap<u32, LoadConnection>,
+    foreign: BTreeMap<u32, ForeignProbe>,
     /// Load-generating connections whose bytes are being counted, and what they have brought.
     counting: usize,
     counted: u64,
-    before: u64,
+    counted_before: u64,
     /// Bytes of the last intervals, and what was averaged over them at each of their ends.
     bytes: VecDeque<u64>,
     goodputs: VecDeque<f64>,
@@ -39,31 +39,31 @@ pub(super) struct Rpm {
     /// Responsiveness at the end of each interval since then.
     values: VecDeque<f64>,
     rounds: u32,
-    samples: Samples,
-    over: bool,
+    samples: ProbeSamples,
+    finished: bool,
 }
 
 /// A load-generating connection: whether it is there, and when the probes on it that are not answered were sent.
 #[derive(Default)]
-struct Load {
-    there: bool,
-    asked: bool,
+struct LoadConnection {
+    established: bool,
+    load_requested: bool,
     probes: VecDeque<Instant>,
 }
 
 /// A foreign probe: what it is waiting for, and since when.
-struct Foreign {
-    kind: Kind,
+struct ForeignProbe {
+    kind: ProbeKind,
     since: Instant,
 }
 
-impl Rpm {
+impl RpmClient {
     pub fn new(spec: &RpmSpec, (start, stop): (Instant, Instant), rng: Rng) -> Self {
         Self {
             spec: spec.clone(),
             stop,
             rng,
-            tick: start,
+            interval_end: start,
             probe_at: Instant::NEVER,
             foreign_next: true,
             gap: Duration::ZERO,
@@ -71,52 +71,52 @@ impl Rpm {
             foreign: BTreeMap::new(),
             counting: 0,
             counted: 0,
-            before: 0,
+            counted_before: 0,
             bytes: VecDeque::new(),
             goodputs: VecDeque::new(),
             saturated: false,
             values: VecDeque::new(),
             rounds: 0,
-            samples: Samples::new(spec.average, spec.trim, spec.tls),
-            over: false,
+            samples: ProbeSamples::new(spec.average, spec.trim, spec.tls),
+            finished: false,
         }
     }
 
-    fn add_load(&mut self, count: u32, orders: &mut Orders) {
+    fn add_load(&mut self, count: u32, orders: &mut ActionQueue) {
         let room = self.spec.most.saturating_sub(self.loads.len() as u32);
         for _ in 0..count.min(room) {
-            self.loads.insert(orders.load(self.spec.unsent), Load::default());
+            self.loads.insert(orders.load(self.spec.unsent), LoadConnection::default());
         }
     }
 
-    fn question(&self, request: u64, response: u64) -> Exchange {
+    fn probe_exchange(&self, request: u64, response: u64) -> Exchange {
         Exchange { pause: Duration::ZERO, request, think: self.spec.think, response }
     }
 
-    fn send_probe(&mut self, now: Instant, orders: &mut Orders) {
+    fn send_probe(&mut self, now: Instant, orders: &mut ActionQueue) {
         self.probe_at = now + self.gap;
         let is_foreign = self.foreign_next;
         self.foreign_next = !is_foreign;
         if is_foreign {
-            self.foreign.insert(orders.open(), Foreign { kind: Kind::Tcp, since: now });
+            self.foreign.insert(orders.open(), ForeignProbe { kind: ProbeKind::Tcp, since: now });
             return;
         }
-        let there = self.loads.iter().filter(|(_, load)| load.there).count();
+        let there = self.loads.iter().filter(|(_, load)| load.established).count();
         let chosen = (self.rng.uniform() * there as f64) as usize;
-        let question = self.question(REQUEST, RESPONSE);
-        if let Some((&number, load)) = self.loads.iter_mut().filter(|(_, load)| load.there).nth(chosen) {
+        let question = self.probe_exchange(REQUEST, RESPONSE);
+        if let Some((&number, load)) = self.loads.iter_mut().filter(|(_, load)| load.established).nth(chosen) {
             load.probes.push_back(now);
-            orders.ask(number, question);
+            orders.request(number, question);
         }
     }
 
     /// All that came in the interval is counted: one step of the algorithm.
-    fn step(&mut self, now: Instant, orders: &mut Orders) {
+    fn step(&mut self, now: Instant, orders: &mut ActionQueue) {
         let RpmSpec { interval, average, increment, .. } = self.spec;
         let distance = average as usize;
-        let came = self.counted - self.before;
-        self.before = self.counted;
-        push(&mut self.bytes, came, distance);
+        let arrived = self.counted - self.counted_before;
+        self.counted_before = self.counted;
+        push(&mut self.bytes, arrived, distance);
         let seconds = interval.as_secs_f64();
         let current = self.bytes.iter().sum::<u64>() as f64 * 8.0 / (self.bytes.len() as f64 * seconds);
         push(&mut self.goodputs, current, distance);
@@ -129,15 +129,15 @@ impl Rpm {
             }
         } else if self.is_stable(&self.goodputs, distance) {
             (self.saturated, self.rounds) = (true, 0);
-            orders.record(Record::Saturated(now));
+            orders.record(AppRecord::Saturated(now));
         }
         if final_value {
             return self.end(now, Confidence::High, orders);
         }
         self.samples.next_interval();
         self.add_load(increment, orders);
-        self.set_pace(now, came as f64 * 8.0 / seconds);
-        self.tick = now + interval;
+        self.set_pace(now, arrived as f64 * 8.0 / seconds);
+        self.interval_end = now + interval;
     }
 
     /// Whether the last values, as many as are averaged, do not differ much.
@@ -162,11 +162,11 @@ impl Rpm {
     }
 
     /// The result is there, or the time is over.
-    fn end(&mut self, now: Instant, confidence: Confidence, orders: &mut Orders) {
-        self.over = true;
-        (self.tick, self.probe_at) = (Instant::NEVER, Instant::NEVER);
+    fn end(&mut self, now: Instant, confidence: Confidence, orders: &mut ActionQueue) {
+        self.finished = true;
+        (self.interval_end, self.probe_at) = (Instant::NEVER, Instant::NEVER);
         let goodput_bps = self.goodputs.back().copied().unwrap_or(0.0);
-        orders.record(Record::Rpm(self.samples.result(), confidence, now, goodput_bps, self.loads.len() as u32));
+        orders.record(AppRecord::Rpm(self.samples.result(), confidence, now, goodput_bps, self.loads.len() as u32));
         self.loads.keys().chain(self.foreign.keys()).for_each(|&number| orders.close(number));
         self.foreign.clear();
     }
@@ -178,19 +178,19 @@ impl Rpm {
     }
 
     /// A foreign probe has got what it waited for.
-    fn foreign_went_on(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+    fn on_foreign_event(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
         let tls = self.spec.tls;
         let Some(probe) = self.foreign.get_mut(&number) else { return };
         let took = now - probe.since;
         let (done, next) = match (probe.kind, tls) {
-            (Kind::Tcp, true) => (Kind::Tcp, Some((Kind::Tls, CLIENT_HELLO, SERVER_HELLO))),
-            (Kind::Tcp, false) | (Kind::Tls, _) => (probe.kind, Some((Kind::Http, REQUEST, RESPONSE))),
+            (ProbeKind::Tcp, true) => (ProbeKind::Tcp, Some((ProbeKind::Tls, CLIENT_HELLO, SERVER_HELLO))),
+            (ProbeKind::Tcp, false) | (ProbeKind::Tls, _) => (probe.kind, Some((ProbeKind::Http, REQUEST, RESPONSE))),
             (kind, _) => (kind, None),
         };
         match next {
             Some((kind, request, response)) => {
                 (probe.kind, probe.since) = (kind, now);
-                orders.ask(number, self.question(request, response));
+                orders.request(number, self.probe_exchange(request, response));
             }
             None => {
                 self.foreign.remove(&number);
@@ -200,62 +200,72 @@ impl Rpm {
         self.sample(now, done, (took, Duration::ZERO), orders);
     }
 
-    fn sample(&mut self, now: Instant, kind: Kind, (took, in_socket): (Duration, Duration), orders: &mut Orders) {
+    fn sample(
+        &mut self,
+        now: Instant,
+        kind: ProbeKind,
+        (took, in_socket): (Duration, Duration),
+        orders: &mut ActionQueue,
+    ) {
         self.samples.add(kind, took, in_socket);
-        orders.record(Record::Probe { kind, begun: now - took, took, in_socket });
+        orders.record(AppRecord::Probe { kind, sent_at: now - took, duration: took, in_socket });
     }
 }
 
-impl App for Rpm {
+impl App for RpmClient {
     fn due(&self) -> Instant {
-        if self.over { Instant::NEVER } else { self.tick.min(self.probe_at).min(self.stop) }
+        if self.finished { Instant::NEVER } else { self.interval_end.min(self.probe_at).min(self.stop) }
     }
 
-    fn act(&mut self, now: Instant, orders: &mut Orders) {
+    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue) {
         if now >= self.stop {
             return self.end(now, self.confidence(), orders);
         }
-        if now < self.tick {
+        if now < self.interval_end {
             return self.send_probe(now, orders);
         }
         if self.loads.is_empty() {
             self.add_load(self.spec.initial, orders);
-            self.tick = now + self.spec.interval;
+            self.interval_end = now + self.spec.interval;
             return;
         }
-        self.tick = Instant::NEVER;
+        self.interval_end = Instant::NEVER;
         (self.counting, self.counted) = (self.loads.len(), 0);
         self.loads.keys().for_each(|&number| orders.count(number));
     }
 
-    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
-        if self.over {
+    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue) {
+        if self.finished {
             return;
         }
         match news {
-            News::Counted(bytes) => {
+            ConnectionEvent::Counted(bytes) => {
                 self.counted += bytes;
                 self.counting -= 1;
                 if self.counting == 0 {
                     self.step(now, orders);
                 }
             }
-            News::Connected if self.loads.contains_key(&number) => orders.ask(number, self.question(REQUEST, RESPONSE)),
-            News::Probed { in_socket } => {
+            ConnectionEvent::Connected if self.loads.contains_key(&number) => {
+                orders.request(number, self.probe_exchange(REQUEST, RESPONSE))
+            }
+            ConnectionEvent::ProbeAnswered { in_socket } => {
                 let load = self.loads.get_mut(&number).expect("probes are answered on the connections of the load");
-                load.there = true;
+                load.established = true;
                 // The first answer was that to the question for the load.
-                if std::mem::replace(&mut load.asked, true) {
-                    let begun = load.probes.pop_front().expect("an answer has a question");
-                    self.sample(now, Kind::Own, (now - begun, in_socket), orders);
+                if std::mem::replace(&mut load.load_requested, true) {
+                    let sent_at = load.probes.pop_front().expect("an answer has a question");
+                    self.sample(now, ProbeKind::Loaded, (now - sent_at, in_socket), orders);
                 }
             }
-            News::Connected | News::Answered => self.foreign_went_on(now, number, orders),
+            ConnectionEvent::Connected | ConnectionEvent::ResponseReceived => {
+                self.on_foreign_event(now, number, orders)
+            }
         }
     }
 
-    fn close(&mut self, end: Instant, orders: &mut Orders) {
-        if !self.over && self.rounds > 0 {
+    fn close(&mut self, end: Instant, orders: &mut ActionQueue) {
+        if !self.finished && self.rounds > 0 {
             self.end(end, self.confidence(), orders);
         }
     }

@@ -1,8 +1,8 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
-use super::card::{Card, polled};
 use super::host::{Endpoints, Host};
-use crate::packet::Arrived;
+use super::nic_queue::{NicQueue, polled};
+use crate::packet::ReceivedPacket;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, RoundTrips, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
@@ -22,7 +22,7 @@ pub(crate) struct TcpFlow {
     /// What has to be delivered for the transfer to be complete; out of reach once it is.
     goal: u64,
     /// The receiver's card, if it joins segments.
-    card: Option<Box<Card>>,
+    nic_queue: Option<Box<NicQueue>>,
     receiver: Receiver,
     sender: Sender,
     begun: Instant,
@@ -31,30 +31,30 @@ pub(crate) struct TcpFlow {
 
 impl TcpFlow {
     /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
-    pub fn new(template: &Template, (start, stop): (Instant, Instant), size: Option<u64>, rng: Rng) -> Self {
+    pub fn new(template: &TcpTemplate, (start, stop): (Instant, Instant), size: Option<u64>, rng: Rng) -> Self {
         let goal = size.unwrap_or(OUT_OF_REACH);
-        let (sender, receiver, card) = (template.sender(rng), template.receiver(), template.card());
-        Self { open: size.is_some(), start, stop, goal, card, sender, receiver, begun: start, size }
+        let (sender, receiver, card) = (template.sender(rng), template.receiver(), template.nic_queue());
+        Self { open: size.is_some(), start, stop, goal, nic_queue: card, sender, receiver, begun: start, size }
     }
 
     /// Becomes the transfer that [`Self::new`] makes, of so many bytes that were asked for at an instant, with the memory of the
     /// one that has ended.
-    pub fn begin_again(
+    pub fn reinitialize(
         &mut self,
-        template: &Template,
+        template: &TcpTemplate,
         (start, stop): (Instant, Instant),
         (begun, bytes): (Instant, u64),
         rng: Rng,
     ) {
-        template.renew(&mut self.sender, &mut self.receiver, rng);
-        (self.card, self.open) = (template.card(), true);
+        template.reset(&mut self.sender, &mut self.receiver, rng);
+        (self.nic_queue, self.open) = (template.nic_queue(), true);
         (self.start, self.stop, self.begun) = (start, stop, begun);
         (self.goal, self.size) = (bytes, Some(bytes));
     }
 
     /// A segment, or several as one, comes up to the receiver.
     #[inline(always)]
-    fn arrived(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+    fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         self.receiver.on_segment(now, header, ecn, host);
         if self.open && self.receiver.delivered() >= self.goal {
             self.goal = OUT_OF_REACH;
@@ -64,27 +64,27 @@ impl TcpFlow {
 
     #[inline(never)]
     fn poll(&mut self, now: Instant, host: &mut impl Host) {
-        for (left, header, ecn) in polled(self.card.as_deref_mut(), now) {
-            self.receiver.expect(left > 0);
-            self.arrived(now, &header, ecn, host);
+        for (left, header, ecn) in polled(self.nic_queue.as_deref_mut(), now) {
+            self.receiver.set_more_segments(left > 0);
+            self.on_segment(now, &header, ecn, host);
         }
     }
 
     /// The transfer was asked for before the connection is opened.
-    pub fn asked_at(self, begun: Instant) -> Self {
+    pub fn with_request_time(self, begun: Instant) -> Self {
         Self { begun, ..self }
     }
 }
 
 /// The two ends of one direction of a connection that has not begun. What many connections have in common is looked up once,
 /// and each gets a copy.
-pub(crate) struct Template {
+pub(crate) struct TcpTemplate {
     sender: Sender,
     receiver: Receiver,
     gro: Option<Duration>,
 }
 
-impl Template {
+impl TcpTemplate {
     /// The ends that `spec` describes.
     pub(super) fn new(spec: &TcpSpec) -> Self {
         Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
@@ -134,14 +134,14 @@ impl Template {
     }
 
     /// Makes both ends anew, with the memory that those of a connection that has ended have.
-    pub(super) fn renew(&self, sender: &mut Sender, receiver: &mut Receiver, rng: Rng) {
+    pub(super) fn reset(&self, sender: &mut Sender, receiver: &mut Receiver, rng: Rng) {
         sender.become_like(&self.sender, rng);
         receiver.clone_from(&self.receiver);
     }
 
     /// The card of a receiving host, if it joins segments.
-    pub(super) fn card(&self) -> Option<Box<Card>> {
-        self.gro.map(|wait| Box::new(Card::new(wait)))
+    pub(super) fn nic_queue(&self) -> Option<Box<NicQueue>> {
+        self.gro.map(|wait| Box::new(NicQueue::new(wait)))
     }
 }
 
@@ -194,15 +194,15 @@ impl Endpoints for TcpFlow {
     }
 
     #[inline(always)]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
-        match &mut self.card {
-            None => self.arrived(now, header, packet.ecn, host),
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
+        match &mut self.nic_queue {
+            None => self.on_segment(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
         }
     }
 
     #[inline]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Arrived, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: ReceivedPacket, host: &mut impl Host) {
         self.sender.on_segment(now, header, host);
         if self.open && self.sender.is_finished() {
             self.open = false;
@@ -218,7 +218,7 @@ impl Endpoints for TcpFlow {
     #[inline]
     fn sink_deadline(&self) -> Instant {
         let receiver = self.receiver.deadline();
-        self.card.as_ref().map_or(receiver, |card| card.due().min(receiver))
+        self.nic_queue.as_ref().map_or(receiver, |card| card.due().min(receiver))
     }
 
     fn status(&self) -> Status {

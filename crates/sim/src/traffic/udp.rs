@@ -3,7 +3,7 @@
 //! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
 use super::host::{Endpoints, Host};
-use crate::packet::Arrived;
+use crate::packet::ReceivedPacket;
 use crate::scenario::{UdpSpec, VoiceSpec};
 use crate::status::{Datagrams, Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
@@ -17,17 +17,17 @@ pub(crate) struct UdpFlow {
     stop: Instant,
     sent: u64,
     arrived: u64,
-    seen: Seen,
+    sink: DatagramSink,
 }
 
 /// What a sink of datagrams has seen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct DatagramSink {
     pub datagrams: Datagrams,
     last_delay_ns: u64,
     /// Of each instant at which the statistics can begin after the start: datagrams sent before it, and those of them that were
     /// received after it.
-    begins: Vec<(u64, u64)>,
+    window_starts: Vec<(u64, u64)>,
     /// Datagrams sent before the last one of these instants.
     sent_before: u64,
 }
@@ -78,7 +78,7 @@ impl UdpFlow {
 
     fn new(spec: &UdpSpec, gaps: Gaps, start: Instant, stop: Instant) -> Self {
         let (size, ecn) = (spec.size, spec.ecn);
-        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, seen: Seen::default() }
+        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, sink: DatagramSink::default() }
     }
 
     fn after_a_gap(mut self) -> Self {
@@ -115,16 +115,16 @@ fn mean_gap(rate: Rate, size: u32) -> Duration {
     rate.time_for(size as u64)
 }
 
-impl Seen {
+impl DatagramSink {
     /// A datagram with this header arrives; returns how long it took.
     #[inline]
-    pub fn datagram(&mut self, now: Instant, header: &Header) -> Duration {
-        self.several(now, Instant::from_nanos(header.ack), header.seq, 1)
+    pub fn on_datagram(&mut self, now: Instant, header: &Header) -> Duration {
+        self.on_datagrams(now, Instant::from_nanos(header.ack), header.seq, 1)
     }
 
     /// `count` datagrams from number `first` on, which were sent at one instant, arrive; returns how long they took.
     #[inline]
-    pub fn several(&mut self, now: Instant, sent: Instant, first: u64, count: u64) -> Duration {
+    pub fn on_datagrams(&mut self, now: Instant, sent: Instant, first: u64, count: u64) -> Duration {
         let Self { datagrams, last_delay_ns, .. } = self;
         let delay_ns = now.as_nanos() - sent.as_nanos();
         if datagrams.received > 0 {
@@ -135,27 +135,27 @@ impl Seen {
         datagrams.delay_ns += count * delay_ns;
         datagrams.expected = datagrams.expected.max(first + count);
         if first < self.sent_before {
-            self.stray(first, count);
+            self.count_stray(first, count);
         }
         Duration::from_nanos(delay_ns as i64)
     }
 
     #[cold]
-    fn stray(&mut self, first: u64, count: u64) {
-        for (sent, strays) in self.begins.iter_mut().rev().take_while(|(sent, _)| first < *sent) {
+    fn count_stray(&mut self, first: u64, count: u64) {
+        for (sent, strays) in self.window_starts.iter_mut().rev().take_while(|(sent, _)| first < *sent) {
             *strays += count.min(*sent - first);
         }
     }
 
     /// The statistics can begin, when so many datagrams have been `sent`.
     pub fn begin(&mut self, sent: u64) {
-        self.begins.push((sent, 0));
+        self.window_starts.push((sent, 0));
         self.sent_before = sent;
     }
 
     /// See [`Endpoints::strays`].
     pub fn strays(&self, number: usize) -> u64 {
-        number.checked_sub(1).map_or(0, |begin| self.begins[begin].1)
+        number.checked_sub(1).map_or(0, |begin| self.window_starts[begin].1)
     }
 
     /// What there is to see of a flow that has `sent` so many datagrams.
@@ -178,12 +178,12 @@ impl Endpoints for UdpFlow {
 
     fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, _: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, _: &mut impl Host) {
         self.arrived += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
-        self.seen.datagram(now, header);
+        self.sink.on_datagram(now, header);
     }
 
-    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Arrived, _: &mut impl Host) {}
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: ReceivedPacket, _: &mut impl Host) {}
 
     fn source_deadline(&self) -> Instant {
         if self.next < self.stop { self.next } else { Instant::NEVER }
@@ -194,15 +194,15 @@ impl Endpoints for UdpFlow {
     }
 
     fn status(&self) -> Status {
-        self.seen.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
+        self.sink.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
     }
 
-    fn begin(&mut self) {
-        self.seen.begin(self.sent);
+    fn on_window_start(&mut self) {
+        self.sink.begin(self.sent);
     }
 
     fn strays(&self, number: usize) -> u64 {
-        self.seen.strays(number)
+        self.sink.strays(number)
     }
 }
 

@@ -7,7 +7,7 @@
 //! Sekar and Zhang, CoNEXT 2012, there over twenty segments). A segment's throughput counts from its request.
 //! `Differs:` segments have their nominal size, the window does not grow with the variation, and no download is given up.
 
-use super::app::{App, News, Orders, Record};
+use super::app::{ActionQueue, App, AppRecord, ConnectionEvent};
 use super::exchange::Exchange;
 use crate::scenario::{TcpSpec, VideoSpec};
 use sojourn_aqm::{Duration, Instant};
@@ -19,31 +19,31 @@ pub(super) struct Player {
     stop: Instant,
     connection: Connection,
     /// When the next segment is asked for; never while one is under way.
-    ask_at: Instant,
+    request_at: Instant,
     /// Of the segment that was asked for last: when, and the step of its rate on the ladder.
-    asked: Instant,
+    requested_at: Instant,
     step: Option<usize>,
     /// Throughput of the last segments, in bit/s.
-    seen: VecDeque<f64>,
-    picture: Picture,
+    throughputs: VecDeque<f64>,
+    picture: PlaybackState,
     /// Segments that have arrived, and how long the picture stood since the last of them.
     segments: u32,
-    stood: Duration,
+    stalled_for: Duration,
 }
 
 enum Connection {
     /// Not open yet, opened as this number, or not needed any more.
     None,
     Open(u32),
-    Over,
+    Closed,
 }
 
 /// What is on the screen.
-enum Picture {
+enum PlaybackState {
     /// So much video is there, too little to play; it stands since then, after a stall.
-    Stands { held: Duration, since: Option<Instant> },
+    Stalled { held: Duration, since: Option<Instant> },
     /// The video that is there lasts until then.
-    Plays { until: Instant },
+    Playing { until: Instant },
 }
 
 impl Player {
@@ -53,33 +53,33 @@ impl Player {
             start,
             stop,
             connection: Connection::None,
-            ask_at: start,
-            asked: start,
+            request_at: start,
+            requested_at: start,
             step: None,
-            seen: VecDeque::new(),
-            picture: Picture::Stands { held: Duration::ZERO, since: None },
+            throughputs: VecDeque::new(),
+            picture: PlaybackState::Stalled { held: Duration::ZERO, since: None },
             segments: 0,
-            stood: Duration::ZERO,
+            stalled_for: Duration::ZERO,
         }
     }
 
-    fn ask(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+    fn request(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
         let step = self.choose();
         let switched = self.step.is_some_and(|before| before != step);
-        (self.ask_at, self.asked, self.step) = (Instant::NEVER, now, Some(step));
+        (self.request_at, self.requested_at, self.step) = (Instant::NEVER, now, Some(step));
         if switched {
-            orders.record(Record::Switched);
+            orders.record(AppRecord::Switched);
         }
         let VideoSpec { request, think, .. } = self.spec;
-        orders.ask(number, Exchange { pause: Duration::ZERO, request, think, response: self.bytes(step) });
+        orders.request(number, Exchange { pause: Duration::ZERO, request, think, response: self.bytes(step) });
     }
 
     /// The step of the ladder for the next segment.
     fn choose(&self) -> usize {
-        if self.seen.is_empty() {
+        if self.throughputs.is_empty() {
             return 0;
         }
-        let harmonic = self.seen.len() as f64 / self.seen.iter().map(|bps| 1.0 / bps).sum::<f64>();
+        let harmonic = self.throughputs.len() as f64 / self.throughputs.iter().map(|bps| 1.0 / bps).sum::<f64>();
         let fits = |rate: &sojourn_aqm::Rate| rate.as_bps() as f64 <= SAFETY * harmonic;
         self.spec.ladder.rates().iter().rposition(fits).unwrap_or(0)
     }
@@ -89,44 +89,51 @@ impl Player {
     }
 
     /// The segment that was asked for is there.
-    fn arrived(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+    fn on_segment(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
         let step = self.step.expect("a segment was asked for");
         let bytes = self.bytes(step);
-        self.seen.push_back(bytes as f64 * 8.0 / (now - self.asked).as_secs_f64());
-        if self.seen.len() > WINDOW {
-            self.seen.pop_front();
+        self.throughputs.push_back(bytes as f64 * 8.0 / (now - self.requested_at).as_secs_f64());
+        if self.throughputs.len() > WINDOW {
+            self.throughputs.pop_front();
         }
-        let level = self.fill(now, orders);
+        let level = self.add_segment(now, orders);
         let rate_bps = self.spec.ladder.rates()[step].as_bps();
-        let stood = std::mem::replace(&mut self.stood, Duration::ZERO);
-        orders.completed(number, self.asked, bytes);
-        orders.record(Record::Segment { number: self.segments, asked: self.asked, bytes, rate_bps, level, stood });
+        let stalled_for = std::mem::replace(&mut self.stalled_for, Duration::ZERO);
+        orders.completed(number, self.requested_at, bytes);
+        orders.record(AppRecord::Segment {
+            number: self.segments,
+            requested_at: self.requested_at,
+            bytes,
+            rate_bps,
+            level,
+            stalled_for,
+        });
         self.segments += 1;
         // What is there beyond room for another segment has to be played first.
         let room = self.spec.buffer - self.spec.segment;
-        self.ask_at = if level > room { now + (level - room) } else { now };
+        self.request_at = if level > room { now + (level - room) } else { now };
     }
 
     /// A segment more is there; returns how much there is now.
-    fn fill(&mut self, now: Instant, orders: &mut Orders) -> Duration {
+    fn add_segment(&mut self, now: Instant, orders: &mut ActionQueue) -> Duration {
         let segment = self.spec.segment;
         match &mut self.picture {
-            Picture::Plays { until } => {
+            PlaybackState::Playing { until } => {
                 *until += segment;
                 *until - now
             }
-            Picture::Stands { held, since } => {
+            PlaybackState::Stalled { held, since } => {
                 *held += segment;
                 let (level, since) = (*held, *since);
-                if level >= self.spec.enough() {
+                if level >= self.spec.startup_level() {
                     match since {
-                        None => orders.record(Record::Began(now - self.start)),
+                        None => orders.record(AppRecord::Started(now - self.start)),
                         Some(since) => {
-                            self.stood = now - since;
-                            orders.record(Record::Stood(since, now));
+                            self.stalled_for = now - since;
+                            orders.record(AppRecord::StallEnded(since, now));
                         }
                     }
-                    self.picture = Picture::Plays { until: now + level };
+                    self.picture = PlaybackState::Playing { until: now + level };
                 }
                 level
             }
@@ -134,18 +141,18 @@ impl Player {
     }
 
     /// The player is closed.
-    fn end(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+    fn end(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
         self.close(now, orders);
-        self.picture = Picture::Stands { held: Duration::ZERO, since: None };
-        (self.connection, self.ask_at) = (Connection::Over, Instant::NEVER);
+        self.picture = PlaybackState::Stalled { held: Duration::ZERO, since: None };
+        (self.connection, self.request_at) = (Connection::Closed, Instant::NEVER);
         orders.close(number);
     }
 
     /// When the picture comes to a halt.
-    fn dry(&self) -> Instant {
+    fn buffer_end(&self) -> Instant {
         match self.picture {
-            Picture::Plays { until } => until,
-            Picture::Stands { .. } => Instant::NEVER,
+            PlaybackState::Playing { until } => until,
+            PlaybackState::Stalled { .. } => Instant::NEVER,
         }
     }
 }
@@ -153,40 +160,40 @@ impl Player {
 impl App for Player {
     fn due(&self) -> Instant {
         match self.connection {
-            Connection::None if self.ask_at < self.stop => self.ask_at,
-            Connection::Open(_) => self.ask_at.min(self.stop).min(self.dry()),
+            Connection::None if self.request_at < self.stop => self.request_at,
+            Connection::Open(_) => self.request_at.min(self.stop).min(self.buffer_end()),
             _ => Instant::NEVER,
         }
     }
 
-    fn act(&mut self, now: Instant, orders: &mut Orders) {
+    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue) {
         match self.connection {
             Connection::None => {
-                self.ask_at = Instant::NEVER;
+                self.request_at = Instant::NEVER;
                 self.connection = Connection::Open(orders.open());
             }
             Connection::Open(number) if now >= self.stop => self.end(now, number, orders),
-            Connection::Open(_) if now >= self.dry() => {
-                orders.record(Record::Stalled);
-                self.picture = Picture::Stands { held: Duration::ZERO, since: Some(now) };
+            Connection::Open(_) if now >= self.buffer_end() => {
+                orders.record(AppRecord::Stalled);
+                self.picture = PlaybackState::Stalled { held: Duration::ZERO, since: Some(now) };
             }
-            Connection::Open(number) => self.ask(now, number, orders),
-            Connection::Over => {}
+            Connection::Open(number) => self.request(now, number, orders),
+            Connection::Closed => {}
         }
     }
 
-    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
+    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue) {
         match (news, &self.connection) {
-            (_, Connection::Over) => {}
-            (News::Connected, _) => self.ask(now, number, orders),
-            (News::Answered, _) => self.arrived(now, number, orders),
-            (News::Probed { .. } | News::Counted(_), _) => {}
+            (_, Connection::Closed) => {}
+            (ConnectionEvent::Connected, _) => self.request(now, number, orders),
+            (ConnectionEvent::ResponseReceived, _) => self.on_segment(now, number, orders),
+            (ConnectionEvent::ProbeAnswered { .. } | ConnectionEvent::Counted(_), _) => {}
         }
     }
 
-    fn close(&mut self, end: Instant, orders: &mut Orders) {
-        if let Picture::Stands { since: Some(since), .. } = self.picture {
-            orders.record(Record::Stood(since, end));
+    fn close(&mut self, end: Instant, orders: &mut ActionQueue) {
+        if let PlaybackState::Stalled { since: Some(since), .. } = self.picture {
+            orders.record(AppRecord::StallEnded(since, end));
         }
     }
 

@@ -15,28 +15,28 @@ pub struct Agreement {
     /// The oldest frame that the sender is not through with.
     start: u64,
     /// Of that one and those behind it: which the sender is through with, from the lowest bit on.
-    through: u64,
+    completed: u64,
     /// What the receiver hands up next.
     expected: u64,
     /// What the receiver knows of that one and those behind it, by their numbers.
-    places: Places,
+    reorder_buffer: ReorderBuffer,
 }
 
 #[derive(Clone, Debug)]
-struct Places([Place; WINDOW as usize]);
+struct ReorderBuffer([ReorderSlot; WINDOW as usize]);
 
-impl Default for Places {
+impl Default for ReorderBuffer {
     fn default() -> Self {
-        Self([Place::Missing; WINDOW as usize])
+        Self([ReorderSlot::Missing; WINDOW as usize])
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ReorderSlot {
     Missing,
     /// It is here since then.
     Held(Handle, Instant),
-    GivenUp,
+    Abandoned,
 }
 
 impl Agreement {
@@ -47,37 +47,37 @@ impl Agreement {
     }
 
     /// The sender is through with a frame, which has arrived or was given up.
-    pub fn through(&mut self, number: u64) {
+    pub fn complete(&mut self, number: u64) {
         debug_assert!(self.is_open(number) && number >= self.start, "only what is in the window was sent");
-        self.through |= 1 << (number - self.start);
-        let passed = self.through.trailing_ones();
+        self.completed |= 1 << (number - self.start);
+        let passed = self.completed.trailing_ones();
         self.start += u64::from(passed);
-        self.through = self.through.checked_shr(passed).unwrap_or(0);
+        self.completed = self.completed.checked_shr(passed).unwrap_or(0);
     }
 
     /// A frame reaches the receiver for the first time.
-    pub fn arrived(&mut self, now: Instant, number: u64, handle: Handle) {
+    pub fn on_frame(&mut self, now: Instant, number: u64, handle: Handle) {
         debug_assert!((self.expected..self.expected + WINDOW).contains(&number), "its sender kept to the window");
-        self.places.0[(number % WINDOW) as usize] = Place::Held(handle, now);
+        self.reorder_buffer.0[(number % WINDOW) as usize] = ReorderSlot::Held(handle, now);
     }
 
     /// The receiver need not wait for a frame any longer.
-    pub fn given_up(&mut self, number: u64) {
-        self.places.0[(number % WINDOW) as usize] = Place::GivenUp;
+    pub fn on_abandoned(&mut self, number: u64) {
+        self.reorder_buffer.0[(number % WINDOW) as usize] = ReorderSlot::Abandoned;
     }
 
     /// The next packet in order and since when the receiver has it; none while one before it is missing.
     pub fn release(&mut self) -> Option<(Handle, Instant)> {
         loop {
-            let place = &mut self.places.0[(self.expected % WINDOW) as usize];
-            let found = std::mem::replace(place, Place::Missing);
+            let place = &mut self.reorder_buffer.0[(self.expected % WINDOW) as usize];
+            let found = std::mem::replace(place, ReorderSlot::Missing);
             match found {
-                Place::Missing => return None,
-                Place::Held(handle, since) => {
+                ReorderSlot::Missing => return None,
+                ReorderSlot::Held(handle, since) => {
                     self.expected += 1;
                     return Some((handle, since));
                 }
-                Place::GivenUp => self.expected += 1,
+                ReorderSlot::Abandoned => self.expected += 1,
             }
         }
     }
@@ -112,10 +112,10 @@ mod tests {
         let numbers: Vec<u64> = (0..4).map(|_| it.number()).collect();
         assert_eq!(numbers, [0, 1, 2, 3]);
         for number in [0, 2, 3] {
-            it.arrived(NOW, number, number as Handle);
+            it.on_frame(NOW, number, number as Handle);
         }
         assert_eq!(released(&mut it), [0]);
-        it.arrived(NOW, 1, 1);
+        it.on_frame(NOW, 1, 1);
         assert_eq!(released(&mut it), [1, 2, 3]);
     }
 
@@ -123,12 +123,12 @@ mod tests {
     fn what_is_given_up_holds_nothing_back() {
         let mut it = Agreement::default();
         (0..3).for_each(|_| assert!(it.number() < 3));
-        it.arrived(NOW, 1, 1);
-        it.given_up(0);
+        it.on_frame(NOW, 1, 1);
+        it.on_abandoned(0);
         assert_eq!(released(&mut it), [1]);
-        it.given_up(2);
+        it.on_abandoned(2);
         assert!(released(&mut it).is_empty());
-        it.arrived(NOW, 3, 3);
+        it.on_frame(NOW, 3, 3);
         assert_eq!(released(&mut it), [3], "the place of one that was given up is free again");
     }
 
@@ -137,14 +137,14 @@ mod tests {
         let mut it = Agreement::default();
         let sent: Vec<u64> = std::iter::from_fn(|| it.is_open_for_next().then(|| it.number())).collect();
         assert_eq!(sent.len(), 64);
-        (1..64).for_each(|number| it.through(number));
+        (1..64).for_each(|number| it.complete(number));
         assert!(!it.is_open_for_next(), "the first one is missing");
-        it.through(0);
+        it.complete(0);
         assert!(it.is_open(127) && !it.is_open(128));
         // Long after.
         for round in 1..10 {
             (0..64).for_each(|i| assert_eq!(it.number(), 64 * round + i));
-            (0..64).rev().for_each(|i| it.through(64 * round + i));
+            (0..64).rev().for_each(|i| it.complete(64 * round + i));
         }
         assert!(it.is_open(703) && !it.is_open(704));
     }

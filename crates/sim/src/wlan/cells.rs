@@ -1,26 +1,26 @@
 //! The wireless LANs of a run, and where they are among its queues.
 
 use super::{Wlan, WlanSummary};
-use crate::link::Metered;
+use crate::link::MeteredQueue;
 use crate::scenario::{FlowSpec, Paths, Scenario};
 use crate::table::Table;
 
 /// What a network may have besides links: nothing, or wireless LANs. Where there are none, what is done with
-/// [`Air::cells`] is compiled to nothing.
-pub(crate) trait Air: Send {
+/// [`WlanSet::cells`] is compiled to nothing.
+pub(crate) trait WlanSet: Send {
     /// The wireless LANs.
     fn cells(&self) -> &[Wlan];
     /// The wireless LANs.
     fn cells_mut(&mut self) -> &mut [Wlan];
     /// Whose a queue is, by its number.
-    fn place(&self, queue: usize) -> Place;
+    fn owner(&self, queue: usize) -> QueueOwner;
     /// Every queue by its number, the `links` among them.
     fn with_links<'a>(
         &'a mut self,
-        links: impl Iterator<Item = &'a mut dyn Metered>,
-    ) -> impl Iterator<Item = &'a mut dyn Metered>;
+        links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
+    ) -> impl Iterator<Item = &'a mut dyn MeteredQueue>;
     /// The paths of the next flow of a group over queues, and what is at its ends; none where links are the queues.
-    fn settle(&mut self, group: u32, spec: &FlowSpec) -> Option<Settled>;
+    fn place_flow(&mut self, group: u32, spec: &FlowSpec) -> Option<StationPlacement>;
     /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
     fn airtimes(&self, first: usize) -> Option<Table>;
     /// What each has done from instant `number` of the window on, with the number of its link in the scenario; every
@@ -30,7 +30,7 @@ pub(crate) trait Air: Send {
 
 /// Whose a queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum QueueOwner {
     /// Of the link of this number among the links.
     Link(usize),
     /// Of a node of the wireless LAN of this number.
@@ -38,7 +38,7 @@ pub(crate) enum Place {
 }
 
 /// Where a flow is that may begin or end at stations.
-pub(crate) struct Settled {
+pub(crate) struct StationPlacement {
     pub paths: Paths,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
@@ -46,7 +46,7 @@ pub(crate) struct Settled {
     pub cells: (Option<u16>, Option<u16>),
 }
 
-impl Air for () {
+impl WlanSet for () {
     #[inline(always)]
     fn cells(&self) -> &[Wlan] {
         &[]
@@ -56,16 +56,16 @@ impl Air for () {
         &mut []
     }
     #[inline(always)]
-    fn place(&self, queue: usize) -> Place {
-        Place::Link(queue)
+    fn owner(&self, queue: usize) -> QueueOwner {
+        QueueOwner::Link(queue)
     }
     fn with_links<'a>(
         &'a mut self,
-        links: impl Iterator<Item = &'a mut dyn Metered>,
-    ) -> impl Iterator<Item = &'a mut dyn Metered> {
+        links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
+    ) -> impl Iterator<Item = &'a mut dyn MeteredQueue> {
         links
     }
-    fn settle(&mut self, _: u32, _: &FlowSpec) -> Option<Settled> {
+    fn place_flow(&mut self, _: u32, _: &FlowSpec) -> Option<StationPlacement> {
         None
     }
     fn airtimes(&self, _: usize) -> Option<Table> {
@@ -80,7 +80,7 @@ impl Air for () {
 pub(crate) struct Cells {
     cells: Vec<Wlan>,
     /// By queue.
-    places: Vec<Place>,
+    places: Vec<QueueOwner>,
     /// By link of the scenario: the number of its first queue, and of its wireless LAN if it is one.
     hops: Vec<(u16, Option<u16>)>,
 }
@@ -94,8 +94,8 @@ impl Cells {
             let cell = specs.iter().position(|cell| cell.hop == hop);
             hops.push((places.len() as u16, cell.map(|cell| cell as u16)));
             match cell {
-                Some(cell) => places.extend((0..=reverse).map(|_| Place::Cell(cell))),
-                None => places.extend((links..=links + reverse).map(Place::Link)),
+                Some(cell) => places.extend((0..=reverse).map(|_| QueueOwner::Cell(cell))),
+                None => places.extend((links..=links + reverse).map(QueueOwner::Link)),
             }
             links += if cell.is_none() { 1 + reverse } else { 0 };
         }
@@ -104,7 +104,7 @@ impl Cells {
     }
 }
 
-impl Air for Cells {
+impl WlanSet for Cells {
     #[inline(always)]
     fn cells(&self) -> &[Wlan] {
         &self.cells
@@ -114,22 +114,22 @@ impl Air for Cells {
         &mut self.cells
     }
     #[inline(always)]
-    fn place(&self, queue: usize) -> Place {
+    fn owner(&self, queue: usize) -> QueueOwner {
         self.places[queue]
     }
 
     fn with_links<'a>(
         &'a mut self,
-        mut links: impl Iterator<Item = &'a mut dyn Metered>,
-    ) -> impl Iterator<Item = &'a mut dyn Metered> {
+        mut links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
+    ) -> impl Iterator<Item = &'a mut dyn MeteredQueue> {
         let mut nodes = self.cells.iter_mut().flat_map(|cell| &mut cell.interfaces);
         self.places.iter().filter_map(move |place| match place {
-            Place::Link(_) => links.next(),
-            Place::Cell(_) => nodes.next().map(|node| node as &mut dyn Metered),
+            QueueOwner::Link(_) => links.next(),
+            QueueOwner::Cell(_) => nodes.next().map(|node| node as &mut dyn MeteredQueue),
         })
     }
 
-    fn settle(&mut self, group: u32, spec: &FlowSpec) -> Option<Settled> {
+    fn place_flow(&mut self, group: u32, spec: &FlowSpec) -> Option<StationPlacement> {
         let (source, sink) = spec.paths.stations(|hop| self.hops[hop].1.is_some());
         let mut station = |hop: Option<usize>| {
             let cell = hop.and_then(|hop| self.hops[hop].1)?;
@@ -150,7 +150,7 @@ impl Air for Cells {
             }
         };
         let [data, acks] = [&spec.paths.data, &spec.paths.acks].map(|path| path.iter().map(queue).collect());
-        Some(Settled {
+        Some(StationPlacement {
             paths: Paths { data, acks },
             hosts: (host(source, 2 * group), host(sink, 2 * group + 1)),
             cells: (source.map(|(cell, _)| cell), sink.map(|(cell, _)| cell)),

@@ -2,31 +2,31 @@
 
 use super::dcf::Dcf;
 use super::interface::Interface;
-use super::node::{Frame, Load, Node};
-use super::rtt::Rtts;
+use super::node::{Frame, Node, Psdu};
+use super::rtt::RttTracker;
+use super::scheduler::{Availability, StationScheduler};
 use super::sockets::{Sockets, is_counted};
-use super::turns::{Offer, Turns};
-use super::{ACCESS_POINT, Calls, Wlan};
-use crate::link::{Books, Metered};
+use super::{ACCESS_POINT, PendingCalls, Wlan};
+use crate::link::{LinkContext, MeteredQueue};
 use crate::packet::{Arrival, Handle};
 use crate::probe::Probe;
 use crate::queue_event::QueueEvent;
-use sojourn_aqm::{Dequeued, Instant, Meta};
+use sojourn_aqm::{DequeueResult, Instant, Meta};
 
 impl Wlan {
     /// A packet arrives at the queue of a node.
-    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut Books<P>) {
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut LinkContext<P>) {
         let Arrival { handle, packet, origin } = arrival;
         let node = books.link - self.first;
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = packet.meta(bytes, origin);
         books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);
         if is_counted(node != ACCESS_POINT, books.packets, handle) {
-            self.sockets.entered(packet.slot);
+            self.sockets.on_enqueue(packet.slot);
         }
         if self.interfaces[node].is_by_station() {
             let station = self.station_of(node, meta.hosts.1);
-            let turns = self.nodes[node].turns.as_mut();
+            let turns = self.nodes[node].scheduler.as_mut();
             turns.expect("queues of stations take turns").has_packet(station);
         }
         self.interfaces[node].enqueue(Meta { enqueued: now, ..meta }, handle, books, &mut self.sockets);
@@ -35,11 +35,11 @@ impl Wlan {
 
     /// A driver asks its queue for packets until its ring is full or the queue empty.
     #[inline(always)]
-    pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
+    pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut LinkContext<P>) {
         let node = &mut self.nodes[l];
-        if node.asks_at().is_some() {
+        if node.next_pull().is_some() {
             self.pull_some(now, Instant::ZERO, l, books);
-        } else if node.is_called_anew(Instant::NEVER) {
+        } else if node.reschedule_call(Instant::NEVER) {
             self.calls.drivers.push((self.first + l, Instant::NEVER));
         }
     }
@@ -53,26 +53,32 @@ impl Wlan {
         now: Instant,
         until: Instant,
         l: usize,
-        books: &mut Books<P>,
+        books: &mut LinkContext<P>,
     ) -> (Instant, u64) {
-        self.nodes[l].is_called_anew(Instant::NEVER);
+        self.nodes[l].reschedule_call(Instant::NEVER);
         self.pull_some(now, until, l, books)
     }
 
     /// Calls the driver at the queue of `l` at `now`, and again as [`Self::on_driver`] says.
     #[inline(never)]
-    fn pull_some<P: Probe>(&mut self, now: Instant, until: Instant, l: usize, books: &mut Books<P>) -> (Instant, u64) {
+    fn pull_some<P: Probe>(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        l: usize,
+        books: &mut LinkContext<P>,
+    ) -> (Instant, u64) {
         books.link = self.first + l;
         let (mut last, mut more) = (now, 0);
-        let at = match self.nodes[l].turns.take() {
+        let at = match self.nodes[l].scheduler.take() {
             None => self.pull_frames((&mut last, &mut more), until, l, books),
             Some(mut turns) => {
-                let at = self.pull_in_turn((&mut last, &mut more), until, (l, &mut turns), books);
-                self.nodes[l].turns = Some(turns);
+                let at = self.pull_scheduled((&mut last, &mut more), until, (l, &mut turns), books);
+                self.nodes[l].scheduler = Some(turns);
                 at
             }
         };
-        if self.nodes[l].is_called_anew(at) {
+        if self.nodes[l].reschedule_call(at) {
             self.calls.drivers.push((self.first + l, at));
         }
         (last, more)
@@ -86,56 +92,56 @@ impl Wlan {
         (now, more): (&mut Instant, &mut u64),
         until: Instant,
         l: usize,
-        books: &mut Books<P>,
+        books: &mut LinkContext<P>,
     ) -> Instant {
         let mut driver = self.driver(l);
         loop {
-            match driver.goes_on(*now, until) {
+            match driver.next_pull(*now, until) {
                 Err(at) => return at,
                 Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
             }
             match driver.take_packet(*now, books) {
                 Err(at) => return at,
-                Ok(frame) => driver.enters_ring(*now, Load::Frame(frame)),
+                Ok(frame) => driver.push_to_ring(*now, Psdu::Frame(frame)),
             }
         }
     }
 
     /// The same with what the receivers get by turns.
     #[inline(never)]
-    fn pull_in_turn<P: Probe>(
+    fn pull_scheduled<P: Probe>(
         &mut self,
         (now, more): (&mut Instant, &mut u64),
         until: Instant,
-        (l, turns): (usize, &mut Turns),
-        books: &mut Books<P>,
+        (l, turns): (usize, &mut StationScheduler),
+        books: &mut LinkContext<P>,
     ) -> Instant {
         loop {
-            match self.driver(l).goes_on(*now, until) {
+            match self.driver(l).next_pull(*now, until) {
                 Err(at) => return at,
                 Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
             }
-            match self.load_in_turn(*now, l, turns, books) {
+            match self.next_psdu(*now, l, turns, books) {
                 Err(at) => return at,
-                Ok(load) => self.driver(l).enters_ring(*now, load),
+                Ok(load) => self.driver(l).push_to_ring(*now, load),
             }
         }
     }
 
     /// What is sent to the receiver whose turn it is.
     #[inline(never)]
-    fn load_in_turn<P: Probe>(
+    fn next_psdu<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut Turns,
-        books: &mut Books<P>,
-    ) -> Result<Load, Instant> {
-        let receiver = self.receiver_in_turn(now, l, turns, books)?;
+        turns: &mut StationScheduler,
+        books: &mut LinkContext<P>,
+    ) -> Result<Psdu, Instant> {
+        let receiver = self.next_receiver(now, l, turns, books)?;
         turns.served(receiver);
         let node = &mut self.nodes[l];
         if !node.tids[receiver].aggregates() {
-            return Ok(Load::Frame(node.tids[receiver].pop()));
+            return Ok(Psdu::Frame(node.tids[receiver].pop()));
         }
         let mut aggregate = node.begin_aggregate();
         while self.nodes[l].tids[receiver].fill(&mut aggregate) {
@@ -144,25 +150,25 @@ impl Wlan {
                 break;
             }
         }
-        Ok(Load::Aggregate(aggregate))
+        Ok(Psdu::Aggregate(aggregate))
     }
 
     /// Who is served now; there is something to send to it.
-    fn receiver_in_turn<P: Probe>(
+    fn next_receiver<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut Turns,
-        books: &mut Books<P>,
+        turns: &mut StationScheduler,
+        books: &mut LinkContext<P>,
     ) -> Result<usize, Instant> {
         let mut is_enough = self.interfaces[l].is_by_station();
         loop {
             let mut later = None;
             let next = turns.next(|receiver| {
-                self.offers(now, l, receiver, books).unwrap_or_else(|at| {
+                self.availability(now, l, receiver, books).unwrap_or_else(|at| {
                     // It keeps its turn: there is a packet, which its queue does not yet let go.
                     later = Some(at);
-                    Offer::Now
+                    Availability::Now
                 })
             });
             match (next, later) {
@@ -176,26 +182,26 @@ impl Wlan {
     }
 
     /// What can be sent to a receiver; takes a packet from its own queue if it has one and nothing else is there.
-    fn offers<P: Probe>(
+    fn availability<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
         receiver: usize,
-        books: &mut Books<P>,
-    ) -> Result<Offer, Instant> {
-        self.interfaces[l].ask(receiver);
+        books: &mut LinkContext<P>,
+    ) -> Result<Availability, Instant> {
+        self.interfaces[l].select_station(receiver);
         if let Some(offer) = self.nodes[l].tids[receiver].offers() {
             return Ok(offer);
         }
         if !self.interfaces[l].is_by_station() {
-            return Ok(Offer::Nothing);
+            return Ok(Availability::Nothing);
         }
         match self.take_packet(now, l, books) {
             Ok(frame) => {
                 self.nodes[l].tids[receiver].push(frame);
-                Ok(Offer::Now)
+                Ok(Availability::Now)
             }
-            Err(Instant::NEVER) => Ok(Offer::Nothing),
+            Err(Instant::NEVER) => Ok(Availability::Nothing),
             Err(at) => Err(at),
         }
     }
@@ -205,8 +211,8 @@ impl Wlan {
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut Turns,
-        books: &mut Books<P>,
+        turns: &mut StationScheduler,
+        books: &mut LinkContext<P>,
     ) -> Result<Option<usize>, Instant> {
         let frame = self.take_packet(now, l, books)?;
         let node = &mut self.nodes[l];
@@ -217,7 +223,7 @@ impl Wlan {
     }
 
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
-    fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<Frame, Instant> {
+    fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut LinkContext<P>) -> Result<Frame, Instant> {
         self.driver(l).take_packet(now, books)
     }
 
@@ -243,21 +249,21 @@ struct Driver<'a> {
     first_host: u32,
     node: &'a mut Node,
     interface: &'a mut Interface,
-    rtts: &'a mut Rtts,
+    rtts: &'a mut RttTracker,
     sockets: &'a mut Sockets,
     dcf: &'a mut Dcf,
-    calls: &'a mut Calls,
+    calls: &'a mut PendingCalls,
 }
 
 impl Driver<'_> {
     /// When it asks its queue next, if that is now or before `until`, and nobody else has to act before; else when it is to be
     /// called.
     #[inline(always)]
-    fn goes_on(&self, now: Instant, until: Instant) -> Result<Instant, Instant> {
-        match self.node.asks_at() {
+    fn next_pull(&self, now: Instant, until: Instant) -> Result<Instant, Instant> {
+        match self.node.next_pull() {
             None => Err(Instant::NEVER),
             Some(at) if at > now && self.interface.tally().waiting() > 0 => {
-                let others = at >= until || self.calls.channel || !self.sockets.roomy.is_empty();
+                let others = at >= until || self.calls.channel || !self.sockets.resumable.is_empty();
                 if others { Err(at) } else { Ok(at) }
             }
             Some(_) => Ok(now),
@@ -266,42 +272,42 @@ impl Driver<'_> {
 
     /// Takes a packet from the queue. If there is none, tells when there may be.
     #[inline(always)]
-    fn take_packet<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Result<Frame, Instant> {
-        if let Some((meta, handle)) = self.interface.head_that_goes(now, books) {
+    fn take_packet<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> Result<Frame, Instant> {
+        if let Some((meta, handle)) = self.interface.try_dequeue_head(now, books) {
             let (len, to) = (meta.len, meta.hosts.1);
             return Ok(self.frame_of(now, (len, to), handle, books));
         }
-        if self.interface.has_nothing_to_do() {
+        if self.interface.is_dequeue_noop() {
             return Err(Instant::NEVER);
         }
         match self.interface.dequeue(now, books, self.sockets) {
-            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, books)),
-            Dequeued::Empty => Err(Instant::NEVER),
-            Dequeued::NotBefore(at) => Err(at),
+            DequeueResult::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, books)),
+            DequeueResult::Empty => Err(Instant::NEVER),
+            DequeueResult::NotBefore(at) => Err(at),
         }
     }
 
     /// The frame of a packet to a host, which its queue counts as `len` bytes.
     #[inline(always)]
-    fn frame_of<P>(&mut self, now: Instant, (len, to): (u32, u32), handle: Handle, books: &Books<P>) -> Frame {
+    fn frame_of<P>(&mut self, now: Instant, (len, to): (u32, u32), handle: Handle, books: &LinkContext<P>) -> Frame {
         let (packet, is_station) = (books.packets.packet(handle), self.l != ACCESS_POINT);
         let station = station_of(self.first_host, self.l, to);
         if is_station && packet.to_sink {
             self.rtts.tapped(now, packet.slot, &books.packets.header(handle));
         }
         let chain = self.node.choose(now, station);
-        self.node.took(now, len);
+        self.node.on_packet_taken(now, len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
-        (frame.slot, frame.counts) = (packet.slot, is_counted(is_station, books.packets, handle));
+        (frame.slot, frame.is_local_data) = (packet.slot, is_counted(is_station, books.packets, handle));
         frame
     }
 
     /// Something comes into the ring.
     #[inline(always)]
-    fn enters_ring(&mut self, now: Instant, load: Load) {
+    fn push_to_ring(&mut self, now: Instant, load: Psdu) {
         self.node.push(now, load);
         if !self.dcf.is_contending(self.l) {
-            self.dcf.frame_came(now, self.l);
+            self.dcf.on_frame(now, self.l);
             self.calls.channel = true;
         }
     }

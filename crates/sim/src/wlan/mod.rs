@@ -16,12 +16,12 @@ mod node;
 mod queues;
 mod rate;
 mod rtt;
+mod scheduler;
 mod sockets;
 mod stats;
 mod tid;
-mod turns;
 
-pub(crate) use cells::{Air, Cells, Place, Settled};
+pub(crate) use cells::{Cells, QueueOwner, StationPlacement, WlanSet};
 pub(crate) use stats::ACCESS_BYTES;
 pub use stats::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
@@ -37,17 +37,17 @@ use dcf::{Contention, Dcf};
 use interface::Interface;
 use node::Node;
 use queues::StationQueues;
-use rate::{AnyControl, Fixed, Minstrel};
-use rtt::Rtts;
+use rate::{AnyRateControl, FixedRate, Minstrel};
+use rtt::RttTracker;
+use scheduler::StationScheduler;
 use sockets::Sockets;
 use sojourn_aqm::{Duration, Instant, Rng};
 use stats::ChannelTally;
-use tid::{Limits, Tid};
-use turns::Turns;
+use tid::{AggregateLimits, Tid};
 
 /// What the cell wants its caller to do after a call, and what has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct PendingCalls {
     /// When the drivers at these queues are to be called, each at most once, where that has changed; [`Instant::NEVER`]
     /// until something arrives.
     pub drivers: Vec<(usize, Instant)>,
@@ -55,18 +55,18 @@ pub(crate) struct Calls {
     pub channel: bool,
     /// Packets that have arrived over the channel, by the queue that they came from, and how many of them were looked at.
     pub arrived: Vec<(usize, Handle)>,
-    looked_at: usize,
+    processed: usize,
 }
 
-impl Calls {
+impl PendingCalls {
     /// What has arrived and was not yet looked at.
     #[inline(always)]
     pub fn next_arrived(&mut self) -> Option<(usize, Handle)> {
-        let next = self.arrived.get(self.looked_at).copied();
-        self.looked_at += 1;
-        if self.looked_at >= self.arrived.len() {
+        let next = self.arrived.get(self.processed).copied();
+        self.processed += 1;
+        if self.processed >= self.arrived.len() {
             self.arrived.clear();
-            self.looked_at = 0;
+            self.processed = 0;
         }
         next
     }
@@ -90,15 +90,15 @@ pub(crate) struct Wlan {
     /// When the present access ends, if something is left to do then, and what.
     ends_at: Option<Instant>,
     /// Receivers: nodes in their order.
-    concerned: Vec<usize>,
+    receivers: Vec<usize>,
     pub sockets: Sockets,
-    pub rtts: Rtts,
+    pub rtts: RttTracker,
     tally: ChannelTally,
-    pub calls: Calls,
+    pub calls: PendingCalls,
     /// When the channel's next event is due, as far as who calls it has heard.
     called_at: Instant,
     /// Flows of each group that have their station.
-    placed: Vec<u32>,
+    stations_assigned: Vec<u32>,
 }
 
 /// The access point's beacons. They need no back-off, and are not sent again.
@@ -134,14 +134,14 @@ impl Wlan {
             beacon: Beacon::new(channel.beacon),
             transmitting: Vec::with_capacity(nodes.len()),
             ends_at: None,
-            concerned: Vec::with_capacity(nodes.len()),
+            receivers: Vec::with_capacity(nodes.len()),
             sockets: Sockets::new(channel.tsq),
-            rtts: Rtts::new(scenario.flows.len(), window),
+            rtts: RttTracker::new(scenario.flows.len(), window),
             tally: ChannelTally::new(cell.queue, nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
-            calls: Calls { channel: true, ..Calls::default() },
+            calls: PendingCalls { channel: true, ..PendingCalls::default() },
             called_at: Instant::NEVER,
             interfaces: interfaces(cell, scenario, seed, window),
-            placed: vec![0; scenario.flows.len()],
+            stations_assigned: vec![0; scenario.flows.len()],
             nodes,
         }
     }
@@ -164,7 +164,7 @@ impl Wlan {
 
     /// When the channel's next event is due, if that has changed since the last time.
     #[inline(always)]
-    pub fn channel_moved(&mut self) -> Option<Instant> {
+    pub fn take_channel_change(&mut self) -> Option<Instant> {
         if !std::mem::take(&mut self.calls.channel) {
             return None;
         }
@@ -186,7 +186,7 @@ impl Wlan {
     /// The station of the next flow of a group. Flows that do not name theirs take the stations in turn.
     fn place(&mut self, group: u32, named: Option<u32>) -> u32 {
         let stations = self.nodes.len() as u32 - 1;
-        let place = &mut self.placed[group as usize];
+        let place = &mut self.stations_assigned[group as usize];
         let station = named.unwrap_or(*place % stations);
         *place += 1;
         station
@@ -195,12 +195,12 @@ impl Wlan {
 
 /// Number of the first station's host, behind those of the wired hosts of all groups of flows and of other wireless LANs.
 fn first_host(cell: &Cell, scenario: &Scenario) -> u32 {
-    (2 * scenario.flows.len() + cell.before) as u32
+    (2 * scenario.flows.len() + cell.stations_before) as u32
 }
 
 /// The random stream of node or station `i` for one purpose; no two wireless LANs share one.
 fn stream(cell: &Cell, seed: u64, purpose: &str, i: usize) -> Rng {
-    Rng::stream(seed, purpose, (cell.before + i) as u64)
+    Rng::stream(seed, purpose, (cell.stations_before + i) as u64)
 }
 
 /// What the nodes have above their rings.
@@ -223,11 +223,13 @@ fn nodes(cell: &Cell, seed: u64) -> Vec<Node> {
     let (spec, channel) = (cell.wlan, &cell.wlan.channel);
     let rates = if channel.rates == Rates::Ofdm { Bitrate::OFDM } else { Bitrate::ALL };
     let control = |kind: &str, i: usize, station: &StationSpec| match station.rate {
-        RateSpec::Fixed(rate) => AnyControl::Fixed(Fixed(rate)),
-        RateSpec::Minstrel => AnyControl::Minstrel(Box::new(Minstrel::new(rates, stream(cell, seed, kind, i)))),
+        RateSpec::Fixed(rate) => AnyRateControl::Fixed(FixedRate(rate)),
+        RateSpec::Minstrel => AnyRateControl::Minstrel(Box::new(Minstrel::new(rates, stream(cell, seed, kind, i)))),
     };
     let tid = |station: &StationSpec| match station.rate {
-        RateSpec::Fixed(rate) if rate.mcs().is_some() => Tid::new(Some(Limits::new(rate, station.longest_aggregate()))),
+        RateSpec::Fixed(rate) if rate.mcs().is_some() => {
+            Tid::new(Some(AggregateLimits::new(rate, station.longest_aggregate())))
+        }
         _ => Tid::new(None),
     };
     let ring = |link: &LinkSpec| link.below.expect("a link over a channel has a ring");
@@ -235,15 +237,15 @@ fn nodes(cell: &Cell, seed: u64) -> Vec<Node> {
     let mut access_point = Node::new(ring(cell.down), channel.cpu_gap, channel.htb_rate, down);
     let tids: Vec<Tid> = spec.each_station().map(tid).collect();
     if channel.queues != Queues::Shared || tids.iter().any(Tid::aggregates) {
-        let turns = Turns::new(tids.len(), channel.queues == Queues::Airtime);
-        access_point.sorts(tids, turns);
+        let turns = StationScheduler::new(tids.len(), channel.queues == Queues::Airtime);
+        access_point.set_station_queues(tids, turns);
     }
     let stations = spec.each_station().enumerate().map(|(i, station)| {
         let control = control("rates up", i, station);
         let mut node = Node::new(ring(cell.up), channel.cpu_gap, None, vec![control]);
         let tid = tid(station);
         if tid.aggregates() {
-            node.sorts(vec![tid], Turns::new(1, false));
+            node.set_station_queues(vec![tid], StationScheduler::new(1, false));
         }
         node
     });
@@ -258,7 +260,7 @@ fn rules<'a>(spec: &'a WlanSpec, nodes: &'a [Node]) -> impl Iterator<Item = Cont
     std::iter::once(ap).chain(stations).zip(nodes).map(|((aifs, least, most), node)| {
         // Who has QoS contends by its rules, to whomever it sends.
         let has_qos = node.tids.iter().any(Tid::aggregates);
-        Contention { aifs: aifs.unwrap_or(if has_qos { AIFS_OF_BEST_EFFORT } else { DIFS }), least, most }
+        Contention { aifs: aifs.unwrap_or(if has_qos { AIFS_OF_BEST_EFFORT } else { DIFS }), cwmin: least, cwmax: most }
     })
 }
 

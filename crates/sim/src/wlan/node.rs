@@ -1,24 +1,24 @@
 //! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
 
-use super::rate::{AnyControl, Chain, RateControl};
-use super::stats::{Attempt, Ending};
+use super::rate::{AnyRateControl, RateControl, RetryChain};
+use super::scheduler::StationScheduler;
+use super::stats::{Attempt, AttemptOutcome};
 use super::tid::{Aggregate, Tid};
-use super::turns::Turns;
 use crate::packet::Handle;
 use crate::radio::phy::{Bitrate, MAC_OVERHEAD, QOS_OVERHEAD};
-use crate::scenario::BelowSpec;
+use crate::scenario::TxRingSpec;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 use std::collections::VecDeque;
 
 /// The access point, or a station.
 #[derive(Debug)]
 pub struct Node {
-    ring: VecDeque<Load>,
+    ring: VecDeque<Psdu>,
     /// The queue is not asked from `stop` loads on until at most `wake` are left.
     stop: usize,
     wake: usize,
     stopped: bool,
-    /// Aggregates in the ring; at most [`MOST_AGGREGATES`].
+    /// Aggregates in the ring; at most [`MAX_AGGREGATES`].
     aggregates: usize,
     /// The driver is busy with the last packet until then.
     free_at: Instant,
@@ -27,18 +27,18 @@ pub struct Node {
     cpu_gap: Duration,
     shaper: Option<Serializer>,
     /// By receiver: one for a station, those of all stations for the access point.
-    controls: Vec<AnyControl>,
+    controls: Vec<AnyRateControl>,
     /// The same of what waits above the ring; empty where packets go into the ring as they come.
     pub tids: Vec<Tid>,
     /// Whose packets are next, where the order of the queue does not say it.
-    pub turns: Option<Box<Turns>>,
+    pub scheduler: Option<Box<StationScheduler>>,
     /// Room for aggregates.
-    spare: Vec<Aggregate>,
+    spare_aggregates: Vec<Aggregate>,
 }
 
 /// What is sent in one access to the channel.
 #[derive(Clone, Debug)]
-pub enum Load {
+pub enum Psdu {
     /// A packet.
     Frame(Frame),
     /// At least one packet.
@@ -51,14 +51,14 @@ pub struct Frame {
     pub handle: Handle,
     /// The slot of its flow, and whether it is data of a sender in this host.
     pub slot: u32,
-    pub counts: bool,
+    pub is_local_data: bool,
     /// Bytes of IP.
     pub bytes: u32,
     /// The station at either end.
     pub station: usize,
     /// Its place among those from one sender to one receiver, where they are counted.
     pub number: u64,
-    pub chain: Chain,
+    pub chain: RetryChain,
     pub attempts: u8,
     /// Whether the channel garbles it in the present attempt.
     pub garbled: bool,
@@ -67,7 +67,7 @@ pub struct Frame {
     /// With the present attempt it arrives for the first time.
     pub arrives: bool,
     /// With the present attempt the sender is through with it, and whether it was acknowledged.
-    pub through: Option<bool>,
+    pub completed: Option<bool>,
     pub entered: Instant,
     /// When it came to the head of the ring.
     pub first: Instant,
@@ -75,14 +75,14 @@ pub struct Frame {
 
 impl Frame {
     /// A packet that has never been sent.
-    pub fn new(now: Instant, handle: Handle, bytes: u32, station: usize, chain: Chain) -> Self {
+    pub fn new(now: Instant, handle: Handle, bytes: u32, station: usize, chain: RetryChain) -> Self {
         let (slot, counts, number, attempts) = (0, false, 0, 0);
         let (garbled, received, arrives, through) = (false, false, false, None);
         let (entered, first) = (now, now);
         Self {
             handle,
             slot,
-            counts,
+            is_local_data: counts,
             bytes,
             station,
             number,
@@ -91,7 +91,7 @@ impl Frame {
             garbled,
             received,
             arrives,
-            through,
+            completed: through,
             entered,
             first,
         }
@@ -99,7 +99,7 @@ impl Frame {
 
     /// It is at the head of the ring from now on; what is sent again has been there before.
     #[inline(always)]
-    fn comes_first(&mut self, now: Instant) {
+    fn on_head(&mut self, now: Instant) {
         if self.attempts == 0 {
             self.first = now;
         }
@@ -107,24 +107,24 @@ impl Frame {
 
     /// Whether its sender is through with it because it was acknowledged.
     pub fn is_acknowledged(&self) -> bool {
-        self.through == Some(true)
+        self.completed == Some(true)
     }
 
     /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
     /// understand the answer.
     #[inline]
-    pub fn attempted(&mut self, heard: bool, answered: bool) {
+    pub fn on_attempt(&mut self, decoded: bool, acked: bool) {
         self.attempts += 1;
-        let heard = heard && !self.garbled;
-        self.arrives = heard && !self.received;
+        let decoded = decoded && !self.garbled;
+        self.arrives = decoded && !self.received;
         self.received |= self.arrives;
-        let acknowledged = heard && answered;
+        let acknowledged = decoded && acked;
         let is_over = acknowledged || self.chain.rate(self.attempts).is_none();
-        self.through = is_over.then_some(acknowledged);
+        self.completed = is_over.then_some(acknowledged);
     }
 }
 
-impl Load {
+impl Psdu {
     /// Its packets.
     pub fn frames(&self) -> &[Frame] {
         match self {
@@ -167,7 +167,7 @@ impl Load {
     }
 
     /// Time on the air of what answers it at a rate.
-    pub fn answer(&self, rate: Bitrate) -> Duration {
+    pub fn response_airtime(&self, rate: Bitrate) -> Duration {
         if self.is_aggregate() { rate.block_ack() } else { rate.ack() }
     }
 
@@ -179,23 +179,23 @@ impl Load {
     /// It was sent, and its frames hear what became of them and are counted. Returns whether something arrives, and whether
     /// the sender is through with something.
     #[inline(always)]
-    pub fn attempted(&mut self, attempt: &mut Attempt) -> (bool, bool) {
-        let heard = matches!(attempt.ending, Ending::Acknowledged | Ending::AckLost);
-        let answered = attempt.ending == Ending::Acknowledged;
+    pub fn on_attempt(&mut self, attempt: &mut Attempt) -> (bool, bool) {
+        let decoded = matches!(attempt.ending, AttemptOutcome::Acknowledged | AttemptOutcome::AckLost);
+        let answered = attempt.ending == AttemptOutcome::Acknowledged;
         match self {
             Self::Frame(frame) => {
-                frame.attempted(heard, answered);
+                frame.on_attempt(decoded, answered);
                 attempt.count(frame);
-                (frame.arrives, frame.through.is_some())
+                (frame.arrives, frame.completed.is_some())
             }
             Self::Aggregate(aggregate) => {
                 attempt.is_aggregate = true;
                 let (mut arrives, mut is_over) = (false, answered);
                 for frame in &mut aggregate.frames {
-                    frame.attempted(heard, answered);
+                    frame.on_attempt(decoded, answered);
                     attempt.count(frame);
                     arrives |= frame.arrives;
-                    is_over |= frame.through.is_some();
+                    is_over |= frame.completed.is_some();
                 }
                 (arrives, is_over)
             }
@@ -207,17 +207,17 @@ impl Load {
     }
 
     /// It is the head of the ring from now on.
-    fn comes_first(&mut self, now: Instant) {
+    fn on_head(&mut self, now: Instant) {
         match self {
-            Self::Frame(frame) => frame.comes_first(now),
-            Self::Aggregate(aggregate) => aggregate.frames.iter_mut().for_each(|frame| frame.comes_first(now)),
+            Self::Frame(frame) => frame.on_head(now),
+            Self::Aggregate(aggregate) => aggregate.frames.iter_mut().for_each(|frame| frame.on_head(now)),
         }
     }
 }
 
 impl Node {
     /// A sender with an empty ring, to receivers with these controls.
-    pub fn new(ring: BelowSpec, cpu_gap: Duration, htb_rate: Option<Rate>, controls: Vec<AnyControl>) -> Self {
+    pub fn new(ring: TxRingSpec, cpu_gap: Duration, htb_rate: Option<Rate>, controls: Vec<AnyRateControl>) -> Self {
         Self {
             ring: VecDeque::new(),
             stop: ring.stop as usize,
@@ -230,32 +230,32 @@ impl Node {
             shaper: htb_rate.map(Serializer::new),
             controls,
             tids: Vec::new(),
-            turns: None,
-            spare: Vec::new(),
+            scheduler: None,
+            spare_aggregates: Vec::new(),
         }
     }
 
     /// Its packets are sorted by receivers, which take `turns`.
-    pub fn sorts(&mut self, tids: Vec<Tid>, turns: Turns) {
-        (self.tids, self.turns) = (tids, Some(Box::new(turns)));
+    pub fn set_station_queues(&mut self, tids: Vec<Tid>, turns: StationScheduler) {
+        (self.tids, self.scheduler) = (tids, Some(Box::new(turns)));
     }
 
     /// Chooses the rates of a frame for `station`.
-    pub fn choose(&mut self, now: Instant, station: usize) -> Chain {
+    pub fn choose(&mut self, now: Instant, station: usize) -> RetryChain {
         self.control(station).choose(now)
     }
 
     /// The driver has taken a packet, which its queue counts as so many bytes.
-    pub fn took(&mut self, now: Instant, accounted: u32) {
+    pub fn on_packet_taken(&mut self, now: Instant, accounted: u32) {
         let shaped = self.shaper.as_mut().map_or(Duration::ZERO, |shaper| shaper.time_for(accounted));
         self.free_at = now.max(self.free_at) + self.cpu_gap.max(shaped);
     }
 
     /// Something comes into the ring.
     #[inline]
-    pub fn push(&mut self, now: Instant, mut load: Load) {
+    pub fn push(&mut self, now: Instant, mut load: Psdu) {
         if self.ring.is_empty() {
-            load.comes_first(now);
+            load.on_head(now);
         }
         self.aggregates += usize::from(load.is_aggregate());
         self.ring.push_back(load);
@@ -264,14 +264,14 @@ impl Node {
 
     /// The head of the ring leaves it. Compiled into its caller, who needs a part of it.
     #[inline(always)]
-    pub fn pop(&mut self, now: Instant) -> Load {
+    pub fn pop(&mut self, now: Instant) -> Psdu {
         let load = self.ring.pop_front().expect("who transmits has a load");
         self.aggregates -= usize::from(load.is_aggregate());
         if self.ring.len() <= self.wake {
             self.stopped = false;
         }
         if let Some(next) = self.ring.front_mut() {
-            next.comes_first(now);
+            next.on_head(now);
         }
         load
     }
@@ -286,17 +286,17 @@ impl Node {
 
     /// An empty aggregate.
     pub fn begin_aggregate(&mut self) -> Aggregate {
-        self.spare.pop().unwrap_or_default()
+        self.spare_aggregates.pop().unwrap_or_default()
     }
 
     /// Keeps the room of an aggregate that has been sent.
     pub fn end_aggregate(&mut self, mut aggregate: Aggregate) {
         aggregate.frames.clear();
-        self.spare.push(Aggregate { bytes: 0, ..aggregate });
+        self.spare_aggregates.push(Aggregate { bytes: 0, ..aggregate });
     }
 
     /// What is sent next.
-    pub fn head(&mut self) -> &mut Load {
+    pub fn head(&mut self) -> &mut Psdu {
         self.ring.front_mut().expect("who transmits has a load")
     }
 
@@ -306,13 +306,13 @@ impl Node {
     }
 
     /// When the driver asks the queue again; none before something in the ring is through.
-    pub fn asks_at(&self) -> Option<Instant> {
-        (!self.stopped && self.aggregates < MOST_AGGREGATES).then_some(self.free_at)
+    pub fn next_pull(&self) -> Option<Instant> {
+        (!self.stopped && self.aggregates < MAX_AGGREGATES).then_some(self.free_at)
     }
 
     /// The driver is to be called at `at`. Returns whether that is news.
     #[inline(always)]
-    pub fn is_called_anew(&mut self, at: Instant) -> bool {
+    pub fn reschedule_call(&mut self, at: Instant) -> bool {
         std::mem::replace(&mut self.called_at, at) != at
     }
 
@@ -321,50 +321,50 @@ impl Node {
         station.min(self.controls.len() - 1)
     }
 
-    fn control(&mut self, station: usize) -> &mut AnyControl {
+    fn control(&mut self, station: usize) -> &mut AnyRateControl {
         let receiver = self.receiver(station);
         &mut self.controls[receiver]
     }
 }
 
 /// The card has one aggregate on the air and the next one ready: ath9k's `ATH_AGGR_MIN_QDEPTH`, of a hardware queue.
-const MOST_AGGREGATES: usize = 2;
+const MAX_AGGREGATES: usize = 2;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::rate::Fixed;
+    use super::super::rate::FixedRate;
     use super::*;
-    use crate::scenario::Unit;
+    use crate::scenario::RingUnit;
 
     /// A packet of so many bytes at 6 Mbit/s.
     pub fn frame(bytes: u32) -> Frame {
-        let chain = AnyControl::Fixed(Fixed(Bitrate::SIX)).choose(Instant::ZERO);
+        let chain = AnyRateControl::Fixed(FixedRate(Bitrate::SIX)).choose(Instant::ZERO);
         Frame::new(Instant::ZERO, 0, bytes, 0, chain)
     }
 
     fn node(htb_rate: Option<Rate>) -> Node {
-        let ring = BelowSpec { unit: Unit::Packets, stop: 50, wake: 24, bql: None };
-        let control = AnyControl::Fixed(Fixed(Bitrate::SIX));
+        let ring = TxRingSpec { unit: RingUnit::Packets, stop: 50, wake: 24, bql: None };
+        let control = AnyRateControl::Fixed(FixedRate(Bitrate::SIX));
         Node::new(ring, Duration::from_micros(12), htb_rate, vec![control])
     }
 
     fn push(node: &mut Node, at: Instant) {
         let chain = node.choose(at, 0);
-        node.took(at, 1514);
-        node.push(at, Load::Frame(Frame::new(at, 0, 1500, 0, chain)));
+        node.on_packet_taken(at, 1514);
+        node.push(at, Psdu::Frame(Frame::new(at, 0, 1500, 0, chain)));
     }
 
     #[test]
     fn a_full_ring_asks_again_when_fewer_than_25_are_left() {
         let mut node = node(None);
         let mut at = Instant::ZERO;
-        while let Some(asks) = node.asks_at() {
+        while let Some(asks) = node.next_pull() {
             at = asks;
             push(&mut node, at);
         }
         assert_eq!((node.ring.len(), at.as_nanos()), (50, 49 * 12_000), "12 us apart");
         let mut sent = 0;
-        while node.asks_at().is_none() {
+        while node.next_pull().is_none() {
             node.pop(at);
             sent += 1;
         }
@@ -375,17 +375,17 @@ pub(super) mod tests {
     fn a_ring_has_two_aggregates_whatever_else_it_could_hold() {
         let (mut node, now) = (node(None), Instant::ZERO);
         push(&mut node, now);
-        (0..2).for_each(|_| node.push(now, Load::Aggregate(Aggregate { frames: vec![frame(1500)], bytes: 1544 })));
-        assert_eq!(node.asks_at(), None);
-        assert!(!node.pop(now).is_aggregate() && node.asks_at().is_none());
-        assert!(node.pop(now).is_aggregate() && node.asks_at().is_some());
+        (0..2).for_each(|_| node.push(now, Psdu::Aggregate(Aggregate { frames: vec![frame(1500)], bytes: 1544 })));
+        assert_eq!(node.next_pull(), None);
+        assert!(!node.pop(now).is_aggregate() && node.next_pull().is_none());
+        assert!(node.pop(now).is_aggregate() && node.next_pull().is_some());
     }
 
     #[test]
     fn a_shaper_asks_at_its_rate() {
         let mut node = node(Some(Rate::from_bps(12_112_000)));
         push(&mut node, Instant::ZERO);
-        assert_eq!(node.asks_at(), Some(Instant::from_nanos(1_000_000)), "1514 bytes in a millisecond");
+        assert_eq!(node.next_pull(), Some(Instant::from_nanos(1_000_000)), "1514 bytes in a millisecond");
     }
 
     #[test]
@@ -401,8 +401,8 @@ pub(super) mod tests {
     fn what_an_attempt_means_for_a_frame() {
         let attempt = |frame: &mut Frame, garbled, heard, answered| {
             frame.garbled = garbled;
-            frame.attempted(heard, answered);
-            (frame.arrives, frame.through)
+            frame.on_attempt(heard, answered);
+            (frame.arrives, frame.completed)
         };
         let mut it = frame(1500);
         assert_eq!(attempt(&mut it, false, false, false), (false, None), "collided");

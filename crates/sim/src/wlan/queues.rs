@@ -3,7 +3,7 @@
 use crate::link::Discipline;
 use crate::packet::Handle;
 use sojourn_aqm::qdisc::Count;
-use sojourn_aqm::{Backlog, Dequeued, DropReason, Enqueued, Instant, Meta, Qdisc, Sink, Stats, TcpView};
+use sojourn_aqm::{Backlog, DequeueResult, DropReason, EnqueueResult, Instant, Meta, Qdisc, Sink, Stats, TcpView};
 
 /// The queues of all stations as one discipline.
 pub struct StationQueues {
@@ -11,38 +11,38 @@ pub struct StationQueues {
     /// Number of the first station's host; the others follow.
     first_host: u32,
     /// The station whose queue the driver asks.
-    pub asked: usize,
+    pub current_station: usize,
     stats: Stats,
 }
 
 impl StationQueues {
     /// Empty queues, one for each station.
     pub fn new(queues: Vec<Box<Discipline>>, first_host: u32) -> Self {
-        Self { queues, first_host, asked: 0, stats: Stats::default() }
+        Self { queues, first_host, current_station: 0, stats: Stats::default() }
     }
 }
 
 impl Qdisc<Handle> for StationQueues {
-    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> EnqueueResult {
         let (_, to) = meta.hosts;
         let station = (to - self.first_host) as usize;
         count(&mut self.stats.arrived, meta.len);
-        let mut sink = Counting { stats: &mut self.stats, sink };
+        let mut sink = CountingSink { stats: &mut self.stats, sink };
         let enqueued = self.queues[station].enqueue(now, meta, packet, &mut sink);
-        if enqueued == Enqueued::Marked {
+        if enqueued == EnqueueResult::Marked {
             count(&mut self.stats.marked, meta.len);
         }
         enqueued
     }
 
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
-        let station = self.asked;
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> DequeueResult<Handle> {
+        let station = self.current_station;
         if self.queues[station].backlog().packets == 0 {
-            return Dequeued::Empty;
+            return DequeueResult::Empty;
         }
-        let mut sink = Counting { stats: &mut self.stats, sink };
+        let mut sink = CountingSink { stats: &mut self.stats, sink };
         let dequeued = self.queues[station].dequeue(now, &mut sink);
-        if let Dequeued::Packet(meta, _) = &dequeued {
+        if let DequeueResult::Packet(meta, _) = &dequeued {
             count(&mut self.stats.departed, meta.len);
         }
         dequeued
@@ -65,7 +65,7 @@ impl Qdisc<Handle> for StationQueues {
 
     /// The state of the queue that was asked last.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.queues[self.asked].observe(see);
+        self.queues[self.current_station].observe(see);
     }
 }
 
@@ -75,18 +75,18 @@ fn count(count: &mut Count, len: u32) {
 }
 
 /// A sink that counts what passes through to `sink`.
-struct Counting<'a> {
+struct CountingSink<'a> {
     stats: &'a mut Stats,
     sink: &'a mut dyn Sink<Handle>,
 }
 
-impl Sink<Handle> for Counting<'_> {
+impl Sink<Handle> for CountingSink<'_> {
     fn dropped(&mut self, meta: Meta, packet: Handle, reason: DropReason) {
         count(&mut self.stats.dropped[reason as usize], meta.len);
         self.sink.dropped(meta, packet, reason);
     }
 
-    fn tcp(&self, packet: &Handle) -> Option<TcpView> {
-        self.sink.tcp(packet)
+    fn tcp_header(&self, packet: &Handle) -> Option<TcpView> {
+        self.sink.tcp_header(packet)
     }
 }

@@ -7,29 +7,29 @@
 use super::stats::RttSummary;
 use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
-use crate::window::{Part, Parts, Window};
+use crate::window::{Counters, PerInterval, Window};
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 use sojourn_tcp::{Flags, Header};
 
 /// The round-trip times of all flows, by their groups.
 #[derive(Debug)]
-pub(crate) struct Rtts {
+pub(crate) struct RttTracker {
     /// Segments that are not acknowledged, by the slot of their flow, in the order of their numbers.
-    pending: Vec<Deque<Segment>>,
+    pending: Vec<Deque<PendingSegment>>,
     groups: usize,
     /// By group.
-    times: Parts<Vec<Times>>,
+    times: PerInterval<Vec<GroupRtts>>,
 }
 
 /// The round-trip times of a group in a part of the run.
 #[derive(Clone, Debug, Default)]
-struct Times {
+struct GroupRtts {
     sent: Histogram,
     tapped: Histogram,
 }
 
-impl Part for Times {
+impl Counters for GroupRtts {
     fn add(&mut self, other: &Self) {
         self.sent.merge(&other.sent);
         self.tapped.merge(&other.tapped);
@@ -42,21 +42,21 @@ impl Part for Times {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct PendingSegment {
     end: u64,
     sent: Instant,
     tapped: Instant,
     once: bool,
 }
 
-impl Rtts {
+impl RttTracker {
     /// Statistics of so many groups.
     pub fn new(groups: usize, window: &Window) -> Self {
-        Self { pending: Vec::new(), groups, times: Parts::new(window) }
+        Self { pending: Vec::new(), groups, times: PerInterval::new(window) }
     }
 
     /// The flow in `slot` is another one from now on.
-    pub fn forget(&mut self, slot: u32) {
+    pub fn reset_slot(&mut self, slot: u32) {
         if let Some(pending) = self.pending.get_mut(slot as usize) {
             pending.clear_to(KEPT);
         }
@@ -73,7 +73,7 @@ impl Rtts {
         }
         let (pending, end) = (&mut self.pending[slot], header.end_seq());
         if pending.back().is_none_or(|last| last.end < end) {
-            pending.push_back(Segment { end, sent: now, tapped: now, once: true });
+            pending.push_back(PendingSegment { end, sent: now, tapped: now, once: true });
         } else if let Some(segment) = find(pending, header) {
             segment.once = false;
         }
@@ -91,17 +91,17 @@ impl Rtts {
     }
 
     /// The source in `slot` hears from its sink.
-    pub fn answered(&mut self, now: Instant, slot: u32, group: u32, header: &Header) {
+    pub fn on_ack(&mut self, now: Instant, slot: u32, group: u32, header: &Header) {
         let Some(pending) = self.pending.get_mut(slot as usize) else { return };
         if !is_of_source(header) {
             return;
         }
         while pending.front().is_some_and(|first| first.end <= header.ack) {
-            let Segment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
+            let PendingSegment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
             if once {
                 let groups = self.times.at(now);
                 if groups.is_empty() {
-                    groups.resize_with(self.groups, Times::default);
+                    groups.resize_with(self.groups, GroupRtts::default);
                 }
                 let times = &mut groups[group as usize];
                 times.sent.record(now - sent);
@@ -112,14 +112,16 @@ impl Rtts {
 
     /// The report of each group from instant `number` of the window on.
     pub fn report(&self, number: usize) -> Vec<RttSummary> {
-        let summary =
-            |times: &Times| RttSummary { sent_ms: Quantiles::of(&times.sent), tapped_ms: Quantiles::of(&times.tapped) };
+        let summary = |times: &GroupRtts| RttSummary {
+            sent_ms: Quantiles::of(&times.sent),
+            tapped_ms: Quantiles::of(&times.tapped),
+        };
         self.sum(number).iter().map(summary).collect()
     }
 
-    fn sum(&self, number: usize) -> Vec<Times> {
+    fn sum(&self, number: usize) -> Vec<GroupRtts> {
         let mut groups = self.times.sum(number);
-        groups.resize_with(self.groups, Times::default);
+        groups.resize_with(self.groups, GroupRtts::default);
         groups
     }
 }
@@ -130,7 +132,7 @@ fn is_of_source(header: &Header) -> bool {
 }
 
 /// The segment with this header among those that are pending.
-fn find<'a>(pending: &'a mut Deque<Segment>, header: &Header) -> Option<&'a mut Segment> {
+fn find<'a>(pending: &'a mut Deque<PendingSegment>, header: &Header) -> Option<&'a mut PendingSegment> {
     let end = header.end_seq();
     // Where it is if all before it are as long.
     let guess = (end.checked_sub(pending.front()?.end)? / u64::from(header.len.max(1))) as usize;
@@ -162,16 +164,16 @@ mod tests {
 
     #[test]
     fn every_segment_that_was_sent_once_is_measured() {
-        let mut rtts = Rtts::new(1, &Window::new([], ms(1000)));
+        let mut rtts = RttTracker::new(1, &Window::new([], ms(1000)));
         for i in 0..4 {
             rtts.sent(ms(10 * i), 5, &data(1 + 1000 * i));
         }
         rtts.tapped(ms(40), 5, &data(1));
         // The third one again.
         rtts.sent(ms(50), 5, &data(2001));
-        rtts.answered(ms(100), 5, 0, &ack(2001));
-        rtts.answered(ms(120), 5, 0, &ack(4001));
-        let Times { sent, tapped } = &rtts.sum(0)[0];
+        rtts.on_ack(ms(100), 5, 0, &ack(2001));
+        rtts.on_ack(ms(120), 5, 0, &ack(4001));
+        let GroupRtts { sent, tapped } = &rtts.sum(0)[0];
         assert_eq!((sent.total(), sent.max()), (3, Some(100_000_000)));
         assert_eq!(sent.mean(), Some((100.0 + 90.0 + 90.0) / 3.0 * 1e6));
         assert_eq!(tapped.mean(), Some((60.0 + 90.0 + 90.0) / 3.0 * 1e6));
@@ -179,14 +181,14 @@ mod tests {
 
     #[test]
     fn what_comes_before_the_statistics_begin_is_left_out() {
-        let mut rtts = Rtts::new(1, &Window::new([ms(60)], ms(1000)));
+        let mut rtts = RttTracker::new(1, &Window::new([ms(60)], ms(1000)));
         (0..2).for_each(|i| rtts.sent(ms(0), 0, &data(1 + 1000 * i)));
-        rtts.answered(ms(50), 0, 0, &ack(1001));
-        rtts.answered(ms(60), 0, 0, &ack(2001));
+        rtts.on_ack(ms(50), 0, 0, &ack(1001));
+        rtts.on_ack(ms(60), 0, 0, &ack(2001));
         assert_eq!(rtts.sum(1)[0].sent.total(), 1);
         rtts.sent(ms(61), 0, &data(2001));
-        rtts.forget(0);
-        rtts.answered(ms(70), 0, 0, &ack(3001));
+        rtts.reset_slot(0);
+        rtts.on_ack(ms(70), 0, 0, &ack(3001));
         assert_eq!(rtts.sum(1)[0].sent.total(), 1);
     }
 }

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
 use crate::radio::phy::Bitrate;
 use crate::table::{Table, recorder};
-use crate::window::{Part, Parts, Window};
+use crate::window::{Counters, PerInterval, Window};
 use serde::Serialize;
 use sojourn_aqm::{Duration, Instant};
 
@@ -101,7 +101,7 @@ pub struct RttSummary {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum AttemptOutcome {
     /// With an acknowledgment.
     Acknowledged,
     /// In a collision.
@@ -117,7 +117,7 @@ pub enum Ending {
 pub(crate) struct ChannelTally {
     /// Number of the access point's queue.
     first: usize,
-    counts: Parts<ChannelCounts>,
+    counts: PerInterval<ChannelCounts>,
     stations: usize,
     recorder: Option<Accesses>,
 }
@@ -193,7 +193,7 @@ pub struct Attempt {
     /// Whether it is an aggregate.
     pub is_aggregate: bool,
     /// What became of it.
-    pub ending: Ending,
+    pub ending: AttemptOutcome,
     /// Time of the frame, and of its acknowledgment if there is one.
     pub airtime: Duration,
     /// Frames in it, and those of them that were acknowledged.
@@ -207,7 +207,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// One of a single frame at most, which is still to be [counted](Self::count).
-    pub fn new(node: usize, station: usize, rate: Bitrate, ending: Ending, airtime: Duration) -> Self {
+    pub fn new(node: usize, station: usize, rate: Bitrate, ending: AttemptOutcome, airtime: Duration) -> Self {
         let (is_aggregate, frames, acknowledged, bytes, number) = (false, 0, 0, 0, 0);
         Self { node, station, rate, is_aggregate, ending, airtime, frames, acknowledged, bytes, number }
     }
@@ -218,7 +218,7 @@ impl Attempt {
             self.number = frame.attempts;
         }
         self.frames += 1;
-        self.acknowledged += u8::from(frame.through == Some(true));
+        self.acknowledged += u8::from(frame.completed == Some(true));
         self.bytes += frame.bytes;
     }
 }
@@ -226,7 +226,7 @@ impl Attempt {
 impl ChannelTally {
     /// Counts of so many stations, whose queues follow the `first`.
     pub fn new(first: usize, stations: usize, window: &Window, recording: bool) -> Self {
-        Self { first, counts: Parts::new(window), stations, recorder: recording.then(Accesses::default) }
+        Self { first, counts: PerInterval::new(window), stations, recorder: recording.then(Accesses::default) }
     }
 
     /// The medium is busy from `start` to `end` with what so many senders, and perhaps a beacon, have to say.
@@ -252,8 +252,8 @@ impl ChannelTally {
         let tally = self.counts.at(start).node(node);
         tally.attempts += 1;
         tally.rates[rate.index()] += 1;
-        tally.collisions += u64::from(ending == Ending::Collided);
-        tally.errors += u64::from(matches!(ending, Ending::Lost | Ending::AckLost));
+        tally.collisions += u64::from(ending == AttemptOutcome::Collided);
+        tally.errors += u64::from(matches!(ending, AttemptOutcome::Lost | AttemptOutcome::AckLost));
         if attempt.is_aggregate {
             tally.aggregates += 1;
             tally.aggregated += u64::from(frames);
@@ -268,7 +268,13 @@ impl ChannelTally {
 
     /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
     #[inline(always)]
-    pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, (entered, first): (Instant, Instant)) {
+    pub fn record_completion(
+        &mut self,
+        now: Instant,
+        node: usize,
+        acknowledged: bool,
+        (entered, first): (Instant, Instant),
+    ) {
         let tally = self.counts.at(now).node(node);
         tally.frames += u64::from(acknowledged);
         tally.given_up += u64::from(!acknowledged);
@@ -354,7 +360,7 @@ impl ChannelCounts {
     }
 }
 
-impl Part for ChannelCounts {
+impl Counters for ChannelCounts {
     fn add(&mut self, other: &Self) {
         self.accesses += other.accesses;
         self.collisions += other.collisions;
@@ -369,7 +375,7 @@ impl Part for ChannelCounts {
     }
 }
 
-impl Part for NodeTally {
+impl Counters for NodeTally {
     fn add(&mut self, other: &Self) {
         for (sum, more) in [
             (&mut self.airtime, other.airtime),

@@ -5,7 +5,7 @@
 
 use super::block_ack::Agreement;
 use super::node::Frame;
-use super::turns::Offer;
+use super::scheduler::Availability;
 use crate::radio::phy::{Bitrate, QOS_OVERHEAD};
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
@@ -18,21 +18,21 @@ pub struct Tid {
     /// Bytes of their subframes.
     bytes: u32,
     /// None where frames are sent one by one.
-    limits: Option<Limits>,
+    limits: Option<AggregateLimits>,
     pub agreement: Agreement,
 }
 
 /// What an aggregate may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AggregateLimits {
     frames: usize,
     bytes: u32,
 }
 
-impl Limits {
+impl AggregateLimits {
     /// So many frames, up to 64; the bytes that a receiver takes, and that the air takes in 4 ms.
     pub fn new(rate: Bitrate, frames: u32) -> Self {
-        Self { frames: frames as usize, bytes: rate.bytes_in(LONGEST).min(MOST_BYTES) }
+        Self { frames: frames as usize, bytes: rate.bytes_in(LONGEST).min(MAX_BYTES) }
     }
 }
 
@@ -51,7 +51,7 @@ pub fn subframe_bytes(ip_bytes: u32) -> u32 {
 
 impl Tid {
     /// Nothing waits.
-    pub fn new(limits: Option<Limits>) -> Self {
+    pub fn new(limits: Option<AggregateLimits>) -> Self {
         Self { frames: VecDeque::new(), bytes: 0, limits, agreement: Agreement::default() }
     }
 
@@ -99,11 +99,11 @@ impl Tid {
     }
 
     /// What could be sent now; none where a packet from the queue could.
-    pub fn offers(&self) -> Option<Offer> {
+    pub fn offers(&self) -> Option<Availability> {
         let is_open = |number| !self.aggregates() || self.agreement.is_open(number);
         match self.frames.front() {
-            Some(frame) => Some(if is_open(frame.number) { Offer::Now } else { Offer::Later }),
-            None if self.aggregates() && !self.agreement.is_open_for_next() => Some(Offer::Later),
+            Some(frame) => Some(if is_open(frame.number) { Availability::Now } else { Availability::Later }),
+            None if self.aggregates() && !self.agreement.is_open_for_next() => Some(Availability::Later),
             None => None,
         }
     }
@@ -119,7 +119,7 @@ impl Tid {
 const DELIMITER: u32 = 4;
 
 /// The longest A-MPDU that a receiver may announce (maximum length exponent 3).
-const MOST_BYTES: u32 = 65_535;
+const MAX_BYTES: u32 = 65_535;
 
 /// ath9k's bound of an aggregate's time on the air.
 const LONGEST: Duration = Duration::from_millis(4);
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn tid(mcs: u8, frames: u32) -> Tid {
-        Tid::new(Some(Limits::new(Bitrate::of_mcs(mcs).unwrap(), frames)))
+        Tid::new(Some(AggregateLimits::new(Bitrate::of_mcs(mcs).unwrap(), frames)))
     }
 
     /// Frames of an aggregate where packets of so many bytes never end.
@@ -171,13 +171,13 @@ mod tests {
         let mut tid = tid(15, 40);
         let (first, second) = (filled(&mut tid, 100), filled(&mut tid, 100));
         assert_eq!((first.len(), second.len()), (40, 24), "64 frames are on their way");
-        assert_eq!(tid.offers(), Some(Offer::Later));
+        assert_eq!(tid.offers(), Some(Availability::Later));
         // The second aggregate fails before what is left of the first one was sent again.
         for lost in first.into_iter().filter(|frame| frame.number % 2 == 0).chain(second) {
             tid.put_back(lost);
         }
-        (1..40).step_by(2).for_each(|number| tid.agreement.through(number));
-        assert_eq!(tid.offers(), Some(Offer::Now));
+        (1..40).step_by(2).for_each(|number| tid.agreement.complete(number));
+        assert_eq!(tid.offers(), Some(Availability::Now));
         let again: Vec<u64> = filled(&mut tid, 100).iter().map(|frame| frame.number).collect();
         assert_eq!(again, (0..40).step_by(2).chain(40..60).collect::<Vec<_>>());
         let rest: Vec<u64> = filled(&mut tid, 100).iter().map(|frame| frame.number).collect();
@@ -190,7 +190,7 @@ mod tests {
         assert!(tid.offers().is_none() && !tid.is_full());
         for bytes in [100, 200] {
             tid.push(frame(bytes));
-            assert!(tid.is_full() && tid.offers() == Some(Offer::Now));
+            assert!(tid.is_full() && tid.offers() == Some(Availability::Now));
         }
         assert_eq!((tid.pop().bytes, tid.pop().bytes), (100, 200));
     }

@@ -5,13 +5,13 @@ use sojourn_aqm::Rng;
 use sojourn_aqm::registry::ALGORITHMS;
 
 /// Draws scenarios.
-pub struct Draw {
+pub struct ScenarioGenerator {
     rng: Rng,
     /// Length of the run in nanoseconds.
     duration_ns: u64,
 }
 
-impl Draw {
+impl ScenarioGenerator {
     /// The draws of scenario `number` of a series.
     pub fn new(series: u64, number: u64) -> Self {
         Self { rng: Rng::stream(series, "invariants", number), duration_ns: 0 }

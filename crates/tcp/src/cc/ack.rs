@@ -1,6 +1,6 @@
 //! An acknowledgment, as a congestion control sees it.
 
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant};
 
 /// An acknowledgment, before recovery and the window are considered (Linux `ack_sample` and `in_ack_event`).
@@ -25,7 +25,7 @@ pub struct Ack {
     pub nxt: u64,
     /// Congestion avoidance's state before it: no duplicates, no reduction and no recovery in
     /// [`Open`](crate::State::Open).
-    pub state: State,
+    pub state: CaState,
     /// With [`Needs::reports`](super::Needs::reports): not predicted by its header (Linux `CA_ACK_SLOWPATH`): a duplicate,
     /// or with SACKs or a mark's echo.
     pub slow_path: bool,

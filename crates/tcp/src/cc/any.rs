@@ -1,8 +1,8 @@
 //! What a sender asks of its control, whichever that is.
 
-use super::{Ack, AnyCc, Burst, Cause, Flight, Loss, Needs, Window, WindowEvent};
+use super::{Ack, AnyCc, BurstSize, CongestionEvent, Flight, LostSegment, Needs, Window, WindowEvent};
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Instant, Rate, Rng};
 
 impl AnyCc {
@@ -38,7 +38,7 @@ impl AnyCc {
     }
 
     /// See [`CongestionControl::burst`](super::CongestionControl::burst).
-    pub fn burst(&self, rate: Option<Rate>) -> Burst {
+    pub fn burst(&self, rate: Option<Rate>) -> BurstSize {
         self.control().burst(rate)
     }
 
@@ -55,26 +55,26 @@ impl AnyCc {
 
     /// The threshold after a loss, of a control whose answer to marks is another one.
     pub fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
-        self.window_control()?.own_ssthresh(window, Cause::Loss)
+        self.window_control()?.event_ssthresh(window, CongestionEvent::Loss)
     }
 
     /// The threshold after a time-out.
     pub fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-        let own = self.window_control().and_then(|control| control.own_ssthresh(window, Cause::TimeOut));
+        let own = self.window_control().and_then(|control| control.event_ssthresh(window, CongestionEvent::TimeOut));
         own.unwrap_or_else(|| self.ssthresh(window))
     }
 
     /// Any acknowledgment, for a control that takes [reports](Needs::reports).
-    pub fn reported(&mut self, window: &mut Window, ack: &Ack) {
+    pub fn on_report(&mut self, window: &mut Window, ack: &Ack) {
         let reports = self.needs().reports;
         if let Some(control) = self.window_control().filter(|_| reports) {
-            control.acked(window, ack);
+            control.on_ack(window, ack);
         }
     }
 
     /// An acknowledgment on which the window does not grow, because it was not used up.
     #[cold]
-    pub fn unused(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+    pub fn on_unlimited_ack(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         let grows = self.needs().grows_unlimited;
         if let Some(control) = self.window_control().filter(|_| grows) {
             control.grow(window, &ack(), false);
@@ -82,7 +82,7 @@ impl AnyCc {
     }
 
     /// See [`WindowControl::state_changed`](super::WindowControl::state_changed).
-    pub fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+    pub fn state_changed(&mut self, state: CaState, now: Instant, nxt: u64) {
         if let Some(control) = self.window_control() {
             control.state_changed(state, now, nxt);
         }
@@ -96,41 +96,41 @@ impl AnyCc {
     }
 
     /// The window after a reduction that turned out to be needless.
-    pub fn undone(&mut self, window: &Window) -> u32 {
+    pub fn undo_cwnd(&mut self, window: &Window) -> u32 {
         if let Some(control) = self.window_control() {
-            return control.undone(window);
+            return control.undo_cwnd(window);
         }
-        self.control_mut().steering().map_or(window.cwnd, |control| control.undone(window))
+        self.control_mut().steering().map_or(window.cwnd, |control| control.undo_cwnd(window))
     }
 
     /// The connection is established, its first RTT known; nothing was sent.
-    pub fn opened(&mut self, flight: &mut Flight) {
+    pub fn on_established(&mut self, flight: &mut Flight) {
         let control = self.control_mut();
         if let Some(control) = control.steering() {
-            control.opened(flight);
+            control.on_established(flight);
         } else if let Some(control) = control.deliveries() {
-            control.opened(flight);
+            control.on_established(flight);
         }
     }
 
     /// See [`DeliveryControl::delivered`](super::DeliveryControl::delivered).
-    pub fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+    pub fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         if let Some(control) = self.control_mut().deliveries() {
-            control.delivered(flight, packets, ce);
+            control.on_delivered(flight, packets, ce);
         }
     }
 
     /// See [`SteeringControl::entered`](super::SteeringControl::entered).
-    pub fn entered(&mut self, flight: &mut Flight, state: State) {
+    pub fn on_state(&mut self, flight: &mut Flight, state: CaState) {
         if let Some(control) = self.control_mut().steering() {
-            control.entered(flight, state);
+            control.on_state(flight, state);
         }
     }
 
     /// See [`SteeringControl::lost`](super::SteeringControl::lost).
-    pub fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+    pub fn on_loss(&mut self, flight: &mut Flight, loss: &LostSegment) {
         if let Some(control) = self.control_mut().steering() {
-            control.lost(flight, loss);
+            control.on_loss(flight, loss);
         }
     }
 
@@ -142,16 +142,16 @@ impl AnyCc {
     }
 
     /// See [`SteeringControl::resumed`](super::SteeringControl::resumed).
-    pub fn resumed(&mut self, flight: &mut Flight) {
+    pub fn on_restart(&mut self, flight: &mut Flight) {
         if let Some(control) = self.control_mut().steering() {
-            control.resumed(flight);
+            control.on_restart(flight);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NAMES, Own};
+    use super::super::{CustomControl, NAMES};
     use super::*;
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         for (name, _) in NAMES {
             let cc = AnyCc::new(name).expect("a registered name");
             // It asserts what is required of a control.
-            let own = Own::new(cc.control().duplicate());
+            let own = CustomControl::new(cc.control().clone_box());
             let needs = cc.needs();
             assert_eq!(own.control().needs(), needs, "{name}");
             assert!(needs.samples || own.clone().control_mut().deliveries().is_none(), "{name}");

@@ -12,9 +12,9 @@
 //! To reproduce Linux between 2.6.8 and 2.6.18, whose default it was, and as CUBIC's predecessor: it scales to large windows
 //! without regard to the RTT, and takes more from Reno on short paths than CUBIC does.
 
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Duration;
 
@@ -48,7 +48,7 @@ impl Bic {
 
     /// `bictcp_update`: how many packets make a step.
     fn update(&mut self, cwnd: u32, now: Ticks) {
-        let fresh = |at: Ticks| now.wrapping_sub(at) <= self.clock.span(UPDATE_INTERVAL);
+        let fresh = |at: Ticks| now.wrapping_sub(at) <= self.clock.ticks_at_least_one(UPDATE_INTERVAL);
         if self.last_cwnd == cwnd && self.last_time.is_some_and(fresh) {
             return;
         }
@@ -60,7 +60,7 @@ impl Bic {
         let mut cnt = self.search(cwnd);
         if self.last_max_cwnd == 0 {
             // Nothing is known of the path yet: at least 5 % per round trip.
-            cnt = cnt.min(MOST_BEFORE_LOSS);
+            cnt = cnt.min(MAX_BEFORE_LOSS);
         }
         self.cnt = ((cnt << ACK_RATIO_SHIFT) / self.delayed_ack).max(1);
     }
@@ -82,7 +82,7 @@ impl Bic {
     }
 }
 
-impl Described for Bic {
+impl ControlDocs for Bic {
     const SOURCE: &'static str = "L. Xu, K. Harfoush and I. Rhee, INFOCOM 2004; Linux 6.1 tcp_bic.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
@@ -136,8 +136,8 @@ impl WindowControl for Bic {
         }
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
-        if ack.state == State::Open {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+        if ack.state == CaState::Open {
             let mean = self.delayed_ack >> ACK_RATIO_SHIFT;
             self.delayed_ack = (self.delayed_ack + ack.packets) - mean;
         }
@@ -158,7 +158,7 @@ const MAX_INCREMENT: u32 = 16;
 const LOW_WINDOW: u32 = 14;
 const SMOOTH_PART: u32 = 20;
 /// Packets per step before the first loss: 5 % per round trip.
-const MOST_BEFORE_LOSS: u32 = 20;
+const MAX_BEFORE_LOSS: u32 = 20;
 const ACK_RATIO_SHIFT: u32 = 4;
 /// An unchanged window is looked at again after this time (HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);

@@ -4,17 +4,17 @@
 //! and to what it falls. With [`SteeringControl`] the control sets window and pacing rate itself (Linux `cong_control`).
 //! [`CongestionControl`] shows the face, and holds what the host asks once. All of them are object-safe.
 
-use super::{Ack, AnyCc, Flight, Loss, Needs, Window};
+use super::{Ack, AnyCc, Flight, LostSegment, Needs, Window};
 use crate::rate_sample::RateSample;
-use crate::segmentation::LEAST_BURST;
+use crate::segmentation::MIN_BURST;
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Instant, Rate, Rng};
 use std::fmt::Debug;
 
 /// A congestion control: one file, and one line in the registry. It implements one of [`WindowControl`] and
-/// [`SteeringControl`]; examples are at [`AnyCc::own`](super::AnyCc::own).
-pub trait CongestionControl: Duplicate + Debug + Send + Sync {
+/// [`SteeringControl`]; examples are at [`AnyCc::custom`](super::AnyCc::custom).
+pub trait CongestionControl: CloneBox + Debug + Send + Sync {
     /// What it asks of its sender beyond the calls that every control gets.
     fn needs(&self) -> Needs {
         Needs::NONE
@@ -30,8 +30,8 @@ pub trait CongestionControl: Duplicate + Debug + Send + Sync {
         None
     }
     /// Segments of a burst at this pacing rate (Linux `min_tso_segs` and `tso_segs`).
-    fn burst(&self, _rate: Option<Rate>) -> Burst {
-        Burst::AtLeast(LEAST_BURST)
+    fn burst(&self, _rate: Option<Rate>) -> BurstSize {
+        BurstSize::AtLeast(MIN_BURST)
     }
     /// Its face as a control of the window.
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
@@ -59,15 +59,15 @@ pub trait WindowControl {
     fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool);
     /// Takes the RTT sample of an acknowledgment of new data; may end slow start (Linux `pkts_acked`). With
     /// [`Needs::reports`] called for every acknowledgment.
-    fn acked(&mut self, _window: &mut Window, _ack: &Ack) {}
-    /// The threshold after a loss or a time-out if the control answers it in another way than a mark. [`Cause::Loss`] is
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+    /// The threshold after a loss or a time-out if the control answers it in another way than a mark. [`CongestionEvent::LostSegment`] is
     /// asked for when recovery begins, also within the reduction that a mark began.
-    fn own_ssthresh(&mut self, _window: &Window, _cause: Cause) -> Option<u32> {
+    fn event_ssthresh(&mut self, _window: &Window, _cause: CongestionEvent) -> Option<u32> {
         None
     }
     /// Congestion avoidance is in `state` from `now` on, also if only until another one is entered by the same
     /// acknowledgment; `nxt` is the next sequence number to be sent (Linux `set_state`). Only from Linux 3.10 on.
-    fn state_changed(&mut self, _state: State, _now: Instant, _nxt: u64) {}
+    fn state_changed(&mut self, _state: CaState, _now: Instant, _nxt: u64) {}
     /// An event that is neither an acknowledgment nor a change of state (Linux `cwnd_event`).
     fn event(&mut self, _window: &mut Window, _event: WindowEvent) {}
     /// The window below which rate halving does not go during recovery.
@@ -76,7 +76,7 @@ pub trait WindowControl {
     }
     /// A reduction turned out to be needless: the window after it if the stack leaves that to the control (Linux
     /// `undo_cwnd`).
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd.max(window.reduced_ssthresh().saturating_mul(2))
     }
 }
@@ -85,13 +85,13 @@ pub trait WindowControl {
 /// unused window touches the window then. A time-out still sets it to one segment more than what is in flight.
 pub trait SteeringControl {
     /// The connection is established, its first RTT known; nothing was sent.
-    fn opened(&mut self, _flight: &mut Flight) {}
+    fn on_established(&mut self, _flight: &mut Flight) {}
     /// Sets the window and the pacing rate. Called once for each acknowledgment that finds something out, after losses
     /// were marked and before anything is sent.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample);
     /// With [`Needs::losses`]: a segment was marked lost; one call each, before [`steer`](Self::steer) and
     /// [`entered`](Self::entered), with the window as it was when that happened.
-    fn lost(&mut self, _flight: &mut Flight, _loss: &Loss) {}
+    fn on_loss(&mut self, _flight: &mut Flight, _loss: &LostSegment) {}
     /// With [`Needs::losses`]: a loss probe has repaired the loss of one segment, which nobody marked; the application may
     /// have limited the rate when that was sent (Linux `CA_EVENT_TLP_RECOVERY` of BBRv3).
     fn probe_repaired(&mut self, _flight: &mut Flight, _is_app_limited: bool) {}
@@ -99,11 +99,11 @@ pub trait SteeringControl {
     fn before_reduction(&mut self, _window: &Window) {}
     /// Congestion avoidance has entered `state`, after [`before_reduction`](Self::before_reduction) if it is a reduction.
     /// Not called for a state that the same acknowledgment leaves again.
-    fn entered(&mut self, _flight: &mut Flight, _state: State) {}
+    fn on_state(&mut self, _flight: &mut Flight, _state: CaState) {}
     /// Data is sent into an empty network; also at the start of the connection.
-    fn resumed(&mut self, _flight: &mut Flight) {}
+    fn on_restart(&mut self, _flight: &mut Flight) {}
     /// A reduction turned out to be needless: the window after it.
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd
     }
 }
@@ -111,17 +111,17 @@ pub trait SteeringControl {
 /// Takes RTT samples, and counts of delivered and marked packets, for a control with either face.
 pub trait DeliveryControl {
     /// An acknowledgment of new data, before [`WindowControl::acked`].
-    fn acked(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, _ack: &Ack) {}
     /// The connection is established, its first RTT known; nothing was sent. Called unless the control steers.
-    fn opened(&mut self, _flight: &mut Flight) {}
+    fn on_established(&mut self, _flight: &mut Flight) {}
     /// With [`Needs::samples`]: an acknowledgment delivered `packets`, and reports `ce` of them as marked; recovery and the window have not been
     /// considered yet (Linux `in_ack_event`).
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
+    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
 }
 
 /// The congestion event that a threshold is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum CongestionEvent {
     /// A segment was lost, and recovery begins.
     Loss,
     /// A time-out expired.
@@ -146,31 +146,31 @@ pub enum WindowEvent {
 
 /// The size of a burst, in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Burst {
+pub enum BurstSize {
     /// The stack sizes it by rate and RTT, and not below this.
     AtLeast(u32),
     /// The control sizes it.
     Exactly(u32),
 }
 
-impl Burst {
+impl BurstSize {
     /// The minimum if the stack sized it.
     pub fn least(self) -> u32 {
         match self {
             Self::AtLeast(segments) => segments,
-            Self::Exactly(_) => LEAST_BURST,
+            Self::Exactly(_) => MIN_BURST,
         }
     }
 }
 
 /// A copy in a box; every control that is [`Clone`] has it.
-pub trait Duplicate {
+pub trait CloneBox {
     /// A copy of this control.
-    fn duplicate(&self) -> Box<dyn CongestionControl>;
+    fn clone_box(&self) -> Box<dyn CongestionControl>;
 }
 
-impl<C: CongestionControl + Clone + 'static> Duplicate for C {
-    fn duplicate(&self) -> Box<dyn CongestionControl> {
+impl<C: CongestionControl + Clone + 'static> CloneBox for C {
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
         Box::new(self.clone())
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! For what the standard says, where `cubic` is what Linux does.
 
-use super::hystart_pp::{HyStartPlusPlus, Step};
-use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl, WindowEvent};
+use super::hystart_pp::{HyStartPlusPlus, SlowStartStep};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl, WindowEvent};
 use sojourn_aqm::{Duration, Instant};
 
 /// CUBIC (RFC 9438).
@@ -20,9 +20,9 @@ pub struct CubicRfc9438 {
     w_max: f64,
     /// The window before the last reduction.
     cwnd_prior: f64,
-    stage: Option<Stage>,
+    stage: Option<Epoch>,
     /// `w_max` and `stage` before the last reduction.
-    before: (f64, Option<Stage>),
+    before: (f64, Option<Epoch>),
     /// After a time-out, and after a slow start without a loss, the curve starts at its plateau.
     plateau_is_here: bool,
     srtt: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct CubicRfc9438 {
 
 /// A stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct Epoch {
     t_epoch: Instant,
     w_max: f64,
     k: f64,
@@ -40,13 +40,13 @@ struct Stage {
 
 impl CubicRfc9438 {
     /// §4.2: the stage begins with the first acknowledgment that grows the window in congestion avoidance.
-    fn stage(&mut self, now: Instant) -> Stage {
+    fn stage(&mut self, now: Instant) -> Epoch {
         let cwnd_epoch = self.cwnd;
         let known = self.w_max > cwnd_epoch && !self.plateau_is_here;
         let w_max = if known { self.w_max } else { cwnd_epoch };
         *self.stage.get_or_insert_with(|| {
             self.plateau_is_here = false;
-            Stage { t_epoch: now, w_max, k: libm::cbrt((w_max - cwnd_epoch) / C), w_est: cwnd_epoch }
+            Epoch { t_epoch: now, w_max, k: libm::cbrt((w_max - cwnd_epoch) / C), w_est: cwnd_epoch }
         })
     }
 
@@ -55,8 +55,8 @@ impl CubicRfc9438 {
         let first = window.ssthresh == Window::INFINITE_SSTHRESH;
         if first {
             match self.hystart.acked(ack) {
-                Step::Grow(segments) => self.cwnd += segments,
-                Step::Exit => {
+                SlowStartStep::Grow(segments) => self.cwnd += segments,
+                SlowStartStep::Exit => {
                     self.plateau_is_here = true;
                     window.ssthresh = window.cwnd;
                 }
@@ -107,7 +107,7 @@ impl CubicRfc9438 {
     }
 }
 
-impl Stage {
+impl Epoch {
     /// §4.2, equation 1.
     fn w_cubic(&self, t: f64) -> f64 {
         let offset = t - self.k;
@@ -115,7 +115,7 @@ impl Stage {
     }
 }
 
-impl Described for CubicRfc9438 {
+impl ControlDocs for CubicRfc9438 {
     const SOURCE: &'static str = "RFC 9438; RFC 9406 (HyStart++)";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "What a loss leaves of the window."),
@@ -138,7 +138,7 @@ impl WindowControl for CubicRfc9438 {
         self.cong_avoid(window, ack);
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8));
         }
@@ -165,7 +165,7 @@ impl WindowControl for CubicRfc9438 {
         window.ssthresh
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         // §4.9.2
         (self.w_max, self.stage) = self.before;
         window.cwnd.max(self.cwnd_prior as u32)
@@ -181,21 +181,21 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[cfg(test)]
 mod tests {
-    use super::super::Counting;
+    use super::super::GrowthCounting;
     use super::*;
-    use crate::state::State;
+    use crate::state::CaState;
 
-    struct Path {
+    struct Connection {
         cubic: CubicRfc9438,
         window: Window,
         now: Instant,
         rtt: Duration,
     }
 
-    impl Path {
+    impl Connection {
         /// A connection after its first slow start.
         fn new(cwnd: u32, rtt_ms: i64) -> Self {
-            let counting = Counting::Packets;
+            let counting = GrowthCounting::Packets;
             let window = Window { cwnd, ssthresh: 2, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
             let (cubic, rtt) = (CubicRfc9438::default(), Duration::from_millis(rtt_ms));
             Self { cubic, window, now: Instant::ZERO, rtt }
@@ -216,11 +216,11 @@ mod tests {
                     rtt: Some(self.rtt),
                     una: 1,
                     nxt: 2,
-                    state: State::Open,
+                    state: CaState::Open,
                     one_way: None,
                     slow_path: false,
                 };
-                self.cubic.acked(&mut self.window, &ack);
+                self.cubic.on_ack(&mut self.window, &ack);
                 self.cubic.grow(&mut self.window, &ack, true);
             }
         }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn k_is_the_cube_root_of_what_was_lost_over_c() {
         for (w_max, k) in [(10, 1.9574), (100, 4.2172), (1000, 9.0856)] {
-            let mut path = Path::new(w_max, 100);
+            let mut path = Connection::new(w_max, 100);
             path.lose();
             path.round();
             let stage = path.cubic.stage.unwrap();
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_equation_1() {
-        let mut path = Path::new(2000, 100);
+        let mut path = Connection::new(2000, 100);
         path.lose();
         path.round();
         let (start, k) = (path.cubic.stage.unwrap().t_epoch, (600.0f64 / 0.4).cbrt());
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn in_the_reno_friendly_region_it_grows_by_alpha_and_then_by_one() {
         // RTT 5 ms: 100 lost 30 of its segments; alpha = 0.529 brings them back in 57 round trips, then 1 a round trip.
-        let mut path = Path::new(100, 5);
+        let mut path = Connection::new(100, 5);
         path.lose();
         let windows: Vec<u32> = (0..157).map(|_| (path.round(), path.window.cwnd).1).collect();
         assert!((98..=101).contains(&windows[56]), "{windows:?}");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn after_a_time_out_the_curve_starts_at_its_plateau() {
-        let mut path = Path::new(100, 100);
+        let mut path = Connection::new(100, 100);
         path.lose();
         path.cubic.event(&mut path.window, WindowEvent::TimedOut);
         path.window.cwnd = 70;
@@ -280,20 +280,20 @@ mod tests {
 
     #[test]
     fn fast_convergence_and_its_undoing() {
-        let mut path = Path::new(100, 100);
+        let mut path = Connection::new(100, 100);
         path.lose();
         path.round();
         path.window.cwnd = 80;
         path.lose();
         assert_eq!((path.window.ssthresh, path.cubic.w_max), (56, 68.0));
-        assert_eq!(path.cubic.undone(&path.window), 80);
+        assert_eq!(path.cubic.undo_cwnd(&path.window), 80);
         assert_eq!(path.cubic.w_max, 100.0);
         assert!(path.cubic.stage.is_some(), "the stage goes on");
     }
 
     #[test]
     fn a_rising_rtt_ends_the_first_slow_start() {
-        let mut path = Path::new(10, 100);
+        let mut path = Connection::new(10, 100);
         path.window.ssthresh = Window::INFINITE_SSTHRESH;
         let mut una = 0;
         for round in 0..12 {
@@ -308,11 +308,11 @@ mod tests {
                     rtt: Some(rtt),
                     una,
                     nxt,
-                    state: State::Open,
+                    state: CaState::Open,
                     one_way: None,
                     slow_path: false,
                 };
-                path.cubic.acked(&mut path.window, &ack);
+                path.cubic.on_ack(&mut path.window, &ack);
                 path.cubic.grow(&mut path.window, &ack, true);
             }
             una = nxt;

@@ -16,7 +16,8 @@
 //! CUBIC in one queue it takes nearly everything.
 
 use super::{
-    Ack, Cause, CongestionControl, Constant, DeliveryControl, Described, Flight, Needs, Window, WindowControl, reno,
+    Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, DeliveryControl, Flight, Needs, Window,
+    WindowControl, reno,
 };
 
 /// DCTCP as in Linux.
@@ -42,7 +43,7 @@ impl Default for Dctcp {
 pub(super) const NEEDS: Needs =
     Needs { samples: true, ecn: true, echo_per_packet: true, ect_on_control: true, ..Needs::NONE };
 
-impl Described for Dctcp {
+impl ControlDocs for Dctcp {
     const SOURCE: &'static str = "Linux 6.1 tcp_dctcp.c; RFC 8257; M. Alizadeh et al., SIGCOMM 2010";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -84,23 +85,23 @@ impl WindowControl for Dctcp {
         reno::increase(window, ack.packets);
     }
 
-    fn own_ssthresh(&mut self, window: &Window, _: Cause) -> Option<u32> {
+    fn event_ssthresh(&mut self, window: &Window, _: CongestionEvent) -> Option<u32> {
         self.loss_cwnd = window.cwnd;
         Some(reno::halved(window))
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd.max(self.loss_cwnd)
     }
 }
 
 impl DeliveryControl for Dctcp {
-    fn opened(&mut self, flight: &mut Flight) {
+    fn on_established(&mut self, flight: &mut Flight) {
         (self.next_seq, self.old_delivered, self.old_delivered_ce) =
             (flight.nxt, flight.delivered, flight.delivered_ce);
     }
 
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         if flight.una < self.next_seq {
             return;
         }

@@ -9,8 +9,8 @@
 //! Linux's integers stand still.
 
 use super::{
-    Ack, Cause, CongestionControl, Constant, DeliveryControl, Described, Flight, Needs, Window, WindowControl, dctcp,
-    reno,
+    Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, DeliveryControl, Flight, Needs, Window,
+    WindowControl, dctcp, reno,
 };
 
 /// DCTCP as in RFC 8257.
@@ -33,7 +33,7 @@ impl Default for DctcpRfc8257 {
     }
 }
 
-impl Described for DctcpRfc8257 {
+impl ControlDocs for DctcpRfc8257 {
     const SOURCE: &'static str = "RFC 8257";
     const CONSTANTS: &'static [Constant] =
         &[Constant::new("1/g", (1.0 / GAIN) as u64, "", "A new share of marks counts one part in so many.")];
@@ -63,22 +63,22 @@ impl WindowControl for DctcpRfc8257 {
         reno::increase(window, ack.packets);
     }
 
-    fn own_ssthresh(&mut self, window: &Window, _: Cause) -> Option<u32> {
+    fn event_ssthresh(&mut self, window: &Window, _: CongestionEvent) -> Option<u32> {
         self.prior_cwnd = window.cwnd;
         Some(reno::halved(window))
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd.max(self.prior_cwnd)
     }
 }
 
 impl DeliveryControl for DctcpRfc8257 {
-    fn opened(&mut self, flight: &mut Flight) {
+    fn on_established(&mut self, flight: &mut Flight) {
         self.window_end = flight.nxt;
     }
 
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         self.acked += packets as u64;
         self.marked += ce as u64;
         if flight.una > self.window_end {

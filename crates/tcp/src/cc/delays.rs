@@ -5,7 +5,7 @@ use sojourn_aqm::{Duration, Instant};
 
 /// Samples of the delay. Whatever constant the samples contain, such as the difference between two clocks, cancels out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Delays {
+pub(super) struct DelayHistory {
     /// The least of each minute in which there were samples, the present one last.
     base: Vec<Duration>,
     /// The minute of the last of them.
@@ -16,9 +16,9 @@ pub(super) struct Delays {
     next: usize,
 }
 
-impl Delays {
+impl DelayHistory {
     /// Takes a sample.
-    pub fn take(&mut self, now: Instant, delay: Duration) {
+    pub fn add_sample(&mut self, now: Instant, delay: Duration) {
         let minute = now.as_nanos() / MINUTE;
         match self.base.last_mut().filter(|_| self.minute == minute) {
             Some(least) => *least = delay.min(*least),
@@ -49,7 +49,7 @@ impl Delays {
     }
 
     /// The queueing delay.
-    pub fn queuing(&self) -> Duration {
+    pub fn queueing_delay(&self) -> Duration {
         self.current().zip(self.base()).map_or(Duration::ZERO, |(current, base)| current - base)
     }
 }
@@ -71,21 +71,21 @@ mod tests {
 
     #[test]
     fn the_base_is_the_least_of_ten_minutes_and_the_filter_the_least_of_four_samples() {
-        let mut delays = Delays::default();
-        assert_eq!(delays.queuing(), Duration::ZERO);
+        let mut delays = DelayHistory::default();
+        assert_eq!(delays.queueing_delay(), Duration::ZERO);
         // Two clocks may be any time apart.
         for (s, ms, queuing) in
             [(0, -40, 0), (1, -10, 0), (2, -20, 0), (3, -30, 0), (4, -5, 10), (59, -7, 10), (60, -9, 10), (61, -8, 31)]
         {
-            delays.take(at(s), Duration::from_millis(ms));
-            assert_eq!(delays.queuing(), Duration::from_millis(queuing), "after {s} s");
+            delays.add_sample(at(s), Duration::from_millis(ms));
+            assert_eq!(delays.queueing_delay(), Duration::from_millis(queuing), "after {s} s");
         }
         // The first minute counts until nine others with samples have come after the next.
         for minute in 2..10 {
-            delays.take(at(60 * minute), Duration::from_millis(-8));
+            delays.add_sample(at(60 * minute), Duration::from_millis(-8));
         }
         assert_eq!(delays.base(), Some(Duration::from_millis(-40)));
-        delays.take(at(60 * 10), Duration::from_millis(-8));
+        delays.add_sample(at(60 * 10), Duration::from_millis(-8));
         assert_eq!(delays.base(), Some(Duration::from_millis(-9)));
     }
 }

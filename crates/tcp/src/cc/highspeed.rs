@@ -11,7 +11,7 @@
 //! As the conservative one among the controls for large windows: below 38 segments it is Reno, and the window at a given
 //! loss rate is prescribed (RFC 3649, table 3). On the links of today CUBIC has taken its place.
 
-use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl};
 
 /// HighSpeed TCP.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ impl HighSpeed {
     }
 }
 
-impl Described for HighSpeed {
+impl ControlDocs for HighSpeed {
     const SOURCE: &'static str = "RFC 3649, appendix B; Linux 6.1 tcp_highspeed.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("LOW_WINDOW", AIMD[0].0 as u64, "packets", "Up to this window it is Reno."),

@@ -11,9 +11,9 @@
 //! On long paths of high rate: flows of different RTT get nearly equal rates, because the increase goes by time and not by
 //! round trips.
 
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
@@ -80,7 +80,7 @@ impl Htcp {
 
     /// Jiffies of a second.
     fn hz(&self) -> u32 {
-        self.clock.span(Duration::from_secs(1)) as u32
+        self.clock.ticks_at_least_one(Duration::from_secs(1)) as u32
     }
 
     /// Jiffies since the last congestion event.
@@ -88,21 +88,21 @@ impl Htcp {
         self.last_cong.map_or(0, |at| (now - at) as u32)
     }
 
-    fn measure_rtt(&mut self, rtt: u32, state: State) {
+    fn measure_rtt(&mut self, rtt: u32, state: CaState) {
         if self.min_rtt > rtt || self.min_rtt == 0 {
             self.min_rtt = rtt;
         }
-        if state == State::Open {
+        if state == CaState::Open {
             self.max_rtt = self.max_rtt.max(self.min_rtt);
-            if self.max_rtt < rtt && rtt <= self.max_rtt + self.clock.begun(MOST_RISE) as u32 {
+            if self.max_rtt < rtt && rtt <= self.max_rtt + self.clock.ticks_rounded_up(MAX_RISE) as u32 {
                 self.max_rtt = rtt;
             }
         }
     }
 
     /// The rate between two moments at least an RTT apart in which about a window was acknowledged.
-    fn measure_rate(&mut self, now: Ticks, packets: u32, cwnd: u32, state: State) {
-        if !matches!(state, State::Open | State::Disorder) {
+    fn measure_rate(&mut self, now: Ticks, packets: u32, cwnd: u32, state: CaState) {
+        if !matches!(state, CaState::Open | CaState::Disorder) {
             (self.packetcount, self.lasttime) = (0, Some(now));
             return;
         }
@@ -129,7 +129,7 @@ impl Htcp {
         let changed = self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2);
         if changed {
             (self.beta, self.modeswitch) = (BETA_MIN, false);
-        } else if self.modeswitch && self.min_rtt > self.clock.begun(LEAST_RTT) as u32 && self.max_rtt > 0 {
+        } else if self.modeswitch && self.min_rtt > self.clock.ticks_rounded_up(MIN_RTT) as u32 && self.max_rtt > 0 {
             self.beta = (((self.min_rtt << 7) / self.max_rtt) as u8).clamp(BETA_MIN, BETA_MAX);
         } else {
             (self.beta, self.modeswitch) = (BETA_MIN, true);
@@ -156,7 +156,7 @@ impl Htcp {
     }
 }
 
-impl Described for Htcp {
+impl ControlDocs for Htcp {
     const SOURCE: &'static str = "R. N. Shorten and D. J. Leith, PFLDnet 2004; Linux 6.1 tcp_htcp.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "Increase per round trip at the start."),
@@ -164,11 +164,11 @@ impl Described for Htcp {
         Constant::new("BETA_MAX", BETA_MAX as u64, "/ 128", "The most that a loss leaves of the window."),
         Constant::new(
             "maxRTT rise",
-            millis(MOST_RISE),
+            millis(MAX_RISE),
             "ms",
             "An RTT that is longer by more does not become the largest.",
         ),
-        Constant::new("minRTT", millis(LEAST_RTT), "ms", "Up to this least RTT a loss halves the window."),
+        Constant::new("minRTT", millis(MIN_RTT), "ms", "Up to this least RTT a loss halves the window."),
         Constant::new(
             "ccount",
             JUST_AFTER as u64,
@@ -217,26 +217,26 @@ impl WindowControl for Htcp {
         self.pkts_acked = 1;
     }
 
-    fn acked(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.state == State::Open {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.state == CaState::Open {
             self.pkts_acked = ack.packets as u16;
         }
         if let Some(rtt) = ack.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.measure_rtt(self.clock.begun(rtt) as u32, ack.state);
+            self.measure_rtt(self.clock.ticks_rounded_up(rtt) as u32, ack.state);
         }
         self.measure_rate(self.clock.ticks(ack.now), ack.packets, window.cwnd, ack.state);
     }
 
-    fn state_changed(&mut self, state: State, now: Instant, _: u64) {
+    fn state_changed(&mut self, state: CaState, now: Instant, _: u64) {
         let now = self.clock.ticks(now);
         match state {
-            State::Open => {
+            CaState::Open => {
                 if self.undo.take().is_some() {
                     self.last_cong = Some(now);
                 }
             }
-            State::Disorder => {}
-            State::Cwr | State::Recovery | State::Loss => {
+            CaState::Disorder => {}
+            CaState::Cwr | CaState::Recovery | CaState::Loss => {
                 if std::mem::take(&mut self.alpha_is_due) {
                     self.update_alpha(now);
                 }
@@ -252,7 +252,7 @@ impl WindowControl for Htcp {
         }
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         if let Some((last_cong, max_rtt, old_max_b)) = self.undo.take() {
             (self.last_cong, self.max_rtt, self.old_max_b) = (last_cong, max_rtt, old_max_b);
         }
@@ -270,8 +270,8 @@ const ALPHA_BASE: u32 = 1 << 7;
 const BETA_MIN: u8 = 1 << 6;
 /// 0.8, in 1/128.
 const BETA_MAX: u8 = 102;
-const MOST_RISE: Duration = Duration::from_millis(20);
-const LEAST_RTT: Duration = Duration::from_millis(10);
+const MAX_RISE: Duration = Duration::from_millis(20);
+const MIN_RTT: Duration = Duration::from_millis(10);
 /// RTTs.
 const JUST_AFTER: u32 = 3;
 /// What a loss leaves of the difference between the largest RTT and the least, in percent.

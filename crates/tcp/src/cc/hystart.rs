@@ -58,7 +58,7 @@ impl HyStart {
         }
         if enough {
             let fraction = Duration::from_nanos(delay_min.as_nanos() >> self.config.rise_shift);
-            let rise = fraction.clamp(self.config.least_rise, MOST_RISE);
+            let rise = fraction.clamp(self.config.min_rise, MAX_RISE);
             self.found |= self.curr_rtt > delay_min + rise;
         } else {
             self.samples += 1;
@@ -88,7 +88,7 @@ const ACK_SPACING: Duration = Duration::from_millis(2);
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MAX`.
-const MOST_RISE: Duration = Duration::from_millis(16);
+const MAX_RISE: Duration = Duration::from_millis(16);
 /// Longer than any RTT.
 const NO_SAMPLE: Duration = Duration::from_secs(1 << 30);
 
@@ -96,7 +96,7 @@ const NO_SAMPLE: Duration = Duration::from_secs(1 << 30);
 mod tests {
     use super::*;
     use crate::stack::hystart::{LINUX_2_6_29, LINUX_3, LINUX_6};
-    use crate::state::State;
+    use crate::state::CaState;
 
     fn ms(ms: i64) -> Duration {
         Duration::from_millis(ms)
@@ -112,7 +112,7 @@ mod tests {
             rtt: None,
             una: 1,
             nxt: 1000,
-            state: State::Open,
+            state: CaState::Open,
             one_way: None,
             slow_path: false,
         };
@@ -174,7 +174,7 @@ mod tests {
                 rtt: None,
                 una: 1,
                 nxt: 1000,
-                state: State::Open,
+                state: CaState::Open,
                 one_way: None,
                 slow_path: false,
             };

@@ -16,7 +16,7 @@ pub(super) struct HyStartPlusPlus {
 
 /// What an acknowledgment adds to the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum SlowStartStep {
     /// So many segments.
     Grow(f64),
     /// Nothing more: the window is the threshold.
@@ -37,9 +37,9 @@ impl Default for HyStartPlusPlus {
 
 impl HyStartPlusPlus {
     /// An acknowledgment in the first slow start.
-    pub fn acked(&mut self, ack: &Ack) -> Step {
+    pub fn acked(&mut self, ack: &Ack) -> SlowStartStep {
         if ack.una > self.window_end && self.start_round(ack.nxt) {
-            return Step::Exit;
+            return SlowStartStep::Exit;
         }
         if let Some(rtt) = ack.rtt {
             self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
@@ -47,7 +47,7 @@ impl HyStartPlusPlus {
             self.judge();
         }
         let acked = ack.packets.min(L) as f64;
-        Step::Grow(if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked })
+        SlowStartStep::Grow(if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked })
     }
 
     /// Returns whether the last round of conservative slow start is over.
@@ -89,15 +89,15 @@ const INFINITY: Duration = Duration::from_secs(1 << 30);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::state::CaState;
     use sojourn_aqm::Instant;
 
     /// Rounds of ten acknowledgments with the given RTTs in ms: what the last acknowledgment of each adds.
-    fn rounds(rtts_ms: &[i64]) -> Vec<Step> {
+    fn rounds(rtts_ms: &[i64]) -> Vec<SlowStartStep> {
         let mut hystart = HyStartPlusPlus::default();
         let mut una = 0;
         let round = |rtt: &i64| {
-            let mut last = Step::Exit;
+            let mut last = SlowStartStep::Exit;
             let nxt = una + 20;
             for _ in 0..10 {
                 una += 1;
@@ -108,12 +108,12 @@ mod tests {
                     rtt,
                     una,
                     nxt: nxt - 10,
-                    state: State::Open,
+                    state: CaState::Open,
                     one_way: None,
                     slow_path: false,
                 };
                 last = hystart.acked(&ack);
-                if last == Step::Exit {
+                if last == SlowStartStep::Exit {
                     break;
                 }
             }
@@ -122,12 +122,12 @@ mod tests {
         rtts_ms.iter().map(round).collect()
     }
 
-    const FULL: Step = Step::Grow(1.0);
-    const QUARTER: Step = Step::Grow(0.25);
+    const FULL: SlowStartStep = SlowStartStep::Grow(1.0);
+    const QUARTER: SlowStartStep = SlowStartStep::Grow(0.25);
 
     #[test]
     fn a_rise_by_an_eighth_leads_to_five_rounds_of_conservative_slow_start() {
-        let expected = [FULL, FULL, QUARTER, QUARTER, QUARTER, QUARTER, QUARTER, Step::Exit];
+        let expected = [FULL, FULL, QUARTER, QUARTER, QUARTER, QUARTER, QUARTER, SlowStartStep::Exit];
         assert_eq!(rounds(&[80, 80, 90, 90, 90, 90, 90, 90]), expected);
     }
 
@@ -152,10 +152,10 @@ mod tests {
             rtt: None,
             una: 1,
             nxt: 100,
-            state: State::Open,
+            state: CaState::Open,
             one_way: None,
             slow_path: false,
         };
-        assert_eq!(HyStartPlusPlus::default().acked(&ack), Step::Grow(8.0));
+        assert_eq!(HyStartPlusPlus::default().acked(&ack), SlowStartStep::Grow(8.0));
     }
 }

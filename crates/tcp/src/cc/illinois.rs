@@ -9,8 +9,8 @@
 //! On long paths of high rate where delay warns of loss, and where a loss-based control is to get its share all the same:
 //! delay sets the pace only, loss the direction.
 
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl};
-use crate::state::State;
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl};
+use crate::state::CaState;
 use sojourn_aqm::Instant;
 
 /// Illinois. RTTs are in microseconds.
@@ -96,7 +96,7 @@ impl Illinois {
     }
 }
 
-impl Described for Illinois {
+impl ControlDocs for Illinois {
     const SOURCE: &'static str =
         "S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008; Linux 6.1 tcp_illinois.c";
     const CONSTANTS: &'static [Constant] = &[
@@ -149,7 +149,7 @@ impl WindowControl for Illinois {
         }
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         self.acked = ack.packets as u16;
         if let Some(rtt) = ack.rtt {
             let rtt = (rtt.as_nanos() as u64 / 1_000).min(RTT_MAX as u64) as u32;
@@ -160,8 +160,8 @@ impl WindowControl for Illinois {
         }
     }
 
-    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
-        if state == State::Loss {
+    fn state_changed(&mut self, state: CaState, _: Instant, nxt: u64) {
+        if state == CaState::Loss {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
             (self.rtt_low, self.rtt_above) = (0, false);
             self.reset_round(nxt);

@@ -14,15 +14,15 @@
 //! to Reno and CUBIC. Behind CoDel or PIE, which keep the delay far below its target, it is a Reno among others. Two LEDBAT
 //! flows of different age share badly: the later one takes the queue of the other for its base delay.
 
-use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, reno};
+use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, reno};
 use sojourn_aqm::Duration;
 
 /// LEDBAT.
 #[derive(Clone, Debug, Default)]
 pub struct Ledbat {
     /// One-way delays.
-    delays: Delays,
+    delays: DelayHistory,
     /// The window in bytes, with its fraction.
     bytes: f64,
 }
@@ -30,7 +30,7 @@ pub struct Ledbat {
 impl Ledbat {
     /// The step of an acknowledgment of `packets`; the window grows if it `may`.
     fn step(&mut self, window: &mut Window, packets: u32, may: bool) {
-        let off_target = (TARGET - self.delays.queuing()).as_nanos() as f64 / TARGET.as_nanos() as f64;
+        let off_target = (TARGET - self.delays.queueing_delay()).as_nanos() as f64 / TARGET.as_nanos() as f64;
         if !may && off_target > 0.0 {
             return;
         }
@@ -45,7 +45,7 @@ impl Ledbat {
     }
 }
 
-impl Described for Ledbat {
+impl ControlDocs for Ledbat {
     const SOURCE: &'static str = "RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
@@ -75,9 +75,9 @@ impl WindowControl for Ledbat {
         self.step(window, ack.packets, is_limited);
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         if let Some(delay) = ack.one_way {
-            self.delays.take(ack.now, delay);
+            self.delays.add_sample(ack.now, delay);
         }
     }
 

@@ -14,16 +14,16 @@
 //! For transfers in the background where LEDBAT's flows would not share evenly, as the update service of Windows does. It
 //! pays for that with about a tenth of the rate.
 
-use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
-use crate::state::State;
+use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
+use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant};
 
 /// LEDBAT++.
 #[derive(Clone, Debug, Default)]
 pub struct LedbatPp {
     /// Round-trip times.
-    delays: Delays,
+    delays: DelayHistory,
     /// The window in segments, with its fraction.
     window: f64,
     /// What it does at the moment.
@@ -50,7 +50,7 @@ impl LedbatPp {
     /// 1 / GAIN.
     fn divisor(&self) -> u32 {
         let base = self.delays.base().map_or(1, |base| base.as_nanos().max(1) as u64);
-        (2 * TARGET.as_nanos() as u64).div_ceil(base).min(MOST_DIVISOR as u64) as u32
+        (2 * TARGET.as_nanos() as u64).div_ceil(base).min(MAX_DIVISOR as u64) as u32
     }
 
     /// A time of so many round trips.
@@ -85,7 +85,7 @@ impl LedbatPp {
         }
         let (w, packets, gain) = (self.window, packets as f64, 1.0 / self.divisor() as f64);
         match self.phase {
-            Phase::SlowStart if self.delays.queuing() > TARGET * 3 / 4 => self.end_slow_start(now),
+            Phase::SlowStart if self.delays.queueing_delay() > TARGET * 3 / 4 => self.end_slow_start(now),
             Phase::SlowStart if may => return self.set(window, w + gain * packets),
             Phase::RampUp { since } => {
                 if w < self.ssthresh {
@@ -97,7 +97,7 @@ impl LedbatPp {
             Phase::Slowdown { .. } => return,
             Phase::SlowStart | Phase::Steady { .. } => {}
         }
-        let delay = self.delays.queuing();
+        let delay = self.delays.queueing_delay();
         if delay >= TARGET {
             let excess = (delay - TARGET).as_nanos() as f64 / TARGET.as_nanos() as f64;
             let per_round_trip = (gain - w * excess).max(-w / 2.0);
@@ -113,11 +113,11 @@ impl LedbatPp {
     }
 }
 
-impl Described for LedbatPp {
+impl ControlDocs for LedbatPp {
     const SOURCE: &'static str = "draft-irtf-iccrg-ledbat-plus-plus-01; RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
-        Constant::new("GAIN", MOST_DIVISOR as u64, "", "Largest divisor of Reno's increase."),
+        Constant::new("GAIN", MAX_DIVISOR as u64, "", "Largest divisor of Reno's increase."),
         Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "The least RTT of so long is the path's own."),
         Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the RTT of now."),
         Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window, and that of a slowdown."),
@@ -152,17 +152,17 @@ impl WindowControl for LedbatPp {
         self.step(window, ack.packets, is_limited, ack.now);
     }
 
-    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.delays.take(ack.now, rtt);
+            self.delays.add_sample(ack.now, rtt);
         }
-        if ack.state == State::Open {
+        if ack.state == CaState::Open {
             self.advance(ack.now, window);
         }
     }
 
-    fn state_changed(&mut self, state: State, now: Instant, _: u64) {
-        if self.phase == Phase::SlowStart && state >= State::Cwr {
+    fn state_changed(&mut self, state: CaState, now: Instant, _: u64) {
+        if self.phase == Phase::SlowStart && state >= CaState::Cwr {
             self.end_slow_start(now);
         }
     }
@@ -180,7 +180,7 @@ impl WindowControl for LedbatPp {
 
 const TARGET: Duration = Duration::from_millis(60);
 /// The increase is at least a sixteenth of Reno's.
-const MOST_DIVISOR: u32 = 16;
+const MAX_DIVISOR: u32 = 16;
 const MIN_CWND: u32 = 2;
 /// Round trips.
 const SLOWDOWN_RTTS: i64 = 2;

@@ -1,18 +1,21 @@
 //! Congestion controls: how the window grows, and what it falls to.
 
-mod about;
 mod ack;
 mod any;
 mod bbr;
 mod bbr3;
 mod bbr3_draft;
 mod bic;
+#[cfg(test)]
+mod call_table;
 mod congestion_control;
 pub mod cubic;
 mod cubic_rfc9438;
+mod custom;
 mod dctcp;
 mod dctcp_rfc8257;
 mod delays;
+mod description;
 mod highspeed;
 mod htcp;
 pub mod hystart;
@@ -21,27 +24,25 @@ mod illinois;
 mod ledbat;
 mod ledbat_pp;
 mod newreno;
-mod own;
 mod prague;
 pub(crate) mod reno;
 mod rounds;
 mod scalable;
 mod steering;
-#[cfg(test)]
-mod told;
 mod vegas;
 mod westwood;
 mod window;
 mod yeah;
 
-pub use crate::stack::Counting;
-pub use about::{Constant, Described, Description};
+pub use crate::stack::GrowthCounting;
 pub use ack::Ack;
 pub use congestion_control::{
-    Burst, Cause, CongestionControl, DeliveryControl, Duplicate, SteeringControl, WindowControl, WindowEvent,
+    BurstSize, CloneBox, CongestionControl, CongestionEvent, DeliveryControl, SteeringControl, WindowControl,
+    WindowEvent,
 };
-pub use own::Own;
-pub use steering::{Flight, Loss, Needs};
+pub use custom::CustomControl;
+pub use description::{Constant, ControlDocs, Description};
+pub use steering::{Flight, LostSegment, Needs};
 pub use window::Window;
 
 use super::rate_sample::RateSample;
@@ -68,8 +69,8 @@ macro_rules! congestion_controls {
         pub const DESCRIPTIONS: &[Description] = &[ $( Description {
             name: $name,
             summary: $summary,
-            source: <$module::$type as Described>::SOURCE,
-            constants: <$module::$type as Described>::CONSTANTS,
+            source: <$module::$type as ControlDocs>::SOURCE,
+            constants: <$module::$type as ControlDocs>::CONSTANTS,
             state_bytes: size_of::<$module::$type>(),
         }, )+ ];
 
@@ -80,19 +81,19 @@ macro_rules! congestion_controls {
         #[allow(missing_docs)]
         pub enum AnyCc {
             $( $type(held!($($boxed)? $module::$type)), )+
-            /// None of the registry; see [`AnyCc::own`].
-            Own(Own),
+            /// None of the registry; see [`AnyCc::custom`].
+            Custom(CustomControl),
         }
 
         impl AnyCc {
             /// One that the registry does not name.
-            #[doc = include_str!("own.md")]
+            #[doc = include_str!("custom.md")]
             ///
             /// # Panics
             ///
             /// If the control does not have exactly the face that its [`Needs::steers`] says.
-            pub fn own(control: impl CongestionControl + 'static) -> Self {
-                Self::Own(Own::new(Box::new(control)))
+            pub fn custom(control: impl CongestionControl + 'static) -> Self {
+                Self::Custom(CustomControl::new(Box::new(control)))
             }
 
             /// The congestion control called `name`, in its initial state.
@@ -107,14 +108,14 @@ macro_rules! congestion_controls {
             fn control(&self) -> &dyn CongestionControl {
                 match self {
                     $( Self::$type(cc) => Borrow::<$module::$type>::borrow(cc), )+
-                    Self::Own(cc) => cc.control(),
+                    Self::Custom(cc) => cc.control(),
                 }
             }
 
             fn control_mut(&mut self) -> &mut dyn CongestionControl {
                 match self {
                     $( Self::$type(cc) => BorrowMut::<$module::$type>::borrow_mut(cc), )+
-                    Self::Own(cc) => cc.control_mut(),
+                    Self::Custom(cc) => cc.control_mut(),
                 }
             }
 
@@ -122,7 +123,7 @@ macro_rules! congestion_controls {
             fn window_control(&mut self) -> Option<&mut dyn WindowControl> {
                 match self {
                     $( Self::$type(cc) => cc.window(), )+
-                    Self::Own(cc) => cc.control_mut().window(),
+                    Self::Custom(cc) => cc.control_mut().window(),
                 }
             }
 
@@ -131,18 +132,18 @@ macro_rules! congestion_controls {
 
             /// An acknowledgment of new data. With [reports](Needs::reports) its window is told by [`Self::reported`].
             #[inline(always)]
-            pub fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+            pub fn on_ack(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
                 match self {
                     $( Self::$type(cc) => {
                         if let Some(cc) = cc.deliveries() {
-                            cc.acked(&ack());
+                            cc.on_ack(&ack());
                         }
                         let reports = cc.needs().reports;
                         if let Some(cc) = cc.window().filter(|_| !reports) {
-                            cc.acked(window, &ack());
+                            cc.on_ack(window, &ack());
                         }
                     } )+
-                    Self::Own(cc) => cc.acked(window, ack),
+                    Self::Custom(cc) => cc.acked(window, ack),
                 }
             }
 
@@ -151,7 +152,7 @@ macro_rules! congestion_controls {
             pub fn grow(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
                 match self {
                     $( Self::$type(cc) => if let Some(cc) = cc.window() { cc.grow(window, &ack(), true) }, )+
-                    Self::Own(cc) => cc.grow(window, ack),
+                    Self::Custom(cc) => cc.grow(window, ack),
                 }
             }
 
@@ -160,7 +161,7 @@ macro_rules! congestion_controls {
             pub fn min_cwnd(&mut self, window: &Window) -> u32 {
                 match self {
                     $( Self::$type(cc) => cc.window().map_or(window.cwnd, |cc| cc.min_cwnd(window)), )+
-                    Self::Own(cc) => cc.control_mut().window().map_or(window.cwnd, |cc| cc.min_cwnd(window)),
+                    Self::Custom(cc) => cc.control_mut().window().map_or(window.cwnd, |cc| cc.min_cwnd(window)),
                 }
             }
 
@@ -169,7 +170,7 @@ macro_rules! congestion_controls {
             pub fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
                 match self {
                     $( Self::$type(cc) => if let Some(cc) = cc.steering() { cc.steer(flight, sample) }, )+
-                    Self::Own(cc) => if let Some(cc) = cc.control_mut().steering() { cc.steer(flight, sample) },
+                    Self::Custom(cc) => if let Some(cc) = cc.control_mut().steering() { cc.steer(flight, sample) },
                 }
             }
         }

@@ -4,13 +4,13 @@
 //!
 //! Without SACK, and for papers that name it. With SACK it is Reno.
 
-use super::{Ack, CongestionControl, Described, Window, WindowControl, reno};
+use super::{Ack, CongestionControl, ControlDocs, Window, WindowControl, reno};
 
 /// NewReno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct NewReno;
 
-impl Described for NewReno {
+impl ControlDocs for NewReno {
     const SOURCE: &'static str = "RFC 6582; RFC 5681";
 }
 

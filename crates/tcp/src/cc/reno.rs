@@ -5,13 +5,13 @@
 //! As the measure of all others: half the window after a loss, one segment more per round trip. It runs in every stack, and
 //! counts what that stack counts.
 
-use super::{Ack, CongestionControl, Counting, Described, Needs, Window, WindowControl};
+use super::{Ack, CongestionControl, ControlDocs, GrowthCounting, Needs, Window, WindowControl};
 
 /// Reno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Reno;
 
-impl Described for Reno {
+impl ControlDocs for Reno {
     const SOURCE: &'static str = "RFC 5681; Linux tcp_cong.c";
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn increase(window: &mut Window, mut packets: u32) {
             return;
         }
     }
-    if matches!(window.counting, Counting::Bytes(_)) {
+    if matches!(window.counting, GrowthCounting::Bytes(_)) {
         // RFC 3465: one segment per window of bytes, however few acknowledgments tell of them.
         let bytes_per_step = window.cwnd as u64 * window.mss as u64;
         if window.bytes_acked >= bytes_per_step {
@@ -66,20 +66,20 @@ pub(super) fn halved(window: &Window) -> u32 {
 mod tests {
     use super::*;
 
-    fn window(cwnd: u32, ssthresh: u32, counting: Counting) -> Window {
+    fn window(cwnd: u32, ssthresh: u32, counting: GrowthCounting) -> Window {
         Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting }
     }
 
     #[test]
     fn slow_start_adds_one_per_acknowledgment() {
-        let mut w = window(3, Window::INFINITE_SSTHRESH, Counting::Acknowledgments);
+        let mut w = window(3, Window::INFINITE_SSTHRESH, GrowthCounting::Acknowledgments);
         (0..5).for_each(|_| increase(&mut w, 1));
         assert_eq!(w.cwnd, 8);
     }
 
     #[test]
     fn congestion_avoidance_adds_one_per_window_and_one() {
-        let mut w = window(10, 5, Counting::Acknowledgments);
+        let mut w = window(10, 5, GrowthCounting::Acknowledgments);
         (0..10).for_each(|_| increase(&mut w, 1));
         assert_eq!(w.cwnd, 10);
         increase(&mut w, 1);
@@ -88,18 +88,18 @@ mod tests {
 
     #[test]
     fn counted_packets_make_one_per_window_exactly() {
-        let mut w = window(10, 5, Counting::Packets);
+        let mut w = window(10, 5, GrowthCounting::Packets);
         (0..5).for_each(|_| increase(&mut w, 2));
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 0));
         // Slow start takes what it needs of an acknowledgment, congestion avoidance the rest.
-        let mut w = window(8, 10, Counting::Packets);
+        let mut w = window(8, 10, GrowthCounting::Packets);
         increase(&mut w, 5);
         assert_eq!((w.cwnd, w.cwnd_cnt), (10, 3));
     }
 
     #[test]
     fn byte_counting_ignores_the_number_of_acknowledgments() {
-        let mut w = window(10, 5, Counting::Bytes(2));
+        let mut w = window(10, 5, GrowthCounting::Bytes(2));
         for _ in 0..5 {
             // Delayed acknowledgments: two segments each.
             w.bytes_acked += 2 * 1448;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn halving_stops_at_two() {
         for (cwnd, ssthresh) in [(20, 10), (5, 2), (3, 2), (1, 2)] {
-            assert_eq!(halved(&window(cwnd, 100, Counting::Acknowledgments)), ssthresh);
+            assert_eq!(halved(&window(cwnd, 100, GrowthCounting::Acknowledgments)), ssthresh);
         }
     }
 }

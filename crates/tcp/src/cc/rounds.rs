@@ -1,11 +1,11 @@
 //! RTT samples of a round, as Vegas and YeAH take them (Linux 6.1 `tcp_vegas.c`: `tcp_vegas_pkts_acked` and its state).
 
 use super::Ack;
-use crate::state::State;
+use crate::state::CaState;
 
 /// The least RTT ever, and that of the present round. RTTs in microseconds.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
+pub(super) struct RttRounds {
     /// Whether rounds are looked at: in the state Open.
     pub enabled: bool,
     /// Least RTT since the connection was last idle (`baseRTT`).
@@ -18,15 +18,15 @@ pub(super) struct Rounds {
     beg_snd_nxt: u64,
 }
 
-impl Default for Rounds {
+impl Default for RttRounds {
     fn default() -> Self {
         Self { enabled: true, base_rtt: NONE, min_rtt: NONE, cnt_rtt: 0, beg_snd_nxt: 0 }
     }
 }
 
-impl Rounds {
+impl RttRounds {
     /// A sample counts in every state.
-    pub fn take(&mut self, report: &Ack) {
+    pub fn add_sample(&mut self, report: &Ack) {
         if let Some(rtt) = report.rtt {
             // Never zero.
             let rtt = (rtt.as_nanos() / 1_000) as u32 + 1;
@@ -37,8 +37,8 @@ impl Rounds {
     }
 
     /// A new round begins with the state Open; in every other one there are none.
-    pub fn state_changed(&mut self, state: State, nxt: u64) {
-        self.enabled = state == State::Open;
+    pub fn state_changed(&mut self, state: CaState, nxt: u64) {
+        self.enabled = state == CaState::Open;
         if self.enabled {
             self.begin(nxt);
         }
@@ -61,11 +61,11 @@ impl Rounds {
 
     /// Whether the round has samples enough, so that not all of them are of delayed acknowledgments.
     pub fn is_sampled(&self) -> bool {
-        self.cnt_rtt > ENOUGH
+        self.cnt_rtt > MIN_SAMPLES
     }
 
     /// How much longer the least RTT of this round is than the least ever.
-    pub fn queued(&self) -> u32 {
+    pub fn queueing_delay(&self) -> u32 {
         self.min_rtt - self.base_rtt
     }
 }
@@ -73,4 +73,4 @@ impl Rounds {
 /// No sample.
 const NONE: u32 = 0x7fff_ffff;
 /// One more sample than this is needed.
-pub(super) const ENOUGH: u32 = 2;
+pub(super) const MIN_SAMPLES: u32 = 2;

@@ -9,13 +9,13 @@
 //! To see what multiplicative increase does to others: flows of equal RTT do not converge to equal shares, and Reno and
 //! CUBIC beside it get little. On a long path of high rate it recovers from a loss within about 14 round trips.
 
-use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl};
 
 /// Scalable TCP. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Scalable;
 
-impl Described for Scalable {
+impl ControlDocs for Scalable {
     const SOURCE: &'static str = "T. Kelly, CCR 33(2), 2003; Linux 6.1 tcp_scalable.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(

@@ -3,7 +3,7 @@
 
 use super::Window;
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rate};
 
 /// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
@@ -74,14 +74,14 @@ impl Needs {
 
     /// Whether `stack` has what is asked for. Reports, samples, pacing, steering and accurate ECN need a stack that decides
     /// on recovery first, then on the window, then sends (`linux-3.13` and later).
-    pub fn fit(&self, stack: &Stack) -> bool {
+    pub fn is_met_by(&self, stack: &Stack) -> bool {
         stack.recovers_first() || !(self.reports || self.samples || self.steers || self.paces || self.accurate_ecn)
     }
 }
 
 /// A segment that was marked lost (Linux `skb_marked_lost` of BBRv3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct LostSegment {
     /// Packets in flight once it had been sent.
     pub tx_in_flight: u32,
     /// Packets marked lost since it was sent, up to and with itself.
@@ -98,7 +98,7 @@ pub struct Flight<'a> {
     /// The time of the event.
     pub now: Instant,
     /// Where congestion avoidance stands.
-    pub state: State,
+    pub state: CaState,
     /// Everything before this sequence number is acknowledged.
     pub una: u64,
     /// The next sequence number to be sent.

@@ -10,16 +10,16 @@
 //! As the classic delay-based control: alone it keeps a queue of alpha to beta packets whatever the buffer, and behind CoDel
 //! it never meets a drop. Beside a control that fills the buffer it starves.
 
-use super::rounds::{ENOUGH, Rounds};
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
-use crate::state::State;
+use super::rounds::{MIN_SAMPLES, RttRounds};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
+use crate::state::CaState;
 use sojourn_aqm::Instant;
 
 /// Vegas.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
     /// RTTs ever and of this round.
-    rounds: Rounds,
+    rounds: RttRounds,
 }
 
 impl Vegas {
@@ -45,7 +45,7 @@ impl Vegas {
         let base = self.rounds.base_rtt;
         let target = (window.cwnd as u64 * base as u64 / self.rounds.min_rtt as u64) as u32;
         // As in the kernel the product wraps: 5000 segments and 0.86 s of queue are too much for it.
-        let diff = window.cwnd.wrapping_mul(self.rounds.queued()) / base;
+        let diff = window.cwnd.wrapping_mul(self.rounds.queueing_delay()) / base;
         if window.in_slow_start() {
             if diff > GAMMA {
                 window.cwnd = window.cwnd.min(target + 1);
@@ -60,11 +60,11 @@ impl Vegas {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2);
-        window.ssthresh = window.current_ssthresh(State::Open);
+        window.ssthresh = window.current_ssthresh(CaState::Open);
     }
 }
 
-impl Described for Vegas {
+impl ControlDocs for Vegas {
     const SOURCE: &'static str = "L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995; Linux 6.1 tcp_vegas.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -75,7 +75,7 @@ impl Described for Vegas {
         ),
         Constant::new("beta", BETA as u64, "packets", "With more in the queue it shrinks by one per round trip."),
         Constant::new("gamma", GAMMA as u64, "packets", "With more in the queue slow start ends."),
-        Constant::new("cntRTT", ENOUGH as u64, "samples", "A round with no more samples than this grows as Reno."),
+        Constant::new("cntRTT", MIN_SAMPLES as u64, "samples", "A round with no more samples than this grows as Reno."),
     ];
 }
 
@@ -98,11 +98,11 @@ impl WindowControl for Vegas {
         self.advance(window, ack, is_limited);
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
-        self.rounds.take(ack);
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+        self.rounds.add_sample(ack);
     }
 
-    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+    fn state_changed(&mut self, state: CaState, _: Instant, nxt: u64) {
         self.rounds.state_changed(state, nxt);
     }
 

@@ -12,7 +12,9 @@
 //! Where losses are not congestion: on a radio link a random loss leaves the window where the link's rate is. Behind a full
 //! drop-tail queue it empties the queue and no more, so the link stays busy.
 
-use super::{Ack, Cause, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, reno};
+use super::{
+    Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno,
+};
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Duration;
@@ -49,7 +51,7 @@ impl Default for Westwood {
 
 impl Westwood {
     fn new(clock: Clock) -> Self {
-        let rtt = clock.span(INIT_RTT) as u32;
+        let rtt = clock.ticks_at_least_one(INIT_RTT) as u32;
         Self {
             clock,
             bw_ns_est: 0,
@@ -67,7 +69,7 @@ impl Westwood {
     /// The window of measurement closes when it is longer than an RTT and 50 ms.
     fn update_window(&mut self, now: Ticks) {
         let delta = (now - *self.rtt_win_sx.get_or_insert(now)) as u32;
-        if self.rtt > 0 && delta > self.rtt.max(self.clock.span(RTT_MIN) as u32) {
+        if self.rtt > 0 && delta > self.rtt.max(self.clock.ticks_at_least_one(RTT_MIN) as u32) {
             let sample = self.bk / delta;
             if (self.bw_ns_est, self.bw_est) == (0, 0) {
                 (self.bw_ns_est, self.bw_est) = (sample, sample);
@@ -80,20 +82,20 @@ impl Westwood {
     }
 
     /// Bytes that an acknowledgment counts for, `told` of which it moved `snd_una` by.
-    fn acked_count(&mut self, told: u32, mss: u32) -> u32 {
-        if told == 0 {
+    fn acked_count(&mut self, acked_bytes: u32, mss: u32) -> u32 {
+        if acked_bytes == 0 {
             self.accounted += mss;
             return mss;
         }
-        if told <= mss {
-            return told;
+        if acked_bytes <= mss {
+            return acked_bytes;
         }
         // A partial or a delayed acknowledgment: what duplicates were counted for is not counted again.
-        if self.accounted >= told {
-            self.accounted -= told;
+        if self.accounted >= acked_bytes {
+            self.accounted -= acked_bytes;
             return mss;
         }
-        told - std::mem::take(&mut self.accounted)
+        acked_bytes - std::mem::take(&mut self.accounted)
     }
 
     /// The window that the rate and the least RTT make.
@@ -102,7 +104,7 @@ impl Westwood {
     }
 }
 
-impl Described for Westwood {
+impl ControlDocs for Westwood {
     const SOURCE: &'static str = "L. A. Grieco and S. Mascolo, CCR 34(2), 2004; Linux 6.1 tcp_westwood.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("TCP_WESTWOOD_RTT_MIN", millis(RTT_MIN), "ms", "Shortest window of measurement."),
@@ -134,21 +136,21 @@ impl WindowControl for Westwood {
         reno::increase(window, ack.packets);
     }
 
-    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.rtt = self.clock.begun(rtt) as u32;
+            self.rtt = self.clock.ticks_rounded_up(rtt) as u32;
         }
         let counted = *self.snd_una.get_or_insert(ack.una);
         self.update_window(self.clock.ticks(ack.now));
-        let told = (ack.una - counted) as u32;
-        let bytes = if ack.slow_path { self.acked_count(told, window.mss) } else { told };
+        let acked_bytes = (ack.una - counted) as u32;
+        let bytes = if ack.slow_path { self.acked_count(acked_bytes, window.mss) } else { acked_bytes };
         self.bk = self.bk.wrapping_add(bytes);
         self.snd_una = Some(ack.una);
         self.rtt_min = if std::mem::take(&mut self.reset_rtt_min) { self.rtt } else { self.rtt_min.min(self.rtt) };
     }
 
-    fn own_ssthresh(&mut self, window: &Window, cause: Cause) -> Option<u32> {
-        (cause == Cause::TimeOut).then(|| {
+    fn event_ssthresh(&mut self, window: &Window, cause: CongestionEvent) -> Option<u32> {
+        (cause == CongestionEvent::TimeOut).then(|| {
             self.reset_rtt_min = true;
             self.bw_rttmin(window.mss)
         })

@@ -1,7 +1,7 @@
 //! The window that a congestion control steers, and the arithmetic of its steps.
 
-use crate::stack::Counting;
-use crate::state::State;
+use crate::stack::GrowthCounting;
+use crate::state::CaState;
 
 /// The window that a congestion control steers. Counted in segments, as Linux does.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Window {
     /// Segment size in bytes.
     pub mss: u32,
     /// What a step counts.
-    pub counting: Counting,
+    pub counting: GrowthCounting,
 }
 
 impl Window {
@@ -29,7 +29,8 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         // Linux before 4.1 is still in slow start at the threshold.
         self.cwnd < self.ssthresh
-            || (self.cwnd == self.ssthresh && !matches!(self.counting, Counting::Packets | Counting::Fractions))
+            || (self.cwnd == self.ssthresh
+                && !matches!(self.counting, GrowthCounting::Packets | GrowthCounting::Fractions))
     }
 
     /// The threshold, or 0 where there is none. No window follows from `INFINITE_SSTHRESH`: an undo restores it, and a
@@ -47,9 +48,9 @@ impl Window {
     }
 
     /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
-    pub(crate) fn current_ssthresh(&self, state: State) -> u32 {
+    pub(crate) fn current_ssthresh(&self, state: CaState) -> u32 {
         match state {
-            State::Cwr | State::Recovery => self.ssthresh,
+            CaState::Cwr | CaState::Recovery => self.ssthresh,
             _ => self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2)),
         }
     }
@@ -57,8 +58,8 @@ impl Window {
     /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.
     pub(super) fn slow_start(&mut self, packets: u32) -> u32 {
         match self.counting {
-            Counting::Bytes(_) if self.bytes_acked < self.mss as u64 => 0,
-            Counting::Acknowledgments | Counting::Bytes(_) => {
+            GrowthCounting::Bytes(_) if self.bytes_acked < self.mss as u64 => 0,
+            GrowthCounting::Acknowledgments | GrowthCounting::Bytes(_) => {
                 self.cwnd_cnt += self.cwnd * self.segments_acknowledged();
                 self.bytes_acked = 0;
                 while self.cwnd_cnt >= self.cwnd {
@@ -67,15 +68,15 @@ impl Window {
                 }
                 0
             }
-            Counting::Fractions => {
+            GrowthCounting::Fractions => {
                 self.cwnd += 1;
                 0
             }
-            Counting::PacketsInSlowStart => {
+            GrowthCounting::PacketsInSlowStart => {
                 self.cwnd = (self.cwnd + packets).min(self.ssthresh + 1);
                 0
             }
-            Counting::Packets => {
+            GrowthCounting::Packets => {
                 let cwnd = (self.cwnd + packets).min(self.ssthresh);
                 let left = packets - (cwnd - self.cwnd);
                 self.cwnd = cwnd;
@@ -88,14 +89,14 @@ impl Window {
     /// so many bytes.
     fn segments_acknowledged(&self) -> u32 {
         match self.counting {
-            Counting::Bytes(most) => most.min((self.bytes_acked / self.mss as u64) as u32),
+            GrowthCounting::Bytes(most) => most.min((self.bytes_acked / self.mss as u64) as u32),
             _ => 1,
         }
     }
 
     /// A step of congestion avoidance on an acknowledgment of `packets`: one segment more for each `per` that count.
     pub(super) fn step(&mut self, per: u32, packets: u32) {
-        if self.counting == Counting::Packets {
+        if self.counting == GrowthCounting::Packets {
             if self.cwnd_cnt >= per {
                 // Left over from when a step took more.
                 self.cwnd_cnt = 0;
@@ -106,7 +107,7 @@ impl Window {
                 self.cwnd += self.cwnd_cnt / per;
                 self.cwnd_cnt %= per;
             }
-        } else if self.counting == Counting::Fractions {
+        } else if self.counting == GrowthCounting::Fractions {
             let window = ((per as u64) << FRACTION_BITS) + self.cwnd_cnt as u64;
             self.cwnd_cnt += ((1u64 << (2 * FRACTION_BITS)) / window) as u32;
             self.cwnd += self.cwnd_cnt >> FRACTION_BITS;
@@ -128,7 +129,7 @@ const FRACTION_BITS: u32 = 20;
 mod tests {
     use super::*;
 
-    fn window(cwnd: u32, ssthresh: u32, counting: Counting) -> Window {
+    fn window(cwnd: u32, ssthresh: u32, counting: GrowthCounting) -> Window {
         Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting }
     }
 
@@ -136,13 +137,13 @@ mod tests {
     fn slow_start_counts_acknowledgments_or_packets() {
         // Acknowledgments of two packets each: the growth, per kernel.
         for (counting, after) in [
-            (Counting::Acknowledgments, [11, 12, 13, 14]),
-            (Counting::Bytes(1), [11, 12, 13, 14]),
+            (GrowthCounting::Acknowledgments, [11, 12, 13, 14]),
+            (GrowthCounting::Bytes(1), [11, 12, 13, 14]),
             // Two windows' worth count, compared with a window that grows meanwhile: 20 leaves 10, 32 leaves 9, 35 leaves 8.
-            (Counting::Bytes(2), [11, 13, 15, 17]),
-            (Counting::PacketsInSlowStart, [12, 14, 16, 16]),
-            (Counting::Packets, [12, 14, 15, 15]),
-            (Counting::Fractions, [11, 12, 13, 14]),
+            (GrowthCounting::Bytes(2), [11, 13, 15, 17]),
+            (GrowthCounting::PacketsInSlowStart, [12, 14, 16, 16]),
+            (GrowthCounting::Packets, [12, 14, 15, 15]),
+            (GrowthCounting::Fractions, [11, 12, 13, 14]),
         ] {
             let mut w = window(10, 15, counting);
             let cwnd = [(); 4].map(|()| {
@@ -156,16 +157,16 @@ mod tests {
 
     #[test]
     fn what_slow_start_leaves_is_counted_in_congestion_avoidance() {
-        let mut w = window(13, 15, Counting::Packets);
+        let mut w = window(13, 15, GrowthCounting::Packets);
         assert_eq!([w.slow_start(2), w.slow_start(2)], [0, 2]);
         assert!(!w.in_slow_start(), "at the threshold it is over");
-        assert!(window(15, 15, Counting::PacketsInSlowStart).in_slow_start(), "before 4.1 it was not");
+        assert!(window(15, 15, GrowthCounting::PacketsInSlowStart).in_slow_start(), "before 4.1 it was not");
     }
 
     #[test]
     fn byte_counting_waits_for_a_whole_segment() {
         for most in [1, 2] {
-            let mut w = window(10, 100, Counting::Bytes(most));
+            let mut w = window(10, 100, GrowthCounting::Bytes(most));
             w.bytes_acked = 1447;
             w.slow_start(1);
             assert_eq!((w.cwnd, w.bytes_acked), (10, 1447));
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn steps_carry_their_remainder_when_packets_are_counted() {
-        let mut w = window(10, 5, Counting::Packets);
+        let mut w = window(10, 5, GrowthCounting::Packets);
         let seen = [3, 3, 3, 3, 25].map(|packets| {
             w.step(10, packets);
             (w.cwnd, w.cwnd_cnt)
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn half_of_a_window_keeps_its_fraction() {
         for (cwnd, cnt, half) in [(10, 0.0, (5, 0.0)), (7, 0.5, (3, 0.75)), (2, 0.0, (1, 0.0)), (1, 0.5, (1, 0.0))] {
-            let mut w = window(cwnd, 5, Counting::Fractions);
+            let mut w = window(cwnd, 5, GrowthCounting::Fractions);
             let one = (1u32 << FRACTION_BITS) as f64;
             w.cwnd_cnt = (cnt * one) as u32;
             w.halve_exactly();
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn fractions_grow_by_one_over_the_window() {
         // From 10 the window w fulfils w² = 100 + 2 n, nearly: after 105 acknowledgments it is sqrt(310) = 17.6.
-        let mut w = window(10, 5, Counting::Fractions);
+        let mut w = window(10, 5, GrowthCounting::Fractions);
         (0..105).for_each(|_| w.step(w.cwnd, 1));
         let exact = w.cwnd as f64 + w.cwnd_cnt as f64 / (1 << FRACTION_BITS) as f64;
         assert!((exact - 310f64.sqrt()).abs() < 0.05, "{exact}");

@@ -12,16 +12,16 @@
 //! As a hybrid for long paths of high rate that keeps queues below 80 packets where it is alone and competes as Reno does
 //! where it is not.
 
-use super::rounds::Rounds;
-use super::{Ack, CongestionControl, Constant, Described, Needs, Window, WindowControl, WindowEvent, scalable};
-use crate::state::State;
+use super::rounds::RttRounds;
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, scalable};
+use crate::state::CaState;
 use sojourn_aqm::Instant;
 
 /// YeAH.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     /// RTTs ever and of this round.
-    rounds: Rounds,
+    rounds: RttRounds,
     /// Packets in the queue, by the last estimate (`lastQ`).
     last_q: u32,
     /// Slow round trips in a row; zero in the fast mode.
@@ -34,7 +34,7 @@ pub struct Yeah {
 
 impl Default for Yeah {
     fn default() -> Self {
-        Self { rounds: Rounds::default(), last_q: 0, doing_reno_now: 0, reno_count: LEAST_RENO, fast_count: 0 }
+        Self { rounds: RttRounds::default(), last_q: 0, doing_reno_now: 0, reno_count: MIN_RENO, fast_count: 0 }
     }
 }
 
@@ -51,7 +51,7 @@ impl Yeah {
 
     /// The decision of a round.
     fn judge(&mut self, window: &mut Window) {
-        let queued = self.rounds.queued();
+        let queued = self.rounds.queueing_delay();
         let queue = (window.cwnd as u64 * queued as u64 / self.rounds.min_rtt as u64) as u32;
         if queue > ALPHA || queued > self.rounds.base_rtt / PHY {
             if queue > ALPHA && window.cwnd > self.reno_count {
@@ -60,14 +60,14 @@ impl Yeah {
                 window.ssthresh = window.cwnd;
             }
             self.reno_count = match self.reno_count {
-                0..=LEAST_RENO => (window.cwnd >> 1).max(2),
+                0..=MIN_RENO => (window.cwnd >> 1).max(2),
                 count => count + 1,
             };
             self.doing_reno_now = (self.doing_reno_now + 1).min(0xff_ffff);
         } else {
             self.fast_count += 1;
             if self.fast_count > ZETA {
-                (self.reno_count, self.fast_count) = (LEAST_RENO, 0);
+                (self.reno_count, self.fast_count) = (MIN_RENO, 0);
             }
             self.doing_reno_now = 0;
         }
@@ -75,7 +75,7 @@ impl Yeah {
     }
 }
 
-impl Described for Yeah {
+impl ControlDocs for Yeah {
     const SOURCE: &'static str =
         "A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007; Linux 6.1 tcp_yeah.c, tcp_vegas.c";
     const CONSTANTS: &'static [Constant] = &[
@@ -119,7 +119,7 @@ impl WindowControl for Yeah {
         let half = (window.cwnd >> 1).max(2);
         let reduction = if self.doing_reno_now < RHO { self.last_q.min(half).max(window.cwnd >> DELTA) } else { half };
         self.fast_count = 0;
-        self.reno_count = (self.reno_count >> 1).max(LEAST_RENO);
+        self.reno_count = (self.reno_count >> 1).max(MIN_RENO);
         window.cwnd.saturating_sub(reduction).max(2)
     }
 
@@ -133,11 +133,11 @@ impl WindowControl for Yeah {
         }
     }
 
-    fn acked(&mut self, _: &mut Window, ack: &Ack) {
-        self.rounds.take(ack);
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+        self.rounds.add_sample(ack);
     }
 
-    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+    fn state_changed(&mut self, state: CaState, _: Instant, nxt: u64) {
         self.rounds.state_changed(state, nxt);
     }
 
@@ -156,4 +156,4 @@ const PHY: u32 = 8;
 const RHO: u32 = 16;
 const ZETA: u32 = 50;
 /// What `reno_count` starts from.
-const LEAST_RENO: u32 = 2;
+const MIN_RENO: u32 = 2;

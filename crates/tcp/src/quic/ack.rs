@@ -66,7 +66,7 @@ impl EcnCounts {
 }
 
 /// A delay as it is told: in whole units of 8 µs (ack_delay_exponent 3, RFC 9000 §18.2).
-pub(super) fn told(delay: Duration) -> Duration {
+pub(super) fn round_delay(delay: Duration) -> Duration {
     Duration::from_nanos(delay.as_nanos() / DELAY_UNIT_NS as i64 * DELAY_UNIT_NS as i64)
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn bytes_are_those_of_rfc_9000() {
         // Type, largest 1000 (2), delay 200 units (2), one more range, 1000 - 990, gap 989 - 970 - 1 (1), 970 - 905 (2).
-        let (delay, ecn) = (told(Duration::from_nanos(1_603_999)), None);
+        let (delay, ecn) = (round_delay(Duration::from_nanos(1_603_999)), None);
         assert_eq!(delay, Duration::from_micros(1_600));
         let frame = AckFrame { ranges: vec![(990, 1_000), (905, 969)], delay, ecn };
         assert_eq!(frame.bytes(), 1 + 2 + 2 + 1 + 1 + 1 + 2);

@@ -1,24 +1,24 @@
 //! How much may be in flight, and how fast it leaves (RFC 9002 §7, appendix B).
 
 use super::newreno::NewReno;
-use super::recovery::Sent;
-use super::registered::{Acked, Path, Registered};
+use super::recovery::SentPacket;
+use super::registered::{AckSummary, PathState, RegisteredControl};
 use super::{Config, is_newreno};
 use crate::cc::Window;
 use crate::pacing::Pacer;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// The window, what of it is used, and the pacer.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
-    kind: Kind,
+    kind: Controller,
     pub pacer: Pacer,
     bytes_in_flight: u64,
     packets_in_flight: u32,
     /// `congestion_recovery_start_time`; none is long ago.
     recovery_start: Option<Instant>,
-    state: State,
+    state: CaState,
     /// When the state was entered, unless it is Open.
     entered: Instant,
     /// One packet may go out whatever the window says (`MaybeSendOnePacket`).
@@ -30,21 +30,21 @@ pub(super) struct Congestion {
 
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // one per connection, and the larger one is the usual one
-enum Kind {
+enum Controller {
     NewReno(NewReno),
-    Registered(Registered),
+    Registered(RegisteredControl),
 }
 
 /// What a congestion event is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum CongestionSignal {
     Loss,
     Mark,
 }
 
 /// Where a connection stands, beside its window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SendState {
     pub now: Instant,
     /// The oldest packet number that is out, and the next one.
     pub una: u64,
@@ -62,8 +62,10 @@ impl Congestion {
             None => most.min(10 * u64::from(mds)),
         };
         let kind = match is_newreno(&config.cc) {
-            true => Kind::NewReno(NewReno::new(bytes, mds)),
-            false => Kind::Registered(Registered::new(config.cc.clone(), (bytes / u64::from(mds)) as u32, mds)),
+            true => Controller::NewReno(NewReno::new(bytes, mds)),
+            false => {
+                Controller::Registered(RegisteredControl::new(config.cc.clone(), (bytes / u64::from(mds)) as u32, mds))
+            }
         };
         Self {
             kind,
@@ -71,7 +73,7 @@ impl Congestion {
             bytes_in_flight: 0,
             packets_in_flight: 0,
             recovery_start: None,
-            state: State::Open,
+            state: CaState::Open,
             entered: Instant::ZERO,
             sends_one: false,
             is_app_limited: true,
@@ -81,24 +83,24 @@ impl Congestion {
 
     /// The control gets its stream of random numbers.
     pub fn seed(&mut self, rng: Rng) {
-        if let Kind::Registered(control) = &mut self.kind {
+        if let Controller::Registered(control) = &mut self.kind {
             control.seed(rng);
         }
     }
 
     /// The handshake is over, and has measured `rtt`.
-    pub fn opened(&mut self, place: &Place, rtt: Duration) {
+    pub fn opened(&mut self, place: &SendState, rtt: Duration) {
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
+        if let Controller::Registered(control) = &mut self.kind {
             control.opened(&path, rtt, &mut self.pacer);
         }
         self.pace(place);
     }
 
     /// `OnPacketSentCC`.
-    pub fn on_sent(&mut self, place: &Place, packet: &Sent) {
+    pub fn on_sent(&mut self, place: &SendState, packet: &SentPacket) {
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
+        if let Controller::Registered(control) = &mut self.kind {
             control.on_sent(&path, packet, self.last_sent, &mut self.pacer);
         }
         self.bytes_in_flight += u64::from(packet.size);
@@ -109,36 +111,37 @@ impl Congestion {
     }
 
     /// A frame acknowledges packets anew; losses were not considered yet.
-    pub fn heard(&mut self, place: &Place, acked: &[Sent], ce: u64, rtt: Option<Duration>) {
+    pub fn on_newly_acked(&mut self, place: &SendState, acked: &[SentPacket], ce: u64, rtt: Option<Duration>) {
         let bytes: u64 = acked.iter().map(|packet| u64::from(packet.size)).sum();
         self.bytes_in_flight -= bytes;
         self.packets_in_flight -= acked.len() as u32;
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
-            control.heard(&path, (acked, ce as u32), rtt, &mut self.pacer);
+        if let Controller::Registered(control) = &mut self.kind {
+            control.on_newly_acked(&path, (acked, ce as u32), rtt, &mut self.pacer);
         }
     }
 
     /// `OnCongestionEvent`, of a packet that was sent at `sent`.
-    pub fn on_event(&mut self, place: &Place, sent: Instant, cause: Cause) {
-        if (self.state, cause) == (State::Recovery, Cause::Loss) && self.prolongs_recovery() {
+    pub fn on_event(&mut self, place: &SendState, sent: Instant, cause: CongestionSignal) {
+        if (self.state, cause) == (CaState::Recovery, CongestionSignal::Loss) && self.prolongs_recovery() {
             // The recovery goes on until what is sent after this loss is acknowledged.
             (self.recovery_start, self.entered) = (Some(place.now), place.now);
             return;
         }
         let within = self.is_in_recovery(sent);
-        if within && (self.state, cause) != (State::Cwr, Cause::Loss) {
+        if within && (self.state, cause) != (CaState::Cwr, CongestionSignal::Loss) {
             return;
         }
-        if !within && self.state != State::Open {
+        if !within && self.state != CaState::Open {
             // What was sent behind the beginning of a period is known to be lost by something sent later that has arrived.
             self.recover(place);
         }
-        let (before, state) = (self.state, if cause == Cause::Loss { State::Recovery } else { State::Cwr });
+        let (before, state) =
+            (self.state, if cause == CongestionSignal::Loss { CaState::Recovery } else { CaState::Cwr });
         self.state = state;
         let path = self.path(place);
         match &mut self.kind {
-            Kind::Registered(control) if within => {
+            Controller::Registered(control) if within => {
                 if !control.reduce_further(&path) {
                     self.state = before;
                 }
@@ -148,78 +151,78 @@ impl Congestion {
                 self.state = before;
                 return;
             }
-            Kind::NewReno(window) => window.reduce(),
-            Kind::Registered(control) => control.reduce(&path, cause == Cause::Loss),
+            Controller::NewReno(window) => window.reduce(),
+            Controller::Registered(control) => control.reduce(&path, cause == CongestionSignal::Loss),
         }
         (self.recovery_start, self.entered, self.sends_one) = (Some(place.now), place.now, true);
     }
 
     /// `OnPacketsLost`, of packets of which there are any.
-    pub fn on_lost(&mut self, place: &Place, lost: &[Sent], is_persistent: bool) {
+    pub fn on_lost(&mut self, place: &SendState, lost: &[SentPacket], is_persistent: bool) {
         let Some(last) = lost.last() else { return };
         self.bytes_in_flight -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
         self.packets_in_flight -= lost.len() as u32;
         let cwnd = self.packets();
         // The last one was sent last.
-        self.on_event(place, last.at, Cause::Loss);
+        self.on_event(place, last.at, CongestionSignal::Loss);
         if is_persistent {
-            (self.state, self.entered, self.recovery_start) = (State::Loss, place.now, None);
+            (self.state, self.entered, self.recovery_start) = (CaState::Loss, place.now, None);
             let path = self.path(place);
             match &mut self.kind {
-                Kind::NewReno(window) => window.collapse(),
-                Kind::Registered(control) => control.collapse(&path),
+                Controller::NewReno(window) => window.collapse(),
+                Controller::Registered(control) => control.collapse(&path),
             }
         }
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
+        if let Controller::Registered(control) = &mut self.kind {
             control.on_lost(&path, lost, cwnd, &mut self.pacer);
         }
     }
 
     /// `OnPacketsAcked`, and where the control steers what it makes of the acknowledgment.
-    pub fn on_acked(&mut self, place: &Place, acked: &[Sent], told: Acked) {
-        let grows = |packet: &&Sent| !self.is_in_recovery(packet.at);
+    pub fn on_acked(&mut self, place: &SendState, acked: &[SentPacket], summary: AckSummary) {
+        let grows = |packet: &&SentPacket| !self.is_in_recovery(packet.at);
         let growing = acked.iter().filter(grows).count() as u32;
-        if self.state != State::Open && acked.iter().any(|packet| packet.at > self.entered) {
+        if self.state != CaState::Open && acked.iter().any(|packet| packet.at > self.entered) {
             self.recover(place);
         }
         let path = self.path(place);
         let (start, limited) = (self.recovery_start, self.is_app_limited);
         match &mut self.kind {
-            Kind::NewReno(window) => {
+            Controller::NewReno(window) => {
                 let used = acked.iter().filter(|packet| !limited && start.is_none_or(|start| packet.at > start));
                 used.for_each(|packet| window.on_acked(packet.size));
             }
-            Kind::Registered(control) => {
-                let told = Acked { growing, ..told };
-                control.settle(&path, &told, &mut self.pacer);
+            Controller::Registered(control) => {
+                let summary = AckSummary { growing, ..summary };
+                control.on_ack_processed(&path, &summary, &mut self.pacer);
             }
         }
         self.pace(place);
     }
 
     /// The recovery period is over: something is acknowledged that was sent in it.
-    fn recover(&mut self, place: &Place) {
-        self.state = State::Open;
+    fn recover(&mut self, place: &SendState) {
+        self.state = CaState::Open;
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
-            control.recovered(&path, &mut self.pacer);
+        if let Controller::Registered(control) = &mut self.kind {
+            control.on_recovery_end(&path, &mut self.pacer);
         }
     }
 
     /// Losses were detected by time, without an acknowledgment.
-    pub fn on_timer(&mut self, place: &Place) {
+    pub fn on_timer(&mut self, place: &SendState) {
         let path = self.path(place);
-        if let Kind::Registered(control) = &mut self.kind {
-            control.tell_state(&path, &mut self.pacer);
+        if let Controller::Registered(control) = &mut self.kind {
+            control.notify_state(&path, &mut self.pacer);
         }
         self.pace(place);
     }
 
     /// The sender has to stop; because there is nothing more to send, if so.
-    pub fn stopped(&mut self, is_app_limited: bool) {
+    pub fn on_blocked(&mut self, is_app_limited: bool) {
         self.is_app_limited = is_app_limited;
-        if let Kind::Registered(control) = &mut self.kind {
+        if let Controller::Registered(control) = &mut self.kind {
             if is_app_limited {
                 control.mark_app_limited(self.packets_in_flight);
             }
@@ -227,9 +230,9 @@ impl Congestion {
     }
 
     /// The path does not carry ECN.
-    pub fn lose_ecn(&mut self) {
-        if let Kind::Registered(control) = &mut self.kind {
-            control.lose_ecn();
+    pub fn on_ecn_failed(&mut self) {
+        if let Controller::Registered(control) = &mut self.kind {
+            control.on_ecn_failed();
         }
     }
 
@@ -241,16 +244,16 @@ impl Congestion {
     /// The window in bytes.
     pub fn window(&self) -> u64 {
         match &self.kind {
-            Kind::NewReno(window) => window.cwnd,
-            Kind::Registered(control) => u64::from(control.window.cwnd) * u64::from(control.window.mss),
+            Controller::NewReno(window) => window.cwnd,
+            Controller::Registered(control) => u64::from(control.window.cwnd) * u64::from(control.window.mss),
         }
     }
 
     /// The threshold in bytes, if there is one.
     pub fn ssthresh(&self) -> Option<u64> {
         match &self.kind {
-            Kind::NewReno(window) => window.ssthresh,
-            Kind::Registered(control) => {
+            Controller::NewReno(window) => window.ssthresh,
+            Controller::Registered(control) => {
                 let Window { ssthresh, mss, .. } = control.window;
                 (ssthresh != Window::INFINITE_SSTHRESH).then(|| u64::from(ssthresh) * u64::from(mss))
             }
@@ -260,8 +263,8 @@ impl Congestion {
     /// UDP payload of a full packet: a control may make packets smaller.
     pub fn datagram(&self, most: u32) -> u32 {
         match &self.kind {
-            Kind::NewReno(_) => most,
-            Kind::Registered(control) => control.window.mss.min(most),
+            Controller::NewReno(_) => most,
+            Controller::Registered(control) => control.window.mss.min(most),
         }
     }
 
@@ -277,20 +280,20 @@ impl Congestion {
     }
 
     /// Where congestion avoidance stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CaState {
         self.state
     }
 
     /// The least RTT that the control is told.
     pub fn min_rtt(&self) -> Option<Duration> {
         match &self.kind {
-            Kind::NewReno(_) => None,
-            Kind::Registered(control) => control.min_rtt(),
+            Controller::NewReno(_) => None,
+            Controller::Registered(control) => control.min_rtt(),
         }
     }
 
     fn prolongs_recovery(&self) -> bool {
-        matches!(&self.kind, Kind::Registered(control) if control.prolongs_recovery())
+        matches!(&self.kind, Controller::Registered(control) if control.prolongs_recovery())
     }
 
     /// `InCongestionRecovery`.
@@ -301,14 +304,14 @@ impl Congestion {
     /// The window of a control that counts packets; unused where bytes are counted.
     fn packets(&self) -> u32 {
         match &self.kind {
-            Kind::NewReno(_) => 0,
-            Kind::Registered(control) => control.window.cwnd,
+            Controller::NewReno(_) => 0,
+            Controller::Registered(control) => control.window.cwnd,
         }
     }
 
     /// The pacing rate follows the window, unless the control sets it: 1.25 windows per RTT (§7.7).
-    fn pace(&mut self, place: &Place) {
-        if matches!(&self.kind, Kind::Registered(control) if control.steers()) {
+    fn pace(&mut self, place: &SendState) {
+        if matches!(&self.kind, Controller::Registered(control) if control.steers()) {
             return;
         }
         let bits = u128::from(self.window()) * 8 * 5 / 4;
@@ -316,10 +319,10 @@ impl Congestion {
         self.pacer.set_rate(Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64)));
     }
 
-    fn path(&self, place: &Place) -> Path {
-        let &Place { now, una, nxt, srtt } = place;
+    fn path(&self, place: &SendState) -> PathState {
+        let &SendState { now, una, nxt, srtt } = place;
         let (state, in_flight, is_cwnd_limited) = (self.state, self.packets_in_flight, !self.is_app_limited);
-        Path { now, state, una, nxt, in_flight, srtt, is_cwnd_limited }
+        PathState { now, state, una, nxt, in_flight, srtt, is_cwnd_limited }
     }
 }
 

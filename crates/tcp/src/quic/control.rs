@@ -1,22 +1,22 @@
 //! What an acknowledgment does, and a timer: loss detection, ECN and the window, in the order of RFC 9002's `OnAckReceived` and
 //! `OnLossDetectionTimeout`.
 
-use super::congestion::{Cause, Congestion, Place};
-use super::ecn::Validation;
-use super::recovery::{Recovery, Sent};
-use super::registered::Acked;
+use super::congestion::{Congestion, CongestionSignal, SendState};
+use super::ecn::EcnValidation;
+use super::recovery::{Recovery, SentPacket};
+use super::registered::AckSummary;
 use super::{AckFrame, Config, wants_ecn};
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// All that decides how much of a path may be used.
 #[derive(Clone, Debug)]
-pub(super) struct Control {
+pub(super) struct PathControl {
     pub recovery: Recovery,
     pub congestion: Congestion,
-    pub ecn: Validation,
+    pub ecn: EcnValidation,
 }
 
-impl Control {
+impl PathControl {
     /// Nothing was sent.
     pub fn new(config: &Config) -> Self {
         let codepoint = match wants_ecn(config) {
@@ -24,21 +24,21 @@ impl Control {
             true if config.cc.needs().ect1 => Ecn::Ect1,
             true => Ecn::Ect0,
         };
-        Self { recovery: Recovery::new(), congestion: Congestion::new(config), ecn: Validation::new(codepoint) }
+        Self { recovery: Recovery::new(), congestion: Congestion::new(config), ecn: EcnValidation::new(codepoint) }
     }
 
     /// The handshake is over: it took `rtt`.
     pub fn open(&mut self, now: Instant, rtt: Duration) {
         self.recovery.rtt.update(now, rtt, Duration::ZERO);
         // `OnPacketNumberSpaceDiscarded`.
-        self.recovery.end_of_ack();
-        let place = self.place(now);
+        self.recovery.finish_ack();
+        let place = self.send_state(now);
         self.congestion.opened(&place, rtt);
     }
 
     /// A packet goes out.
-    pub fn on_sent(&mut self, packet: Sent) {
-        let place = self.place(packet.at);
+    pub fn on_sent(&mut self, packet: SentPacket) {
+        let place = self.send_state(packet.at);
         self.congestion.on_sent(&place, &packet);
         self.recovery.on_sent(packet);
     }
@@ -52,28 +52,28 @@ impl Control {
         let ce = if is_largest_new { self.count_marks(frame) } else { 0 };
         let rtt = is_largest_new.then(|| self.recovery.rtt.latest());
         // What is acknowledged counts as such before losses are looked for.
-        self.recovery.forget();
-        let place = self.place(now);
-        self.congestion.heard(&place, &self.recovery.acked, ce, rtt);
+        self.recovery.remove_finished();
+        let place = self.send_state(now);
+        self.congestion.on_newly_acked(&place, &self.recovery.acked, ce, rtt);
         if ce > 0 {
-            self.congestion.on_event(&place, newest.at, Cause::Mark);
+            self.congestion.on_event(&place, newest.at, CongestionSignal::Mark);
         }
         self.detect(now);
-        let place = self.place(now);
+        let place = self.send_state(now);
         let acked = &self.recovery.acked;
         let (packets, losses) = (acked.len() as u32, self.recovery.lost.len() as u32);
-        let told = Acked { packets, growing: 0, ce: ce as u32, losses, prior_in_flight, rtt };
-        self.congestion.on_acked(&place, acked, told);
-        self.recovery.end_of_ack();
+        let summary = AckSummary { packets, growing: 0, ce: ce as u32, losses, prior_in_flight, rtt };
+        self.congestion.on_acked(&place, acked, summary);
+        self.recovery.finish_ack();
         true
     }
 
     /// The time has come at which what was sent earlier than something that has arrived counts as lost.
     pub fn on_loss_time(&mut self, now: Instant) {
         self.detect(now);
-        let place = self.place(now);
+        let place = self.send_state(now);
         self.congestion.on_timer(&place);
-        self.recovery.forget();
+        self.recovery.remove_finished();
     }
 
     /// The probe time-out has expired, and probes were sent.
@@ -83,9 +83,9 @@ impl Control {
     }
 
     fn detect(&mut self, now: Instant) {
-        self.recovery.detect(now);
+        self.recovery.detect_lost_packets(now);
         let is_persistent = self.recovery.is_congested_persistently();
-        let place = self.place(now);
+        let place = self.send_state(now);
         self.congestion.on_lost(&place, &self.recovery.lost, is_persistent);
     }
 
@@ -95,13 +95,13 @@ impl Control {
         let before = self.ecn.has_failed();
         let ce = self.ecn.on_ack(ect, frame.ecn);
         if !before && self.ecn.has_failed() {
-            self.congestion.lose_ecn();
+            self.congestion.on_ecn_failed();
         }
         ce
     }
 
-    fn place(&self, now: Instant) -> Place {
+    fn send_state(&self, now: Instant) -> SendState {
         let recovery = &self.recovery;
-        Place { now, una: recovery.oldest(), nxt: recovery.next_number(), srtt: recovery.rtt.smoothed() }
+        SendState { now, una: recovery.oldest(), nxt: recovery.next_number(), srtt: recovery.rtt.smoothed() }
     }
 }

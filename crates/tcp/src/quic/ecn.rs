@@ -17,21 +17,21 @@ enum State {
 
 /// What is known of a path's ECN.
 #[derive(Clone, Debug)]
-pub(super) struct Validation {
+pub(super) struct EcnValidation {
     state: State,
     /// What packets are sent as.
     codepoint: Ecn,
     /// Packets that were sent so.
     sent: u64,
     /// What the other side has told, with its largest packet number so far.
-    told: EcnCounts,
+    reported: EcnCounts,
 }
 
-impl Validation {
+impl EcnValidation {
     /// A path whose packets are to be sent as `codepoint`.
     pub fn new(codepoint: Ecn) -> Self {
         let state = if codepoint == Ecn::NotEct { State::Failed } else { State::Testing };
-        Self { state, codepoint, sent: 0, told: EcnCounts::default() }
+        Self { state, codepoint, sent: 0, reported: EcnCounts::default() }
     }
 
     /// What the next packet is sent as; it is sent.
@@ -65,7 +65,7 @@ impl Validation {
             }
             return 0;
         };
-        let before = std::mem::replace(&mut self.told, counts);
+        let before = std::mem::replace(&mut self.reported, counts);
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let ce = since(counts.ce, before.ce);
         let (sent_as, other, all_as) = match self.codepoint {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn ten_packets_are_marked_until_somebody_tells_of_them() {
-        let mut path = Validation::new(Ecn::Ect0);
+        let mut path = EcnValidation::new(Ecn::Ect0);
         let sent: Vec<Ecn> = (0..12).map(|_| path.mark()).collect();
         assert_eq!(sent.iter().filter(|&&ecn| ecn == Ecn::Ect0).count(), 10);
         assert_eq!(path.on_ack(2, counts(1, 0, 1)), 1);
@@ -119,16 +119,16 @@ mod tests {
             ("made ECT(1)", 2, counts(0, 2, 0)),
             ("more than were sent", 2, counts(12, 0, 0)),
         ] {
-            let mut path = Validation::new(Ecn::Ect0);
+            let mut path = EcnValidation::new(Ecn::Ect0);
             assert!((0..5).all(|_| path.mark() == Ecn::Ect0));
             assert_eq!((path.on_ack(acked, told), path.has_failed(), path.mark()), (0, true, Ecn::NotEct), "{name}");
         }
-        let mut path = Validation::new(Ecn::Ect1);
+        let mut path = EcnValidation::new(Ecn::Ect1);
         path.mark();
         assert_eq!((path.on_ack(1, counts(0, 1, 0)), path.has_failed()), (0, false));
         path.on_pto(3);
         assert_eq!(path.mark(), Ecn::Ect1, "what is known to work stays");
-        let mut path = Validation::new(Ecn::Ect0);
+        let mut path = EcnValidation::new(Ecn::Ect0);
         path.on_pto(3);
         assert_eq!((path.mark(), path.has_failed()), (Ecn::NotEct, false));
     }

@@ -61,7 +61,7 @@ pub fn is_known(stack: &str) -> bool {
 pub struct Config {
     /// The congestion control. NewReno is that of RFC 9002, in bytes; the others are those of TCP and count packets.
     pub cc: AnyCc,
-    /// UDP payload of a full packet in bytes (`max_datagram_size`), at least [`LEAST_DATAGRAM`].
+    /// UDP payload of a full packet in bytes (`max_datagram_size`), at least [`MIN_DATAGRAM`].
     pub max_datagram_size: u32,
     /// Whether packets are sent ECN-capable.
     pub ecn: bool,
@@ -77,7 +77,7 @@ pub fn fits(cc: &AnyCc) -> bool {
 }
 
 /// UDP payload that every path of QUIC carries (RFC 9000 §14), and of the datagrams of a handshake.
-pub const LEAST_DATAGRAM: u32 = 1200;
+pub const MIN_DATAGRAM: u32 = 1200;
 
 /// IPv4 and UDP headers.
 pub const UDP_IP: u32 = 28;

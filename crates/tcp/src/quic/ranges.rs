@@ -1,13 +1,13 @@
 //! Sets of numbers as ranges.
 
-use crate::Block;
+use crate::SeqRange;
 use std::collections::VecDeque;
 
 /// Numbers, as ranges in ascending order that do not touch; each is its first number and one past its last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ranges(VecDeque<Block>);
+pub(super) struct RangeSet(VecDeque<SeqRange>);
 
-impl Ranges {
+impl RangeSet {
     /// Adds the numbers from `from` up to `to`, which is left out. Returns how many of them are new.
     pub fn insert(&mut self, from: u64, to: u64) -> u64 {
         if from >= to {
@@ -61,7 +61,7 @@ impl Ranges {
     }
 
     /// The ranges, the lowest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Block> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = SeqRange> + ExactSizeIterator {
         self.0.iter().copied()
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     proptest! {
         #[test]
         fn ranges_are_a_set(inserts in prop::collection::vec((0u64..60, 0u64..9), 1..40), below in 0u64..70) {
-            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            let (mut ranges, mut set) = (RangeSet::default(), BTreeSet::new());
             for (from, len) in inserts {
                 let new = (from..from + len).filter(|&number| set.insert(number)).count();
                 prop_assert_eq!(ranges.insert(from, from + len), new as u64);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_highest_ranges_stay() {
-        let mut ranges = Ranges::default();
+        let mut ranges = RangeSet::default();
         [3, 7, 11, 20].into_iter().for_each(|number| {
             ranges.insert(number, number + 2);
         });

@@ -4,9 +4,9 @@
 //! congestion mark, else after 25 ms. Every twentieth carries a PING (§13.2.4, as Chromium does): what its sender acknowledges
 //! need not be told again.
 
-use super::ack::told;
-use super::ranges::Ranges;
-use super::{AckFrame, EcnCounts, LEAST_DATAGRAM, MAX_ACK_DELAY, SHORT_HEADER, UDP_IP, kind, number_bytes};
+use super::ack::round_delay;
+use super::ranges::RangeSet;
+use super::{AckFrame, EcnCounts, MAX_ACK_DELAY, MIN_DATAGRAM, SHORT_HEADER, UDP_IP, kind, number_bytes};
 use crate::{Header, Wire};
 use sojourn_aqm::{Ecn, Instant};
 use std::collections::VecDeque;
@@ -14,27 +14,27 @@ use std::collections::VecDeque;
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    numbers: Ranges,
+    numbers: RangeSet,
     /// Everything below has arrived, or is not told of any more.
-    told_below: u64,
+    reported_below: u64,
     /// The largest number, and when it arrived.
     largest: Option<(u64, Instant)>,
     counts: EcnCounts,
     /// Packets of which nobody was told, and how many may be.
-    waiting: u32,
-    most_waiting: u32,
+    unreported: u32,
+    max_unreported: u32,
     due: Instant,
     /// Of its own packets: the next number, the largest that is acknowledged, those since the last PING.
     next: u64,
     acked: Option<u64>,
-    since_ping: u32,
+    packets_since_ping: u32,
     /// Packets with a PING that are out, and the largest number that they tell of.
     pings: VecDeque<(u64, u64)>,
     /// Frames under way: the number of the first of them, and those that nobody has taken; and some to be used again.
-    first: u64,
+    first_frame: u64,
     frames: VecDeque<Option<AckFrame>>,
-    spare: Vec<AckFrame>,
-    stream: Ranges,
+    spare_frames: Vec<AckFrame>,
+    stream: RangeSet,
     arrived: u64,
 }
 
@@ -42,21 +42,21 @@ impl Receiver {
     /// Nothing has arrived. With `delayed_ack` every second packet is acknowledged, else each.
     pub fn new(delayed_ack: bool) -> Self {
         Self {
-            numbers: Ranges::default(),
-            told_below: 0,
+            numbers: RangeSet::default(),
+            reported_below: 0,
             largest: None,
             counts: EcnCounts::default(),
-            waiting: 0,
-            most_waiting: if delayed_ack { EVERY } else { 1 },
+            unreported: 0,
+            max_unreported: if delayed_ack { EVERY } else { 1 },
             due: Instant::NEVER,
             next: 0,
             acked: None,
-            since_ping: 0,
+            packets_since_ping: 0,
             pings: VecDeque::new(),
-            first: 0,
+            first_frame: 0,
             frames: VecDeque::new(),
-            spare: Vec::new(),
-            stream: Ranges::default(),
+            spare_frames: Vec::new(),
+            stream: RangeSet::default(),
             arrived: 0,
         }
     }
@@ -66,10 +66,10 @@ impl Receiver {
         if header.ts_val & kind::INITIAL != 0 {
             // Its answer: the server's part of the handshake in one datagram.
             let answer = Header { ack: header.seq, ts_val: kind::INITIAL, ..Header::default() };
-            return wire.transmit(&answer, LEAST_DATAGRAM + UDP_IP, Ecn::NotEct);
+            return wire.transmit(&answer, MIN_DATAGRAM + UDP_IP, Ecn::NotEct);
         }
         let number = header.seq;
-        if number < self.told_below || self.numbers.insert(number, number + 1) == 0 {
+        if number < self.reported_below || self.numbers.insert(number, number + 1) == 0 {
             return;
         }
         self.counts.count(ecn);
@@ -83,8 +83,8 @@ impl Receiver {
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));
         }
-        self.waiting += 1;
-        if self.waiting >= self.most_waiting || !in_order || ecn == Ecn::Ce {
+        self.unreported += 1;
+        if self.unreported >= self.max_unreported || !in_order || ecn == Ecn::Ce {
             self.acknowledge(now, wire);
         } else {
             self.due = self.due.min(now + MAX_ACK_DELAY);
@@ -100,22 +100,22 @@ impl Receiver {
 
     /// Takes the frame of a packet that has reached the sender; none of one that came before. Give it back to
     /// [`Self::reuse`].
-    pub fn take(&mut self, header: &Header) -> Option<AckFrame> {
-        let place = header.seq.checked_sub(self.first)?;
+    pub fn take_frame(&mut self, header: &Header) -> Option<AckFrame> {
+        let place = header.seq.checked_sub(self.first_frame)?;
         let frame = self.frames.get_mut(place as usize)?.take();
         // What was lost on the way is never asked for.
-        while self.frames.len() as u64 > KEPT && self.first + KEPT < header.seq
+        while self.frames.len() as u64 > KEPT && self.first_frame + KEPT < header.seq
             || matches!(self.frames.front(), Some(None))
         {
             self.frames.pop_front();
-            self.first += 1;
+            self.first_frame += 1;
         }
         frame
     }
 
     /// The memory of a frame is used again.
-    pub fn reuse(&mut self, frame: AckFrame) {
-        self.spare.push(frame);
+    pub fn recycle_frame(&mut self, frame: AckFrame) {
+        self.spare_frames.push(frame);
     }
 
     /// Whether a packet of the receiver belongs to the handshake, and has no frame.
@@ -148,26 +148,26 @@ impl Receiver {
 
     fn acknowledge(&mut self, now: Instant, wire: &mut impl Wire) {
         let Some((largest, arrived)) = self.largest else { return };
-        (self.waiting, self.due) = (0, Instant::NEVER);
-        let mut frame = self.spare.pop().unwrap_or_default();
+        (self.unreported, self.due) = (0, Instant::NEVER);
+        let mut frame = self.spare_frames.pop().unwrap_or_default();
         frame.ranges.clear();
         frame.ranges.extend(self.numbers.iter().rev().map(|(from, end)| (from, end - 1)));
-        frame.delay = told(now - arrived);
+        frame.delay = round_delay(now - arrived);
         frame.ecn = (!self.counts.is_empty()).then_some(self.counts);
         let number = self.next;
         self.next += 1;
-        self.since_ping += 1;
-        let pings = self.since_ping >= PING_EVERY;
+        self.packets_since_ping += 1;
+        let pings = self.packets_since_ping >= PING_EVERY;
         if pings {
-            self.since_ping = 0;
+            self.packets_since_ping = 0;
             self.pings.push_back((number, largest));
         }
         let bytes = SHORT_HEADER + number_bytes(number, self.acked) + frame.bytes() + u32::from(pings);
         let ts_val = kind::ACK | if pings { kind::PING } else { 0 };
         self.frames.push_back(Some(frame));
         wire.transmit(&Header { seq: number, ts_val, ..Header::default() }, bytes + UDP_IP, Ecn::NotEct);
-        if let Some(end) = self.numbers.keep_highest(MOST_RANGES) {
-            self.told_below = self.told_below.max(end);
+        if let Some(end) = self.numbers.keep_highest(MAX_RANGES) {
+            self.reported_below = self.reported_below.max(end);
         }
     }
 
@@ -178,7 +178,7 @@ impl Receiver {
             self.pings.pop_front();
             if ping == number {
                 self.numbers.remove_below(largest + 1);
-                self.told_below = self.told_below.max(largest + 1);
+                self.reported_below = self.reported_below.max(largest + 1);
             }
         }
     }
@@ -191,7 +191,7 @@ const EVERY: u32 = 2;
 const PING_EVERY: u32 = 20;
 
 /// Ranges that a frame has at the most; a receiver may choose (RFC 9000 §13.2.3).
-const MOST_RANGES: usize = 32;
+const MAX_RANGES: usize = 32;
 
 /// Acknowledgments that may overtake another one which still counts.
 const KEPT: u64 = 256;

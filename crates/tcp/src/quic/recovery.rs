@@ -3,13 +3,13 @@
 use super::rtt::Rtt;
 use super::stream::Chunk;
 use super::{AckFrame, MAX_ACK_DELAY};
-use crate::timer::Purpose;
+use crate::timer::TimerPurpose;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// A packet that was sent. Every one asks for an acknowledgment and counts as in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentPacket {
     pub number: u64,
     /// Bytes without IP and UDP headers (`sent_bytes`).
     pub size: u32,
@@ -32,7 +32,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     /// `sent_packets`, from the oldest one on that is out; what became of those behind it is kept.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentPacket>,
     /// Number of the first of them.
     base: u64,
     out: u32,
@@ -43,11 +43,11 @@ pub(super) struct Recovery {
     /// `time_of_last_ack_eliciting_packet`.
     last_sent: Instant,
     /// What the last frame acknowledged anew, and what was last detected as lost; in the order of their numbers.
-    pub acked: Vec<Sent>,
-    pub lost: Vec<Sent>,
+    pub acked: Vec<SentPacket>,
+    pub lost: Vec<SentPacket>,
 }
 
-impl Sent {
+impl SentPacket {
     /// A packet of `size` bytes that is sent at `at`.
     pub fn new(number: u64, size: u32, at: Instant, ect: bool, chunk: Chunk) -> Self {
         Self { number, size, at, ect, chunk, state: State::Out }
@@ -72,7 +72,7 @@ impl Recovery {
     }
 
     /// `OnPacketSent`: numbers go on by one.
-    pub fn on_sent(&mut self, packet: Sent) {
+    pub fn on_sent(&mut self, packet: SentPacket) {
         debug_assert_eq!(packet.number, self.next_number(), "no number is left out");
         self.last_sent = packet.at;
         self.out += 1;
@@ -107,7 +107,7 @@ impl Recovery {
     }
 
     /// `DetectAndRemoveLostPackets`.
-    pub fn detect(&mut self, now: Instant) {
+    pub fn detect_lost_packets(&mut self, now: Instant) {
         self.lost.clear();
         self.loss_time = None;
         let Some(largest) = self.largest_acked else { return };
@@ -133,7 +133,7 @@ impl Recovery {
     pub fn is_congested_persistently(&self) -> bool {
         let Some(first_sample) = self.rtt.first_sample() else { return false };
         let duration = self.rtt.pto(MAX_ACK_DELAY) * PERSISTENT_CONGESTION_THRESHOLD;
-        let mut first: Option<&Sent> = None;
+        let mut first: Option<&SentPacket> = None;
         for packet in self.lost.iter().filter(|packet| packet.at > first_sample) {
             let begins = first.is_none_or(|first| self.is_any_acked(first.number, packet.number));
             let since = if begins { packet } else { first.expect("it does not begin here") };
@@ -146,13 +146,13 @@ impl Recovery {
     }
 
     /// The rest of `OnAckReceived`, where it acknowledged something: what is not out any more is forgotten.
-    pub fn end_of_ack(&mut self) {
+    pub fn finish_ack(&mut self) {
         self.pto_count = 0;
-        self.forget();
+        self.remove_finished();
     }
 
     /// What is not out any more is forgotten.
-    pub fn forget(&mut self) {
+    pub fn remove_finished(&mut self) {
         while self.sent.front().is_some_and(|packet| packet.state != State::Out) {
             self.sent.pop_front();
             self.base += 1;
@@ -165,16 +165,16 @@ impl Recovery {
     }
 
     /// `SetLossDetectionTimer`: what for, and when.
-    pub fn timer(&self) -> Option<(Purpose, Instant)> {
+    pub fn timer(&self) -> Option<(TimerPurpose, Instant)> {
         if let Some(at) = self.loss_time {
-            return Some((Purpose::Reordering, at));
+            return Some((TimerPurpose::Reordering, at));
         }
-        (self.out > 0).then(|| (Purpose::LossProbe, self.last_sent + self.backed_off(MAX_ACK_DELAY)))
+        (self.out > 0).then(|| (TimerPurpose::LossProbe, self.last_sent + self.backed_off(MAX_ACK_DELAY)))
     }
 
     /// The probe time-out, with its back-off.
     pub fn backed_off(&self, max_ack_delay: Duration) -> Duration {
-        self.rtt.pto(max_ack_delay) * (1 << self.pto_count.min(MOST_DOUBLINGS))
+        self.rtt.pto(max_ack_delay) * (1 << self.pto_count.min(MAX_DOUBLINGS))
     }
 
     /// Probe time-outs since something was last acknowledged.
@@ -198,7 +198,7 @@ impl Recovery {
     }
 
     /// Packets that are out, the oldest first.
-    pub fn out(&self) -> impl Iterator<Item = &Sent> {
+    pub fn out(&self) -> impl Iterator<Item = &SentPacket> {
         self.sent.iter().filter(|packet| packet.state == State::Out)
     }
 
@@ -215,4 +215,4 @@ const PACKET_THRESHOLD: u64 = 3;
 const PERSISTENT_CONGESTION_THRESHOLD: i64 = 3;
 
 /// Doublings of the probe time-out, so that it stays a time: about a day of the initial one.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;

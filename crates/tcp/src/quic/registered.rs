@@ -4,32 +4,32 @@
 //! which the window falls to the threshold at once; persistent congestion where TCP has a time-out. Differs from TCP: nothing
 //! is undone, and bursts are one packet.
 
-use super::recovery::Sent as Packet;
-use crate::cc::{Ack, AnyCc, Counting, Flight, Needs, Window, WindowEvent};
+use super::recovery::SentPacket as Packet;
+use crate::cc::{Ack, AnyCc, Flight, GrowthCounting, Needs, Window, WindowEvent};
 use crate::pacing::Pacer;
-use crate::rate_sample::{Context, RateSampler, Sent};
+use crate::rate_sample::{RateSampler, SampleInput, SendCounts};
 use crate::segment::Segment;
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The control, its window, and what it asks for.
 #[derive(Clone, Debug)]
-pub(super) struct Registered {
+pub(super) struct RegisteredControl {
     cc: AnyCc,
     pub window: Window,
     needs: Needs,
     sampler: Option<RateSampler>,
     /// The state that a control which steers was last told of, unless a reduction has begun since.
-    told: Option<State>,
+    notified_state: Option<CaState>,
     lost: u64,
 }
 
 /// The connection, as a control sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(super) struct PathState {
     pub now: Instant,
-    pub state: State,
+    pub state: CaState,
     /// The oldest packet number that is not acknowledged, and the next one.
     pub una: u64,
     pub nxt: u64,
@@ -39,7 +39,7 @@ pub(super) struct Path {
     pub is_cwnd_limited: bool,
 }
 
-impl Registered {
+impl RegisteredControl {
     /// A window of `cwnd` packets of `max_datagram_size` bytes.
     pub fn new(mut cc: AnyCc, cwnd: u32, max_datagram_size: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("the stack whose controls these are");
@@ -53,12 +53,12 @@ impl Registered {
                 cwnd_cnt: 0,
                 bytes_acked: 0,
                 mss: max_datagram_size,
-                counting: Counting::Packets,
+                counting: GrowthCounting::Packets,
             },
             sampler: (needs.samples || needs.steers).then(RateSampler::new),
             needs,
             cc,
-            told: Some(State::Open),
+            notified_state: Some(CaState::Open),
             lost: 0,
         }
     }
@@ -79,23 +79,23 @@ impl Registered {
     }
 
     /// The connection is there; `rtt` was measured by the handshake.
-    pub fn opened(&mut self, path: &Path, rtt: Duration, pacer: &mut Pacer) {
+    pub fn opened(&mut self, path: &PathState, rtt: Duration, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {
             sampler.observe_rtt(path.now, rtt);
         }
-        self.tell(path, pacer, |cc, flight| cc.opened(flight));
+        self.with_control(path, pacer, |cc, flight| cc.on_established(flight));
     }
 
     /// A packet goes out behind `path.in_flight` others; the last one was sent at `last_sent`.
-    pub fn on_sent(&mut self, path: &Path, packet: &Packet, last_sent: Instant, pacer: &mut Pacer) {
+    pub fn on_sent(&mut self, path: &PathState, packet: &Packet, last_sent: Instant, pacer: &mut Pacer) {
         if path.in_flight == 0 {
             let event = WindowEvent::Restarted { now: path.now, last_sent };
             self.cc.event(&mut self.window, event);
             if self.needs.steers {
-                self.tell(path, pacer, |cc, flight| cc.resumed(flight));
+                self.with_control(path, pacer, |cc, flight| cc.on_restart(flight));
             }
         }
-        let counters = Sent { out: path.in_flight, in_flight: path.in_flight + 1, lost: self.lost };
+        let counters = SendCounts { out: path.in_flight, in_flight: path.in_flight + 1, lost: self.lost };
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(&segment(packet), counters);
         }
@@ -103,28 +103,34 @@ impl Registered {
 
     /// `acked` are acknowledged anew, `ce` of those that arrived since the last time carried a mark; losses were not
     /// considered yet.
-    pub fn heard(&mut self, path: &Path, (acked, ce): (&[Packet], u32), rtt: Option<Duration>, pacer: &mut Pacer) {
+    pub fn on_newly_acked(
+        &mut self,
+        path: &PathState,
+        (acked, ce): (&[Packet], u32),
+        rtt: Option<Duration>,
+        pacer: &mut Pacer,
+    ) {
         let packets = acked.len() as u32;
         if let Some(sampler) = &mut self.sampler {
             acked.iter().for_each(|packet| sampler.on_sacked(&segment(packet)));
             sampler.forget_below(path.una);
         }
-        self.cc.acked(&mut self.window, || news(path, packets, rtt));
+        self.cc.on_ack(&mut self.window, || cc_ack(path, packets, rtt));
         if self.needs.reports {
-            let slow_path = ce > 0 || path.state != State::Open;
-            let report = Ack { slow_path, ..news(path, packets, rtt) };
-            self.cc.reported(&mut self.window, &report);
+            let slow_path = ce > 0 || path.state != CaState::Open;
+            let report = Ack { slow_path, ..cc_ack(path, packets, rtt) };
+            self.cc.on_report(&mut self.window, &report);
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.count(packets, ce);
             if self.needs.samples {
-                self.tell(path, pacer, |cc, flight| cc.delivered(flight, packets, ce));
+                self.with_control(path, pacer, |cc, flight| cc.on_delivered(flight, packets, ce));
             }
         }
     }
 
     /// A congestion event: the threshold falls, and unless the control steers the window with it.
-    pub fn reduce(&mut self, path: &Path, on_loss: bool) {
+    pub fn reduce(&mut self, path: &PathState, on_loss: bool) {
         self.window.ssthresh = self.cc.ssthresh(&self.window);
         if on_loss {
             self.reduce_on_loss();
@@ -133,7 +139,7 @@ impl Registered {
     }
 
     /// A loss in a period that a mark began, for a control that answers losses in another way than marks. Whether it does.
-    pub fn reduce_further(&mut self, path: &Path) -> bool {
+    pub fn reduce_further(&mut self, path: &PathState) -> bool {
         let answers = self.reduce_on_loss() || self.needs.steers;
         if answers {
             self.enter_reduced(path);
@@ -142,25 +148,25 @@ impl Registered {
     }
 
     /// Persistent congestion: the window is the least one.
-    pub fn collapse(&mut self, path: &Path) {
+    pub fn collapse(&mut self, path: &PathState) {
         self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
-        (self.window.cwnd, self.window.cwnd_cnt) = (LEAST_WINDOW, 0);
+        (self.window.cwnd, self.window.cwnd_cnt) = (MIN_WINDOW, 0);
         self.cc.event(&mut self.window, WindowEvent::TimedOut);
-        self.told = None;
+        self.notified_state = None;
         self.cc.state_changed(path.state, path.now, path.nxt);
     }
 
     /// The recovery period is over.
-    pub fn recovered(&mut self, path: &Path, pacer: &mut Pacer) {
+    pub fn on_recovery_end(&mut self, path: &PathState, pacer: &mut Pacer) {
         if !self.needs.steers {
             self.cc.event(&mut self.window, WindowEvent::Reduced);
         }
-        self.tell_state(path, pacer);
-        self.cc.state_changed(State::Open, path.now, path.nxt);
+        self.notify_state(path, pacer);
+        self.cc.state_changed(CaState::Open, path.now, path.nxt);
     }
 
     /// These packets are lost, and whatever follows from that was done, when the window was `cwnd`.
-    pub fn on_lost(&mut self, path: &Path, lost: &[Packet], cwnd: u32, pacer: &mut Pacer) {
+    pub fn on_lost(&mut self, path: &PathState, lost: &[Packet], cwnd: u32, pacer: &mut Pacer) {
         self.lost += lost.len() as u64;
         if !(self.needs.steers && self.needs.losses) {
             return;
@@ -174,15 +180,15 @@ impl Registered {
             let Some(loss) = self.sampler.as_ref().and_then(|s| s.loss_of(packet.number, lost, continues)) else {
                 continue;
             };
-            self.tell(path, pacer, |cc, flight: &mut Flight| cc.lost(flight, &loss));
+            self.with_control(path, pacer, |cc, flight: &mut Flight| cc.on_loss(flight, &loss));
         }
         self.window.cwnd = after;
     }
 
     /// The window grows on `packets` of the `acked` ones, which are none of a recovery period; or the control sets it.
-    pub fn settle(&mut self, path: &Path, acked: &Acked, pacer: &mut Pacer) {
+    pub fn on_ack_processed(&mut self, path: &PathState, acked: &AckSummary, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {
-            let context = Context {
+            let context = SampleInput {
                 prior_in_flight: acked.prior_in_flight,
                 losses: acked.losses,
                 lost: self.lost,
@@ -192,8 +198,8 @@ impl Registered {
             };
             let sample = sampler.generate(path.now, acked.packets, acked.ce, &context);
             if self.needs.steers {
-                self.tell_state(path, pacer);
-                return self.tell(path, pacer, |cc, flight| cc.steer(flight, &sample));
+                self.notify_state(path, pacer);
+                return self.with_control(path, pacer, |cc, flight| cc.steer(flight, &sample));
             }
         }
         if acked.growing == 0 {
@@ -201,15 +207,15 @@ impl Registered {
         }
         let (growing, rtt) = (acked.growing, acked.rtt);
         match path.is_cwnd_limited {
-            true => self.cc.grow(&mut self.window, || news(path, growing, rtt)),
-            false => self.cc.unused(&mut self.window, || news(path, growing, rtt)),
+            true => self.cc.grow(&mut self.window, || cc_ack(path, growing, rtt)),
+            false => self.cc.on_unlimited_ack(&mut self.window, || cc_ack(path, growing, rtt)),
         }
     }
 
     /// A control that steers hears of the state that it is in now.
-    pub fn tell_state(&mut self, path: &Path, pacer: &mut Pacer) {
-        if self.needs.steers && self.told.replace(path.state) != Some(path.state) {
-            self.tell(path, pacer, |cc, flight| cc.entered(flight, path.state));
+    pub fn notify_state(&mut self, path: &PathState, pacer: &mut Pacer) {
+        if self.needs.steers && self.notified_state.replace(path.state) != Some(path.state) {
+            self.with_control(path, pacer, |cc, flight| cc.on_state(flight, path.state));
         }
     }
 
@@ -221,7 +227,7 @@ impl Registered {
     }
 
     /// The path does not carry ECN: another control goes on where this one does not do without.
-    pub fn lose_ecn(&mut self) {
+    pub fn on_ecn_failed(&mut self) {
         if let Some(cc) = self.cc.without_ecn() {
             let Window { cwnd, mss, ssthresh, .. } = self.window;
             *self = Self::new(cc, cwnd, mss);
@@ -242,15 +248,15 @@ impl Registered {
         own.is_some()
     }
 
-    fn enter_reduced(&mut self, path: &Path) {
-        self.told = None;
+    fn enter_reduced(&mut self, path: &PathState) {
+        self.notified_state = None;
         if !self.needs.steers {
-            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh.max(LEAST_WINDOW), 0);
+            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh.max(MIN_WINDOW), 0);
         }
         self.cc.state_changed(path.state, path.now, path.nxt);
     }
 
-    fn tell(&mut self, path: &Path, pacer: &mut Pacer, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+    fn with_control(&mut self, path: &PathState, pacer: &mut Pacer, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
         let Some(sampler) = &mut self.sampler else { return };
         let mut flight = Flight {
             now: path.now,
@@ -285,7 +291,7 @@ impl Registered {
 
 /// What an acknowledgment told, once all is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Acked {
+pub(super) struct AckSummary {
     /// Packets that it acknowledges, and those of them on which the window may grow.
     pub packets: u32,
     pub growing: u32,
@@ -297,8 +303,8 @@ pub(super) struct Acked {
     pub rtt: Option<Duration>,
 }
 
-fn news(path: &Path, packets: u32, rtt: Option<Duration>) -> Ack {
-    let Path { now, una, nxt, state, .. } = *path;
+fn cc_ack(path: &PathState, packets: u32, rtt: Option<Duration>) -> Ack {
+    let PathState { now, una, nxt, state, .. } = *path;
     Ack { now, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
 }
 
@@ -308,4 +314,4 @@ fn segment(packet: &Packet) -> Segment {
 }
 
 /// `kMinimumWindow`.
-const LEAST_WINDOW: u32 = 2;
+const MIN_WINDOW: u32 = 2;

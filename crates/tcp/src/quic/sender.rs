@@ -1,15 +1,15 @@
 //! The sending end: when a packet leaves, and what is in it.
 
-use super::control::Control;
-use super::recovery::Sent;
+use super::control::PathControl;
+use super::recovery::SentPacket;
 use super::stream::{Chunk, Stream};
-use super::{AckFrame, Config, LEAST_DATAGRAM, MAX_ACK_DELAY, SHORT_HEADER, UDP_IP, kind, number_bytes, varint};
+use super::{AckFrame, Config, MAX_ACK_DELAY, MIN_DATAGRAM, SHORT_HEADER, UDP_IP, kind, number_bytes, varint};
 use crate::cc::Window;
-use crate::segment::Loss;
-use crate::state::State;
+use crate::segment::LossMark;
+use crate::sender_event::{SenderEvent, SenderState};
+use crate::state::CaState;
 use crate::stats::SenderStats;
-use crate::timer::Purpose;
-use crate::watch::{Event, Standing};
+use crate::timer::TimerPurpose;
 use crate::{FIRST_BYTE, Flags, Header, Sack, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 
@@ -17,11 +17,11 @@ use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 #[derive(Clone, Debug)]
 pub struct Sender {
     phase: Phase,
-    control: Control,
+    control: PathControl,
     stream: Stream,
     max_datagram_size: u32,
     /// A packet with a PING that is to be acknowledged, and when it came.
-    pinged: Option<(u64, Instant)>,
+    ping_to_ack: Option<(u64, Instant)>,
     stats: SenderStats,
 }
 
@@ -38,11 +38,11 @@ enum Phase {
 
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
-enum Load {
+enum Payload {
     /// What waits.
-    Next,
+    New,
     /// What a packet carries that is out.
-    Again(Chunk),
+    Retransmission(Chunk),
 }
 
 impl Sender {
@@ -50,10 +50,10 @@ impl Sender {
     pub fn new(config: &Config) -> Self {
         Self {
             phase: Phase::Closed,
-            control: Control::new(config),
+            control: PathControl::new(config),
             stream: Stream::default(),
             max_datagram_size: config.max_datagram_size,
-            pinged: None,
+            ping_to_ack: None,
             stats: SenderStats::default(),
         }
     }
@@ -69,7 +69,7 @@ impl Sender {
         self.stream.open(bytes);
         self.phase = Phase::Handshake { sent: Vec::new(), due: now };
         self.send_initial(now, wire);
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// The application stops: nothing is sent anew but the end of the stream.
@@ -82,7 +82,7 @@ impl Sender {
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
         if matches!(self.phase, Phase::Open) {
             self.send(now, wire);
-            self.show(wire);
+            self.report_state(wire);
         }
     }
 
@@ -93,7 +93,7 @@ impl Sender {
         self.phase = Phase::Open;
         self.control.open(now, now - at);
         self.send(now, wire);
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// A packet of the receiver with an ACK frame has come, of `len` IP bytes.
@@ -101,19 +101,19 @@ impl Sender {
         if !matches!(self.phase, Phase::Open) {
             return;
         }
-        wire.tell(|| Event::Acknowledged { number: header.seq, frame, len });
+        wire.notify(|| SenderEvent::Acknowledged { number: header.seq, frame, len });
         if header.ts_val & kind::PING != 0 {
-            self.pinged = Some((header.seq, now));
+            self.ping_to_ack = Some((header.seq, now));
         }
         if self.control.on_ack(now, frame) {
             self.control.recovery.acked.iter().for_each(|packet| self.stream.on_acked(&packet.chunk));
         }
-        if wire.watches() {
+        if wire.observes_sender() {
             let header = self.view();
-            wire.tell(|| Event::Received { header: &header, len });
+            wire.notify(|| SenderEvent::Received { header: &header, len });
         }
         self.send_after_losses(now, wire);
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
@@ -122,19 +122,19 @@ impl Sender {
             Phase::Closed => return,
             Phase::Handshake { due, .. } if *due > now => return,
             Phase::Handshake { .. } => {
-                wire.tell(|| Event::Expired(Purpose::LossProbe));
+                wire.notify(|| SenderEvent::Expired(TimerPurpose::LossProbe));
                 self.stats.timeouts += 1;
                 self.control.on_pto();
                 self.send_initial(now, wire);
             }
             Phase::Open => {
-                if self.control.congestion.pacer.wake(now) {
+                if self.control.congestion.pacer.on_wakeup(now) {
                     self.send(now, wire);
                 }
                 self.on_expiry(now, wire);
             }
         }
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// When [`Self::on_timer`] is to be called.
@@ -144,7 +144,7 @@ impl Sender {
             Phase::Handshake { due, .. } => *due,
             Phase::Open => {
                 let timer = self.control.recovery.timer().map_or(Instant::NEVER, |(_, at)| at);
-                self.control.congestion.pacer.wakes().min(timer)
+                self.control.congestion.pacer.wakeup().min(timer)
             }
         }
     }
@@ -185,8 +185,8 @@ impl Sender {
     /// The loss detection timer has expired, if it has (`OnLossDetectionTimeout`).
     fn on_expiry(&mut self, now: Instant, wire: &mut impl Wire) {
         let Some((purpose, _)) = self.control.recovery.timer().filter(|&(_, at)| at <= now) else { return };
-        wire.tell(|| Event::Expired(purpose));
-        if purpose == Purpose::Reordering {
+        wire.notify(|| SenderEvent::Expired(purpose));
+        if purpose == TimerPurpose::Reordering {
             self.control.on_loss_time(now);
             return self.send_after_losses(now, wire);
         }
@@ -197,8 +197,8 @@ impl Sender {
         };
         for chunk in oldest {
             match chunk {
-                _ if self.stream.has_data() => self.send_packet(now, Load::Next, wire),
-                Some(chunk) => self.send_packet(now, Load::Again(chunk), wire),
+                _ if self.stream.has_data() => self.send_packet(now, Payload::New, wire),
+                Some(chunk) => self.send_packet(now, Payload::Retransmission(chunk), wire),
                 None => {}
             }
         }
@@ -210,7 +210,7 @@ impl Sender {
         for packet in &self.control.recovery.lost {
             let Chunk { offset, .. } = packet.chunk;
             let end = packet.chunk.end() + u64::from(packet.chunk.fin);
-            wire.tell(|| Event::Judged(Loss::First((offset + FIRST_BYTE, end + FIRST_BYTE))));
+            wire.notify(|| SenderEvent::LossMarked(LossMark::Original((offset + FIRST_BYTE, end + FIRST_BYTE))));
             self.stream.on_lost(packet.chunk);
         }
         self.control.recovery.lost.clear();
@@ -226,40 +226,42 @@ impl Sender {
             if !self.control.congestion.has_room(self.datagram()) || !wire.has_room() {
                 break false;
             }
-            if self.control.congestion.pacer.holds(now) {
+            if self.control.congestion.pacer.must_wait(now) {
                 break false;
             }
-            self.send_packet(now, Load::Next, wire);
+            self.send_packet(now, Payload::New, wire);
         };
-        self.control.congestion.stopped(is_app_limited);
+        self.control.congestion.on_blocked(is_app_limited);
     }
 
-    fn send_packet(&mut self, now: Instant, load: Load, wire: &mut impl Wire) {
+    fn send_packet(&mut self, now: Instant, load: Payload, wire: &mut impl Wire) {
         let recovery = &self.control.recovery;
         let (number, largest_acked) = (recovery.next_number(), recovery.largest_acked());
         let (offset, again) = match load {
-            Load::Next => self.stream.upcoming(),
-            Load::Again(chunk) => (chunk.offset, true),
+            Payload::New => self.stream.upcoming(),
+            Payload::Retransmission(chunk) => (chunk.offset, true),
         };
         let stream_header = STREAM_HEADER + if offset > 0 { varint(offset) } else { 0 };
         let headers = SHORT_HEADER + number_bytes(number, largest_acked) + stream_header;
         // An acknowledgment takes room from new data only, so that what was lost fits as it is.
-        let pinged = if again { None } else { self.pinged.take() };
+        let pinged = if again { None } else { self.ping_to_ack.take() };
         let ack_bytes = pinged.map_or(0, |(number, came)| ack_of_one(number, now - came).bytes());
         let room = self.datagram() - headers - ack_bytes;
         let chunk = match load {
-            Load::Next => self.stream.take(room),
-            Load::Again(chunk) => Chunk { len: chunk.len.min(room), fin: chunk.fin && chunk.len <= room, ..chunk },
+            Payload::New => self.stream.take(room),
+            Payload::Retransmission(chunk) => {
+                Chunk { len: chunk.len.min(room), fin: chunk.fin && chunk.len <= room, ..chunk }
+            }
         };
         let size = headers + ack_bytes + chunk.len;
         let ecn = self.control.ecn.mark();
         self.stats.sent += 1;
         self.stats.retransmissions += u64::from(again);
-        self.control.on_sent(Sent::new(number, size, now, ecn != Ecn::NotEct, chunk));
-        if wire.watches() {
+        self.control.on_sent(SentPacket::new(number, size, now, ecn != Ecn::NotEct, chunk));
+        if wire.observes_sender() {
             let flags = Flags::default().with_if(Flags::FIN, chunk.fin);
             let header = Header { seq: chunk.offset + FIRST_BYTE, len: chunk.len as u16, flags, ..Header::default() };
-            wire.tell(|| Event::Sent { header: &header, len: size + UDP_IP, ecn, again });
+            wire.notify(|| SenderEvent::Sent { header: &header, len: size + UDP_IP, ecn, is_retransmission: again });
         }
         let header = Header {
             seq: number,
@@ -280,9 +282,9 @@ impl Sender {
         let number = sent.len() as u64;
         sent.push(now);
         *due = next;
-        let (len, again) = (LEAST_DATAGRAM + UDP_IP, number > 0);
+        let (len, again) = (MIN_DATAGRAM + UDP_IP, number > 0);
         let view = Header::default();
-        wire.tell(|| Event::Sent { header: &view, len, ecn: Ecn::NotEct, again });
+        wire.notify(|| SenderEvent::Sent { header: &view, len, ecn: Ecn::NotEct, is_retransmission: again });
         let header = Header { seq: number, ts_val: kind::INITIAL, ..Header::default() };
         wire.transmit(&header, len, Ecn::NotEct);
     }
@@ -295,13 +297,13 @@ impl Sender {
     }
 
     /// An event is over: a host that watches is told how the sender stands.
-    fn show(&self, wire: &mut impl Wire) {
-        if !wire.watches() {
+    fn report_state(&self, wire: &mut impl Wire) {
+        if !wire.observes_sender() {
             return;
         }
         let (congestion, recovery) = (&self.control.congestion, &self.control.recovery);
         let packet = u64::from(self.datagram());
-        let standing = Standing {
+        let standing = SenderState {
             state: congestion.state(),
             una: self.stream.una() + FIRST_BYTE,
             nxt: self.stream.nxt() + FIRST_BYTE,
@@ -315,11 +317,11 @@ impl Sender {
             min_rtt: congestion.min_rtt().or(recovery.rtt.min()),
             timer: match &self.phase {
                 Phase::Closed => None,
-                Phase::Handshake { due, .. } => Some((Purpose::LossProbe, *due)),
+                Phase::Handshake { due, .. } => Some((TimerPurpose::LossProbe, *due)),
                 Phase::Open => recovery.timer(),
             },
         };
-        wire.tell(|| Event::Stands(&standing));
+        wire.notify(|| SenderEvent::State(&standing));
     }
 
     /// UDP payload of a full packet.
@@ -328,14 +330,14 @@ impl Sender {
     }
 
     /// Where congestion avoidance stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CaState {
         self.control.congestion.state()
     }
 }
 
 /// The acknowledgment of a packet with a PING: packets without one are not acknowledged.
 fn ack_of_one(number: u64, delay: Duration) -> AckFrame {
-    AckFrame { ranges: vec![(number, number)], delay: super::ack::told(delay.min(MAX_ACK_DELAY)), ecn: None }
+    AckFrame { ranges: vec![(number, number)], delay: super::ack::round_delay(delay.min(MAX_ACK_DELAY)), ecn: None }
 }
 
 /// A STREAM frame that goes to the end of its packet, without its offset: type and stream.

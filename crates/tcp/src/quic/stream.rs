@@ -1,7 +1,7 @@
 //! The bytes of a stream at its sender: what is to be sent, what was lost and goes into new packets, what has arrived.
 
-use super::ranges::Ranges;
-use crate::Block;
+use super::ranges::RangeSet;
+use crate::SeqRange;
 use std::collections::VecDeque;
 
 /// Bytes of the stream that one packet carries.
@@ -31,7 +31,7 @@ pub(super) struct Stream {
     fin_acked: bool,
     /// What was lost, in the order in which it was found to be.
     lost: VecDeque<Chunk>,
-    acked: Ranges,
+    acked: RangeSet,
 }
 
 impl Stream {
@@ -47,7 +47,7 @@ impl Stream {
 
     /// Whether something waits to be sent.
     pub fn has_data(&mut self) -> bool {
-        self.forget_acknowledged();
+        self.drop_acked_from_lost();
         !self.lost.is_empty() || self.has_new()
     }
 
@@ -90,7 +90,7 @@ impl Stream {
 
     /// … is lost.
     pub fn on_lost(&mut self, chunk: Chunk) {
-        if !self.knows(&chunk) {
+        if !self.is_acked(&chunk) {
             self.lost.push_back(chunk);
         }
     }
@@ -111,18 +111,18 @@ impl Stream {
     }
 
     /// Up to three ranges that have arrived beyond a gap, the highest first.
-    pub fn beyond(&self) -> impl Iterator<Item = Block> {
+    pub fn beyond(&self) -> impl Iterator<Item = SeqRange> {
         self.acked.iter().rev().filter(|&(from, _)| from > 0).take(3)
     }
 
     /// Whether all of these bytes have arrived.
-    pub fn knows(&self, chunk: &Chunk) -> bool {
+    pub fn is_acked(&self, chunk: &Chunk) -> bool {
         self.acked.covers(chunk.offset, chunk.end()) && (!chunk.fin || self.fin_acked)
     }
 
     /// What was taken for lost may have arrived all the same.
-    fn forget_acknowledged(&mut self) {
-        while self.lost.front().is_some_and(|chunk| self.knows(chunk)) {
+    fn drop_acked_from_lost(&mut self) {
+        while self.lost.front().is_some_and(|chunk| self.is_acked(chunk)) {
             self.lost.pop_front();
         }
     }

@@ -3,14 +3,14 @@
 mod connection;
 
 use super::congestion::Congestion;
-use super::control::Control;
-use super::recovery::Sent;
+use super::control::PathControl;
+use super::recovery::SentPacket;
 use super::stream::Chunk;
 use super::{AckFrame, Config, EcnCounts};
 use crate::RateSample;
 use crate::cc::{AnyCc, CongestionControl, Flight, Needs, SteeringControl};
-use crate::state::State;
-use crate::timer::Purpose;
+use crate::state::CaState;
+use crate::timer::TimerPurpose;
 use sojourn_aqm::{Duration, Instant};
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ fn config(cc: &str, max_datagram_size: u32, ecn: bool) -> Config {
 
 #[test]
 fn loss_detection_and_newreno_follow_a_second_implementation() {
-    let mut control = Control::new(&config("newreno", 1448, true));
+    let mut control = PathControl::new(&config("newreno", 1448, true));
     for (number, line) in SCRIPT.lines().enumerate() {
         let (event, expected) = line.split_once(" = ").expect("an event and what follows");
         let mut words = event.split_whitespace();
@@ -36,9 +36,9 @@ fn loss_detection_and_newreno_follow_a_second_implementation() {
     }
 }
 
-fn play(control: &mut Control, kind: &str, words: &mut SplitWhitespace) {
+fn play(control: &mut PathControl, kind: &str, words: &mut SplitWhitespace) {
     match kind {
-        "new" => *control = Control::new(&config("newreno", word(words), true)),
+        "new" => *control = PathControl::new(&config("newreno", word(words), true)),
         "open" => {
             let now = Instant::from_nanos(word(words));
             control.open(now, Duration::from_nanos(word(words)));
@@ -49,21 +49,21 @@ fn play(control: &mut Control, kind: &str, words: &mut SplitWhitespace) {
             if ect {
                 control.ecn.mark();
             }
-            control.on_sent(Sent::new(control.recovery.next_number(), size, now, ect, Chunk::default()));
+            control.on_sent(SentPacket::new(control.recovery.next_number(), size, now, ect, Chunk::default()));
         }
-        "stop" => control.congestion.stopped(word::<u8>(words) == 1),
+        "stop" => control.congestion.on_blocked(word::<u8>(words) == 1),
         "ack" => {
             let now = Instant::from_nanos(word(words));
             control.on_ack(now, &frame(words));
         }
         "time" => {
-            assert_eq!(control.recovery.timer().map(|(purpose, _)| purpose), Some(Purpose::Reordering));
+            assert_eq!(control.recovery.timer().map(|(purpose, _)| purpose), Some(TimerPurpose::Reordering));
             control.on_loss_time(Instant::from_nanos(word(words)));
         }
         "pto" => {
             let now = Instant::from_nanos(word(words));
             let due = control.recovery.timer().filter(|&(_, at)| at <= now).map(|(purpose, _)| purpose);
-            assert_eq!(due, Some(Purpose::LossProbe));
+            assert_eq!(due, Some(TimerPurpose::LossProbe));
         }
         "probed" => control.recovery.on_pto(),
         other => panic!("{other} is no event"),
@@ -81,8 +81,8 @@ fn frame(words: &mut SplitWhitespace) -> AckFrame {
     AckFrame { ranges: words.next().expect("ranges").split(',').map(range).collect(), delay, ecn }
 }
 
-fn standing(control: &Control) -> String {
-    let Control { recovery, congestion, .. } = control;
+fn standing(control: &PathControl) -> String {
+    let PathControl { recovery, congestion, .. } = control;
     let lost: Vec<String> = recovery.lost.iter().map(|packet| packet.number.to_string()).collect();
     let lost = if lost.is_empty() { "-".to_string() } else { lost.join(",") };
     let rtt = &recovery.rtt;
@@ -100,12 +100,12 @@ fn word<T: FromStr>(words: &mut SplitWhitespace) -> T {
 
 /// Writes down which states it enters.
 #[derive(Clone, Debug)]
-struct Scribe {
+struct StateRecorder {
     long_recovery: bool,
-    entered: Arc<Mutex<Vec<State>>>,
+    entered: Arc<Mutex<Vec<CaState>>>,
 }
 
-impl CongestionControl for Scribe {
+impl CongestionControl for StateRecorder {
     fn needs(&self) -> Needs {
         Needs { steers: true, long_recovery: self.long_recovery, ..Needs::default() }
     }
@@ -114,8 +114,8 @@ impl CongestionControl for Scribe {
     }
 }
 
-impl SteeringControl for Scribe {
-    fn entered(&mut self, _: &mut Flight, state: State) {
+impl SteeringControl for StateRecorder {
+    fn on_state(&mut self, _: &mut Flight, state: CaState) {
         self.entered.lock().expect("one thread").push(state);
     }
     fn steer(&mut self, _: &mut Flight, _: &RateSample) {}
@@ -125,8 +125,8 @@ impl SteeringControl for Scribe {
 fn a_recovery_lasts_until_a_round_trip_brings_no_loss_where_the_control_asks_for_that() {
     let states = |long_recovery| {
         let entered = Arc::new(Mutex::new(Vec::new()));
-        let cc = AnyCc::own(Scribe { long_recovery, entered: Arc::clone(&entered) });
-        let mut control = Control::new(&Config { cc, ..config("reno", 1448, false) });
+        let cc = AnyCc::custom(StateRecorder { long_recovery, entered: Arc::clone(&entered) });
+        let mut control = PathControl::new(&Config { cc, ..config("reno", 1448, false) });
         let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         control.open(ms(0), Duration::from_millis(40));
         // Ten packets per round trip, of which the first one of two rounds is lost.
@@ -135,13 +135,13 @@ fn a_recovery_lasts_until_a_round_trip_brings_no_loss_where_the_control_asks_for
             let sent = ms(50 * round as u64);
             for number in 0..10 {
                 let number = 10 * round as u64 + number;
-                control.on_sent(Sent::new(number, 1448, sent, false, Chunk::default()));
+                control.on_sent(SentPacket::new(number, 1448, sent, false, Chunk::default()));
             }
             control.on_ack(sent + Duration::from_millis(40), &AckFrame { ranges, delay: Duration::ZERO, ecn: None });
         }
         drop(control);
         Arc::into_inner(entered).expect("the control is gone").into_inner().expect("one thread")
     };
-    assert_eq!(states(true), [State::Recovery, State::Open]);
-    assert_eq!(states(false), [State::Recovery, State::Open, State::Recovery, State::Open]);
+    assert_eq!(states(true), [CaState::Recovery, CaState::Open]);
+    assert_eq!(states(false), [CaState::Recovery, CaState::Open, CaState::Recovery, CaState::Open]);
 }

@@ -1,7 +1,7 @@
 //! The counters of a connection and the snapshots of its segments.
 
 use super::RateSample;
-use crate::cc::Loss;
+use crate::cc::LostSegment;
 use crate::micros_at;
 use crate::min_filter::MinFilter;
 use crate::scoreboard::Scoreboard;
@@ -25,9 +25,9 @@ pub(crate) struct RateSampler {
     min_rtt: MinFilter,
     /// One for each segment in the retransmission queue, in the same order.
     snapshots: Deque<Snapshot>,
-    chosen: Option<Chosen>,
-    /// Packets marked lost of which [`RateSampler::find_lost`] has told.
-    told_lost: u64,
+    sampled: Option<SampledSegment>,
+    /// Packets marked lost of which [`RateSampler::take_lost`] has told.
+    reported_lost: u64,
     /// Whether the application limited the rate when what was last sent again had been sent before.
     original_app_limited: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct RateSampler {
 struct Snapshot {
     seq: u64,
     first_tx: Micros,
-    /// [`TOLD`] once the segment was SACKed: it has told what it knew.
+    /// [`CONSUMED`] once the segment was SACKed: it has told what it knew.
     delivered_at: Micros,
     delivered: u64,
     /// The low bits, as of `lost`: what is told are differences.
@@ -53,7 +53,7 @@ struct Snapshot {
 
 /// What the counters of recovery say when a segment goes out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct SendCounts {
     /// Segments in the queue without it.
     pub out: u32,
     /// Packets in flight with it.
@@ -64,7 +64,7 @@ pub(crate) struct Sent {
 
 /// The segment of the acknowledgment that is being dealt with that was sent last.
 #[derive(Clone, Copy, Debug)]
-struct Chosen {
+struct SampledSegment {
     snapshot: Snapshot,
     prior_time: Micros,
     end: u64,
@@ -74,7 +74,7 @@ struct Chosen {
 
 /// What else is to be known of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Context {
+pub(crate) struct SampleInput {
     /// Packets in flight before it.
     pub prior_in_flight: u32,
     /// Packets newly marked lost.
@@ -107,8 +107,8 @@ impl RateSampler {
             app_limited: None,
             min_rtt: MinFilter::new(MIN_RTT_WINDOW),
             snapshots: Deque::new(),
-            chosen: None,
-            told_lost: 0,
+            sampled: None,
+            reported_lost: 0,
             original_app_limited: false,
         }
     }
@@ -135,7 +135,7 @@ impl RateSampler {
 
     /// The least RTT of the last 300 s.
     pub fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt.least()
+        self.min_rtt.minimum()
     }
 
     /// Whether the application limited the rate when the segment that was last sent again had been sent before.
@@ -144,7 +144,7 @@ impl RateSampler {
     }
 
     /// A segment goes out, new or again.
-    pub fn on_sent(&mut self, segment: &Segment, counters: Sent) {
+    pub fn on_sent(&mut self, segment: &Segment, counters: SendCounts) {
         let snapshot = self.snapshot(segment, counters);
         if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
             self.snapshots.push_back(snapshot);
@@ -156,14 +156,14 @@ impl RateSampler {
 
     /// A new segment goes out, behind all others.
     #[inline]
-    pub fn on_sent_new(&mut self, segment: &Segment, counters: Sent) {
+    pub fn on_sent_new(&mut self, segment: &Segment, counters: SendCounts) {
         debug_assert!(self.snapshots.back().is_none_or(|last| last.seq < segment.seq), "it is new");
         let snapshot = self.snapshot(segment, counters);
         self.snapshots.push_back(snapshot);
     }
 
     #[inline(always)]
-    fn snapshot(&mut self, segment: &Segment, counters: Sent) -> Snapshot {
+    fn snapshot(&mut self, segment: &Segment, counters: SendCounts) -> Snapshot {
         let sent = micros_at(segment.sent);
         if counters.out == 0 {
             (self.first_tx, self.delivered_at) = (sent, sent);
@@ -182,8 +182,8 @@ impl RateSampler {
     }
 
     /// What was marked lost since this was last asked, oldest first.
-    pub fn find_lost(&mut self, board: &Scoreboard) -> Vec<Loss> {
-        let new = board.lost_total - std::mem::replace(&mut self.told_lost, board.lost_total);
+    pub fn take_lost(&mut self, board: &Scoreboard) -> Vec<LostSegment> {
+        let new = board.lost_total - std::mem::replace(&mut self.reported_lost, board.lost_total);
         let (mut losses, mut continues) = (Vec::new(), false);
         for (segment, snapshot) in board.segments().zip(self.snapshots.iter_mut()) {
             if losses.len() as u64 == new {
@@ -194,7 +194,7 @@ impl RateSampler {
             let is_lost = segment.tags.any(Tags::LOST) && !segment.tags.any(Tags::RETRANS);
             if is_lost && !snapshot.is_lost {
                 snapshot.is_lost = true;
-                losses.push(Loss {
+                losses.push(LostSegment {
                     tx_in_flight: snapshot.in_flight,
                     lost: ((board.lost_total - new + losses.len() as u64 + 1) as u32).wrapping_sub(snapshot.lost),
                     is_app_limited: snapshot.app_limited,
@@ -209,8 +209,8 @@ impl RateSampler {
     /// A segment is SACKed for the first time.
     pub fn on_sacked(&mut self, segment: &Segment) {
         if let Some(i) = self.position(segment) {
-            self.choose(segment, i);
-            self.snapshots[i].delivered_at = TOLD;
+            self.consider(segment, i);
+            self.snapshots[i].delivered_at = CONSUMED;
         }
     }
 
@@ -218,15 +218,15 @@ impl RateSampler {
     #[inline]
     pub fn on_sacked_at(&mut self, i: usize, segment: &Segment) {
         debug_assert_eq!(self.snapshots[i].seq, segment.seq, "a snapshot for each segment, in order");
-        self.choose(segment, i);
-        self.snapshots[i].delivered_at = TOLD;
+        self.consider(segment, i);
+        self.snapshots[i].delivered_at = CONSUMED;
     }
 
     /// A segment, the oldest one, is acknowledged and leaves the queue.
     pub fn on_acknowledged(&mut self, segment: &Segment) {
         if let Some(snapshot) = self.snapshots.front() {
             debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
-            self.choose(segment, 0);
+            self.consider(segment, 0);
             self.snapshots.pop_front();
         }
     }
@@ -239,9 +239,9 @@ impl RateSampler {
     }
 
     /// The segment at `seq` is lost, as number `lost` of the connection; that before it too, if it `continues`.
-    pub fn loss_of(&self, seq: u64, lost: u64, continues: bool) -> Option<Loss> {
-        let snapshot = &self.snapshots[self.find(seq)?];
-        Some(Loss {
+    pub fn loss_of(&self, seq: u64, lost: u64, continues: bool) -> Option<LostSegment> {
+        let snapshot = &self.snapshots[self.find_snapshot(seq)?];
+        Some(LostSegment {
             tx_in_flight: snapshot.in_flight,
             lost: (lost as u32).wrapping_sub(snapshot.lost),
             is_app_limited: snapshot.app_limited,
@@ -263,15 +263,15 @@ impl RateSampler {
 
     /// An old acknowledgment tells nothing of the rate.
     pub fn discard(&mut self) {
-        self.chosen = None;
+        self.sampled = None;
     }
 
     /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, all counted before.
     #[inline(always)]
-    pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &Context) -> RateSample {
-        let before = self.chosen.as_ref().map(|chosen| chosen.snapshot.delivered);
+    pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &SampleInput) -> RateSample {
+        let before = self.sampled.as_ref().map(|chosen| chosen.snapshot.delivered);
         let is_ack_delayed = context.lone_runt && before.is_some_and(|before| before + 1 == self.delivered);
-        let known = |rtt: &Duration| self.min_rtt.least().is_some_and(|least| *rtt > least);
+        let known = |rtt: &Duration| self.min_rtt.minimum().is_some_and(|least| *rtt > least);
         if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && known(rtt))) {
             self.observe_rtt(now, rtt);
         }
@@ -282,7 +282,7 @@ impl RateSampler {
         if packets > 0 {
             self.delivered_at = now;
         }
-        let &Context { losses, lost, prior_in_flight, rtt, acks_probe, .. } = context;
+        let &SampleInput { losses, lost, prior_in_flight, rtt, acks_probe, .. } = context;
         let mut sample = RateSample {
             acked_sacked: packets,
             ce,
@@ -293,12 +293,12 @@ impl RateSampler {
             acks_probe,
             ..Default::default()
         };
-        if let Some(Chosen { snapshot, prior_time, send_interval, is_retransmitted, .. }) = &self.chosen {
+        if let Some(SampledSegment { snapshot, prior_time, send_interval, is_retransmitted, .. }) = &self.sampled {
             let (send_interval, ack_interval) = (span(*send_interval), span(now.saturating_sub(*prior_time)));
             let interval = send_interval.max(ack_interval);
             sample.delivered = Some((self.delivered - snapshot.delivered) as u32);
             sample.delivered_ce = (self.delivered_ce as u32).wrapping_sub(snapshot.delivered_ce);
-            sample.interval = self.min_rtt.least().filter(|&least| interval >= least).map(|_| interval);
+            sample.interval = self.min_rtt.minimum().filter(|&least| interval >= least).map(|_| interval);
             (sample.send_interval, sample.ack_interval) = (send_interval, ack_interval);
             sample.prior_delivered = snapshot.delivered;
             sample.is_app_limited = snapshot.app_limited;
@@ -306,7 +306,7 @@ impl RateSampler {
             sample.tx_in_flight = snapshot.in_flight;
             sample.lost = (lost as u32).wrapping_sub(snapshot.lost);
         }
-        self.chosen = None;
+        self.sampled = None;
         sample
     }
 
@@ -318,21 +318,21 @@ impl RateSampler {
 
     /// Takes a segment that is delivered into account, if its snapshot, which is number `i`, has not been used.
     #[inline]
-    fn choose(&mut self, segment: &Segment, i: usize) {
+    fn consider(&mut self, segment: &Segment, i: usize) {
         // Copied only where it is chosen.
         let snapshot = &self.snapshots[i];
         let prior_time = snapshot.delivered_at;
-        if prior_time == TOLD {
+        if prior_time == CONSUMED {
             return;
         }
         let (sent, end) = (micros_at(segment.sent), segment.end());
-        if self.chosen.as_ref().is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
+        if self.sampled.as_ref().is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
             return;
         }
         let is_retransmitted = segment.tags.any(Tags::EVER_RETRANS);
         self.first_tx = sent;
         let send_interval = sent.saturating_sub(snapshot.first_tx);
-        self.chosen = Some(Chosen { snapshot: *snapshot, prior_time, end, send_interval, is_retransmitted });
+        self.sampled = Some(SampledSegment { snapshot: *snapshot, prior_time, end, send_interval, is_retransmitted });
     }
 
     /// The number of a segment's snapshot.
@@ -343,18 +343,18 @@ impl RateSampler {
         let guess = (segment.seq.saturating_sub(first) / segment.len.max(1) as u64) as usize;
         match self.snapshots.get(guess).is_some_and(|snapshot| snapshot.seq == segment.seq) {
             true => Some(guess),
-            false => self.find(segment.seq),
+            false => self.find_snapshot(segment.seq),
         }
     }
 
-    fn find(&self, seq: u64) -> Option<usize> {
+    fn find_snapshot(&self, seq: u64) -> Option<usize> {
         let i = self.snapshots.partition_point(|snapshot| snapshot.seq < seq);
         self.snapshots.get(i).is_some_and(|snapshot| snapshot.seq == seq).then_some(i)
     }
 }
 
 /// Instead of the time of a snapshot that has told what it knew.
-const TOLD: Micros = Micros::MAX;
+const CONSUMED: Micros = Micros::MAX;
 
 /// Linux `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);

@@ -9,12 +9,12 @@ use sojourn_aqm::Instant;
 /// The delay of acknowledgments. In this order, so that it is one cache line of its receiver.
 #[repr(C)]
 #[derive(Clone, Debug)]
-pub(super) struct Delay {
+pub(super) struct DelayedAck {
     stack: &'static Stack,
     /// Acknowledgments that go at once.
     quick: u32,
     /// Acknowledgments wait at all.
-    on: bool,
+    enabled: bool,
     /// Least delay, in ticks.
     min: Ticks,
     /// … and most, once the RTT is known.
@@ -22,40 +22,40 @@ pub(super) struct Delay {
     /// The delay, adapted to the arrivals; zero before the first data.
     ato: Ticks,
     last_data: Ticks,
-    /// Tick at which one that waits is due; [`NONE_WAITS`] if none does.
+    /// Tick at which one that waits is due; [`NO_ACK_PENDING`] if none does.
     due: Ticks,
     /// … and when its timer expires.
     expiry: Ticks,
 }
 
-impl Delay {
+impl DelayedAck {
     /// As the stack has it; if not `asked`, every segment is acknowledged at once.
-    pub fn new(stack: &'static Stack, asked: bool) -> Self {
-        let (on, min) = (asked && !stack.acks_every_segment, stack.clock().span(stack.ato_min));
-        Self { stack, on, min, max: min, ato: 0, last_data: 0, quick: 0, due: NONE_WAITS, expiry: 0 }
+    pub fn new(stack: &'static Stack, enabled: bool) -> Self {
+        let (on, min) = (enabled && !stack.acks_every_segment, stack.clock().ticks_at_least_one(stack.ato_min));
+        Self { stack, enabled: on, min, max: min, ato: 0, last_data: 0, quick: 0, due: NO_ACK_PENDING, expiry: 0 }
     }
 
     /// The RTT is known, in ticks: no acknowledgment waits for longer, but for the least delay.
-    pub fn bound(&mut self, rtt: Ticks) {
+    pub fn set_max(&mut self, rtt: Ticks) {
         self.max = self.min.max(rtt);
     }
 
     /// Whether the next acknowledgment goes at once.
     #[inline(always)]
-    pub fn is_over(&self) -> bool {
-        !self.on || self.quick > 0
+    pub fn is_quick(&self) -> bool {
+        !self.enabled || self.quick > 0
     }
 
     /// Whether one waits.
     #[inline(always)]
-    pub fn is_waiting(&self) -> bool {
-        self.due != NONE_WAITS
+    pub fn is_pending(&self) -> bool {
+        self.due != NO_ACK_PENDING
     }
 
     /// When one that waits is to be sent.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
-        if self.is_waiting() { clock.instant(self.expiry) } else { Instant::NEVER }
+        if self.is_pending() { clock.instant(self.expiry) } else { Instant::NEVER }
     }
 
     /// When the timer that was set last expires, or has expired; an acknowledgment does not stop it.
@@ -65,7 +65,7 @@ impl Delay {
 
     /// Whether one has waited long enough; the next delay is longer then, up to the time-out `rto`.
     pub fn expires(&mut self, now: Ticks, rto: Ticks) -> bool {
-        let expired = self.is_waiting() && self.expiry <= now;
+        let expired = self.is_pending() && self.expiry <= now;
         if expired {
             // The acknowledgment was late: expect the data to keep coming slowly.
             self.ato = (self.ato * 2).min(rto);
@@ -75,31 +75,31 @@ impl Delay {
 
     /// The next acknowledgment goes at once, if `asked`, whatever the delay.
     #[inline(always)]
-    pub fn be_quick_once(&mut self, asked: bool) {
-        self.quick |= asked as u32;
+    pub fn quick_once(&mut self, condition: bool) {
+        self.quick |= condition as u32;
     }
 
     /// No acknowledgment goes at once any more: the buffer is half full.
-    pub fn be_slow(&mut self) {
+    pub fn end_quickack(&mut self) {
         self.quick = 0;
     }
 
     /// So many acknowledgments go at once.
-    pub fn be_quick(&mut self, acknowledgments: u32) {
+    pub fn enter_quickack(&mut self, acknowledgments: u32) {
         self.quick = self.quick.max(acknowledgments);
         self.ato = self.min;
     }
 
     /// The same after a duplicate, or data out of order.
-    pub fn be_quick_on_trouble(&mut self) {
-        self.be_quick(self.stack.quickacks);
+    pub fn enter_quickack_on_reordering(&mut self) {
+        self.enter_quickack(self.stack.quickacks);
     }
 
     /// Data arrives in order: adapts the delay to the gap before it. `rto` is the time-out.
     #[inline(always)]
     pub fn adapt(&mut self, now: Ticks, rto: impl Fn() -> Ticks) {
         if self.ato == 0 {
-            self.be_quick(self.stack.quickacks_at_start);
+            self.enter_quickack(self.stack.quickacks_at_start);
         } else {
             let gap = now - self.last_data;
             if gap <= self.min / 2 {
@@ -116,7 +116,7 @@ impl Delay {
 
     /// An acknowledgment waits. Returns whether it may as well go now.
     #[inline(always)]
-    pub fn wait(&mut self, now: Ticks) -> bool {
+    pub fn defer(&mut self, now: Ticks) -> bool {
         // A known RTT bounds the delay, but not below its least.
         let ato = self.ato.min(self.max);
         // About to expire: it can go now.
@@ -130,8 +130,8 @@ impl Delay {
 
     /// An acknowledgment goes.
     #[inline(always)]
-    pub fn sent(&mut self) {
-        self.due = NONE_WAITS;
+    pub fn on_ack_sent(&mut self) {
+        self.due = NO_ACK_PENDING;
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -143,16 +143,16 @@ impl Delay {
 }
 
 /// Beyond every run.
-const NONE_WAITS: Ticks = Ticks::MAX;
+const NO_ACK_PENDING: Ticks = Ticks::MAX;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// A connection with an RTT of 100 ms and a time-out of 300 ms, whose first data has come at 1000 ms.
-    fn delay(stack: &str) -> Delay {
-        let mut delay = Delay::new(Stack::find(stack).expect("a stack"), true);
-        delay.bound(100);
+    fn delay(stack: &str) -> DelayedAck {
+        let mut delay = DelayedAck::new(Stack::find(stack).expect("a stack"), true);
+        delay.set_max(100);
         delay.adapt(1_000, || 300);
         delay
     }
@@ -171,25 +171,25 @@ mod tests {
     #[test]
     fn one_that_is_nearly_due_goes_now() {
         let mut delay = delay("linux-2.6.29");
-        assert_eq!((delay.wait(1_000), delay.due), (false, 1_040));
-        assert_eq!((delay.wait(1_029), delay.wait(1_030)), (false, true), "a quarter of the delay");
+        assert_eq!((delay.defer(1_000), delay.due), (false, 1_040));
+        assert_eq!((delay.defer(1_029), delay.defer(1_030)), (false, true), "a quarter of the delay");
         assert_eq!((delay.expires(1_039, 300), delay.expires(1_040, 300), delay.ato), (false, true, 80));
-        delay.sent();
+        delay.on_ack_sent();
         assert!(!delay.expires(1_040, 300));
     }
 
     #[test]
     fn quick_acknowledgments_are_used_up() {
         let mut delay = delay("linux-2.6.29");
-        let quick = |delay: &mut Delay| {
-            let over = delay.is_over();
-            delay.sent();
+        let quick = |delay: &mut DelayedAck| {
+            let over = delay.is_quick();
+            delay.on_ack_sent();
             over
         };
         assert_eq!([(); 3].map(|()| quick(&mut delay)), [true, true, false]);
         delay.adapt(1_400, || 300);
         assert_eq!(delay.quick, 16, "after a pause longer than the time-out");
-        let every = Delay::new(Stack::find("linux-2.6.29").expect("a stack"), false);
-        assert!(every.is_over());
+        let every = DelayedAck::new(Stack::find("linux-2.6.29").expect("a stack"), false);
+        assert!(every.is_quick());
     }
 }

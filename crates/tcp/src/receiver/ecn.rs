@@ -4,7 +4,7 @@
 //! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`, `dctcp_ece_ack_update`; for accurate ECN Linux 6.18 `tcp_ecn_received_counters`,
 //! `tcp_accecn_set_ace`, without the option.
 
-use super::Marked;
+use super::CeCounters;
 use crate::cc::Needs;
 use crate::stack::Stack;
 use crate::{Flags, Header};
@@ -16,7 +16,7 @@ pub(super) struct EcnReceiver {
     mode: Mode,
     quickacks: bool,
     /// A sender that asks for accurate ECN gets it.
-    accurate_known: bool,
+    supports_accurate: bool,
     /// A sender that asks for classic ECN gets the mark of each packet echoed.
     per_packet: bool,
     /// The codepoint of what is ECN-capable.
@@ -24,12 +24,12 @@ pub(super) struct EcnReceiver {
     on_syn: bool,
     on_acks: bool,
     /// The codepoint of acknowledgments.
-    of_ack: Ecn,
+    ack_codepoint: Ecn,
     /// ECN-capable data has arrived.
     ect_seen: bool,
     /// CE arrived and the sender has not said CWR.
     echo: bool,
-    counted: Counted,
+    counters: AccEcnCounters,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ enum Mode {
 
 /// What accurate ECN counts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    marked: Marked,
+struct AccEcnCounters {
+    marked: CeCounters,
     /// Marked packets since the last acknowledgment.
     pending: u32,
     /// The codepoint of the last packet.
@@ -53,18 +53,18 @@ struct Counted {
 
 /// What the codepoint of a segment asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct AckRequest {
     /// An acknowledgment at once.
-    pub now: bool,
+    pub at_once: bool,
     /// Quick acknowledgments.
-    pub quick: bool,
+    pub enters_quickack: bool,
 }
 
 /// A set of codepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Codepoints(u8);
+pub(super) struct CodepointSet(u8);
 
-impl Codepoints {
+impl CodepointSet {
     /// None of them.
     pub const NONE: Self = Self(0);
 
@@ -90,24 +90,24 @@ impl EcnReceiver {
         Self {
             mode: if asked { Mode::Classic } else { Mode::Off },
             quickacks: stack.quickacks_on_ecn,
-            accurate_known: stack.accurate_ecn,
+            supports_accurate: stack.accurate_ecn,
             per_packet: false,
             capable: if stack.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
             on_syn: stack.ect_on_syn,
             on_acks: stack.ect_on_acks,
-            of_ack: Ecn::NotEct,
+            ack_codepoint: Ecn::NotEct,
             ect_seen: false,
             echo: false,
-            counted: Counted::default(),
+            counters: AccEcnCounters::default(),
         }
     }
 
     /// The control of the sender has `needs`, and so has the one of this end.
-    pub fn serve(&mut self, needs: &Needs) {
+    pub fn apply_needs(&mut self, needs: &Needs) {
         if needs.ecn && self.mode == Mode::Off {
             self.mode = Mode::Classic;
         }
-        self.accurate_known |= needs.accurate_ecn;
+        self.supports_accurate |= needs.accurate_ecn;
         self.per_packet = needs.echo_per_packet;
         if needs.ect1 {
             self.capable = Ecn::Ect1;
@@ -119,7 +119,7 @@ impl EcnReceiver {
     /// A SYN with `flags` arrived under `ecn`. Returns flags and codepoint of the answer.
     pub fn on_syn(&mut self, flags: Flags, ecn: Ecn) -> (Flags, Ecn) {
         let on = self.mode != Mode::Off;
-        let answer = if on && self.accurate_known && flags.ace() == ACCURATE_SYN {
+        let answer = if on && self.supports_accurate && flags.ace() == ACCURATE_SYN {
             self.mode = Mode::Accurate;
             Flags::default().with_ace(reflected(ecn))
         } else {
@@ -128,7 +128,7 @@ impl EcnReceiver {
             self.mode = self.classic(classic);
             Flags::default().with_if(Flags::ECE, classic)
         };
-        self.of_ack = self.codepoint(self.on_acks);
+        self.ack_codepoint = self.codepoint(self.on_acks);
         (answer, self.codepoint(self.on_syn))
     }
 
@@ -136,10 +136,10 @@ impl EcnReceiver {
     pub fn on_answer(&mut self, flags: Flags) {
         self.mode = match flags.ace() {
             _ if !self.is_on() => Mode::Off,
-            0b010 | 0b011 | 0b100 | 0b110 if self.accurate_known => Mode::Accurate,
+            0b010 | 0b011 | 0b100 | 0b110 if self.supports_accurate => Mode::Accurate,
             _ => self.classic(flags.contains(Flags::ECE)),
         };
-        self.of_ack = self.codepoint(self.on_acks);
+        self.ack_codepoint = self.codepoint(self.on_acks);
     }
 
     /// The mode in which marks are echoed, if ECN is used.
@@ -159,16 +159,16 @@ impl EcnReceiver {
 
     /// Under which codepoints data without CWR changes nothing and asks for nothing, while acknowledgments tell of no mark and
     /// have no codepoint.
-    pub fn calm_under(&self) -> Codepoints {
-        const ANY: Codepoints = Codepoints::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
-        const UNMARKED: Codepoints = Codepoints::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]);
+    pub fn fast_path_codepoints(&self) -> CodepointSet {
+        const ANY: CodepointSet = CodepointSet::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+        const UNMARKED: CodepointSet = CodepointSet::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]);
         match self.mode {
-            _ if self.echo || self.of_ack != Ecn::NotEct => Codepoints::NONE,
+            _ if self.echo || self.ack_codepoint != Ecn::NotEct => CodepointSet::NONE,
             Mode::Off => ANY,
             Mode::Classic if !self.quickacks => UNMARKED,
-            Mode::Classic if self.ect_seen => Codepoints::of(&[Ecn::Ect0, Ecn::Ect1]),
-            Mode::Classic => Codepoints::of(&[Ecn::NotEct]),
-            Mode::PerPacket | Mode::Accurate => Codepoints::NONE,
+            Mode::Classic if self.ect_seen => CodepointSet::of(&[Ecn::Ect0, Ecn::Ect1]),
+            Mode::Classic => CodepointSet::of(&[Ecn::NotEct]),
+            Mode::PerPacket | Mode::Accurate => CodepointSet::NONE,
         }
     }
 
@@ -179,15 +179,15 @@ impl EcnReceiver {
     }
 
     /// Whether a packet under `ecn` must not be acknowledged together with those before it.
-    pub fn parts(&self, ecn: Ecn) -> bool {
+    pub fn flushes_before(&self, ecn: Ecn) -> bool {
         self.mode == Mode::PerPacket && ecn != Ecn::NotEct && self.echo != (ecn == Ecn::Ce)
     }
 
     /// Data arrives, or a FIN.
     #[inline]
-    pub fn on_data(&mut self, header: &Header, ecn: Ecn) -> Asked {
+    pub fn on_data(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         match self.mode {
-            Mode::Off => Asked::default(),
+            Mode::Off => AckRequest::default(),
             Mode::Classic => self.echo(header, ecn),
             Mode::PerPacket => self.mirror(header, ecn),
             Mode::Accurate => self.count(header, ecn),
@@ -205,61 +205,61 @@ impl EcnReceiver {
     #[inline(always)]
     pub fn of_ack(&mut self) -> (Flags, Ecn) {
         if self.mode == Mode::Accurate {
-            return self.of_counting_ack();
+            return self.accurate_ack();
         }
-        (Flags::ACK.with_if(Flags::ECE, self.echo), self.of_ack)
+        (Flags::ACK.with_if(Flags::ECE, self.echo), self.ack_codepoint)
     }
 
     /// What was counted.
-    pub fn marked(&self) -> Marked {
-        self.counted.marked
+    pub fn marked(&self) -> CeCounters {
+        self.counters.marked
     }
 
     /// RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again.
     #[inline]
-    fn echo(&mut self, header: &Header, ecn: Ecn) -> Asked {
+    fn echo(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         let cwr = header.flags.contains(Flags::CWR);
         let (echoing, marked) = (self.echo && !cwr, ecn == Ecn::Ce);
         self.echo = echoing || marked;
         if !self.quickacks {
-            return Asked::default();
+            return AckRequest::default();
         }
         // The sender's window may be very small after a mark, or a retransmission, which is not ECN-capable.
         let quick = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
         self.ect_seen |= ecn != Ecn::NotEct;
-        Asked { now: cwr, quick }
+        AckRequest { at_once: cwr, enters_quickack: quick }
     }
 
     /// RFC 8257 §3.2: the echo is the mark of the last packet, and a change of it is told at once. CWR ends nothing.
     #[inline(never)]
-    fn mirror(&mut self, header: &Header, ecn: Ecn) -> Asked {
+    fn mirror(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         let cwr = header.flags.contains(Flags::CWR);
         if ecn == Ecn::NotEct {
-            return Asked { now: cwr, quick: self.quickacks && self.ect_seen };
+            return AckRequest { at_once: cwr, enters_quickack: self.quickacks && self.ect_seen };
         }
         self.ect_seen = true;
         let changed = std::mem::replace(&mut self.echo, ecn == Ecn::Ce) != self.echo;
-        Asked { now: cwr || changed, quick: false }
+        AckRequest { at_once: cwr || changed, enters_quickack: false }
     }
 
     /// RFC 9768 §3.2.2: counts marks of all packets, and tells at once when the codepoint changes, or before the three
     /// bits of the counter can wrap.
     #[inline(never)]
-    fn count(&mut self, header: &Header, ecn: Ecn) -> Asked {
-        let counted = &mut self.counted;
+    fn count(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
+        let counted = &mut self.counters;
         if ecn == Ecn::Ce {
             counted.marked.packets += 1;
             counted.marked.bytes += header.len as u64;
             counted.pending += 1;
         }
         let changed = std::mem::replace(&mut counted.last, ecn) != ecn;
-        Asked { now: changed || counted.pending >= MOST_PENDING, quick: false }
+        AckRequest { at_once: changed || counted.pending >= MAX_PENDING, enters_quickack: false }
     }
 
     #[inline(never)]
-    fn of_counting_ack(&mut self) -> (Flags, Ecn) {
-        self.counted.pending = 0;
-        (Flags::ACK.with_ace(self.counted.marked.packets + Flags::ACE_START), self.of_ack)
+    fn accurate_ack(&mut self) -> (Flags, Ecn) {
+        self.counters.pending = 0;
+        (Flags::ACK.with_ace(self.counters.marked.packets + Flags::ACE_START), self.ack_codepoint)
     }
 
     #[inline(always)]
@@ -282,7 +282,7 @@ fn reflected(ecn: Ecn) -> u64 {
 const ACCURATE_SYN: u8 = 0b111;
 
 /// Linux `TCP_ACCECN_ACE_MAX_DELTA`.
-const MOST_PENDING: u32 = 6;
+const MAX_PENDING: u32 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -323,17 +323,17 @@ mod tests {
             }
         }
         assert_eq!(ace, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!(receiver.marked(), Marked { packets: 10, bytes: 6_300 }, "a pure acknowledgment has no payload");
+        assert_eq!(receiver.marked(), CeCounters { packets: 10, bytes: 6_300 }, "a pure acknowledgment has no payload");
     }
 
     #[test]
     fn a_change_of_the_codepoint_and_the_sixth_mark_are_told_at_once() {
         let (mut receiver, _) = accurate(Ecn::NotEct);
         let codepoints = [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1];
-        let now = codepoints.map(|ecn| receiver.on_data(&data(), ecn).now);
+        let now = codepoints.map(|ecn| receiver.on_data(&data(), ecn).at_once);
         assert_eq!(now, [true, false, true, false, true, false]);
         receiver.of_ack();
-        let now = [(); 7].map(|()| receiver.on_data(&data(), Ecn::Ce).now);
+        let now = [(); 7].map(|()| receiver.on_data(&data(), Ecn::Ce).at_once);
         assert_eq!(now, [true, false, false, false, false, true, true]);
     }
 
@@ -346,8 +346,8 @@ mod tests {
             (Stack { ect_on_acks: true, ect1: true, ..six_one }, [Ecn::NotEct, Ecn::Ect1]),
         ] {
             let mut receiver = EcnReceiver::new(&stack, true);
-            let asked = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
-            assert_eq!([receiver.on_syn(asked, Ecn::NotEct).1, receiver.of_ack().1], expected);
+            let request = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+            assert_eq!([receiver.on_syn(request, Ecn::NotEct).1, receiver.of_ack().1], expected);
             let mut refused = EcnReceiver::new(&stack, true);
             assert_eq!([refused.on_syn(Flags::SYN, Ecn::NotEct).1, refused.of_ack().1], [Ecn::NotEct; 2]);
         }

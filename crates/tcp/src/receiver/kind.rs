@@ -1,35 +1,35 @@
 //! Kinds of data segments. `Receiver::on_data` is compiled once per kind, without the branches that its constants exclude.
 //!
-//! [`Any`] excludes nothing. The others give the same results for the segments that `Receiver::on_segment` assigns to them;
+//! [`AnySegment`] excludes nothing. The others give the same results for the segments that `Receiver::on_segment` assigns to them;
 //! `tests.rs` compares.
 
-use super::reassembly::Place;
+use super::reassembly::Placement;
 
 /// Capabilities of a kind of data segment.
-pub(super) trait Kind {
+pub(super) trait SegmentKind {
     /// Position of the segment, if the kind implies it.
-    const PLACE: Option<Place> = None;
+    const PLACEMENT: Option<Placement> = None;
     /// Its codepoint needs no answer, no mechanism looks at every segment, and there is nothing to report but SACKs.
-    const CALM: bool = false;
+    const FAST_PATH: bool = false;
 }
 
 /// Any segment.
-pub(super) struct Any;
+pub(super) struct AnySegment;
 
-impl Kind for Any {}
+impl SegmentKind for AnySegment {}
 
 /// The next segment in order, without a hole.
-pub(super) struct Next;
+pub(super) struct InOrderSegment;
 
-impl Kind for Next {
-    const PLACE: Option<Place> = Some(Place::Next);
-    const CALM: bool = true;
+impl SegmentKind for InOrderSegment {
+    const PLACEMENT: Option<Placement> = Some(Placement::InOrder);
+    const FAST_PATH: bool = true;
 }
 
 /// The segment after the newest one beyond a hole.
-pub(super) struct Growth;
+pub(super) struct SackExtension;
 
-impl Kind for Growth {
-    const PLACE: Option<Place> = Some(Place::Beyond);
-    const CALM: bool = true;
+impl SegmentKind for SackExtension {
+    const PLACEMENT: Option<Placement> = Some(Placement::OutOfOrder);
+    const FAST_PATH: bool = true;
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`; RFC 2018, RFC 2883.
 
-use crate::{Block, FIRST_BYTE, Flags, Header, Sack};
+use crate::{FIRST_BYTE, Flags, Header, Sack, SeqRange};
 
 /// The receive sequence and what lies beyond it. In this order, so that
 /// what every segment is asked for lies together.
@@ -14,30 +14,30 @@ pub(super) struct Reassembly {
     fin: u64,
     /// Bytes of `out_of_order`, without the FIN.
     waiting: u64,
-    duplicate: Option<Block>,
+    pending_dsack: Option<SeqRange>,
     /// What arrived beyond `nxt`, in order of sequence, disjoint.
-    out_of_order: Vec<Block>,
+    out_of_order: Vec<SeqRange>,
     /// SACK blocks, most recent first.
-    sacks: Vec<Block>,
+    sacks: Vec<SeqRange>,
 }
 
-cloned_in_place! { Reassembly { nxt, fin, waiting, duplicate, out_of_order, sacks } }
+cloned_in_place! { Reassembly { nxt, fin, waiting, pending_dsack, out_of_order, sacks } }
 
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Placement {
     /// Nothing of it is new.
     Duplicate,
     /// It lies beyond a hole.
-    Beyond,
+    OutOfOrder,
     /// It is the next one, or a part of it is.
-    Next,
+    InOrder,
 }
 
 impl Reassembly {
     /// Nothing has arrived.
     pub fn new() -> Self {
-        Self { nxt: 0, waiting: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
+        Self { nxt: 0, waiting: 0, out_of_order: Vec::new(), sacks: Vec::new(), pending_dsack: None, fin: u64::MAX }
     }
 
     /// The SYN has arrived. Returns whether it was the first.
@@ -82,45 +82,45 @@ impl Reassembly {
 
     /// Bytes of a block, without the FIN.
     #[inline]
-    fn payload_of(&self, (from, end): Block) -> u64 {
+    fn payload_of(&self, (from, end): SeqRange) -> u64 {
         end.min(self.fin).saturating_sub(from)
     }
 
     /// Where a segment with data or a FIN belongs; what has been there before is noted as a duplicate (RFC 2883).
     #[inline(always)]
-    pub fn place(&mut self, header: &Header) -> Place {
+    pub fn classify(&mut self, header: &Header) -> Placement {
         let (seq, end) = (header.seq, header.end_seq());
         if header.flags.contains(Flags::FIN) {
             self.fin = end - 1;
         }
         if end <= self.nxt {
-            self.duplicate = Some((seq, end));
-            return Place::Duplicate;
+            self.pending_dsack = Some((seq, end));
+            return Placement::Duplicate;
         }
         if seq > self.nxt {
-            return Place::Beyond;
+            return Placement::OutOfOrder;
         }
         if seq < self.nxt {
-            self.duplicate = Some((seq, self.nxt));
+            self.pending_dsack = Some((seq, self.nxt));
         }
-        Place::Next
+        Placement::InOrder
     }
 
     /// Whether nothing waits, is to be told, or will be the last, so that what [is next](Self::is_next) has no more to it.
-    pub fn is_calm(&self) -> bool {
-        !self.has_hole() && self.sacks.is_empty() && self.duplicate.is_none() && self.fin == u64::MAX
+    pub fn is_fast_path(&self) -> bool {
+        !self.has_hole() && self.sacks.is_empty() && self.pending_dsack.is_none() && self.fin == u64::MAX
     }
 
     /// Whether nothing but holes is to be thought of, and the newest segment lies behind all others.
-    pub fn is_calm_but_for_holes(&self) -> bool {
+    pub fn is_sack_fast_path(&self) -> bool {
         let (last, told) = (self.out_of_order.last(), self.sacks.first());
-        let ends = |block: &Block| block.1;
-        self.duplicate.is_none() && self.fin == u64::MAX && last.is_some() && last.map(ends) == told.map(ends)
+        let ends = |block: &SeqRange| block.1;
+        self.pending_dsack.is_none() && self.fin == u64::MAX && last.is_some() && last.map(ends) == told.map(ends)
     }
 
     /// Whether a segment of data is the next one behind all others, where that [is calm](Self::is_calm_but_for_holes).
     #[inline(always)]
-    pub fn grows(&self, header: &Header) -> bool {
+    pub fn extends_newest_block(&self, header: &Header) -> bool {
         let follows = self.out_of_order.last().is_some_and(|last| last.1 == header.seq);
         follows & (header.len > 0) & !header.flags.has_any(TOLD)
     }
@@ -134,7 +134,7 @@ impl Reassembly {
     /// Everything up to `to` has arrived, where that [is calm](Self::is_calm).
     #[inline(always)]
     pub fn advance_to(&mut self, to: u64) {
-        debug_assert!(self.is_calm());
+        debug_assert!(self.is_fast_path());
         self.nxt = to;
     }
 
@@ -162,12 +162,12 @@ impl Reassembly {
     /// `block` lies beyond a hole. The SACK option tells what it joins: of the blocks that the option remembers if it `forgets`
     /// others, else of all that has arrived.
     #[inline(always)]
-    pub fn queue(&mut self, block: Block, forgets: bool) {
+    pub fn queue(&mut self, block: SeqRange, forgets: bool) {
         let payload = self.payload_of(block);
-        if let (Some(last), Some(told)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
+        if let (Some(last), Some(newest_sack)) = (self.out_of_order.last_mut(), self.sacks.first_mut()) {
             // Mostly it goes on where the newest one ended, behind all others.
-            if last.1 == block.0 && last.1 == told.1 {
-                (last.1, told.1) = (block.1, block.1);
+            if last.1 == block.0 && last.1 == newest_sack.1 {
+                (last.1, newest_sack.1) = (block.1, block.1);
                 self.waiting += payload;
                 return;
             }
@@ -177,30 +177,30 @@ impl Reassembly {
     }
 
     #[inline(never)]
-    fn merge(&mut self, block: Block, forgets: bool) {
+    fn merge(&mut self, block: SeqRange, forgets: bool) {
         let i = self.out_of_order.partition_point(|b| b.1 < block.0);
         if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
-            self.duplicate = Some(block);
+            self.pending_dsack = Some(block);
         }
         let merged = merge_at(&mut self.out_of_order, i, block);
         // The block that holds the newest segment comes first; what it swallowed goes.
-        let told = if forgets { self.joined(block) } else { merged };
-        self.sacks.retain(|b| b.1 < told.0 || told.1 < b.0);
-        self.sacks.insert(0, told);
-        self.sacks.truncate(MOST_SACKS);
+        let reported = if forgets { self.merged_sack(block) } else { merged };
+        self.sacks.retain(|b| b.1 < reported.0 || reported.1 < b.0);
+        self.sacks.insert(0, reported);
+        self.sacks.truncate(MAX_SACKS);
     }
 
     /// What `block` makes of the SACK blocks: first it extends the most recent that it touches, then that takes in others
     /// (`tcp_sack_extend`, `tcp_sack_maybe_coalesce`).
-    fn joined(&self, block: Block) -> Block {
-        let union = |a: Block, b: Block| (a.0.min(b.0), a.1.max(b.1));
+    fn merged_sack(&self, block: SeqRange) -> SeqRange {
+        let union = |a: SeqRange, b: SeqRange| (a.0.min(b.0), a.1.max(b.1));
         let first = self.sacks.get(self.touched_by(block)).map_or(block, |&touched| union(block, touched));
-        let touches = |a: Block, b: Block| a.0 <= b.1 && b.0 <= a.1;
-        self.sacks.iter().fold(first, |told, &b| if touches(told, b) { union(told, b) } else { told })
+        let touches = |a: SeqRange, b: SeqRange| a.0 <= b.1 && b.0 <= a.1;
+        self.sacks.iter().fold(first, |merged, &b| if touches(merged, b) { union(merged, b) } else { merged })
     }
 
     /// Which of the SACK blocks `block` touches, from the most recent; else how many there are.
-    pub fn touched_by(&self, (seq, end): Block) -> usize {
+    pub fn touched_by(&self, (seq, end): SeqRange) -> usize {
         let touching = self.sacks.iter().position(|b| seq <= b.1 && b.0 <= end);
         touching.unwrap_or(self.sacks.len())
     }
@@ -213,8 +213,8 @@ impl Reassembly {
 
     /// Fills in the SACK option; a duplicate is told once, before the others.
     #[inline(always)]
-    pub fn tell(&mut self, sack: &mut Sack) {
-        if let Some(duplicate) = self.duplicate.take() {
+    pub fn fill_sack(&mut self, sack: &mut Sack) {
+        if let Some(duplicate) = self.pending_dsack.take() {
             sack.push(duplicate);
         }
         self.sacks.iter().for_each(|&block| sack.push(block));
@@ -223,12 +223,12 @@ impl Reassembly {
     /// Without SACK a duplicate is not told.
     #[inline]
     pub fn forget_duplicate(&mut self) {
-        self.duplicate = None;
+        self.pending_dsack = None;
     }
 }
 
 /// Adds `block` to sorted disjoint blocks; `i` is the first that ends at or after its start. Returns the block it became.
-fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
+fn merge_at(blocks: &mut Vec<SeqRange>, i: usize, mut block: SeqRange) -> SeqRange {
     let overlapping = blocks[i..].iter().take_while(|b| b.0 <= block.1).count();
     for b in &blocks[i..i + overlapping] {
         block = (block.0.min(b.0), block.1.max(b.1));
@@ -246,7 +246,7 @@ fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
 const TOLD: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CWR);
 
 /// Linux keeps four blocks, of which those that fit are sent.
-const MOST_SACKS: usize = 4;
+const MAX_SACKS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -256,9 +256,9 @@ mod tests {
         Header { seq, len, flags: Flags::ACK, ..Header::default() }
     }
 
-    fn told(reassembly: &mut Reassembly) -> Vec<Block> {
+    fn told(reassembly: &mut Reassembly) -> Vec<SeqRange> {
         let mut sack = Sack::default();
-        reassembly.tell(&mut sack);
+        reassembly.fill_sack(&mut sack);
         sack.blocks().to_vec()
     }
 
@@ -268,11 +268,11 @@ mod tests {
         assert_eq!((reassembly.open(), reassembly.open()), (true, false));
         reassembly.advance(1_001);
         let places =
-            [(1, 1000), (1, 1001), (1001, 7), (1002, 7)].map(|(seq, len)| reassembly.place(&segment(seq, len)));
-        assert_eq!(places, [Place::Duplicate, Place::Next, Place::Next, Place::Beyond]);
+            [(1, 1000), (1, 1001), (1001, 7), (1002, 7)].map(|(seq, len)| reassembly.classify(&segment(seq, len)));
+        assert_eq!(places, [Placement::Duplicate, Placement::InOrder, Placement::InOrder, Placement::OutOfOrder]);
         assert_eq!(told(&mut reassembly), [(1, 1001)], "half of the second was there, the first is forgotten");
         assert_eq!(told(&mut reassembly), []);
-        reassembly.place(&segment(1, 10));
+        reassembly.classify(&segment(1, 10));
         reassembly.forget_duplicate();
         assert_eq!(told(&mut reassembly), []);
     }

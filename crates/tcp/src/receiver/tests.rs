@@ -5,13 +5,13 @@ use sojourn_aqm::{Duration, Rng};
 
 const MSS: u64 = 1448;
 
-struct Rig {
+struct ReceiverHarness {
     receiver: Receiver,
-    sent: Vec<(u64, Vec<Block>)>,
+    sent: Vec<(u64, Vec<SeqRange>)>,
     now: Instant,
 }
 
-impl Rig {
+impl ReceiverHarness {
     fn new(delayed_ack: bool) -> Self {
         Self::of("linux-2.6.29", delayed_ack)
     }
@@ -33,7 +33,7 @@ impl Rig {
     }
 
     /// Full segment `n` (from 0) arrives; returns what it made the receiver send.
-    fn data(&mut self, n: u64) -> Vec<(u64, Vec<Block>)> {
+    fn data(&mut self, n: u64) -> Vec<(u64, Vec<SeqRange>)> {
         self.segment(Header { seq: 1 + n * MSS, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
         std::mem::take(&mut self.sent)
     }
@@ -54,7 +54,7 @@ fn at(n: u64) -> u64 {
 
 #[test]
 fn quick_acknowledgments_then_every_second_segment() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     for n in 0..2 {
         assert_eq!(rig.data(n), [(at(n + 1), vec![])], "quick acknowledgment {n}");
     }
@@ -64,7 +64,7 @@ fn quick_acknowledgments_then_every_second_segment() {
 
 #[test]
 fn sixteen_quick_acknowledgments_after_a_hole() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     (0..4).for_each(|n| drop(rig.data(n)));
     rig.data(5);
     rig.data(4);
@@ -76,7 +76,7 @@ fn sixteen_quick_acknowledgments_after_a_hole() {
 
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     (0..2).for_each(|n| drop(rig.data(n)));
     assert_eq!(rig.data(2), []);
     assert_eq!(rig.wait_for_timer(), Duration::from_millis(40));
@@ -94,28 +94,28 @@ fn the_application_reads_when_all_of_a_poll_has_come() {
     };
     // Whether more comes behind the end of a burst, and what is sent then, and with the next segment, which is no end.
     for (more, sent) in [(false, [vec![(at(41), vec![])], vec![]]), (true, [vec![], vec![(at(42), vec![])]])] {
-        let mut rig = Rig::of("linux-6.1", true);
+        let mut rig = ReceiverHarness::of("linux-6.1", true);
         (0..40).for_each(|n| drop(rig.data(n)));
         assert_eq!(rig.receiver.rcv_wup, at(40), "nothing waits for its acknowledgment");
-        rig.receiver.expect(more);
+        rig.receiver.set_more_segments(more);
         rig.segment(pushed(40));
         let first = std::mem::take(&mut rig.sent);
-        rig.receiver.expect(false);
+        rig.receiver.set_more_segments(false);
         assert_eq!([first, rig.data(41)], sent);
     }
     // The end of a burst that was acknowledged with what came behind it asks for nothing more.
-    let mut rig = Rig::of("linux-6.1", true);
+    let mut rig = ReceiverHarness::of("linux-6.1", true);
     (0..40).for_each(|n| drop(rig.data(n)));
-    rig.receiver.expect(true);
+    rig.receiver.set_more_segments(true);
     rig.segment(pushed(40));
     assert_eq!(rig.data(41), [(at(42), vec![])]);
-    rig.receiver.expect(false);
+    rig.receiver.set_more_segments(false);
     assert_eq!(rig.data(42), []);
 }
 
 #[test]
 fn without_delay_every_segment_is_acknowledged() {
-    let mut rig = Rig::new(false);
+    let mut rig = ReceiverHarness::new(false);
     for n in 0..40 {
         assert_eq!(rig.data(n).len(), 1);
     }
@@ -123,7 +123,7 @@ fn without_delay_every_segment_is_acknowledged() {
 
 #[test]
 fn holes_are_told_at_once_most_recent_first() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     rig.data(0);
     assert_eq!(rig.data(2), [(at(1), vec![(at(2), at(3))])]);
     assert_eq!(rig.data(4), [(at(1), vec![(at(4), at(5)), (at(2), at(3))])]);
@@ -133,7 +133,7 @@ fn holes_are_told_at_once_most_recent_first() {
 
 #[test]
 fn at_most_three_blocks_beside_timestamps() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     rig.data(0);
     for n in [2, 4, 6] {
         rig.data(n);
@@ -144,7 +144,7 @@ fn at_most_three_blocks_beside_timestamps() {
 
 #[test]
 fn duplicates_are_reported_first() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     rig.data(0);
     rig.data(2);
     assert_eq!(rig.data(0), [(at(1), vec![(at(0), at(1)), (at(2), at(3))])], "below the acknowledgment");
@@ -153,7 +153,7 @@ fn duplicates_are_reported_first() {
 
 #[test]
 fn delivered_bytes_are_in_order() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     rig.data(1);
     assert_eq!(rig.receiver.delivered(), 0);
     rig.data(0);
@@ -162,7 +162,7 @@ fn delivered_bytes_are_in_order() {
 
 #[test]
 fn bytes_that_wait_count_once_whatever_comes_twice() {
-    let mut rig = Rig::new(true);
+    let mut rig = ReceiverHarness::new(true);
     let mut seen = |n: u64| {
         rig.data(n);
         (rig.receiver.delivered() / MSS, rig.receiver.waiting() / MSS)
@@ -233,9 +233,10 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
             let tick = stack.clock().ticks(now) as u32;
             let header = Header { seq, len, flags, ts_val: tick.wrapping_sub(40), ts_ecr: tick, ..Header::default() };
             let ecn = if rng.below(40) == 0 { Ecn::ALL[rng.below(4) as usize] } else { Ecn::Ect0 };
-            calm += u32::from(quick.calm_under.has(ecn) && quick.reassembly.is_next(&header));
-            grown += u32::from(quick.grows_under.has(ecn) && quick.reassembly.grows(&header));
-            (slow.calm_under, slow.grows_under) = (Codepoints::NONE, Codepoints::NONE);
+            calm += u32::from(quick.fast_path_codepoints.has(ecn) && quick.reassembly.is_next(&header));
+            grown +=
+                u32::from(quick.sack_fast_path_codepoints.has(ecn) && quick.reassembly.extends_newest_block(&header));
+            (slow.fast_path_codepoints, slow.sack_fast_path_codepoints) = (CodepointSet::NONE, CodepointSet::NONE);
             let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                 receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
             };

@@ -3,7 +3,7 @@
 //! Source: Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_try_keep_open`, `tcp_update_scoreboard`,
 //! `tcp_time_to_recover`; of `tcp_recovery.c` `tcp_rack_reo_timeout`, `tcp_rack_reo_wnd`.
 
-use crate::Now;
+use crate::HostTime;
 use crate::ack::AckInfo;
 use crate::context::Cx;
 use crate::early_retransmit::EarlyRetransmit;
@@ -13,10 +13,10 @@ use crate::reduction::Reduction;
 use crate::reordering::Reordering;
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Sacked};
+use crate::segment::{AckedSegments, SackedSegments};
 use crate::stack::Stack;
-use crate::state::State;
-use crate::timer::Purpose;
+use crate::state::CaState;
+use crate::timer::TimerPurpose;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
@@ -25,9 +25,9 @@ use crate::undo::Undo;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Episode {
-    pub state: State,
+    pub state: CaState,
     /// F-RTO's test before the loss state runs.
-    pub tests_time_out: bool,
+    pub frto_running: bool,
     /// Retransmission time-outs in a row.
     pub timeouts: u32,
     /// SND.NXT when the present state was entered.
@@ -35,7 +35,7 @@ pub(crate) struct Episode {
     pub reordering: Reordering,
     pub undo: Undo,
     pub reduction: Reduction,
-    pub early: EarlyRetransmit,
+    pub early_retransmit: EarlyRetransmit,
     disorder_while_undoable: bool,
     reduces_after_timeout: bool,
     marks_beyond_high_seq: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Episode {
 
 cloned_in_place! {
     Episode {
-        state, tests_time_out, timeouts, high_seq, reordering, undo, reduction, early, disorder_while_undoable,
+        state, frto_running, timeouts, high_seq, reordering, undo, reduction, early_retransmit, disorder_while_undoable,
         reduces_after_timeout, marks_beyond_high_seq, rack, probe,
     }
 }
@@ -55,15 +55,15 @@ impl Episode {
     /// Nothing is suspicious.
     pub fn new(stack: &Stack, sack: bool) -> Self {
         Self {
-            state: State::Open,
-            tests_time_out: false,
+            state: CaState::Open,
+            frto_running: false,
             high_seq: 0,
             timeouts: 0,
             undo: Undo::new(stack),
             reduction: Reduction::new(stack),
             reordering: Reordering::new(stack, sack),
-            early: EarlyRetransmit::new(stack),
-            rack: Rack::of(stack),
+            early_retransmit: EarlyRetransmit::new(stack),
+            rack: Rack::for_stack(stack),
             probe: LossProbe::new(stack),
             disorder_while_undoable: stack.disorder_while_undoable,
             reduces_after_timeout: stack.reduces_after_timeout,
@@ -74,7 +74,7 @@ impl Episode {
     /// Whether the window is being reduced.
     #[inline]
     pub fn is_reducing(&self) -> bool {
-        matches!(self.state, State::Recovery | State::Cwr)
+        matches!(self.state, CaState::Recovery | CaState::Cwr)
     }
 
     /// Whether the state Disorder lasts as long as a reduction may be undone.
@@ -84,12 +84,12 @@ impl Episode {
 
     /// The SACK option told something; what it tells of reordering counts unless a test of a time-out says otherwise.
     #[inline]
-    pub fn on_sacked(&mut self, told: &Sacked, counts: bool, nxt: u64, board: &mut Scoreboard) {
-        if self.reordering.uses_fack() && self.state == State::Recovery {
+    pub fn on_sacked(&mut self, sack_result: &SackedSegments, counts: bool, nxt: u64, board: &mut Scoreboard) {
+        if self.reordering.uses_fack() && self.state == CaState::Recovery {
             board.mark_lost_retransmissions(nxt);
         }
-        if let Some(at) = told.reordered_at {
-            if counts && (self.state != State::Loss || self.undo.is_open()) {
+        if let Some(at) = sack_result.reordered_at {
+            if counts && (self.state != CaState::Loss || self.undo.is_open()) {
                 self.reordering.observe(board.fackets_out.saturating_sub(at));
             }
         }
@@ -98,7 +98,7 @@ impl Episode {
     /// Segments were removed from the scoreboard, whose highest SACK lay in position `fackets` before that, and in
     /// `prior_fackets` before the acknowledgment.
     #[inline(always)]
-    pub fn on_acknowledged(&mut self, acked: &Acked, fackets: u32, prior_fackets: u32, board: &mut Scoreboard) {
+    pub fn on_acknowledged(&mut self, acked: &AckedSegments, fackets: u32, prior_fackets: u32, board: &mut Scoreboard) {
         if board.is_reno() {
             self.reordering.observe(board.remove_duplicates(acked.packets));
         } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
@@ -120,7 +120,7 @@ impl Episode {
 
     /// Congestion avoidance is in `state` from now on, and the control is told.
     #[inline(always)]
-    pub fn enter(&mut self, state: State, cx: &mut Cx) {
+    pub fn enter_state(&mut self, state: CaState, cx: &mut Cx) {
         self.state = state;
         cx.control.cc.state_changed(state, cx.now.at, cx.queue.nxt());
     }
@@ -129,27 +129,27 @@ impl Episode {
     pub fn enter_cwr(&mut self, set_ssthresh: bool, cx: &mut Cx) {
         self.undo.restore_nothing();
         cx.control.window.bytes_acked = 0;
-        if self.state < State::Cwr {
-            self.undo.forget();
+        if self.state < CaState::Cwr {
+            self.undo.discard();
             self.begin_reduction(set_ssthresh, cx);
             self.reduction.begin_on_mark(&mut cx.control.window, cx.board.in_flight());
-            self.enter(State::Cwr, cx);
+            self.enter_state(CaState::Cwr, cx);
         }
     }
 
     /// Enters fast recovery; `ece` if a mark came with the loss.
     pub fn enter_recovery(&mut self, ece: bool, cx: &mut Cx) {
         self.undo.restore_nothing();
-        self.undo.watch(cx.queue.una(), cx.board.retrans_out);
+        self.undo.init_undo(cx.queue.una(), cx.board.retrans_out);
         // Within a reduction no other one begins.
         let reducing = match self.state {
-            State::Cwr | State::Recovery => true,
-            State::Loss => !self.reduces_after_timeout,
-            State::Open | State::Disorder => false,
+            CaState::Cwr | CaState::Recovery => true,
+            CaState::Loss => !self.reduces_after_timeout,
+            CaState::Open | CaState::Disorder => false,
         };
         if !reducing {
             if !ece {
-                self.undo.restores(cx.control.current_ssthresh(self.state));
+                self.undo.set_prior_ssthresh(cx.control.current_ssthresh(self.state));
             }
             self.begin_reduction(true, cx);
         }
@@ -159,8 +159,8 @@ impl Episode {
         }
         cx.control.window.bytes_acked = 0;
         cx.control.lower_ssthresh_on_loss();
-        cx.control.reduces_anew();
-        self.enter(State::Recovery, cx);
+        cx.control.forget_notified_state();
+        self.enter_state(CaState::Recovery, cx);
     }
 
     /// A reduction that was over before anyone knew: a probe repaired the loss.
@@ -168,10 +168,10 @@ impl Episode {
     #[inline(never)]
     pub fn reduce_at_once(&mut self, cx: &mut Cx) {
         self.begin_reduction(true, cx);
-        self.enter(State::Cwr, cx);
+        self.enter_state(CaState::Cwr, cx);
         self.end_reduction(cx);
-        self.enter(State::Open, cx);
-        self.keep_open(cx);
+        self.enter_state(CaState::Open, cx);
+        self.try_keep_open(cx);
     }
 
     /// The reduction is over.
@@ -180,22 +180,22 @@ impl Episode {
         if cx.control.steers() {
             return;
         }
-        let undone = self.state != State::Cwr && !self.undo.is_open();
+        let undone = self.state != CaState::Cwr && !self.undo.is_open();
         self.reduction.end(undone, &mut cx.control.window);
-        cx.control.reduced();
+        cx.control.on_reduction_end();
     }
 
     /// The state Open, or Disorder while something is unclear.
     #[inline(always)]
-    pub fn keep_open(&mut self, cx: &mut Cx) {
+    pub fn try_keep_open(&mut self, cx: &mut Cx) {
         let open_question = || match self.disorder_while_undoable {
             true => self.undo.is_open(),
             false => cx.board.any_retransmission_out(),
         };
-        let disordered = cx.board.any_lost_bookkeeping() || open_question();
-        let state = if disordered { State::Disorder } else { State::Open };
+        let disordered = cx.board.has_recovery_state() || open_question();
+        let state = if disordered { CaState::Disorder } else { CaState::Open };
         if self.state != state {
-            self.enter(state, cx);
+            self.enter_state(state, cx);
             self.high_seq = cx.queue.nxt();
         }
     }
@@ -217,7 +217,7 @@ impl Episode {
 
     /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
     #[inline(always)]
-    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
+    pub fn mark_lost_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
         let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
         let (upto_seq, degree) = (if beyond { cx.queue.nxt() } else { self.high_seq }, self.reordering.degree());
         let board = &mut *cx.board;
@@ -231,26 +231,26 @@ impl Episode {
             board.mark_head_lost(upto, upto_seq, true);
         }
         if by_age && cx.head_timed_out() {
-            mark_by_age(cx.now, cx.rtt, cx.board);
+            mark_lost_by_age(cx.now, cx.rtt, cx.board);
         }
     }
 
     /// Whether RACK needs no wait: after the classic number of duplicates and in recovery, where reordering was not seen.
-    pub fn is_eager(&self, board: &Scoreboard) -> bool {
-        let enough = self.state >= State::Recovery || board.sacked_out >= self.reordering.degree();
+    pub fn needs_no_wait(&self, board: &Scoreboard) -> bool {
+        let enough = self.state >= CaState::Recovery || board.sacked_out >= self.reordering.degree();
         enough && !self.reordering.is_seen()
     }
 
     /// RACK's reordering window is over for something. Returns whether that was lost, and recovery goes on.
     pub fn on_reordering_timeout(&mut self, cx: &mut Cx) -> bool {
-        let (prior, eager) = (cx.board.in_flight(), self.is_eager(cx.board));
+        let (prior, eager) = (cx.board.in_flight(), self.needs_no_wait(cx.board));
         if let Some(rack) = &mut self.rack {
-            rack.detect(cx.now.at, eager, cx.rtt.srtt(), cx.board);
+            rack.detect_loss(cx.now.at, eager, cx.rtt.srtt(), cx.board);
         }
         if cx.board.in_flight() == prior {
             return false;
         }
-        if self.state != State::Recovery {
+        if self.state != CaState::Recovery {
             self.enter_recovery(false, cx);
             if cx.control.steers() {
                 return true;
@@ -264,44 +264,44 @@ impl Episode {
 
     /// Early retransmit's wait is over. Returns whether the first hole is a loss.
     pub fn on_early_retransmit(&mut self, by_age: bool, cx: &mut Cx) -> bool {
-        if !self.early.is_used(self.reordering.is_seen()) || cx.board.packets_out() == 0 {
+        if !self.early_retransmit.applies(self.reordering.is_seen()) || cx.board.packets_out() == 0 {
             return false;
         }
         self.enter_recovery(false, cx);
-        self.mark_by_count(by_age, true, cx);
+        self.mark_lost_by_count(by_age, true, cx);
         true
     }
 
     fn begin_reduction(&mut self, set_ssthresh: bool, cx: &mut Cx) {
         self.high_seq = cx.queue.nxt();
-        self.probe.forget();
+        self.probe.cancel();
         self.reduction.begin(&mut cx.control.window);
-        cx.control.reduces_anew();
+        cx.control.forget_notified_state();
         if set_ssthresh {
             cx.control.lower_ssthresh();
         }
-        cx.ecn.reduction_begins();
+        cx.ecn.on_reduction();
     }
 
     #[inline(always)]
     fn retransmits_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
-        self.early.is_used(self.reordering.is_seen()) && self.may_retransmit_early(ack, cx)
+        self.early_retransmit.applies(self.reordering.is_seen()) && self.may_retransmit_early(ack, cx)
     }
 
     #[inline(never)]
     fn may_retransmit_early(&self, ack: &AckInfo, cx: &mut Cx) -> bool {
-        if !self.early.fits(cx.board, cx.may_send_now()) {
+        if !self.early_retransmit.is_possible(cx.board, cx.may_send_now()) {
             return false;
         }
-        let Some(delay) = self.early.delay(cx.now, ack.ece, cx.rtt, cx.timer.expiry()) else { return true };
-        cx.timer.set(Purpose::EarlyRetransmit, cx.now, delay);
+        let Some(delay) = self.early_retransmit.delay(cx.now, ack.ece, cx.rtt, cx.timer.expiry()) else { return true };
+        cx.timer.set(TimerPurpose::EarlyRetransmit, cx.now, delay);
         false
     }
 }
 
 /// What is older than the time-out is lost.
 #[inline(never)]
-fn mark_by_age(now: Now, rtt: &RoundTrip, board: &mut Scoreboard) {
+fn mark_lost_by_age(now: HostTime, rtt: &RoundTrip, board: &mut Scoreboard) {
     let mut i = 0;
     while board.get(i).is_some_and(|segment| rtt.has_timed_out(now, segment)) {
         board.mark_lost(i);

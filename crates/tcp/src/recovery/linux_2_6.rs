@@ -7,9 +7,9 @@ use super::episode::Episode;
 use crate::ack::AckInfo;
 use crate::context::{Cx, Rexmit};
 use crate::frto::{Frto, Outcome};
-use crate::kind::Kind;
+use crate::kind::AckKind;
 use crate::stack::{Moderation, Stack};
-use crate::state::State;
+use crate::state::CaState;
 
 /// The machine's own state.
 #[derive(Clone, Debug)]
@@ -25,10 +25,10 @@ impl Linux2_6 {
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
     #[inline(always)]
-    pub fn on_ack<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
+    pub fn on_ack<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         let advanced = K::ADVANCES.unwrap_or(ack.advanced);
         let is_dupack = K::ADVANCES.map_or_else(|| ack.is_duplicate(), |advances| !advances);
-        let mut do_lost = is_dupack || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
+        let mut do_lost = is_dupack || (ack.sacked.new && cx.board.sacked_extent() > episode.reordering.degree());
         // A congestion mark: the reduction is required and cannot be undone.
         if K::MAY_ECHO && ack.ece {
             episode.undo.restore_nothing();
@@ -36,19 +36,19 @@ impl Linux2_6 {
         if self.leave_finished_state(episode, ack, cx) {
             return Rexmit::Nothing;
         }
-        let recovers = episode.state == State::Recovery;
+        let recovers = episode.state == CaState::Recovery;
         if recovers {
             if advanced {
                 do_lost = self.on_partial_ack(episode, ack, cx);
                 // Reno without SACK is through: the window does not fall below the threshold.
-                if episode.state == State::Open {
+                if episode.state == CaState::Open {
                     return Rexmit::Nothing;
                 }
             } else if cx.board.is_reno() && is_dupack {
                 episode.add_duplicate(cx.board);
             }
         } else {
-            if episode.state == State::Loss {
+            if episode.state == CaState::Loss {
                 if let Some(rexmit) = self.on_ack_in_loss::<K>(episode, ack, cx) {
                     return rexmit;
                 }
@@ -60,7 +60,7 @@ impl Linux2_6 {
         let fast_retransmit = !recovers;
         let by_age = episode.reordering.uses_fack();
         if do_lost || (by_age && cx.head_timed_out()) {
-            episode.mark_by_count(by_age, fast_retransmit, cx);
+            episode.mark_lost_by_count(by_age, fast_retransmit, cx);
         }
         episode.reduction.step(ack, (0, fast_retransmit), cx.control, cx.board);
         Rexmit::Lost
@@ -74,7 +74,7 @@ impl Linux2_6 {
             lose_everything(episode, false, cx);
             self.frto.abort();
         }
-        episode.tests_time_out = self.frto.is_active();
+        episode.frto_running = self.frto.is_active();
     }
 
     /// What was sent below the first sequence number is F-RTO's business; whether its reordering counts when `una` is
@@ -91,28 +91,28 @@ impl Linux2_6 {
             episode.timeouts = 0;
         }
         if self.frto.is_ambiguous(ack) {
-            episode.undo.forget();
+            episode.undo.discard();
         }
         let held = self.continue_test(episode, ack, cx);
-        episode.tests_time_out = self.frto.is_active();
+        episode.frto_running = self.frto.is_active();
         held
     }
 
     fn continue_test(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         match self.frto.on_ack(ack, cx.queue.una()) {
-            Outcome::Wait => cx.control.limit(cx.board.in_flight()),
+            Outcome::Wait => cx.control.limit_cwnd(cx.board.in_flight()),
             Outcome::SendTwo => {
                 cx.control.window.cwnd = cx.board.in_flight() + 2;
                 if !cx.may_send_now() {
                     self.fail_test(episode, 2, false, cx);
                 }
             }
-            Outcome::Real { segments, head_in_flight } => self.fail_test(episode, segments, head_in_flight, cx),
+            Outcome::Genuine { segments, head_in_flight } => self.fail_test(episode, segments, head_in_flight, cx),
             Outcome::Spurious => {
                 // The window is halved over a round trip all the same.
                 episode.enter_cwr(false, cx);
                 self.frto.abort();
-                episode.undo.forget();
+                episode.undo.discard();
                 return false;
             }
         }
@@ -122,11 +122,11 @@ impl Linux2_6 {
     /// A time-out: the head is about to be retransmitted, nothing is declared lost yet.
     fn test(&mut self, episode: &mut Episode, cx: &mut Cx) {
         let (state, active, una) = (episode.state, self.frto.is_active(), cx.queue.una());
-        let first_of_episode = (!active && state <= State::Disorder)
+        let first_of_episode = (!active && state <= CaState::Disorder)
             || una == episode.high_seq
-            || ((state == State::Loss || active) && episode.timeouts == 0);
+            || ((state == CaState::Loss || active) && episode.timeouts == 0);
         if first_of_episode {
-            episode.undo.restores(cx.control.current_ssthresh(state));
+            episode.undo.set_prior_ssthresh(cx.control.current_ssthresh(state));
             // In the test the window is not reduced yet: a second time-out must not take it for an open one.
             let cwnd = cx.control.window.cwnd;
             if active {
@@ -135,35 +135,35 @@ impl Linux2_6 {
             cx.control.lower_ssthresh();
             cx.control.window.cwnd = cwnd;
         }
-        episode.undo.watch_unless(cx.board.head_was_retransmitted(), una);
-        episode.undo.expect_none();
+        episode.undo.init_undo_unless(cx.board.head_was_retransmitted(), una);
+        episode.undo.reset_expected();
         cx.board.forget_head_retransmission();
-        cx.control.limit(cx.board.in_flight() + 1);
-        let earlier_recovery = active || matches!(state, State::Recovery | State::Loss);
+        cx.control.limit_cwnd(cx.board.in_flight() + 1);
+        let earlier_recovery = active || matches!(state, CaState::Recovery | CaState::Loss);
         let ends_earlier = earlier_recovery && episode.high_seq > una;
         self.frto.begin(if ends_earlier { episode.high_seq } else { cx.queue.nxt() });
-        episode.state = State::Disorder;
+        episode.state = CaState::Disorder;
         episode.high_seq = cx.queue.nxt();
     }
 
     /// The time-out was real: everything outstanding is lost.
     fn fail_test(&mut self, episode: &mut Episode, allowed: u32, head_in_flight: bool, cx: &mut Cx) {
         if cx.board.mark_all_lost(head_in_flight) {
-            episode.undo.forget();
+            episode.undo.discard();
         }
         cx.control.restart(cx.board.in_flight() + allowed);
         self.frto.abort();
-        episode.reordering.forget_degree();
-        episode.state = State::Loss;
+        episode.reordering.reset_degree();
+        episode.state = CaState::Loss;
         episode.high_seq = cx.queue.nxt();
-        cx.ecn.reduction_begins();
-        cx.control.timed_out();
+        cx.ecn.on_reduction();
+        cx.control.on_timeout();
     }
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
     #[inline(always)]
     fn leave_finished_state(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
-        if episode.state == State::Open {
+        if episode.state == CaState::Open {
             episode.undo.forget_stamp();
             return false;
         }
@@ -172,26 +172,26 @@ impl Linux2_6 {
             return false;
         }
         match episode.state {
-            State::Open => {}
-            State::Loss => {
+            CaState::Open => {}
+            CaState::Loss => {
                 episode.timeouts = 0;
                 return self.try_undo_recovery(episode, ack, cx);
             }
             // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-            State::Cwr if una != episode.high_seq => {
+            CaState::Cwr if una != episode.high_seq => {
                 episode.end_reduction(cx);
-                episode.state = State::Open;
+                episode.state = CaState::Open;
             }
-            State::Cwr => {}
-            State::Disorder if episode.stays_disordered() => {
+            CaState::Cwr => {}
+            CaState::Disorder if episode.stays_disordered() => {
                 self.try_undo_by_duplicates(episode, cx);
                 if !episode.undo.is_open() || cx.board.is_reno() || una != episode.high_seq {
-                    episode.undo.forget();
-                    episode.state = State::Open;
+                    episode.undo.discard();
+                    episode.state = CaState::Open;
                 }
             }
-            State::Disorder => {}
-            State::Recovery => {
+            CaState::Disorder => {}
+            CaState::Recovery => {
                 cx.board.forget_duplicates();
                 if self.try_undo_recovery(episode, ack, cx) {
                     return true;
@@ -204,7 +204,7 @@ impl Linux2_6 {
 
     /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
     #[inline(always)]
-    fn on_ack_in_loss<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
+    fn on_ack_in_loss<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
             episode.timeouts = 0;
         }
@@ -215,12 +215,12 @@ impl Linux2_6 {
             moderate(episode, cx);
             return Some(Rexmit::Lost);
         }
-        (episode.state != State::Open).then_some(Rexmit::Nothing)
+        (episode.state != CaState::Open).then_some(Rexmit::Nothing)
     }
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
     #[inline(always)]
-    fn finish_or_enter<K: Kind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
+    fn finish_or_enter<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() {
             if K::ADVANCES.unwrap_or(ack.advanced) {
                 cx.board.forget_duplicates();
@@ -229,7 +229,7 @@ impl Linux2_6 {
                 episode.add_duplicate(cx.board);
             }
         }
-        if episode.state == State::Disorder {
+        if episode.state == CaState::Disorder {
             self.try_undo_by_duplicates(episode, cx);
         }
         let by_age = episode.reordering.uses_fack();
@@ -243,7 +243,7 @@ impl Linux2_6 {
     }
 
     #[inline(always)]
-    fn try_to_open<K: Kind>(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
+    fn try_to_open<K: AckKind>(&self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
         let tests = K::MAY_TEST && self.frto.is_active();
         if !tests && cx.board.retrans_out == 0 {
             episode.undo.forget_stamp();
@@ -251,12 +251,12 @@ impl Linux2_6 {
         if K::MAY_ECHO && ack.ece {
             episode.enter_cwr(true, cx);
         }
-        if episode.state == State::Cwr {
+        if episode.state == CaState::Cwr {
             episode.reduction.step(ack, (0, false), cx.control, cx.board);
             return;
         }
-        episode.keep_open(cx);
-        if self.moderation == Moderation::Always || episode.state != State::Open {
+        episode.try_keep_open(cx);
+        if self.moderation == Moderation::Always || episode.state != CaState::Open {
             moderate(episode, cx);
         }
     }
@@ -267,17 +267,17 @@ impl Linux2_6 {
         if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
             cx.board.forget_duplicates();
             episode.end_reduction(cx);
-            episode.undo.forget();
-            episode.state = State::Open;
+            episode.undo.discard();
+            episode.state = CaState::Open;
             return false;
         }
-        let mut failed = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
+        let mut failed = cx.board.is_reno() || cx.board.sacked_extent() > episode.reordering.degree();
         if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             // The hole was filled by a delayed packet, not by its retransmission.
             if cx.board.retrans_out == 0 {
                 episode.undo.forget_stamp();
             }
-            episode.reordering.observe(cx.board.reach() + ack.acked.packets);
+            episode.reordering.observe(cx.board.sacked_extent() + ack.acked.packets);
             self.undo(episode, false, cx);
             failed = false;
         }
@@ -289,14 +289,14 @@ impl Linux2_6 {
     fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             self.undo(episode, true, cx);
-            episode.undo.forget();
+            episode.undo.discard();
         }
         let reno_holds = cx.board.is_reno() && !cx.control.cc.partial_ack_ends_recovery();
         if cx.queue.una() == episode.high_seq && reno_holds {
             moderate(episode, cx);
             return true;
         }
-        episode.state = State::Open;
+        episode.state = CaState::Open;
         false
     }
 
@@ -308,18 +308,18 @@ impl Linux2_6 {
         cx.board.unmark_lost();
         self.undo(episode, true, cx);
         episode.timeouts = 0;
-        episode.undo.forget();
+        episode.undo.discard();
         if !cx.board.is_reno() {
-            episode.state = State::Open;
+            episode.state = CaState::Open;
         }
         true
     }
 
     #[inline(always)]
     fn try_undo_by_duplicates(&mut self, episode: &mut Episode, cx: &mut Cx) {
-        if episode.undo.by_duplicates() {
+        if episode.undo.all_spurious_by_dsack() {
             self.undo(episode, true, cx);
-            episode.undo.forget();
+            episode.undo.discard();
         }
     }
 
@@ -337,27 +337,27 @@ impl Linux2_6 {
 /// `always`.
 pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) {
     let una = cx.queue.una();
-    let first_of_episode = episode.state <= State::Disorder
+    let first_of_episode = episode.state <= CaState::Disorder
         || una == episode.high_seq
-        || (episode.state == State::Loss && episode.timeouts == 0);
+        || (episode.state == CaState::Loss && episode.timeouts == 0);
     if first_of_episode || always {
-        episode.undo.restores(cx.control.current_ssthresh(episode.state));
+        episode.undo.set_prior_ssthresh(cx.control.current_ssthresh(episode.state));
         cx.control.lower_ssthresh();
     }
     cx.control.restart(1);
-    episode.undo.expect_none();
+    episode.undo.reset_expected();
     cx.board.forget_duplicates();
     let retransmitted = cx.board.mark_all_lost(false);
-    episode.undo.watch_unless(retransmitted, una);
-    episode.reordering.forget_degree();
-    episode.state = State::Loss;
+    episode.undo.init_undo_unless(retransmitted, una);
+    episode.reordering.reset_degree();
+    episode.state = CaState::Loss;
     episode.high_seq = cx.queue.nxt();
-    cx.ecn.reduction_begins();
-    cx.control.timed_out();
+    cx.ecn.on_reduction();
+    cx.control.on_timeout();
 }
 
 /// The window is cut to what is in flight plus a small burst.
 #[inline(always)]
 fn moderate(episode: &Episode, cx: &mut Cx) {
-    cx.control.limit(cx.board.in_flight() + episode.reordering.degree());
+    cx.control.limit_cwnd(cx.board.in_flight() + episode.reordering.degree());
 }

@@ -9,8 +9,8 @@ use crate::context::{Cx, Rexmit};
 use crate::frto::FrtoInLoss;
 use crate::segment::Tags;
 use crate::stack::Stack;
-use crate::state::State;
-use crate::timer::Purpose;
+use crate::state::CaState;
+use crate::timer::TimerPurpose;
 
 /// The machine's own state.
 #[derive(Clone, Debug)]
@@ -31,20 +31,20 @@ impl Linux3_10 {
 
     /// Runs on every acknowledgment that is not plain progress in the open state.
     pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
-        let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
+        let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.sacked_extent() > episode.reordering.degree());
         if ack.ece {
             episode.undo.restore_nothing();
         }
         if leave_finished_state(episode, ack, cx) {
             return Rexmit::Nothing;
         }
-        if episode.state == State::Recovery {
+        if episode.state == CaState::Recovery {
             return self.on_ack_in_recovery(episode, ack, do_lost, cx);
         }
-        if episode.state == State::Loss {
+        if episode.state == CaState::Loss {
             let rexmit = self.on_ack_in_loss(episode, ack, cx);
             identify_loss(episode, ack, cx);
-            if episode.state != State::Open && !ack.lost_retransmission {
+            if episode.state != CaState::Open && !ack.lost_retransmission {
                 return rexmit;
             }
         }
@@ -56,7 +56,7 @@ impl Linux3_10 {
                 episode.add_duplicate(cx.board);
             }
         }
-        if episode.state <= State::Disorder {
+        if episode.state <= CaState::Disorder {
             try_undo_by_duplicates(episode, cx);
         }
         identify_loss(episode, ack, cx);
@@ -71,14 +71,14 @@ impl Linux3_10 {
         episode.enter_recovery(ack.ece, cx);
         ack.entered_recovery = true;
         if episode.rack.is_none() && do_lost {
-            episode.mark_by_count(false, true, cx);
+            episode.mark_lost_by_count(false, true, cx);
         }
         Rexmit::Lost
     }
 
     /// A time-out: the head is lost, and whatever RACK does not expect any more; slow start.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
-        let new_recovery = episode.state < State::Recovery;
+        let new_recovery = episode.state < CaState::Recovery;
         cx.board.forget_duplicates();
         let retransmitted = match &episode.rack {
             Some(rack) => {
@@ -88,25 +88,25 @@ impl Linux3_10 {
             None => cx.board.mark_all_lost(false),
         };
         let una = cx.queue.una();
-        let first_of_episode = episode.state <= State::Disorder
+        let first_of_episode = episode.state <= CaState::Disorder
             || una >= episode.high_seq
-            || (episode.state == State::Loss && episode.timeouts == 0);
+            || (episode.state == CaState::Loss && episode.timeouts == 0);
         if first_of_episode {
-            episode.undo.restores(cx.control.current_ssthresh(episode.state));
-            episode.reduction.remember(cx.control.window.cwnd);
+            episode.undo.set_prior_ssthresh(cx.control.current_ssthresh(episode.state));
+            episode.reduction.set_prior_cwnd(cx.control.window.cwnd);
             cx.control.lower_ssthresh_after_timeout();
-            episode.undo.watch_unless(retransmitted, una);
-            episode.undo.expect(cx.board.retrans_out);
+            episode.undo.init_undo_unless(retransmitted, una);
+            episode.undo.expect_dsacks(cx.board.retrans_out);
         }
-        cx.control.reduces_anew();
+        cx.control.forget_notified_state();
         cx.control.restart(if self.keeps_flight_on_timeout { cx.board.in_flight() + 1 } else { 1 });
-        if episode.state <= State::Disorder && cx.board.sacked_out >= episode.reordering.initial() {
-            episode.reordering.forget_degree();
+        if episode.state <= CaState::Disorder && cx.board.sacked_out >= episode.reordering.initial() {
+            episode.reordering.reset_degree();
         }
-        episode.enter(State::Loss, cx);
+        episode.enter_state(CaState::Loss, cx);
         episode.high_seq = cx.queue.nxt();
-        cx.ecn.reduction_begins();
-        cx.control.timed_out();
+        cx.ecn.on_reduction();
+        cx.control.on_timeout();
         self.frto.begin(new_recovery || episode.timeouts > 0);
     }
 
@@ -125,20 +125,20 @@ impl Linux3_10 {
             return Rexmit::Nothing;
         }
         if try_undo_by_duplicates(episode, cx) {
-            episode.keep_open(cx);
+            episode.try_keep_open(cx);
             if !self.detects_after_undo {
                 return Rexmit::Nothing;
             }
         }
         identify_loss(episode, ack, cx);
-        if episode.state != State::Recovery {
+        if episode.state != CaState::Recovery {
             if cx.board.lost_out == 0 {
                 return Rexmit::Nothing;
             }
             episode.enter_recovery(ack.ece, cx);
         }
         if episode.rack.is_none() && do_lost {
-            episode.mark_by_count(false, false, cx);
+            episode.mark_lost_by_count(false, false, cx);
         }
         Rexmit::Lost
     }
@@ -160,7 +160,7 @@ impl Linux3_10 {
             } else if ack.advanced && !recovered {
                 // Step 2.b: new data tells.
                 episode.high_seq = cx.queue.nxt();
-                if cx.queue.fits(cx.right_edge) {
+                if cx.queue.has_sendable(cx.right_edge) {
                     return Rexmit::New;
                 }
                 self.frto.abort();
@@ -186,11 +186,11 @@ impl Linux3_10 {
     /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
     fn try_undo_partial(&mut self, episode: &mut Episode, ack: &AckInfo, do_lost: &mut bool, cx: &mut Cx) -> bool {
         if !episode.undo.is_due_by_echo(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
-            *do_lost = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
+            *do_lost = cx.board.is_reno() || cx.board.sacked_extent() > episode.reordering.degree();
             return false;
         }
         // The hole was filled by a delayed packet, not by its retransmission.
-        episode.reordering.observe(cx.board.reach() + ack.acked.packets);
+        episode.reordering.observe(cx.board.sacked_extent() + ack.acked.packets);
         if cx.board.retrans_out > 0 {
             return true;
         }
@@ -198,7 +198,7 @@ impl Linux3_10 {
             episode.undo.forget_stamp();
         }
         undo(episode, true, cx);
-        episode.keep_open(cx);
+        episode.try_keep_open(cx);
         !self.detects_after_undo
     }
 }
@@ -209,16 +209,16 @@ fn is_counted_duplicate(ack: &AckInfo, cx: &Cx) -> bool {
 }
 
 fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
-    if episode.state == State::Open {
+    if episode.state == CaState::Open {
         episode.undo.forget_stamp();
     } else if cx.queue.una() >= episode.high_seq {
         match episode.state {
             // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-            State::Cwr if cx.queue.una() != episode.high_seq => {
+            CaState::Cwr if cx.queue.una() != episode.high_seq => {
                 episode.end_reduction(cx);
-                episode.enter(State::Open, cx);
+                episode.enter_state(CaState::Open, cx);
             }
-            State::Recovery => {
+            CaState::Recovery => {
                 cx.board.forget_duplicates();
                 if try_undo_recovery(episode, ack, cx) {
                     return true;
@@ -233,11 +233,11 @@ fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bo
 
 /// Looks for losses by time; without SACK RACK has the three duplicates and partial acknowledgments to go by.
 fn identify_loss(episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) {
-    let eager = episode.is_eager(cx.board);
+    let eager = episode.needs_no_wait(cx.board);
     let Some(rack) = episode.rack.as_mut().filter(|_| cx.board.packets_out() > 0) else { return };
     if cx.board.is_reno() {
-        let duplicates = episode.state < State::Recovery && cx.board.sacked_out >= episode.reordering.degree();
-        let partial = episode.state == State::Recovery && ack.advanced;
+        let duplicates = episode.state < CaState::Recovery && cx.board.sacked_out >= episode.reordering.degree();
+        let partial = episode.state == CaState::Recovery && ack.advanced;
         let head_lost = cx.board.head().is_some_and(|s| s.tags.any(Tags::LOST));
         if (duplicates || partial) && !head_lost {
             cx.board.mark_lost_again(0);
@@ -245,10 +245,10 @@ fn identify_loss(episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) {
         return;
     }
     let retransmissions = cx.board.retrans_out;
-    if let Some(wait) = rack.look(cx.now.at, eager, cx.rtt.srtt(), cx.board) {
-        let ticks = cx.rtt.clock().begun(wait);
-        cx.timer.set(Purpose::Reordering, cx.now, ticks.min(cx.rtt.rto()));
-        ack.sets_timer = false;
+    if let Some(wait) = rack.detect_if_advanced(cx.now.at, eager, cx.rtt.srtt(), cx.board) {
+        let ticks = cx.rtt.clock().ticks_rounded_up(wait);
+        cx.timer.set(TimerPurpose::Reordering, cx.now, ticks.min(cx.rtt.rto()));
+        ack.rearms_timer = false;
     }
     ack.lost_retransmission |= retransmissions > cx.board.retrans_out;
 }
@@ -260,8 +260,8 @@ fn try_to_open(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
     if ack.ece {
         episode.enter_cwr(true, cx);
     }
-    if episode.state != State::Cwr {
-        episode.keep_open(cx);
+    if episode.state != CaState::Cwr {
+        episode.try_keep_open(cx);
     }
 }
 
@@ -270,17 +270,17 @@ fn try_undo_recovery(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool 
     if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         undo(episode, false, cx);
     } else if let Some(rack) = &mut episode.rack {
-        rack.recovered();
+        rack.on_recovery_end();
     }
     if is_held_without_sack(episode, cx) {
         return true;
     }
-    episode.enter(State::Open, cx);
+    episode.enter_state(CaState::Open, cx);
     false
 }
 
 fn try_undo_by_duplicates(episode: &mut Episode, cx: &mut Cx) -> bool {
-    let due = episode.undo.by_duplicates();
+    let due = episode.undo.all_spurious_by_dsack();
     if due {
         undo(episode, false, cx);
     }
@@ -294,7 +294,7 @@ fn try_undo_loss(episode: &mut Episode, ack: &AckInfo, spurious: bool, cx: &mut 
     undo(episode, true, cx);
     episode.timeouts = 0;
     if !is_held_without_sack(episode, cx) && (spurious || !cx.board.is_reno()) {
-        episode.enter(State::Open, cx);
+        episode.enter_state(CaState::Open, cx);
     }
     true
 }
@@ -318,8 +318,8 @@ fn undo(episode: &mut Episode, unmark_lost: bool, cx: &mut Cx) {
         cx.board.unmark_lost();
     }
     episode.undo.apply(true, episode.reduction.prior_cwnd(), cx.control, cx.ecn);
-    episode.undo.forget();
+    episode.undo.discard();
     if let Some(rack) = &mut episode.rack {
-        rack.look_again();
+        rack.force_detection();
     }
 }

@@ -14,22 +14,22 @@ mod sack1;
 mod tests;
 
 pub(crate) use episode::Episode;
-pub(crate) use retransmission::{Marked, Walk};
+pub(crate) use retransmission::{LostWalk, Walk};
 
-use crate::ack::{AckInfo, Probed};
+use crate::ack::{AckInfo, ProbeOutcome};
 use crate::cc::AnyCc;
-use crate::context::{Cx, Progress, Rexmit};
-use crate::kind::Kind;
+use crate::context::{AckAction, Cx, Rexmit};
+use crate::kind::AckKind;
 use crate::queue::SendQueue;
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Sacked, Segment};
+use crate::segment::{AckedSegments, SackedSegments, Segment};
 use crate::stack::{self, Stack};
-use crate::state::State;
-use crate::{Block, Header};
+use crate::state::CaState;
+use crate::{Header, SeqRange};
 use linux_2_6::Linux2_6;
 use linux_3_10::Linux3_10;
 use ns2::Ns2;
-use retransmission::AndUnmissed;
+use retransmission::ForwardWalk;
 
 /// Loss recovery with the state machine of a stack.
 #[derive(Debug)]
@@ -54,16 +54,16 @@ impl Recovery {
     /// Nothing is lost.
     pub fn new(stack: &Stack, sack: bool) -> Self {
         let machine = match stack.machine {
-            stack::Machine::Linux2_6 => Machine::Linux2_6(Linux2_6::new(stack, sack)),
-            stack::Machine::Linux3_10 => Machine::Linux3_10(Linux3_10::new(stack)),
-            stack::Machine::Ns2 => Machine::Ns2(Ns2::default()),
+            stack::RecoveryMachine::Linux2_6 => Machine::Linux2_6(Linux2_6::new(stack, sack)),
+            stack::RecoveryMachine::Linux3_10 => Machine::Linux3_10(Linux3_10::new(stack)),
+            stack::RecoveryMachine::Ns2 => Machine::Ns2(Ns2::default()),
         };
         Self { episode: Episode::new(stack, sack), machine, forward: stack.forward_retransmit }
     }
 
     /// Where congestion avoidance stands.
     #[inline]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CaState {
         self.episode.state
     }
 
@@ -82,7 +82,7 @@ impl Recovery {
     /// Whether F-RTO's test before the loss state runs.
     #[inline]
     pub fn tests_time_out(&self) -> bool {
-        self.episode.tests_time_out
+        self.episode.frto_running
     }
 
     /// An acknowledgment during that test. Returns whether the window must not grow on it.
@@ -102,22 +102,22 @@ impl Recovery {
         queue: &SendQueue,
         board: &mut Scoreboard,
         mut each: impl FnMut(&mut Episode, usize, &Segment),
-    ) -> Sacked {
+    ) -> SackedSegments {
         let episode = &mut self.episode;
         let (highmark, after_frto) = match &self.machine {
             Machine::Linux2_6(machine) => machine.original_below(queue.una()),
             Machine::Linux3_10(_) => (episode.high_seq, true),
             Machine::Ns2(_) => (0, true),
         };
-        let blocks: &[Block] = header.sack.blocks();
-        let told = board.tag(blocks, header.ack, highmark, |i, segment| each(episode, i, segment));
-        episode.on_sacked(&told, after_frto, queue.nxt(), board);
-        told
+        let blocks: &[SeqRange] = header.sack.blocks();
+        let sack_result = board.tag(blocks, header.ack, highmark, |i, segment| each(episode, i, segment));
+        episode.on_sacked(&sack_result, after_frto, queue.nxt(), board);
+        sack_result
     }
 
     /// An acknowledgment that is not plain progress in the open state.
     #[inline(always)]
-    pub fn on_ack<K: Kind>(&mut self, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
+    pub fn on_ack<K: AckKind>(&mut self, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         match (K::RECOVERY_FIRST, &mut self.machine) {
             (false, Machine::Linux2_6(machine)) => machine.on_ack::<K>(&mut self.episode, ack, cx),
             (true, Machine::Linux3_10(machine)) => machine.on_ack(&mut self.episode, ack, cx),
@@ -126,17 +126,17 @@ impl Recovery {
     }
 
     /// ns-2: an acknowledgment of `acked`, or a duplicate, with `blocks`.
-    pub fn on_ack_ns2(&mut self, acked: Option<&Acked>, blocks: &[Block], cx: &mut Cx) -> Progress {
+    pub fn on_ack_ns2(&mut self, acked: Option<&AckedSegments>, blocks: &[SeqRange], cx: &mut Cx) -> AckAction {
         match (&mut self.machine, acked) {
             (Machine::Ns2(machine), Some(acked)) => machine.on_progress(&mut self.episode, acked, cx),
             (Machine::Ns2(machine), None) => machine.on_duplicate(blocks, &mut self.episode, cx),
-            (Machine::Linux2_6(_) | Machine::Linux3_10(_), _) => Progress { grows: false, rexmit: Rexmit::Nothing },
+            (Machine::Linux2_6(_) | Machine::Linux3_10(_), _) => AckAction { grows: false, rexmit: Rexmit::Nothing },
         }
     }
 
     /// ns-2: whether what is SACKed counts now: `TCP/Sack1` goes back after a time-out as if there were no SACKs.
     pub fn reads_sacks_ns2(&self, cc: &AnyCc) -> bool {
-        !sack1::is_sack1(cc) || self.state() != State::Loss
+        !sack1::is_sack1(cc) || self.state() != CaState::Loss
     }
 
     /// ns-2: how many more `pipe_` lets a recovery send in a window of `cwnd`.
@@ -165,7 +165,7 @@ impl Recovery {
 
     /// ns-2: whether a recovery goes on after an acknowledgment up to `una`, which is a partial one.
     pub fn goes_on_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
-        let in_recovery = self.state() == State::Recovery && una < self.episode.high_seq;
+        let in_recovery = self.state() == CaState::Recovery && una < self.episode.high_seq;
         in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { sack1::is_sack1(cc) }
     }
 
@@ -180,7 +180,7 @@ impl Recovery {
     #[inline]
     pub fn judge_probe(&mut self, ack: &mut AckInfo, una: u64) -> bool {
         ack.probe = self.episode.probe.on_ack(ack, una);
-        ack.probe == Probed::Repaired
+        ack.probe == ProbeOutcome::Repaired
     }
 
     /// A time-out expired.
@@ -210,19 +210,19 @@ impl Recovery {
     #[inline(always)]
     pub fn sends_nothing_again(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
         if !self.forward {
-            return Marked::ends_at_once(cwnd, board);
+            return LostWalk::ends_at_once(cwnd, board);
         }
-        AndUnmissed::ends_at_once(cwnd, self.state() == State::Recovery, (queue, right_edge), board)
+        ForwardWalk::ends_at_once(cwnd, self.state() == CaState::Recovery, (queue, right_edge), board)
     }
 
     /// The walk along what is to be sent again.
     #[inline(always)]
     pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {
         if !self.forward {
-            return Walk::Marked(Marked::new());
+            return Walk::Lost(LostWalk::new());
         }
         // Retransmissions ahead of evidence only when nothing new can be sent.
-        let allowed = self.state() == State::Recovery && !board.is_reno() && !queue.fits(right_edge);
-        Walk::AndUnmissed(AndUnmissed::new(allowed, queue.una(), board))
+        let allowed = self.state() == CaState::Recovery && !board.is_reno() && !queue.has_sendable(right_edge);
+        Walk::Forward(ForwardWalk::new(allowed, queue.una(), board))
     }
 }

@@ -11,11 +11,11 @@
 use super::episode::Episode;
 use super::linux_2_6::lose_everything;
 use super::sack1::{Sack1, halve, is_sack1};
-use crate::Block;
-use crate::context::{Cx, Progress, Rexmit};
+use crate::SeqRange;
+use crate::context::{AckAction, Cx, Rexmit};
 use crate::scoreboard::Scoreboard;
-use crate::segment::{Acked, Tags};
-use crate::state::State;
+use crate::segment::{AckedSegments, Tags};
+use crate::state::CaState;
 
 /// The machine's own state.
 #[derive(Clone, Debug, Default)]
@@ -32,27 +32,27 @@ pub(super) struct Ns2 {
 
 impl Ns2 {
     /// A duplicate acknowledgment.
-    pub fn on_duplicate(&mut self, blocks: &[Block], episode: &mut Episode, cx: &mut Cx) -> Progress {
+    pub fn on_duplicate(&mut self, blocks: &[SeqRange], episode: &mut Episode, cx: &mut Cx) -> AckAction {
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
             let progress = self.sack1.on_duplicate(blocks, episode, cx);
-            self.timed_out &= episode.state != State::Recovery;
+            self.timed_out &= episode.state != CaState::Recovery;
             return progress;
         }
         let (reno, tolerance) = (cx.board.is_reno(), episode.reordering.degree());
-        if reno && episode.state != State::Loss {
+        if reno && episode.state != CaState::Loss {
             let missing = cx.board.lost_out.max(1);
             cx.board.sacked_out = (cx.board.sacked_out + 1).min(cx.board.packets_out() - missing);
         }
         let sacked = cx.board.sacked_out;
         let rexmit = match episode.state {
-            State::Recovery => repair(episode, cx),
+            CaState::Recovery => repair(episode, cx),
             // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new. But the first ones go on
             // (`singledup_`) with what comes next, which after a time-out has been sent before.
-            State::Loss if self.duplicates + 1 < tolerance => {
+            CaState::Loss if self.duplicates + 1 < tolerance => {
                 self.duplicates += 1;
                 Rexmit::LostBeyond(self.duplicates)
             }
-            State::Loss => Rexmit::Nothing,
+            CaState::Loss => Rexmit::Nothing,
             // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
             _ if reno && cx.queue.una() <= episode.high_seq && sacked >= tolerance => {
                 cx.board.sacked_out = tolerance - 1;
@@ -60,21 +60,21 @@ impl Ns2 {
             }
             _ if sacked >= tolerance => {
                 halve(episode, cx);
-                episode.state = State::Recovery;
+                episode.state = CaState::Recovery;
                 (self.partial_acked, self.timed_out) = (false, false);
                 cx.timer.restart(cx.now, cx.rtt);
                 resend_head(cx)
             }
             _ => {
-                episode.state = State::Disorder;
+                episode.state = CaState::Disorder;
                 Rexmit::Nothing
             }
         };
-        Progress { grows: false, rexmit }
+        AckAction { grows: false, rexmit }
     }
 
     /// Something was acknowledged.
-    pub fn on_progress(&mut self, episode: &mut Episode, acked: &Acked, cx: &mut Cx) -> Progress {
+    pub fn on_progress(&mut self, episode: &mut Episode, acked: &AckedSegments, cx: &mut Cx) -> AckAction {
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
             return self.sack1.on_progress(episode, cx);
         }
@@ -82,29 +82,29 @@ impl Ns2 {
         self.duplicates = 0;
         match episode.state {
             // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
-            State::Recovery if reno && (finished || cx.control.cc.partial_ack_ends_recovery()) => {
+            CaState::Recovery if reno && (finished || cx.control.cc.partial_ack_ends_recovery()) => {
                 cx.board.forget_duplicates();
-                episode.state = State::Open;
-                Progress { grows: true, rexmit: Rexmit::Nothing }
+                episode.state = CaState::Open;
+                AckAction { grows: true, rexmit: Rexmit::Nothing }
             }
-            State::Recovery if finished => {
-                episode.state = State::Open;
+            CaState::Recovery if finished => {
+                episode.state = CaState::Open;
                 // RFC 6582 §3.2 step 3, option 1: no burst.
                 cx.control.window.cwnd = cx.control.window.ssthresh.min(cx.board.in_flight() + 1);
-                Progress { grows: false, rexmit: Rexmit::Nothing }
+                AckAction { grows: false, rexmit: Rexmit::Nothing }
             }
-            State::Recovery if reno => {
+            CaState::Recovery if reno => {
                 self.partial_acked = true;
                 deflate(acked.packets, cx);
-                Progress { grows: false, rexmit: resend_head(cx) }
+                AckAction { grows: false, rexmit: resend_head(cx) }
             }
-            State::Recovery => Progress { grows: false, rexmit: repair(episode, cx) },
+            CaState::Recovery => AckAction { grows: false, rexmit: repair(episode, cx) },
             _ => {
                 cx.board.forget_duplicates();
-                if episode.state != State::Loss || finished {
-                    episode.state = State::Open;
+                if episode.state != CaState::Loss || finished {
+                    episode.state = CaState::Open;
                 }
-                Progress { grows: true, rexmit: Rexmit::Lost }
+                AckAction { grows: true, rexmit: Rexmit::Lost }
             }
         }
     }
@@ -112,7 +112,7 @@ impl Ns2 {
     /// `TcpAgent::ecn`: one reduction per window, until something is acknowledged that was sent after it; and one after
     /// a time-out, whatever was sent when. Comes before what the acknowledgment says otherwise.
     pub fn on_echo(&mut self, episode: &mut Episode, cx: &mut Cx) {
-        let beyond = episode.state <= State::Disorder && cx.queue.una() > episode.high_seq;
+        let beyond = episode.state <= CaState::Disorder && cx.queue.una() > episode.high_seq;
         if beyond || self.timed_out {
             halve(episode, cx);
             self.timed_out = false;
@@ -131,7 +131,7 @@ impl Ns2 {
     /// Whether an acknowledgment leaves the retransmission timer as it is: in a recovery without SACK all partial ones
     /// but the first (`newreno_changes1_`; RFC 6582's impatient variant), so that many losses end in a time-out.
     pub fn keeps_timer(&self, episode: &Episode, una: u64, board: &Scoreboard) -> bool {
-        episode.state == State::Recovery && board.is_reno() && self.partial_acked && una < episode.high_seq
+        episode.state == CaState::Recovery && board.is_reno() && self.partial_acked && una < episode.high_seq
     }
 }
 
@@ -157,7 +157,7 @@ fn repair(episode: &Episode, cx: &mut Cx) -> Rexmit {
     if cx.board.is_reno() {
         return Rexmit::Nothing;
     }
-    episode.mark_by_count(false, false, cx);
+    episode.mark_lost_by_count(false, false, cx);
     Rexmit::Lost
 }
 

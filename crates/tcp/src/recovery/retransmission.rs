@@ -10,23 +10,23 @@ use crate::segment::Tags;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Walk {
     /// Along what is marked lost and nothing else.
-    Marked(Marked),
+    Lost(LostWalk),
     /// Along that, and then along what nobody missed yet.
-    AndUnmissed(AndUnmissed),
+    Forward(ForwardWalk),
 }
 
 /// What is marked lost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Marked {
+pub(crate) struct LostWalk {
     /// The next segment to look at; none before the first, which the hint tells.
     i: Option<usize>,
     /// A segment was met that nothing is known of.
-    hole: bool,
+    passed_hole: bool,
 }
 
-impl Marked {
+impl LostWalk {
     pub const fn new() -> Self {
-        Self { i: None, hole: false }
+        Self { i: None, passed_hole: false }
     }
 
     /// Whether the walk ends before its first step; the next one begins where this would have begun.
@@ -55,13 +55,13 @@ impl Marked {
         let mut i = self.i.unwrap_or_else(begin);
         loop {
             let segment = *board.get(i)?;
-            if !self.hole {
+            if !self.passed_hole {
                 board.retransmit_hint = Some(segment.seq);
             }
             i += 1;
             self.i = Some(i);
             if !segment.tags.any(Tags::LOST) {
-                self.hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
+                self.passed_hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
             } else if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
                 return Some(i - 1);
             }
@@ -71,13 +71,13 @@ impl Marked {
     /// Nothing more is sent: the next walk begins where this one stands, or where it would have begun.
     #[inline(always)]
     fn stop(&self, board: &mut Scoreboard) {
-        let stands = match self.i {
-            Some(_) if self.hole => return,
+        let position = match self.i {
+            Some(_) if self.passed_hole => return,
             Some(i) => board.get(i),
             None if board.retransmit_hint.is_some() => return,
             None => board.head(),
         };
-        if let Some(segment) = stands {
+        if let Some(segment) = position {
             board.retransmit_hint = Some(segment.seq);
         }
     }
@@ -86,7 +86,7 @@ impl Marked {
 /// What is marked lost, and then, if that is allowed, what nobody missed yet, below the highest SACK (RFC 3517, NextSeg
 /// rule 3).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AndUnmissed {
+pub(crate) struct ForwardWalk {
     /// The next segment to look at.
     i: usize,
     allowed: bool,
@@ -96,7 +96,7 @@ pub(crate) struct AndUnmissed {
     forward: bool,
 }
 
-impl AndUnmissed {
+impl ForwardWalk {
     /// Everything up to `una` is acknowledged.
     #[inline(always)]
     pub fn new(allowed: bool, una: u64, board: &mut Scoreboard) -> Self {
@@ -126,7 +126,8 @@ impl AndUnmissed {
             board.retransmit_high = una;
         }
         let from = board.retransmit_hint.unwrap_or(una);
-        let is_through = from >= board.retransmit_high && (!recovers || board.is_reno() || queue.fits(right_edge));
+        let is_through =
+            from >= board.retransmit_high && (!recovers || board.is_reno() || queue.has_sendable(right_edge));
         let ends = board.in_flight() >= cwnd || is_through;
         if ends && board.retransmit_hint.is_none() {
             board.retransmit_hint = board.head().map(|head| head.seq);
@@ -197,11 +198,11 @@ mod tests {
     fn sent(walk: Walk, cwnd: u32, mut board: Scoreboard) -> Vec<usize> {
         let (mut sent, mut walk) = (Vec::new(), walk);
         let mut next = |board: &mut Scoreboard| match &mut walk {
-            Walk::Marked(walk) => walk.next(cwnd, board),
-            Walk::AndUnmissed(walk) => walk.next(cwnd, board),
+            Walk::Lost(walk) => walk.next(cwnd, board),
+            Walk::Forward(walk) => walk.next(cwnd, board),
         };
         while let Some(i) = next(&mut board) {
-            board.retransmitted(i, 10_000);
+            board.on_retransmitted(i, 10_000);
             sent.push(i);
         }
         sent
@@ -210,16 +211,16 @@ mod tests {
     #[test]
     fn only_what_is_marked_goes_out_as_the_window_allows() {
         let b = board((5, 8), &[0, 1, 3]);
-        assert_eq!(sent(Walk::Marked(Marked::new()), 20, b.clone()), [0, 1, 3]);
+        assert_eq!(sent(Walk::Lost(LostWalk::new()), 20, b.clone()), [0, 1, 3]);
         // Four are in flight: 2, 4, 8 and 9.
-        assert_eq!(sent(Walk::Marked(Marked::new()), 6, b), [0, 1]);
+        assert_eq!(sent(Walk::Lost(LostWalk::new()), 6, b), [0, 1]);
     }
 
     #[test]
     fn where_nothing_new_can_be_sent_unmissed_segments_below_the_highest_sack_follow() {
         for (allowed, expected) in [(true, vec![0, 1, 3, 2, 4]), (false, vec![0, 1, 3])] {
             let mut b = board((5, 8), &[0, 1, 3]);
-            assert_eq!(sent(Walk::AndUnmissed(AndUnmissed::new(allowed, 0, &mut b)), 20, b), expected, "{allowed}");
+            assert_eq!(sent(Walk::Forward(ForwardWalk::new(allowed, 0, &mut b)), 20, b), expected, "{allowed}");
         }
     }
 }

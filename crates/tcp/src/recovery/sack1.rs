@@ -8,10 +8,10 @@
 
 use super::episode::Episode;
 use super::linux_2_6::lose_everything;
-use crate::Block;
+use crate::SeqRange;
 use crate::cc::AnyCc;
-use crate::context::{Cx, Progress, Rexmit};
-use crate::state::State;
+use crate::context::{AckAction, Cx, Rexmit};
+use crate::state::CaState;
 
 /// The machine's own state.
 #[derive(Clone, Debug, Default)]
@@ -24,20 +24,20 @@ pub(super) struct Sack1 {
     timed_out: bool,
     /// In the loss state: duplicates that told something, and what the last one told.
     duplicates: u32,
-    told: [Block; 3],
+    last_blocks: [SeqRange; 3],
 }
 
 impl Sack1 {
     /// A duplicate acknowledgment with `blocks`.
-    pub fn on_duplicate(&mut self, blocks: &[Block], episode: &mut Episode, cx: &mut Cx) -> Progress {
+    pub fn on_duplicate(&mut self, blocks: &[SeqRange], episode: &mut Episode, cx: &mut Cx) -> AckAction {
         let tolerance = episode.reordering.degree();
         let rexmit = match episode.state {
-            State::Recovery => {
+            CaState::Recovery => {
                 self.pipe -= 1;
                 cx.board.mark_holes();
                 Rexmit::ByPipe
             }
-            State::Loss => self.on_duplicate_after_time_out(blocks, tolerance),
+            CaState::Loss => self.on_duplicate_after_time_out(blocks, tolerance),
             // bugFix_: losses of what was sent before a time-out wait for the next one.
             _ if cx.board.sacked_out >= tolerance && self.recover.is_some_and(|end| cx.queue.una() <= end) => {
                 Rexmit::Hold
@@ -45,55 +45,55 @@ impl Sack1 {
             _ if cx.board.sacked_out >= tolerance => {
                 self.pipe = i64::from(cx.board.packets_out()) - i64::from(tolerance);
                 halve(episode, cx);
-                episode.state = State::Recovery;
+                episode.state = CaState::Recovery;
                 cx.timer.restart(cx.now, cx.rtt);
                 cx.board.mark_lost(0);
-                Rexmit::HeadAlone
+                Rexmit::HeadOnly
             }
             _ => {
-                episode.state = State::Disorder;
+                episode.state = CaState::Disorder;
                 Rexmit::Nothing
             }
         };
-        Progress { grows: false, rexmit }
+        AckAction { grows: false, rexmit }
     }
 
     /// The first ones go on (`singledup_`) with what comes next, which has been sent before.
-    fn on_duplicate_after_time_out(&mut self, blocks: &[Block], tolerance: u32) -> Rexmit {
-        let told = std::array::from_fn(|i| blocks.get(i).copied().unwrap_or_default());
-        if self.timed_out || told == self.told {
+    fn on_duplicate_after_time_out(&mut self, blocks: &[SeqRange], tolerance: u32) -> Rexmit {
+        let last_blocks = std::array::from_fn(|i| blocks.get(i).copied().unwrap_or_default());
+        if self.timed_out || last_blocks == self.last_blocks {
             return if self.duplicates == 0 { Rexmit::Nothing } else { Rexmit::Hold };
         }
-        self.told = told;
+        self.last_blocks = last_blocks;
         self.duplicates += 1;
         if self.duplicates < tolerance { Rexmit::LostBeyond(self.duplicates) } else { Rexmit::Hold }
     }
 
     /// Something was acknowledged.
-    pub fn on_progress(&mut self, episode: &mut Episode, cx: &mut Cx) -> Progress {
+    pub fn on_progress(&mut self, episode: &mut Episode, cx: &mut Cx) -> AckAction {
         let finished = cx.queue.una() >= episode.high_seq;
-        (self.timed_out, self.duplicates, self.told) = (false, 0, Default::default());
-        if episode.state == State::Recovery && !finished {
+        (self.timed_out, self.duplicates, self.last_blocks) = (false, 0, Default::default());
+        if episode.state == CaState::Recovery && !finished {
             self.pipe -= 2;
             cx.board.mark_holes();
-            return Progress { grows: false, rexmit: Rexmit::ByPipe };
+            return AckAction { grows: false, rexmit: Rexmit::ByPipe };
         }
-        let recovered = episode.state == State::Recovery;
+        let recovered = episode.state == CaState::Recovery;
         if recovered {
             self.recover = None;
             cx.board.forget_recovery();
         } else {
             cx.board.forget_sacks();
         }
-        if episode.state != State::Loss || finished {
-            episode.state = State::Open;
+        if episode.state != CaState::Loss || finished {
+            episode.state = CaState::Open;
         }
-        Progress { grows: !recovered, rexmit: Rexmit::Lost }
+        AckAction { grows: !recovered, rexmit: Rexmit::Lost }
     }
 
     /// Every time-out halves what the window is by then.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
-        (self.timed_out, self.duplicates, self.told) = (true, 0, Default::default());
+        (self.timed_out, self.duplicates, self.last_blocks) = (true, 0, Default::default());
         cx.board.forget_sacks();
         lose_everything(episode, true, cx);
         self.recover = Some(cx.queue.nxt());
@@ -122,7 +122,7 @@ pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
         (window.cwnd, window.cwnd_cnt) = (window.ssthresh, 0);
     }
     episode.high_seq = cx.queue.nxt();
-    cx.ecn.reduction_begins();
+    cx.ecn.on_reduction();
 }
 
 /// Whether SACKs are for `TCP/Sack1`, which is Reno.

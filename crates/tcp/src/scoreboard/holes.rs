@@ -25,7 +25,7 @@ impl Scoreboard {
             self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::SACKED));
         }
         (self.sacked_out, self.fackets_out, self.highest_sack) = (0, 0, 0);
-        self.seen = Default::default();
+        self.last_blocks = Default::default();
         self.forget_hints();
     }
 }

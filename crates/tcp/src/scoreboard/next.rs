@@ -2,18 +2,19 @@
 //! path of [`Scoreboard::tag`] gives the same result; this one neither sorts blocks nor walks segments.
 
 use super::{Scoreboard, reports_dsack};
-use crate::Block;
-use crate::segment::{Sacked, Tags};
+use crate::SeqRange;
+use crate::segment::{SackedSegments, Tags};
 
 impl Scoreboard {
     /// The position of the segment of which the blocks beside a duplicate acknowledgment of `una` tell, if they tell of one and
     /// of nothing else: nothing was known of it, and nothing above it has arrived.
     #[inline(always)]
-    pub(super) fn next_sacked(&self, blocks: &[Block], una: u64) -> Option<usize> {
+    pub(super) fn next_sacked(&self, blocks: &[SeqRange], una: u64) -> Option<usize> {
         let (&(first, end), others) = blocks.split_first()?;
         // The most recent block has grown at its end, or a new one lies before those that were told.
-        let grown = first == self.seen[0].0;
-        let (from, known) = if grown { (self.seen[0].1, &self.seen[1..]) } else { (first, &self.seen[..]) };
+        let grown = first == self.last_blocks[0].0;
+        let (from, known) =
+            if grown { (self.last_blocks[0].1, &self.last_blocks[1..]) } else { (first, &self.last_blocks[..]) };
         if reports_dsack(blocks, una)
             || from < self.highest_sack
             || others.iter().zip(known).any(|(told, seen)| told != seen)
@@ -28,14 +29,14 @@ impl Scoreboard {
 
     /// Tags the segment in position `i` after [`Self::next_sacked`].
     #[inline(always)]
-    pub(super) fn sack_next(&mut self, i: usize, blocks: &[Block], frto_highmark: u64) -> Sacked {
+    pub(super) fn sack_next(&mut self, i: usize, blocks: &[SeqRange], frto_highmark: u64) -> SackedSegments {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::SACKED);
         self.highest_sack = segment.end();
         self.sacked_out += 1;
         self.fackets_out = i as u32 + 1;
-        self.seen = std::array::from_fn(|n| blocks.get(n).copied().unwrap_or_default());
+        self.last_blocks = std::array::from_fn(|n| blocks.get(n).copied().unwrap_or_default());
         self.part_at(i + 1);
-        Sacked { new: true, only_original: self.highest_sack <= frto_highmark, ..Sacked::default() }
+        SackedSegments { new: true, only_original: self.highest_sack <= frto_highmark, ..SackedSegments::default() }
     }
 }

@@ -1,7 +1,7 @@
 //! The scoreboard alone: blocks and acknowledgments in, counters out.
 
 use super::*;
-use crate::kind::Any;
+use crate::kind::AnyAck;
 use sojourn_aqm::Rng;
 
 /// `n` segments of a thousand bytes from zero on.
@@ -17,14 +17,14 @@ fn board(n: u64, sack: bool) -> Scoreboard {
 #[test]
 fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
     let mut board = board(10, true);
-    let told = board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
-    assert_eq!((told.new, told.duplicate, board.sacked_out, board.fackets_out), (true, false, 3, 8));
+    let tagged = board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
+    assert_eq!((tagged.new, tagged.duplicate, board.sacked_out, board.fackets_out), (true, false, 3, 8));
     board.mark_head_lost(5, 10_000, false);
     assert_eq!((board.lost_out, board.in_flight()), (5, 2));
-    board.retransmitted(0, 10_000);
-    board.resent(0, Instant::from_nanos(99));
+    board.on_retransmitted(0, 10_000);
+    board.retransmit(0, Instant::from_nanos(99));
     assert_eq!((board.retrans_out, board.in_flight()), (1, 3));
-    let acked = board.acknowledge::<Any<true>>(1_000, |_, _| {});
+    let acked = board.acknowledge::<AnyAck<true>>(1_000, |_, _| {});
     assert_eq!((acked.packets, board.lost_out, board.retrans_out, board.in_flight()), (1, 4, 0, 2));
 }
 
@@ -34,8 +34,8 @@ fn a_hole_that_an_original_fills_is_reordering_and_one_that_a_retransmission_fil
     board.tag(&[(6_000, 7_000)], 0, 0, |_, _| {});
     assert_eq!(board.tag(&[(2_000, 3_000), (6_000, 7_000)], 0, 0, |_, _| {}).reordered_at, Some(2));
     board.mark_lost(3);
-    board.retransmitted(3, 10_000);
-    board.resent(3, Instant::from_nanos(99));
+    board.on_retransmitted(3, 10_000);
+    board.retransmit(3, Instant::from_nanos(99));
     assert_eq!(board.tag(&[(3_000, 4_000), (6_000, 7_000)], 0, 0, |_, _| {}).reordered_at, None);
     assert_eq!((board.lost_out, board.retrans_out), (0, 0));
 }
@@ -45,7 +45,7 @@ fn data_sent_after_a_retransmission_tells_of_its_loss() {
     let mut board = board(10, true);
     board.tag(&[(5_000, 8_000)], 0, 0, |_, _| {});
     board.mark_head_lost(1, 10_000, false);
-    board.retransmitted(0, 8_500);
+    board.on_retransmitted(0, 8_500);
     board.mark_lost_retransmissions(10_000);
     assert_eq!(board.retrans_out, 1, "what is SACKed was sent before it");
     board.tag(&[(5_000, 9_000)], 0, 0, |_, _| {});
@@ -56,10 +56,10 @@ fn data_sent_after_a_retransmission_tells_of_its_loss() {
 #[test]
 fn what_was_sent_again_is_touched_until_it_is_acknowledged() {
     let mut board = board(10, true);
-    board.resent(2, Instant::from_nanos(99));
+    board.retransmit(2, Instant::from_nanos(99));
     let untouched = |board: &mut Scoreboard, una| {
-        board.acknowledge::<Any<true>>(una, |_, _| {});
-        board.is_untouched_from(una)
+        board.acknowledge::<AnyAck<true>>(una, |_, _| {});
+        board.is_untagged_from(una)
     };
     assert_eq!([0, 2_000, 3_000].map(|una| untouched(&mut board, una)), [false, false, true]);
 }
@@ -71,8 +71,8 @@ fn the_next_segment_is_the_one_above_all_that_have_arrived() {
     assert_eq!([0, 4_001].map(|una| board.next_sacked(&first, una)), [Some(4), None]);
     board.sack_next(4, &first, 0);
     assert_eq!((board.sacked_out, board.fackets_out, board.highest_sack), (1, 5, 5_000));
-    assert!(!board.is_untouched_from(0));
-    let of_one = |board: &Scoreboard, blocks: &[Block]| board.next_sacked(blocks, 0);
+    assert!(!board.is_untagged_from(0));
+    let of_one = |board: &Scoreboard, blocks: &[SeqRange]| board.next_sacked(blocks, 0);
     assert_eq!(of_one(&board, &[(4_000, 6_000)]), Some(5), "the block has grown");
     assert_eq!(of_one(&board, &[(7_000, 8_000), (4_000, 5_000)]), Some(7), "a new one lies before it");
     for other in [
@@ -96,7 +96,7 @@ fn the_next_segment_is_tagged_as_blocks_in_any_order_are() {
         let mut quick = board(2 + rng.below(12), true);
         (0..rng.below(3)).for_each(|_| quick.mark_lost(rng.below(quick.packets_out().into()) as usize));
         let mut slow = quick.clone();
-        let (mut una, mut blocks): (u64, Vec<Block>) = (0, Vec::new());
+        let (mut una, mut blocks): (u64, Vec<SeqRange>) = (0, Vec::new());
         for step in 0..16 {
             let out = u64::from(quick.packets_out());
             let ends = una / 1_000 + out;
@@ -118,18 +118,18 @@ fn the_next_segment_is_tagged_as_blocks_in_any_order_are() {
                 let i = rng.below(out) as usize;
                 for board in [&mut quick, &mut slow] {
                     board.join_last();
-                    board.retransmitted(i, 1_000 * ends);
-                    board.resent(i, Instant::from_nanos(50 + step));
+                    board.on_retransmitted(i, 1_000 * ends);
+                    board.retransmit(i, Instant::from_nanos(50 + step));
                 }
             }
             let highmark = 1_000 * rng.below(14);
             next += u32::from(quick.next_sacked(&blocks, una).is_some());
             let (mut seen, mut expected) = (Vec::new(), Vec::new());
-            let told = quick.tag(&blocks, una, highmark, |i, segment| seen.push((i, *segment)));
+            let tagged = quick.tag(&blocks, una, highmark, |i, segment| seen.push((i, *segment)));
             let any = slow.tag_any(&blocks, una, highmark, &mut |i, segment| expected.push((i, *segment)));
-            assert_eq!(format!("{told:?} {seen:?}"), format!("{any:?} {expected:?}"), "{blocks:?} at {una}");
+            assert_eq!(format!("{tagged:?} {seen:?}"), format!("{any:?} {expected:?}"), "{blocks:?} at {una}");
             for board in [&mut quick, &mut slow] {
-                board.acknowledge::<Any<true>>(una, |_, _| {});
+                board.acknowledge::<AnyAck<true>>(una, |_, _| {});
             }
             assert_eq!(format!("{quick:?}"), format!("{slow:?}"), "{blocks:?} at {una}");
         }
@@ -153,7 +153,7 @@ fn what_is_marked_step_by_step_is_what_a_walk_from_the_hint_marks() {
             for board in [&mut quick, &mut slow] {
                 let _ = match what {
                     0 => board.tag(&[(from, from + 2_000)], 0, 0, |_, _| {}).new,
-                    1 if una < 8_000 => board.acknowledge::<Any<true>>(una, |_, _| {}).retransmitted,
+                    1 if una < 8_000 => board.acknowledge::<AnyAck<true>>(una, |_, _| {}).retransmitted,
                     2 => board.mark_all_lost(false),
                     _ => false,
                 };
@@ -175,8 +175,8 @@ fn a_time_out_loses_what_is_not_sacked() {
     assert_eq!((board.lost_out, board.in_flight()), (7, 0));
     board.unmark_lost();
     assert_eq!((board.lost_out, board.in_flight()), (0, 7));
-    board.retransmitted(0, 10_000);
-    board.resent(0, Instant::from_nanos(99));
+    board.on_retransmitted(0, 10_000);
+    board.retransmit(0, Instant::from_nanos(99));
     assert!(!board.mark_all_lost(true), "only the head, which stays in flight");
     assert_eq!((board.head_was_retransmitted(), board.in_flight()), (true, 1));
 }
@@ -185,8 +185,8 @@ fn a_time_out_loses_what_is_not_sacked() {
 fn without_sack_duplicates_count_until_there_are_more_than_can_be() {
     let mut board = board(4, false);
     assert_eq!([(); 4].map(|()| board.add_duplicate()), [0, 0, 0, 4], "the fourth was caused by no segment of four");
-    assert_eq!((board.sacked_out, board.reach(), board.in_flight()), (3, 4, 1));
-    board.acknowledge::<Any<true>>(2_000, |_, _| {});
+    assert_eq!((board.sacked_out, board.sacked_extent(), board.in_flight()), (3, 4, 1));
+    board.acknowledge::<AnyAck<true>>(2_000, |_, _| {});
     assert_eq!((board.remove_duplicates(2), board.sacked_out), (4, 1));
     board.forget_duplicates();
     assert_eq!(board.sacked_out, 0);

@@ -7,10 +7,10 @@
 //!
 //! | decision | here | there |
 //! |---|---|---|
-//! | kind of the acknowledgment | `Sender::classify` and `look_for_calm`; `on_segment` picks the [`Kind`] of the class | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
+//! | kind of the acknowledgment | `Sender::classify` and `look_for_calm`; `on_segment` picks the [`AckKind`] of the class | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
 //! | duplicate | [`AckInfo::is_duplicate`], read by the machines' `on_ack` | `FLAG_NOT_DUP` in `tcp_ack`, `tcp_fastretrans_alert` |
 //! | … reported by D-SACK | [`reports_dsack`](crate::scoreboard::reports_dsack), counted by `Undo::count_duplicate` | `tcp_check_dsack` |
-//! | SACK, also a partial one | `AckInfo::take_sacks` of `cleaning.rs`, `Recovery::on_sacks`, `Scoreboard::tag`; whole segments only (`tag_range`) | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
+//! | SACK, also a partial one | `AckInfo::process_sacks` of `cleaning.rs`, `Recovery::on_sacks`, `Scoreboard::tag`; whole segments only (`tag_range`) | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
 //! | partial acknowledgment in recovery | `Linux3_10::try_undo_partial`, `Linux2_6::on_partial_ack` | `tcp_try_undo_partial` |
 //! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::look`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
 //! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
@@ -24,17 +24,17 @@
 
 use super::Sender;
 use crate::ack::AckInfo;
-use crate::context::{Before, Rexmit};
+use crate::context::{PriorState, Rexmit};
 use crate::handshake::Phase;
-use crate::kind::{Any, Duplicate, Expected, Kind, NewData};
-use crate::stack::Machine;
-use crate::state::State;
-use crate::{Event, Flags, Header, Now, Wire};
+use crate::kind::{AckKind, AnyAck, DuplicateAck, NewDataAck, PredictedAck};
+use crate::stack::RecoveryMachine;
+use crate::state::CaState;
+use crate::{Flags, Header, HostTime, SenderEvent, Wire};
 use sojourn_aqm::Instant;
 
-/// Class of an acknowledgment by its header and the sender's state; the machine makes it a [`Kind`].
+/// Class of an acknowledgment by its header and the sender's state; the machine makes it a [`AckKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(super) enum AckClass {
     Expected,
     NewData,
     Duplicate,
@@ -45,39 +45,41 @@ impl Sender {
     /// Takes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.enter(now);
-        wire.tell(|| Event::Received { header, len: self.transmission.output.len_of(header) });
+        wire.notify(|| SenderEvent::Received { header, len: self.transmission.output.len_of(header) });
         match (self.machine, self.classify(header)) {
-            (Machine::Linux2_6, Class::Expected) => self.on_ack_here::<Expected<false>>(now, header, wire),
-            (Machine::Linux2_6, Class::NewData) => self.on_ack::<NewData>(now, header, wire),
-            (Machine::Linux2_6, Class::Duplicate) => self.on_ack::<Duplicate>(now, header, wire),
+            (RecoveryMachine::Linux2_6, AckClass::Expected) => {
+                self.on_ack_here::<PredictedAck<false>>(now, header, wire)
+            }
+            (RecoveryMachine::Linux2_6, AckClass::NewData) => self.on_ack::<NewDataAck>(now, header, wire),
+            (RecoveryMachine::Linux2_6, AckClass::Duplicate) => self.on_ack::<DuplicateAck>(now, header, wire),
             (_, class) => self.on_segment_of(class, now, header, wire),
         }
-        self.show(wire);
+        self.report_state(wire);
     }
 
     /// Class of a segment from the receiver.
     #[inline(always)]
-    pub(super) fn classify(&self, header: &Header) -> Class {
+    pub(super) fn classify(&self, header: &Header) -> AckClass {
         let tx = &self.transmission;
         let una = tx.queue.una();
         let advances = (una < header.ack) & (header.ack <= tx.queue.nxt());
         let is_usual = !header.flags.has_any(Flags::SYN.with(Flags::ECE));
-        if tx.is_calm & advances & header.sack.is_empty() & is_usual {
-            Class::Expected
+        if tx.is_fast_path & advances & header.sack.is_empty() & is_usual {
+            AckClass::Expected
         } else if !is_usual | self.recovery.tests_time_out() | !self.handshake.is_established() {
-            Class::Any
+            AckClass::Any
         } else if advances {
-            Class::NewData
+            AckClass::NewData
         } else if header.ack == una {
-            Class::Duplicate
+            AckClass::Duplicate
         } else {
-            Class::Any
+            AckClass::Any
         }
     }
 
     /// Takes a segment of a class for which no more is excluded.
     #[inline(never)]
-    pub(super) fn on_segment_of(&mut self, class: Class, now: Now, header: &Header, wire: &mut impl Wire) {
+    pub(super) fn on_segment_of(&mut self, class: AckClass, now: HostTime, header: &Header, wire: &mut impl Wire) {
         if self.transmission.pacer.is_some() {
             self.expire_pacer(now, wire);
         }
@@ -87,10 +89,12 @@ impl Sender {
             // The handshake's last acknowledgment was lost: the receiver asks again.
             Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
             Phase::Established => match (self.machine, class) {
-                (Machine::Linux2_6, _) => self.on_ack::<Any<false>>(now, header, wire),
-                (Machine::Linux3_10, Class::Expected) => self.on_ack::<Expected<true>>(now, header, wire),
-                (Machine::Linux3_10, _) => self.on_ack::<Any<true>>(now, header, wire),
-                (Machine::Ns2, _) => self.on_ack_ns2(now, header, wire),
+                (RecoveryMachine::Linux2_6, _) => self.on_ack::<AnyAck<false>>(now, header, wire),
+                (RecoveryMachine::Linux3_10, AckClass::Expected) => {
+                    self.on_ack::<PredictedAck<true>>(now, header, wire)
+                }
+                (RecoveryMachine::Linux3_10, _) => self.on_ack::<AnyAck<true>>(now, header, wire),
+                (RecoveryMachine::Ns2, _) => self.on_ack_ns2(now, header, wire),
             },
         }
     }
@@ -98,49 +102,49 @@ impl Sender {
     /// Sends what the pacing timer has held, if it expires now: Linux runs expired timers before it takes in what a device
     /// has received meanwhile. Acknowledgments of a paced flow arrive at just these instants.
     #[inline(never)]
-    fn expire_pacer(&mut self, now: Now, wire: &mut impl Wire) {
+    fn expire_pacer(&mut self, now: HostTime, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+        if tx.pacer.as_mut().is_some_and(|pacer| pacer.on_wakeup(now.at)) {
             tx.send_held(now, control, recovery, wire);
         }
     }
 
-    /// Whether the next acknowledgment can be of the kind [`Expected`]: the state is Open, no segment has a tag, and nobody
+    /// Whether the next acknowledgment can be of the kind [`PredictedAck`]: the state is Open, no segment has a tag, and nobody
     /// asks for more than its segments and their RTT.
     #[inline(always)]
     fn look_for_calm(&mut self) {
         let Self { transmission: tx, recovery, control, .. } = self;
-        let is_open = !tx.counts && recovery.state() == State::Open;
-        tx.is_calm = is_open && {
-            let is_untouched = tx.board.is_untouched_from(tx.queue.una()) && tx.board.retransmit_hint.is_none();
-            is_untouched && !recovery.tests_time_out() && !control.hears() && !recovery.episode.probe.is_out()
+        let is_open = !tx.counts_deliveries && recovery.state() == CaState::Open;
+        tx.is_fast_path = is_open && {
+            let is_untouched = tx.board.is_untagged_from(tx.queue.una()) && tx.board.retransmit_hint.is_none();
+            is_untouched && !recovery.tests_time_out() && !control.wants_reports() && !recovery.episode.probe.is_out()
         };
     }
 
     /// [`Self::on_ack_here`], compiled out of the caller.
     #[inline(never)]
-    fn on_ack<K: Kind>(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+    fn on_ack<K: AckKind>(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
         self.on_ack_here::<K>(now, header, wire);
-        if !K::CALM {
+        if !K::FAST_PATH {
             self.look_for_calm();
         }
     }
 
     /// Takes an acknowledgment (`tcp_ack`).
     #[inline(always)]
-    fn on_ack_here<K: Kind>(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+    fn on_ack_here<K: AckKind>(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if K::ADVANCES.is_none() && header.ack > tx.queue.nxt() {
             return;
         }
-        if K::RECOVERY_FIRST && !K::CALM && tx.counts {
-            tx.note(header);
+        if K::RECOVERY_FIRST && !K::FAST_PATH && tx.counts_deliveries {
+            tx.note_timestamp(header);
         }
-        tx.output.heard(header.ts_val);
-        let before = Before::of::<K>(&tx.queue, &tx.board);
+        tx.output.update_ts_recent(header.ts_val);
+        let before = PriorState::of::<K>(&tx.queue, &tx.board);
         let mut ack = AckInfo::of(header, before.una);
         ack.advanced = K::ADVANCES.unwrap_or(ack.advanced);
-        let has_sack = !K::CALM && !header.sack.is_empty() && !tx.board.is_reno();
+        let has_sack = !K::FAST_PATH && !header.sack.is_empty() && !tx.board.is_reno();
         if K::ADVANCES.is_none() && header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
             if has_sack {
@@ -153,15 +157,15 @@ impl Sender {
             if K::RECOVERY_FIRST {
                 recovery.episode.timeouts = 0;
             } else {
-                control.count_bytes(bytes, if K::CALM { State::Open } else { recovery.state() });
+                control.count_bytes(bytes, if K::FAST_PATH { CaState::Open } else { recovery.state() });
             }
         }
         if K::RECOVERY_FIRST {
-            tx.offered.told(tx.queue.una(), header.window);
+            tx.offered.on_advertisement(tx.queue.una(), header.window);
         }
         if has_sack {
             recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
-            ack.take_sacks::<K>(header, now, recovery, tx.books());
+            ack.process_sacks::<K>(header, now, recovery, tx.ack_context());
         }
         ack.ece = K::MAY_ECHO && tx.ecn.is_echo(header);
         if K::ADVANCES != Some(true) && tx.board.packets_out() == 0 {
@@ -169,13 +173,13 @@ impl Sender {
                 self.on_ack_of_nothing::<K>(&mut ack, now);
             }
         } else {
-            ack.take_acknowledged::<K>(&before, now, recovery, tx.books());
+            ack.clean_rtx_queue::<K>(&before, now, recovery, tx.ack_context());
             if K::RECOVERY_FIRST {
                 tx.free_buffer();
                 self.notify::<K>(&mut ack, now, header);
                 self.recover_then_grow::<K>(&before, &mut ack, now, wire);
             } else {
-                tx.cleaned(now, header, ack.acked.packets, (true, true));
+                tx.on_cleaned(now, header, ack.acked.packets, (true, true));
                 self.grow_then_recover::<K>(&before, &mut ack, now, wire);
             }
         }
@@ -191,9 +195,9 @@ impl Sender {
 
     /// SACKs of an acknowledgment below SND.UNA.
     #[inline(never)]
-    fn on_old_sacks<K: Kind>(&mut self, ack: &mut AckInfo, now: Now, header: &Header, wire: &mut impl Wire) {
+    fn on_old_sacks<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
-        ack.take_sacks::<K>(header, now, recovery, tx.books());
+        ack.process_sacks::<K>(header, now, recovery, tx.ack_context());
         if K::RECOVERY_FIRST {
             if let Some(sampler) = &mut tx.sampler {
                 // As Linux, which does not count what is delivered by it.
@@ -206,7 +210,7 @@ impl Sender {
 
     /// An acknowledgment while nothing is out: it can report a duplicate, or tell the outcome of a probe.
     #[inline(never)]
-    fn on_ack_of_nothing<K: Kind>(&mut self, ack: &mut AckInfo, now: Now) {
+    fn on_ack_of_nothing<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if ack.sacked.duplicate {
             recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
@@ -218,36 +222,42 @@ impl Sender {
 
     /// Notifies the control before recovery and the window are considered (`pkts_acked`, `in_ack_event`).
     #[inline(always)]
-    fn notify<K: Kind>(&mut self, ack: &mut AckInfo, now: Now, header: &Header) {
+    fn notify<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime, header: &Header) {
         let Self { transmission: tx, recovery, control, .. } = self;
-        let state = if K::CALM { State::Open } else { recovery.state() };
+        let state = if K::FAST_PATH { CaState::Open } else { recovery.state() };
         if ack.data_acked() {
-            control.acked(|| ack.news(ack.acked.packets, now, state, &tx.queue));
+            control.acked(|| ack.cc_ack(ack.acked.packets, now, state, &tx.queue));
         }
-        if !K::CALM && control.hears() {
+        if !K::FAST_PATH && control.wants_reports() {
             control.report(&tx.report(now, header, ack, state));
         }
-        if !K::CALM && tx.counts {
-            tx.count(now, header, (ack, state), control);
+        if !K::FAST_PATH && tx.counts_deliveries {
+            tx.count_delivery(now, header, (ack, state), control);
         }
     }
 
     /// Up to Linux 3.9: the window, then recovery and what it sends.
     #[inline(always)]
-    fn grow_then_recover<K: Kind>(&mut self, before: &Before, ack: &mut AckInfo, now: Now, wire: &mut impl Wire) {
+    fn grow_then_recover<K: AckKind>(
+        &mut self,
+        before: &PriorState,
+        ack: &mut AckInfo,
+        now: HostTime,
+        wire: &mut impl Wire,
+    ) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let tests = K::MAY_TEST && recovery.tests_time_out();
         let held = tests && recovery.test_time_out(ack, &mut tx.cx(now, control));
-        let state = if K::CALM { State::Open } else { recovery.state() };
+        let state = if K::FAST_PATH { CaState::Open } else { recovery.state() };
         let is_duplicate = K::ADVANCES.map_or_else(|| ack.is_duplicate(), |advances| !advances);
-        let suspicious = !K::CALM && (is_duplicate || ack.sacked.new || ack.ece || state != State::Open);
+        let suspicious = !K::FAST_PATH && (is_duplicate || ack.sacked.new || ack.ece || state != CaState::Open);
         if ack.acked.packets > 0 {
             let (window, ece) = (&control.window, ack.ece);
             let may_raise = || (!ece || window.cwnd < window.ssthresh) && !recovery.is_reducing();
             let may_grow = !held && (!suspicious || may_raise());
             let (packets, last) = (ack.acked.packets, ack.acked.sent_once());
-            let news = || tx.news(now, packets, last, state);
-            control.hear(packets, may_grow, (before.in_flight, recovery.reordering()), news);
+            let news = || tx.cc_ack(now, packets, last, state);
+            control.on_ack(packets, may_grow, (before.in_flight, recovery.reordering()), news);
         }
         if suspicious {
             ack.delivered = (ack.acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
@@ -258,31 +268,37 @@ impl Sender {
 
     /// From Linux 3.10 on: recovery, the window, and what recovery sends.
     #[inline(always)]
-    fn recover_then_grow<K: Kind>(&mut self, before: &Before, ack: &mut AckInfo, now: Now, wire: &mut impl Wire) {
+    fn recover_then_grow<K: AckKind>(
+        &mut self,
+        before: &PriorState,
+        ack: &mut AckInfo,
+        now: HostTime,
+        wire: &mut impl Wire,
+    ) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let mut rexmit = Rexmit::Nothing;
-        if !K::CALM {
+        if !K::FAST_PATH {
             recovery.episode.widen_reordering_window(ack, &tx.queue);
             if recovery.judge_probe(ack, tx.queue.una()) {
                 recovery.episode.reduce_at_once(&mut tx.cx(now, control));
-                tx.tell_repair(now, recovery.state(), control);
+                tx.notify_repair(now, recovery.state(), control);
             }
-            let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
-            if told || recovery.state() != State::Open {
+            let is_suspicious = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
+            if is_suspicious || recovery.state() != CaState::Open {
                 rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
             }
         }
         let probes = recovery.episode.probe.replaces_time_out();
-        if ack.sets_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
+        if ack.rearms_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
             tx.resume_timer(now);
         }
-        if !K::CALM && tx.sampler.is_some() {
-            tx.sample(now, before, (ack, recovery.state()), control);
+        if !K::FAST_PATH && tx.sampler.is_some() {
+            tx.take_rate_sample(now, before, (ack, recovery.state()), control);
             if control.steers() {
                 return self.send_again(rexmit, now, wire);
             }
         }
-        if !K::CALM && recovery.is_reducing() {
+        if !K::FAST_PATH && recovery.is_reducing() {
             let lost = (tx.board.lost_total - before.lost) as u32;
             recovery.episode.reduction.step(ack, (lost, ack.entered_recovery), control, &tx.board);
             tx.follow_window(control);
@@ -298,15 +314,15 @@ impl Sender {
 
     /// The window grows, and the pacing rate follows it.
     #[inline(always)]
-    fn grow<K: Kind>(&mut self, prior_in_flight: u32, ack: &AckInfo, now: Now) {
+    fn grow<K: AckKind>(&mut self, prior_in_flight: u32, ack: &AckInfo, now: HostTime) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let reordering = &recovery.episode.reordering;
         // Where there is much reordering, whatever is delivered counts.
         let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
         if counts {
             let packets = control.growth_of(ack);
-            let state = if K::CALM { State::Open } else { recovery.state() };
-            let news = || ack.news(packets, now, state, &tx.queue);
+            let state = if K::FAST_PATH { CaState::Open } else { recovery.state() };
+            let news = || ack.cc_ack(packets, now, state, &tx.queue);
             control.grow(now, prior_in_flight, reordering.degree(), news);
         }
         tx.follow_window(control);

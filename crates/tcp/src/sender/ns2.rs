@@ -4,18 +4,18 @@
 
 use super::Sender;
 use crate::context::Rexmit;
-use crate::state::State;
-use crate::{Block, Header, Now, Wire};
+use crate::state::CaState;
+use crate::{Header, HostTime, SeqRange, Wire};
 
 impl Sender {
     /// Takes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the largest.
-    pub(super) fn on_ack_ns2(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+    pub(super) fn on_ack_ns2(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if header.ack > tx.queue.nxt() || header.ack < tx.queue.una() {
             return;
         }
         let advanced = tx.queue.acknowledge(header.ack) > 0;
-        let blocks: &[Block] = header.sack.blocks();
+        let blocks: &[SeqRange] = header.sack.blocks();
         if !blocks.is_empty() && !tx.board.is_reno() && recovery.reads_sacks_ns2(&control.cc) {
             recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
         }
@@ -27,23 +27,23 @@ impl Sender {
             if partial {
                 tx.rtt.on_partial_acknowledgment(una, !tx.board.is_reno());
             }
-            let acked = advanced.then(|| tx.clean_in(now, header, !partial, restarts));
+            let acked = advanced.then(|| tx.clean_acked(now, header, !partial, restarts));
             let echo = tx.ecn.is_echo(header);
             if echo {
                 recovery.on_echo_ns2(&mut tx.cx(now, control));
             }
             let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
-            if recovery.state() == State::Recovery && state != State::Recovery {
-                tx.rtt.forget_timing();
+            if recovery.state() == CaState::Recovery && state != CaState::Recovery {
+                tx.rtt.cancel_timing();
             }
             if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
-                let news = || tx.news(now, acked.packets, acked.sent_once(), recovery.state());
+                let news = || tx.cc_ack(now, acked.packets, acked.sent_once(), recovery.state());
                 control.acked(news);
                 control.increase(news);
-                control.limit(tx.offered.segments(control.window.mss));
+                control.limit_cwnd(tx.offered.segments(control.window.mss));
             }
             self.send_again(progress.rexmit, now, wire);
-            if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadAlone | Rexmit::Hold) {
+            if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadOnly | Rexmit::Hold) {
                 return;
             }
         }

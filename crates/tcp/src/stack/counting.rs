@@ -2,7 +2,7 @@
 
 /// What the growth of the window counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
+pub enum GrowthCounting {
     /// Acknowledgments, however much they tell of: delayed ones slow the growth down (Linux before 3.13).
     Acknowledgments,
     /// Bytes: appropriate byte counting (RFC 3465), in slow start for so many segments per acknowledgment at the most (L,
@@ -16,7 +16,7 @@ pub enum Counting {
     Fractions,
 }
 
-impl Counting {
+impl GrowthCounting {
     /// Whether the kernel that counts so can also count bytes, or not (`tcp_abc`, before Linux 3.9).
     pub(crate) fn may_be_bytes(self) -> bool {
         matches!(self, Self::Acknowledgments | Self::Bytes(_))

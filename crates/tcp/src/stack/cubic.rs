@@ -8,7 +8,7 @@ pub struct Version {
     /// Steps are counted in acknowledgments and corrected by the mean number of packets per acknowledgment.
     pub delayed_ack: bool,
     /// Fewest acknowledgments or packets per step.
-    pub least_cnt: u32,
+    pub min_cnt: u32,
     /// The cubic function is evaluated once per clock tick at the most.
     pub once_per_tick: bool,
     /// An idle time does not count as time since the last loss.
@@ -20,7 +20,7 @@ pub struct Version {
 /// Linux 2.6.29 to 2.6.38.
 pub const LINUX_2_6_29: Version = Version {
     delayed_ack: true,
-    least_cnt: 1,
+    min_cnt: 1,
     once_per_tick: false,
     idle_shifts_epoch: false,
     hystart: Some(hystart::LINUX_2_6_29),
@@ -30,7 +30,7 @@ pub const LINUX_3: Version = Version { hystart: Some(hystart::LINUX_3), ..LINUX_
 /// Linux 5.8 and later.
 pub const LINUX_6: Version = Version {
     delayed_ack: false,
-    least_cnt: 2,
+    min_cnt: 2,
     once_per_tick: true,
     idle_shifts_epoch: true,
     hystart: Some(hystart::LINUX_6),

@@ -6,7 +6,7 @@ use sojourn_aqm::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Least rise of the RTT that counts; the largest is 16 ms.
-    pub least_rise: Duration,
+    pub min_rise: Duration,
     /// Between them, the rise that counts is the least RTT / 2^`rise_shift`.
     pub rise_shift: u32,
     /// Every sample lowers the round's RTT; else only the first eight, and a fall of the RTT in mid-round is taken
@@ -29,7 +29,7 @@ impl Config {
 
 /// Linux 2.6.29 to 2.6.38.
 pub const LINUX_2_6_29: Config = Config {
-    least_rise: Duration::from_millis(2),
+    min_rise: Duration::from_millis(2),
     rise_shift: 4,
     every_sample: false,
     ack_delay: Duration::ZERO,
@@ -37,10 +37,10 @@ pub const LINUX_2_6_29: Config = Config {
     paced_train_shift: 1,
 };
 /// Linux 2.6.39 to 3.19: less sensitive to short delays.
-pub const LINUX_3: Config = Config { least_rise: Duration::from_millis(4), ..LINUX_2_6_29 };
+pub const LINUX_3: Config = Config { min_rise: Duration::from_millis(4), ..LINUX_2_6_29 };
 /// Linux 5.8 and later.
 pub const LINUX_6: Config = Config {
-    least_rise: Duration::from_millis(4),
+    min_rise: Duration::from_millis(4),
     rise_shift: 3,
     every_sample: true,
     ack_delay: Duration::from_millis(1),

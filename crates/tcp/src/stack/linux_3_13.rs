@@ -4,12 +4,12 @@ use super::*;
 
 /// Linux 3.13.
 pub const STACK: Stack = Stack {
-    machine: Machine::Linux3_10,
+    machine: RecoveryMachine::Linux3_10,
     moderation: Moderation::Never,
-    undo: Undoing { needs_retransmission: true, ..linux_2_6_29::STACK.undo },
+    undo: UndoPolicy { needs_retransmission: true, ..linux_2_6_29::STACK.undo },
     validates_every_send: true,
     loss_probe: Some(ProbeTimeout::Linux3_10),
-    counting: Counting::PacketsInSlowStart,
+    counting: GrowthCounting::PacketsInSlowStart,
     sizes_bursts_by_rate: true,
     // The first window advertised is twenty segments.
     quickacks_at_start: 10,

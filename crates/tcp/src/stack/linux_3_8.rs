@@ -6,15 +6,15 @@ use super::*;
 pub const STACK: Stack = Stack {
     initial_window: 10,
     rto_initial: Duration::from_secs(1),
-    reduction: Reduction::Prr,
+    reduction: WindowReduction::Prr,
     moderation: Moderation::Disorder,
     // SACKs tell of losses also among what was sent during the recovery from 3.2 on.
     marks_beyond_high_seq: true,
     disorder_while_undoable: false,
     early_retransmit: true,
-    counting: Counting::Bytes(1),
+    counting: GrowthCounting::Bytes(1),
     cubic: cubic::LINUX_3,
-    validation: Validation::NearlyFull,
+    validation: CwndValidation::NearlyFull,
     // The first window advertised is ten segments.
     quickacks_at_start: 5,
     ..linux_2_6_29::STACK

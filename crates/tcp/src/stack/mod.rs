@@ -9,7 +9,7 @@ mod linux_3_8;
 mod linux_6_1;
 mod ns2;
 
-pub use counting::Counting;
+pub use counting::GrowthCounting;
 
 use super::{Clock, Ticks};
 use sojourn_aqm::Duration;
@@ -34,9 +34,9 @@ pub struct Stack {
     /// Timers count from when they are set, and not from the tick in which that is.
     pub exact_timers: bool,
     /// The state machine of loss recovery.
-    pub machine: Machine,
+    pub machine: RecoveryMachine,
     /// What brings the window down in recovery and after a congestion mark.
-    pub reduction: Reduction,
+    pub reduction: WindowReduction,
     /// Where the window is cut to what is in flight plus a small burst.
     pub moderation: Moderation,
     /// The answer to the SYN is acknowledged at once, and not by the first data only.
@@ -47,13 +47,13 @@ pub struct Stack {
     /// none.
     pub pads_options: bool,
     /// How the time-out follows from the RTT.
-    pub rto: Rto,
+    pub rto: RtoFormula,
     /// Largest window in segments where nothing else is said; the first slow-start threshold is the largest window.
-    pub most_window: Option<u32>,
+    pub max_window: Option<u32>,
     /// The receiver acknowledges every segment, whatever else is said.
     pub acks_every_segment: bool,
     /// Largest reordering tolerance in packets.
-    pub most_reordering: u32,
+    pub max_reordering: u32,
     /// Where nothing new can be sent, recovery also sends again what nobody missed yet (RFC 3517, NextSeg rule 3).
     pub forward_retransmit: bool,
     /// In recovery with SACK, also what was sent since it began may count as lost.
@@ -67,7 +67,7 @@ pub struct Stack {
     /// The acknowledgment that undoes a reduction may tell of losses all the same.
     pub detects_after_undo: bool,
     /// How a needless reduction is undone.
-    pub undo: Undoing,
+    pub undo: UndoPolicy,
     /// Forward acknowledgment: everything more than `reordering` packets below the highest SACK is lost.
     pub fack: bool,
     /// Losses are told by time instead of by duplicates (RFC 8985).
@@ -79,11 +79,11 @@ pub struct Stack {
     /// SACK-enhanced F-RTO (RFC 5682) on a time-out, in the form that belongs to the machine.
     pub frto: bool,
     /// What the growth of the window counts.
-    pub counting: Counting,
+    pub counting: GrowthCounting,
     /// The kernel's CUBIC.
     pub cubic: cubic::Version,
     /// When the window counts as used.
-    pub validation: Validation,
+    pub validation: CwndValidation,
     /// The use of the window is looked at after every transmission, and not only after those that leave nothing to send.
     pub validates_every_send: bool,
     /// The window grows before what recovery asks for is sent, and not after.
@@ -95,7 +95,7 @@ pub struct Stack {
     /// A SYN that is sent again does not ask for ECN any more.
     pub ecn_fallback: bool,
     /// The receiver answers accurate ECN (RFC 9768), and the sender asks for it, where ECN is in use. For
-    /// [`Machine::Linux3_10`] only.
+    /// [`RecoveryMachine::Linux3_10`] only.
     pub accurate_ecn: bool,
     /// What is ECN-capable is sent as ECT(1), as L4S asks, and not as ECT(0).
     pub ect1: bool,
@@ -117,7 +117,7 @@ pub struct Stack {
     /// is as large as 64 kB. One that waits does so for two ticks in all (since 3.9), else from each look on.
     pub sizes_bursts_by_rate: bool,
     /// Bursts leave at a pacing rate that follows the window (as with the queue discipline fq), whatever the control needs.
-    /// For [`Machine::Linux3_10`] only.
+    /// For [`RecoveryMachine::Linux3_10`] only.
     pub paces: bool,
     /// The receiver's window starts at 64 kB and grows with what arrives (`tcp_moderate_rcvbuf`); else it is unlimited.
     pub tunes_window: bool,
@@ -141,7 +141,7 @@ pub struct Stack {
 
 /// The state machine of loss recovery (`tcp_fastretrans_alert`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub enum RecoveryMachine {
     /// Up to 3.9: the window grows before recovery is considered, F-RTO comes before the loss state.
     Linux2_6,
     /// From 3.10 on: the window moves after recovery has been considered, F-RTO is part of the loss state.
@@ -152,7 +152,7 @@ pub enum Machine {
 
 /// How the time-out follows from smoothed RTT and deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rto {
+pub enum RtoFormula {
     /// Linux: the variance term is at least `rto_min`, and falls slowly.
     Linux,
     /// RFC 6298: max(`rto_min`, srtt + 4 rttvar).
@@ -161,7 +161,7 @@ pub enum Rto {
 
 /// What brings the window down to the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
+pub enum WindowReduction {
     /// One segment for two acknowledgments.
     RateHalving,
     /// Proportional rate reduction (RFC 6937); below the threshold the slow start reduction bound.
@@ -172,21 +172,21 @@ pub enum Reduction {
 
 /// How a reduction that turned out to be needless is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Undoing {
+pub struct UndoPolicy {
     /// What the window becomes.
-    pub window: UndoneWindow,
+    pub window: UndoWindow,
     /// D-SACKs undo a reduction only if something was retransmitted.
     pub needs_retransmission: bool,
     /// After a time-out only an acknowledgment of new data is evidence.
     pub needs_progress: bool,
     /// Without SACK the time of the first retransmission may have been forgotten at the end of an episode; that it is
     /// missing is then no evidence that nothing was retransmitted.
-    pub stamp_may_be_gone: bool,
+    pub stamp_may_be_missing: bool,
 }
 
 /// The window after a reduction that turned out to be needless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UndoneWindow {
+pub enum UndoWindow {
     /// What the congestion control says; the threshold where that is not restored.
     Control,
     /// The window before the reduction.
@@ -215,7 +215,7 @@ pub enum ProbeTimeout {
 
 /// When the window counts as used, so that it may grow (RFC 7661).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validation {
+pub enum CwndValidation {
     /// In flight was at most `reordering` segments less than the window.
     InFlight,
     /// In flight was at most three segments less than the window, whatever the reordering.
@@ -232,7 +232,7 @@ pub struct CompressedAcks {
     /// … and at most the RTT divided by this.
     pub rtt_divisor: u32,
     /// Segments that may wait.
-    pub most: u32,
+    pub max_segments: u32,
 }
 
 impl Stack {
@@ -253,7 +253,7 @@ impl Stack {
 
     /// Whether its senders can leave segmentation to the device (TSO, GSO).
     pub fn has_segmentation_offload(&self) -> bool {
-        self.machine != Machine::Ns2
+        self.machine != RecoveryMachine::Ns2
     }
 
     /// Whether the application of its senders writes ahead into a buffer.
@@ -268,19 +268,19 @@ impl Stack {
 
     /// Whether it is a simulator's stack, ns-2's, to whose results the order of that simulator's events belongs.
     pub fn runs_in_ns2(&self) -> bool {
-        self.machine == Machine::Ns2
+        self.machine == RecoveryMachine::Ns2
     }
 
     /// Whether an acknowledgment is dealt with in the order recovery, window, transmission.
     pub(super) fn recovers_first(&self) -> bool {
-        self.machine == Machine::Linux3_10
+        self.machine == RecoveryMachine::Linux3_10
     }
 
     /// Whether its senders have no mechanism that follows every segment sent: bursts, the use of the window, the
     /// timing of single segments, and what only the machine from 3.10 on has (RACK, rate samples, pacing).
     pub(super) fn is_plain(&self) -> bool {
         let follows = self.bursts || self.validates_every_send || !self.timestamps;
-        self.machine == Machine::Linux2_6 && !follows
+        self.machine == RecoveryMachine::Linux2_6 && !follows
     }
 
     /// The tick at which a timer expires that is set at `now` for `ticks` from then.

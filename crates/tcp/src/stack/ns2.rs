@@ -17,19 +17,19 @@ pub const STACK: Stack = Stack {
     rto_max: Duration::from_secs(60),
     tick: Duration::from_millis(10),
     rtt_unit: Duration::from_millis(10),
-    machine: Machine::Ns2,
+    machine: RecoveryMachine::Ns2,
     exact_timers: true,
     acks_handshake: false,
     timestamps: false,
     // TcpAgent::output, SackStack's `ch->size() += sack_index * 8`.
     pads_options: false,
-    rto: Rto::Rfc6298,
+    rto: RtoFormula::Rfc6298,
     // window_
-    most_window: Some(20),
+    max_window: Some(20),
     acks_every_segment: true,
     fack: false,
     frto: false,
-    counting: Counting::Fractions,
+    counting: GrowthCounting::Fractions,
     // TCP/Linux, which carried it into ns-2, took it from 2.6.22 and later.
     cubic: cubic::LINUX_2_6_29,
     // numdupacks_

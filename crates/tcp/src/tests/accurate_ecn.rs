@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 /// A window of a fixed size that adds up the marks that it is told of, and counts its reductions.
 #[derive(Clone, Debug)]
-struct Adder {
+struct MarkCounter {
     needs: Needs,
     marks: Arc<Mutex<(u64, u64)>>,
 }
 
-impl CongestionControl for Adder {
+impl CongestionControl for MarkCounter {
     fn needs(&self) -> Needs {
         self.needs
     }
@@ -24,7 +24,7 @@ impl CongestionControl for Adder {
     }
 }
 
-impl WindowControl for Adder {
+impl WindowControl for MarkCounter {
     fn grow(&mut self, _: &mut Window, _: &Ack, _: bool) {}
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.marks.lock().expect("one thread").1 += 1;
@@ -35,8 +35,8 @@ impl WindowControl for Adder {
     }
 }
 
-impl DeliveryControl for Adder {
-    fn delivered(&mut self, flight: &mut Flight, _: u32, ce: u32) {
+impl DeliveryControl for MarkCounter {
+    fn on_delivered(&mut self, flight: &mut Flight, _: u32, ce: u32) {
         let mut marks = self.marks.lock().expect("one thread");
         marks.0 += ce as u64;
         assert_eq!(marks.0, flight.delivered_ce);
@@ -44,19 +44,20 @@ impl DeliveryControl for Adder {
 }
 
 /// What a transfer showed: marks told to the control and its reductions, marks counted, and all segments.
-struct Shown {
-    told: u64,
+struct TransferResult {
+    notified_marks: u64,
     reductions: u64,
-    counted: Marked,
+    counted: CeCounters,
     segments: Vec<(Header, Ecn)>,
 }
 
 /// A transfer of 403 segments in windows of nine; `path` says what becomes of the n-th segment with data, and whether the
 /// n-th acknowledgment is lost.
-fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> bool) -> Shown {
+fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> bool) -> TransferResult {
     let setup = Setup { stack, ecn: true, bytes: Some(403 * MSS), ..window(9) };
     let marks = Arc::default();
-    let mut sender = Rig::closed_with(setup, AnyCc::own(Adder { needs, marks: Arc::clone(&marks) })).sender;
+    let mut sender =
+        SenderHarness::closed_with(setup, AnyCc::custom(MarkCounter { needs, marks: Arc::clone(&marks) })).sender;
     let (stack, mss) = (setup.stack(), MSS as u32);
     let config = ReceiverConfig { stack, mss, sack: true, delayed_ack: true, ecn: true, receive_window: None };
     let mut receiver = Receiver::new(config);
@@ -96,8 +97,8 @@ fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> b
         }
     }
     segments.extend(answered);
-    let (told, reductions) = *marks.lock().expect("one thread");
-    Shown { told, reductions, counted: receiver.marked(), segments }
+    let (notified_marks, reductions) = *marks.lock().expect("one thread");
+    TransferResult { notified_marks, reductions, counted: receiver.marked(), segments }
 }
 
 fn accurate() -> Stack {
@@ -117,7 +118,10 @@ fn often(n: u64) -> Ecn {
 fn the_control_is_told_of_every_mark() {
     let shown = transfer(accurate(), counting(), often, |_| false);
     let expected = (1..=403).filter(|&n| often(n) == Ecn::Ce).count() as u64;
-    assert_eq!((shown.told, shown.counted.packets, shown.counted.bytes), (expected, expected, expected * MSS));
+    assert_eq!(
+        (shown.notified_marks, shown.counted.packets, shown.counted.bytes),
+        (expected, expected, expected * MSS)
+    );
     assert!(shown.reductions > 20, "a report is an echo: {}", shown.reductions);
     let data = shown.segments.iter().filter(|(header, _)| header.len > 0);
     assert!(data.clone().all(|(header, _)| header.flags.ace() == 5), "the sender's own counter, and no CWR");
@@ -126,7 +130,7 @@ fn the_control_is_told_of_every_mark() {
 #[test]
 fn lost_acknowledgments_lose_no_mark() {
     let shown = transfer(accurate(), counting(), often, |n| n > 4 && n % 5 == 0);
-    assert_eq!(shown.told, shown.counted.packets);
+    assert_eq!(shown.notified_marks, shown.counted.packets);
 }
 
 #[test]
@@ -135,7 +139,11 @@ fn a_receiver_that_does_not_know_it_echoes_and_an_echo_counts_for_all_that_was_d
     let shown = transfer(*Stack::find("linux-6.1").expect("a stack"), needs, often, |_| false);
     assert_eq!(shown.segments[0].0.flags.ace(), 7, "it was asked for");
     let expected = (1..=403).filter(|&n| often(n) == Ecn::Ce).count() as u64;
-    assert!(shown.told > expected && shown.counted == Marked::default(), "{} of {expected}", shown.told);
+    assert!(
+        shown.notified_marks > expected && shown.counted == CeCounters::default(),
+        "{} of {expected}",
+        shown.notified_marks
+    );
 }
 
 #[test]
@@ -147,7 +155,7 @@ fn ect_1_on_everything_where_stack_and_control_say_so() {
     let shown = transfer(accurate(), counting(), |_| Ecn::Ect0, |_| false);
     let capable = |&(header, ecn): &(Header, Ecn)| (ecn == Ecn::Ect0) == (header.len > 0) && ecn != Ecn::Ect1;
     assert!(shown.segments.iter().all(capable), "else only data is, as ECT(0)");
-    assert_eq!((shown.told, shown.reductions), (0, 0));
+    assert_eq!((shown.notified_marks, shown.reductions), (0, 0));
 }
 
 /// Of Linux 7.3 with `tcp_ecn` 0, 1 and 3 at either end (`python -m sojourn.kernel.accurate_ecn`): the bits of the SYN, of its
@@ -168,13 +176,13 @@ fn the_handshake_is_that_of_linux_7_3() {
             let mut sender = crate::ecn::EcnSender::new(&client, asks, &Needs::default());
             let stack: &'static Stack = Box::leak(Box::new(server));
             let config = ReceiverConfig { stack, mss: 1448, sack: true, delayed_ack: true, ecn, receive_window: None };
-            let (asked, codepoint) = sender.of_syn();
-            let (mut answer, syn) = (Flags::default(), Header { flags: Flags::SYN.with(asked), ..Header::default() });
+            let (request, codepoint) = sender.of_syn();
+            let (mut answer, syn) = (Flags::default(), Header { flags: Flags::SYN.with(request), ..Header::default() });
             Receiver::new(config)
                 .on_segment(ms(1), &syn, codepoint, &mut |header: &Header, _: Ecn| answer = header.flags);
-            sender.answered(answer);
+            sender.on_syn_ack(answer);
             let (flags, of_data) = sender.of_new();
-            ([asked, answer, flags].map(Flags::ace), of_data)
+            ([request, answer, flags].map(Flags::ace), of_data)
         })
     });
     assert_eq!(here, kernel);

@@ -2,12 +2,12 @@
 
 use super::*;
 
-struct Receiving {
+struct ReceiverHarness {
     receiver: Receiver,
-    sent: Vec<Sent>,
+    sent: Vec<SentSegment>,
 }
 
-impl Receiving {
+impl ReceiverHarness {
     fn new(stack: &'static Stack, ecn: bool) -> Self {
         let config =
             ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack: true, ecn, receive_window: None };
@@ -60,7 +60,7 @@ fn modern() -> &'static Stack {
 
 #[test]
 fn sixteen_quick_acknowledgments_then_every_second_or_after_41_ms() {
-    let mut rig = Receiving::after_quick(modern(), false);
+    let mut rig = ReceiverHarness::after_quick(modern(), false);
     assert_eq!([rig.data(1_020_000, 16), rig.data(1_021_000, 17)], [vec![], vec![18]]);
     assert_eq!(rig.data(1_022_300, 18), NOTHING);
     assert_eq!(rig.timer(), (1_063_000, vec![19]), "40 ms and the wheel's one");
@@ -68,12 +68,12 @@ fn sixteen_quick_acknowledgments_then_every_second_or_after_41_ms() {
 
 #[test]
 fn the_end_of_a_burst_is_acknowledged_at_once() {
-    let mut rig = Receiving::after_quick(modern(), false);
+    let mut rig = ReceiverHarness::after_quick(modern(), false);
     let pushed = Flags::ACK.with(Flags::PSH);
     assert_eq!(rig.with(1_020_000, 16, pushed, Ecn::NotEct), [17]);
     assert_eq!(rig.data(1_021_000, 17), NOTHING, "another is not");
     let old = Stack { bursts: false, ..*modern() };
-    let mut rig = Receiving::after_quick(Box::leak(Box::new(old)), false);
+    let mut rig = ReceiverHarness::after_quick(Box::leak(Box::new(old)), false);
     assert_eq!(rig.with(1_020_000, 16, pushed, Ecn::NotEct), NOTHING);
 }
 
@@ -82,7 +82,7 @@ fn after_three_duplicates_the_others_wait_a_millisecond_and_the_slack() {
     // 16 is missing; data every 250 µs.
     let at = |n: u64| 1_020_000 + 250 * n;
     let run = |stack| {
-        let mut rig = Receiving::after_quick(stack, false);
+        let mut rig = ReceiverHarness::after_quick(stack, false);
         let sent: Vec<_> = (0..7).map(|n| rig.data(at(n), 17 + n).len()).collect();
         (rig, sent)
     };
@@ -111,7 +111,7 @@ fn waits(handshake_us: u64, echoed_ms: u32) -> u64 {
         ecn: false,
         receive_window: None,
     };
-    let mut rig = Receiving { receiver: Receiver::new(config), sent: Vec::new() };
+    let mut rig = ReceiverHarness { receiver: Receiver::new(config), sent: Vec::new() };
     rig.take(at(0) - handshake_us, Header { flags: Flags::SYN, ..Header::default() }, Ecn::NotEct);
     rig.take(at(0), Header { seq: 1, flags: Flags::ACK, ts_ecr: 900, ..Header::default() }, Ecn::NotEct);
     (0..20).for_each(|n| {
@@ -135,7 +135,7 @@ fn an_acknowledgment_waits_for_a_twentieth_of_the_shortest_round_trip_that_the_r
 
 #[test]
 fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
-    let mut rig = Receiving::after_quick(modern(), false);
+    let mut rig = ReceiverHarness::after_quick(modern(), false);
     // 16 and 18 are missing.
     assert_eq!(rig.data(1_020_000, 17), [16]);
     (19..23).for_each(|n| drop(rig.data(1_020_000 + 100 * n, n)));
@@ -148,7 +148,7 @@ fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
 
 #[test]
 fn the_timer_of_a_delayed_acknowledgment_that_went_early_takes_a_compressed_one_along() {
-    let mut rig = Receiving::after_quick(modern(), false);
+    let mut rig = ReceiverHarness::after_quick(modern(), false);
     // 16 waits until 1061 ms, and 17 takes its acknowledgment along; 18 is missing. The timer goes on running.
     assert_eq!(rig.data(1_020_000, 16), NOTHING);
     assert_eq!(rig.receiver.deadline(), Instant::from_nanos(1_061_000_000));
@@ -163,7 +163,7 @@ fn the_timer_of_a_delayed_acknowledgment_that_went_early_takes_a_compressed_one_
 #[test]
 fn out_of_order_data_starts_no_quick_acknowledgments() {
     let after_hole = |stack| {
-        let mut rig = Receiving::after_quick(stack, false);
+        let mut rig = ReceiverHarness::after_quick(stack, false);
         rig.data(1_020_000, 17);
         rig.data(1_021_000, 16);
         [rig.data(1_022_000, 18), rig.data(1_023_000, 19)]
@@ -175,7 +175,7 @@ fn out_of_order_data_starts_no_quick_acknowledgments() {
 
 #[test]
 fn a_mark_and_a_reduced_window_are_acknowledged_quickly() {
-    let mut rig = Receiving::after_quick(modern(), true);
+    let mut rig = ReceiverHarness::after_quick(modern(), true);
     assert_eq!(rig.with(1_020_000, 16, Flags::ACK, Ecn::Ce), [17]);
     assert_eq!([rig.data(1_021_000, 17), rig.data(1_022_000, 18)], [vec![18], vec![]], "two quick ones");
     assert_eq!(rig.with(1_023_000, 19, Flags::ACK, Ecn::Ect0), [20]);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_lost_syn_is_sent_again_after_3_6_and_12_seconds() {
-    let mut rig = Rig::closed(window(3));
+    let mut rig = SenderHarness::closed(window(3));
     rig.open(None);
     let times = [0, 3_000, 9_000, 21_000];
     for at in &times[1..] {
@@ -20,7 +20,7 @@ fn a_lost_syn_is_sent_again_after_3_6_and_12_seconds() {
 
 #[test]
 fn the_handshake_ends_with_an_acknowledgment_and_three_segments() {
-    let mut rig = Rig::closed(Setup { window: None, ..window(0) });
+    let mut rig = SenderHarness::closed(Setup { window: None, ..window(0) });
     rig.open(None);
     rig.sent.clear();
     rig.now_ms = 100;
@@ -34,7 +34,7 @@ fn the_handshake_ends_with_an_acknowledgment_and_three_segments() {
 
 #[test]
 fn in_ns_2_only_data_acknowledge_the_answer_to_the_syn() {
-    let mut rig = Rig::closed(Setup { stack: *Stack::find("ns2").expect("a stack"), ..window(2) });
+    let mut rig = SenderHarness::closed(Setup { stack: *Stack::find("ns2").expect("a stack"), ..window(2) });
     rig.open(None);
     rig.sent.clear();
     rig.now_ms = 100;
@@ -45,7 +45,7 @@ fn in_ns_2_only_data_acknowledge_the_answer_to_the_syn() {
 
 #[test]
 fn what_is_no_syn_ack_opens_nothing() {
-    let mut rig = Rig::closed(window(3));
+    let mut rig = SenderHarness::closed(window(3));
     rig.now_ms = RTT_MS;
     assert_eq!(rig.ack(0), NOTHING, "not even opened");
     rig.open(None);
@@ -57,7 +57,7 @@ fn what_is_no_syn_ack_opens_nothing() {
 
 #[test]
 fn a_lost_last_acknowledgment_of_the_handshake_is_repeated() {
-    let mut rig = Rig::new(window(3));
+    let mut rig = SenderHarness::new(window(3));
     rig.syn_ack();
     let answers: Vec<_> = rig.sent.iter().map(|s| (s.header.len, s.header.flags, s.len)).collect();
     assert_eq!(answers, [(0, Flags::ACK, 52)]);
@@ -65,7 +65,7 @@ fn a_lost_last_acknowledgment_of_the_handshake_is_repeated() {
 
 #[test]
 fn slow_start_doubles_per_round_trip_with_an_acknowledgment_per_segment() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     let mut acked = 0;
     for cwnd in [10, 20, 40, 80] {
         assert_eq!(rig.cwnd(), cwnd);
@@ -75,12 +75,12 @@ fn slow_start_doubles_per_round_trip_with_an_acknowledgment_per_segment() {
         }
         rig.now_ms += RTT_MS;
     }
-    assert_eq!(rig.state(), State::Open);
+    assert_eq!(rig.state(), CaState::Open);
 }
 
 #[test]
 fn slow_start_grows_by_half_with_an_acknowledgment_for_two_segments() {
-    let mut rig = Rig::new(window(8));
+    let mut rig = SenderHarness::new(window(8));
     let mut acked = 0;
     for cwnd in [8, 12, 18, 27] {
         assert_eq!(rig.cwnd(), cwnd);
@@ -94,7 +94,7 @@ fn slow_start_grows_by_half_with_an_acknowledgment_for_two_segments() {
 
 #[test]
 fn slow_start_ends_above_the_threshold() {
-    let mut rig = Rig::new(window(4));
+    let mut rig = SenderHarness::new(window(4));
     rig.sender.control.window.ssthresh = 6;
     // Still slow start at 6 = ssthresh; then one more segment per 8 acknowledgments.
     for (acked, cwnd) in [(1, 5), (2, 6), (3, 7), (4, 7), (10, 7)] {
@@ -105,7 +105,7 @@ fn slow_start_ends_above_the_threshold() {
 
 #[test]
 fn congestion_avoidance_adds_a_segment_per_cwnd_plus_one_acknowledgments() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.sender.control.window.ssthresh = 5;
     let cwnd_after: Vec<u32> = (1..=24)
         .map(|acked| {
@@ -121,7 +121,7 @@ fn congestion_avoidance_adds_a_segment_per_cwnd_plus_one_acknowledgments() {
 fn the_window_does_not_grow_while_it_is_not_used() {
     // Of twelve segments eight are sent by the application's means; four or more short of the window is not limited.
     for (limit, cwnd) in [(8 * MSS, 12), (9 * MSS, 13)] {
-        let mut rig = Rig::new(Setup { receive_window: Some(limit), ..window(12) });
+        let mut rig = SenderHarness::new(Setup { receive_window: Some(limit), ..window(12) });
         rig.ack(1);
         assert_eq!(rig.cwnd(), cwnd, "{limit} bytes of 12 segments in flight");
     }
@@ -129,7 +129,7 @@ fn the_window_does_not_grow_while_it_is_not_used() {
 
 #[test]
 fn the_receive_window_bounds_the_flight() {
-    let mut rig = Rig::closed(Setup { receive_window: Some(4 * MSS + 700), ..window(10) });
+    let mut rig = SenderHarness::closed(Setup { receive_window: Some(4 * MSS + 700), ..window(10) });
     rig.open(None);
     rig.now_ms = 100;
     rig.sent.clear();
@@ -143,16 +143,16 @@ fn the_receive_window_bounds_the_flight() {
 
 #[test]
 fn an_acknowledgment_of_what_was_not_sent_is_ignored() {
-    let mut rig = Rig::new(window(3));
+    let mut rig = SenderHarness::new(window(3));
     assert_eq!(rig.ack(4), NOTHING);
     assert_eq!(rig.ack(3), [3, 4, 5, 6]);
     assert_eq!(rig.ack(2), NOTHING, "an old one");
-    assert_eq!((rig.cwnd(), rig.state()), (4, State::Open));
+    assert_eq!((rig.cwnd(), rig.state()), (4, CaState::Open));
 }
 
 #[test]
 fn closing_sends_fin_after_the_data() {
-    let mut rig = Rig::new(window(3));
+    let mut rig = SenderHarness::new(window(3));
     assert_eq!(rig.close(), NOTHING, "the window is full");
     rig.ack(1);
     rig.now_ms += 1;
@@ -165,11 +165,11 @@ fn closing_sends_fin_after_the_data() {
 
 #[test]
 fn fin_rides_on_the_last_bytes_and_is_sent_again_if_lost() {
-    let mut rig = Rig::closed(Setup { sack: false, ..window(10) });
+    let mut rig = SenderHarness::closed(Setup { sack: false, ..window(10) });
     rig.open(Some(2 * MSS + 100));
     rig.now_ms = 100;
     rig.syn_ack();
-    let fin = |s: &Sent| (segment(s.header.seq), s.header.len, s.header.flags.contains(Flags::FIN));
+    let fin = |s: &SentSegment| (segment(s.header.seq), s.header.len, s.header.flags.contains(Flags::FIN));
     let data: Vec<_> = rig.sent.drain(..).skip(2).map(|s| fin(&s)).collect();
     assert_eq!(data, [(0, 1448, false), (1, 1448, false), (2, 100, true)]);
     rig.now_ms = 200;

@@ -4,7 +4,7 @@ use super::*;
 
 /// The window after each of three round trips in which every second segment is acknowledged.
 fn doubling(setup: Setup) -> Vec<u32> {
-    let mut rig = Rig::new(Setup { window: None, ..setup });
+    let mut rig = SenderHarness::new(Setup { window: None, ..setup });
     let mut acked = 0;
     let mut windows = vec![rig.cwnd()];
     for _ in 0..3 {
@@ -30,14 +30,14 @@ fn slow_start_with_delayed_acknowledgments() {
     ] {
         assert_eq!(doubling(under(stack, window(10))), windows, "{stack}");
     }
-    let per_ack: fn(&mut Stack) = |stack| stack.counting = cc::Counting::Acknowledgments;
+    let per_ack: fn(&mut Stack) = |stack| stack.counting = cc::GrowthCounting::Acknowledgments;
     assert_eq!(doubling(lacking("linux-6.1", window(10), per_ack)), [10, 15, 23, 35]);
 }
 
 #[test]
 fn five_acknowledgments_of_two_release_four_each() {
     // packetdrill's slow_start/ack-per-2pkt.
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     for n in 0..5 {
         rig.now_ms += 2;
         assert_eq!(rig.ack(2 * n + 2).len(), 4);
@@ -48,7 +48,7 @@ fn five_acknowledgments_of_two_release_four_each() {
 #[test]
 fn above_the_threshold_a_window_of_packets_adds_one() {
     for (stack, acknowledgments) in [("linux-3.8", 10), ("linux-3.13", 21), ("linux-6.1", 10)] {
-        let mut rig = Rig::new(under(stack, window(20)));
+        let mut rig = SenderHarness::new(under(stack, window(20)));
         rig.sender.control.window.ssthresh = 5;
         let mut needed = 0;
         while rig.cwnd() == 20 {
@@ -63,13 +63,13 @@ fn above_the_threshold_a_window_of_packets_adds_one() {
 #[test]
 fn an_application_that_uses_half_the_window_does_not_raise_it() {
     // Six of twenty segments out: in slow start the window may reach twice the flight, no more.
-    let mut rig = Rig::new(under("linux-6.1", Setup { bytes: Some(6 * MSS), ..window(20) }));
+    let mut rig = SenderHarness::new(under("linux-6.1", Setup { bytes: Some(6 * MSS), ..window(20) }));
     rig.ack(2);
     assert_eq!(rig.cwnd(), 20);
-    let mut rig = Rig::new(under("linux-6.1", Setup { bytes: Some(12 * MSS), ..window(20) }));
+    let mut rig = SenderHarness::new(under("linux-6.1", Setup { bytes: Some(12 * MSS), ..window(20) }));
     rig.ack(2);
     assert_eq!(rig.cwnd(), 22, "twelve of twenty are more than half");
-    let mut rig = Rig::new(under("linux-3.8", Setup { bytes: Some(12 * MSS), ..window(20) }));
+    let mut rig = SenderHarness::new(under("linux-3.8", Setup { bytes: Some(12 * MSS), ..window(20) }));
     rig.ack(2);
     assert_eq!(rig.cwnd(), 20, "the old rule wants all but three");
 }
@@ -78,7 +78,7 @@ fn an_application_that_uses_half_the_window_does_not_raise_it() {
 fn a_pause_restarts_slow_start_from_the_initial_window() {
     // The last data left at 1000 ms; the time-out is 300 ms, and each that passes halves the window.
     let sent_after = |setup: Setup, at_ms: u64| {
-        let mut rig = Rig::new(Setup { segments: Some(40), ..setup });
+        let mut rig = SenderHarness::new(Setup { segments: Some(40), ..setup });
         rig.ack(40);
         rig.sender.control.window.cwnd = 40;
         rig.sender.write(ms(at_ms), 100 * MSS, &mut Recorder(at_ms, &mut rig.sent));
@@ -94,7 +94,7 @@ fn a_pause_restarts_slow_start_from_the_initial_window() {
 #[test]
 fn a_window_that_is_not_used_for_a_time_out_decays() {
     // Twelve of forty are used: half of what is left unused goes, once per time-out.
-    let mut rig = Rig::new(under("linux-6.1", Setup { segments: Some(12), ..window(40) }));
+    let mut rig = SenderHarness::new(under("linux-6.1", Setup { segments: Some(12), ..window(40) }));
     let mut acked = 12;
     let mut windows = Vec::new();
     for _ in 0..4 {
@@ -109,14 +109,14 @@ fn a_window_that_is_not_used_for_a_time_out_decays() {
 
 #[test]
 fn a_burst_is_two_segments_at_least_and_a_millisecond_of_the_rate() {
-    let pushes = |rig: &Rig| rig.sent.iter().map(|s| s.header.flags.contains(Flags::PSH)).collect::<Vec<_>>();
-    let mut rig = Rig::closed(under("linux-6.1", window(10)));
+    let pushes = |rig: &SenderHarness| rig.sent.iter().map(|s| s.header.flags.contains(Flags::PSH)).collect::<Vec<_>>();
+    let mut rig = SenderHarness::closed(under("linux-6.1", window(10)));
     rig.now_ms = START_MS - RTT_MS;
     rig.open(None);
     rig.now_ms = START_MS;
     rig.syn_ack();
     assert_eq!(pushes(&rig)[2..], [false, true].repeat(5), "pairs, the second pushed");
-    let mut rig = Rig::new(under("linux-6.1", window(3)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(3)));
     rig.now_ms += 2;
     rig.ack(1);
     assert!(!pushes(&rig).contains(&true), "a lone segment is not pushed");
@@ -126,7 +126,7 @@ fn a_burst_is_two_segments_at_least_and_a_millisecond_of_the_rate() {
 fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
     // At 100 segments per 10 ms a burst is ten and more: what one acknowledgment frees waits.
     let run = |setup: Setup| {
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         rig.sender.control.window.ssthresh = 50;
         (rig.ack(2), rig.ack(4), rig.ack(8))
     };
@@ -142,7 +142,7 @@ fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
 #[test]
 fn what_remains_behind_a_burst_waits_too() {
     // 400 segments per 100 ms: bursts of four. Of the six that are allowed two wait for the next acknowledgment.
-    let mut rig = Rig::new(under("linux-6.1", window(400)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(400)));
     rig.sender.control.window.ssthresh = 50;
     assert_eq!([rig.ack(6).len(), rig.ack(8).len()], [4, 4]);
 }
@@ -150,7 +150,7 @@ fn what_remains_behind_a_burst_waits_too() {
 #[test]
 fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
     let sent_at = |ms_after: u64| {
-        let mut rig = Rig::new(under("linux-6.1", window(400)));
+        let mut rig = SenderHarness::new(under("linux-6.1", window(400)));
         rig.sender.control.window.ssthresh = 50;
         rig.now_ms = START_MS + ms_after;
         rig.sender.transmission.hold_bursts(ms(rig.now_ms));
@@ -164,7 +164,7 @@ fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
 fn no_burst_is_taken_from_two_pieces_of_what_is_written() {
     // Pieces of 45 segments. A call of the application ends within the 46th, which waits for the next call: what was
     // pushed there is not any more, and the lone 45th has no PSH.
-    let mut rig = Rig::closed(under("linux-6.1", window(80)));
+    let mut rig = SenderHarness::closed(under("linux-6.1", window(80)));
     rig.now_ms = START_MS - RTT_MS;
     rig.open(None);
     rig.now_ms = START_MS;
@@ -178,7 +178,7 @@ fn no_burst_is_taken_from_two_pieces_of_what_is_written() {
 fn the_last_segment_with_its_fin_leaves_whatever_the_window_says() {
     // `tcp_cwnd_test`: one segment, not two.
     let sent = |stack, segments| {
-        let mut rig = Rig::closed(under(stack, window(10)));
+        let mut rig = SenderHarness::closed(under(stack, window(10)));
         rig.now_ms = START_MS - RTT_MS;
         rig.open(Some(segments * MSS));
         rig.now_ms = START_MS;
@@ -188,7 +188,7 @@ fn the_last_segment_with_its_fin_leaves_whatever_the_window_says() {
     };
     assert_eq!([sent("linux-6.1", 11), sent("linux-6.1", 12)], [(11, true), (10, false)]);
     assert_eq!(sent("linux-3.13", 11), (10, false), "not followed there");
-    let mut rig = Rig::new(under("linux-6.1", Setup { segments: Some(10), ..window(10) }));
+    let mut rig = SenderHarness::new(under("linux-6.1", Setup { segments: Some(10), ..window(10) }));
     assert_eq!(rig.close().len(), 1, "a lone FIN");
     assert_eq!(rig.close(), [], "once");
 }

@@ -1,7 +1,7 @@
 //! The mean window under losses of a given rate, against the closed forms: whole endpoints over a path of 100 ms.
 
 use super::*;
-use crate::cc::Counting;
+use crate::cc::GrowthCounting;
 use crate::stack::cubic;
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 /// `seed` is given. An acknowledgment per packet.
 fn mean_window(cc: &'static str, p: f64, seed: Option<u64>) -> f64 {
     let mut setup = Setup { cc, window: Some(10), ..window(10) };
-    setup.stack.counting = Counting::Packets;
+    setup.stack.counting = GrowthCounting::Packets;
     setup.stack.cubic = cubic::Version { hystart: None, ..cubic::LINUX_6 };
-    let mut rig = Rig::closed(setup);
+    let mut rig = SenderHarness::closed(setup);
     let (stack, mss) = (setup.stack(), MSS as u32);
     let mut receiver =
         Receiver::new(ReceiverConfig { stack, mss, sack: true, delayed_ack: false, ecn: false, receive_window: None });
@@ -45,7 +45,7 @@ fn mean_window(cc: &'static str, p: f64, seed: Option<u64>) -> f64 {
         if front(&data) == now {
             let (_, header) = data.pop_front().expect("it is in front");
             receiver.on_segment(ms(now), &header, Ecn::NotEct, &mut Recorder(now, &mut scratch));
-            acks.extend(scratch.drain(..).map(|sent: Sent| (now + RTT_MS / 2, sent.header)));
+            acks.extend(scratch.drain(..).map(|sent: SentSegment| (now + RTT_MS / 2, sent.header)));
         } else if front(&acks) == now {
             let (_, header) = acks.pop_front().expect("it is in front");
             rig.segment(header);

@@ -7,6 +7,7 @@ mod compressed_ack;
 mod connection;
 mod early_retransmit;
 mod ecn;
+mod fast_paths;
 mod growth;
 mod mean_window;
 mod pair;
@@ -16,14 +17,13 @@ mod receiver;
 mod recovery;
 mod script;
 mod scripts;
-mod short_ways;
 mod steering;
 mod tail_loss_probe;
 mod timeout;
 mod undo;
 mod watch;
 
-use self::receiver::Scripted;
+use self::receiver::ScriptedReceiver;
 use crate::cc::AnyCc;
 use crate::stack::Stack;
 use crate::*;
@@ -32,7 +32,7 @@ use sojourn_aqm::{Ecn, Instant};
 const MSS: u64 = 1448;
 /// Every acknowledgment echoes a timestamp of this age, if the script says nothing else.
 const RTT_MS: u64 = 100;
-/// When the handshake of [`Rig::new`] ends.
+/// When the handshake of [`SenderHarness::new`] ends.
 const START_MS: u64 = 1_000;
 
 /// No segments.
@@ -59,7 +59,7 @@ fn stack() -> &'static Stack {
 
 /// What an endpoint sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     at_ms: u64,
     header: Header,
     len: u32,
@@ -67,11 +67,11 @@ struct Sent {
 }
 
 /// Records what is sent.
-struct Recorder<'a>(u64, &'a mut Vec<Sent>);
+struct Recorder<'a>(u64, &'a mut Vec<SentSegment>);
 
 impl Wire for Recorder<'_> {
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
-        self.1.push(Sent { at_ms: self.0, header: *header, len, ecn });
+        self.1.push(SentSegment { at_ms: self.0, header: *header, len, ecn });
     }
 }
 
@@ -126,18 +126,18 @@ fn lacking(stack: &str, setup: Setup, without: fn(&mut Stack)) -> Setup {
 
 /// An acknowledgment as a script writes it.
 #[derive(Clone, Debug)]
-struct AckOf {
-    upto: u64,
+struct ScriptAck {
+    up_to: u64,
     blocks: Vec<(u64, u64)>,
     echo_ms: Option<u64>,
     ece: bool,
 }
 
-fn upto(segments: u64) -> AckOf {
-    AckOf { upto: segments, blocks: Vec::new(), echo_ms: None, ece: false }
+fn upto(segments: u64) -> ScriptAck {
+    ScriptAck { up_to: segments, blocks: Vec::new(), echo_ms: None, ece: false }
 }
 
-impl AckOf {
+impl ScriptAck {
     fn sack(self, blocks: &[(u64, u64)]) -> Self {
         Self { blocks: blocks.to_vec(), ..self }
     }
@@ -152,13 +152,13 @@ impl AckOf {
 }
 
 /// A sender under a script.
-struct Rig {
+struct SenderHarness {
     sender: Sender,
     now_ms: u64,
-    sent: Vec<Sent>,
+    sent: Vec<SentSegment>,
 }
 
-impl Rig {
+impl SenderHarness {
     /// A connection before its SYN.
     fn closed(setup: Setup) -> Self {
         Self::closed_with(setup, AnyCc::new(setup.cc).expect("the congestion control is registered"))
@@ -220,19 +220,19 @@ impl Rig {
     }
 
     /// Takes an acknowledgment; returns the segments sent in answer.
-    fn on(&mut self, ack: AckOf) -> Vec<u64> {
+    fn on(&mut self, ack: ScriptAck) -> Vec<u64> {
         self.inject(ack);
         self.take()
     }
 
-    fn inject(&mut self, ack: AckOf) {
+    fn inject(&mut self, ack: ScriptAck) {
         let mut sack = Sack::default();
         ack.blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
         let ts_ecr = ack.echo_ms.unwrap_or(self.now_ms - RTT_MS) as u32;
         let flags = Flags::ACK.with_if(Flags::ECE, ack.ece);
         self.segment(Header {
             seq: FIRST_BYTE,
-            ack: seq(ack.upto),
+            ack: seq(ack.up_to),
             flags,
             ts_val: 1,
             ts_ecr,
@@ -277,7 +277,7 @@ impl Rig {
         self.sender.window().ssthresh
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> CaState {
         self.sender.state()
     }
 }

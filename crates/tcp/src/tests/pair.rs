@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 /// What becomes of a packet on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
-    Arrives,
+enum Fate {
+    Delivered,
     Lost,
     /// Arrives this many milliseconds after it should.
     Late(u64),
@@ -22,21 +22,21 @@ enum Host {
     Receiver,
 }
 
-struct Pair<F> {
+struct ConnectionPair<F> {
     sender: Sender,
     receiver: Receiver,
     now_ms: u64,
     in_flight: Vec<InFlight>,
     order: u64,
     /// What becomes of the n-th transmission of a segment, both from 0; of an acknowledgment by its order.
-    way: F,
+    fate: F,
     transmissions: BTreeMap<u64, u64>,
     acks: u64,
     /// Data segments in the order in which they were sent.
     sent: Vec<u64>,
 }
 
-impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
+impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
     /// Runs a transfer of `setup.bytes` to its end.
     fn run(setup: Setup, delayed_ack: bool, way: F) -> Self {
         let config = ReceiverConfig {
@@ -48,12 +48,12 @@ impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
             receive_window: None,
         };
         let mut pair = Self {
-            sender: Rig::closed(setup).sender,
+            sender: SenderHarness::closed(setup).sender,
             receiver: Receiver::new(config),
             now_ms: 0,
             in_flight: Vec::new(),
             order: 0,
-            way,
+            fate: way,
             transmissions: BTreeMap::new(),
             acks: 0,
             sent: Vec::new(),
@@ -95,24 +95,24 @@ impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
         true
     }
 
-    fn launch(&mut self, to: Host, sent: &[Sent]) {
-        for Sent { header, .. } in sent {
+    fn launch(&mut self, to: Host, sent: &[SentSegment]) {
+        for SentSegment { header, .. } in sent {
             let way = if to == Host::Receiver && header.end_seq() > header.seq && header.seq > 0 {
                 let nth = self.transmissions.entry(header.seq).or_insert(0);
                 *nth += 1;
                 self.sent.push((header.seq - FIRST_BYTE) / MSS);
-                (self.way)(to, (header.seq - FIRST_BYTE) / MSS, *nth - 1)
+                (self.fate)(to, (header.seq - FIRST_BYTE) / MSS, *nth - 1)
             } else if to == Host::Sender {
                 self.acks += 1;
-                (self.way)(to, self.acks - 1, 0)
+                (self.fate)(to, self.acks - 1, 0)
             } else {
-                Way::Arrives
+                Fate::Delivered
             };
             self.order += 1;
             let late = match way {
-                Way::Arrives => 0,
-                Way::Late(by) => by,
-                Way::Lost => continue,
+                Fate::Delivered => 0,
+                Fate::Late(by) => by,
+                Fate::Lost => continue,
             };
             self.in_flight.push((self.now_ms + RTT_MS / 2 + late, self.order, to, *header));
         }
@@ -135,7 +135,7 @@ fn transfer(segments: u64, initial_window: u32) -> Setup {
 
 #[test]
 fn without_losses_every_segment_is_sent_once_in_order() {
-    let pair = Pair::run(transfer(200, 3), true, |_, _, _| Way::Arrives);
+    let pair = ConnectionPair::run(transfer(200, 3), true, |_, _, _| Fate::Delivered);
     pair.assert_complete(200);
     assert_eq!(pair.sent, Vec::from_iter(0..200));
     assert_eq!(pair.sender.stats().retransmissions, 0);
@@ -144,9 +144,9 @@ fn without_losses_every_segment_is_sent_once_in_order() {
 #[test]
 fn several_losses_of_a_window_are_repaired_in_one_recovery() {
     let lost = [3, 7, 8, 12];
-    let first_of = |_: Host, n: u64, nth: u64| if lost.contains(&n) && nth == 0 { Way::Lost } else { Way::Arrives };
-    let way = |to: Host, n, nth| if to == Host::Receiver { first_of(to, n, nth) } else { Way::Arrives };
-    let pair = Pair::run(transfer(60, 20), true, way);
+    let first_of = |_: Host, n: u64, nth: u64| if lost.contains(&n) && nth == 0 { Fate::Lost } else { Fate::Delivered };
+    let way = |to: Host, n, nth| if to == Host::Receiver { first_of(to, n, nth) } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(60, 20), true, way);
     pair.assert_complete(60);
     for n in 0..60 {
         assert_eq!(pair.times_sent(n), 1 + lost.contains(&n) as usize, "segment {n}");
@@ -159,8 +159,8 @@ fn several_losses_of_a_window_are_repaired_in_one_recovery() {
 
 #[test]
 fn a_lost_retransmission_is_repaired_without_a_time_out() {
-    let way = |to, n, nth| if to == Host::Receiver && n == 3 && nth < 2 { Way::Lost } else { Way::Arrives };
-    let pair = Pair::run(transfer(100, 20), false, way);
+    let way = |to, n, nth| if to == Host::Receiver && n == 3 && nth < 2 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(100, 20), false, way);
     pair.assert_complete(100);
     assert_eq!((pair.times_sent(3), pair.sender.stats().timeouts), (3, 0));
 }
@@ -169,9 +169,9 @@ fn a_lost_retransmission_is_repaired_without_a_time_out() {
 fn without_sack_newreno_repairs_a_window_without_a_time_out_and_reno_needs_one() {
     for (cc, timeouts) in [("newreno", 0..1), ("reno", 1..3)] {
         let way = |to, n, nth| {
-            if to == Host::Receiver && [3, 7, 8].contains(&n) && nth == 0 { Way::Lost } else { Way::Arrives }
+            if to == Host::Receiver && [3, 7, 8].contains(&n) && nth == 0 { Fate::Lost } else { Fate::Delivered }
         };
-        let pair = Pair::run(Setup { cc, sack: false, ..transfer(60, 12) }, false, way);
+        let pair = ConnectionPair::run(Setup { cc, sack: false, ..transfer(60, 12) }, false, way);
         pair.assert_complete(60);
         let stats = pair.sender.stats();
         assert!(timeouts.contains(&stats.timeouts), "{cc}: {stats:?}");
@@ -180,8 +180,8 @@ fn without_sack_newreno_repairs_a_window_without_a_time_out_and_reno_needs_one()
 
 #[test]
 fn the_loss_of_the_last_segment_takes_a_time_out() {
-    let way = |to, n, nth| if to == Host::Receiver && n == 9 && nth == 0 { Way::Lost } else { Way::Arrives };
-    let pair = Pair::run(transfer(10, 10), true, way);
+    let way = |to, n, nth| if to == Host::Receiver && n == 9 && nth == 0 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(10, 10), true, way);
     pair.assert_complete(10);
     assert_eq!((pair.times_sent(9), pair.sender.stats().timeouts), (2, 1));
 }
@@ -190,11 +190,11 @@ fn the_loss_of_the_last_segment_takes_a_time_out() {
 fn a_delay_of_a_whole_flight_costs_one_retransmission() {
     // The path stops for 400 ms before the second flight: a time-out, but F-RTO sees that it was spurious.
     let way = |to, n, nth| match (to, n) {
-        (Host::Receiver, 10) if nth == 1 => Way::Late(150),
-        (Host::Receiver, 10..30) => Way::Late(400),
-        _ => Way::Arrives,
+        (Host::Receiver, 10) if nth == 1 => Fate::Late(150),
+        (Host::Receiver, 10..30) => Fate::Late(400),
+        _ => Fate::Delivered,
     };
-    let pair = Pair::run(transfer(100, 10), false, way);
+    let pair = ConnectionPair::run(transfer(100, 10), false, way);
     pair.assert_complete(100);
     let stats = pair.sender.stats();
     assert_eq!((stats.timeouts, stats.retransmissions), (1, 1));
@@ -203,8 +203,8 @@ fn a_delay_of_a_whole_flight_costs_one_retransmission() {
 #[test]
 fn a_late_segment_is_retransmitted_once_and_the_window_restored() {
     // Segment 5 arrives 30 ms behind the others of its flight; its retransmission makes a D-SACK.
-    let way = |to, n, _| if to == Host::Receiver && n == 5 { Way::Late(30) } else { Way::Arrives };
-    let pair = Pair::run(transfer(100, 20), false, way);
+    let way = |to, n, _| if to == Host::Receiver && n == 5 { Fate::Late(30) } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(100, 20), false, way);
     pair.assert_complete(100);
     let stats = pair.sender.stats();
     assert_eq!((stats.timeouts, stats.retransmissions), (0, 1));
@@ -213,8 +213,8 @@ fn a_late_segment_is_retransmitted_once_and_the_window_restored() {
 
 #[test]
 fn lost_acknowledgments_do_no_harm() {
-    let way = |to, n, _| if to == Host::Sender && n > 0 && n % 3 != 0 { Way::Lost } else { Way::Arrives };
-    let pair = Pair::run(transfer(200, 4), true, way);
+    let way = |to, n, _| if to == Host::Sender && n > 0 && n % 3 != 0 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(200, 4), true, way);
     pair.assert_complete(200);
     assert!(pair.sender.stats().retransmissions <= 1, "{:?}", pair.sender.stats());
 }
@@ -230,7 +230,7 @@ proptest! {
         initial_window in 1u32..40,
         receive_window in prop::option::of(1u64..30),
         ways in prop::collection::vec(
-            prop_oneof![4 => Just(Way::Arrives), 1 => Just(Way::Lost), 1 => (1u64..600).prop_map(Way::Late)],
+            prop_oneof![4 => Just(Fate::Delivered), 1 => Just(Fate::Lost), 1 => (1u64..600).prop_map(Fate::Late)],
             0..300,
         ),
         segments in 1u64..150,
@@ -239,7 +239,7 @@ proptest! {
         let stack = Stack::find(stack.0).expect("its name is from the registry");
         let setup = Setup { stack: *stack, cc, sack, receive_window, ..transfer(segments, initial_window) };
         let mut ways = ways.into_iter();
-        let pair = Pair::run(setup, delayed_ack, |_, _, _| ways.next().unwrap_or(Way::Arrives));
+        let pair = ConnectionPair::run(setup, delayed_ack, |_, _, _| ways.next().unwrap_or(Fate::Delivered));
         pair.assert_complete(segments);
         let stats = pair.sender.stats();
         prop_assert_eq!(stats.sent, pair.sent.len() as u64);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The numbers of the segments that duplicates release, two milliseconds apart.
-fn duplicates(rig: &mut Rig, first: u64, upto: std::ops::RangeInclusive<u64>) -> Vec<Vec<u64>> {
+fn duplicates(rig: &mut SenderHarness, first: u64, upto: std::ops::RangeInclusive<u64>) -> Vec<Vec<u64>> {
     let each = |n| {
         rig.now_ms += 2;
         rig.sack(0, &[(first, n)])
@@ -14,21 +14,21 @@ fn duplicates(rig: &mut Rig, first: u64, upto: std::ops::RangeInclusive<u64>) ->
 #[test]
 fn one_loss_of_twenty_sends_every_second_time() {
     for stack in ["linux-3.8", "linux-3.13", "linux-6.1"] {
-        let mut rig = Rig::new(under(stack, window(20)));
+        let mut rig = SenderHarness::new(under(stack, window(20)));
         let sent = duplicates(&mut rig, 1, 2..=20);
         // Every second one sends, until the flight is the threshold.
         let halves = (22..29).flat_map(|new| [vec![], vec![new]]);
         let expected: Vec<Vec<u64>> =
             [vec![20], vec![21], vec![0]].into_iter().chain(halves).chain([vec![], vec![]]).collect();
         assert_eq!(sent, expected, "{stack}");
-        assert_eq!((rig.ssthresh(), rig.state()), (10, State::Recovery), "{stack}");
+        assert_eq!((rig.ssthresh(), rig.state()), (10, CaState::Recovery), "{stack}");
         // The retransmission is acknowledged with everything before it: the window is the threshold.
         rig.now_ms += RTT_MS;
         let nxt = segment(rig.sender.transmission.queue.nxt());
         rig.ack(22);
         assert_eq!(
             (rig.state(), rig.cwnd() >= 10, segment(rig.sender.transmission.queue.nxt()) >= nxt),
-            (State::Open, true, true)
+            (CaState::Open, true, true)
         );
     }
 }
@@ -37,13 +37,13 @@ fn one_loss_of_twenty_sends_every_second_time() {
 fn many_losses_leave_prr_at_the_threshold_and_rate_halving_below() {
     // The first ten of twenty are lost. FACK knows of eight with the first SACK.
     let run = |setup| {
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         (duplicates(&mut rig, 10, 11..=20), rig.cwnd(), rig.sender.in_flight())
     };
     let (sent, cwnd, in_flight) = run(under("linux-3.8", window(20)));
     let expected = [vec![0], vec![], vec![1, 2], vec![3], vec![4], vec![5], vec![6], vec![7], vec![8], vec![9]];
     assert_eq!((sent, cwnd, in_flight), (expected.to_vec(), 10, 10), "slow start brings the flight to the threshold");
-    let halving: fn(&mut Stack) = |stack| stack.reduction = stack::Reduction::RateHalving;
+    let halving: fn(&mut Stack) = |stack| stack.reduction = stack::WindowReduction::RateHalving;
     let (sent, cwnd, in_flight) = run(lacking("linux-3.8", window(20), halving));
     assert_eq!(sent.concat(), [0, 1, 2, 3, 4, 5]);
     assert_eq!((cwnd, in_flight), (6, 6));
@@ -52,7 +52,7 @@ fn many_losses_leave_prr_at_the_threshold_and_rate_halving_below() {
 #[test]
 fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
     // RACK's threshold is three SACKs; all ten below are lost then, and conservation sends one for one.
-    let mut rig = Rig::new(under("linux-6.1", window(20)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(20)));
     let sent = duplicates(&mut rig, 10, 11..=20);
     let expected = [vec![20], vec![21], vec![0], vec![1], vec![2], vec![3], vec![4], vec![5], vec![6], vec![7]];
     assert_eq!(sent, expected.to_vec());
@@ -62,11 +62,11 @@ fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
     let sent: Vec<_> = (1..=3).map(|n| rig.on(upto(n).sack(&[(10, 22)]))).collect();
     assert_eq!(sent, [vec![8, 9, 22, 23], vec![24, 25], vec![26, 27]]);
 
-    let plain: fn(&mut Stack) = |stack| stack.reduction = stack::Reduction::Prr;
+    let plain: fn(&mut Stack) = |stack| stack.reduction = stack::WindowReduction::Prr;
     for (setup, sent) in
         [(under("linux-6.1", window(20)), vec![1]), (lacking("linux-6.1", window(20), plain), vec![1, 2])]
     {
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         duplicates(&mut rig, 10, 11..=13);
         rig.sender.control.window.ssthresh = 14;
         assert_eq!(duplicates(&mut rig, 10, 14..=14), [sent], "RFC 6937's slow start does not wait for that");
@@ -76,7 +76,7 @@ fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
 #[test]
 fn four_losses_of_ten_take_one_retransmission_per_sack() {
     // packetdrill's fast_recovery/prr-ss-10pkt-lost1_4, with Reno's half for a threshold.
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     let sent = duplicates(&mut rig, 4, 5..=10);
     // Six are believed in flight with the first retransmission, one more than the threshold: one SACK goes by.
     assert_eq!(sent, [vec![10], vec![11], vec![0], vec![], vec![1], vec![2]]);
@@ -85,20 +85,20 @@ fn four_losses_of_ten_take_one_retransmission_per_sack() {
     assert_eq!(rig.on(upto(1).sack(&[(4, 12)])), [3, 12, 13], "the two new ones of before have arrived too");
     rig.now_ms += RTT_MS;
     rig.ack(12);
-    assert_eq!((rig.cwnd(), rig.state(), rig.sender.stats().retransmissions), (5, State::Open, 4));
+    assert_eq!((rig.cwnd(), rig.state(), rig.sender.stats().retransmissions), (5, CaState::Open, 4));
 }
 
 #[test]
 fn a_mark_reduces_by_prr_too() {
-    let mut rig = Rig::new(under("linux-6.1", Setup { ecn: true, ..window(20) }));
+    let mut rig = SenderHarness::new(under("linux-6.1", Setup { ecn: true, ..window(20) }));
     let mut sent = Vec::new();
     for n in 1..=20 {
         rig.now_ms += 2;
         sent.push(rig.on(upto(n).ece()).len());
     }
     assert_eq!(sent, [[1, 0].repeat(9), vec![0, 1]].concat(), "half of what is delivered, down to the threshold");
-    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (State::Cwr, 10, 10));
+    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (CaState::Cwr, 10, 10));
     rig.now_ms += RTT_MS;
     rig.ack(21);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Open, 10));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Open, 10));
 }

@@ -4,27 +4,27 @@ use super::*;
 
 #[test]
 fn three_duplicates_start_recovery_at_once() {
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     let mut sent = Vec::new();
     for n in 2..=4 {
         rig.now_ms += 2;
         sent.push(rig.sack(0, &[(1, n)]));
     }
     assert_eq!(sent, [[10], [11], [0]]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5));
 }
 
 #[test]
 fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
     // Four out, one SACKed: FACK with its tolerance of three would wait for the time-out.
     let few = || Setup { bytes: Some(4 * MSS), ..window(10) };
-    let mut rig = Rig::new(under("linux-6.1", few()));
-    assert_eq!((rig.sack(0, &[(2, 3)]), rig.state()), (vec![], State::Disorder));
+    let mut rig = SenderHarness::new(under("linux-6.1", few()));
+    assert_eq!((rig.sack(0, &[(2, 3)]), rig.state()), (vec![], CaState::Disorder));
     // RTT 100 ms, window 25 ms, 2 ms for the timer, whose wheel adds one; the RTT is over already.
     assert_eq!(rig.timer(), (28, vec![0]));
-    assert_eq!((rig.state(), rig.sender.transmission.board.lost_out), (State::Recovery, 2));
+    assert_eq!((rig.state(), rig.sender.transmission.board.lost_out), (CaState::Recovery, 2));
 
-    let mut rig = Rig::new(lacking("linux-6.1", few(), |stack| stack.rack = false));
+    let mut rig = SenderHarness::new(lacking("linux-6.1", few(), |stack| stack.rack = false));
     assert_eq!(rig.sack(0, &[(2, 3)]), NOTHING);
     assert_ne!(rig.timer(), (28, vec![0]), "not without RACK");
 }
@@ -32,7 +32,7 @@ fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
 #[test]
 fn what_was_sent_after_the_latest_delivered_is_not_lost() {
     // 4 to 7 left 102 ms after the others: a SACK of 3 tells nothing of them.
-    let mut rig = Rig::new(under("linux-6.1", window(4)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(4)));
     rig.now_ms += 2;
     assert_eq!(rig.ack(2), [4, 5, 6, 7]);
     rig.now_ms += RTT_MS;
@@ -45,16 +45,16 @@ fn what_was_sent_after_the_latest_delivered_is_not_lost() {
 #[test]
 fn two_blocks_with_news_are_no_reordering() {
     // One acknowledgment for several segments, the most recent block first: 1 to 3 did not come after 5 to 7.
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     assert_eq!(rig.sack(0, &[(5, 8), (1, 4)])[0], 0);
-    assert_eq!((rig.state(), rig.sender.recovery.episode.reordering.is_seen()), (State::Recovery, false));
+    assert_eq!((rig.state(), rig.sender.recovery.episode.reordering.is_seen()), (CaState::Recovery, false));
 }
 
 #[test]
 fn a_time_out_expects_nothing_more_without_sack() {
     // A second after the first flight two are acknowledged, and others go out; half a second later comes the time-out.
     let in_flight = |sack: bool| {
-        let mut rig = Rig::new(under("linux-6.1", Setup { sack, ..window(10) }));
+        let mut rig = SenderHarness::new(under("linux-6.1", Setup { sack, ..window(10) }));
         rig.now_ms += 900;
         assert_eq!(rig.ack(2), [10, 11, 12, 13]);
         rig.now_ms += 500;
@@ -70,7 +70,7 @@ fn a_time_out_expects_nothing_more_without_sack() {
 #[test]
 fn a_late_segment_is_not_taken_for_lost_again() {
     // 0 arrives after 1: reordering. From now on three duplicates do not suffice, time does.
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     rig.sack(0, &[(1, 2)]);
     rig.now_ms += 2;
     rig.ack(2);
@@ -81,14 +81,14 @@ fn a_late_segment_is_not_taken_for_lost_again() {
         let sent = rig.sack(una, &[(3, n)]);
         assert!(!sent.contains(&una), "{sent:?}");
     }
-    assert_eq!(rig.state(), State::Disorder);
+    assert_eq!(rig.state(), CaState::Disorder);
     let (waited, sent) = rig.timer();
-    assert_eq!((waited, sent.first(), rig.state()), (28, Some(&una), State::Recovery));
+    assert_eq!((waited, sent.first(), rig.state()), (28, Some(&una), CaState::Recovery));
 }
 
 #[test]
 fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
-    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     for n in 2..=8 {
         rig.now_ms += 2;
         rig.sack(0, &[(1, n)]);
@@ -107,14 +107,14 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
 fn a_time_out_declares_only_the_old_lost() {
     // 1 to 3 are 150 ms old, 4 and 5 only 50 ms: with an RTT of 100 ms these may still come.
     let lost = |setup| {
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         assert_eq!(rig.ack(1), [4, 5]);
         rig.now_ms += 50;
         let now = rig.sender.enter(ms(rig.now_ms));
         let Sender { transmission, control, recovery, .. } = &mut rig.sender;
         let mut wire = Recorder(rig.now_ms, &mut rig.sent);
         transmission.on_retransmission_timeout(now, control, recovery, &mut wire);
-        assert_eq!((rig.take(), rig.state()), (vec![1], State::Loss));
+        assert_eq!((rig.take(), rig.state()), (vec![1], CaState::Loss));
         (rig.sender.transmission.board.lost_out, rig.cwnd())
     };
     assert_eq!(lost(under("linux-6.1", window(4))), (3, 3), "a window of one beside what is in flight");

@@ -5,12 +5,12 @@ use super::*;
 /// A SYN that asks for ECN.
 const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
 
-pub(super) struct Scripted {
+pub(super) struct ScriptedReceiver {
     pub receiver: Receiver,
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentSegment>,
 }
 
-impl Scripted {
+impl ScriptedReceiver {
     /// A connection with a round-trip time of `rtt_ms`, whose two quick acknowledgments are used up at 1000 ms.
     fn new(rtt_ms: u64) -> Self {
         let mut scripted = Self::handshake(&Setup { ecn: true, ..window(10) }, rtt_ms);
@@ -63,7 +63,7 @@ fn acks(headers: &[Header]) -> Vec<u64> {
 
 #[test]
 fn every_second_segment_at_once_and_a_lone_one_after_40_ms() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     assert_eq!(acks(&scripted.data(1_000, 2)), NOTHING);
     assert_eq!(acks(&scripted.data(1_001, 3)), [4]);
     assert_eq!(acks(&scripted.data(1_002, 4)), NOTHING);
@@ -92,7 +92,7 @@ fn the_delay_follows_the_gaps_between_data() {
         (45, &[30], 45),
         (10, &[30], 40),
     ] {
-        let mut scripted = Scripted::new(rtt_ms);
+        let mut scripted = ScriptedReceiver::new(rtt_ms);
         let mut at = START_MS;
         for (n, gap) in (2..).zip(gaps) {
             at += gap;
@@ -104,7 +104,7 @@ fn the_delay_follows_the_gaps_between_data() {
 
 #[test]
 fn an_acknowledgment_that_came_late_doubles_the_delay() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 2);
     scripted.receiver.on_timer(ms(1_040), &mut Recorder(1_040, &mut scripted.sent));
     // 80 now, and the gap of 45 ms to the last data is below it: 80 / 2 + 45.
@@ -116,7 +116,7 @@ fn an_acknowledgment_that_came_late_doubles_the_delay() {
 fn after_a_pause_longer_than_the_time_out_sixteen_are_quick() {
     // srtt + 200 ms = 300 ms.
     for (pause_ms, quick) in [(300, 0), (301, 16)] {
-        let mut scripted = Scripted::new(100);
+        let mut scripted = ScriptedReceiver::new(100);
         let answered: Vec<usize> = (2..24).map(|n| scripted.data(START_MS + pause_ms, n).len()).collect();
         let expected: Vec<usize> = (0..22).map(|i| (i < quick || (i - quick) % 2 == 1) as usize).collect();
         assert_eq!(answered, expected, "{pause_ms} ms");
@@ -125,7 +125,7 @@ fn after_a_pause_longer_than_the_time_out_sixteen_are_quick() {
 
 #[test]
 fn after_out_of_order_data_sixteen_are_quick() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     assert_eq!(acks(&scripted.data(1_000, 3)), [2], "out of order: the first");
     assert_eq!(acks(&scripted.data(1_000, 2)), [4], "the hole is filled: the second");
     let answered: Vec<usize> = (4..22).map(|n| scripted.data(1_000, n).len()).collect();
@@ -134,7 +134,7 @@ fn after_out_of_order_data_sixteen_are_quick() {
 
 #[test]
 fn as_long_as_there_is_a_hole_everything_is_acknowledged_at_once() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 30);
     let answered: Vec<usize> = (2..30).map(|n| scripted.data(1_000, n).len()).collect();
     assert_eq!(answered, [1; 28], "more than the sixteen quick ones");
@@ -142,7 +142,7 @@ fn as_long_as_there_is_a_hole_everything_is_acknowledged_at_once() {
 
 #[test]
 fn the_delay_starts_anew_after_quick_acknowledgments() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     let mut at = START_MS + 301;
     for n in 2..18 {
         assert_eq!(scripted.data(at, n).len(), 1, "{n}");
@@ -157,7 +157,7 @@ fn the_delay_starts_anew_after_quick_acknowledgments() {
 fn a_small_segment_does_not_postpone_the_acknowledgment_of_another() {
     // Due at 40 ms; what arrives in the last quarter of the delay takes it along.
     for (second_at, answers) in [(25, 0), (31, 1)] {
-        let mut scripted = Scripted::new(100);
+        let mut scripted = ScriptedReceiver::new(100);
         let small = |at: u64, seq| Header { seq, len: 100, flags: Flags::ACK, ts_val: at as u32, ..Header::default() };
         scripted.sent.clear();
         scripted.segment(1_000, small(1_000, seq(2)), Ecn::NotEct);
@@ -171,7 +171,7 @@ fn a_small_segment_does_not_postpone_the_acknowledgment_of_another() {
 
 #[test]
 fn a_duplicate_is_acknowledged_at_once() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 2);
     let answers = scripted.data(1_001, 1);
     assert_eq!((acks(&answers), answers[0].sack.blocks()), (vec![3], [(seq(1), seq(2))].as_slice()));
@@ -179,7 +179,7 @@ fn a_duplicate_is_acknowledged_at_once() {
 
 #[test]
 fn the_timestamp_echoed_is_that_of_the_earliest_segment_not_acknowledged() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_010, 2);
     assert_eq!(scripted.data(1_015, 3)[0].ts_ecr, 1_010, "a delayed acknowledgment tells of the whole wait");
     // 4 is lost: what arrives meanwhile is not echoed, the retransmission of 4 is.
@@ -192,7 +192,7 @@ fn the_timestamp_echoed_is_that_of_the_earliest_segment_not_acknowledged() {
 
 #[test]
 fn marks_are_echoed_until_the_sender_answers() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     let cwr = Flags::ACK.with(Flags::CWR);
     let mut echoes = Vec::new();
     for (n, (flags, ecn)) in (2..).zip([
@@ -224,10 +224,10 @@ fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
             ecn: able,
             receive_window: None,
         };
-        let mut scripted = Scripted { receiver: Receiver::new(config), sent: Vec::new() };
+        let mut scripted = ScriptedReceiver { receiver: Receiver::new(config), sent: Vec::new() };
         let flags = if asked { ECN_SYN } else { Flags::SYN };
         scripted.segment(7, Header { flags, ts_val: 7, ..Header::default() }, Ecn::NotEct);
-        let Sent { header, len, ecn: codepoint, .. } = scripted.sent[0];
+        let SentSegment { header, len, ecn: codepoint, .. } = scripted.sent[0];
         assert_eq!(header.flags, Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn));
         assert_eq!((header.ack, header.ts_ecr, len, codepoint), (FIRST_BYTE, 7, 60, Ecn::NotEct));
     }
@@ -235,7 +235,7 @@ fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
 
 #[test]
 fn fin_is_acknowledged_at_once_and_is_no_data() {
-    let mut scripted = Scripted::new(100);
+    let mut scripted = ScriptedReceiver::new(100);
     scripted.sent.clear();
     let fin = Header { seq: seq(2), flags: Flags::ACK.with(Flags::FIN), ts_val: 1_000, ..Header::default() };
     scripted.segment(1_000, fin, Ecn::NotEct);

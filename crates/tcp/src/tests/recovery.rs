@@ -9,40 +9,40 @@ fn without_sack(cc: &'static str) -> Setup {
 #[test]
 fn two_duplicates_release_new_data_and_the_third_retransmits() {
     // Limited transmit (RFC 3042), with SACK and without.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
-    assert_eq!((rig.state(), rig.cwnd()), (State::Disorder, 10), "limited transmit does not count into the window");
+    assert_eq!((rig.state(), rig.cwnd()), (CaState::Disorder, 10), "limited transmit does not count into the window");
     assert_eq!(rig.sack(0, &[(1, 3)]), [11]);
     assert_eq!(rig.sack(0, &[(1, 4)]), [0]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5));
 
-    let mut rig = Rig::new(without_sack("reno"));
+    let mut rig = SenderHarness::new(without_sack("reno"));
     assert_eq!([rig.ack(0), rig.ack(0), rig.ack(0)], [[10], [11], [0]]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5));
 }
 
 #[test]
 fn fack_counts_the_holes_below_the_highest_sack() {
     // One SACK is enough if it lies more than three segments above the first hole.
     for (block, sent, state) in [
-        ((1, 2), vec![10], State::Disorder),
-        ((2, 3), vec![10], State::Disorder),
-        ((3, 4), vec![0], State::Recovery),
-        ((7, 8), vec![0], State::Recovery),
+        ((1, 2), vec![10], CaState::Disorder),
+        ((2, 3), vec![10], CaState::Disorder),
+        ((3, 4), vec![0], CaState::Recovery),
+        ((7, 8), vec![0], CaState::Recovery),
     ] {
-        let mut rig = Rig::new(window(10));
+        let mut rig = SenderHarness::new(window(10));
         assert_eq!(rig.sack(0, &[block]), sent, "{block:?}");
         assert_eq!(rig.state(), state, "{block:?}");
     }
     // All but the last three below it are lost: 0 to 4 of 8; the window sends them two acknowledgments apart.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.sack(0, &[(7, 8)]);
     assert_eq!(rig.sender.transmission.board.lost_out, 5);
 }
 
 #[test]
 fn without_fack_segments_count_not_holes() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.sender.recovery.episode.reordering.without_fack();
     assert_eq!(rig.sack(0, &[(7, 8)]), [10]);
     assert_eq!(rig.sack(0, &[(7, 9)]), [11]);
@@ -51,26 +51,26 @@ fn without_fack_segments_count_not_holes() {
 
 #[test]
 fn rate_halving_sends_a_segment_for_two_acknowledgments_and_ends_at_half() {
-    let mut rig = Rig::new(window(20));
+    let mut rig = SenderHarness::new(window(20));
     let sent: Vec<Vec<u64>> = (2..=22).map(|upto| rig.sack(0, &[(1, upto)])).collect();
     let expected: Vec<Vec<u64>> =
         [vec![20], vec![21], vec![0]].into_iter().chain((22..31).flat_map(|new| [vec![], vec![new]])).collect();
     assert_eq!(sent, expected);
-    assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, State::Recovery));
+    assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, CaState::Recovery));
     // Everything sent before the recovery is acknowledged: it ends, in congestion avoidance at half the window.
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(22), [31]);
-    assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, State::Disorder), "as long as it could be undone");
+    assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, CaState::Disorder), "as long as it could be undone");
     rig.ack(23);
-    assert_eq!((rig.cwnd(), rig.state()), (11, State::Disorder), "at the threshold it is slow start once more");
+    assert_eq!((rig.cwnd(), rig.state()), (11, CaState::Disorder), "at the threshold it is slow start once more");
     rig.ack(32);
-    assert_eq!((rig.cwnd(), rig.state()), (5, State::Open), "2 in flight + 3");
+    assert_eq!((rig.cwnd(), rig.state()), (5, CaState::Open), "2 in flight + 3");
 }
 
 #[test]
 fn rate_halving_goes_no_lower_than_half_the_threshold() {
     // The retransmission is lost, and without FACK nothing tells: the recovery lasts for several windows.
-    let mut rig = Rig::new(window(20));
+    let mut rig = SenderHarness::new(window(20));
     rig.sender.recovery.episode.reordering.without_fack();
     let cwnd: Vec<u32> = (2..60)
         .map(|upto| {
@@ -79,14 +79,14 @@ fn rate_halving_goes_no_lower_than_half_the_threshold() {
             rig.cwnd()
         })
         .collect();
-    assert_eq!((rig.ssthresh(), rig.state()), (10, State::Recovery));
+    assert_eq!((rig.ssthresh(), rig.state()), (10, CaState::Recovery));
     assert_eq!((cwnd.iter().min(), cwnd.last()), (Some(&5), Some(&5)), "{cwnd:?}");
 }
 
 #[test]
 fn several_losses_of_a_window_are_one_recovery() {
     // 0, 2 and 5 of ten are lost.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
     assert_eq!(rig.sack(0, &[(3, 4), (1, 2)]), [0], "FACK: 3 is the fourth");
     assert_eq!(rig.sack(0, &[(3, 5), (1, 2)]), NOTHING);
@@ -98,15 +98,15 @@ fn several_losses_of_a_window_are_one_recovery() {
     rig.now_ms += RTT_MS;
     assert_eq!(rig.on(upto(2).sack(&[(6, 11), (3, 5)])), NOTHING);
     assert_eq!(rig.on(upto(5).sack(&[(6, 11)])), [12]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5), "the window is halved once");
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5), "the window is halved once");
     rig.ack(11);
-    assert_ne!(rig.state(), State::Recovery);
+    assert_ne!(rig.state(), CaState::Recovery);
     assert_eq!((rig.ssthresh(), rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (5, 3, 0));
 }
 
 #[test]
 fn a_lost_retransmission_is_noticed_by_data_sent_after_it() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.sack(0, &[(1, 2)]);
     rig.sack(0, &[(1, 3)]);
     assert_eq!(rig.sack(0, &[(1, 4)]), [0]);
@@ -123,15 +123,15 @@ fn a_lost_retransmission_is_noticed_by_data_sent_after_it() {
 #[test]
 fn a_jump_of_the_acknowledgment_releases_three_segments() {
     // Segment 0 was late; its acknowledgment covers ten at once. Moderation: in flight + 3.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
     assert_eq!(rig.ack(10), [11, 12, 13]);
-    assert_eq!((rig.cwnd(), rig.state()), (4, State::Open));
+    assert_eq!((rig.cwnd(), rig.state()), (4, CaState::Open));
 }
 
 #[test]
 fn the_end_of_recovery_is_moderated_too() {
-    let mut rig = Rig::new(window(20));
+    let mut rig = SenderHarness::new(window(20));
     for upto in 2..=4 {
         rig.sack(0, &[(1, upto)]);
     }
@@ -143,44 +143,44 @@ fn the_end_of_recovery_is_moderated_too() {
 
 #[test]
 fn reno_leaves_recovery_on_a_partial_acknowledgment() {
-    let mut rig = Rig::new(without_sack("reno"));
+    let mut rig = SenderHarness::new(without_sack("reno"));
     (0..3).for_each(|_| drop(rig.ack(0)));
     // 0 and 4 are lost: the retransmission of 0 is acknowledged up to 4.
     rig.now_ms += RTT_MS;
     let sent = rig.ack(4);
     assert!(!sent.contains(&4), "{sent:?}");
-    assert_eq!((rig.state(), rig.cwnd()), (State::Open, 5));
+    assert_eq!((rig.state(), rig.cwnd()), (CaState::Open, 5));
 }
 
 #[test]
 fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
-    let mut rig = Rig::new(without_sack("newreno"));
+    let mut rig = SenderHarness::new(without_sack("newreno"));
     assert_eq!([rig.ack(0), rig.ack(0), rig.ack(0)], [[10], [11], [0]]);
     // 0, 4 and 7 are lost; the duplicates of 5, 6, 8, 9, 10, 11 send what rate halving lets.
     let sent: Vec<u64> = (0..6).flat_map(|_| rig.ack(0)).collect();
     assert!(sent.iter().all(|&n| n >= 12), "{sent:?}");
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(4).first(), Some(&4));
-    assert_eq!(rig.state(), State::Recovery);
+    assert_eq!(rig.state(), CaState::Recovery);
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(7).first(), Some(&7));
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5));
     // Everything before the recovery is acknowledged; held there until something above is (RFC 6582, false retransmits).
     rig.now_ms += RTT_MS;
     rig.ack(12);
-    assert_eq!(rig.state(), State::Recovery);
+    assert_eq!(rig.state(), CaState::Recovery);
     rig.ack(13);
-    assert_ne!(rig.state(), State::Recovery);
+    assert_ne!(rig.state(), CaState::Recovery);
     assert!(rig.cwnd() <= 5, "{}", rig.cwnd());
     rig.ack(segment(rig.sender.transmission.queue.nxt()));
-    assert_eq!(rig.state(), State::Open);
+    assert_eq!(rig.state(), CaState::Open);
     assert_eq!((rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (3, 0));
 }
 
 #[test]
 fn newreno_needs_no_duplicates_to_believe_a_partial_acknowledgment() {
     // 0 and 4 to 9 are lost: the three duplicates are used up when 4 turns out to be the next hole.
-    let mut rig = Rig::new(without_sack("newreno"));
+    let mut rig = SenderHarness::new(without_sack("newreno"));
     (0..3).for_each(|_| drop(rig.ack(0)));
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(4).first(), Some(&4));
@@ -188,7 +188,7 @@ fn newreno_needs_no_duplicates_to_believe_a_partial_acknowledgment() {
 
 #[test]
 fn a_sack_block_may_grow_at_either_end() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     for (blocks, sacked) in [
         (&[(5, 6)][..], 1),
         (&[(5, 7)], 2),
@@ -206,7 +206,7 @@ fn a_sack_block_may_grow_at_either_end() {
 #[test]
 fn with_sack_reno_and_newreno_are_the_same() {
     let script = |cc| {
-        let mut rig = Rig::new(Setup { cc, ..window(10) });
+        let mut rig = SenderHarness::new(Setup { cc, ..window(10) });
         let mut sent: Vec<Vec<u64>> = (2..=8).map(|upto| rig.sack(0, &[(1, upto)])).collect();
         rig.now_ms += RTT_MS;
         sent.push(rig.on(upto(8).sack(&[(9, 10)])));
@@ -214,5 +214,5 @@ fn with_sack_reno_and_newreno_are_the_same() {
         (sent, rig.state(), rig.cwnd())
     };
     assert_eq!(script("reno"), script("newreno"));
-    assert_eq!(script("reno").1, State::Recovery, "a partial acknowledgment does not end a recovery with SACK");
+    assert_eq!(script("reno").1, CaState::Recovery, "a partial acknowledgment does not end a recovery with SACK");
 }

@@ -20,23 +20,23 @@ use super::*;
 
 /// Runs the script of a sender; tells of the first line that does not hold.
 pub(super) fn sender(setup: Setup, script: &str) -> Result<(), String> {
-    let mut rig = Rig::closed(setup);
+    let mut rig = SenderHarness::closed(setup);
     rig.now_ms = START_MS - RTT_MS;
     rig.open(None);
     rig.limit(setup.segments);
     rig.now_ms = START_MS;
     rig.syn_ack();
     rig.sent.retain(|sent| sent.header.len > 0);
-    run(&mut SenderEnd { rig, seen: 0, ecn: setup.ecn }, script)
+    run(&mut SenderEndpoint { rig, seen: 0, ecn: setup.ecn }, script)
 }
 
 /// Runs the script of a receiver, whose handshake took [`RTT_MS`].
 pub(super) fn receiver(setup: Setup, script: &str) -> Result<(), String> {
-    run(&mut ReceiverEnd(Scripted::established(&setup)), script)
+    run(&mut ReceiverEndpoint(ScriptedReceiver::established(&setup)), script)
 }
 
 /// What a script drives.
-trait End {
+trait Endpoint {
     fn deadline(&self) -> Instant;
     fn on_timer(&mut self, at_ms: u64);
     /// What a line's words say comes in.
@@ -47,7 +47,7 @@ trait End {
     fn window(&self) -> Option<String>;
 }
 
-fn run(end: &mut impl End, script: &str) -> Result<(), String> {
+fn run(end: &mut impl Endpoint, script: &str) -> Result<(), String> {
     let mut at_ms = START_MS;
     for line in script.lines() {
         let words: Vec<&str> = line.split('#').next().expect("there is a first part").split_whitespace().collect();
@@ -90,7 +90,7 @@ fn run(end: &mut impl End, script: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn timers(end: &mut impl End, until_ms: u64) {
+fn timers(end: &mut impl Endpoint, until_ms: u64) {
     while end.deadline() <= ms(until_ms) {
         let at_ms = end.deadline().as_nanos() / 1_000_000;
         end.on_timer(at_ms);
@@ -125,14 +125,14 @@ fn numbers(range: &str) -> std::ops::RangeInclusive<u64> {
     of(from)..=of(to)
 }
 
-struct SenderEnd {
-    rig: Rig,
+struct SenderEndpoint {
+    rig: SenderHarness,
     /// Segments that were sent once.
     seen: u64,
     ecn: bool,
 }
 
-impl End for SenderEnd {
+impl Endpoint for SenderEndpoint {
     fn deadline(&self) -> Instant {
         self.rig.sender.deadline()
     }
@@ -156,7 +156,7 @@ impl End for SenderEnd {
 
     fn sent(&mut self) -> Vec<(u64, String)> {
         let sent = std::mem::take(&mut self.rig.sent);
-        let write = |sent: &Sent| {
+        let write = |sent: &SentSegment| {
             let n = segment(sent.header.seq);
             let again = n < self.seen;
             self.seen = self.seen.max(n + 1);
@@ -186,7 +186,7 @@ impl End for SenderEnd {
 }
 
 /// `4 sack 5-6 8 ece echo 20`
-fn acknowledgment(upto_word: &str, rest: &[&str]) -> AckOf {
+fn acknowledgment(upto_word: &str, rest: &[&str]) -> ScriptAck {
     let mut ack = upto(*numbers(upto_word).start());
     let mut words = rest.iter();
     let mut sacking = false;
@@ -208,9 +208,9 @@ fn acknowledgment(upto_word: &str, rest: &[&str]) -> AckOf {
     ack
 }
 
-struct ReceiverEnd(Scripted);
+struct ReceiverEndpoint(ScriptedReceiver);
 
-impl End for ReceiverEnd {
+impl Endpoint for ReceiverEndpoint {
     fn deadline(&self) -> Instant {
         self.0.receiver.deadline()
     }
@@ -229,7 +229,7 @@ impl End for ReceiverEnd {
     }
 
     fn sent(&mut self) -> Vec<(u64, String)> {
-        let write = |sent: Sent| {
+        let write = |sent: SentSegment| {
             let mut word = segment(sent.header.ack).to_string();
             for (i, &(from, to)) in sent.header.sack.blocks().iter().enumerate() {
                 let (from, last) = (segment(from), segment(to) - 1);

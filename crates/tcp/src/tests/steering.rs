@@ -2,18 +2,18 @@
 //! and what the stack leaves alone.
 
 use super::*;
-use crate::cc::{AnyCc, CongestionControl, DeliveryControl, Flight, Loss, Needs, SteeringControl, Window};
+use crate::cc::{AnyCc, CongestionControl, DeliveryControl, Flight, LostSegment, Needs, SteeringControl, Window};
 use sojourn_aqm::{Duration, Rate};
 use std::sync::{Arc, Mutex};
 
 /// What the control was told.
 #[derive(Clone, Debug, PartialEq)]
-enum Told {
+enum Call {
     Resumed { limited: bool },
     Delivered { packets: u32, ce: u32, total: u64 },
     Steer(RateSample),
-    Entered(State),
-    Lost(Loss),
+    Entered(CaState),
+    Lost(LostSegment),
     Repaired { limited: bool },
     Reduction,
     Undone,
@@ -21,20 +21,20 @@ enum Told {
 
 /// Keeps a window and a rate that the test sets, and writes down what it is told.
 #[derive(Clone, Debug)]
-struct Scribe {
+struct CallRecorder {
     cwnd: u32,
     rate: Option<Rate>,
     losses: bool,
-    told: Arc<Mutex<Vec<Told>>>,
+    calls: Arc<Mutex<Vec<Call>>>,
 }
 
-impl Scribe {
-    fn write(&self, told: Told) {
-        self.told.lock().expect("one thread").push(told);
+impl CallRecorder {
+    fn write(&self, call: Call) {
+        self.calls.lock().expect("one thread").push(call);
     }
 }
 
-impl CongestionControl for Scribe {
+impl CongestionControl for CallRecorder {
     fn needs(&self) -> Needs {
         Needs { samples: true, steers: true, paces: true, losses: self.losses, ..Needs::default() }
     }
@@ -46,69 +46,69 @@ impl CongestionControl for Scribe {
     }
 }
 
-impl DeliveryControl for Scribe {
-    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
-        self.write(Told::Delivered { packets, ce, total: flight.delivered });
+impl DeliveryControl for CallRecorder {
+    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.write(Call::Delivered { packets, ce, total: flight.delivered });
     }
 }
 
-impl SteeringControl for Scribe {
+impl SteeringControl for CallRecorder {
     fn before_reduction(&mut self, _: &Window) {
-        self.write(Told::Reduction);
+        self.write(Call::Reduction);
     }
-    fn undone(&mut self, window: &Window) -> u32 {
-        self.write(Told::Undone);
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
+        self.write(Call::Undone);
         window.cwnd
     }
-    fn entered(&mut self, _: &mut Flight, state: State) {
-        self.write(Told::Entered(state));
+    fn on_state(&mut self, _: &mut Flight, state: CaState) {
+        self.write(Call::Entered(state));
     }
-    fn lost(&mut self, _: &mut Flight, loss: &Loss) {
-        self.write(Told::Lost(*loss));
+    fn on_loss(&mut self, _: &mut Flight, loss: &LostSegment) {
+        self.write(Call::Lost(*loss));
     }
     fn probe_repaired(&mut self, _: &mut Flight, limited: bool) {
-        self.write(Told::Repaired { limited });
+        self.write(Call::Repaired { limited });
     }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        self.write(Told::Steer(*sample));
+        self.write(Call::Steer(*sample));
         flight.window.cwnd = self.cwnd;
         flight.pacing_rate = self.rate;
     }
-    fn resumed(&mut self, flight: &mut Flight) {
-        self.write(Told::Resumed { limited: flight.is_app_limited });
+    fn on_restart(&mut self, flight: &mut Flight) {
+        self.write(Call::Resumed { limited: flight.is_app_limited });
         flight.pacing_rate = self.rate;
     }
 }
 
 /// A connection whose control keeps a window of `cwnd` and a rate.
-fn steered(cwnd: u32, rate: Option<Rate>, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
-    scribe(Scribe { cwnd, rate, losses: false, told: Arc::default() }, setup)
+fn steered(cwnd: u32, rate: Option<Rate>, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
+    scribe(CallRecorder { cwnd, rate, losses: false, calls: Arc::default() }, setup)
 }
 
 /// The same with a control that is told of each loss.
-fn minding(cwnd: u32, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
-    scribe(Scribe { cwnd, rate: None, losses: true, told: Arc::default() }, setup)
+fn minding(cwnd: u32, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
+    scribe(CallRecorder { cwnd, rate: None, losses: true, calls: Arc::default() }, setup)
 }
 
-fn scribe(scribe: Scribe, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
-    let told = Arc::clone(&scribe.told);
-    (Rig::with(setup, AnyCc::own(scribe)), told)
+fn scribe(scribe: CallRecorder, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
+    let calls = Arc::clone(&scribe.calls);
+    (SenderHarness::with(setup, AnyCc::custom(scribe)), calls)
 }
 
-fn take(told: &Arc<Mutex<Vec<Told>>>) -> Vec<Told> {
-    std::mem::take(&mut *told.lock().expect("one thread"))
+fn take(calls: &Arc<Mutex<Vec<Call>>>) -> Vec<Call> {
+    std::mem::take(&mut *calls.lock().expect("one thread"))
 }
 
 /// The packets, the interval in milliseconds, the losses and the packets in flight before it, of each sample.
-fn samples(told: &[Told]) -> Vec<(Option<u32>, Option<i64>, u32, u32)> {
-    let brief = |told: &Told| match told {
-        Told::Steer(s) => {
+fn samples(calls: &[Call]) -> Vec<(Option<u32>, Option<i64>, u32, u32)> {
+    let brief = |call: &Call| match call {
+        Call::Steer(s) => {
             let interval = s.interval.map(|interval| interval.as_nanos() / 1_000_000);
             Some((s.delivered, interval, s.losses, s.prior_in_flight))
         }
         _ => None,
     };
-    told.iter().filter_map(brief).collect()
+    calls.iter().filter_map(brief).collect()
 }
 
 /// The newest Linux, without bursts.
@@ -119,12 +119,12 @@ fn linux(window_of: u32) -> Setup {
 #[test]
 fn an_acknowledgment_is_counted_then_steers_then_sends() {
     let (mut rig, told) = steered(6, None, linux(4));
-    assert_eq!(take(&told), [Told::Resumed { limited: true }], "the first data was written into an idle connection");
+    assert_eq!(take(&told), [Call::Resumed { limited: true }], "the first data was written into an idle connection");
     assert_eq!(rig.ack(2), [4, 5, 6, 7], "two more in a window of six");
-    let told = take(&told);
-    assert_eq!(told[0], Told::Delivered { packets: 2, ce: 0, total: 3 });
-    assert_eq!(samples(&told), [(Some(2), Some(100), 0, 4)]);
-    assert_eq!(told.len(), 2);
+    let calls = take(&told);
+    assert_eq!(calls[0], Call::Delivered { packets: 2, ce: 0, total: 3 });
+    assert_eq!(samples(&calls), [(Some(2), Some(100), 0, 4)]);
+    assert_eq!(calls.len(), 2);
 }
 
 #[test]
@@ -138,25 +138,25 @@ fn in_recovery_the_window_is_what_the_control_says() {
     }
     // PRR would send every second time. Here what the SACKs say has left is replaced at once, the hole among it.
     assert_eq!(sent, [10, 11, 0, 12, 13, 14, 15, 16, 17, 18]);
-    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (State::Recovery, 10, Window::INFINITE_SSTHRESH));
-    let told = take(&told);
-    let entered = told.iter().position(|t| *t == Told::Entered(State::Recovery)).expect("it is told");
-    assert_eq!(told[entered - 1], Told::Reduction);
-    assert!(matches!(&told[entered + 1], Told::Steer(sample) if sample.losses == 1), "{:?}", told[entered + 1]);
-    assert_eq!(told.iter().filter(|t| matches!(t, Told::Entered(State::Disorder))).count(), 1);
+    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (CaState::Recovery, 10, Window::INFINITE_SSTHRESH));
+    let calls = take(&told);
+    let entered = calls.iter().position(|t| *t == Call::Entered(CaState::Recovery)).expect("it is told");
+    assert_eq!(calls[entered - 1], Call::Reduction);
+    assert!(matches!(&calls[entered + 1], Call::Steer(sample) if sample.losses == 1), "{:?}", calls[entered + 1]);
+    assert_eq!(calls.iter().filter(|t| matches!(t, Call::Entered(CaState::Disorder))).count(), 1);
     // The end of recovery leaves the window too.
     rig.now_ms += RTT_MS;
     rig.ack(19);
-    assert_eq!((rig.state(), rig.cwnd()), (State::Open, 10));
+    assert_eq!((rig.state(), rig.cwnd()), (CaState::Open, 10));
 }
 
 /// What is told of lost segments: packets in flight with each, and lost since it was sent.
-fn losses(told: &[Told]) -> Vec<(u32, u32)> {
-    let brief = |told: &Told| match told {
-        Told::Lost(loss) => Some((loss.tx_in_flight, loss.lost)),
+fn losses(calls: &[Call]) -> Vec<(u32, u32)> {
+    let brief = |call: &Call| match call {
+        Call::Lost(loss) => Some((loss.tx_in_flight, loss.lost)),
         _ => None,
     };
-    told.iter().filter_map(brief).collect()
+    calls.iter().filter_map(brief).collect()
 }
 
 #[test]
@@ -172,14 +172,14 @@ fn each_lost_segment_is_told_before_the_state_and_the_sample() {
     }
     rig.now_ms += RTT_MS;
     rig.sack(2, &[(4, 12)]);
-    let told = take(&told);
-    assert_eq!(losses(&told), [(3, 1), (4, 2)], "{told:?}");
-    let place = |what: &Told| told.iter().position(|t| t == what).expect("it is told");
-    let first = told.iter().position(|t| matches!(t, Told::Lost(_))).expect("it is told");
-    assert!(place(&Told::Reduction) < first && first < place(&Told::Entered(State::Recovery)), "{told:?}");
-    assert!(told[first..].iter().any(|t| matches!(t, Told::Steer(sample) if sample.losses > 0)));
-    let lost = |t: &Told| matches!(t, Told::Steer(sample) if sample.lost == 2 && sample.tx_in_flight > 8);
-    assert!(told.iter().any(lost), "the sample of what was sent before they were lost counts them: {told:?}");
+    let calls = take(&told);
+    assert_eq!(losses(&calls), [(3, 1), (4, 2)], "{calls:?}");
+    let place = |what: &Call| calls.iter().position(|t| t == what).expect("it is told");
+    let first = calls.iter().position(|t| matches!(t, Call::Lost(_))).expect("it is told");
+    assert!(place(&Call::Reduction) < first && first < place(&Call::Entered(CaState::Recovery)), "{calls:?}");
+    assert!(calls[first..].iter().any(|t| matches!(t, Call::Steer(sample) if sample.losses > 0)));
+    let lost = |t: &Call| matches!(t, Call::Steer(sample) if sample.lost == 2 && sample.tx_in_flight > 8);
+    assert!(calls.iter().any(lost), "the sample of what was sent before they were lost counts them: {calls:?}");
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn a_time_out_tells_of_each_segment_that_it_takes_for_lost() {
     let (mut rig, told) = minding(8, setup);
     take(&told);
     rig.timer();
-    let told = take(&told);
-    assert_eq!(losses(&told), [(1, 1), (2, 2), (3, 3), (4, 4)], "{told:?}");
-    assert_eq!(told.last(), Some(&Told::Entered(State::Loss)));
+    let calls = take(&told);
+    assert_eq!(losses(&calls), [(1, 1), (2, 2), (3, 3), (4, 4)], "{calls:?}");
+    assert_eq!(calls.last(), Some(&Call::Entered(CaState::Loss)));
 }
 
 #[test]
@@ -203,14 +203,14 @@ fn a_probe_that_repaired_a_loss_is_told_once_it_is_known() {
     assert_eq!(sent, [3], "the probe");
     rig.now_ms += RTT_MS;
     rig.ack(4);
-    let acks_probe = |told: &Told| matches!(told, Told::Steer(sample) if sample.acks_probe);
+    let acks_probe = |call: &Call| matches!(call, Call::Steer(sample) if sample.acks_probe);
     assert_eq!(take(&told).iter().filter(|t| acks_probe(t)).count(), 1, "the probe or the original");
     rig.sender.write(ms(rig.now_ms), 2 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
     rig.now_ms += RTT_MS;
     rig.ack(6);
-    let told = take(&told);
-    assert_eq!(told.iter().filter(|t| matches!(t, Told::Repaired { .. })).count(), 1, "{told:?}");
-    assert_eq!(losses(&told), []);
+    let calls = take(&told);
+    assert_eq!(calls.iter().filter(|t| matches!(t, Call::Repaired { .. })).count(), 1, "{calls:?}");
+    assert_eq!(losses(&calls), []);
 }
 
 #[test]
@@ -219,14 +219,14 @@ fn an_undo_asks_the_control() {
     for n in 2..=5 {
         rig.sack(0, &[(1, n)]);
     }
-    assert_eq!(rig.state(), State::Recovery);
+    assert_eq!(rig.state(), CaState::Recovery);
     take(&told);
     // The original arrives: the echo is older than the retransmission.
     rig.now_ms += 3;
     rig.on(upto(5).echo(START_MS));
-    let told = take(&told);
-    assert_eq!(told.iter().filter(|t| **t == Told::Undone).count(), 1, "{told:?}");
-    assert_eq!((rig.state(), rig.cwnd()), (State::Open, 12), "not the window before, not the threshold");
+    let calls = take(&told);
+    assert_eq!(calls.iter().filter(|t| **t == Call::Undone).count(), 1, "{calls:?}");
+    assert_eq!((rig.state(), rig.cwnd()), (CaState::Open, 12), "not the window before, not the threshold");
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn a_time_out_leaves_one_segment_more_than_what_is_in_flight_until_the_next_ackn
     );
     take(&told);
     let (_, sent) = rig.timer();
-    assert_eq!((sent, rig.cwnd(), rig.state()), (vec![0], 1, State::Loss));
-    assert_eq!(take(&told), [Told::Reduction, Told::Entered(State::Loss)]);
+    assert_eq!((sent, rig.cwnd(), rig.state()), (vec![0], 1, CaState::Loss));
+    assert_eq!(take(&told), [Call::Reduction, Call::Entered(CaState::Loss)]);
     rig.now_ms += RTT_MS;
     rig.ack(1);
     assert_eq!(rig.cwnd(), 8);
@@ -255,10 +255,10 @@ fn a_pause_leaves_the_window_and_is_told() {
     rig.now_ms += 60_000;
     rig.sender.write(ms(rig.now_ms), 6 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
     assert_eq!((rig.take().len(), rig.cwnd()), (6, 20), "no slow start anew after 60 s");
-    assert_eq!(take(&told), [Told::Resumed { limited: true }]);
+    assert_eq!(take(&told), [Call::Resumed { limited: true }]);
     rig.now_ms += RTT_MS;
     rig.ack(10);
-    let limited = |told: &Told| matches!(told, Told::Steer(sample) if sample.is_app_limited);
+    let limited = |call: &Call| matches!(call, Call::Steer(sample) if sample.is_app_limited);
     assert_eq!(take(&told).iter().filter(|t| limited(t)).count(), 1, "the sample of a bubble");
 }
 
@@ -297,7 +297,7 @@ fn what_waits_for_the_instant_of_an_acknowledgment_leaves_before_it() {
 #[test]
 fn a_stack_may_pace_any_control() {
     let paced: fn(&mut Stack) = |stack| (stack.bursts, stack.paces) = (false, true);
-    let mut rig = Rig::new(lacking("linux-6.1", window(10), paced));
+    let mut rig = SenderHarness::new(lacking("linux-6.1", window(10), paced));
     // After ten the eleventh and twelfth wait: 200 % of ten segments in 100 ms is one in 5 ms.
     assert_eq!(rig.ack(1), [10]);
     assert_eq!(rig.sender.in_flight(), 10);
@@ -312,15 +312,15 @@ fn a_stack_may_pace_any_control() {
 
 #[test]
 fn controls_that_ask_for_nothing_fit_every_stack_and_the_others_only_later_ones() {
-    let steering = AnyCc::own(Scribe { cwnd: 1, rate: None, losses: false, told: Arc::default() });
+    let steering = AnyCc::custom(CallRecorder { cwnd: 1, rate: None, losses: false, calls: Arc::default() });
     let later = ["linux-3.13", "linux-6.1"];
     for (name, _) in crate::stack::NAMES {
         let stack = Stack::find(name).expect("a stack");
         for (cc, _) in crate::cc::NAMES {
             let needs = Needs { partial_ack_ends_recovery: false, ..AnyCc::new(cc).expect("a control").needs() };
-            assert_eq!(needs.fit(stack), needs == Needs::NONE || later.contains(name), "{cc} on {name}");
+            assert_eq!(needs.is_met_by(stack), needs == Needs::NONE || later.contains(name), "{cc} on {name}");
         }
-        assert_eq!(steering.needs().fit(stack), later.contains(name), "{name}");
+        assert_eq!(steering.needs().is_met_by(stack), later.contains(name), "{name}");
     }
 }
 

@@ -10,14 +10,14 @@ fn five() -> Setup {
 fn the_probe_comes_after_two_rtts_and_the_time_out_after_the_probe() {
     // The flight left at 1000 ms, the RTT is 100 ms. In 6.1 the wheel's slots are 8 ms wide.
     for (stack, probe_ms, timeout_ms) in [("linux-3.13", 1_200, 1_500), ("linux-6.1", 1_208, 1_512)] {
-        let mut rig = Rig::new(under(stack, five()));
+        let mut rig = SenderHarness::new(under(stack, five()));
         assert_eq!((rig.timer().1, rig.now_ms), (vec![4], probe_ms), "{stack}: the last segment");
-        assert_eq!((rig.cwnd(), rig.state()), (10, State::Open), "{stack}");
+        assert_eq!((rig.cwnd(), rig.state()), (10, CaState::Open), "{stack}");
         assert_eq!((rig.timer().1, rig.now_ms), (vec![0], timeout_ms), "{stack}");
-        assert_eq!((rig.cwnd(), rig.state()), (1, State::Loss), "{stack}");
+        assert_eq!((rig.cwnd(), rig.state()), (1, CaState::Loss), "{stack}");
     }
     for stack in ["linux-2.6.29", "linux-3.8"] {
-        let mut rig = Rig::new(under(stack, five()));
+        let mut rig = SenderHarness::new(under(stack, five()));
         assert_eq!((rig.timer().1, rig.now_ms), (vec![0], 1_300), "{stack} has none");
     }
 }
@@ -25,7 +25,7 @@ fn the_probe_comes_after_two_rtts_and_the_time_out_after_the_probe() {
 #[test]
 fn new_data_is_probed_with_first() {
     for stack in ["linux-3.13", "linux-6.1"] {
-        let mut rig = Rig::new(under(stack, window(4)));
+        let mut rig = SenderHarness::new(under(stack, window(4)));
         assert_eq!(rig.timer().1, [4], "{stack}: beyond the window");
         assert_eq!(rig.sender.stats().retransmissions, 0);
     }
@@ -34,12 +34,12 @@ fn new_data_is_probed_with_first() {
 #[test]
 fn a_lone_segment_leaves_time_for_a_delayed_acknowledgment() {
     for (stack, probe_ms) in [("linux-3.13", 1_300), ("linux-6.1", 1_408)] {
-        let mut rig = Rig::new(under(stack, five()));
+        let mut rig = SenderHarness::new(under(stack, five()));
         rig.ack(4);
         // 2 RTT + 200 ms is more than the time-out, whose place the probe takes: 300 ms from the segment (3.13) or
         // from the acknowledgment (6.1).
         assert_eq!((rig.timer().1, rig.now_ms), (vec![4], probe_ms), "{stack}");
-        assert_eq!(rig.state(), State::Open, "{stack}");
+        assert_eq!(rig.state(), CaState::Open, "{stack}");
     }
 }
 
@@ -47,7 +47,7 @@ fn a_lone_segment_leaves_time_for_a_delayed_acknowledgment() {
 fn a_probe_that_filled_a_hole_halves_the_window() {
     for stack in ["linux-3.13", "linux-6.1"] {
         let run = |duplicate: bool| {
-            let mut rig = Rig::new(under(stack, Setup { receive_window: Some(10 * MSS), ..window(10) }));
+            let mut rig = SenderHarness::new(under(stack, Setup { receive_window: Some(10 * MSS), ..window(10) }));
             assert_eq!(rig.timer().1, [9], "{stack}: the receiver has no room for anything new");
             rig.now_ms += RTT_MS;
             rig.ack(10);
@@ -73,7 +73,7 @@ fn a_probe_that_filled_a_hole_halves_the_window() {
 fn a_lost_tail_needs_no_time_out() {
     // The last three of ten are lost. The probe is the last of them again, and its SACK tells of the others.
     let tail = |setup: Setup| {
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         rig.ack(7);
         rig.sender.transmission.offered.resize(3 * MSS);
         rig
@@ -85,9 +85,9 @@ fn a_lost_tail_needs_no_time_out() {
     assert_eq!(rig.sack(7, &[(9, 10)]), [7]);
     assert_eq!(
         (rig.state(), rig.sender.transmission.board.lost_out, rig.sender.stats().timeouts),
-        (State::Recovery, 2, 0)
+        (CaState::Recovery, 2, 0)
     );
 
     let mut rig = tail(lacking("linux-6.1", full, |stack| stack.loss_probe = None));
-    assert_eq!((rig.timer().1, rig.state()), (vec![7], State::Loss));
+    assert_eq!((rig.timer().1, rig.state()), (vec![7], CaState::Loss));
 }

@@ -8,7 +8,7 @@ fn without_sack() -> Setup {
 
 #[test]
 fn the_time_out_is_srtt_plus_200_ms_and_doubles() {
-    let mut rig = Rig::new(without_sack());
+    let mut rig = SenderHarness::new(without_sack());
     // 100 ms after the flight: 200 of the 300 are left.
     assert_eq!(rig.timer(), (200, vec![0]));
     assert_eq!(rig.timer(), (600, vec![0]));
@@ -23,7 +23,7 @@ fn the_time_out_is_srtt_plus_200_ms_and_doubles() {
 
 #[test]
 fn the_timer_starts_again_with_every_acknowledgment_of_new_data() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sender.deadline(), ms(START_MS + 300));
     rig.ack(1);
     assert_eq!(rig.sender.deadline(), ms(rig.now_ms + 300));
@@ -36,9 +36,9 @@ fn the_timer_starts_again_with_every_acknowledgment_of_new_data() {
 
 #[test]
 fn after_a_time_out_everything_is_sent_again_in_slow_start() {
-    let mut rig = Rig::new(without_sack());
+    let mut rig = SenderHarness::new(without_sack());
     assert_eq!(rig.timer().1, [0]);
-    assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (1, 5, State::Loss));
+    assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (1, 5, CaState::Loss));
     let mut sent = Vec::new();
     for (acked, cwnd) in [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 6)] {
         rig.now_ms += RTT_MS;
@@ -47,23 +47,23 @@ fn after_a_time_out_everything_is_sent_again_in_slow_start() {
     }
     assert_eq!(sent, [vec![1, 2], vec![3, 4], vec![5, 6], vec![7, 8], vec![9, 10], vec![11]]);
     rig.ack(10);
-    assert_ne!(rig.state(), State::Loss, "all that was out at the time-out is acknowledged");
+    assert_ne!(rig.state(), CaState::Loss, "all that was out at the time-out is acknowledged");
     rig.ack(segment(rig.sender.transmission.queue.nxt()));
-    assert_eq!(rig.state(), State::Open);
+    assert_eq!(rig.state(), CaState::Open);
 }
 
 #[test]
 fn a_time_out_that_was_needed_is_told_by_f_rto() {
     // All of 0 to 9 are lost. The head's acknowledgment releases two new segments instead of retransmissions …
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.timer(), (200, vec![0]));
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Disorder, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Disorder, 5));
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(1), [10, 11]);
     // … and since only those arrive, the rest was lost: three go at once, then slow start.
     rig.now_ms += RTT_MS;
     assert_eq!(rig.sack(1, &[(10, 11)]), [1, 2, 3]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Loss, 5));
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Loss, 5));
     assert_eq!(rig.sack(1, &[(10, 12)]), NOTHING);
     rig.now_ms += RTT_MS;
     assert_eq!(rig.on(upto(2).sack(&[(10, 12)])), [4, 5]);
@@ -75,12 +75,12 @@ fn a_time_out_that_was_needed_is_told_by_f_rto() {
 #[test]
 fn a_spurious_time_out_is_told_by_f_rto() {
     // The flight was only late. Its acknowledgments arrive after the head was sent again.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.timer(), (200, vec![0]));
     rig.now_ms += 20;
     assert_eq!(rig.on(upto(1).echo(START_MS)), [10, 11]);
     assert_eq!(rig.on(upto(2).echo(START_MS)), [12], "the window is not sent again");
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Cwr, 5), "but halved over a round trip");
+    assert_eq!((rig.state(), rig.ssthresh()), (CaState::Cwr, 5), "but halved over a round trip");
     let sent: Vec<u64> = (3..=10).flat_map(|n| rig.on(upto(n).echo(START_MS))).collect();
     assert_eq!(sent, [13, 14, 15, 16], "a segment for two acknowledgments");
     let stats = rig.sender.stats();
@@ -89,17 +89,17 @@ fn a_spurious_time_out_is_told_by_f_rto() {
 
 #[test]
 fn a_duplicate_after_the_two_new_segments_means_loss_to_f_rto() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.timer();
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(1), [10, 11]);
     assert_eq!(rig.ack(1), [1, 2, 3]);
-    assert_eq!(rig.state(), State::Loss);
+    assert_eq!(rig.state(), CaState::Loss);
 }
 
 #[test]
 fn f_rto_sends_nothing_new_before_the_head_is_acknowledged() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.timer();
     assert_eq!(rig.sack(0, &[(1, 2)]), NOTHING);
     assert_eq!(rig.sack(0, &[(1, 9)]), NOTHING, "not even what would be a fast retransmit");
@@ -110,7 +110,7 @@ fn f_rto_sends_nothing_new_before_the_head_is_acknowledged() {
 #[test]
 fn f_rto_takes_an_acknowledgment_of_everything_for_a_real_loss() {
     // The retransmission filled the only hole; slow start from two segments.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.timer();
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(10), [10, 11]);
@@ -123,7 +123,7 @@ fn f_rto_takes_an_acknowledgment_of_everything_for_a_real_loss() {
 #[test]
 fn retransmissions_lost_with_the_rest_are_sent_again() {
     // 0 to 4 were lost and 0 to 2 sent again, in vain.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     let sent: Vec<u64> = (6..=10).flat_map(|upto| rig.sack(0, &[(5, upto)])).collect();
     assert_eq!(sent, [0, 1, 2, 3]);
     assert_eq!(rig.timer().1, [0]);
@@ -135,9 +135,9 @@ fn retransmissions_lost_with_the_rest_are_sent_again() {
 #[test]
 fn a_sender_that_waits_for_the_receive_window_times_out_in_the_old_way() {
     // F-RTO has nothing new to send, so the time-out is taken as real.
-    let mut rig = Rig::new(Setup { receive_window: Some(10 * MSS), bytes: Some(10 * MSS), ..window(10) });
+    let mut rig = SenderHarness::new(Setup { receive_window: Some(10 * MSS), bytes: Some(10 * MSS), ..window(10) });
     rig.timer();
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(1), [1, 2]);
-    assert_eq!(rig.state(), State::Loss);
+    assert_eq!(rig.state(), CaState::Loss);
 }

@@ -3,10 +3,10 @@
 use super::*;
 
 /// Ten segments, of which 1 to 3 are SACKed: at 1100 ms segment 0 is sent again.
-fn in_recovery() -> Rig {
-    let mut rig = Rig::new(window(10));
+fn in_recovery() -> SenderHarness {
+    let mut rig = SenderHarness::new(window(10));
     (2..=4).for_each(|upto| drop(rig.sack(0, &[(1, upto)])));
-    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh(), rig.now_ms), (State::Recovery, 9, 5, 1_100));
+    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh(), rig.now_ms), (CaState::Recovery, 9, 5, 1_100));
     rig
 }
 
@@ -17,7 +17,7 @@ fn an_acknowledgment_of_the_original_undoes_the_reduction() {
     rig.now_ms += 10;
     rig.on(upto(12).echo(1_000));
     assert_eq!((rig.cwnd(), rig.ssthresh()), (3, cc::Window::INFINITE_SSTHRESH), "as before, but for moderation");
-    assert_eq!(rig.state(), State::Open);
+    assert_eq!(rig.state(), CaState::Open);
 }
 
 #[test]
@@ -34,11 +34,11 @@ fn a_partial_acknowledgment_of_the_original_restores_the_window_and_waits() {
     rig.now_ms += 10;
     // Twice the threshold, less what rate halving takes; and no hole is filled that may not be one.
     assert_eq!(rig.on(upto(4).echo(1_000)), [12]);
-    assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (9, 5, State::Recovery));
+    assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (9, 5, CaState::Recovery));
     for n in 5..=12 {
         rig.on(upto(n).echo(1_000));
     }
-    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, State::Open));
+    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, CaState::Open));
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_duplicate_of_the_retransmission_undoes_the_reduction() {
     let mut rig = in_recovery();
     rig.now_ms += RTT_MS;
     rig.on(upto(12).echo(1_100));
-    assert_eq!((rig.ssthresh(), rig.state()), (5, State::Disorder));
+    assert_eq!((rig.ssthresh(), rig.state()), (5, CaState::Disorder));
     rig.on(upto(12).sack(&[(0, 1)]).echo(1_100));
-    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, State::Open));
+    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, CaState::Open));
     assert_eq!(rig.cwnd(), 6, "3 in flight + 3");
 }
 
@@ -59,12 +59,12 @@ fn a_duplicate_told_by_the_acknowledgment_that_ends_recovery_undoes_it() {
     rig.now_ms += RTT_MS;
     rig.on(upto(4).echo(1_100));
     rig.on(upto(12).sack(&[(0, 1)]).echo(1_100));
-    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, State::Open));
+    assert_eq!((rig.ssthresh(), rig.state()), (cc::Window::INFINITE_SSTHRESH, CaState::Open));
 }
 
 #[test]
 fn every_retransmission_must_be_reported_as_a_duplicate() {
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!([rig.sack(0, &[(5, 6)]), rig.sack(0, &[(5, 7)])], [[0], [1]]);
     rig.now_ms += RTT_MS;
     rig.on(upto(10).echo(1_100));
@@ -77,9 +77,9 @@ fn every_retransmission_must_be_reported_as_a_duplicate() {
 #[test]
 fn a_late_acknowledgment_after_a_time_out_restores_the_window() {
     // Without SACK there is no F-RTO: everything is declared lost, until an old timestamp says otherwise.
-    let mut rig = Rig::new(Setup { sack: false, ..window(10) });
+    let mut rig = SenderHarness::new(Setup { sack: false, ..window(10) });
     assert_eq!(rig.timer().1, [0]);
-    assert_eq!((rig.cwnd(), rig.state()), (1, State::Loss));
+    assert_eq!((rig.cwnd(), rig.state()), (1, CaState::Loss));
     rig.now_ms += 10;
     let sent = rig.on(upto(1).echo(START_MS));
     assert!(sent.iter().all(|&n| n >= 10), "{sent:?}");
@@ -90,7 +90,7 @@ fn a_late_acknowledgment_after_a_time_out_restores_the_window() {
 #[test]
 fn a_late_original_raises_the_tolerance_and_ends_fack() {
     // 6 is the highest SACKed when the original of 2 fills a hole: it was 5 late.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(6, 7)]), [0]);
     assert_eq!((rig.sender.recovery.reordering(), rig.sender.recovery.episode.reordering.uses_fack()), (3, true));
     rig.sack(0, &[(2, 3), (6, 7)]);
@@ -113,7 +113,7 @@ fn a_late_original_raises_the_tolerance_and_ends_fack() {
 #[test]
 fn an_acknowledged_late_original_is_reordering_too() {
     // 0 arrives after 1 to 4, but before the sender believed it lost: with a tolerance of 3 that cannot be with FACK.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     rig.sender.recovery.episode.reordering.without_fack();
     assert_eq!(rig.sack(0, &[(4, 5)]), [10]);
     rig.on(upto(1).sack(&[(4, 5)]));
@@ -123,7 +123,7 @@ fn an_acknowledged_late_original_is_reordering_too() {
 #[test]
 fn more_duplicates_than_segments_out_are_reordering() {
     // Without SACK: three of four segments at the most can have caused duplicates while the first is missing.
-    let mut rig = Rig::new(Setup { sack: false, bytes: Some(4 * MSS), ..window(4) });
+    let mut rig = SenderHarness::new(Setup { sack: false, bytes: Some(4 * MSS), ..window(4) });
     for duplicates in 1..=3 {
         rig.ack(0);
         assert_eq!(rig.sender.recovery.reordering(), 3, "{duplicates} duplicates");
@@ -135,7 +135,7 @@ fn more_duplicates_than_segments_out_are_reordering() {
 #[test]
 fn a_duplicate_of_a_segment_still_in_the_queue_counts() {
     // 0 is missing; 1 was retransmitted without need, and the receiver says so while 0 is still missing.
-    let mut rig = Rig::new(window(10));
+    let mut rig = SenderHarness::new(window(10));
     assert_eq!([rig.sack(0, &[(5, 6)]), rig.sack(0, &[(5, 7)])], [[0], [1]]);
     assert_eq!(rig.sender.recovery.episode.undo.retransmissions(), 2);
     rig.sack(0, &[(1, 2), (1, 7)]);

@@ -2,40 +2,40 @@
 //! comes in and from the rules that those scripts test.
 
 use super::*;
-use crate::snapshot::tell;
-use crate::timer::Purpose;
+use crate::snapshot::report_state;
+use crate::timer::TimerPurpose;
 use std::fmt::Write as _;
 
 /// Writes down what it is told, in full segments.
 #[derive(Default)]
-struct Watch(Vec<String>);
+struct EventRecorder(Vec<String>);
 
-impl Wire for Watch {
+impl Wire for EventRecorder {
     fn transmit(&mut self, _: &Header, _: u32, _: Ecn) {}
 
-    fn watches(&self) -> bool {
+    fn observes_sender(&self) -> bool {
         true
     }
 
-    fn tell<'a>(&mut self, event: impl FnOnce() -> Event<'a>) {
-        let range = |(from, to): Block| format!("{}..{}", segment(from), whole(to));
+    fn notify<'a>(&mut self, event: impl FnOnce() -> SenderEvent<'a>) {
+        let range = |(from, to): SeqRange| format!("{}..{}", segment(from), whole(to));
         let line = match event() {
-            Event::Received { header, len } => {
+            SenderEvent::Received { header, len } => {
                 let mut line = format!("ack {} of {len} B", segment(header.ack));
                 header.sack.blocks().iter().for_each(|&block| write!(line, " sack {}", range(block)).unwrap());
                 line
             }
-            Event::Expired(purpose) => format!("expired {purpose:?}"),
-            Event::Sent { header, len, again, .. } if header.len > 0 => {
+            SenderEvent::Expired(purpose) => format!("expired {purpose:?}"),
+            SenderEvent::Sent { header, len, is_retransmission: again, .. } if header.len > 0 => {
                 let again = if again { " again" } else { "" };
                 format!("sent {}{again}, {len} B", segment(header.seq))
             }
-            Event::Sent { header, again, .. } => format!("sent {:?} {again}", header.flags),
-            Event::Judged(Loss::First(block)) => format!("lost {}", range(block)),
-            Event::Judged(Loss::Again(block)) => format!("lost again {}", range(block)),
-            Event::Judged(Loss::None(una)) => format!("nothing lost from {}", segment(una)),
-            Event::Acknowledged { .. } => unreachable!("TCP has no such frames"),
-            Event::Stands(standing) => stands(standing),
+            SenderEvent::Sent { header, is_retransmission: again, .. } => format!("sent {:?} {again}", header.flags),
+            SenderEvent::LossMarked(LossMark::Original(block)) => format!("lost {}", range(block)),
+            SenderEvent::LossMarked(LossMark::Retransmission(block)) => format!("lost again {}", range(block)),
+            SenderEvent::LossMarked(LossMark::Cleared(una)) => format!("nothing lost from {}", segment(una)),
+            SenderEvent::Acknowledged { .. } => unreachable!("TCP has no such frames"),
+            SenderEvent::State(standing) => stands(standing),
         };
         self.0.push(line);
     }
@@ -46,8 +46,8 @@ fn whole(seq: u64) -> u64 {
     seq.saturating_sub(FIRST_BYTE) / MSS
 }
 
-fn stands(standing: &Standing) -> String {
-    let Standing { state, una, nxt, cwnd, in_flight, srtt_s, .. } = *standing;
+fn stands(standing: &SenderState) -> String {
+    let SenderState { state, una, nxt, cwnd, in_flight, srtt_s, .. } = *standing;
     let (una, nxt) = (whole(una), whole(nxt));
     let timer = standing.timer.map(|(purpose, at)| format!("{purpose:?} at {}", at.as_nanos() / 1_000_000));
     let timer = timer.unwrap_or("no timer".into());
@@ -55,15 +55,15 @@ fn stands(standing: &Standing) -> String {
 }
 
 /// A sender whose host watches it, just after the handshake.
-struct Watched {
+struct ObservedSender {
     sender: Sender,
-    watch: Watch,
+    watch: EventRecorder,
 }
 
-impl Watched {
+impl ObservedSender {
     fn new(setup: Setup) -> Self {
-        let Rig { sender, .. } = Rig::closed(setup);
-        let mut watched = Self { sender, watch: Watch::default() };
+        let SenderHarness { sender, .. } = SenderHarness::closed(setup);
+        let mut watched = Self { sender, watch: EventRecorder::default() };
         watched.sender.open(ms(START_MS - RTT_MS), setup.bytes, &mut watched.watch);
         let flags = Flags::SYN.with(Flags::ACK);
         let ts_ecr = (START_MS - RTT_MS) as u32;
@@ -98,59 +98,60 @@ impl Watched {
 fn a_lost_segment_is_told_from_its_marks_to_its_repair() {
     // As in `rack`: with a window of ten, each SACK of a segment behind the first lets a new one out, and the third is
     // evidence that the first is lost.
-    let mut watched = Watched::new(under("linux-6.1", window(10)));
-    let told = watched.told();
+    let mut watched = ObservedSender::new(under("linux-6.1", window(10)));
+    let events = watched.told();
     let first = "Open 0..0, 0 of 10 in flight, 0 ms, Retransmit at 1920";
     assert_eq!(
-        told[..2],
+        events[..2],
         [format!("sent {:?} false", Flags::SYN), first.into()],
         "a second, and up to a slot of 64 ms"
     );
-    assert_eq!(told[2..4], ["ack 0 of 60 B".to_string(), format!("sent {:?} false", Flags::ACK)]);
+    assert_eq!(events[2..4], ["ack 0 of 60 B".to_string(), format!("sent {:?} false", Flags::ACK)]);
     let flight: Vec<_> = (0..10).map(|n| format!("sent {n}, 1500 B")).collect();
-    assert_eq!(told[4..14], flight);
+    assert_eq!(events[4..14], flight);
     // Two round-trip times and 2 ms, on the wheel: as in `tail_loss_probe`.
-    assert_eq!(told[14..], ["Open 0..10, 10 of 10 in flight, 100 ms, LossProbe at 1208"]);
+    assert_eq!(events[14..], ["Open 0..10, 10 of 10 in flight, 100 ms, LossProbe at 1208"]);
     let stands = |state: &str, nxt: u32, flight: u32, cwnd: u32, told: &[String]| {
         let line = told.last().expect("it ends with how the sender stands");
         let expected = format!("{state} 0..{nxt}, {flight} of {cwnd} in flight, 100 ms,");
         assert!(line.starts_with(&expected), "{line}");
     };
-    let told = watched.sack(1_102, 0, &[(1, 2)]);
-    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..2", "sent 10, 1500 B"]);
-    stands("Disorder", 11, 10, 10, &told);
-    let told = watched.sack(1_104, 0, &[(1, 3)]);
-    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..3", "sent 11, 1500 B"]);
-    let told = watched.sack(1_106, 0, &[(1, 4)]);
-    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..4", "sent 0 again, 1500 B", "lost 0..1"]);
+    let events = watched.sack(1_102, 0, &[(1, 2)]);
+    assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..2", "sent 10, 1500 B"]);
+    stands("Disorder", 11, 10, 10, &events);
+    let events = watched.sack(1_104, 0, &[(1, 3)]);
+    assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..3", "sent 11, 1500 B"]);
+    let events = watched.sack(1_106, 0, &[(1, 4)]);
+    assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..4", "sent 0 again, 1500 B", "lost 0..1"]);
     // Twelve out and one again, three SACKed and one lost: nine. PRR lets one out for one delivered.
-    assert!(told.last().unwrap().starts_with("Recovery 0..12, 9 of 9 in flight"), "{told:?}");
+    assert!(events.last().unwrap().starts_with("Recovery 0..12, 9 of 9 in flight"), "{events:?}");
     // The retransmission arrives with all that was sent before it.
-    let told = watched.sack(1_206, 12, &[]);
-    assert_eq!(told[0], "ack 12 of 52 B");
-    assert!(told.last().unwrap().starts_with("Open 12.."), "{told:?}");
-    assert!(told.iter().all(|line| !line.contains("lost") && !line.contains("again")), "{told:?}");
+    let events = watched.sack(1_206, 12, &[]);
+    assert_eq!(events[0], "ack 12 of 52 B");
+    assert!(events.last().unwrap().starts_with("Open 12.."), "{events:?}");
+    assert!(events.iter().all(|line| !line.contains("lost") && !line.contains("again")), "{events:?}");
 }
 
 #[test]
 fn probe_and_time_out_are_told_with_what_they_send() {
     // As in `tail_loss_probe`: five segments, none of which is acknowledged.
-    let mut watched = Watched::new(under("linux-6.1", Setup { bytes: Some(5 * MSS), ..window(10) }));
+    let mut watched = ObservedSender::new(under("linux-6.1", Setup { bytes: Some(5 * MSS), ..window(10) }));
     watched.told();
-    let told = watched.timer();
-    assert_eq!(told[..2], ["expired LossProbe", "sent 4 again, 1500 B"], "the probe is the last one");
-    assert!(told[2].starts_with("Open 0..5, 5 of 10 in flight, 100 ms, Retransmit at 1512"), "{told:?}");
-    let told = watched.timer();
-    assert_eq!(told[..2], ["expired Retransmit", "sent 0 again, 1500 B"]);
+    let events = watched.timer();
+    assert_eq!(events[..2], ["expired LossProbe", "sent 4 again, 1500 B"], "the probe is the last one");
+    assert!(events[2].starts_with("Open 0..5, 5 of 10 in flight, 100 ms, Retransmit at 1512"), "{events:?}");
+    let events = watched.timer();
+    assert_eq!(events[..2], ["expired Retransmit", "sent 0 again, 1500 B"]);
     // All are older than the round-trip time, the probe too.
-    assert_eq!(told[2..7], ["lost 0..1", "lost 1..2", "lost 2..3", "lost 3..4", "lost 4..5"]);
-    assert!(told.last().unwrap().starts_with("Loss 0..5, 1 of 1 in flight"), "{told:?}");
+    assert_eq!(events[2..7], ["lost 0..1", "lost 1..2", "lost 2..3", "lost 3..4", "lost 4..5"]);
+    assert!(events.last().unwrap().starts_with("Loss 0..5, 1 of 1 in flight"), "{events:?}");
 }
 
 #[test]
 fn the_timer_is_told_by_what_it_is_set_for() {
     assert_eq!(
-        [Purpose::Retransmit, Purpose::EarlyRetransmit, Purpose::LossProbe, Purpose::Reordering].map(|p| p as u8),
+        [TimerPurpose::Retransmit, TimerPurpose::EarlyRetransmit, TimerPurpose::LossProbe, TimerPurpose::Reordering]
+            .map(|p| p as u8),
         [0, 1, 2, 3],
         "tables have these numbers and one more"
     );
@@ -159,24 +160,29 @@ fn the_timer_is_told_by_what_it_is_set_for() {
 #[test]
 fn a_loss_that_was_none_is_taken_back() {
     // As in `undo`: the first segment was late, not lost, which its acknowledgment shows by an old timestamp.
-    let mut watched = Watched::new(under("linux-3.13", window(10)));
+    let mut watched = ObservedSender::new(under("linux-3.13", window(10)));
     (2..=4).for_each(|upto| drop(watched.sack(1_100 + upto, 0, &[(1, upto)])));
     watched.told();
     let mut header = Header { seq: FIRST_BYTE, ack: seq(4), flags: Flags::ACK, ts_val: 1, ..Header::default() };
     // Echoed is when the original was sent.
     header.ts_ecr = START_MS as u32;
     watched.sender.on_segment(ms(1_130), &header, &mut watched.watch);
-    let told = watched.told();
-    assert!(told.iter().any(|line| line == "nothing lost from 4"), "{told:?}");
+    let events = watched.told();
+    assert!(events.iter().any(|line| line == "nothing lost from 4"), "{events:?}");
 }
 
 #[test]
 fn a_host_that_does_not_watch_is_told_nothing_and_sees_the_same() {
     let sent = |watches: bool| {
-        let mut rig = Rig::new(under("linux-6.1", window(10)));
+        let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
         if watches {
             // The list of marks is kept from now on.
-            tell(&mut rig.sender.transmission, &rig.sender.control, &rig.sender.recovery, &mut Watch::default());
+            report_state(
+                &mut rig.sender.transmission,
+                &rig.sender.control,
+                &rig.sender.recovery,
+                &mut EventRecorder::default(),
+            );
         }
         let answers: Vec<_> = (2..=6).map(|upto| rig.sack(0, &[(1, upto)])).collect();
         (answers, rig.timer(), rig.cwnd(), rig.state())

@@ -2,18 +2,24 @@
 
 use super::Transmission;
 use crate::control::Control;
-use crate::recovery::{Marked, Recovery};
-use crate::{Now, Wire};
+use crate::recovery::{LostWalk, Recovery};
+use crate::{HostTime, Wire};
 
 impl Transmission {
     /// Sends what is marked lost, then something new, as far as `pipe_` leaves room in the window.
-    pub fn send_by_pipe(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    pub fn send_by_pipe(
+        &mut self,
+        now: HostTime,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
         let mut room = recovery.room_in_pipe(control.window.cwnd);
-        let mut lost = Marked::new();
+        let mut lost = LostWalk::new();
         while room > 0 {
             if let Some(i) = lost.next(u32::MAX, &mut self.board) {
                 self.retransmit((i, 1), now, &mut recovery.episode, wire);
-            } else if let Some(len) = self.queue.next(self.right_edge()).filter(|_| wire.has_room()) {
+            } else if let Some(len) = self.queue.next_len(self.right_edge()).filter(|_| wire.has_room()) {
                 self.send_one(len, now, (control, &mut recovery.episode), wire);
             } else {
                 break;

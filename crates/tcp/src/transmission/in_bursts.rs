@@ -3,16 +3,16 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_tso_autosize`.
 
 use super::Transmission;
-use crate::cc::Burst;
+use crate::cc::BurstSize;
 use crate::control::Control;
 use crate::pacing::{self, Pacer};
 use crate::rack::Rack;
 use crate::rate_sample::RateSampler;
 use crate::recovery::{Episode, Recovery};
-use crate::segmentation::{Outlook, Turn};
+use crate::segmentation::{BurstContext, SendDecision};
 use crate::send_buffer::BUFFER;
-use crate::state::State;
-use crate::{Now, Wire};
+use crate::state::CaState;
+use crate::{HostTime, Wire};
 #[cfg(test)]
 use sojourn_aqm::Instant;
 
@@ -22,7 +22,7 @@ impl Transmission {
     pub(super) fn send_as_stack(
         &mut self,
         many: u32,
-        now: Now,
+        now: HostTime,
         (control, recovery): (&mut Control, &mut Recovery),
         wire: &mut impl Wire,
     ) {
@@ -34,20 +34,20 @@ impl Transmission {
         } else {
             let episode = &mut recovery.episode;
             while self.board.in_flight() < control.window.cwnd {
-                let next = self.queue.next(right_edge).filter(|_| wire.has_room() && !self.is_held(now));
+                let next = self.queue.next_len(right_edge).filter(|_| wire.has_room() && !self.is_held(now));
                 let Some(len) = next else { break };
                 self.send_one(len, now, (control, episode), wire);
             }
         }
-        if control.usage.watches_every_send() || self.queue.is_dry() {
-            self.after_sending_here(now, self.queue.nxt() > first, limited, (control, recovery));
+        if control.usage.validates_every_send() || self.queue.is_app_exhausted() {
+            self.after_sending_inline(now, self.queue.nxt() > first, limited, (control, recovery));
         }
     }
 
     /// Pacing keeps the next burst from being sent: what [`Self::send_as_stack`] does then.
     #[inline]
-    pub(super) fn after_waiting(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery) {
-        let is_watched = control.usage.watches_every_send() || self.queue.is_dry();
+    pub(super) fn after_waiting(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery) {
+        let is_watched = control.usage.validates_every_send() || self.queue.is_app_exhausted();
         if is_watched && self.board.in_flight() >= control.window.cwnd {
             self.after_sending(now, false, true, (control, recovery));
         }
@@ -59,7 +59,7 @@ impl Transmission {
     fn send_bursts(
         &mut self,
         (right_edge, many): (u64, u32),
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) -> bool {
@@ -76,9 +76,9 @@ impl Transmission {
             let first = self.queue.nxt();
             let turn = self.next_burst(right_edge, (&mut most, many == 1), now, (control, episode));
             let (segments, left, pushed) = match turn {
-                Turn::Burst { segments, left, pushed } => (segments, left, pushed),
-                Turn::WaitsForWindow => return true,
-                Turn::Waits => return false,
+                SendDecision::Burst { segments, left, pushed } => (segments, left, pushed),
+                SendDecision::WaitForWindow => return true,
+                SendDecision::Wait => return false,
             };
             let payload = u64::from(segments) * u64::from(control.window.mss);
             if self.is_full_below(now, payload, 0, wire) {
@@ -86,12 +86,13 @@ impl Transmission {
             }
             let end = self.buffer.as_ref().map_or(u64::MAX, |buffer| buffer.front_end());
             let begins = self.next_begins(wire);
-            if self.offloads {
+            if self.has_gso {
                 wire.begin_burst();
             }
             let mut sent = 0;
             while sent < segments {
-                let next = if sent > 0 { self.queue.next_of_burst(right_edge) } else { self.queue.next(right_edge) };
+                let next =
+                    if sent > 0 { self.queue.next_len_in_burst(right_edge) } else { self.queue.next_len(right_edge) };
                 let Some(len) = next.filter(|_| wire.has_room()) else { break };
                 let len = (end - self.queue.nxt()).min(len.into()) as u16;
                 self.bursts.begin(sent, segments, (left, pushed));
@@ -101,7 +102,7 @@ impl Transmission {
                 }
                 sent += 1;
             }
-            if self.offloads {
+            if self.has_gso {
                 wire.end_burst();
             }
             self.handed_down(now, begins, (sent, self.queue.payload_since(first)), wire);
@@ -121,11 +122,11 @@ impl Transmission {
         &mut self,
         right_edge: u64,
         (most, at_once): (&mut Option<u32>, bool),
-        now: Now,
+        now: HostTime,
         (control, episode): (&Control, &Episode),
-    ) -> Turn {
+    ) -> SendDecision {
         let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, rate, .. } = self;
-        let outlook = Outlook {
+        let outlook = BurstContext {
             at: now.at,
             window: &control.window,
             out: board.packets_out(),
@@ -136,8 +137,8 @@ impl Transmission {
             receive_window: offered.bytes(),
             head_sent: board.head().map(|head| head.sent),
             srtt: rtt.srtt(),
-            in_recovery: episode.state >= State::Recovery,
-            is_open: episode.state == State::Open,
+            in_recovery: episode.state >= CaState::Recovery,
+            is_open: episode.state == CaState::Open,
             at_once,
         };
         // What is paced asks for it nearly always.
@@ -151,7 +152,7 @@ impl Transmission {
             }
             let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
             *most = Some(match pacer {
-                None if !bursts.follow_rate() => bursts.most(outlook),
+                None if !bursts.follow_rate() => bursts.max_burst(outlook),
                 _ => size_by_rate(pacer, *rate, sampler, rack, control),
             });
         }
@@ -162,7 +163,7 @@ impl Transmission {
     pub(super) fn send_of_burst(
         &mut self,
         len: u16,
-        now: Now,
+        now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
@@ -172,7 +173,7 @@ impl Transmission {
 
     /// A burst of `segments` was sent that began with `first`.
     #[inline]
-    pub(super) fn after_burst(&mut self, now: Now, segments: u32, first: u64) {
+    pub(super) fn after_burst(&mut self, now: HostTime, segments: u32, first: u64) {
         if let Some(buffer) = self.buffer.as_mut().filter(|_| segments > 0) {
             buffer.on_sent(self.queue.nxt());
         }
@@ -183,7 +184,7 @@ impl Transmission {
 
     /// A burst of so many segments and bytes of payload was sent, be it for the first time or again.
     #[inline]
-    pub(super) fn pace_burst(&mut self, now: Now, segments: u32, payload: u64) {
+    pub(super) fn pace_burst(&mut self, now: HostTime, segments: u32, payload: u64) {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_burst(now.at, segments, payload);
             // Whether the rest of a window waits goes by when the next burst could have left (`tcp_wstamp_ns`).
@@ -226,7 +227,7 @@ fn size_by_rate(
     let sampled = sampler.and_then(|sampler| sampler.min_rtt());
     let min_rtt = sampled.or(rack.and_then(|rack| rack.min_rtt()));
     match control.cc.burst(paced) {
-        Burst::Exactly(segments) => segments,
-        Burst::AtLeast(least) => pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt),
+        BurstSize::Exactly(segments) => segments,
+        BurstSize::AtLeast(least) => pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt),
     }
 }

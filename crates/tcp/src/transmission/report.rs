@@ -3,13 +3,13 @@
 use super::Transmission;
 use crate::ack::AckInfo;
 use crate::cc;
-use crate::state::State;
-use crate::{Header, Now};
+use crate::state::CaState;
+use crate::{Header, HostTime};
 
 impl Transmission {
     /// What the control hears of an acknowledgment.
     #[inline(never)]
-    pub(crate) fn report(&self, now: Now, header: &Header, ack: &AckInfo, state: State) -> cc::Ack {
+    pub(crate) fn report(&self, now: HostTime, header: &Header, ack: &AckInfo, state: CaState) -> cc::Ack {
         cc::Ack {
             now: now.at,
             packets: ack.acked.packets,

@@ -3,12 +3,12 @@
 use super::*;
 use crate::cc::AnyCc;
 use crate::stack::Stack;
-use crate::{Block, FIRST_BYTE, Sack, memory_below};
+use crate::{FIRST_BYTE, Sack, SeqRange, memory_below};
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::ops::Range;
 
 /// A sending side with its control and recovery, and what it has sent: start in segments, or flags.
-struct Rig {
+struct TransmissionHarness {
     tx: Transmission,
     control: Control,
     recovery: Recovery,
@@ -17,9 +17,9 @@ struct Rig {
 }
 
 /// Takes so many segments, then none.
-struct Host<'a>(&'a mut Vec<Header>, u64);
+struct LimitedDevice<'a>(&'a mut Vec<Header>, u64);
 
-impl Wire for Host<'_> {
+impl Wire for LimitedDevice<'_> {
     fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
         self.0.push(*header);
     }
@@ -30,7 +30,7 @@ impl Wire for Host<'_> {
 
 const MSS: u64 = 1000;
 
-impl Rig {
+impl TransmissionHarness {
     /// An established connection with an RTT of 100 ms, a window of `cwnd` and data without end.
     fn new(stack: Stack, cwnd: u32, receive_window: u64) -> Self {
         let stack: &'static Stack = Box::leak(Box::new(stack));
@@ -42,13 +42,13 @@ impl Rig {
         tx.queue.open(None);
         tx.queue.established();
         tx.rtt.sample(tx.rtt.estimator().per_tick() * 100, 1, 1);
-        let (control, recovery) = (Control::of(&config, tx.offered.bytes()), Recovery::new(stack, true));
+        let (control, recovery) = (Control::from_config(&config, tx.offered.bytes()), Recovery::new(stack, true));
         tx.follow_window(&control);
         tx.open_buffer(&control, &recovery);
         Self { tx, control, recovery, sent: Vec::new(), room: u64::MAX }
     }
 
-    fn now(&self, ms: u64) -> Now {
+    fn now(&self, ms: u64) -> HostTime {
         self.tx.rtt.clock().now(Instant::from_nanos(ms * 1_000_000))
     }
 
@@ -60,7 +60,7 @@ impl Rig {
 
     fn transmit(&mut self, ms: u64) {
         let now = self.now(ms);
-        let wire = &mut Host(&mut self.sent, self.room);
+        let wire = &mut LimitedDevice(&mut self.sent, self.room);
         self.tx.send_new(now, &mut self.control, &mut self.recovery, wire);
         self.tx.write_ahead(now, &mut self.control, &mut self.recovery, wire);
     }
@@ -73,7 +73,7 @@ impl Rig {
     fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u64>) {
         let (now, header) = (self.now(ms), Header { ack: FIRST_BYTE + upto * MSS, ts_ecr: 0, ..Header::default() });
         self.tx.queue.acknowledge(header.ack);
-        (self.tx.clean_in(now, &header, true, true).packets, self.tx.timer.expiry())
+        (self.tx.clean_acked(now, &header, true, true).packets, self.tx.timer.expiry())
     }
 }
 
@@ -84,9 +84,9 @@ fn stack(name: &str) -> Stack {
 #[test]
 fn the_smaller_one_of_both_windows_and_the_host_s_room_rule() {
     for name in ["linux-2.6.29", "linux-3.13", "linux-6.1", "ns2"] {
-        assert_eq!(Rig::new(stack(name), 7, 1 << 20).send(0), [0, 1, 2, 3, 4, 5, 6], "{name}");
-        assert_eq!(Rig::new(stack(name), 7, 3_999).send(0), [0, 1, 2], "{name}: no segment is cut");
-        let mut rig = Rig::new(stack(name), 7, 1 << 20);
+        assert_eq!(TransmissionHarness::new(stack(name), 7, 1 << 20).send(0), [0, 1, 2, 3, 4, 5, 6], "{name}");
+        assert_eq!(TransmissionHarness::new(stack(name), 7, 3_999).send(0), [0, 1, 2], "{name}: no segment is cut");
+        let mut rig = TransmissionHarness::new(stack(name), 7, 1 << 20);
         rig.room = 2;
         assert_eq!((rig.send(0), rig.tx.board.packets_out()), (vec![0, 1], 2), "{name}");
     }
@@ -94,7 +94,7 @@ fn the_smaller_one_of_both_windows_and_the_host_s_room_rule() {
 
 #[test]
 fn the_timer_runs_from_the_first_segment_out_and_stops_with_the_last() {
-    let mut rig = Rig::new(stack("linux-2.6.29"), 2, 1 << 20);
+    let mut rig = TransmissionHarness::new(stack("linux-2.6.29"), 2, 1 << 20);
     rig.send(10);
     assert_eq!(rig.tx.timer.expiry(), Some(310), "100 ms and 200");
     rig.send(60);
@@ -107,24 +107,24 @@ fn the_timer_runs_from_the_first_segment_out_and_stops_with_the_last() {
 #[test]
 fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
     for name in ["linux-2.6.29", "linux-6.1"] {
-        let mut rig = Rig::new(stack(name), 6, 1 << 20);
+        let mut rig = TransmissionHarness::new(stack(name), 6, 1 << 20);
         rig.send(0);
         let mut sack = Sack::default();
         sack.push((FIRST_BYTE + 3 * MSS, FIRST_BYTE + 6 * MSS));
         rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_, _| {});
         [0, 2].into_iter().for_each(|i| rig.tx.board.mark_lost(i));
         let now = rig.now(150);
-        rig.tx.retransmit_lost(now, 2, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 2, (&rig.control, &mut rig.recovery), &mut LimitedDevice(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.board.in_flight()), (vec![0], 2), "{name}: as the window allows");
         assert!(rig.tx.timer.expiry() >= Some(450), "{name}: {:?}", rig.tx.timer.expiry());
-        rig.tx.retransmit_lost(now, 3, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 3, (&rig.control, &mut rig.recovery), &mut LimitedDevice(&mut rig.sent, u64::MAX));
         assert_eq!((rig.take(), rig.tx.output.stats.retransmissions), (vec![2], 2), "{name}");
     }
 }
 
 #[test]
 fn a_burst_ends_with_a_push() {
-    let mut rig = Rig::new(stack("linux-6.1"), 9, 1 << 20);
+    let mut rig = TransmissionHarness::new(stack("linux-6.1"), 9, 1 << 20);
     rig.transmit(0);
     let pushes: Vec<bool> = rig.sent.iter().map(|header| header.flags.contains(Flags::PSH)).collect();
     // Bursts of two, and a lone one for which there is room.
@@ -133,24 +133,29 @@ fn a_burst_ends_with_a_push() {
 
 /// Sixteen segments are out in bursts of two, of which `sacked` were SACKed and `lost` marked; the starts of those that are
 /// sent again at 150 ms in a window of `cwnd`, a list for each time that the pacer lets one go.
-fn sent_again(sacked: &[Block], lost: Range<usize>, cwnd: u32) -> Vec<Vec<u64>> {
-    let mut rig = Rig::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
+fn sent_again(sacked: &[SeqRange], lost: Range<usize>, cwnd: u32) -> Vec<Vec<u64>> {
+    let mut rig = TransmissionHarness::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
     rig.tx.follow_window(&rig.control);
     rig.tx.rate = 1;
     let mut at = rig.now(0);
     while rig.tx.board.packets_out() < 16 {
-        rig.tx.send_new(at, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
-        rig.tx.write_ahead(at, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.send_new(at, &mut rig.control, &mut rig.recovery, &mut LimitedDevice(&mut rig.sent, u64::MAX));
+        rig.tx.write_ahead(at, &mut rig.control, &mut rig.recovery, &mut LimitedDevice(&mut rig.sent, u64::MAX));
         at = rig.tx.rtt.clock().now(at.at + Duration::from_millis(1));
     }
     rig.take();
-    let blocks: Vec<Block> = sacked.iter().map(|&(a, b)| (FIRST_BYTE + a * MSS, FIRST_BYTE + b * MSS)).collect();
+    let blocks: Vec<SeqRange> = sacked.iter().map(|&(a, b)| (FIRST_BYTE + a * MSS, FIRST_BYTE + b * MSS)).collect();
     rig.tx.board.tag(&blocks, FIRST_BYTE, 0, |_, _| {});
     lost.for_each(|i| rig.tx.board.mark_lost(i));
     let mut now = rig.now(150);
     let mut bursts = Vec::new();
     loop {
-        rig.tx.retransmit_lost(now, cwnd, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(
+            now,
+            cwnd,
+            (&rig.control, &mut rig.recovery),
+            &mut LimitedDevice(&mut rig.sent, u64::MAX),
+        );
         let burst = rig.take();
         if burst.is_empty() {
             return bursts;
@@ -171,14 +176,14 @@ fn what_left_as_one_burst_is_sent_again_as_one_as_far_as_nothing_has_parted_it()
 
 #[test]
 fn a_burst_waits_by_when_the_last_one_lets_the_next_go_be_it_sent_again() {
-    let mut rig = Rig::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
+    let mut rig = TransmissionHarness::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
     rig.tx.follow_window(&rig.control);
     rig.send(0);
-    let departure = |rig: &Rig| rig.tx.pacer.as_ref().expect("it paces").departure();
+    let departure = |rig: &TransmissionHarness| rig.tx.pacer.as_ref().expect("it paces").departure();
     assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
     let now = rig.now(150);
     rig.tx.board.mark_lost(0);
-    rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+    rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut LimitedDevice(&mut rig.sent, u64::MAX));
     assert!(departure(&rig) > now.at, "{:?}", departure(&rig));
     assert_eq!(rig.tx.bursts.last_sent(), departure(&rig));
 }
@@ -186,31 +191,31 @@ fn a_burst_waits_by_when_the_last_one_lets_the_next_go_be_it_sent_again() {
 #[test]
 fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
     for bursts in [false, true] {
-        let mut rig = Rig::new(Stack { paces: true, bursts, ..stack("linux-6.1") }, 16, 1 << 20);
+        let mut rig = TransmissionHarness::new(Stack { paces: true, bursts, ..stack("linux-6.1") }, 16, 1 << 20);
         rig.tx.follow_window(&rig.control);
         assert_eq!(rig.send(0).len(), 10, "the first ten leave at once");
-        let wakes = rig.tx.pacer.as_ref().expect("it paces").wakes();
+        let wakes = rig.tx.pacer.as_ref().expect("it paces").wakeup();
         assert!(wakes > Instant::ZERO && wakes < Instant::NEVER, "{wakes:?}");
         rig.tx.board.mark_lost(0);
         let now = rig.now(0);
-        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut LimitedDevice(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), []);
         let now = rig.tx.rtt.clock().now(wakes);
-        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut Host(&mut rig.sent, u64::MAX));
+        rig.tx.retransmit_lost(now, 16, (&rig.control, &mut rig.recovery), &mut LimitedDevice(&mut rig.sent, u64::MAX));
         assert_eq!(rig.take(), [0], "it takes the place of a new one");
         assert!(rig.tx.is_held(now));
     }
 }
 
 /// A device that takes 10 ms for each segment.
-struct Slow<'a>(&'a mut Vec<Header>, Instant);
+struct SlowDevice<'a>(&'a mut Vec<Header>, Instant);
 
-impl Wire for Slow<'_> {
+impl Wire for SlowDevice<'_> {
     fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
         self.0.push(*header);
         self.1 += sojourn_aqm::Duration::from_millis(10);
     }
-    fn leaves(&self) -> Instant {
+    fn drain_time(&self) -> Instant {
         self.1
     }
 }
@@ -219,9 +224,9 @@ impl Wire for Slow<'_> {
 fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
     // The first segment leaves at once, and the other of its burst takes less memory than a burst.
     for (name, first, then) in [("linux-3.13", 20, 0), ("linux-6.1", 6, 2)] {
-        let mut rig = Rig::new(stack(name), 20, 1 << 20);
+        let mut rig = TransmissionHarness::new(stack(name), 20, 1 << 20);
         let now = rig.now(0);
-        let wire = &mut Slow(&mut rig.sent, now.at);
+        let wire = &mut SlowDevice(&mut rig.sent, now.at);
         rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
         rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
         assert_eq!(rig.take().len(), first, "{name}");
@@ -232,7 +237,7 @@ fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
             "{name}: a pair has left"
         );
         assert_eq!(rig.tx.wakes(now), then > 0, "{name}");
-        let wire = &mut Slow(&mut rig.sent, rig.tx.rtt.clock().instant(40));
+        let wire = &mut SlowDevice(&mut rig.sent, rig.tx.rtt.clock().instant(40));
         rig.tx.send_held(now, &mut rig.control, &mut rig.recovery, wire);
         assert_eq!(rig.take().len(), then, "{name}");
     }
@@ -240,11 +245,11 @@ fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
 
 #[test]
 fn a_third_burst_of_a_connection_goes_though_its_device_still_has_the_acknowledgment_of_the_handshake() {
-    let mut rig = Rig::new(stack("linux-6.1"), 20, 1 << 20);
-    let sent_at = |rig: &mut Rig, ms| {
+    let mut rig = TransmissionHarness::new(stack("linux-6.1"), 20, 1 << 20);
+    let sent_at = |rig: &mut TransmissionHarness, ms| {
         let now = rig.now(ms);
         // The device is busy for another millisecond.
-        let wire = &mut Slow(&mut rig.sent, rig.tx.rtt.clock().instant(ms + 1));
+        let wire = &mut SlowDevice(&mut rig.sent, rig.tx.rtt.clock().instant(ms + 1));
         rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
         rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
         rig.take().len()
@@ -257,25 +262,25 @@ fn a_third_burst_of_a_connection_goes_though_its_device_still_has_the_acknowledg
 
 /// A device that others have, too: what it takes stays there until somebody says that it has left.
 #[derive(Default)]
-struct Shared {
+struct SharedDevice {
     sent: Vec<Header>,
     waits: u64,
     held: u32,
     departures: Vec<u64>,
 }
 
-impl Wire for Shared {
+impl Wire for SharedDevice {
     fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
         self.sent.push(*header);
         self.waits += memory_below(header.len.into(), 1);
     }
-    fn waits_below(&self) -> Option<u64> {
+    fn bytes_below(&self) -> Option<u64> {
         Some(self.waits)
     }
-    fn hold(&mut self) {
+    fn notify_on_departure(&mut self) {
         self.held += 1;
     }
-    fn departs(&mut self, at: Instant) {
+    fn set_departure(&mut self, at: Instant) {
         self.departures.push(at.as_nanos() / 1_000);
     }
 }
@@ -284,8 +289,8 @@ impl Wire for Shared {
 fn in_a_shared_device_two_bursts_wait_and_each_that_leaves_lets_another_go() {
     // A burst of two segments takes 2 x 1000 + 768 bytes of memory, so that 5536 are the limit; here each lies alone and takes
     // 1768. After two bursts 7072 wait; the third goes when one segment has left, then one with every two that leave.
-    let mut rig = Rig::new(stack("linux-6.1"), 20, 1 << 20);
-    let wire = &mut Shared::default();
+    let mut rig = TransmissionHarness::new(stack("linux-6.1"), 20, 1 << 20);
+    let wire = &mut SharedDevice::default();
     let now = rig.now(0);
     rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);
     rig.tx.write_ahead(now, &mut rig.control, &mut rig.recovery, wire);
@@ -301,12 +306,12 @@ fn in_a_shared_device_two_bursts_wait_and_each_that_leaves_lets_another_go() {
 
 #[test]
 fn a_device_that_paces_gets_departure_times_and_nothing_waits_for_them() {
-    let mut rig = Rig::new(stack("linux-6.1"), 40, 1 << 20);
+    let mut rig = TransmissionHarness::new(stack("linux-6.1"), 40, 1 << 20);
     let needs = rig.control.cc.needs();
     rig.tx.leave_pacing_to_device(&needs);
     rig.tx.follow_window(&rig.control);
     // The rate is 200 % of 40 segments per RTT of 100 ms: 800 kB/s, a segment each 1.25 ms. The first ten are not paced.
-    let wire = &mut Shared::default();
+    let wire = &mut SharedDevice::default();
     let now = rig.now(7);
     for _ in 0..10 {
         rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, wire);

@@ -3,8 +3,8 @@
 use super::Transmission;
 use crate::control::Control;
 use crate::recovery::Recovery;
-use crate::send_buffer::Wrote;
-use crate::{Now, Wire};
+use crate::send_buffer::WriteResult;
+use crate::{HostTime, Wire};
 
 impl Transmission {
     /// The connection is established: the buffer gets the size that goes with the window.
@@ -16,7 +16,7 @@ impl Transmission {
 
     /// The buffer takes so many bytes at the most. Returns whether there is one.
     pub fn limit_buffer(&mut self, most: u64) -> bool {
-        self.buffer.as_mut().map(|buffer| buffer.limit(most)).is_some()
+        self.buffer.as_mut().map(|buffer| buffer.set_max_size(most)).is_some()
     }
 
     /// What is acknowledged has left the buffer.
@@ -35,45 +35,51 @@ impl Transmission {
         if self.board.in_flight() < control.window.cwnd {
             buffer.expand(control.windows_in_buffer(), control.window.cwnd, reordering, control.window.mss);
         }
-        buffer.look_for_room(&self.queue);
+        buffer.check_space(&self.queue);
     }
 
     /// An acknowledgment has come: an application that has found room writes.
     #[inline]
-    pub fn make_room(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    pub fn make_room(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         self.look_for_room(control, recovery.reordering());
         self.wake_application(now, control, recovery, wire);
     }
 
     /// An application that has found room writes.
     #[inline]
-    pub fn wake_application(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        if self.buffer.as_mut().is_some_and(|buffer| buffer.wakes()) {
+    pub fn wake_application(
+        &mut self,
+        now: HostTime,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.take_wakeup()) {
             self.write_ahead(now, control, recovery, wire);
         }
     }
 
     /// The application writes all that it has, or all that there is room for, and what is pushed goes out on the way.
     #[inline(never)]
-    pub fn write_ahead(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+    pub fn write_ahead(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_full()) {
             return;
         }
         loop {
-            if self.buffer.as_ref().is_some_and(|buffer| buffer.begins_call()) {
+            if self.buffer.as_ref().is_some_and(|buffer| buffer.is_call_start()) {
                 self.check_application(now, control, wire);
             }
             let Some(buffer) = &mut self.buffer else { return };
-            match buffer.write(&mut self.queue, control.window.mss, self.offered.most()) {
-                Wrote::Nothing => break,
-                Wrote::Ahead => {}
-                Wrote::Head => self.send_as_stack(1, now, (control, recovery), wire),
-                Wrote::Pushed => self.send_as_stack(u32::MAX, now, (control, recovery), wire),
+            match buffer.write(&mut self.queue, control.window.mss, self.offered.max_bytes()) {
+                WriteResult::Nothing => break,
+                WriteResult::SkbFull => {}
+                WriteResult::HeadFull => self.send_as_stack(1, now, (control, recovery), wire),
+                WriteResult::Pushed => self.send_as_stack(u32::MAX, now, (control, recovery), wire),
             }
         }
         if let Some(buffer) = &mut self.buffer {
             // It has looked since.
-            buffer.wakes();
+            buffer.take_wakeup();
         }
     }
 

@@ -1,16 +1,16 @@
 use super::*;
-use crate::codel::testing::{Line, dequeue, ms, state};
+use crate::codel::testing::{MockFifo, dequeue, ms, state};
 use crate::params::Config as _;
 use crate::testing;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// The state of an idle queue under `codel@profile` with `params` set.
-fn codel(profile: &str, params: &[(&str, &str)]) -> Historic {
+fn codel(profile: &str, params: &[(&str, &str)]) -> HistoricCodel {
     let config: Config = testing::config(profile, params);
     assert_eq!(config.validate(), Ok(()), "{profile}");
     match config.version.engine() {
-        crate::codel::config::Engine::Historic(variant) => Historic::new(&config, variant),
+        crate::codel::config::Engine::Historic(variant) => HistoricCodel::new(&config, variant),
         other => panic!("{profile} is computed by {other:?}"),
     }
 }
@@ -99,7 +99,7 @@ fn hard_limit_drops_what_waited_too_long_whatever_the_backlog() {
     ] {
         for profile in ["hardlimit", "hardlimit-strict"] {
             let mut codel = codel(profile, &[]);
-            let mut line = Line::of(&ages_ms.iter().map(|age| 1000.0 - age).collect::<Vec<_>>());
+            let mut line = MockFifo::of(&ages_ms.iter().map(|age| 1000.0 - age).collect::<Vec<_>>());
             let delivered = dequeue(&mut codel, 1000.0, &mut line);
             assert_eq!(line.dropped, dropped, "{profile} {ages_ms:?}");
             assert_eq!(delivered.map(|meta| meta.enqueued), delivered_age.map(|age| ms(1000.0 - age)));
@@ -113,7 +113,7 @@ fn hard_limit_drops_what_waited_too_long_whatever_the_backlog() {
     {
         let mut codel = codel(profile, &[]);
         codel.first_above_time = ms(900.0);
-        let mut line = Line { others: 9000, ..Line::of(&[980.0, 940.0, 999.0]) };
+        let mut line = MockFifo { others: 9000, ..MockFifo::of(&[980.0, 940.0, 999.0]) };
         let delivered = dequeue(&mut codel, 1000.0, &mut line).expect("one is left");
         assert_eq!(line.dropped, dropped, "{profile}");
         assert_eq!(delivered.enqueued, ms(1000.0 - delivered_age), "{profile}");
@@ -128,7 +128,7 @@ fn a_packet_beyond_the_hard_limit_is_ok_to_drop_and_keeps_a_phase_going() {
         codel.drop_next = ms(999.0);
         codel.dropping = true;
         // Nothing waits behind the second packet, which alone would end the phase.
-        let mut line = Line::of(&[980.0, 1000.0 - age_behind_ms]);
+        let mut line = MockFifo::of(&[980.0, 1000.0 - age_behind_ms]);
         assert!(dequeue(&mut codel, 1000.0, &mut line).is_some());
         assert_eq!(line.dropped, [DropReason::Late]);
         assert_eq!(codel.dropping, dropping, "{age_behind_ms} ms behind");
@@ -139,7 +139,7 @@ fn a_packet_beyond_the_hard_limit_is_ok_to_drop_and_keeps_a_phase_going() {
 fn the_last_packet_of_a_bin_is_spared_where_the_knob_says_so() {
     for (small_backlog, above) in [("at-most", true), ("at-most-or-last", false)] {
         let mut codel = codel("ns2-2012", &[("small_backlog", small_backlog)]);
-        dequeue(&mut codel, 10.0, &mut Line { others: 9000, ..Line::of(&[0.0]) });
+        dequeue(&mut codel, 10.0, &mut MockFifo { others: 9000, ..MockFifo::of(&[0.0]) });
         assert_eq!(codel.first_above_time > Instant::ZERO, above, "{small_backlog}");
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::backlog::Backlog;
-use crate::codel::testing::{Line, dequeue, ms, state};
+use crate::codel::testing::{MockFifo, dequeue, ms, state};
 use crate::rng::Rng;
 use crate::testing::{LINK, config, cx};
 
@@ -55,7 +55,7 @@ fn entered(count: u32, lastcount: u32, intervals: i64) -> Linux {
     codel.lastcount = lastcount;
     codel.first_above_time = Ticks::at(ms(9_900.0));
     codel.drop_next = Ticks((Ticks::at(ms(10_000.0)).0 as i64 - intervals * codel.interval.0 as i64) as u32);
-    let mut line = Line { others: 9000, ..Line::of(&[9_000.0, 9_500.0]) };
+    let mut line = MockFifo { others: 9000, ..MockFifo::of(&[9_000.0, 9_500.0]) };
     dequeue(&mut codel, 10_000.0, &mut line);
     assert_eq!(line.dropped.len(), 1);
     codel
@@ -85,7 +85,7 @@ fn a_first_phase_after_drops_over_the_limit_drops_all_that_is_late() {
         codel.shed(&mut cx(ms(1.0), &mut rng, Backlog::default(), LINK), shed);
         codel.first_above_time = Ticks::at(ms(500.0) + uptime);
         // A clock of 0.9 s is less than 16 intervals from `drop_next`, which is still 0.
-        let mut line = Line { others: 9000, ..Line::of(&[1.0; 5]) };
+        let mut line = MockFifo { others: 9000, ..MockFifo::of(&[1.0; 5]) };
         dequeue(&mut codel, 900.0, &mut line);
         assert_eq!(line.dropped.len(), 1, "{shed}: the drop with which the phase begins");
         dequeue(&mut codel, 930.0, &mut line);
@@ -98,7 +98,7 @@ fn the_state_is_shown_on_the_clock_of_the_host() {
     let mut codel = codel("linux");
     codel.attach(Link { uptime: Duration::from_nanos(10_000_000_100), ..LINK });
     assert_eq!((state(&codel, "first_above_time"), state(&codel, "drop_next")), (0.0, -10.000_000_1));
-    let mut line = Line { others: 9000, ..Line::of(&[1.0; 5]) };
+    let mut line = MockFifo { others: 9000, ..MockFifo::of(&[1.0; 5]) };
     for at in [900.0, 1_050.0] {
         dequeue(&mut codel, at, &mut line);
     }
@@ -129,7 +129,7 @@ fn the_clock_wraps_without_a_trace() {
             .step_by(1_000)
             .filter(|&tick| {
                 let old = at(tick) - 50.0;
-                let mut line = Line { others: 9000, ..Line::of(&[old, old]) };
+                let mut line = MockFifo { others: 9000, ..MockFifo::of(&[old, old]) };
                 dequeue(&mut codel, at(tick), &mut line);
                 !line.dropped.is_empty()
             })

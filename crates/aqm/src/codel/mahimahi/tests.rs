@@ -1,13 +1,13 @@
 use super::*;
 use crate::codel::Codel;
-use crate::codel::testing::{Line, Saturated, dequeue, ms, state};
+use crate::codel::testing::{MockFifo, SaturatedLink, dequeue, ms, state};
 use crate::packet::Ecn;
 use crate::testing::config;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Looks at `line` at `now_ms`: the packet delivered, and those left, by the time they were enqueued.
-fn deliver<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut Line) -> (Option<Instant>, Vec<Instant>) {
+fn deliver<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut MockFifo) -> (Option<Instant>, Vec<Instant>) {
     let delivered = dequeue(codel, now_ms, line).map(|meta| meta.enqueued);
     (delivered, line.packets.iter().map(|meta| meta.enqueued).collect())
 }
@@ -22,8 +22,8 @@ fn the_packet_behind_the_judged_one_is_dropped() {
         [("rfc8289", 2.0, &[3.0, 4.0, 5.0, 6.0][..]), ("mahimahi", 1.0, &[3.0, 4.0, 5.0, 6.0])]
     {
         let mut codel = Codel::new(&config(profile, &[]));
-        dequeue(&mut codel, 10.0, &mut Line { others: 9000, ..Line::of(&[0.0]) });
-        let mut line = Line::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        dequeue(&mut codel, 10.0, &mut MockFifo { others: 9000, ..MockFifo::of(&[0.0]) });
+        let mut line = MockFifo::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         let expected = (Some(ms(delivered)), left.iter().copied().map(ms).collect());
         assert_eq!(deliver(&mut codel, 111.0, &mut line), expected, "{profile}");
         assert_eq!((line.dropped.len(), state(&codel, "count")), (1, 1.0));
@@ -37,7 +37,7 @@ fn several_drops_at_once_spare_the_first() {
     codel.first_above_time = Millis(100);
     // Two drop times have passed, at 205 and 275 ms; the next is at 332.
     codel.drop_next = Millis(205);
-    let mut line = Line::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let mut line = MockFifo::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let expected = (Some(ms(1.0)), [4.0, 5.0, 6.0].map(ms).to_vec());
     assert_eq!(deliver(&mut codel, 300.0, &mut line), expected);
     assert_eq!((codel.count, codel.drop_next, codel.dropping), (3, Millis(332), true));
@@ -55,7 +55,7 @@ fn the_packet_dropped_last_decides_whether_dropping_goes_on() {
         (codel.dropping, codel.count) = (true, 1);
         (codel.first_above_time, codel.drop_next) = (Millis(100), Millis(205));
         let expected = (Some(ms(line[0])), line[2..].iter().copied().map(ms).collect());
-        assert_eq!(deliver(&mut codel, 250.0, &mut Line::of(line)), expected, "{line:?}");
+        assert_eq!(deliver(&mut codel, 250.0, &mut MockFifo::of(line)), expected, "{line:?}");
         assert_eq!((codel.dropping, codel.drop_next, codel.count), (dropping, Millis(drop_next), 2), "{line:?}");
     }
 }
@@ -64,7 +64,7 @@ fn the_packet_dropped_last_decides_whether_dropping_goes_on() {
 fn a_lone_packet_is_never_dropped() {
     let mut codel = mahimahi();
     (codel.dropping, codel.first_above_time, codel.drop_next) = (true, Millis(100), Millis(205));
-    let mut line = Line { others: 9000, ..Line::of(&[1.0]) };
+    let mut line = MockFifo { others: 9000, ..MockFifo::of(&[1.0]) };
     assert_eq!(deliver(&mut codel, 300.0, &mut line), (Some(ms(1.0)), vec![]));
     assert_eq!((line.dropped.len(), codel.dropping, codel.count), (0, false, 1), "but the attempt counts");
 }
@@ -72,7 +72,7 @@ fn a_lone_packet_is_never_dropped() {
 /// Above target from 5 ms on, ok at 105; then 100, 70, 57, 50, 44 and 40 ms: rounded down, not up as elsewhere.
 #[test]
 fn drop_times_are_whole_milliseconds() {
-    let mut link = Saturated::new(&config("mahimahi", &[]), Ecn::NotEct);
+    let mut link = SaturatedLink::new(&config("mahimahi", &[]), Ecn::NotEct);
     assert_eq!(link.signals(500)[..7], [105, 205, 275, 332, 382, 426, 466]);
 }
 
@@ -91,13 +91,13 @@ fn the_step_ends_at_nothing() {
 fn a_backlog_of_1504_bytes_is_small() {
     for (behind, above) in [(1504, false), (1505, true)] {
         let mut codel = mahimahi();
-        dequeue(&mut codel, 10.0, &mut Line { others: behind, ..Line::of(&[0.0]) });
+        dequeue(&mut codel, 10.0, &mut MockFifo { others: behind, ..MockFifo::of(&[0.0]) });
         assert_eq!(codel.first_above_time > Millis::ZERO, above, "{behind} bytes behind");
     }
     // The successor's backlog is what lies behind it.
     let mut codel = mahimahi();
     (codel.dropping, codel.first_above_time, codel.drop_next) = (true, Millis(100), Millis(205));
-    let mut line = Line { others: 4, ..Line::of(&[1.0, 2.0, 3.0]) };
+    let mut line = MockFifo { others: 4, ..MockFifo::of(&[1.0, 2.0, 3.0]) };
     deliver(&mut codel, 300.0, &mut line);
     assert!(!codel.dropping, "1504 bytes behind it");
 }

@@ -1,12 +1,12 @@
 //! Expected numbers are computed outside of this crate, in integers without a bound, from the arithmetic of sch_dualpi2.c.
 
-use super::super::config::Steering;
+use super::super::config::ControllerParams;
 use super::*;
 use crate::backlog::Backlog;
 use crate::dual::DualQueue;
 use crate::limits::Limits;
 use crate::packet::Ecn::{self, Ce, Ect0, Ect1, NotEct};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::testing::{self, ETHERNET, ms};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,9 +26,9 @@ fn queue(params: &[(&str, &str)]) -> DualQueue<Linux, u32> {
 }
 
 /// A head that has waited so long at the update `at`.
-fn waited(at: Instant, nanos: i64) -> Waiting {
+fn waited(at: Instant, nanos: i64) -> QueueSnapshot {
     let since = Instant::from_nanos((at.as_nanos() as i64 - nanos) as u64);
-    Waiting { backlog: Backlog { packets: 1, bytes: 1514 }, since: Some(since) }
+    QueueSnapshot { backlog: Backlog { packets: 1, bytes: 1514 }, head_enqueued: Some(since) }
 }
 
 /// The probability after each of these delays, which are those of the L and the C queue in turn.
@@ -37,9 +37,9 @@ fn probabilities(pi2: &mut Linux, delays: &[i64]) -> Vec<u32> {
         let at = Instant::from_nanos(10_000_000_000 + 16_000_000 * i as u64);
         let (long, short) = (waited(at, delay), waited(at, delay / 2));
         let queues = match (delay, i % 2) {
-            (0, _) => Both::default(),
-            (_, 0) => Both { l4s: long, classic: short },
-            _ => Both { l4s: short, classic: long },
+            (0, _) => DualSnapshot::default(),
+            (_, 0) => DualSnapshot { l4s: long, classic: short },
+            _ => DualSnapshot { l4s: short, classic: long },
         };
         pi2.update(at, &queues);
         pi2.pi2_prob
@@ -69,7 +69,7 @@ fn round_trip_times_become_what_tc_makes_of_them() {
         ("33333 us", "7777 us", 7_777, 7_777, 179, 2_304),
     ] {
         let steering = config(&[("max_rtt", max_rtt), ("typical_rtt", typical_rtt)]).steering();
-        assert_eq!(steering, Steering { target_us, tupdate_us, alpha, beta }, "{max_rtt} {typical_rtt}");
+        assert_eq!(steering, ControllerParams { target_us, tupdate_us, alpha, beta }, "{max_rtt} {typical_rtt}");
     }
 }
 
@@ -80,7 +80,7 @@ fn the_first_update_is_due_an_interval_after_the_queue_was_made() {
     {
         let mut pi2 = pi2(&[("created", created), ("tupdate", tupdate)]);
         assert_eq!(pi2.next_update(), Instant::from_nanos(first), "{created}");
-        pi2.update(pi2.next_update(), &Both::default());
+        pi2.update(pi2.next_update(), &DualSnapshot::default());
         assert_eq!(pi2.next_update(), Instant::from_nanos(second), "{created}");
     }
 }
@@ -129,7 +129,7 @@ fn a_step_of_more_than_32_bits_is_cut_as_in_the_kernel() {
 fn credit_starts_at_an_mtu_times_wc_less_wl_and_changes_by_what_is_sent() {
     let mut pi2 = pi2(&[]);
     let waiting = waited(ms(1), 0);
-    let both = Both { classic: waiting, l4s: waiting };
+    let both = DualSnapshot { classic: waiting, l4s: waiting };
     let mut seen = vec![];
     for _ in 0..12 {
         let side = pi2.choose(ms(1), ETHERNET, &both).expect("both wait");
@@ -137,9 +137,9 @@ fn credit_starts_at_an_mtu_times_wc_less_wl_and_changes_by_what_is_sent() {
         seen.push((side, (pi2.wrr.bytes() * 100.0) as i64));
     }
     // -121,120 at first; L adds 10 · 1514 = 15,140, C takes 90 · 1514 = 136,260.
-    assert_eq!(seen[0], (Side::L4s, -105_980));
-    assert_eq!(seen[7..10], [(Side::L4s, 0), (Side::L4s, 15_140), (Side::Classic, -121_120)]);
-    assert_eq!(seen[10], (Side::L4s, -105_980));
+    assert_eq!(seen[0], (QueueKind::L4s, -105_980));
+    assert_eq!(seen[7..10], [(QueueKind::L4s, 0), (QueueKind::L4s, 15_140), (QueueKind::Classic, -121_120)]);
+    assert_eq!(seen[10], (QueueKind::L4s, -105_980));
 }
 
 /// A call about a packet behind a backlog of two largest packets, and what it drew.
@@ -210,9 +210,9 @@ fn the_step_is_strict_and_comes_after_the_probability() {
         let meta =
             Meta { enqueued: Instant::from_nanos(10_000_000_000 - sojourn_ns), ..Meta::new(1500, 0).with_ecn(Ect1) };
         let mut cx = Cx { now, rng: &mut rng, total_backlog: empty, backlog: empty, link: ETHERNET };
-        assert_eq!(pi2.enqueue(&mut cx, &meta, Side::L4s), Verdict::Accept);
+        assert_eq!(pi2.enqueue(&mut cx, &meta, QueueKind::L4s), Verdict::Accept);
         cx.backlog.packets = behind;
-        assert_eq!(pi2.judge(&mut cx, &meta, Side::L4s), verdict, "{params:?} {sojourn_ns} {behind}");
+        assert_eq!(pi2.judge(&mut cx, &meta, QueueKind::L4s), verdict, "{params:?} {sojourn_ns} {behind}");
     }
 }
 
@@ -220,11 +220,11 @@ fn the_step_is_strict_and_comes_after_the_probability() {
 fn min_qlen_step_counts_what_an_arrival_finds() {
     let mut queue = queue(&[("min_qlen_step", "2"), ("alpha", "0.00390625"), ("beta", "0.00390625")]);
     for i in 0..4 {
-        assert_eq!(queue.enqueue(ms(0), Meta::new(100, 0).with_ecn(Ect1), i, &mut |_, _, _| {}), Enqueued::Queued);
+        assert_eq!(queue.enqueue(ms(0), Meta::new(100, 0).with_ecn(Ect1), i, &mut |_, _, _| {}), EnqueueResult::Queued);
     }
     let left: Vec<_> = (0..4)
         .map(|_| match queue.dequeue(ms(3), &mut |_, _, _| panic!("dropped")) {
-            Dequeued::Packet(meta, _) => meta.ecn,
+            DequeueResult::Packet(meta, _) => meta.ecn,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -241,7 +241,7 @@ fn memory_is_limited_to_twice_the_limit_in_largest_packets() {
     ] {
         let mut queue = queue(params);
         let mut came = 0;
-        while queue.enqueue(ms(0), Meta::new(len, 0), came, &mut |_, _, _| {}) == Enqueued::Queued {
+        while queue.enqueue(ms(0), Meta::new(len, 0), came, &mut |_, _, _| {}) == EnqueueResult::Queued {
             came += 1;
         }
         assert_eq!(came, fit, "{params:?} {len}");
@@ -252,7 +252,7 @@ fn memory_is_limited_to_twice_the_limit_in_largest_packets() {
 fn updates_come_every_tupdate_from_the_start() {
     let mut pi2 = pi2(&[("tupdate", "16000500 ns")]);
     assert_eq!(pi2.next_update(), ms(16), "whole microseconds");
-    pi2.update(ms(16), &Both::default());
+    pi2.update(ms(16), &DualSnapshot::default());
     assert_eq!(pi2.next_update(), ms(32));
     assert_eq!(Linux::new(&config(&[("tupdate", "10 s")])).next_update(), Instant::from_nanos(4_294_967_295));
 }

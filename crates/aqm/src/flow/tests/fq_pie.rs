@@ -1,14 +1,14 @@
 //! FQ-PIE: a PIE for each flow on one clock, and what idle flows cost.
 
-use super::{Bench, LINK};
-use crate::aqm::{Aqm, Cx, Fifo, Popped, Timer, Verdict};
+use super::{LINK, QdiscHarness};
+use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Timer, Verdict};
 use crate::flow::{Config, FlowQueue};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config as _;
 use crate::pie::{self, Pie};
-use crate::qdisc::{Enqueued, Host};
+use crate::qdisc::{EnqueueResult, Host};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -18,16 +18,16 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// PIE that counts its updates.
-struct Counted(Pie, Arc<AtomicU32>);
+struct CountingPie(Pie, Arc<AtomicU32>);
 
-impl Aqm for Counted {
+impl Aqm for CountingPie {
     fn attach(&mut self, limits: &Limits, link: Link) {
         self.0.attach(limits, link);
     }
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.0.enqueue(cx, meta, queue)
     }
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.0.dequeue(cx, queue)
     }
     fn timer(&mut self) -> Option<&mut dyn Timer> {
@@ -38,7 +38,7 @@ impl Aqm for Counted {
     }
 }
 
-impl Timer for Counted {
+impl Timer for CountingPie {
     fn next_update(&mut self) -> Option<Instant> {
         self.0.timer().and_then(|timer| timer.next_update())
     }
@@ -46,8 +46,8 @@ impl Timer for Counted {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.timer().expect("PIE has updates").update(at, cx);
     }
-    fn rest(&mut self, until: Instant) {
-        self.0.timer().expect("PIE has updates").rest(until);
+    fn skip_idle(&mut self, until: Instant) {
+        self.0.timer().expect("PIE has updates").skip_idle(until);
     }
 }
 
@@ -60,10 +60,10 @@ fn an_idle_flow_does_not_run_every_update_of_its_absence() {
         }
         let updates = Arc::new(AtomicU32::new(0));
         let counter = updates.clone();
-        let make = move || Counted(Pie::new(&pie), counter.clone());
+        let make = move || CountingPie(Pie::new(&pie), counter.clone());
         let host = Host { link: LINK, rng: Rng::from_state(1) };
         let queue = FlowQueue::new(&Config::default(), make, Limits::default(), host);
-        let mut bench = Bench { queue: Box::new(queue), ..Bench::new("fq_pie") };
+        let mut bench = QdiscHarness { queue: Box::new(queue), ..QdiscHarness::new("fq_pie") };
         for flow in 0..3 {
             // 62,500 updates and more lie in between, and nothing happens in them.
             bench.wait_ms(1_000_000);
@@ -80,7 +80,7 @@ fn an_idle_flow_does_not_run_every_update_of_its_absence() {
 fn a_flow_that_comes_late_is_as_one_that_was_there_from_the_start() {
     // In Linux all flows exist from the start. Flow 1 sends its first packet at 0 or at 20 s, and a burst at 30 s.
     let run = |first_ms: i64| {
-        let mut bench = Bench::new("fq_pie hash perfect");
+        let mut bench = QdiscHarness::new("fq_pie hash perfect");
         bench.wait_ms(first_ms);
         bench.push(1, 1500);
         bench.pop();
@@ -98,14 +98,14 @@ fn a_flow_that_comes_late_is_as_one_that_was_there_from_the_start() {
         (seen, format!("{:?}", ["p", "qdelay", "qdelay_old", "accu_prob"].map(|name| bench.state(name))))
     };
     let (seen, state) = run(0);
-    assert!(seen.iter().filter(|&&one| one != Enqueued::Queued).count() > 100, "it is congested");
+    assert!(seen.iter().filter(|&&one| one != EnqueueResult::Queued).count() > 100, "it is congested");
     assert_eq!((seen, state), run(20_000));
 }
 
 #[test]
 fn all_flows_are_updated_at_once_first_after_half_a_second() {
-    let mut bench = Bench::new("fq_pie hash perfect");
-    let delay_of = |bench: &mut Bench, flow| {
+    let mut bench = QdiscHarness::new("fq_pie hash perfect");
+    let delay_of = |bench: &mut QdiscHarness, flow| {
         bench.push(flow, 1500);
         bench.push(flow, 1500);
         bench.wait_ms(30);
@@ -129,26 +129,26 @@ fn all_flows_are_updated_at_once_first_after_half_a_second() {
 
 #[test]
 fn the_memory_limit_is_not_enforced_and_the_packet_limit_is_that_of_all_flows() {
-    let mut bench = Bench::new("fq_pie hash perfect limit 3");
+    let mut bench = QdiscHarness::new("fq_pie hash perfect limit 3");
     for flow in [1, 2, 3] {
-        assert_eq!(bench.push(flow, 60_000), Enqueued::Queued);
+        assert_eq!(bench.push(flow, 60_000), EnqueueResult::Queued);
     }
-    assert_eq!(bench.push(4, 100), Enqueued::Dropped(crate::aqm::DropReason::Limit), "the arrival is refused");
+    assert_eq!(bench.push(4, 100), EnqueueResult::Dropped(crate::aqm::DropReason::Limit), "the arrival is refused");
     assert_eq!(bench.dropped, [(4, 4)]);
-    let mut bench = Bench::new("fq_pie");
+    let mut bench = QdiscHarness::new("fq_pie");
     for i in 0..1_000 {
-        assert_eq!(bench.push(i, 60_000), Enqueued::Queued, "32 MiB are passed");
+        assert_eq!(bench.push(i, 60_000), EnqueueResult::Queued, "32 MiB are passed");
     }
 }
 
 #[test]
 fn marks_end_at_ecn_prob() {
     let marks_at = |params: &str| {
-        let mut bench = Bench::new(&format!("fq_pie ecn {params}"));
+        let mut bench = QdiscHarness::new(&format!("fq_pie ecn {params}"));
         let mut highest: f64 = 0.0;
         for id in 0..30_000u32 {
             let meta = Meta::new(1500, 1).with_ecn(Ecn::Ect0);
-            if bench.queue.enqueue(bench.now, meta, id, &mut |_, _, _| {}) == Enqueued::Marked {
+            if bench.queue.enqueue(bench.now, meta, id, &mut |_, _, _| {}) == EnqueueResult::Marked {
                 highest = highest.max(bench.state("p"));
             }
             bench.now += Duration::from_micros(500);

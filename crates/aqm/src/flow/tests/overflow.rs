@@ -1,14 +1,14 @@
 //! Who loses packets when a limit is reached.
 
-use super::Bench;
+use super::QdiscHarness;
 use crate::aqm::DropReason;
-use crate::qdisc::Enqueued;
+use crate::qdisc::EnqueueResult;
 use alloc::format;
 use alloc::vec::Vec;
 
 #[test]
 fn a_batch_leaves_the_head_of_the_fattest_flow_and_only_it() {
-    let mut bench = Bench::new("fq_codel@linux limit 100 hash modulo");
+    let mut bench = QdiscHarness::new("fq_codel@linux limit 100 hash modulo");
     for i in 0..20 {
         bench.push(5, 100);
         bench.push(7, 1500);
@@ -21,7 +21,7 @@ fn a_batch_leaves_the_head_of_the_fattest_flow_and_only_it() {
         bench.push(5, 100);
     });
     assert!(bench.dropped.is_empty());
-    assert_eq!(bench.push(5, 100), Enqueued::Queued, "another flow lost packets");
+    assert_eq!(bench.push(5, 100), EnqueueResult::Queued, "another flow lost packets");
     // Flow 7 has 30,000 bytes, the others less, though more packets: half of it goes, from the head.
     let lost: Vec<_> = bench.dropped.iter().map(|&(flow, _)| flow).collect();
     assert_eq!(lost, [7; 10]);
@@ -35,7 +35,7 @@ fn a_batch_leaves_the_head_of_the_fattest_flow_and_only_it() {
 #[test]
 fn a_batch_ends_at_drop_batch_and_before_4_7_at_one() {
     for (aqm, lost, count) in [("fq_codel@linux drop_batch 3", 3, 3.0), ("fq_codel@linux-3.10", 1, 0.0)] {
-        let mut bench = Bench::new(&format!("{aqm} limit 20"));
+        let mut bench = QdiscHarness::new(&format!("{aqm} limit 20"));
         (0..20).for_each(|_| {
             bench.push(1, 1000);
         });
@@ -49,7 +49,7 @@ fn a_batch_ends_at_drop_batch_and_before_4_7_at_one() {
 
 #[test]
 fn of_equally_fat_flows_the_first_queue_loses() {
-    let mut bench = Bench::new("fq_codel@linux-3.10 hash modulo limit 6");
+    let mut bench = QdiscHarness::new("fq_codel@linux-3.10 hash modulo limit 6");
     for flow in [9, 4, 6, 9, 4, 6] {
         bench.push(flow, 500);
     }
@@ -59,26 +59,26 @@ fn of_equally_fat_flows_the_first_queue_loses() {
 
 #[test]
 fn an_arrival_that_is_dropped_itself_is_said_to_be() {
-    let mut bench = Bench::new("fq_codel memory_limit 3000B");
+    let mut bench = QdiscHarness::new("fq_codel memory_limit 3000B");
     bench.push(1, 1000);
-    assert_eq!(bench.push(2, 2500), Enqueued::Dropped(DropReason::Limit), "the fattest flow is the new one");
+    assert_eq!(bench.push(2, 2500), EnqueueResult::Dropped(DropReason::Limit), "the fattest flow is the new one");
     assert_eq!(bench.dropped, [(2, 2)]);
-    assert_eq!(bench.push(3, 3001), Enqueued::Dropped(DropReason::Limit), "it never fits");
+    assert_eq!(bench.push(3, 3001), EnqueueResult::Dropped(DropReason::Limit), "it never fits");
     assert_eq!((bench.dropped.len(), bench.queue.backlog().packets), (2, 1), "and nobody else had to go");
 }
 
 #[test]
 fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
     for (params, id) in [("", 4), ("headdrop", 2)] {
-        let mut bench = Bench::new(&format!("sfq limit 4 hash modulo {params}"));
+        let mut bench = QdiscHarness::new(&format!("sfq limit 4 hash modulo {params}"));
         for flow in [1, 2, 2, 2] {
             bench.push(flow, 1000);
         }
-        assert_eq!(bench.push(3, 1000), Enqueued::Queued);
+        assert_eq!(bench.push(3, 1000), EnqueueResult::Queued);
         assert_eq!(bench.dropped, [(2, id)], "{params}");
     }
     // Of equals, the one that became so long last; where all have one packet, the one whose turn is next.
-    let mut bench = Bench::new("sfq limit 4 hash modulo divisor 0");
+    let mut bench = QdiscHarness::new("sfq limit 4 hash modulo divisor 0");
     for flow in [1, 2, 2, 1] {
         bench.push(flow, 1000);
     }
@@ -91,7 +91,7 @@ fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
 
 #[test]
 fn an_emptied_flow_that_is_still_scheduled_does_not_keep_others_from_making_room() {
-    let mut bench = Bench::new("fq(droptail) overflow longest limit 2 hash modulo");
+    let mut bench = QdiscHarness::new("fq(droptail) overflow longest limit 2 hash modulo");
     bench.push(1, 1000);
     assert_eq!(bench.flows(1), [1]);
     for flow in [2, 3, 4] {
@@ -104,18 +104,18 @@ fn an_emptied_flow_that_is_still_scheduled_does_not_keep_others_from_making_room
 #[test]
 fn sfq_bounds_each_flow_by_its_depth() {
     for (params, id) in [("", 3), ("headdrop", 1)] {
-        let mut bench = Bench::new(&format!("sfq depth 2 {params}"));
+        let mut bench = QdiscHarness::new(&format!("sfq depth 2 {params}"));
         (0..3).for_each(|_| {
             bench.push(1, 1000);
         });
         assert_eq!(bench.dropped, [(1, id)], "{params}");
-        assert_eq!(bench.push(2, 1000), Enqueued::Queued);
+        assert_eq!(bench.push(2, 1000), EnqueueResult::Queued);
     }
 }
 
 #[test]
 fn sfqcodel_drops_the_tail_of_the_longest_bin_and_spares_the_last_victim() {
-    let mut bench = Bench::new("sfqcodel hash modulo limit 6");
+    let mut bench = QdiscHarness::new("sfqcodel hash modulo limit 6");
     for flow in [1, 2, 1, 2, 1, 2] {
         bench.push(flow, 1000);
     }

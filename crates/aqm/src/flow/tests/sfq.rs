@@ -1,10 +1,10 @@
 //! What SFQ and SFQ-RED do beyond the round: the cap of flows, perturbation, head drop, ns-2's fair share.
 
-use super::{Bench, LINK};
+use super::{LINK, QdiscHarness};
 use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc};
 use crate::registry;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -16,34 +16,36 @@ use alloc::vec::Vec;
 
 #[test]
 fn no_more_flows_wait_than_there_are_places() {
-    let mut bench = Bench::new("sfq hash perfect flows 4 divisor 8 limit 1000");
+    let mut bench = QdiscHarness::new("sfq hash perfect flows 4 divisor 8 limit 1000");
     for flow in 0..4 {
-        assert_eq!(bench.push(flow, 1000), Enqueued::Queued);
+        assert_eq!(bench.push(flow, 1000), EnqueueResult::Queued);
     }
-    assert_eq!(bench.push(4, 1000), Enqueued::Dropped(DropReason::Limit));
-    assert_eq!(bench.push(3, 1000), Enqueued::Queued, "a flow that waits may have more");
+    assert_eq!(bench.push(4, 1000), EnqueueResult::Dropped(DropReason::Limit));
+    assert_eq!(bench.push(3, 1000), EnqueueResult::Queued, "a flow that waits may have more");
     assert_eq!(bench.flows(1), [0]);
-    assert_eq!(bench.push(4, 1000), Enqueued::Queued, "flow 0 has left its place");
+    assert_eq!(bench.push(4, 1000), EnqueueResult::Queued, "flow 0 has left its place");
     // There are no more places than packets.
-    let mut bench = Bench::new("sfq hash perfect flows 4 divisor 8 limit 2");
-    for (flow, verdict) in [(0, Enqueued::Queued), (1, Enqueued::Queued), (2, Enqueued::Dropped(DropReason::Limit))] {
+    let mut bench = QdiscHarness::new("sfq hash perfect flows 4 divisor 8 limit 2");
+    for (flow, verdict) in
+        [(0, EnqueueResult::Queued), (1, EnqueueResult::Queued), (2, EnqueueResult::Dropped(DropReason::Limit))]
+    {
         assert_eq!(bench.push(flow, 1000), verdict);
     }
     // tc's default: 128 flows.
-    let mut bench = Bench::new("sfq hash perfect limit 1000");
-    let refused: Vec<_> = (0..150).filter(|&flow| bench.push(flow, 1000) != Enqueued::Queued).collect();
+    let mut bench = QdiscHarness::new("sfq hash perfect limit 1000");
+    let refused: Vec<_> = (0..150).filter(|&flow| bench.push(flow, 1000) != EnqueueResult::Queued).collect();
     assert_eq!(refused, (128..150).collect::<Vec<_>>());
 }
 
 #[test]
 fn perturbation_hashes_waiting_packets_anew_and_keeps_each_flow_in_order() {
-    let mut bench = Bench::new("sfq perturb_period 10s flows 64 divisor 64 limit 1000 depth 1000");
+    let mut bench = QdiscHarness::new("sfq perturb_period 10s flows 64 divisor 64 limit 1000 depth 1000");
     // 48 flows on 64 values: some share one, and a sharer gets half the turns.
     let flows = 48;
     (0..10 * flows).for_each(|i| {
         bench.push(i % flows, 1000);
     });
-    let places = |bench: &Bench| bench.state("old_flows");
+    let places = |bench: &QdiscHarness| bench.state("old_flows");
     let before = places(&bench);
     assert!((20.0..44.0).contains(&before), "{before}");
     bench.wait_ms(10_000);
@@ -64,7 +66,7 @@ fn perturbation_hashes_waiting_packets_anew_and_keeps_each_flow_in_order() {
 
 #[test]
 fn a_marked_packet_joins_its_new_flow_after_that_was_looked_at() {
-    let mut bench = Bench::new("sfq perturb_period 1s exclude_ce");
+    let mut bench = QdiscHarness::new("sfq perturb_period 1s exclude_ce");
     for flow in [5, 5, 7] {
         let meta = Meta { ecn: Ecn::Ce, ..Meta::new(576, flow) };
         bench.queue.enqueue(bench.now, meta, flow, &mut |_: Meta, _, _| {});
@@ -77,7 +79,7 @@ fn a_marked_packet_joins_its_new_flow_after_that_was_looked_at() {
 #[test]
 fn what_perturbation_finds_no_place_for_is_dropped() {
     // Two flows with four packets each, on as many values as flows; sooner or later they share one, of depth 4.
-    let mut bench = Bench::new("sfq perturb_period 1s flows 4 divisor 4 limit 100 depth 4");
+    let mut bench = QdiscHarness::new("sfq perturb_period 1s flows 4 divisor 4 limit 100 depth 4");
     (0..8).for_each(|i| {
         bench.push(i % 2, 1000);
     });
@@ -101,7 +103,7 @@ fn what_perturbation_finds_no_place_for_is_dropped() {
 #[test]
 fn a_head_that_gives_way_leaves_its_flow_as_long_as_it_was() {
     // Flow 2 becomes two packets long after flow 1; a third packet of flow 1 takes its head's place.
-    let mut bench = Bench::new("sfq limit 4 depth 2 headdrop hash modulo");
+    let mut bench = QdiscHarness::new("sfq limit 4 depth 2 headdrop hash modulo");
     for flow in [1, 2, 1, 2, 1] {
         bench.push(flow, 1000);
     }
@@ -112,9 +114,10 @@ fn a_head_that_gives_way_leaves_its_flow_as_long_as_it_was() {
 
 #[test]
 fn ns2_refuses_what_exceeds_half_of_the_room_or_a_share_of_it() {
-    let mut bench = Bench::new("sfq@ns2");
+    let mut bench = QdiscHarness::new("sfq@ns2");
     let packet = |from, to| Meta { hosts: (from, to), ..Meta::new(1000, from) };
-    let mut fill = |from, n: usize| (0..n).filter(|_| bench.push_meta(packet(from, 1)) == Enqueued::Queued).count();
+    let mut fill =
+        |from, n: usize| (0..n).filter(|_| bench.push_meta(packet(from, 1)) == EnqueueResult::Queued).count();
     // Of 40 places: 13 >= (40 - 13) / 2; then 9 >= (27 - 9) / 2; then of 18, 6 >= (18 - 6) / 2, and below 16 left the
     // share is 40 / 16.
     assert_eq!([fill(1, 50), fill(2, 50), fill(3, 50)], [13, 9, 3]);
@@ -127,7 +130,7 @@ fn ns2_mixes_the_sum_of_the_hosts() {
     // k + (k >> 8) + ~(k >> 4), modulo 16.
     for (from, to, alike) in [(1, 2, (2, 1)), (10, 6, (1, 14)), (0x12345, 0, (0, 0x12345))] {
         let packet = |(from, to)| Meta { hosts: (from, to), ..Meta::new(1000, 0) };
-        let mut bench = Bench::new("sfq@ns2");
+        let mut bench = QdiscHarness::new("sfq@ns2");
         bench.push_meta(packet((from, to)));
         bench.push_meta(packet(alike));
         assert_eq!(bench.state("old_flows"), 1.0);
@@ -153,7 +156,7 @@ impl Slot {
         Self { queue, dropped: vec![], next: 0 }
     }
 
-    fn push(&mut self, ecn: Ecn) -> Enqueued {
+    fn push(&mut self, ecn: Ecn) -> EnqueueResult {
         self.next += 1;
         let meta = Meta::new(1000, 7).with_ecn(ecn);
         self.queue.enqueue(Instant::ZERO, meta, self.next, &mut |_, id, reason| {
@@ -164,7 +167,7 @@ impl Slot {
 
     fn pop(&mut self) -> Option<(u32, Ecn)> {
         match self.queue.dequeue(Instant::ZERO, &mut |_, _, _| {}) {
-            Dequeued::Packet(meta, id) => Some((id, meta.ecn)),
+            DequeueResult::Packet(meta, id) => Some((id, meta.ecn)),
             _ => None,
         }
     }
@@ -202,20 +205,20 @@ fn headdrop_turns_drops_and_marks_to_the_head() {
     use Ecn::{Ce, Ect0, NotEct};
     // What waits when the packet beyond max comes, and it; who is dropped, who leaves marked.
     for (params, head, arrival, answer, dropped, marked) in [
-        ("", NotEct, NotEct, Enqueued::Dropped(DropReason::Early), &[5][..], &[][..]),
-        ("ecn", NotEct, Ect0, Enqueued::Marked, &[], &[5]),
-        ("ecn", Ect0, NotEct, Enqueued::Dropped(DropReason::Early), &[5], &[]),
-        ("ecn harddrop", Ect0, Ect0, Enqueued::Dropped(DropReason::Early), &[5], &[]),
-        ("headdrop", NotEct, NotEct, Enqueued::Queued, &[1], &[]),
-        ("headdrop ecn", Ect0, NotEct, Enqueued::Queued, &[], &[1]),
-        ("headdrop ecn", NotEct, Ect0, Enqueued::Marked, &[], &[5]),
-        ("headdrop ecn", NotEct, NotEct, Enqueued::Queued, &[1], &[]),
-        ("headdrop ecn harddrop", Ect0, Ect0, Enqueued::Queued, &[1], &[]),
+        ("", NotEct, NotEct, EnqueueResult::Dropped(DropReason::Early), &[5][..], &[][..]),
+        ("ecn", NotEct, Ect0, EnqueueResult::Marked, &[], &[5]),
+        ("ecn", Ect0, NotEct, EnqueueResult::Dropped(DropReason::Early), &[5], &[]),
+        ("ecn harddrop", Ect0, Ect0, EnqueueResult::Dropped(DropReason::Early), &[5], &[]),
+        ("headdrop", NotEct, NotEct, EnqueueResult::Queued, &[1], &[]),
+        ("headdrop ecn", Ect0, NotEct, EnqueueResult::Queued, &[], &[1]),
+        ("headdrop ecn", NotEct, Ect0, EnqueueResult::Marked, &[], &[5]),
+        ("headdrop ecn", NotEct, NotEct, EnqueueResult::Queued, &[1], &[]),
+        ("headdrop ecn harddrop", Ect0, Ect0, EnqueueResult::Queued, &[1], &[]),
     ] {
         // The first four come while RED is beyond its thresholds only for the fifth.
         let mut slot = Slot::new(&format!("min 2000B max 3000B probability 0.000001 avpkt 1000B burst 2 {params}"));
         for ecn in [head, NotEct, NotEct, NotEct] {
-            assert_eq!(slot.push(ecn), Enqueued::Queued);
+            assert_eq!(slot.push(ecn), EnqueueResult::Queued);
         }
         let mut answers = vec![];
         while slot.dropped.is_empty() && slot.queue.stats().marked.packets == 0 {

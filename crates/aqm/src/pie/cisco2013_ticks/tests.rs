@@ -1,7 +1,7 @@
 use super::*;
 use crate::limits::Limits;
 use crate::packet::Ecn;
-use crate::qdisc::{Enqueued, Qdisc};
+use crate::qdisc::{EnqueueResult, Qdisc};
 use crate::testing::{self, ETHERNET, ms, push, queue_under};
 
 fn config() -> Config {
@@ -123,8 +123,8 @@ fn marks_up_to_ten_percent() {
         let mut queue = queue_under(pie, Limits::packets(9999), ETHERNET);
         push(&mut queue, ms(1), 3028, Ecn::NotEct);
         let verdicts: alloc::vec::Vec<_> = (0..999).map(|_| push(&mut queue, ms(1), 1500, packet)).collect();
-        let marked = verdicts.iter().filter(|&&verdict| verdict == Enqueued::Marked).count();
-        let dropped = verdicts.iter().filter(|&&verdict| matches!(verdict, Enqueued::Dropped(_))).count();
+        let marked = verdicts.iter().filter(|&&verdict| verdict == EnqueueResult::Marked).count();
+        let dropped = verdicts.iter().filter(|&&verdict| matches!(verdict, EnqueueResult::Dropped(_))).count();
         let (chosen, other) = if expected { (marked, dropped) } else { (dropped, marked) };
         assert!((70..130).contains(&chosen) && other == 0, "ecn {ecn}, {packet:?}, {prob}: {marked}, {dropped}");
         assert_eq!(queue.backlog().packets as usize, 1000 - dropped);

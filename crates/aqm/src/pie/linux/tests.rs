@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::packet::Ecn;
-use crate::qdisc::{Enqueued, Qdisc};
+use crate::qdisc::{EnqueueResult, Qdisc};
 use crate::testing::{self, ETHERNET, cx, ms, push, queue_under};
 
 fn config() -> Config {
@@ -15,7 +15,7 @@ fn share(p: f64) -> u64 {
 
 /// A controller in the midst of congestion, with `prob` held.
 fn congested(config: Config, p: f64) -> Linux {
-    let far = Schedule { jiffy: 1_000_000, expires: Instant::NEVER };
+    let far = WheelTimer { jiffy: 1_000_000, expires: Instant::NEVER };
     Linux { prob: share(p), qdelay: TICKS_PER_SEC, burst_time: 0, timer: far, ..Linux::new(&config) }
 }
 
@@ -48,7 +48,7 @@ fn the_timer_wheel_is_late() {
         (100, 0, 510, 15, 540),
     ] {
         let (created, jiffy) = (Duration::from_millis(created), Duration::from_nanos(1_000_000_000 / hz));
-        let mut timer = Schedule::started(created, jiffy);
+        let mut timer = WheelTimer::started(created, jiffy);
         assert_eq!(timer.expires, Instant::from_nanos(first * MS), "{hz} Hz, made at {created}");
         timer.restart(timer.expires, Duration::from_millis(tupdate));
         assert_eq!(timer.expires, Instant::from_nanos(second * MS), "{hz} Hz, every {tupdate} ms");
@@ -139,14 +139,14 @@ fn uncongested_queues_are_left_alone() {
 fn a_mark_that_was_due_leaves_the_sum_and_a_random_one_clears_it() {
     // The stream's first word is 0x910a…: below p = 0.6 of it, above p = 0.5.
     for (ecn, packet, p, accu, expected, accu_after) in [
-        (true, Ecn::Ect0, 0.05, 8.5, Enqueued::Marked, 8.55),
-        (true, Ecn::Ce, 0.05, 8.5, Enqueued::Queued, 8.55),
-        (true, Ecn::NotEct, 0.05, 8.5, Enqueued::Dropped(DropReason::Early), 0.0),
-        (true, Ecn::Ect0, 0.11, 8.5, Enqueued::Dropped(DropReason::Early), 0.0),
-        (false, Ecn::Ect0, 0.05, 8.5, Enqueued::Dropped(DropReason::Early), 0.0),
-        (false, Ecn::Ect0, 0.6, 1.0, Enqueued::Dropped(DropReason::Early), 0.0),
-        (false, Ecn::Ect0, 0.5, 1.0, Enqueued::Queued, 1.5),
-        (false, Ecn::Ect0, 0.5, 0.34, Enqueued::Queued, 0.84),
+        (true, Ecn::Ect0, 0.05, 8.5, EnqueueResult::Marked, 8.55),
+        (true, Ecn::Ce, 0.05, 8.5, EnqueueResult::Queued, 8.55),
+        (true, Ecn::NotEct, 0.05, 8.5, EnqueueResult::Dropped(DropReason::Early), 0.0),
+        (true, Ecn::Ect0, 0.11, 8.5, EnqueueResult::Dropped(DropReason::Early), 0.0),
+        (false, Ecn::Ect0, 0.05, 8.5, EnqueueResult::Dropped(DropReason::Early), 0.0),
+        (false, Ecn::Ect0, 0.6, 1.0, EnqueueResult::Dropped(DropReason::Early), 0.0),
+        (false, Ecn::Ect0, 0.5, 1.0, EnqueueResult::Queued, 1.5),
+        (false, Ecn::Ect0, 0.5, 0.34, EnqueueResult::Queued, 0.84),
     ] {
         let pie = Linux { accu_prob: share(accu), ..congested(Config { ecn, ..config() }, p) };
         let mut queue = queue_under(pie, Limits::packets(9), ETHERNET);
@@ -195,7 +195,7 @@ fn a_skipped_timer_is_due_when_one_that_expired_each_time_is() {
         let (jiffy, span) = (Duration::from_nanos(1_000_000_000 / hz), Duration::from_millis(span));
         for _ in 0..50 {
             let created = Duration::from_millis(rng.below(100_000) as i64);
-            let mut each = Schedule::started(created, jiffy);
+            let mut each = WheelTimer::started(created, jiffy);
             let until = each.expires + Duration::from_millis(rng.below(60_000) as i64 - 500);
             let mut skipped = each.clone();
             skipped.skip(span, until);
@@ -218,7 +218,7 @@ fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
         let mut updates = 0;
         while !pie.is_fresh() {
             let before = pie.timer.expires;
-            pie.rest(ms(1_000_000));
+            pie.skip_idle(ms(1_000_000));
             assert_eq!(pie.timer.expires, before, "it is not at rest yet");
             update(&mut pie);
             updates += 1;
@@ -230,7 +230,7 @@ fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
             update(&mut pie);
             assert_eq!(vars(&pie), vars(&fresh));
         }
-        pie.rest(ms(1_000_000));
+        pie.skip_idle(ms(1_000_000));
         assert!((ms(1_000_000)..ms(1_000_016)).contains(&pie.timer.expires), "{:?}", pie.timer);
     }
 }

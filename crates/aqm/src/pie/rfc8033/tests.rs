@@ -2,7 +2,7 @@ use super::*;
 use crate::aqm::DropReason;
 use crate::packet::Ecn;
 use crate::pie::{Decay, Scaling};
-use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc};
 use crate::single::SingleQueue;
 use crate::testing::{self, LINK, ms};
 use alloc::vec::Vec;
@@ -19,12 +19,12 @@ fn queue_under(pie: Rfc8033, limits: Limits) -> SingleQueue<Rfc8033, u32> {
     testing::queue_under(pie, limits, LINK)
 }
 
-fn push(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant, ecn: Ecn) -> Enqueued {
+fn push(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant, ecn: Ecn) -> EnqueueResult {
     testing::push(queue, now, 1500, ecn)
 }
 
 fn pop(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant) -> bool {
-    matches!(queue.dequeue(now, &mut |_, _, _| panic!("PIE drops arrivals only")), Dequeued::Packet(..))
+    matches!(queue.dequeue(now, &mut |_, _, _| panic!("PIE drops arrivals only")), DequeueResult::Packet(..))
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -182,7 +182,7 @@ fn updates_come_at_the_multiples_of_t_update_while_active() {
 fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
     let on_off = Config { activation: Activation::OnOff, ..config("draft00") };
     let mut queue = queue(&on_off, Limits::packets(3));
-    (0..3).for_each(|_| assert_eq!(push(&mut queue, ms(1), Ecn::NotEct), Enqueued::Queued));
+    (0..3).for_each(|_| assert_eq!(push(&mut queue, ms(1), Ecn::NotEct), EnqueueResult::Queued));
     assert!(queue.aqm().active);
     (0..3).for_each(|_| assert!(pop(&mut queue, ms(1))));
     assert!(!queue.aqm().active, "p and both delays are zero");
@@ -197,7 +197,7 @@ fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
     assert!(!queue.aqm().active);
 
     let mut once = super::tests::queue(&config("draft00"), Limits::packets(3));
-    (0..3).for_each(|_| assert_eq!(push(&mut once, ms(1), Ecn::NotEct), Enqueued::Queued));
+    (0..3).for_each(|_| assert_eq!(push(&mut once, ms(1), Ecn::NotEct), EnqueueResult::Queued));
     (0..3).for_each(|_| assert!(pop(&mut once, ms(1))));
     assert!(once.aqm().active, "once on, it stays on");
 }
@@ -232,7 +232,7 @@ fn departures_of_dq_threshold_bytes_are_timed_and_averaged() {
 fn two_updates_by_hand() {
     // 100 packets at 0 switch the control on; one leaves at 0, 1, 2, … ms.
     let mut queue = queue(&Config { scaling: Scaling::FourLevels, ..config("draft00") }, Limits::packets(100));
-    (0..100).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::NotEct), Enqueued::Queued));
+    (0..100).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::NotEct), EnqueueResult::Queued));
     let mut t = 0;
     // The first 11 packets are through after 10 ms, the next 11 after another 11: 0.75 × 10 + 0.25 × 11 = 10.25 ms.
     // Delay: 84 × 1500 B × 10 ms / 16384 B = 76.904 ms, then 68 × 1500 B × 10.25 ms / 16384 B = 63.812 ms.
@@ -257,7 +257,7 @@ fn nothing_is_dropped_during_the_burst_allowance() {
     let first_drop = (0..2000u64).find(|&t| {
         let arrivals = if t == 0 { 700 } else { 2 };
         let dropped =
-            (0..arrivals).any(|_| push(&mut queue, ms(t), Ecn::NotEct) == Enqueued::Dropped(DropReason::Early));
+            (0..arrivals).any(|_| push(&mut queue, ms(t), Ecn::NotEct) == EnqueueResult::Dropped(DropReason::Early));
         pop(&mut queue, ms(t));
         dropped
     });
@@ -269,11 +269,11 @@ fn nothing_is_dropped_during_the_burst_allowance() {
 #[test]
 fn every_drop_and_mark_starts_the_accumulation_again() {
     for (ecn, packet, p, limit, expected) in [
-        (false, Ecn::Ect0, 0.05, 9, Enqueued::Dropped(DropReason::Early)),
-        (true, Ecn::NotEct, 0.05, 9, Enqueued::Dropped(DropReason::Early)),
-        (true, Ecn::Ect0, 0.05, 9, Enqueued::Marked),
-        (true, Ecn::Ect0, 0.1, 9, Enqueued::Dropped(DropReason::Early)),
-        (true, Ecn::Ect0, 0.05, 1, Enqueued::Dropped(DropReason::Limit)),
+        (false, Ecn::Ect0, 0.05, 9, EnqueueResult::Dropped(DropReason::Early)),
+        (true, Ecn::NotEct, 0.05, 9, EnqueueResult::Dropped(DropReason::Early)),
+        (true, Ecn::Ect0, 0.05, 9, EnqueueResult::Marked),
+        (true, Ecn::Ect0, 0.1, 9, EnqueueResult::Dropped(DropReason::Early)),
+        (true, Ecn::Ect0, 0.05, 1, EnqueueResult::Dropped(DropReason::Limit)),
     ] {
         let pie = Rfc8033 { accu_prob: 8.5, ..congested(Config { ecn, ..config("draft00") }, p) };
         let mut queue = queue_under(pie, Limits::packets(limit));

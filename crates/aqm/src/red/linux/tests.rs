@@ -227,7 +227,7 @@ fn thresholds_gigabytes_apart_wrap_as_in_the_kernel() {
 
 #[test]
 fn the_timer_runs_every_interval_from_the_origin_and_sees_idle_time() {
-    let config = Config { adaptive: Adaptive::Aimd, ..config() };
+    let config = Config { adaptive: AdaptiveMode::Aimd, ..config() };
     let mut red = red(&config);
     red.vars = Vars { qavg: 40_000 << red.params.wlog, qidlestart: Some(Instant::ZERO), ..Vars::new() };
     assert_eq!(red.next_update(), Some(us(500_000)));

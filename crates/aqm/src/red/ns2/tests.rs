@@ -58,7 +58,7 @@ fn the_drop_curve_over_the_average() {
 #[test]
 fn the_gentle_segment_starts_at_the_adapted_probability() {
     for (gentle_slope, at_max, at_twice) in [(GentleSlope::Recomputed, 0.4, 1.0), (GentleSlope::Initial, 0.1, 1.0)] {
-        let mut red = Ns2Red::new(&Config { gentle_slope, adaptive: Adaptive::Aimd, ..packets() }, LINK);
+        let mut red = Ns2Red::new(&Config { gentle_slope, adaptive: AdaptiveMode::Aimd, ..packets() }, LINK);
         red.ave = 14.0;
         (1..=30).for_each(|i| red.adapt(ms(501 * i)));
         assert!(close(red.cur_max_p, 0.4), "{}", red.cur_max_p);
@@ -222,7 +222,7 @@ fn steps_of_additive_increase_and_multiplicative_decrease() {
         (11.1, 0.495, [0.505; 6]),
         (8.9, 0.0081, [0.00729; 6]),
     ] {
-        let config = Config { adaptive: Adaptive::Aimd, probability: first, ..packets() };
+        let config = Config { adaptive: AdaptiveMode::Aimd, probability: first, ..packets() };
         let mut red = Ns2Red { ave, ..Ns2Red::new(&config, LINK) };
         for (i, max_p) in (1..).zip(expected) {
             red.adapt(ms(501 * i));
@@ -233,7 +233,7 @@ fn steps_of_additive_increase_and_multiplicative_decrease() {
 
 #[test]
 fn the_interval_counts_from_the_last_change() {
-    let mut red = Ns2Red { ave: 10.0, ..Ns2Red::new(&Config { adaptive: Adaptive::Aimd, ..packets() }, LINK) };
+    let mut red = Ns2Red { ave: 10.0, ..Ns2Red::new(&Config { adaptive: AdaptiveMode::Aimd, ..packets() }, LINK) };
     for (at_ms, ave, max_p) in [
         (500, 8.0, 0.1), // not yet more than an interval
         (600, 10.0, 0.1),
@@ -249,7 +249,7 @@ fn the_interval_counts_from_the_last_change() {
 
 #[test]
 fn feng_steps_when_the_average_leaves_the_thresholds() {
-    let config = Config { adaptive: Adaptive::Mimd, alpha: 3.0, beta: 2.0, ..packets() };
+    let config = Config { adaptive: AdaptiveMode::Mimd, alpha: 3.0, beta: 2.0, ..packets() };
     let mut red = Ns2Red::new(&config, LINK);
     for (ave, max_p) in [
         (3.0, 0.1),

@@ -2,7 +2,7 @@ use super::*;
 use crate::event_loop::is_local_noise;
 use crate::log;
 use crate::path::{LogConfig, LogFormat};
-use crate::shell::{Frame, Outline};
+use crate::shell::{Frame, PacketSummary};
 use crate::topology::ends;
 use proptest::prelude::*;
 use sojourn_aqm::TcpView;
@@ -25,7 +25,7 @@ proptest! {
         case.config.pcap = Some(prefix);
         prop_assert_eq!(case.run(), Ok(()), "{:?}", bytes);
         let (_, records) = log::read(&std::fs::read(path).unwrap()).unwrap();
-        prop_assert_eq!(records.last().map(|record| record.kind), Some(log::Kind::End));
+        prop_assert_eq!(records.last().map(|record| record.kind), Some(log::RecordKind::End));
         for way in ["in", "out"] {
             let written = std::fs::read(folder.path().join(format!("capture.down.{way}.pcapng"))).unwrap();
             let read = capture::read(&written);
@@ -42,7 +42,7 @@ proptest! {
     fn every_reader_takes_sound_packets_that_are_cut_off(
         bytes in prop::collection::vec(any::<u8>(), 0..40), cut in 0usize..140, tagged in any::<bool>()
     ) {
-        let mut bytes = Bytes(&bytes);
+        let mut bytes = ByteReader(&bytes);
         let link = if tagged { link_header(&mut bytes) } else { Vec::new() };
         let mut frame = frame(&mut bytes);
         frame.truncate(cut);
@@ -64,7 +64,7 @@ fn read_all(bytes: &[u8]) {
         }
         let _ = (TcpView::of_ip(rest), ethernet::length(rest), ethernet::is_ip(rest), Headers::other(rest));
     }
-    let _ = (Outline::of(bytes), is_local_noise(bytes), ends(bytes));
+    let _ = (PacketSummary::of(bytes), is_local_noise(bytes), ends(bytes));
     if let Some(Frame::Datagrams(burst)) = Frame::parse(bytes) {
         assert!(burst.payloads.iter().count() <= bytes.len().max(1));
     }

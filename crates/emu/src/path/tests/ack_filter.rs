@@ -11,7 +11,7 @@ const ACKS: u32 = 40;
 fn run(aqm: &str, version: u8) -> ([Vec<u32>; 2], Agreement, usize) {
     let frame = |number: u32| {
         let (port, ack) = (1000 + (number % 2) as u16, 1448 * number);
-        Tcp { version, port, ack, payload: vec![], ..Tcp::default() }.frame()
+        TcpFrame { version, port, ack, payload: vec![], ..TcpFrame::default() }.frame()
     };
     let arrivals: Vec<(u64, Vec<u8>)> =
         (0..ACKS).map(|number| (u64::from(number) * 1_000_000, frame(number))).collect();
@@ -43,13 +43,13 @@ fn acknowledgments_are_thinned_and_a_replay_of_the_log_agrees() {
 
 #[test]
 fn a_segment_of_a_superframe_has_a_header_of_its_own() {
-    let tcp = Tcp { seq: u32::MAX - 999, ack: 5, payload: vec![7; 3000], size: 1448, ..Tcp::default() };
+    let tcp = TcpFrame { seq: u32::MAX - 999, ack: 5, payload: vec![7; 3000], size: 1448, ..TcpFrame::default() };
     let mut packets = Packets::default();
     let page = packets.admit(buffer(&tcp.frame()), 0).unwrap();
     let packet = |offset: u32, len: u16| Packet {
         page,
         number: 0,
-        at: at(0),
+        arrived: at(0),
         offset,
         len,
         index: 0,

@@ -82,8 +82,8 @@ fn emulated(arrivals: &[(u64, u64)]) -> (serde_json::Value, Vec<Record>) {
     let mut config = config(link(&LINK.replace('\n', ";")), 50);
     config.logs = vec![LogConfig { path: path.clone(), format: LogFormat::Records, command: "test".into() }];
     let mut direction = Direction::new(config, 7).unwrap();
-    let mut kernel = Kernel::default();
-    let run_until = |direction: &mut Direction, ns: u64, kernel: &mut Kernel| {
+    let mut kernel = RecordingSink::default();
+    let run_until = |direction: &mut Direction, ns: u64, kernel: &mut RecordingSink| {
         while let Some(due) = direction.due().filter(|&due| due < at(ns)) {
             direction.run(due, kernel);
         }
@@ -96,7 +96,7 @@ fn emulated(arrivals: &[(u64, u64)]) -> (serde_json::Value, Vec<Record>) {
         }
         run_until(&mut direction, ns, &mut kernel);
         let payload = vec![1; bytes as usize - 52];
-        direction.arrive(at(ns), buffer(&Tcp { seq: 1448 * seq, payload, ..Tcp::default() }.frame()));
+        direction.arrive(at(ns), buffer(&TcpFrame { seq: 1448 * seq, payload, ..TcpFrame::default() }.frame()));
     }
     assert_eq!(changes.next(), None, "every change was made");
     run_until(&mut direction, 2_500_000_000, &mut kernel);
@@ -136,27 +136,27 @@ fn a_link_that_is_changed_by_hand_decides_as_a_simulation_with_these_changes() {
 #[test]
 fn a_pause_holds_what_waits_and_the_rate_is_as_before() {
     let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 0), 1).unwrap();
-    let mut kernel = Kernel::default();
-    direction.arrive(at(0), buffer(&Tcp { payload: vec![1; 3 * 1448], ..Tcp::default() }.frame()));
+    let mut kernel = RecordingSink::default();
+    direction.arrive(at(0), buffer(&TcpFrame { payload: vec![1; 3 * 1448], ..TcpFrame::default() }.frame()));
     direction.run(at(1_000_000), &mut kernel);
     // Half of the second packet has gone.
     direction.pause(at(1_500_000), true, REGISTERED).unwrap();
     assert_eq!(direction.pause(at(1_600_000), true, REGISTERED).unwrap_err(), "it pauses already; resume it");
     direction.run(at(9_000_000), &mut kernel);
-    assert_eq!((kernel.frames.len(), direction.told().as_str()), (1, "paused, droptail"));
+    assert_eq!((kernel.frames.len(), direction.describe().as_str()), (1, "paused, droptail"));
     direction.pause(at(10_000_000), false, REGISTERED).unwrap();
     let times = drain(&mut direction, &mut kernel);
     assert_eq!(times[1..], [(at(10_500_000), VNET + 1500), (at(11_500_000), VNET + 1500)]);
-    assert_eq!(direction.told(), "12 Mbit/s, droptail");
+    assert_eq!(direction.describe(), "12 Mbit/s, droptail");
     assert_eq!(direction.pause(at(12_000_000), false, REGISTERED).unwrap_err(), "it does not pause; pause it first");
 }
 
 #[test]
 fn delays_and_losses_without_a_link_change_too() {
     let keys = |text: &str| serde_json::from_str(text).unwrap();
-    let packet = || buffer(&Tcp::default().frame());
-    let mut delay = Direction::new(config(Kind::Delay(Steps::constant(Duration::from_millis(20))), 0), 1).unwrap();
-    let mut kernel = Kernel::default();
+    let packet = || buffer(&TcpFrame::default().frame());
+    let mut delay = Direction::new(config(PathKind::Delay(Steps::constant(Duration::from_millis(20))), 0), 1).unwrap();
+    let mut kernel = RecordingSink::default();
     delay.arrive(at(0), packet());
     delay.change(at(1_000_000), &keys(r#"{ "delay": "5 ms" }"#), REGISTERED).unwrap();
     delay.arrive(at(2_000_000), packet());
@@ -166,7 +166,7 @@ fn delays_and_losses_without_a_link_change_too() {
     let refused = delay.change(at(40_000_000), &keys(r#"{ "rate": "5 Mbit/s" }"#), REGISTERED).unwrap_err();
     assert_eq!(refused, "rate: a delay has no queue; only its delay changes");
 
-    let mut loss = Direction::new(config(Kind::Loss(None), 0), 1).unwrap();
+    let mut loss = Direction::new(config(PathKind::Loss(None), 0), 1).unwrap();
     for (ns, share, departed) in [(0, "0%", 50), (1_000_000, "100%", 50), (2_000_000, "0%", 100)] {
         loss.change(at(ns), &keys(&format!(r#"{{ "loss": "{share}" }}"#)), REGISTERED).unwrap();
         (0..50).for_each(|i| loss.arrive(at(ns + 1000 * (i + 1)), packet()));

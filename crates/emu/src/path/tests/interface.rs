@@ -18,7 +18,7 @@ fn a_frame_with_less_than_a_header_passes_as_it_came() {
         let mut direction =
             Direction::new(DirectionConfig { ethernet: true, ..config(link("rate = 1 Gbit/s"), window) }, 1).unwrap();
         direction.arrive(at(0), buffer(&sent));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         drain(&mut direction, &mut kernel);
         assert_eq!(kernel.frames, [sent], "{size} bytes of {kind:#x}");
     }
@@ -31,7 +31,7 @@ fn a_frame_is_damaged_behind_its_links_header_if_anything_is_there() {
         let kind = link("rate = 1 Gbit/s; aqm = netem corrupt 100%");
         let mut direction = Direction::new(DirectionConfig { ethernet: true, ..config(kind, 0) }, 1).unwrap();
         direction.arrive(at(0), buffer(&sent));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         drain(&mut direction, &mut kernel);
         let flipped: u32 = sent.iter().zip(&kernel.frames[0]).map(|(a, b)| (a ^ b).count_ones()).sum();
         assert_eq!((kernel.frames[0].len(), flipped), (sent.len(), (size > 0).into()), "{size} bytes");
@@ -40,7 +40,8 @@ fn a_frame_is_damaged_behind_its_links_header_if_anything_is_there() {
 
 #[test]
 fn a_packet_longer_than_any_length_field_is_thrown_away() {
-    let mut direction = Direction::new(DirectionConfig { ethernet: true, ..config(Kind::Loss(None), 50) }, 1).unwrap();
+    let mut direction =
+        Direction::new(DirectionConfig { ethernet: true, ..config(PathKind::Loss(None), 50) }, 1).unwrap();
     for size in [65_535, 65_536] {
         direction.arrive(at(0), buffer(&frame(0x88cc, &vec![1; size])));
     }

@@ -6,9 +6,9 @@ use super::*;
 fn a_duplicate_is_written_like_its_original_and_before_it() {
     let kind = link("rate = 1 Gbit/s; aqm = netem delay 3ms duplicate 100%");
     let mut direction = Direction::new(config(kind, 0), 1).unwrap();
-    let packet = Tcp { seq: 77, payload: vec![5; 333], ..Tcp::default() };
+    let packet = TcpFrame { seq: 77, payload: vec![5; 333], ..TcpFrame::default() };
     direction.arrive(at(0), buffer(&packet.frame()));
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     let times = drain(&mut direction, &mut kernel);
     assert_eq!((times.len(), kernel.frames[0] == kernel.frames[1]), (2, true));
     assert_eq!(checked(&kernel.frames[1]).2, 77);
@@ -22,9 +22,9 @@ fn a_damaged_packet_differs_in_a_bit_from_one_whose_sums_are_right() {
         // A superframe is cut, as each segment is damaged by itself.
         let kind = link("rate = 1 Gbit/s; aqm = netem corrupt 100%");
         let mut direction = Direction::new(config(kind, 5000), 9).unwrap();
-        let burst = Tcp { version, seq: 1000, payload: vec![9; 3 * 1448 + 55], ..Tcp::default() };
+        let burst = TcpFrame { version, seq: 1000, payload: vec![9; 3 * 1448 + 55], ..TcpFrame::default() };
         direction.arrive(at(0), buffer(&burst.frame()));
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         drain(&mut direction, &mut kernel);
         assert_eq!(kernel.frames.len(), 4, "none is joined with another");
         for (i, frame) in kernel.frames.iter().enumerate() {

@@ -4,11 +4,11 @@ use super::*;
 use crate::path::Gso;
 
 /// `segments` full segments from byte `seq` on.
-fn burst(seq: u32, segments: usize) -> Tcp {
-    Tcp { seq, payload: vec![1; segments * 1448], ..Tcp::default() }
+fn burst(seq: u32, segments: usize) -> TcpFrame {
+    TcpFrame { seq, payload: vec![1; segments * 1448], ..TcpFrame::default() }
 }
 
-fn keeping(kind: Kind, window_us: i64) -> DirectionConfig {
+fn keeping(kind: PathKind, window_us: i64) -> DirectionConfig {
     DirectionConfig { gso: Gso::Keep, ..config(kind, window_us) }
 }
 
@@ -33,7 +33,7 @@ fn the_queue_counts_and_drops_them_whole_and_the_link_sends_segments() {
 
     let mut direction = Direction::new(keeping(kind, 0), 1).unwrap();
     arrivals.iter().for_each(|(_, frame)| direction.arrive(at(0), buffer(frame)));
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     let times = drain(&mut direction, &mut kernel);
     assert_eq!(times, (1..=9).map(|ms| (at(ms * 1_000_000), VNET + 1500)).collect::<Vec<_>>());
     let sequence: Vec<u32> = kernel.frames.iter().map(|frame| checked(frame).2).collect();
@@ -47,7 +47,7 @@ fn the_queue_counts_and_drops_them_whole_and_the_link_sends_segments() {
 fn every_segment_has_its_own_framing() {
     // 5 cells of 48 bytes hold 200 + 10 bytes, 2 hold 52 + 10 bytes.
     let kind = link("rate = 8 Mbit/s; overhead = 10 B; framing = atm");
-    let small = Tcp { payload: vec![1; 2 * 148 + 1], size: 148, ..Tcp::default() };
+    let small = TcpFrame { payload: vec![1; 2 * 148 + 1], size: 148, ..TcpFrame::default() };
     let (_, records) = logged(keeping(kind, 0), 1, &[(0, small.frame())]);
     let arrival = records.iter().find(|r| r.kind == Logged::Arrival).unwrap();
     assert_eq!((arrival.segments, arrival.bytes), (3, 5 * 53 + 5 * 53 + 2 * 53));
@@ -63,17 +63,17 @@ fn an_opportunity_carries_segments() {
     let kind = link(&format!("trace = {}", trace.display()));
     let mut direction = Direction::new(keeping(kind, 0), 1).unwrap();
     direction.arrive(at(1_000_000), buffer(&burst(0, 3).frame()));
-    let times = drain(&mut direction, &mut Kernel::default());
+    let times = drain(&mut direction, &mut RecordingSink::default());
     assert_eq!(times, [3, 6, 9].map(|ms| (at(ms * 1_000_000), VNET + 1500)));
 }
 
 #[test]
 fn a_mark_is_on_all_segments_and_a_loss_is_of_one() {
-    let frame = |seq| Tcp { ecn: Ecn::Ect0, ..burst(seq, 5) }.frame();
+    let frame = |seq| TcpFrame { ecn: Ecn::Ect0, ..burst(seq, 5) }.frame();
     let kind = link("rate = 10 Mbit/s; aqm = codel target 1us interval 2us ecn");
     let mut direction = Direction::new(keeping(kind, 50), 1).unwrap();
     (0..4).for_each(|i| direction.arrive(at(0), buffer(&frame(5 * 1448 * i))));
-    let mut kernel = Kernel::default();
+    let mut kernel = RecordingSink::default();
     drain(&mut direction, &mut kernel);
     let marked = kernel.frames.iter().filter(|frame| checked(frame).1.ecn == Ecn::Ce).count() as u64;
     assert_eq!(marked % 5, 0, "all segments of one have the same field");
@@ -83,7 +83,7 @@ fn a_mark_is_on_all_segments_and_a_loss_is_of_one() {
     let kind = link("rate = 10 Mbit/s; loss = 50%");
     let mut direction = Direction::new(keeping(kind, 50), 1).unwrap();
     direction.arrive(at(0), buffer(&burst(0, 40).frame()));
-    drain(&mut direction, &mut Kernel::default());
+    drain(&mut direction, &mut RecordingSink::default());
     let counters = direction.finish().counters;
     assert_eq!(counters.departed.0 + counters.dropped, 40);
     assert!((10..30).contains(&counters.dropped), "{counters:?}");
@@ -92,14 +92,14 @@ fn a_mark_is_on_all_segments_and_a_loss_is_of_one() {
 #[test]
 fn a_delay_hands_them_on_as_they_came() {
     let sizes = |gso| {
-        let config = DirectionConfig { gso, ..config(Kind::Delay(Steps::constant(Duration::from_millis(1))), 50) };
+        let config = DirectionConfig { gso, ..config(PathKind::Delay(Steps::constant(Duration::from_millis(1))), 50) };
         let mut direction = Direction::new(config, 1).unwrap();
         for (i, segments) in [(0, 3), (3, 2), (5, 1), (6, 4)] {
             direction.arrive(at(0), buffer(&burst(1448 * i, segments).frame()));
         }
-        let mut kernel = Kernel::default();
+        let mut kernel = RecordingSink::default();
         direction.run(at(1_000_000), &mut kernel);
-        assert_eq!(direction.course.packets.frames(), 0, "all buffers are given back");
+        assert_eq!(direction.datapath.packets.frames(), 0, "all buffers are given back");
         let counters = direction.finish().counters;
         assert_eq!((counters.arrived, counters.departed.0), (counters.departed, 10));
         kernel.frames.iter().map(|frame| checked(frame).4.len() / 1448).collect::<Vec<_>>()
@@ -114,7 +114,7 @@ fn captures_have_them_whole_on_the_way_in_and_cut_on_the_way_out() {
     let config = DirectionConfig { pcap, ..keeping(link("rate = 12 Mbit/s"), 0) };
     let mut direction = Direction::new(config, 1).unwrap();
     direction.arrive(at(0), buffer(&burst(0, 3).frame()));
-    drain(&mut direction, &mut Kernel::default());
+    drain(&mut direction, &mut RecordingSink::default());
     direction.finish();
     // Enhanced packet blocks: the stamp and the length on the wire.
     let packets = |way: &str| {
@@ -139,7 +139,7 @@ fn cake_takes_segments_unless_it_is_told_not_to() {
         let kind = link(&format!("rate = 1 Gbit/s; aqm = {aqm}"));
         let mut direction = Direction::new(keeping(kind, 0), 1).unwrap();
         direction.arrive(at(0), buffer(&burst(0, 3).frame()));
-        drain(&mut direction, &mut Kernel::default());
+        drain(&mut direction, &mut RecordingSink::default());
         direction.finish().counters.offered
     };
     assert_eq!((offered("cake bandwidth 10mbit"), offered("cake bandwidth 10mbit no-split-gso")), (3, 1));
@@ -150,7 +150,7 @@ fn a_port_names_a_class() {
     // Two bands, of which the second has nothing to send before the first is empty.
     let kind = link("rate = 12 Mbit/s; aqm = prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     let classes = vec![(7, sojourn_aqm::class::ClassId::new(1, 1))];
-    let arrivals: Vec<_> = [5, 5, 5, 7].map(|port| (0, Tcp { port, ..Tcp::default() }.frame())).into();
+    let arrivals: Vec<_> = [5, 5, 5, 7].map(|port| (0, TcpFrame { port, ..TcpFrame::default() }.frame())).into();
     let order = |classes| {
         let (head, records) = logged(DirectionConfig { classes, ..config(kind.clone(), 0) }, 1, &arrivals);
         assert_eq!(replay(&head, &records).unwrap().agreeing, 4, "the log has the classes");

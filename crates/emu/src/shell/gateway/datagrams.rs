@@ -1,7 +1,7 @@
 //! UDP: datagrams are carried one by one, and the answers come back from the address that was asked.
 
 use super::frame::Burst;
-use super::shared::{Shared, Wanted};
+use super::shared::{GatewayContext, SocketKind};
 use crate::sys::clock::{Interest, monotonic_ns};
 use crate::sys::fds::transparent_socket;
 use nix::sys::socket::{SockaddrStorage, connect};
@@ -29,13 +29,13 @@ struct Flow {
 
 impl Datagrams {
     /// Carries datagrams outwards; `frame` is what they came in.
-    pub fn carry(&mut self, burst: Burst<'_>, frame: &[u8], shared: &mut Shared<'_>) {
+    pub fn carry(&mut self, burst: Burst<'_>, frame: &[u8], shared: &mut GatewayContext<'_>) {
         let Burst { from, to, payloads } = burst;
         let known = self.flows.iter().find(|(_, flow)| (flow.from, flow.to) == (from, to)).map(|(&fd, _)| fd);
         let fd = match known.map_or_else(|| self.open(from, to, shared), Ok) {
             Ok(fd) => fd,
             // A program of this namespace has the port.
-            Err(e) if e.raw_os_error() == Some(libc::EADDRINUSE) => return shared.let_pass(frame),
+            Err(e) if e.raw_os_error() == Some(libc::EADDRINUSE) => return shared.inject(frame),
             Err(_) => return,
         };
         let Some(flow) = self.flows.get_mut(&fd) else { return };
@@ -46,7 +46,7 @@ impl Datagrams {
     }
 
     /// Answers have come.
-    pub fn on(&mut self, fd: i32, _shared: &mut Shared<'_>) {
+    pub fn on_readable(&mut self, fd: i32, _shared: &mut GatewayContext<'_>) {
         let Some(flow) = self.flows.get_mut(&fd) else { return };
         flow.used_ns = monotonic_ns();
         let mut room = [0; 1 << 16];
@@ -57,7 +57,7 @@ impl Datagrams {
         }
     }
 
-    fn open(&mut self, from: SocketAddr, to: SocketAddr, shared: &mut Shared<'_>) -> io::Result<i32> {
+    fn open(&mut self, from: SocketAddr, to: SocketAddr, shared: &mut GatewayContext<'_>) -> io::Result<i32> {
         self.close_idle(shared);
         let answering = match self.answering.get(&to) {
             Some(socket) => socket.clone(),
@@ -67,8 +67,8 @@ impl Datagrams {
                 socket
             }
         };
-        let outside = shared.outside(to, Wanted::Datagrams);
-        let socket = shared.porter.socket(Wanted::Datagrams, outside.ip())?;
+        let outside = shared.translate(to, SocketKind::Datagrams);
+        let socket = shared.sockets.socket(SocketKind::Datagrams, outside.ip())?;
         connect(socket.as_raw_fd(), &SockaddrStorage::from(outside))?;
         let fd = socket.as_raw_fd();
         shared.poll.add(socket.as_fd(), 2 * fd as u64, Interest::READ)?;
@@ -78,9 +78,9 @@ impl Datagrams {
     }
 
     /// Forgets flows that are idle, and the one that is idle longest where there are too many.
-    fn close_idle(&mut self, shared: &mut Shared<'_>) {
+    fn close_idle(&mut self, shared: &mut GatewayContext<'_>) {
         let now = monotonic_ns();
-        let oldest = self.flows.values().map(|flow| flow.used_ns).min().filter(|_| self.flows.len() >= MOST_FLOWS);
+        let oldest = self.flows.values().map(|flow| flow.used_ns).min().filter(|_| self.flows.len() >= MAX_FLOWS);
         self.flows.retain(|_, flow| {
             let keep = now - flow.used_ns < IDLE_NS && Some(flow.used_ns) != oldest;
             if !keep {
@@ -95,7 +95,7 @@ impl Datagrams {
 /// A flow without datagrams for so long is over (RFC 4787, REQ-5: at least two minutes).
 const IDLE_NS: u64 = 120_000_000_000;
 
-const MOST_FLOWS: usize = 256;
+const MAX_FLOWS: usize = 256;
 
 /// Datagrams in a row of one flow.
 const TURNS: usize = 64;

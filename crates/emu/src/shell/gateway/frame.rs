@@ -1,7 +1,7 @@
 //! The few frames that open something: segments with SYN, and datagrams.
 
 use crate::sys::tun::VIRTIO_HEADER;
-use sojourn_aqm::octets::{ICMP, ICMP6, IpHeader, TCP, UDP, field, ports_at};
+use sojourn_aqm::headers::{ICMP, ICMP6, IpHeader, TCP, UDP, field, ports_at};
 use std::net::{IpAddr, SocketAddr};
 
 /// A frame that the gateway acts on.
@@ -46,7 +46,7 @@ impl<'a> Payloads<'a> {
 
 /// What the outer side of a shell has to know of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outline {
+pub struct PacketSummary {
     /// Where it goes.
     pub to: IpAddr,
     /// Whether it opens something: a first segment, a datagram.
@@ -55,7 +55,7 @@ pub struct Outline {
     pub pings: bool,
 }
 
-impl Outline {
+impl PacketSummary {
     /// Of the frame that begins with `bytes`.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let (ip, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
@@ -127,7 +127,7 @@ mod tests {
     fn only_a_first_segment_opens_a_connection() {
         for (flags, opens) in [(SYN, true), (SYN | ACK, false), (ACK, false), (SYN | 0xc0, true)] {
             let bytes = frame(TCP, &[0, 80, 0, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
-            let outline = Outline::of(&bytes).unwrap();
+            let outline = PacketSummary::of(&bytes).unwrap();
             assert_eq!((outline.to, outline.opens), ("10.0.0.2".parse().unwrap(), opens));
         }
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn an_echo_is_asked_for_or_given() {
         for (kind, pings) in [(8, true), (0, false), (3, false)] {
-            assert_eq!(Outline::of(&frame(ICMP, &[kind, 0, 0, 0])).unwrap().pings, pings);
+            assert_eq!(PacketSummary::of(&frame(ICMP, &[kind, 0, 0, 0])).unwrap().pings, pings);
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
         bytes.extend([0x60, 0, 0, 0, 0, 19, 60, 64]);
         bytes.extend([0xfd; 16].iter().chain(&[0x20; 16]));
         bytes.extend([17, 0, 1, 4, 0, 0, 0, 0, 0x13, 0x88, 0, 53, 0, 11, 0, 0, 7, 8, 9]);
-        assert!(Outline::of(&bytes).unwrap().opens);
+        assert!(PacketSummary::of(&bytes).unwrap().opens);
         let Some(Frame::Datagrams(Burst { from, to, payloads })) = Frame::parse(&bytes) else {
             panic!("it is a datagram")
         };
@@ -173,12 +173,12 @@ mod tests {
     fn short_and_strange_frames_are_nothing() {
         let bytes = frame(TCP, &[0; 20]);
         for length in 0..bytes.len() {
-            let _ = (Frame::parse(&bytes[..length]), Outline::of(&bytes[..length]));
+            let _ = (Frame::parse(&bytes[..length]), PacketSummary::of(&bytes[..length]));
         }
         for first in 0..=255 {
             let mut bytes = bytes.clone();
             bytes[VIRTIO_HEADER] = first;
-            let _ = (Frame::parse(&bytes), Outline::of(&bytes));
+            let _ = (Frame::parse(&bytes), PacketSummary::of(&bytes));
         }
     }
 }

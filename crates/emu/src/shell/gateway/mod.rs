@@ -13,7 +13,7 @@ mod frame;
 mod shared;
 mod streams;
 
-use super::end::{End, Site};
+use super::endpoint::{Endpoint, EndpointConfig};
 use crate::Error;
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
@@ -22,37 +22,37 @@ use crate::sys::netlink::{Netlink, Route, RouteKind};
 use crate::sys::process;
 use crate::sys::tun::Tun;
 use datagrams::Datagrams;
-pub use frame::{Frame, Outline};
+pub use frame::{Frame, PacketSummary};
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getpid};
-pub use shared::Addresses;
-use shared::{Porter, STREAM, Shared, serve};
+pub use shared::AddressMap;
+use shared::{GatewayContext, STREAM, SocketFactory, serve};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use streams::Streams;
 
 /// What the gateway's process is started with.
-pub struct Seat {
+pub struct GatewayConfig {
     /// From the shell: the frames that open something.
     frames: Channel,
     /// To the porter.
-    porter: Porter,
-    addresses: Addresses,
+    sockets: SocketFactory,
+    addresses: AddressMap,
 }
 
-impl Seat {
+impl GatewayConfig {
     /// Starts the porter in the present network namespace; the shell's end of the channel, and the rest.
-    pub fn prepare(addresses: Addresses) -> io::Result<(Channel, Self, Pid)> {
+    pub fn prepare(addresses: AddressMap) -> io::Result<(Channel, Self, Pid)> {
         let (shell, frames) = Channel::pair()?;
-        let (channel, theirs) = Channel::pair()?;
+        let (channel, porter_end) = Channel::pair()?;
         let me = getpid();
         let pid = process::spawn(move || {
             let _ = process::follow_parent(me, Signal::SIGKILL);
-            serve(&theirs);
+            serve(&porter_end);
             0
         })?;
-        Ok((shell, Self { frames, porter: Porter::over(channel), addresses }, pid))
+        Ok((shell, Self { frames, sockets: SocketFactory::over(channel), addresses }, pid))
     }
 
     /// Starts the gateway in a network namespace of its own; the device that leads to it comes with the first message
@@ -70,7 +70,7 @@ impl Seat {
             };
             let index = end.index.to_ne_bytes();
             let sent = self.frames.send(&index, &[end.tun.as_fd(), end.netlink.as_fd()], false);
-            if sent.is_ok() { self.work(&end.tun) } else { 1 }
+            if sent.is_ok() { self.run_process(&end.tun) } else { 1 }
         })
     }
 
@@ -80,17 +80,17 @@ impl Seat {
         let me = getpid();
         process::spawn(move || {
             let _ = process::follow_parent(me, Signal::SIGKILL);
-            self.work(tun)
+            self.run_process(tun)
         })
     }
 
-    fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<End, Error> {
+    fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<Endpoint, Error> {
         let no = |e: io::Error| Error::Machine(format!("gateway: {e}"));
         new_network(false).map_err(no)?;
         enlarge_windows();
         let block = self.addresses.block;
         let addresses = [(block.name_server(), block.v4().1), (block.name_server6(), block.v6().1)];
-        let site = Site { name: "sojourn", mtu, addresses, reaches: block.tree_prefixes(), cc };
+        let site = EndpointConfig { name: "sojourn", mtu, addresses, reaches: block.tree_prefixes(), cc };
         let end = site.make()?;
         let mut netlink = Netlink::open().map_err(no)?;
         netlink.index("lo").and_then(|lo| netlink.up(lo, None)).map_err(no)?;
@@ -98,7 +98,7 @@ impl Seat {
         Ok(end)
     }
 
-    fn work(self, tun: &Tun) -> i32 {
+    fn run_process(self, tun: &Tun) -> i32 {
         // Its end is that of the shell, or of the process that started it.
         i32::from(Gateway::new(self, tun).and_then(|mut gateway| gateway.run()).is_err())
     }
@@ -117,17 +117,17 @@ fn take_every_address() -> io::Result<()> {
 
 struct Gateway<'a> {
     frames: Channel,
-    shared: Shared<'a>,
+    shared: GatewayContext<'a>,
     streams: Streams,
     datagrams: Datagrams,
 }
 
 impl<'a> Gateway<'a> {
-    fn new(seat: Seat, tun: &'a Tun) -> io::Result<Self> {
-        let Seat { frames, porter, addresses } = seat;
+    fn new(seat: GatewayConfig, tun: &'a Tun) -> io::Result<Self> {
+        let GatewayConfig { frames, sockets: porter, addresses } = seat;
         let poll = Poll::new()?;
         poll.add(frames.as_fd(), FRAMES, Interest::READ)?;
-        let shared = Shared { poll, porter, tun, addresses };
+        let shared = GatewayContext { poll, sockets: porter, tun, addresses };
         Ok(Self { frames, shared, streams: Streams::default(), datagrams: Datagrams::default() })
     }
 
@@ -145,8 +145,8 @@ impl<'a> Gateway<'a> {
                         }
                         self.open(&room[..length]);
                     }
-                    token if token % 2 == STREAM => self.streams.on((token / 2) as i32, &mut self.shared),
-                    token => self.datagrams.on((token / 2) as i32, &mut self.shared),
+                    token if token % 2 == STREAM => self.streams.on_ready((token / 2) as i32, &mut self.shared),
+                    token => self.datagrams.on_readable((token / 2) as i32, &mut self.shared),
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What streams and datagrams of the gateway both need: addresses, and the porter, which makes sockets outside.
 
-use crate::shell::address::Block;
+use crate::shell::address::AddressBlock;
 use crate::sys::clock::Poll;
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;
@@ -11,25 +11,25 @@ use std::os::fd::{AsFd, OwnedFd};
 
 /// Which address represents which.
 #[derive(Clone, Copy, Debug)]
-pub struct Addresses {
+pub struct AddressMap {
     /// The shell's own.
-    pub block: Block,
+    pub block: AddressBlock,
     /// Whether the machine itself is to be reached through the gateway, at `$SOJOURN_HOST`.
     pub machine: bool,
     /// Addresses of the machine of both families that other machines have for it, where it has any.
     pub own: [Option<IpAddr>; 2],
-    /// The name server behind [`Block::name_server`], where the machine has its own at a loopback address.
+    /// The name server behind [`AddressBlock::name_server`], where the machine has its own at a loopback address.
     pub name_server: Option<IpAddr>,
 }
 
 /// The way to a process that makes sockets where the shell was started.
-pub struct Porter {
+pub struct SocketFactory {
     channel: Channel,
 }
 
 /// What the porter makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SocketKind {
     /// For a connection.
     Stream,
     /// For datagrams.
@@ -37,20 +37,20 @@ pub enum Wanted {
 }
 
 /// What streams and datagrams both need.
-pub struct Shared<'a> {
+pub struct GatewayContext<'a> {
     /// What the gateway waits for; tokens are twice the number of a descriptor, plus [`STREAM`] for streams.
     pub poll: Poll,
     /// Makes sockets outside.
-    pub porter: Porter,
+    pub sockets: SocketFactory,
     /// Leads to the shell.
     pub tun: &'a Tun,
     /// Which address represents which.
-    pub addresses: Addresses,
+    pub addresses: AddressMap,
 }
 
-impl Shared<'_> {
+impl GatewayContext<'_> {
     /// Where a destination inside lies outside.
-    pub fn outside(&self, to: SocketAddr, wanted: Wanted) -> SocketAddr {
+    pub fn translate(&self, to: SocketAddr, wanted: SocketKind) -> SocketAddr {
         let (host, host6) = self.addresses.block.host();
         let ip = match (to.ip(), self.addresses.name_server) {
             (ip, Some(server)) if ip == self.addresses.block.name_server() => server,
@@ -63,32 +63,32 @@ impl Shared<'_> {
     }
 
     /// Lets a frame pass to the kernel of this namespace.
-    pub fn let_pass(&self, frame: &[u8]) {
+    pub fn inject(&self, frame: &[u8]) {
         let _ = self.tun.write(&[io::IoSlice::new(frame)]);
     }
 }
 
 /// Where the servers of this machine are reached that listen on all addresses, and not those at its loopback address
 /// alone, as from a shell of root's.
-fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, wanted: Wanted) -> IpAddr {
+fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, wanted: SocketKind) -> IpAddr {
     match (is_ipv4, wanted) {
-        (true, Wanted::Stream) => BESIDE_LOCALHOST.into(),
+        (true, SocketKind::Stream) => BESIDE_LOCALHOST.into(),
         // An answer has the address that the kernel chooses, which is the first loopback address for every other one.
-        (true, Wanted::Datagrams) => own.unwrap_or(Ipv4Addr::LOCALHOST.into()),
-        (false, Wanted::Stream) => own6.unwrap_or(BESIDE_LOCALHOST.to_ipv6_mapped().into()),
-        (false, Wanted::Datagrams) => own6.unwrap_or(Ipv6Addr::LOCALHOST.into()),
+        (true, SocketKind::Datagrams) => own.unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        (false, SocketKind::Stream) => own6.unwrap_or(BESIDE_LOCALHOST.to_ipv6_mapped().into()),
+        (false, SocketKind::Datagrams) => own6.unwrap_or(Ipv6Addr::LOCALHOST.into()),
     }
 }
 
-impl Porter {
+impl SocketFactory {
     /// The porter at the other end of `channel`.
     pub fn over(channel: Channel) -> Self {
         Self { channel }
     }
 
     /// A socket for `address` that does not block.
-    pub fn socket(&self, wanted: Wanted, address: IpAddr) -> io::Result<OwnedFd> {
-        let request = [u8::from(wanted == Wanted::Stream), u8::from(address.is_ipv4())];
+    pub fn socket(&self, wanted: SocketKind, address: IpAddr) -> io::Result<OwnedFd> {
+        let request = [u8::from(wanted == SocketKind::Stream), u8::from(address.is_ipv4())];
         self.channel.send(&request, &[], false)?;
         let mut answer = [0; 4];
         let (_, fds) = self.channel.receive(&mut answer)?;

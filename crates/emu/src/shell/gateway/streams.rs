@@ -1,6 +1,6 @@
 //! TCP: a connection inside and one outside, and the bytes between them.
 
-use super::shared::{STREAM, Shared, Wanted};
+use super::shared::{GatewayContext, STREAM, SocketKind};
 use crate::sys::clock::{Interest, monotonic_ns};
 use crate::sys::fds::{accept, transparent_listener};
 use nix::sys::socket::{SockaddrStorage, connect};
@@ -14,23 +14,23 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 #[derive(Default)]
 pub struct Streams {
     /// Being connected outside.
-    pending: BTreeMap<i32, Pending>,
+    pending: BTreeMap<i32, PendingConnection>,
     /// Connected outside; the kernel here is shaking hands.
-    awaited: BTreeMap<(SocketAddr, SocketAddr), Awaited>,
+    awaited: BTreeMap<(SocketAddr, SocketAddr), AwaitedConnection>,
     listeners: BTreeMap<SocketAddr, Listener>,
     /// Relays by their lower descriptor, and the lower descriptor of each.
     relays: BTreeMap<i32, Relay>,
     ends: BTreeMap<i32, i32>,
 }
 
-struct Pending {
+struct PendingConnection {
     from: SocketAddr,
     to: SocketAddr,
     stream: TcpStream,
     syn: Vec<u8>,
 }
 
-struct Awaited {
+struct AwaitedConnection {
     stream: TcpStream,
     since_ns: u64,
 }
@@ -59,19 +59,19 @@ struct Buffer {
 
 impl Streams {
     /// A first segment from `from` to `to`: connects outside before it lets it pass.
-    pub fn open(&mut self, from: SocketAddr, to: SocketAddr, syn: &[u8], shared: &mut Shared<'_>) {
+    pub fn open(&mut self, from: SocketAddr, to: SocketAddr, syn: &[u8], shared: &mut GatewayContext<'_>) {
         let known = self.awaited.contains_key(&(from, to));
         if known || self.pending.values().any(|pending| (pending.from, pending.to) == (from, to)) {
             if known {
-                shared.let_pass(syn);
+                shared.inject(syn);
             }
             return;
         }
-        self.forget_abandoned(shared);
-        let outside = shared.outside(to, Wanted::Stream);
-        let Ok(fd) = shared.porter.socket(Wanted::Stream, outside.ip()) else { return };
+        self.drop_abandoned(shared);
+        let outside = shared.translate(to, SocketKind::Stream);
+        let Ok(fd) = shared.sockets.socket(SocketKind::Stream, outside.ip()) else { return };
         let connected = connect(fd.as_raw_fd(), &SockaddrStorage::from(outside));
-        let pending = Pending { from, to, stream: fd.into(), syn: syn.to_vec() };
+        let pending = PendingConnection { from, to, stream: fd.into(), syn: syn.to_vec() };
         match connected {
             Ok(()) => self.connected(pending, shared),
             Err(nix::Error::EINPROGRESS) => {
@@ -81,18 +81,18 @@ impl Streams {
                     self.pending.insert(fd, pending);
                 }
             }
-            Err(_) => shared.let_pass(syn),
+            Err(_) => shared.inject(syn),
         }
     }
 
     /// Something is ready.
-    pub fn on(&mut self, fd: i32, shared: &mut Shared<'_>) {
+    pub fn on_ready(&mut self, fd: i32, shared: &mut GatewayContext<'_>) {
         if let Some(pending) = self.pending.remove(&fd) {
             let _ = shared.poll.remove(pending.stream.as_fd());
             match pending.stream.take_error() {
                 Ok(None) => self.connected(pending, shared),
                 // Nobody listens here either, so the kernel refuses as the machine outside has.
-                Ok(Some(e)) if e.kind() != io::ErrorKind::TimedOut => shared.let_pass(&pending.syn),
+                Ok(Some(e)) if e.kind() != io::ErrorKind::TimedOut => shared.inject(&pending.syn),
                 _ => {}
             }
         } else if let Some(&number) = self.ends.get(&fd) {
@@ -103,18 +103,18 @@ impl Streams {
     }
 
     /// Connected outside: whoever asked may have his handshake.
-    fn connected(&mut self, pending: Pending, shared: &mut Shared<'_>) {
-        let Pending { from, to, stream, syn } = pending;
+    fn connected(&mut self, pending: PendingConnection, shared: &mut GatewayContext<'_>) {
+        let PendingConnection { from, to, stream, syn } = pending;
         // Where a program of this namespace listens itself, it gets the connection.
         if let Some(listener) = self.listener(to, shared) {
             listener.uses += 1;
-            self.awaited.insert((from, to), Awaited { stream, since_ns: monotonic_ns() });
+            self.awaited.insert((from, to), AwaitedConnection { stream, since_ns: monotonic_ns() });
         }
-        shared.let_pass(&syn);
+        shared.inject(&syn);
     }
 
     /// What listens at `to`; made if there is none and nobody else has the place.
-    fn listener(&mut self, to: SocketAddr, shared: &mut Shared<'_>) -> Option<&mut Listener> {
+    fn listener(&mut self, to: SocketAddr, shared: &mut GatewayContext<'_>) -> Option<&mut Listener> {
         match self.listeners.entry(to) {
             Entry::Occupied(there) => Some(there.into_mut()),
             Entry::Vacant(place) => {
@@ -125,7 +125,7 @@ impl Streams {
         }
     }
 
-    fn accept(&mut self, to: SocketAddr, shared: &mut Shared<'_>) {
+    fn accept(&mut self, to: SocketAddr, shared: &mut GatewayContext<'_>) {
         let Some(listener) = self.listeners.get(&to) else { return };
         let Ok(fd) = accept(listener.fd.as_fd()) else { return };
         let inside = TcpStream::from(fd);
@@ -142,7 +142,7 @@ impl Streams {
         self.relays.insert(fds[0], relay);
     }
 
-    fn relay(&mut self, number: i32, shared: &mut Shared<'_>) {
+    fn relay(&mut self, number: i32, shared: &mut GatewayContext<'_>) {
         let Some(relay) = self.relays.get_mut(&number) else { return };
         if relay.carry(|fd, interest| shared.poll.change(fd, token(fd.as_raw_fd()), interest)).is_ok_and(|open| open) {
             return;
@@ -156,21 +156,21 @@ impl Streams {
     }
 
     /// Closes what was connected outside for somebody who has not come back with the end of his handshake.
-    fn forget_abandoned(&mut self, shared: &mut Shared<'_>) {
+    fn drop_abandoned(&mut self, shared: &mut GatewayContext<'_>) {
         let now = monotonic_ns();
-        let mut gone = Vec::new();
+        let mut abandoned = Vec::new();
         self.awaited.retain(|&(_, to), awaited| {
             let keep = now - awaited.since_ns < HANDSHAKE_NS;
-            gone.extend((!keep).then_some(to));
+            abandoned.extend((!keep).then_some(to));
             keep
         });
-        for to in gone {
+        for to in abandoned {
             self.release(to, shared);
         }
     }
 
     /// One connection less to `to`.
-    fn release(&mut self, to: SocketAddr, shared: &mut Shared<'_>) {
+    fn release(&mut self, to: SocketAddr, shared: &mut GatewayContext<'_>) {
         let Some(listener) = self.listeners.get_mut(&to) else { return };
         listener.uses -= 1;
         if listener.uses == 0 {
@@ -194,10 +194,10 @@ impl Relay {
             self.buffers[from].carry(&self.ends[from], &self.ends[to])?;
         }
         for end in [0, 1] {
-            let wanted = Interest { read: self.buffers[end].has_room(), write: !self.buffers[1 - end].is_empty() };
-            if wanted != self.watched[end] {
-                watch(self.ends[end].as_fd(), wanted)?;
-                self.watched[end] = wanted;
+            let interest = Interest { read: self.buffers[end].has_room(), write: !self.buffers[1 - end].is_empty() };
+            if interest != self.watched[end] {
+                watch(self.ends[end].as_fd(), interest)?;
+                self.watched[end] = interest;
             }
         }
         Ok(!self.buffers.iter().all(|buffer| buffer.passed_on))
@@ -223,14 +223,14 @@ impl Buffer {
                 match source.read(&mut self.bytes) {
                     Ok(0) => self.ended = true,
                     Ok(n) => (self.from, self.until) = (0, n),
-                    Err(e) if is_no_error(&e) => return Ok(()),
+                    Err(e) if would_block(&e) => return Ok(()),
                     Err(e) => return Err(e),
                 }
             }
             while !self.is_empty() {
                 match sink.write(&self.bytes[self.from..self.until]) {
                     Ok(n) => self.from += n,
-                    Err(e) if is_no_error(&e) => return Ok(()),
+                    Err(e) if would_block(&e) => return Ok(()),
                     Err(e) => return Err(e),
                 }
             }
@@ -246,7 +246,7 @@ impl Buffer {
     }
 }
 
-fn is_no_error(error: &io::Error) -> bool {
+fn would_block(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 

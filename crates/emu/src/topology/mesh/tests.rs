@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 /// What was written to a node: in which advance, which byte was in it.
 #[derive(Clone, Default)]
-struct Written(Rc<RefCell<Vec<(u64, u8)>>>, Rc<RefCell<u64>>);
+struct WriteLog(Rc<RefCell<Vec<(u64, u8)>>>, Rc<RefCell<u64>>);
 
-impl Sink for Written {
+impl Sink for WriteLog {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<()> {
         let last = parts.iter().rev().find(|part| !part.is_empty()).and_then(|part| part.last());
         self.0.borrow_mut().push((*self.1.borrow(), *last.unwrap()));
@@ -29,18 +29,18 @@ fn frame(pool: &Pool, from: IpAddr, to: IpAddr, length: u16, mark: u8) -> Buffer
     buffer
 }
 
-fn mesh(text: &str) -> (Mesh, Plan) {
+fn mesh(text: &str) -> (Mesh, TopologyPlan) {
     let text = format!("duration = \"1 s\"\n{text}");
     let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
-    let plan = Plan::of(&scenario).unwrap();
-    let mesh = Mesh::new(&scenario, &plan, &Common::default()).unwrap();
+    let plan = TopologyPlan::of(&scenario).unwrap();
+    let mesh = Mesh::new(&scenario, &plan, &MeshConfig::default()).unwrap();
     (mesh, plan)
 }
 
 /// Runs a mesh to its end, looking at it every `step` microseconds; by node what was written, and at which look.
 fn run(mesh: &mut Mesh, nodes: usize, step: u64) -> Vec<Vec<(u64, u8)>> {
     let look = Rc::new(RefCell::new(0));
-    let mut sinks: Vec<Written> = (0..nodes).map(|_| Written(Rc::default(), look.clone())).collect();
+    let mut sinks: Vec<WriteLog> = (0..nodes).map(|_| WriteLog(Rc::default(), look.clone())).collect();
     for us in (0..=200_000).step_by(step as usize) {
         *look.borrow_mut() = us;
         let now = Instant::from_nanos(1000 * us);

@@ -1,17 +1,17 @@
 //! The rate by the delay: up while it does not grow, below the throughput when it does (`aimd_rate_control.cc`,
 //! `link_capacity_estimator.cc`).
 
-use super::trendline::Usage;
+use super::trendline::BandwidthUsage;
 use sojourn_aqm::{Duration, Instant};
 
 /// The rate that the delay allows, in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
-    least_bps: f64,
+    min_bps: f64,
     rate_bps: f64,
     /// The last that was known.
     throughput_bps: f64,
-    capacity: Capacity,
+    capacity: LinkCapacityEstimator,
     state: State,
     changed: Option<Instant>,
     rtt: Duration,
@@ -25,10 +25,10 @@ enum State {
 }
 
 impl Aimd {
-    pub fn new(least_bps: f64, start_bps: f64) -> Self {
-        let rate_bps = start_bps.max(least_bps);
-        let (capacity, state) = (Capacity::default(), State::Hold);
-        Self { least_bps, rate_bps, throughput_bps: rate_bps, capacity, state, changed: None, rtt: FIRST_RTT }
+    pub fn new(min_bps: f64, start_bps: f64) -> Self {
+        let rate_bps = start_bps.max(min_bps);
+        let (capacity, state) = (LinkCapacityEstimator::default(), State::Hold);
+        Self { min_bps, rate_bps, throughput_bps: rate_bps, capacity, state, changed: None, rtt: FIRST_RTT }
     }
 
     pub fn set_rtt(&mut self, rtt: Duration) {
@@ -37,7 +37,7 @@ impl Aimd {
 
     /// A probe has told the rate.
     pub fn set(&mut self, now: Instant, bps: f64) {
-        self.rate_bps = bps.max(self.least_bps);
+        self.rate_bps = bps.max(self.min_bps);
         self.changed = Some(now);
     }
 
@@ -46,15 +46,15 @@ impl Aimd {
     }
 
     /// A report was taken. Returns the rate, where it was looked at.
-    pub fn update(&mut self, now: Instant, usage: Usage, throughput_bps: Option<f64>) -> Option<f64> {
+    pub fn update(&mut self, now: Instant, usage: BandwidthUsage, throughput_bps: Option<f64>) -> Option<f64> {
         match (usage, throughput_bps) {
-            (Usage::Over, Some(bps)) if !self.may_reduce(now, bps) => return None,
-            (Usage::Over, None) => {
+            (BandwidthUsage::Over, Some(bps)) if !self.may_reduce(now, bps) => return None,
+            (BandwidthUsage::Over, None) => {
                 // A bit/s less than the half, as the sources have it.
                 if !self.may_reduce(now, self.rate_bps / 2.0 - 1.0) {
                     return None;
                 }
-                self.rate_bps = (self.rate_bps / 2.0).max(self.least_bps);
+                self.rate_bps = (self.rate_bps / 2.0).max(self.min_bps);
                 self.changed = Some(now);
             }
             _ => self.change(now, usage, throughput_bps),
@@ -67,27 +67,27 @@ impl Aimd {
         self.changed.is_none_or(|changed| now - changed >= interval) || throughput_bps < 0.5 * self.rate_bps
     }
 
-    fn change(&mut self, now: Instant, usage: Usage, throughput_bps: Option<f64>) {
+    fn change(&mut self, now: Instant, usage: BandwidthUsage, throughput_bps: Option<f64>) {
         self.throughput_bps = throughput_bps.unwrap_or(self.throughput_bps);
         self.state = match (usage, self.state) {
-            (Usage::Normal, State::Hold) => {
+            (BandwidthUsage::Normal, State::Hold) => {
                 self.changed = Some(now);
                 State::Increase
             }
-            (Usage::Normal, state) => state,
-            (Usage::Over, _) => State::Decrease,
-            (Usage::Under, _) => State::Hold,
+            (BandwidthUsage::Normal, state) => state,
+            (BandwidthUsage::Over, _) => State::Decrease,
+            (BandwidthUsage::Under, _) => State::Hold,
         };
         match self.state {
             State::Hold => {}
             State::Increase => self.increase(now),
             State::Decrease => self.decrease(now),
         }
-        self.rate_bps = self.rate_bps.max(self.least_bps);
+        self.rate_bps = self.rate_bps.max(self.min_bps);
     }
 
     fn increase(&mut self, now: Instant) {
-        self.capacity.clear_if(self.throughput_bps, Capacity::is_below);
+        self.capacity.clear_if(self.throughput_bps, LinkCapacityEstimator::is_below);
         let most = 1.5 * self.throughput_bps + 10e3;
         if self.rate_bps < most {
             let since = self.changed.map_or(1.0, |changed| (now - changed).as_secs_f64());
@@ -117,7 +117,7 @@ impl Aimd {
             rate_bps = BETA * kbps * 1e3;
         }
         self.rate_bps = self.rate_bps.min(rate_bps);
-        self.capacity.clear_if(self.throughput_bps, Capacity::is_above);
+        self.capacity.clear_if(self.throughput_bps, LinkCapacityEstimator::is_above);
         self.capacity.take(self.throughput_bps);
         self.state = State::Hold;
         self.changed = Some(now);
@@ -126,19 +126,19 @@ impl Aimd {
 
 /// What the link carries, by the throughput at over-use, in kbit/s.
 #[derive(Clone, Debug)]
-pub(super) struct Capacity {
+pub(super) struct LinkCapacityEstimator {
     estimate: Option<f64>,
     /// Variance by the estimate.
     deviation: f64,
 }
 
-impl Default for Capacity {
+impl Default for LinkCapacityEstimator {
     fn default() -> Self {
-        Self { estimate: None, deviation: LEAST_DEVIATION }
+        Self { estimate: None, deviation: MIN_DEVIATION }
     }
 }
 
-impl Capacity {
+impl LinkCapacityEstimator {
     /// Without the estimate; how much it varied stays.
     fn cleared(&self) -> Self {
         Self { estimate: None, deviation: self.deviation }
@@ -160,7 +160,7 @@ impl Capacity {
         let estimate = self.estimate.map_or(sample, |known| (1.0 - CAPACITY_GAIN) * known + CAPACITY_GAIN * sample);
         let error = estimate - sample;
         let deviation = (1.0 - CAPACITY_GAIN) * self.deviation + CAPACITY_GAIN * error * error / estimate.max(1.0);
-        *self = Self { estimate: Some(estimate), deviation: deviation.clamp(LEAST_DEVIATION, MOST_DEVIATION) };
+        *self = Self { estimate: Some(estimate), deviation: deviation.clamp(MIN_DEVIATION, MAX_DEVIATION) };
     }
 
     /// Three standard deviations.
@@ -180,5 +180,5 @@ impl Capacity {
 const FIRST_RTT: Duration = Duration::from_millis(200);
 const BETA: f64 = 0.85;
 const CAPACITY_GAIN: f64 = 0.05;
-const LEAST_DEVIATION: f64 = 0.4;
-const MOST_DEVIATION: f64 = 2.5;
+const MIN_DEVIATION: f64 = 0.4;
+const MAX_DEVIATION: f64 = 2.5;

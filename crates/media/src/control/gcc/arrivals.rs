@@ -4,14 +4,14 @@ use sojourn_aqm::{Duration, Instant};
 
 /// Compares each group of packets with the one before it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals {
-    current: Option<Group>,
-    before: Option<Group>,
+pub(super) struct InterArrival {
+    current: Option<PacketGroup>,
+    before: Option<PacketGroup>,
 }
 
 /// Packets sent within [`GROUP`], or that arrived as a burst.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct PacketGroup {
     first_sent: Instant,
     sent: Instant,
     first_arrived: Instant,
@@ -20,15 +20,15 @@ struct Group {
 
 /// Time from one group to the next, at the sender and at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Deltas {
+pub(super) struct GroupDeltas {
     pub sent: Duration,
     pub arrived: Duration,
 }
 
-impl Arrivals {
+impl InterArrival {
     /// A packet arrived; the deltas of the two groups before it, if it begins another one.
-    pub fn packet(&mut self, sent: Instant, arrived: Instant) -> Option<Deltas> {
-        let begun = Group { first_sent: sent, sent, first_arrived: arrived, complete: arrived };
+    pub fn packet(&mut self, sent: Instant, arrived: Instant) -> Option<GroupDeltas> {
+        let begun = PacketGroup { first_sent: sent, sent, first_arrived: arrived, complete: arrived };
         let Some(current) = &mut self.current else {
             self.current = Some(begun);
             return None;
@@ -43,11 +43,11 @@ impl Arrivals {
         }
         let current = self.current.replace(begun)?;
         let before = self.before.replace(current)?;
-        Some(Deltas { sent: current.sent - before.sent, arrived: current.complete - before.complete })
+        Some(GroupDeltas { sent: current.sent - before.sent, arrived: current.complete - before.complete })
     }
 }
 
-impl Group {
+impl PacketGroup {
     /// Whether a packet does not belong to it any more.
     fn ends_before(&self, sent: Instant, arrived: Instant) -> bool {
         !self.is_burst_with(sent, arrived) && sent - self.first_sent > GROUP

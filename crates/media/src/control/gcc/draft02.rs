@@ -4,11 +4,11 @@
 //! Differs: the receiver takes the round-trip time for 200 ms, as it does not send itself. Losses in a filter's outlier
 //! limit the variance alone, as in implementations. The rates of REMB and the sending times are exact.
 
-use super::aimd::Capacity;
-use super::arrivals::{Arrivals, Deltas};
-use crate::control::{Control, Rates, Remote, Results};
+use super::aimd::LinkCapacityEstimator;
+use super::arrivals::{GroupDeltas, InterArrival};
+use crate::control::{Control, Feedback, Rates, RemoteEstimator};
 use crate::frames::Source;
-use crate::report::{Format, Reporting};
+use crate::report::{Format, ReportConfig};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -35,19 +35,19 @@ impl Draft02 {
 }
 
 impl Control for Draft02 {
-    fn reporting(&self) -> Reporting {
-        Reporting::timed(Format::Remb, |_| REMB_INTERVAL)
+    fn report_config(&self) -> ReportConfig {
+        ReportConfig::timed(Format::Remb, |_| REMB_INTERVAL)
     }
 
-    fn remote(&self) -> Option<Box<dyn Remote>> {
-        Some(Box::new(Estimator::new(if self.is_scaled { MOST_DELTAS } else { 1 })))
+    fn remote(&self) -> Option<Box<dyn RemoteEstimator>> {
+        Some(Box::new(Estimator::new(if self.is_scaled { MAX_DELTAS } else { 1 })))
     }
 
     fn begin(&mut self, _: Instant, source: &Source) {
         (self.source, self.by_loss_bps) = (*source, source.start_bps);
     }
 
-    fn on_results(&mut self, results: &Results) {
+    fn on_feedback(&mut self, results: &Feedback) {
         self.remb_bps = results.remb_bps.or(self.remb_bps);
         let lost = results.packets.iter().filter(|packet| packet.arrived.is_none()).count();
         let share = lost as f64 / results.packets.len() as f64;
@@ -56,11 +56,11 @@ impl Control for Draft02 {
         } else if share > HIGH_LOSS {
             self.by_loss_bps *= 1.0 - 0.5 * share;
         }
-        self.by_loss_bps = self.by_loss_bps.max(self.source.least_bps).min(self.source.most_bps);
+        self.by_loss_bps = self.by_loss_bps.max(self.source.min_bps).min(self.source.max_bps);
     }
 
     fn rates(&self, _: u64) -> Rates {
-        let target_bps = self.by_loss_bps.min(self.remb_bps.unwrap_or(f64::INFINITY)).max(self.source.least_bps);
+        let target_bps = self.by_loss_bps.min(self.remb_bps.unwrap_or(f64::INFINITY)).max(self.source.min_bps);
         Rates { target_bps, pacing_bps: super::PACING * target_bps }
     }
 }
@@ -69,16 +69,16 @@ impl Control for Draft02 {
 #[derive(Clone, Debug)]
 struct Estimator {
     /// The filter's output is compared that many times, once there are so many.
-    most_deltas: u32,
+    max_deltas: u32,
     deltas: u32,
-    arrivals: Arrivals,
+    arrivals: InterArrival,
     filter: Filter,
     detector: Detector,
     /// What arrived within a second.
     window: VecDeque<(Instant, u32)>,
     first: Option<Instant>,
     a_hat: Option<f64>,
-    capacity: Capacity,
+    capacity: LinkCapacityEstimator,
     state: State,
     updated: Option<Instant>,
     told: f64,
@@ -99,17 +99,17 @@ enum Signal {
 }
 
 impl Estimator {
-    fn new(most_deltas: u32) -> Self {
+    fn new(max_deltas: u32) -> Self {
         Self {
-            most_deltas,
+            max_deltas,
             deltas: 0,
-            arrivals: Arrivals::default(),
+            arrivals: InterArrival::default(),
             filter: Filter::default(),
             detector: Detector::default(),
             window: VecDeque::new(),
             first: None,
             a_hat: None,
-            capacity: Capacity::default(),
+            capacity: LinkCapacityEstimator::default(),
             state: State::Increase,
             updated: None,
             told: f64::INFINITY,
@@ -120,7 +120,7 @@ impl Estimator {
     fn r_hat(&self, now: Instant) -> Option<f64> {
         let span = (now - self.first?).min(WINDOW);
         let bytes: u32 = self.window.iter().map(|&(_, bytes)| bytes).sum();
-        (span >= LEAST_WINDOW).then(|| f64::from(bytes) * 8.0 / span.as_secs_f64())
+        (span >= MIN_WINDOW).then(|| f64::from(bytes) * 8.0 / span.as_secs_f64())
     }
 
     /// Section 5.5.
@@ -137,7 +137,7 @@ impl Estimator {
             State::Hold => a_hat,
             State::Increase => self.increased(a_hat, r_hat, since),
             State::Decrease => {
-                self.capacity.clear_if(r_hat, Capacity::is_above);
+                self.capacity.clear_if(r_hat, LinkCapacityEstimator::is_above);
                 self.capacity.take(r_hat);
                 a_hat.min(BETA * r_hat)
             }
@@ -145,7 +145,7 @@ impl Estimator {
     }
 
     fn increased(&mut self, a_hat: f64, r_hat: f64, since: f64) -> f64 {
-        self.capacity.clear_if(r_hat, Capacity::is_below);
+        self.capacity.clear_if(r_hat, LinkCapacityEstimator::is_below);
         let grown = if self.capacity.is_known() {
             let frame = a_hat / 30.0;
             let packet = frame / (frame / 9600.0).ceil();
@@ -158,7 +158,7 @@ impl Estimator {
     }
 }
 
-impl Remote for Estimator {
+impl RemoteEstimator for Estimator {
     fn on_packet(&mut self, now: Instant, sent: Instant, bytes: u32) {
         self.first.get_or_insert(now);
         self.window.push_back((now, bytes));
@@ -167,13 +167,13 @@ impl Remote for Estimator {
         }
         if let Some(deltas) = self.arrivals.packet(sent, now) {
             let m = self.filter.update(deltas);
-            self.deltas = (self.deltas + 1).min(self.most_deltas);
+            self.deltas = (self.deltas + 1).min(self.max_deltas);
             let signal = self.detector.signal(now, f64::from(self.deltas) * m);
             self.control(now, signal);
         }
     }
 
-    fn tell(&mut self) -> Option<f64> {
+    fn estimate_bps(&mut self) -> Option<f64> {
         self.told = self.a_hat.unwrap_or(f64::INFINITY);
         self.a_hat
     }
@@ -201,7 +201,7 @@ impl Default for Filter {
 }
 
 impl Filter {
-    fn update(&mut self, deltas: Deltas) -> f64 {
+    fn update(&mut self, deltas: GroupDeltas) -> f64 {
         self.sent.push_back(deltas.sent.as_millis_f64());
         if self.sent.len() > GROUPS {
             self.sent.pop_front();
@@ -246,7 +246,7 @@ impl Detector {
         };
         let elapsed = self.updated.replace(now).map_or(0.0, |updated| (now - updated).as_millis_f64());
         let beyond = m.abs() - self.threshold;
-        if beyond <= MOST_BEYOND {
+        if beyond <= MAX_BEYOND {
             let k = if beyond < 0.0 { K_D } else { K_U };
             self.threshold = (self.threshold + elapsed.min(LONGEST_STEP) * k * beyond).clamp(6.0, 600.0);
         }
@@ -264,11 +264,11 @@ const K_U: f64 = 0.01;
 const K_D: f64 = 0.000_18;
 const BETA: f64 = 0.85;
 /// `T`, from half a second to one.
-const LEAST_WINDOW: Duration = Duration::from_millis(500);
+const MIN_WINDOW: Duration = Duration::from_millis(500);
 const WINDOW: Duration = Duration::from_secs(1);
 /// The text of sections 5.3 to 6.
 const GROUPS: usize = 5;
-const MOST_BEYOND: f64 = 15.0;
+const MAX_BEYOND: f64 = 15.0;
 const ETA: f64 = 1.08;
 const LOW_LOSS: f64 = 0.02;
 const HIGH_LOSS: f64 = 0.1;
@@ -276,7 +276,7 @@ const GROWTH: f64 = 1.05;
 /// 100 ms and a round-trip time of 200 ms, in seconds.
 const RESPONSE_TIME: f64 = 0.3;
 /// Of libwebrtc: how many times the filter's output is compared, the threshold's longest step, in ms, the time between reports, and what is told at once.
-const MOST_DELTAS: u32 = 60;
+const MAX_DELTAS: u32 = 60;
 const LONGEST_STEP: f64 = 100.0;
 const REMB_INTERVAL: Duration = Duration::from_secs(1);
 const URGENT: f64 = 0.97;

@@ -15,11 +15,11 @@ use std::collections::VecDeque;
 /// The estimator; rates in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
-    least_bps: f64,
-    most_bps: f64,
+    min_bps: f64,
+    max_bps: f64,
     acked_bps: Option<f64>,
     /// Bandwidth and inherent loss.
-    best: Option<Channel>,
+    best: Option<ChannelParameters>,
     observations: VecDeque<Observation>,
     count: u32,
     partial: Observation,
@@ -27,8 +27,8 @@ pub(super) struct LossBased {
     average_loss: f64,
     limit_in_window: f64,
     recovering: Option<Instant>,
-    hold: Hold,
-    padding: Padding,
+    hold: HoldInfo,
+    padding: PaddingInfo,
     pub state: State,
     result_bps: f64,
 }
@@ -44,7 +44,7 @@ pub(super) enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Channel {
+struct ChannelParameters {
     bps: f64,
     inherent: f64,
 }
@@ -59,23 +59,23 @@ struct Observation {
 
 /// The estimate does not rise above `bps` before `until`.
 #[derive(Clone, Copy, Debug)]
-struct Hold {
+struct HoldInfo {
     until: Option<Instant>,
     duration: Duration,
     bps: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Padding {
+struct PaddingInfo {
     bps: f64,
     since: Option<Instant>,
 }
 
 impl LossBased {
-    pub fn new(least_bps: f64, most_bps: f64) -> Self {
+    pub fn new(min_bps: f64, max_bps: f64) -> Self {
         Self {
-            least_bps,
-            most_bps,
+            min_bps,
+            max_bps,
             acked_bps: None,
             best: None,
             observations: VecDeque::new(),
@@ -85,8 +85,8 @@ impl LossBased {
             average_loss: 0.0,
             limit_in_window: f64::INFINITY,
             recovering: None,
-            hold: Hold::NONE,
-            padding: Padding::NONE,
+            hold: HoldInfo::NONE,
+            padding: PaddingInfo::NONE,
             state: State::Delay,
             result_bps: 0.0,
         }
@@ -98,7 +98,7 @@ impl LossBased {
 
     /// The estimate, once there is one.
     pub fn bps(&self) -> Option<f64> {
-        (self.best.is_some() && self.count >= LEAST_OBSERVATIONS).then_some(self.result_bps)
+        (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result_bps)
     }
 
     /// Takes a report; `delay_bps` is what the delay allows, infinite where that is not known.
@@ -112,7 +112,7 @@ impl LossBased {
             None if !delay_bps.is_finite() => return,
             None => {
                 (self.result_bps, self.state) = (delay_bps, State::Delay);
-                Channel { bps: delay_bps, inherent: FIRST_INHERENT }
+                ChannelParameters { bps: delay_bps, inherent: FIRST_INHERENT }
             }
         };
         let mut best = self.likeliest(current, delay_bps);
@@ -124,9 +124,9 @@ impl LossBased {
         }
         let bounded = best.bps.min(self.upper_bps()).min(delay_bps).max(self.lower_bps());
         self.best = Some(if bounded < best.bps {
-            Channel { bps: bounded, inherent: 0.0 }
+            ChannelParameters { bps: bounded, inherent: 0.0 }
         } else {
-            Channel { bps: best.bps.max(self.lower_bps()), ..best }
+            ChannelParameters { bps: best.bps.max(self.lower_bps()), ..best }
         });
         self.decide(now, bounded, delay_bps);
     }
@@ -194,15 +194,15 @@ impl LossBased {
     }
 
     /// The candidate of the largest objective; of equal ones the first.
-    fn likeliest(&self, current: Channel, delay_bps: f64) -> Channel {
+    fn likeliest(&self, current: ChannelParameters, delay_bps: f64) -> ChannelParameters {
         let mut rates: Vec<f64> = CANDIDATES.iter().map(|factor| factor * current.bps).collect();
         rates.extend(self.acked_bps);
         rates.extend(Some(delay_bps).filter(|bps| bps.is_finite() && *bps > current.bps));
         let in_window = Some(self.limit_in_window).filter(|limit| self.state != State::Delay && limit.is_finite());
-        let most = in_window.unwrap_or(self.most_bps).max(current.bps);
+        let most = in_window.unwrap_or(self.max_bps).max(current.bps);
         let (mut best, mut largest) = (current, f64::MIN);
         for bps in rates {
-            let mut candidate = Channel { bps: bps.min(most), ..current };
+            let mut candidate = ChannelParameters { bps: bps.min(most), ..current };
             candidate.inherent = candidate.feasible();
             self.fit_inherent(&mut candidate);
             let objective = self.objective(&candidate);
@@ -214,7 +214,7 @@ impl LossBased {
     }
 
     /// One step of Newton's method.
-    fn fit_inherent(&self, channel: &mut Channel) {
+    fn fit_inherent(&self, channel: &mut ChannelParameters) {
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, one) in self.weighted() {
             let p = channel.loss_at(one.bps);
@@ -226,7 +226,7 @@ impl LossBased {
         channel.inherent = channel.feasible();
     }
 
-    fn objective(&self, channel: &Channel) -> f64 {
+    fn objective(&self, channel: &ChannelParameters) -> f64 {
         let above = HIGH_LOSS - self.average_loss;
         let preference = above / (PREFERENCE_SMOOTHING + above.abs());
         let kbps = channel.bps / 1e3;
@@ -239,7 +239,7 @@ impl LossBased {
     }
 
     /// What limits a rise while losses limit the estimate.
-    fn bound_rise(&mut self, now: Instant, current_bps: f64, best: &mut Channel) {
+    fn bound_rise(&mut self, now: Instant, current_bps: f64, best: &mut ChannelParameters) {
         let recovers = self.recovering.is_some_and(|since| since + RISE_WINDOW > now);
         if recovers && best.bps > self.limit_in_window {
             best.bps = self.limit_in_window;
@@ -265,26 +265,26 @@ impl LossBased {
             self.result_bps = self.hold.bps.min(bounded);
             return;
         }
-        let is_limited = is_limited && bounded < self.most_bps;
+        let is_limited = is_limited && bounded < self.max_bps;
         if is_limited && self.rises(self.result_bps, bounded) && self.may_go_on_rising(now, bounded) {
             if bounded > self.padding.bps {
-                self.padding = Padding { bps: bounded, since: Some(now) };
+                self.padding = PaddingInfo { bps: bounded, since: Some(now) };
             }
             self.state = State::Increasing;
         } else if is_limited {
             if self.state != State::Decreasing {
-                let Hold { duration, .. } = self.hold;
+                let HoldInfo { duration, .. } = self.hold;
                 let longer = (duration * HOLD_FACTOR).min(LONGEST_HOLD);
-                self.hold = Hold { until: Some(now + duration), duration: longer, bps: bounded };
+                self.hold = HoldInfo { until: Some(now + duration), duration: longer, bps: bounded };
             }
-            (self.padding, self.state) = (Padding::NONE, State::Decreasing);
+            (self.padding, self.state) = (PaddingInfo::NONE, State::Decreasing);
         } else {
-            (self.hold, self.padding, self.state) = (Hold::NONE, Padding::NONE, State::Delay);
+            (self.hold, self.padding, self.state) = (HoldInfo::NONE, PaddingInfo::NONE, State::Delay);
         }
         self.result_bps = bounded;
         let begins = self.recovering.is_none_or(|since| since + RISE_WINDOW < now);
         if let Some(best) = self.best.filter(|_| self.state != State::Delay && begins) {
-            self.limit_in_window = (best.bps * RISE_OF_WINDOW).max(LEAST);
+            self.limit_in_window = (best.bps * RISE_OF_WINDOW).max(MIN_BPS);
             self.recovering = Some(now);
         }
     }
@@ -296,15 +296,15 @@ impl LossBased {
 
     fn upper_bps(&self) -> f64 {
         let above = self.average_loss - LOSS_OFFSET;
-        if above > 0.0 { BALANCE / above } else { self.most_bps }
+        if above > 0.0 { BALANCE / above } else { self.max_bps }
     }
 
     fn lower_bps(&self) -> f64 {
-        self.acked_bps.unwrap_or(0.0).max(self.least_bps)
+        self.acked_bps.unwrap_or(0.0).max(self.min_bps)
     }
 }
 
-impl Channel {
+impl ChannelParameters {
     /// The share that is lost at a rate.
     fn loss_at(&self, sent_bps: f64) -> f64 {
         let beyond = if sent_bps > self.bps { (1.0 - self.inherent) * (sent_bps - self.bps) / sent_bps } else { 0.0 };
@@ -313,15 +313,15 @@ impl Channel {
 
     fn feasible(&self) -> f64 {
         let most = if self.bps > 0.0 { LOSS_OFFSET + BALANCE / self.bps } else { 1.0 };
-        self.inherent.max(LEAST_INHERENT).min(most.min(1.0))
+        self.inherent.max(MIN_INHERENT).min(most.min(1.0))
     }
 }
 
-impl Hold {
+impl HoldInfo {
     const NONE: Self = Self { until: None, duration: FIRST_HOLD, bps: f64::INFINITY };
 }
 
-impl Padding {
+impl PaddingInfo {
     const NONE: Self = Self { bps: 0.0, since: None };
 }
 
@@ -330,13 +330,13 @@ const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 /// `ObservationDurationLowerBound`, `ObservationWindowSize`, `MinNumObservations`, both `…TemporalWeightFactor`s.
 const OBSERVATION: Duration = Duration::from_millis(250);
 const WINDOW: usize = 15;
-const LEAST_OBSERVATIONS: u32 = 3;
+const MIN_OBSERVATIONS: u32 = 3;
 const WEIGHT: f64 = 0.9;
 /// `MedianSendingRateFactor`.
 const SPIKE: f64 = 2.0;
 /// `InitialInherentLossEstimate`, `InherentLossLowerBound`, `NewtonStepSize`.
 const FIRST_INHERENT: f64 = 0.01;
-const LEAST_INHERENT: f64 = 1e-3;
+const MIN_INHERENT: f64 = 1e-3;
 const STEP: f64 = 0.75;
 /// `…LossOffset` and `…BwBalance` of the inherent loss and of the instant upper bound.
 const LOSS_OFFSET: f64 = 0.05;
@@ -360,4 +360,4 @@ const LONGEST_HOLD: Duration = Duration::from_secs(60);
 const HOLD_FACTOR: i64 = 2;
 const PADDING: Duration = Duration::from_secs(2);
 /// `kCongestionControllerMinBitrate`.
-const LEAST: f64 = 5e3;
+const MIN_BPS: f64 = 5e3;

@@ -19,30 +19,30 @@ mod trendline;
 
 pub(super) use draft02::Draft02;
 
-use super::{Control, PacketResult, Rates, Results, Sent};
+use super::{Control, Feedback, PacketResult, Rates, SentPacket};
 use crate::frames::Source;
-use crate::prober::Cluster;
-use crate::report::{Format, Reporting};
+use crate::prober::ProbeCluster;
+use crate::report::{Format, ReportConfig};
 use aimd::Aimd;
-use arrivals::Arrivals;
-use loss::Target;
-use probing::Probing;
+use arrivals::InterArrival;
+use loss::SendSideEstimator;
+use probing::ProbeController;
 use sojourn_aqm::{Duration, Instant};
 use throughput::Throughput;
-use trendline::{Trendline, Usage};
+use trendline::{BandwidthUsage, Trendline};
 
 /// Google congestion control.
 #[derive(Clone, Debug)]
 pub(super) struct Gcc {
-    is_whole: bool,
-    probing: Option<Probing>,
-    arrivals: Arrivals,
+    has_loss_v2: bool,
+    probing: Option<ProbeController>,
+    arrivals: InterArrival,
     trend: Trendline,
     throughput: Throughput,
     by_delay: Aimd,
-    target: Target,
+    target: SendSideEstimator,
     lost: u32,
-    told: u32,
+    reported: u32,
     next_losses: Instant,
     next_update: Instant,
     last_report: Option<Instant>,
@@ -51,21 +51,21 @@ pub(super) struct Gcc {
 impl Gcc {
     /// As libwebrtc runs it.
     pub fn libwebrtc() -> Self {
-        Self { is_whole: true, ..Self::unprobed() }
+        Self { has_loss_v2: true, ..Self::unprobed() }
     }
 
     /// Without probes and the second estimator by losses.
     pub fn unprobed() -> Self {
         Self {
-            is_whole: false,
+            has_loss_v2: false,
             probing: None,
-            arrivals: Arrivals::default(),
+            arrivals: InterArrival::default(),
             trend: Trendline::default(),
             throughput: Throughput::default(),
             by_delay: Aimd::new(0.0, 0.0),
-            target: Target::new(Instant::ZERO, 0.0, 0.0, 0.0),
+            target: SendSideEstimator::new(Instant::ZERO, 0.0, 0.0, 0.0),
             lost: 0,
-            told: 0,
+            reported: 0,
             next_losses: Instant::NEVER,
             next_update: Instant::NEVER,
             last_report: None,
@@ -73,7 +73,7 @@ impl Gcc {
     }
 
     /// Returns what a probe tells with it.
-    fn arrived(&mut self, packet: &PacketResult, arrived: Instant) -> Option<f64> {
+    fn on_arrival(&mut self, packet: &PacketResult, arrived: Instant) -> Option<f64> {
         self.throughput.packet(arrived, packet.bytes);
         if let Some(deltas) = self.arrivals.packet(packet.sent, arrived) {
             self.trend.update(deltas, arrived);
@@ -82,9 +82,9 @@ impl Gcc {
     }
 
     /// The rate that the delay allows, where it was looked at.
-    fn delay_allows(&mut self, now: Instant, probed: Option<f64>) -> Option<f64> {
+    fn delay_based_bps(&mut self, now: Instant, probed: Option<f64>) -> Option<f64> {
         let (usage, acked) = (self.trend.usage(), self.throughput.bps());
-        let Some(bps) = probed.filter(|_| usage != Usage::Over) else {
+        let Some(bps) = probed.filter(|_| usage != BandwidthUsage::Over) else {
             return self.by_delay.update(now, usage, acked);
         };
         // A probe that tells less than arrives anyway is not to be believed.
@@ -94,8 +94,8 @@ impl Gcc {
         Some(self.by_delay.bps())
     }
 
-    fn tell_prober(&mut self, now: Instant) {
-        let may_probe = self.trend.usage() == Usage::Normal && self.target.may_probe();
+    fn update_prober(&mut self, now: Instant) {
+        let may_probe = self.trend.usage() == BandwidthUsage::Normal && self.target.may_probe();
         if let Some(probing) = &mut self.probing {
             probing.estimated(now, self.target.bps, may_probe);
         }
@@ -103,52 +103,52 @@ impl Gcc {
 }
 
 impl Control for Gcc {
-    fn reporting(&self) -> Reporting {
-        Reporting::timed(Format::TransportWide, report_interval)
+    fn report_config(&self) -> ReportConfig {
+        ReportConfig::timed(Format::TransportWide, report_interval)
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
-        let least_bps = source.least_bps.max(LEAST);
+        let least_bps = source.min_bps.max(MIN_BPS);
         self.by_delay = Aimd::new(least_bps, source.start_bps);
-        self.target = Target::new(now, least_bps, source.most_bps, source.start_bps);
-        if self.is_whole {
+        self.target = SendSideEstimator::new(now, least_bps, source.max_bps, source.start_bps);
+        if self.has_loss_v2 {
             self.target = self.target.clone().with_estimator();
-            self.probing = Some(Probing::new(now, source.start_bps.max(least_bps), source.most_bps));
+            self.probing = Some(ProbeController::new(now, source.start_bps.max(least_bps), source.max_bps));
         }
         (self.next_losses, self.next_update) = (now + LOSS_INTERVAL, now + UPDATE_INTERVAL);
     }
 
-    fn on_sent(&mut self, sent: &Sent, _: u64) {
+    fn on_sent(&mut self, sent: &SentPacket, _: u64) {
         self.target.sent(sent.at);
     }
 
-    fn on_results(&mut self, results: &Results) {
-        let Results { now, packets, .. } = *results;
+    fn on_feedback(&mut self, results: &Feedback) {
+        let Feedback { now, packets, .. } = *results;
         if self.last_report.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
-            (self.arrivals, self.trend) = (Arrivals::default(), Trendline::default());
+            (self.arrivals, self.trend) = (InterArrival::default(), Trendline::default());
         }
-        if let Some(rtt) = least_rtt(now, packets) {
+        if let Some(rtt) = min_rtt(now, packets) {
             self.target.set_rtt(now, rtt);
             self.by_delay.set_rtt(rtt);
         }
-        let mut came: Vec<&PacketResult> = packets.iter().filter(|packet| packet.arrived.is_some()).collect();
-        came.sort_by_key(|packet| packet.arrived);
+        let mut arrivals: Vec<&PacketResult> = packets.iter().filter(|packet| packet.arrived.is_some()).collect();
+        arrivals.sort_by_key(|packet| packet.arrived);
         let mut probed = None;
-        for packet in &came {
-            probed = self.arrived(packet, packet.arrived.unwrap_or(now)).or(probed);
+        for packet in &arrivals {
+            probed = self.on_arrival(packet, packet.arrived.unwrap_or(now)).or(probed);
         }
-        let allowed = self.delay_allows(now, probed);
+        let allowed = self.delay_based_bps(now, probed);
         if let Some(bps) = allowed {
             self.target.limit(bps);
         }
-        self.target.report(now, packets, self.throughput.bps());
+        self.target.on_report(now, packets, self.throughput.bps());
         if allowed.is_some() {
-            self.tell_prober(now);
+            self.update_prober(now);
         }
-        self.told += packets.len() as u32;
-        self.lost += (packets.len() - came.len()) as u32;
+        self.reported += packets.len() as u32;
+        self.lost += (packets.len() - arrivals.len()) as u32;
         if now >= self.next_losses {
-            self.target.losses(now, std::mem::take(&mut self.lost), std::mem::take(&mut self.told));
+            self.target.on_losses(now, std::mem::take(&mut self.lost), std::mem::take(&mut self.reported));
             self.next_losses = now + LOSS_INTERVAL;
         }
     }
@@ -163,13 +163,13 @@ impl Control for Gcc {
             if let Some(probing) = &mut self.probing {
                 probing.update(now);
             }
-            self.tell_prober(now);
+            self.update_prober(now);
             self.next_update = now + UPDATE_INTERVAL;
         }
     }
 
-    fn take_probes(&mut self) -> Vec<Cluster> {
-        self.probing.as_mut().map(Probing::take).unwrap_or_default()
+    fn take_probes(&mut self) -> Vec<ProbeCluster> {
+        self.probing.as_mut().map(ProbeController::take).unwrap_or_default()
     }
 
     fn rates(&self, _: u64) -> Rates {
@@ -178,7 +178,7 @@ impl Control for Gcc {
 }
 
 /// The least time from a packet's sending to the report, without what it waited at the receiver for the last one.
-fn least_rtt(now: Instant, packets: &[PacketResult]) -> Option<Duration> {
+fn min_rtt(now: Instant, packets: &[PacketResult]) -> Option<Duration> {
     let last = packets.iter().filter_map(|packet| packet.arrived).max()?;
     packets.iter().filter_map(|packet| Some(now - packet.sent - (last - packet.arrived?))).min()
 }
@@ -190,7 +190,7 @@ fn report_interval(rate_bps: Option<f64>) -> Duration {
     Duration::from_secs_f64(ms / 1e3)
 }
 
-const LEAST: f64 = 5e3;
+const MIN_BPS: f64 = 5e3;
 const PACING: f64 = 2.5;
 /// `kProbeDropThroughputFraction`.
 const DROP_TO_ACKED: f64 = 0.85;

@@ -4,27 +4,27 @@
 //! probes at the start alone: at three and six times the rate at the start, then at twice the estimate for as long as that
 //! is above 0.7 of the last probe.
 
-use crate::prober::Cluster;
+use crate::prober::ProbeCluster;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The probes of a flow.
 #[derive(Clone, Debug)]
-pub(super) struct Probing {
-    most_bps: f64,
+pub(super) struct ProbeController {
+    max_bps: f64,
     /// What waits for the pacer.
-    wanted: Vec<Cluster>,
+    pending: Vec<ProbeCluster>,
     next_id: u32,
     last: Instant,
     /// While results are waited for: estimates above it call for another probe.
-    further_above_bps: Option<f64>,
+    probe_further_above_bps: Option<f64>,
     /// What came of each cluster; its least bytes and packets.
-    clusters: BTreeMap<u32, (Cluster, Aggregate)>,
+    clusters: BTreeMap<u32, (ProbeCluster, AggregatedCluster)>,
 }
 
 /// Packets of a cluster that arrived.
 #[derive(Clone, Copy, Debug)]
-struct Aggregate {
+struct AggregatedCluster {
     packets: u32,
     bytes: u64,
     first_sent: Instant,
@@ -35,23 +35,23 @@ struct Aggregate {
     last_arrived: Instant,
 }
 
-impl Probing {
+impl ProbeController {
     /// The first probes of a flow.
-    pub fn new(now: Instant, start_bps: f64, most_bps: f64) -> Self {
+    pub fn new(now: Instant, start_bps: f64, max_bps: f64) -> Self {
         let (wanted, clusters) = (Vec::new(), BTreeMap::new());
-        let mut new = Self { most_bps, wanted, next_id: 0, last: now, further_above_bps: None, clusters };
+        let mut new = Self { max_bps, pending: wanted, next_id: 0, last: now, probe_further_above_bps: None, clusters };
         new.begin(now, &FIRST.map(|scale| scale * start_bps));
         new
     }
 
     /// What waits for the pacer, which takes it.
-    pub fn take(&mut self) -> Vec<Cluster> {
-        std::mem::take(&mut self.wanted)
+    pub fn take(&mut self) -> Vec<ProbeCluster> {
+        std::mem::take(&mut self.pending)
     }
 
     /// The estimate has changed; `may_probe` unless the delay grows, or losses or a round-trip time of seconds limit it.
     pub fn estimated(&mut self, now: Instant, bps: f64, may_probe: bool) {
-        if may_probe && self.further_above_bps.is_some_and(|limit| bps > limit) {
+        if may_probe && self.probe_further_above_bps.is_some_and(|limit| bps > limit) {
             self.begin(now, &[FURTHER * bps]);
         }
     }
@@ -59,38 +59,38 @@ impl Probing {
     /// What is due by the clock: results that have not come in a second do not come.
     pub fn update(&mut self, now: Instant) {
         if now - self.last > LONGEST_WAIT {
-            self.further_above_bps = None;
+            self.probe_further_above_bps = None;
         }
     }
 
     fn begin(&mut self, now: Instant, rates: &[f64]) {
         let (mut further, mut last_bps) = (true, 0.0);
         for &wanted_bps in rates {
-            further &= wanted_bps < self.most_bps;
-            last_bps = wanted_bps.min(self.most_bps);
-            let bytes = (last_bps * LEAST_DURATION.as_secs_f64() / 8.0) as u64;
-            let cluster = Cluster { id: self.next_id, bps: last_bps, bytes, bursts: LEAST_BURSTS };
+            further &= wanted_bps < self.max_bps;
+            last_bps = wanted_bps.min(self.max_bps);
+            let bytes = (last_bps * MIN_DURATION.as_secs_f64() / 8.0) as u64;
+            let cluster = ProbeCluster { id: self.next_id, bps: last_bps, bytes, bursts: MIN_BURSTS };
             self.next_id += 1;
-            self.wanted.push(cluster);
-            self.clusters.insert(cluster.id, (cluster, Aggregate::EMPTY));
+            self.pending.push(cluster);
+            self.clusters.insert(cluster.id, (cluster, AggregatedCluster::EMPTY));
         }
-        (self.last, self.further_above_bps) = (now, further.then_some(FURTHER_ABOVE * last_bps));
+        (self.last, self.probe_further_above_bps) = (now, further.then_some(FURTHER_ABOVE * last_bps));
     }
 
     /// A packet of a cluster arrived; the rate that the cluster tells, if it does.
     pub fn arrived(&mut self, id: u32, bytes: u32, sent: Instant, arrived: Instant) -> Option<f64> {
         self.clusters.retain(|_, (_, seen)| seen.packets == 0 || arrived - seen.last_arrived <= HISTORY);
-        let (cluster, seen) = self.clusters.get_mut(&id)?;
-        seen.add(u64::from(bytes), sent, arrived);
-        let enough_packets = f64::from(seen.packets) >= (LEAST_SHARE * f64::from(cluster.bursts)).floor();
-        if !enough_packets || (seen.bytes as f64) < LEAST_SHARE * cluster.bytes as f64 {
+        let (cluster, aggregate) = self.clusters.get_mut(&id)?;
+        aggregate.add(u64::from(bytes), sent, arrived);
+        let enough_packets = f64::from(aggregate.packets) >= (MIN_SHARE * f64::from(cluster.bursts)).floor();
+        if !enough_packets || (aggregate.bytes as f64) < MIN_SHARE * cluster.bytes as f64 {
             return None;
         }
-        seen.bps()
+        aggregate.bps()
     }
 }
 
-impl Aggregate {
+impl AggregatedCluster {
     const EMPTY: Self = Self {
         packets: 0,
         bytes: 0,
@@ -123,7 +123,7 @@ impl Aggregate {
         let received_bps = (self.bytes - self.first_arrived_bytes) as f64 * 8.0 / receiving;
         let is_saturated = received_bps < SATURATED * sent_bps;
         let bps = if is_saturated { UTILISATION * received_bps } else { sent_bps.min(received_bps) };
-        (received_bps <= MOST_RATIO * sent_bps).then_some(bps)
+        (received_bps <= MAX_RATIO * sent_bps).then_some(bps)
     }
 }
 
@@ -132,13 +132,13 @@ const FIRST: [f64; 2] = [3.0, 6.0];
 const FURTHER: f64 = 2.0;
 const FURTHER_ABOVE: f64 = 0.7;
 /// `min_probe_duration`, `min_probe_packets_sent`, `kMaxWaitingTimeForProbingResult`.
-const LEAST_DURATION: Duration = Duration::from_millis(15);
-const LEAST_BURSTS: u32 = 5;
+const MIN_DURATION: Duration = Duration::from_millis(15);
+const MIN_BURSTS: u32 = 5;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// `kMinReceivedProbesRatio` and `kMinReceivedBytesRatio`, `kMaxValidRatio`, `kMinRatioForUnsaturatedLink`,
 /// `kTargetUtilizationFraction`, `kMaxClusterHistory`, `kMaxProbeInterval`.
-const LEAST_SHARE: f64 = 0.8;
-const MOST_RATIO: f64 = 2.0;
+const MIN_SHARE: f64 = 0.8;
+const MAX_RATIO: f64 = 2.0;
 const SATURATED: f64 = 0.9;
 const UTILISATION: f64 = 0.95;
 const HISTORY: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 //! Whether the delay grows: a line through smoothed delays, against a threshold that adapts (`trendline_estimator.cc`).
 
-use super::arrivals::Deltas;
+use super::arrivals::GroupDeltas;
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ pub(super) struct Trendline {
     updated: Option<f64>,
     over_using: Option<f64>,
     overuses: u32,
-    usage: Usage,
+    usage: BandwidthUsage,
 }
 
 /// How the link is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Usage {
+pub(super) enum BandwidthUsage {
     #[default]
     Normal,
     Over,
@@ -43,17 +43,17 @@ impl Default for Trendline {
             updated: None,
             over_using: None,
             overuses: 0,
-            usage: Usage::Normal,
+            usage: BandwidthUsage::Normal,
         }
     }
 }
 
 impl Trendline {
     /// The deltas of two groups, found when a packet arrived.
-    pub fn update(&mut self, deltas: Deltas, arrived: Instant) {
+    pub fn update(&mut self, deltas: GroupDeltas, arrived: Instant) {
         // The sources have these times in whole milliseconds.
         let now = ((arrived.as_nanos() + 500_000) / 1_000_000) as f64;
-        self.deltas = (self.deltas + 1).min(MOST_DELTAS);
+        self.deltas = (self.deltas + 1).min(MAX_DELTAS);
         let first = *self.first_arrival.get_or_insert(now);
         self.accumulated += (deltas.arrived - deltas.sent).as_millis_f64();
         self.smoothed = SMOOTHING * self.smoothed + (1.0 - SMOOTHING) * self.accumulated;
@@ -65,13 +65,13 @@ impl Trendline {
         self.detect(slope.unwrap_or(self.trend), deltas.sent.as_millis_f64(), now);
     }
 
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> BandwidthUsage {
         self.usage
     }
 
     fn detect(&mut self, trend: f64, sent_delta: f64, now: f64) {
         if self.deltas < 2 {
-            self.usage = Usage::Normal;
+            self.usage = BandwidthUsage::Normal;
             return;
         }
         let modified = f64::from(self.deltas.min(MIN_DELTAS)) * trend * GAIN;
@@ -79,7 +79,7 @@ impl Trendline {
             self.grows(trend, sent_delta);
         } else {
             (self.over_using, self.overuses) = (None, 0);
-            self.usage = if modified < -self.threshold { Usage::Under } else { Usage::Normal };
+            self.usage = if modified < -self.threshold { BandwidthUsage::Under } else { BandwidthUsage::Normal };
         }
         self.trend = trend;
         self.adapt(modified.abs(), now);
@@ -92,14 +92,14 @@ impl Trendline {
         self.overuses += 1;
         if over_using > OVER_USING && self.overuses > 1 && trend >= self.trend {
             (self.over_using, self.overuses) = (Some(0.0), 0);
-            self.usage = Usage::Over;
+            self.usage = BandwidthUsage::Over;
         }
     }
 
     fn adapt(&mut self, modified: f64, now: f64) {
         let elapsed = (now - self.updated.replace(now).unwrap_or(now)).min(LONGEST_STEP);
         // A spike of the delay is not what the threshold is to follow.
-        if modified > self.threshold + MOST_OFFSET {
+        if modified > self.threshold + MAX_OFFSET {
             return;
         }
         let k = if modified < self.threshold { K_DOWN } else { K_UP };
@@ -123,10 +123,10 @@ const WINDOW: usize = 20;
 const SMOOTHING: f64 = 0.9;
 const GAIN: f64 = 4.0;
 const MIN_DELTAS: u32 = 60;
-const MOST_DELTAS: u32 = 1000;
+const MAX_DELTAS: u32 = 1000;
 const OVER_USING: f64 = 10.0;
 const FIRST_THRESHOLD: f64 = 12.5;
 const K_UP: f64 = 0.0087;
 const K_DOWN: f64 = 0.039;
-const MOST_OFFSET: f64 = 15.0;
+const MAX_OFFSET: f64 = 15.0;
 const LONGEST_STEP: f64 = 100.0;

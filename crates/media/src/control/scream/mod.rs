@@ -13,25 +13,25 @@ mod v2;
 pub(super) use v1::Scream1;
 pub(super) use v2::Scream2;
 
-use super::{PacketResult, Results};
+use super::{Feedback, PacketResult};
 use sojourn_aqm::Duration;
 
 /// What reports tell of the path, in seconds.
 #[derive(Clone, Debug, Default)]
-struct Path {
-    least: Option<Duration>,
+struct PathStats {
+    base_delay: Option<Duration>,
     qdelay: f64,
     /// The smoothed round-trip time (RFC 6298), the time at the receiver included; unknown before the first report.
     s_rtt: Option<f64>,
 }
 
-impl Path {
+impl PathStats {
     /// Takes a report; the last packet that arrived stands for it.
-    fn update(&mut self, results: &Results) {
+    fn update(&mut self, results: &Feedback) {
         let delays = results.packets.iter().filter_map(PacketResult::delay);
-        self.least = delays.chain(self.least).min();
+        self.base_delay = delays.chain(self.base_delay).min();
         let Some(last) = results.packets.iter().rev().find(|packet| packet.arrived.is_some()) else { return };
-        let Some((delay, least)) = last.delay().zip(self.least) else { return };
+        let Some((delay, least)) = last.delay().zip(self.base_delay) else { return };
         self.qdelay = (delay - least).as_secs_f64();
         let rtt = (results.now - last.sent).as_secs_f64();
         self.s_rtt = Some(self.s_rtt.map_or(rtt, |known| known + (rtt - known) / 8.0));
@@ -39,7 +39,7 @@ impl Path {
 }
 
 /// Bytes of a report: all that it tells of, lost ones too.
-fn newly_acked(results: &Results) -> f64 {
+fn newly_acked(results: &Feedback) -> f64 {
     results.packets.iter().map(|packet| f64::from(packet.bytes)).sum()
 }
 

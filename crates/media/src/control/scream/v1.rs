@@ -4,10 +4,10 @@
 //! Differs: where the RFC is silent, Ericsson's implementation decides (`ScreamV1Tx.cpp`, before it was removed): the
 //! share of round trips with losses is smoothed by 0.01, and the known highest rate is taken at losses and marks.
 
-use super::{MSS, Path, newly_acked};
-use crate::control::{Control, NewFrame, Rates, Results, Sent};
+use super::{MSS, PathStats, newly_acked};
+use crate::control::{Control, Feedback, NewFrame, Rates, SentPacket};
 use crate::frames::Source;
-use crate::report::{Format, Reporting};
+use crate::report::{Format, ReportConfig};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(in crate::control) struct Scream1 {
     source: Source,
-    path: Path,
+    path: PathStats,
     qdelay_target: f64,
-    trend: Trend,
+    trend: QdelayTrend,
     /// Queueing delays by `QDELAY_TARGET_LO`, the newest last.
     qdelay_norm_hist: VecDeque<f64>,
     in_fast_increase: bool,
@@ -25,13 +25,13 @@ pub(in crate::control) struct Scream1 {
     low_since: Option<Instant>,
     cwnd: f64,
     bytes_newly_acked: f64,
-    in_flight: InFlight,
+    in_flight: MaxBytesInFlight,
     loss_event_rate: f64,
     lost_in_round: bool,
     round_began: Instant,
     last_event: Option<Instant>,
     next_sample: Instant,
-    rates: Measured,
+    rates: RateEstimates,
     next_rates: Instant,
     target_bitrate: f64,
     target_bitrate_last_max: f64,
@@ -41,21 +41,21 @@ impl Scream1 {
     pub fn new() -> Self {
         Self {
             source: Source::default(),
-            path: Path::default(),
+            path: PathStats::default(),
             qdelay_target: QDELAY_TARGET_LO,
-            trend: Trend::default(),
+            trend: QdelayTrend::default(),
             qdelay_norm_hist: VecDeque::from([0.0; NORM_SAMPLES]),
             in_fast_increase: true,
             low_since: None,
             cwnd: MIN_CWND,
             bytes_newly_acked: 0.0,
-            in_flight: InFlight::default(),
+            in_flight: MaxBytesInFlight::default(),
             loss_event_rate: 0.0,
             lost_in_round: false,
             round_began: Instant::ZERO,
             last_event: None,
             next_sample: Instant::NEVER,
-            rates: Measured::default(),
+            rates: RateEstimates::default(),
             next_rates: Instant::NEVER,
             target_bitrate: 0.0,
             target_bitrate_last_max: 1.0,
@@ -68,7 +68,7 @@ impl Scream1 {
         self.cwnd = (self.cwnd * if is_loss { BETA_LOSS } else { BETA_ECN }).max(MIN_CWND);
         self.target_bitrate_last_max = self.target_bitrate;
         let beta = if is_loss { BETA_R } else { BETA_ECN };
-        self.target_bitrate = (beta * self.target_bitrate).max(self.source.least_bps);
+        self.target_bitrate = (beta * self.target_bitrate).max(self.source.min_bps);
     }
 
     fn update_cwnd(&mut self, bytes_in_flight: f64) {
@@ -87,7 +87,7 @@ impl Scream1 {
         if off_target <= 0.0 || is_used {
             self.cwnd += GAIN * off_target * acked * MSS / self.cwnd;
         }
-        self.cwnd = self.cwnd.min(self.in_flight.most() * MAX_BYTES_IN_FLIGHT_HEAD_ROOM).max(MIN_CWND);
+        self.cwnd = self.cwnd.min(self.in_flight.max() * MAX_BYTES_IN_FLIGHT_HEAD_ROOM).max(MIN_CWND);
     }
 
     /// Section 4.1.2.3: compensation for flows that fill the queue.
@@ -148,13 +148,13 @@ impl Scream1 {
         let of_media = self.rates.media.max(self.rates.media_median());
         let limit = current_rate.max(of_media) * (2.0 - self.trend.memory);
         // Not clamp(), which refuses a least rate above the highest.
-        self.target_bitrate = self.target_bitrate.min(limit).max(self.source.least_bps).min(self.source.most_bps);
+        self.target_bitrate = self.target_bitrate.min(limit).max(self.source.min_bps).min(self.source.max_bps);
     }
 }
 
 impl Control for Scream1 {
-    fn reporting(&self) -> Reporting {
-        Reporting::timed(Format::Rfc8888, feedback_interval)
+    fn report_config(&self) -> ReportConfig {
+        ReportConfig::timed(Format::Rfc8888, feedback_interval)
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
@@ -167,12 +167,12 @@ impl Control for Scream1 {
         self.rates.made += frame.bytes;
     }
 
-    fn on_sent(&mut self, sent: &Sent, in_flight: u64) {
+    fn on_sent(&mut self, sent: &SentPacket, in_flight: u64) {
         self.rates.sent += u64::from(sent.bytes);
         self.in_flight.note(sent.at, in_flight);
     }
 
-    fn on_results(&mut self, results: &Results) {
+    fn on_feedback(&mut self, results: &Feedback) {
         self.path.update(results);
         let Some(s_rtt) = self.path.s_rtt else { return };
         let now = results.now;
@@ -226,7 +226,7 @@ impl Control for Scream1 {
 
 /// Whether the queueing delay changes (section 4.1.2, `update_variables`).
 #[derive(Clone, Debug)]
-struct Trend {
+struct QdelayTrend {
     fraction_avg: f64,
     fraction_hist: VecDeque<f64>,
     value: f64,
@@ -234,13 +234,13 @@ struct Trend {
     memory: f64,
 }
 
-impl Default for Trend {
+impl Default for QdelayTrend {
     fn default() -> Self {
         Self { fraction_avg: 0.0, fraction_hist: VecDeque::from([0.0; TREND_SAMPLES]), value: 0.0, memory: 0.0 }
     }
 }
 
-impl Trend {
+impl QdelayTrend {
     /// The queueing delay by its target, each 50 ms.
     fn sample(&mut self, fraction: f64) {
         self.fraction_avg = (1.0 - QDELAY_WEIGHT) * self.fraction_avg + QDELAY_WEIGHT * fraction;
@@ -260,9 +260,9 @@ impl Trend {
 
 /// The most bytes in flight within five seconds.
 #[derive(Clone, Debug, Default)]
-struct InFlight(VecDeque<(Instant, u64)>);
+struct MaxBytesInFlight(VecDeque<(Instant, u64)>);
 
-impl InFlight {
+impl MaxBytesInFlight {
     fn note(&mut self, now: Instant, bytes: u64) {
         while self.0.back().is_some_and(|&(_, known)| known <= bytes) {
             self.0.pop_back();
@@ -273,14 +273,14 @@ impl InFlight {
         }
     }
 
-    fn most(&self) -> f64 {
+    fn max(&self) -> f64 {
         self.0.front().map_or(0.0, |&(_, bytes)| bytes as f64)
     }
 }
 
 /// Rates of intervals of `RATE_ADJUST_INTERVAL`, in bit/s, and the bytes of the present one.
 #[derive(Clone, Debug, Default)]
-struct Measured {
+struct RateEstimates {
     sent: u64,
     acked: u64,
     made: u64,
@@ -291,7 +291,7 @@ struct Measured {
     media_hist: VecDeque<f64>,
 }
 
-impl Measured {
+impl RateEstimates {
     fn close(&mut self) {
         let bps = |bytes: &mut u64| std::mem::take(bytes) as f64 * 8.0 / RATE_ADJUST_INTERVAL.as_secs_f64();
         (self.transmit, self.ack, self.media) = (bps(&mut self.sent), bps(&mut self.acked), bps(&mut self.made));

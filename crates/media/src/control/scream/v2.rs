@@ -7,10 +7,10 @@
 //! policers, undershoot, competing flows, clock drift. The window holds nothing back before the first report, and is then
 //! at least what the rate at the start needs, so that this rate is kept to.
 
-use super::{MSS, Path, newly_acked};
-use crate::control::{Control, NewFrame, Rates, Results, Sent};
+use super::{MSS, PathStats, newly_acked};
+use crate::control::{Control, Feedback, NewFrame, Rates, SentPacket};
 use crate::frames::Source;
-use crate::report::{Format, Reporting};
+use crate::report::{Format, ReportConfig};
 use sojourn_aqm::{Duration, Ecn, Instant};
 
 /// SCReAM version 2; delays in seconds, rates in bit/s, windows in bytes.
@@ -18,8 +18,8 @@ use sojourn_aqm::{Duration, Ecn, Instant};
 pub(in crate::control) struct Scream2 {
     source: Source,
     is_l4s: bool,
-    path: Path,
-    alpha: Alpha,
+    path: PathStats,
+    alpha: L4sAlpha,
     qdelay_avg: f64,
     qdelay_avg_updated: Instant,
     ref_wnd: f64,
@@ -41,7 +41,7 @@ pub(in crate::control) struct Scream2 {
 
 /// What reduces the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Congestion {
+enum CongestionEvent {
     Loss,
     Marks,
     /// The delay, with a share of marks that stands for it.
@@ -53,8 +53,8 @@ impl Scream2 {
         Self {
             source: Source::default(),
             is_l4s: false,
-            path: Path::default(),
-            alpha: Alpha::default(),
+            path: PathStats::default(),
+            alpha: L4sAlpha::default(),
             qdelay_avg: 0.0,
             qdelay_avg_updated: Instant::ZERO,
             ref_wnd: MIN_REF_WND,
@@ -100,9 +100,9 @@ impl Scream2 {
         }
         let per_round = (s_rtt / VIRTUAL_RTT).max(1.0);
         self.ref_wnd *= match congestion {
-            Congestion::Loss => BETA_LOSS,
-            Congestion::Marks if !self.is_l4s => BETA_ECN,
-            Congestion::Marks => {
+            CongestionEvent::Loss => BETA_LOSS,
+            CongestionEvent::Marks if !self.is_l4s => BETA_ECN,
+            CongestionEvent::Marks => {
                 let mut backoff = self.alpha.value / 2.0 / per_round;
                 if self.path.qdelay < QDELAY_TARGET * 0.25 {
                     backoff *= scale.max(0.25);
@@ -112,18 +112,18 @@ impl Scream2 {
                 }
                 1.0 - backoff
             }
-            Congestion::Delay(share) => 1.0 - share / 2.0 / per_round,
+            CongestionEvent::Delay(share) => 1.0 - share / 2.0 / per_round,
         };
         self.ref_wnd = self.ref_wnd.max(MIN_REF_WND);
         (self.loss_detected, self.data_units_marked, self.last_reaction) = (false, false, Some(now));
     }
 
-    fn congestion(&self) -> Option<Congestion> {
+    fn congestion(&self) -> Option<CongestionEvent> {
         let above = (self.qdelay_avg - QDELAY_TARGET / 2.0) / (QDELAY_TARGET / 2.0);
         match (self.loss_detected, self.data_units_marked) {
-            (true, _) => Some(Congestion::Loss),
-            (_, true) => Some(Congestion::Marks),
-            _ => (above > 0.0).then(|| Congestion::Delay(above.min(1.0))),
+            (true, _) => Some(CongestionEvent::Loss),
+            (_, true) => Some(CongestionEvent::Marks),
+            _ => (above > 0.0).then(|| CongestionEvent::Delay(above.min(1.0))),
         }
     }
 
@@ -133,11 +133,11 @@ impl Scream2 {
         let since = self.last_congestion_detected.map_or(f64::INFINITY, |last| (now - last).as_secs_f64());
         let multiplicative = MUL_INCREASE_FACTOR * self.ref_wnd / MSS * (since / cautious).min(1.0) * scale;
         let increment = acked_unmarked * self.ref_wnd_ratio() * (s_rtt / VIRTUAL_RTT).min(1.0) * scale.max(0.25);
-        let wanted = self.ref_wnd + increment * (1.0 + multiplicative);
+        let ref_wnd = self.ref_wnd + increment * (1.0 + multiplicative);
         let in_flight = self.max_bytes_in_flight.max(self.max_bytes_in_flight_prev);
-        if wanted <= MSS + in_flight * BYTES_IN_FLIGHT_HEAD_ROOM && self.target_bitrate < self.source.most_bps {
-            self.ref_wnd_i_update_allowed |= wanted > self.ref_wnd;
-            self.ref_wnd = wanted;
+        if ref_wnd <= MSS + in_flight * BYTES_IN_FLIGHT_HEAD_ROOM && self.target_bitrate < self.source.max_bps {
+            self.ref_wnd_i_update_allowed |= ref_wnd > self.ref_wnd;
+            self.ref_wnd = ref_wnd;
         }
     }
 
@@ -152,14 +152,14 @@ impl Scream2 {
         let slack = SLACK + self.rate_adjust_factor + self.frame_size_dev;
         let bps = small * headers / slack * 8.0 * self.ref_wnd / s_rtt;
         // Not clamp(), which refuses a least rate above the highest.
-        self.target_bitrate = bps.max(self.source.least_bps).min(self.source.most_bps);
+        self.target_bitrate = bps.max(self.source.min_bps).min(self.source.max_bps);
     }
 }
 
 impl Control for Scream2 {
-    fn reporting(&self) -> Reporting {
-        let timed = Reporting::timed(Format::Rfc8888, |_| MAX_FEEDBACK_INTERVAL);
-        Reporting { sooner: Some(FEEDBACK_PACKETS), ..timed }
+    fn report_config(&self) -> ReportConfig {
+        let timed = ReportConfig::timed(Format::Rfc8888, |_| MAX_FEEDBACK_INTERVAL);
+        ReportConfig { early_after: Some(FEEDBACK_PACKETS), ..timed }
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
@@ -181,11 +181,11 @@ impl Control for Scream2 {
         self.frame_size_dev = dev.min(0.2);
     }
 
-    fn on_sent(&mut self, _: &Sent, in_flight: u64) {
+    fn on_sent(&mut self, _: &SentPacket, in_flight: u64) {
         self.max_bytes_in_flight = self.max_bytes_in_flight.max(in_flight as f64);
     }
 
-    fn on_results(&mut self, results: &Results) {
+    fn on_feedback(&mut self, results: &Feedback) {
         let is_first = self.path.s_rtt.is_none();
         self.path.update(results);
         let Some(s_rtt) = self.path.s_rtt else { return };
@@ -211,7 +211,7 @@ impl Control for Scream2 {
 
     /// The pacer: "Packet Pacing", relaxed near the highest rate.
     fn rates(&self, _: u64) -> Rates {
-        let nominal = self.target_bitrate / self.source.most_bps;
+        let nominal = self.target_bitrate / self.source.max_bps;
         let near = ((nominal - RELAXED_PACING_LIMIT_LOW) / (1.0 - RELAXED_PACING_LIMIT_LOW)).min(1.0);
         let scale = (1.0 - near).clamp(1.0 / MAX_RELAXED_PACING_FACTOR, 1.0);
         let pacing_bps = self.target_bitrate.max(RATE_PACE_MIN) * PACKET_PACING_HEADROOM / scale;
@@ -226,21 +226,21 @@ impl Control for Scream2 {
 
 /// The share of marked packets ("Receiving ECN-CE for L4S"): fast attack, slow decay.
 #[derive(Clone, Debug)]
-struct Alpha {
+struct L4sAlpha {
     value: f64,
     delivered: usize,
     marked: usize,
     updated: Instant,
 }
 
-impl Default for Alpha {
+impl Default for L4sAlpha {
     fn default() -> Self {
         Self { value: 0.0, delivered: 0, marked: 0, updated: Instant::ZERO }
     }
 }
 
-impl Alpha {
-    fn update(&mut self, results: &Results, s_rtt: f64) {
+impl L4sAlpha {
+    fn update(&mut self, results: &Feedback, s_rtt: f64) {
         self.delivered += results.packets.iter().filter(|packet| packet.arrived.is_some()).count();
         self.marked += results.packets.iter().filter(|packet| packet.is_marked()).count();
         if (results.now - self.updated).as_secs_f64() >= s_rtt.min(ALPHA_INTERVAL) && self.delivered > 0 {

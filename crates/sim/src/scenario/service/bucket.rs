@@ -1,4 +1,4 @@
-//! A token bucket: a long-term rate, and bursts at a higher one ("power boost").
+//! Token bucket: a long-term rate, and bursts at a higher one ("power boost").
 
 use super::ServiceKind;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
@@ -7,15 +7,17 @@ use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
 table! {
-    /// A token bucket, full at the start.
+    /// Token bucket, full at the start.
     pub struct BucketService {
-        /// Long-term rate of a token bucket: how fast tokens come in.
+        /// Token bucket, full at the start: rate at which tokens arrive.
         bucket: Rate = Kind::Rate, Need::Required("10 Mbit/s");
-        /// Size of the token bucket: what may go at the peak rate after a pause; at least one packet.
+        /// Size of the token bucket; at least a full packet with its framing, unless `overdraft` is set.
         burst: u64 = Kind::Size(1, LARGEST_BURST), Need::Required("100 kB");
-        /// Rate at which the token bucket sends; at least the long-term rate.
+        /// Rate at which packets are sent while there are tokens; at least `bucket`. After a pause a saturated link
+        /// sends at `peak` for `burst` / (`peak` − `bucket`).
         peak: Rate = Kind::Rate, Need::Required("50 Mbit/s");
-        /// Sends as soon as there are any tokens and lets them go negative, as HTB and DOCSIS do.
+        /// Send as soon as there is any token and let the count go negative, as HTB and DOCSIS do. Otherwise a packet
+        /// that lacks tokens has left the queue and waits in front of the transmitter, as under TBF.
         overdraft: bool = Kind::Flag, Need::Default("false");
     }
 }

@@ -1,4 +1,4 @@
-//! A link whose delivery opportunities are a doubly stochastic Poisson (Cox) process.
+//! Link whose delivery opportunities are a doubly stochastic Poisson (Cox) process.
 //!
 //! Source: K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
 //! Cellular Networks", NSDI 2013, §3.1; the defaults are those of keithw/sprout, `src/sprout/receiver.hh`.
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
 
 table! {
-    /// A Cox process of opportunities.
+    /// Cox process of delivery opportunities.
     pub struct CoxService {
-        /// Highest rate of a link whose opportunities are a Poisson process with a rate in Brownian motion (Sprout's
-        /// model; there 12 Mbit/s).
+        /// Maximum rate of a link whose delivery opportunities are a Poisson process with a rate that moves at random
+        /// over the whole range (Sprout's model of a cellular link: `12 Mbit/s`).
         cox: Rate = Kind::Rate, Need::Required("12 Mbit/s");
-        /// Strength of the Brownian motion, in packets per second per square root of a second.
+        /// With `cox`: strength of the Brownian motion of its rate, in packets per second per square root of a second.
         sigma: u64 = Kind::Count(0, 1_000_000_000), Need::Default("200");
-        /// Step in which the rate of a cox link moves.
+        /// Step in which the rate of a `cox` link moves.
         tick: Duration = Kind::PositiveTime, Need::Default("20 ms");
-        /// Mean length of an outage of a cox link: a rate of zero is left once in this time.
+        /// With `cox`: mean time until a rate of zero is left.
         outage: Duration = Kind::PositiveTime, Need::Default("1 s");
     }
 }
@@ -39,11 +39,11 @@ impl ServiceKind for CoxService {
         self.write(out);
     }
 
-    /// The middle of the range.
+    /// Middle of the range.
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         Rate::from_bps((self.cox.as_bps() / 2).max(1))
     }
 }
 
-/// Ticks pass one by one, also where nothing is sent.
+/// Minimum tick: the process steps through every tick, even when the link is idle.
 const SHORTEST_TICK: Duration = Duration::from_nanos(10_000);

@@ -1,4 +1,4 @@
-//! How a link serves its queue: one kind, one file, one line in the list below.
+//! Services of a link's queue. Each kind is a file and a line in the list below.
 
 mod bucket;
 mod cox;
@@ -12,7 +12,7 @@ pub use bucket::BucketService;
 pub use cox::CoxService;
 pub use poisson::PoissonService;
 pub(super) use steps::SLOWEST_LATCH;
-pub use steps::{Change, StepsService};
+pub use steps::{RateChange, StepsService};
 pub use trace::TraceService;
 pub use wlan::WlanService;
 
@@ -21,24 +21,24 @@ use super::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
-/// Declares the kinds: variant and specification. A link is of the kind whose first key it has;
-/// where two kinds share it, its value tells.
+/// Declares the kinds: variant and specification. The first key of a kind selects it; if two kinds share that key
+/// (`rate`), its value decides.
 macro_rules! services {
     ($( $(#[doc = $doc:literal])+ $variant:ident($spec:ty); )+) => {
-        /// When and how fast a link sends packets.
+        /// Service of a link's queue.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Service { $( $(#[doc = $doc])+ $variant($spec), )+ }
 
-        /// The keys of each kind.
+        /// Keys of each kind.
         pub(super) static KINDS: &[&[Key]] = &[ $( <$spec as ServiceKind>::KEYS, )+ ];
 
         impl Service {
-            /// The rate that a queue manager may take for the link's; above zero.
+            /// Rate that queue managers and limits in time assume; above zero.
             pub fn nominal_rate(&self, mtu: u32) -> Rate {
                 match self { $( Self::$variant(spec) => spec.nominal_rate(mtu), )+ }
             }
 
-            /// Refuses what cannot carry a packet that the queue counts as `largest` bytes: the key and the remedy.
+            /// Checks that the service can send a packet of `largest` bytes; the error has the key and the text.
             pub(super) fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
                 match self { $( Self::$variant(spec) => spec.check(largest), )+ }
             }
@@ -70,42 +70,42 @@ macro_rules! services {
 }
 
 services! {
-    /// A constant rate; above zero.
+    /// Constant rate; above zero.
     Rate(Rate);
-    /// A rate that changes in steps.
+    /// Rate with a schedule.
     Steps(StepsService);
-    /// A token bucket.
+    /// Token bucket.
     Bucket(BucketService);
-    /// A Poisson process of delivery opportunities.
+    /// Poisson process of delivery opportunities.
     Poisson(PoissonService);
-    /// A Cox process of delivery opportunities.
+    /// Cox process of delivery opportunities.
     Cox(CoxService);
-    /// A trace of delivery opportunities.
+    /// Trace of delivery opportunities.
     Trace(TraceService);
-    /// The channel of a wireless LAN.
+    /// Channel of a wireless LAN.
     Wlan(WlanService);
 }
 
-/// What a kind of service must bring along.
+/// A kind of service.
 trait ServiceKind: Sized {
-    /// Its keys; the first tells that a link is of this kind.
+    /// Its keys; the first one selects the kind.
     const KEYS: &'static [Key];
-    /// Whether the link's table is of this kind.
+    /// Whether the link's table selects this kind.
     fn is_chosen(values: &Map<String, Value>) -> bool {
         values.contains_key(Self::KEYS[0].name)
     }
-    /// Reads its keys; files are found among `files`.
+    /// Reads its keys; `files` gives access to traces.
     fn read(table: &Table, files: &dyn Files) -> Result<Self, Error>;
     /// Writes its keys.
     fn write(&self, out: &mut Map<String, Value>);
-    /// Writes the keys of the reverse link that does not say how it serves; the same unless the kind knows better.
+    /// Writes the keys of a reverse link without a service of its own; by default the same keys.
     fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
         let _ = mtu;
         self.write(out);
     }
-    /// The rate that a queue manager may take for the link's: of a varying one the mean, where there is one.
+    /// Rate that queue managers assume: the mean of a varying rate, if there is one.
     fn nominal_rate(&self, mtu: u32) -> Rate;
-    /// Refuses what cannot carry a packet of `largest` bytes on the wire.
+    /// Checks that it can send a packet of `largest` bytes on the wire.
     fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
         let _ = largest;
         Ok(())
@@ -133,25 +133,25 @@ impl Service {
         }
     }
 
-    /// Whether the link's table says how it serves.
+    /// Whether the link's table selects a service.
     pub(super) fn is_given(values: &Map<String, Value>) -> bool {
         KINDS.iter().any(|keys| values.contains_key(keys[0].name))
     }
 }
 
-/// The keys by which a link says how it serves.
+/// Keys that select a service.
 pub fn first_keys() -> Vec<&'static str> {
     let mut firsts: Vec<&str> = KINDS.iter().map(|keys| keys[0].name).collect();
     firsts.dedup();
     firsts
 }
 
-/// The same where there is no channel.
+/// [`first_keys`] without that of a wireless LAN.
 pub(super) fn keys_without_wlan() -> Vec<&'static str> {
     first_keys().into_iter().filter(|&first| first != WlanService::KEY).collect()
 }
 
-/// The kind as an error names it.
+/// Name of the kind in errors.
 fn describe(first: &str, values: &Map<String, Value>) -> String {
     let shared = KINDS.iter().filter(|keys| keys[0].name == first).count() > 1;
     if shared && !values.get(first).is_some_and(steps::are_steps) { format!("constant {first}") } else { first.into() }

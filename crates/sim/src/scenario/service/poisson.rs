@@ -1,4 +1,4 @@
-//! A link whose delivery opportunities are a Poisson process.
+//! Link whose delivery opportunities are a Poisson process.
 
 use super::ServiceKind;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
 table! {
-    /// A Poisson process of opportunities.
+    /// Poisson process of delivery opportunities.
     pub struct PoissonService {
-        /// Mean rate of a link whose opportunities of one MTU each are a Poisson process.
+        /// Mean rate of a link whose delivery opportunities, of one MTU each, are a Poisson process.
         poisson: Rate = Kind::Rate, Need::Required("10 Mbit/s");
     }
 }

@@ -1,4 +1,4 @@
-//! A link of constant rate.
+//! Link of constant rate.
 
 use super::ServiceKind;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
@@ -7,14 +7,10 @@ use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
 impl ServiceKind for Rate {
-    const KEYS: &'static [Key] = &[Key {
-        name: "rate",
-        kind: Kind::Rate,
-        need: Need::Optional,
-        doc: "Rate on the wire, framing included: constant (\"10 Mbit/s\") or in steps.",
-    }];
+    const KEYS: &'static [Key] =
+        &[Key { name: "rate", kind: Kind::Rate, need: Need::Optional, doc: "Rate on the wire, framing included." }];
 
-    /// A rate without steps.
+    /// A rate that is not a schedule.
     fn is_chosen(values: &Map<String, Value>) -> bool {
         values.get("rate").is_some_and(|rate| !super::steps::are_steps(rate))
     }

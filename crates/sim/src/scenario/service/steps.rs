@@ -1,4 +1,4 @@
-//! A link whose rate changes in steps.
+//! Link whose rate has a schedule.
 
 use super::ServiceKind;
 use crate::scenario::keys::{Datum, Field, Key, Kind, Need, Table, of_word, word_of, write};
@@ -7,21 +7,21 @@ use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
-/// A schedule of rates.
+/// Schedule of rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepsService {
-    /// The rates; one of them at least is above zero.
+    /// Rates; at least one is above zero.
     pub rate: Steps<Rate>,
-    /// What a change means for the packet in transmission.
-    pub change: Change,
+    /// Effect of a step on the packet in transmission.
+    pub change: RateChange,
 }
 
-/// What a change of the rate means for the packet in transmission.
+/// Effect of a step of the rate on the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// What is left of it goes at the new rate.
+pub enum RateChange {
+    /// Its remainder is sent at the new rate.
     Fluid,
-    /// It ends when it would have ended without the change (ns-2's DelayLink, ns-3's point-to-point device).
+    /// It ends as planned at its start (ns-2's DelayLink, ns-3's point-to-point device).
     Latch,
     /// The link serves in opportunities of one MTU, each when the rate has added up to one, as Mahimahi does.
     Opportunity,
@@ -31,17 +31,20 @@ impl ServiceKind for StepsService {
     const KEYS: &'static [Key] = &[
         Key {
             name: "rate",
-            kind: Kind::Own(&RATES),
+            kind: Kind::Custom(&RATES),
             need: Need::Optional,
-            doc: "Rate on the wire, framing included: constant (\"10 Mbit/s\") or in steps \
-                  (\"100 Mbit/s@0s,10 Mbit/s@50s\").",
+            doc: "Rate on the wire, framing included: constant, e.g. `10 Mbit/s`, or a schedule, e.g. \
+                  `100 Mbit/s@0s,10 Mbit/s@50s`, with the first step at 0 s and the others in order. A step may be \
+                  `0 bit/s`.",
         },
         Key {
             name: "change",
             kind: Kind::Word("rate change", || CHANGES.iter().map(|&(word, _)| word).collect()),
             need: Need::Default("fluid"),
-            doc: "What a step means for the packet in transmission: the rest goes at the new rate (fluid), it ends as \
-                  planned (latch), or the link serves in opportunities of one MTU (opportunity).",
+            doc: "Effect of a step of `rate` on the packet in transmission. `fluid`: its remainder is sent at the new \
+                  rate. `latch`: it ends as planned, and the new rate holds from the next packet on (no rate below 1 \
+                  kbit/s). `opportunity`: the link serves in opportunities of one MTU, each when the rate has added up \
+                  to one.",
         },
     ];
 
@@ -55,7 +58,7 @@ impl ServiceKind for StepsService {
             return Err(table.error("rate", "is 0 bit/s all the time; let one step at least be above zero"));
         }
         let slow = steps.rate.iter().find(|&(_, rate)| rate < SLOWEST_LATCH);
-        match slow.filter(|_| steps.change == Change::Latch) {
+        match slow.filter(|_| steps.change == RateChange::Latch) {
             None => Ok(steps),
             Some((at, rate)) => {
                 let text = format!(
@@ -68,20 +71,20 @@ impl ServiceKind for StepsService {
     }
 
     fn write(&self, out: &mut Map<String, Value>) {
-        // One step is written with its time too, so that it is read as steps again.
+        // A single step keeps its time, so that it is read as a schedule again.
         let text = if self.rate.changes() { self.rate.to_string() } else { format!("{}@0 s", self.rate) };
         out.insert("rate".into(), text.into());
         write(Self::KEYS, "change", &self.change, out);
     }
 
-    /// The first rate above zero: nobody tells a queue of the changes.
+    /// The first rate above zero; queue managers are not notified of changes.
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         let rates = self.rate.iter().map(|(_, rate)| rate);
         rates.into_iter().find(|rate| rate.as_bps() > 0).expect("one of the rates is above zero")
     }
 }
 
-impl Field for Change {
+impl Field for RateChange {
     fn some(datum: Datum) -> Self {
         let Datum::Text(word) = datum else { unreachable!("a change is a word") };
         of_word(CHANGES, &word)
@@ -91,13 +94,13 @@ impl Field for Change {
     }
 }
 
-/// Whether `rate` is written in steps.
+/// Whether `rate` is a schedule.
 pub(super) fn are_steps(rate: &Value) -> bool {
     rate.as_str().is_some_and(|text| text.contains(['@', ',']))
 }
 
-const CHANGES: &[(&str, Change)] =
-    &[("fluid", Change::Fluid), ("latch", Change::Latch), ("opportunity", Change::Opportunity)];
+const CHANGES: &[(&str, RateChange)] =
+    &[("fluid", RateChange::Fluid), ("latch", RateChange::Latch), ("opportunity", RateChange::Opportunity)];
 
-/// Below this rate one packet may take minutes.
+/// Minimum rate for [`RateChange::Latch`]; below it one packet may take minutes.
 pub(in super::super) const SLOWEST_LATCH: Rate = Rate::from_bps(1000);

@@ -1,4 +1,4 @@
-//! A link that follows a recorded trace.
+//! Link that follows a recorded trace.
 
 use super::ServiceKind;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
@@ -9,16 +9,16 @@ use sojourn_aqm::Rate;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A trace of delivery opportunities.
+/// Trace of delivery opportunities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceService {
-    /// The file, absolute and without symbolic links.
+    /// File; absolute path without symbolic links.
     pub path: PathBuf,
-    /// Whether the link stops for ever at the end of the trace instead of repeating it.
+    /// Whether the link stops at the end of the trace instead of repeating it.
     pub once: bool,
-    /// What the file holds.
+    /// Contents of the file.
     pub trace: Arc<Trace>,
-    /// The trace of the other direction beside it, if there is one.
+    /// Trace of the other direction in the same folder, if it exists.
     sibling: Option<PathBuf>,
 }
 
@@ -28,13 +28,14 @@ impl ServiceKind for TraceService {
             name: "trace",
             kind: Kind::File,
             need: Need::Optional,
-            doc: "File of delivery opportunities in Mahimahi's format; its path starts from the scenario's folder.",
+            doc: "File of delivery opportunities in Mahimahi's format, one line per opportunity with its time in whole \
+                  ms; relative to the scenario file. It is repeated when it ends.",
         },
         Key {
             name: "once",
             kind: Kind::Flag,
             need: Need::Default("false"),
-            doc: "Stops the link for ever at the end of the trace instead of repeating it.",
+            doc: "With `trace`: stop at the end of the file instead of repeating it.",
         },
     ];
 
@@ -54,7 +55,7 @@ impl ServiceKind for TraceService {
         self.write_with(&self.path, out);
     }
 
-    /// The sibling (`X.up` of `X.down` and the other way round) if it exists, else the trace's mean rate.
+    /// Uses the sibling (`X.up` for `X.down` and vice versa) if it exists, otherwise the trace's mean rate.
     fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
         match &self.sibling {
             Some(path) => self.write_with(path, out),
@@ -62,7 +63,7 @@ impl ServiceKind for TraceService {
         }
     }
 
-    /// The mean.
+    /// Mean rate of the trace.
     fn nominal_rate(&self, mtu: u32) -> Rate {
         self.trace.mean_rate(mtu)
     }
@@ -76,7 +77,7 @@ impl TraceService {
     }
 }
 
-/// Where the trace of the other direction would be: `X.up` beside `X.down`, and the other way round.
+/// Path of the trace of the other direction: `X.up` for `X.down` and vice versa.
 fn sibling(path: &str) -> Option<String> {
     let (of_down, of_up) = (path.strip_suffix(".down"), path.strip_suffix(".up"));
     of_down.map(|stem| format!("{stem}.up")).or_else(|| of_up.map(|stem| format!("{stem}.down")))

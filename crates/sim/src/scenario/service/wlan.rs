@@ -1,4 +1,4 @@
-//! The channel of a wireless LAN, which all its queues share: the rate that it gives one of them is for nobody to say.
+//! Channel of a wireless LAN, which all its queues share; the share of a single queue is not known in advance.
 
 use super::ServiceKind;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
@@ -6,18 +6,18 @@ use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 
-/// A link over the channel of `[wlan]`.
+/// Link over the channel of `[wlan]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WlanService {
-    /// The rate that queue managers and limits in time take for the link's; above zero.
+    /// Rate that queue managers and limits in time assume; above zero.
     pub rate: Rate,
 }
 
 impl WlanService {
-    /// The key of links over the channel.
+    /// Key of links over the channel.
     pub(in crate::scenario) const KEY: &'static str = "wlan_rate";
 
-    /// What one TCP connection at 54 Mbit/s gets without losses.
+    /// Default: goodput of one TCP connection at 54 Mbit/s without losses.
     pub(in crate::scenario) const USUAL: &'static str = "24.6 Mbit/s";
 }
 
@@ -26,7 +26,8 @@ impl ServiceKind for WlanService {
         name: Self::KEY,
         kind: Kind::Rate,
         need: Need::Required("24.6 Mbit/s"),
-        doc: "Sends over the channel of [wlan]; the rate that the queue manager takes for the link's.",
+        doc: "Serves the link by the channel of `[wlan]`; the queue manager and limits in time assume this rate. \
+              Default: `24.6 Mbit/s` with a wireless LAN.",
     }];
 
     fn read(table: &Table, _: &dyn Files) -> Result<Self, Error> {

@@ -1,10 +1,10 @@
-//! Wireless LANs in graphs: what is read and comes back, which paths flows take, what is refused.
+//! Wireless LANs in graphs: reading, canonical form, paths and errors.
 
 use super::super::*;
 use super::parse_with;
 
-/// A server, a modem with a router behind it, and two wireless LANs with 3 and 2 stations; queues 0 and 1, 2 to 5, 6 and 7,
-/// 8 to 10.
+/// A server, a modem with a router behind it, and two wireless LANs with 3 and 2 stations. Queues of the hops: 0 and 1,
+/// 2 to 5, 6 and 7, 8 to 10.
 const HOUSE: &str = r#"
 duration = "10 s"
 [[nodes]]
@@ -77,7 +77,7 @@ fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
 #[test]
 fn wireless_lans_are_links_of_a_graph() {
     let scenario = read(&[]).unwrap();
-    let cells: Vec<_> = scenario.cells().map(|cell| (cell.hop, cell.queue, cell.before)).collect();
+    let cells: Vec<_> = scenario.cells().map(|cell| (cell.hop, cell.queue, cell.stations_before)).collect();
     assert_eq!(cells, [(1, 2, 0), (3, 8, 4)]);
     assert_eq!(scenario.reverse_queues().collect::<Vec<_>>(), [1, 3, 1, 2]);
     let queues: Vec<_> = scenario.queues().map(|link| link.limits.packets).collect();
@@ -99,7 +99,7 @@ fn wireless_lans_are_links_of_a_graph() {
     let is_wlan = |hop| hop % 2 == 1;
     let ends: Vec<_> = scenario.flows.iter().map(|flow| flow.paths.stations(is_wlan)).collect();
     assert_eq!(ends, [(None, Some(3)), (Some(1), None), (Some(1), Some(3))]);
-    // 31 - 2 (7 + 0.3), half of it in either direction.
+    // (31 ms - 2 (7 ms + 0.3 ms)) / 2
     assert_eq!(scenario.flows[0].access_delay, Duration::from_nanos(8_200_000));
 }
 

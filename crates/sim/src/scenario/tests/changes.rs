@@ -1,8 +1,8 @@
-//! `[[changes]]`: entries and schedules are one scenario; what is refused and where.
+//! `[[changes]]`: entries and schedules give the same scenario; errors and their places.
 
 use super::*;
 
-/// [`SMALL`] with `entries` of changes.
+/// Reads [`SMALL`] with `entries` of changes.
 fn changed(entries: &str) -> Result<Scenario, Error> {
     parse(&format!("{SMALL}{entries}"))
 }
@@ -17,7 +17,7 @@ fn entries_are_the_long_form_of_schedules() {
     let sets = [
         ("link.rate", "10 Mbit/s@0s,7 Mbit/s@3.7s,1.5 Mbit/s@6s"),
         ("link.delay", "0 s@0s,31 ms@3.7s"),
-        // It has changes of its own, so that those of the forward direction are none of its.
+        // It has changes of its own, so it does not inherit those of the forward direction.
         ("reverse.rate", "10 Mbit/s@0s,0 bit/s@3.7s,2 Mbit/s@6s"),
     ];
     let (entries, schedules) = (entries.unwrap(), parse_with(SMALL, &sets).unwrap());
@@ -25,10 +25,10 @@ fn entries_are_the_long_form_of_schedules() {
     assert_eq!(entries.canonical(), schedules.canonical());
     assert_eq!(parse(&entries.canonical()).unwrap(), entries);
 
-    // A direction back without changes has those of the other one, as with a schedule.
-    let lent = changed("[[changes]]\nat = \"3 s\"\nlink.rate = \"7 Mbit/s\"\n").unwrap();
-    assert_eq!(lent.reverse.service, lent.link.service);
-    assert!(matches!(&lent.link.service, Service::Steps(steps) if steps.rate.changes()));
+    // A reverse direction without changes inherits those of the forward one, as with a schedule.
+    let inherited = changed("[[changes]]\nat = \"3 s\"\nlink.rate = \"7 Mbit/s\"\n").unwrap();
+    assert_eq!(inherited.reverse.service, inherited.link.service);
+    assert!(matches!(&inherited.link.service, Service::Steps(steps) if steps.rate.changes()));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn entries_go_between_the_steps_that_are_there() {
     let scenario = parse_with(&text, &sets).unwrap();
     let Service::Steps(steps) = &scenario.link.service else { panic!("steps") };
     assert_eq!(steps.rate.to_string(), "10 Mbit/s@0 s,3 Mbit/s@2 s,5 Mbit/s@4 s,1 Mbit/s@9 s");
-    assert_eq!(steps.change, Change::Latch);
+    assert_eq!(steps.change, RateChange::Latch);
 }
 
 #[test]
@@ -138,10 +138,10 @@ fn queues_and_losses_come_back_as_entries() {
     );
     let scenario = parse(&text).unwrap();
     let changes = &scenario.link.changes;
-    let told: Vec<_> =
+    let links: Vec<_> =
         changes.iter().map(|c| (c.at.to_string(), c.aqm.as_ref().unwrap().text.clone(), c.keeps)).collect();
     assert_eq!(
-        told,
+        links,
         [("1 s".into(), "codel target 7ms".into(), false), ("2 s".into(), "codel target 9ms".into(), true)]
     );
     assert_eq!(changes[0].limits.unwrap().to_string(), "70 packets + 90000 B");

@@ -1,9 +1,9 @@
-//! Graphs: what is read and comes back, which paths flows take, what is refused.
+//! Graphs: reading, canonical form, paths and errors.
 
 use super::super::*;
 use super::{parse, parse_with};
 
-/// Nodes A to D; links AB, BC, CD and AD, of which AD is the fewest hops with the longest delay.
+/// Nodes A to D; links AB, BC, CD and AD. AD has the fewest hops and the longest delay.
 const SQUARE: &str = r#"
 duration = "10 s"
 nodes = [{ name = "A" }, { name = "B" }, { name = "C" }, { name = "D", kind = "host" }]
@@ -43,7 +43,7 @@ fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
     parse_with(SQUARE, sets)
 }
 
-/// The links that data and acknowledgments cross.
+/// Links that data and acknowledgments cross.
 fn paths(sets: &[(&str, &str)]) -> (Vec<u16>, Vec<u16>) {
     let paths = &read(sets).unwrap_or_else(|error| panic!("{sets:?}: {error}")).flows[0].paths;
     (paths.data.to_vec(), paths.acks.to_vec())
@@ -54,9 +54,9 @@ fn both_paths_are_those_of_the_shortest_delay() {
     let scenario = read(&[]).unwrap();
     let names: Vec<&str> = scenario.hops().map(|(name, ..)| name).collect();
     assert_eq!(names, ["AB", "BC", "DC", "AD"]);
-    // 3 ms over B and C; back it would be 32 ms, so 20 ms over AD are the shortest.
+    // 3 ms over B and C; the way back over them takes 32 ms, so 20 ms over AD is the shortest.
     assert_eq!(paths(&[]), (vec![0, 2, 5], vec![7]));
-    // 43 - 3 - 20, half of it on either access link.
+    // (43 ms - 3 ms - 20 ms) / 2
     assert_eq!(scenario.flows[0].access_delay, Duration::from_millis(10));
     assert_eq!(paths(&[("flows.0.from", "C"), ("flows.0.to", "A")]), (vec![3, 1], vec![0, 2]), "no host forwards");
     let over_d = [("nodes.3.kind", "router"), ("flows.0.from", "C"), ("flows.0.to", "A")];

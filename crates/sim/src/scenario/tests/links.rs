@@ -1,9 +1,9 @@
-//! The kinds of links and what lies around them: what is read, what comes back, what is refused.
+//! Keys of links: reading, canonical form and errors.
 
 use super::*;
 use sojourn_aqm::Rate;
 
-/// Sets that replace `link.rate` by `keys`.
+/// Reads [`SMALL`] with `keys` instead of `link.rate`.
 fn link(keys: &[(&str, &str)]) -> Result<Scenario, Error> {
     let mut text = SMALL.to_string();
     if !keys.iter().any(|(key, _)| *key == "rate") && keys.iter().any(|(key, _)| service::first_keys().contains(key)) {
@@ -19,7 +19,7 @@ fn kinds_are_read_and_come_back() {
     let mbit = |n: u64| Rate::from_bps(n * 1_000_000);
     let steps = link(&[("rate", "100mbit@0s,10mbit@50s")]).unwrap();
     let Service::Steps(spec) = &steps.link.service else { panic!("steps") };
-    assert_eq!((spec.change, spec.rate.to_string().as_str()), (Change::Fluid, "100 Mbit/s@0 s,10 Mbit/s@50 s"));
+    assert_eq!((spec.change, spec.rate.to_string().as_str()), (RateChange::Fluid, "100 Mbit/s@0 s,10 Mbit/s@50 s"));
     assert_eq!((spec.rate.first(), steps.reverse.service == steps.link.service), (mbit(100), true));
 
     let late = link(&[("rate", "0bit@0s,5mbit@1s,9mbit@2s")]).unwrap();
@@ -55,14 +55,14 @@ fn kinds_are_read_and_come_back() {
 fn framings_and_what_overrides_them() {
     let framing = |keys: &[(&str, &str)]| link(keys).unwrap().link.framing;
     let numbers = |f: Framing| (f.layer, f.overhead, f.mpu, f.adjusted);
-    assert_eq!(numbers(framing(&[])), (Layer::Plain, 0, 0, true));
-    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm")])), (Layer::Ptm, 30, 0, true));
-    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (Layer::Ptm, 34, 0, true));
-    assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (Layer::Plain, 18, 64, false));
+    assert_eq!(numbers(framing(&[])), (CellFraming::Plain, 0, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm")])), (CellFraming::Ptm, 30, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (CellFraming::Ptm, 34, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (CellFraming::Plain, 18, 64, false));
     let own = parse_with(SMALL, &[("link.framing", "docsis"), ("reverse.framing", "atm")]).unwrap();
     assert_eq!(
         numbers(own.reverse.framing),
-        (Layer::Atm, 0, 0, true),
+        (CellFraming::Atm, 0, 0, true),
         "the overhead of another framing is not inherited"
     );
     assert_eq!(parse(&own.canonical()).unwrap(), own);
@@ -133,7 +133,7 @@ fn tables_of_distributions_come_from_files() {
     ] {
         let scenario = read(words).unwrap();
         assert_eq!(entries(&scenario), found, "{words}");
-        // Whole paths stand in the canonical form.
+        // The canonical form has full paths.
         assert_eq!(Scenario::parse(&scenario.canonical(), &[], Path::new("/")).unwrap(), scenario, "{words}");
     }
     let sets = [("link.aqm.distribution".to_string(), "my bell".to_string())];
@@ -148,7 +148,7 @@ fn tables_of_distributions_come_from_files() {
         let refused = read(&format!("netem delay 20ms 5ms distribution {name}")).unwrap_err().to_string();
         assert_eq!(refused, format!("link.aqm: distribution: {name:?} is {words} {error}"));
     }
-    // A file that changes is another table.
+    // A changed file gives another table.
     let before = read("netem delay 20ms 5ms distribution bell").unwrap();
     write("bell.dist", "-8192 1 8192\n");
     assert_ne!(read("netem delay 20ms 5ms distribution bell").unwrap(), before);

@@ -1,4 +1,4 @@
-//! Wireless LANs: what is read, and what is refused.
+//! Wireless LANs: reading and errors.
 
 use super::super::*;
 use super::parse_with;

@@ -1,4 +1,4 @@
-//! TCP with an application that always has data, or that sends files of one size.
+//! TCP with unlimited data, or with transfers of one size.
 
 use super::TcpSpec;
 use crate::scenario::Error;
@@ -6,11 +6,12 @@ use crate::scenario::keys::{Kind, Need, Table, table};
 use sojourn_aqm::Duration;
 
 table! {
-    /// What one source sends over TCP.
+    /// Source with unlimited data or with transfers.
     pub struct FileSpec with tcp: TcpSpec {
-        /// Bytes of a transfer; without it the source never runs dry.
+        /// Bytes of a transfer, e.g. `10 MB`. Default: the source always has data.
         size: Option<u64> = Kind::Size(1, 1 << 50), Need::Optional;
-        /// With it, another transfer over a new connection begins so long after the end of the one before.
+        /// With `size`: another transfer over a new connection begins this long after the end of the previous one;
+        /// `0 s` for at once. Default: one transfer.
         pause: Option<Duration> = Kind::Time, Need::Optional;
     }
 }

@@ -1,17 +1,17 @@
-//! Rates in which something is offered, in order.
+//! Ladder of encoding rates.
 
 use crate::scenario::ValueError;
-use crate::scenario::keys::{Own, mismatch};
+use crate::scenario::keys::{CustomForm, mismatch};
 use crate::scenario::values::rate;
 use serde_json::{Value, json};
 use sojourn_aqm::Rate;
 
-/// Rates from the least to the highest, at least one.
+/// Rates in ascending order, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder(Vec<Rate>);
 
 impl Ladder {
-    /// The rates.
+    /// Rates in ascending order.
     pub fn rates(&self) -> &[Rate] {
         &self.0
     }
@@ -38,9 +38,9 @@ impl Ladder {
 
 const FORM: &str = r#"a list of rates such as ["1 Mbit/s", "4 Mbit/s"]"#;
 
-pub(in crate::scenario) static LADDER: Own = Own {
+pub(in crate::scenario) static LADDER: CustomForm = CustomForm {
     check: |value| Ladder::read(value).map(|_| ()),
-    schema: || json!({ "type": "array", "items": { "$ref": "#/$defs/rate" }, "minItems": 1, "examples": [["1 Mbit/s", "4 Mbit/s"]] }),
+    schema: || json!({ "title": "list of rates", "type": "array", "items": { "$ref": "#/$defs/rate" }, "minItems": 1, "examples": [["1 Mbit/s", "4 Mbit/s"]] }),
 };
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Real-time media: frames in the rate that a congestion control allows.
+//! Real-time media: frames at the rate that a congestion control sets.
 
 use crate::scenario::Error;
 use crate::scenario::keys::{ECNS, Kind, Need, Table, table, word_of};
@@ -8,42 +8,44 @@ use sojourn_media::control::{self, CONTROLS};
 table! {
     /// One direction of a video call.
     pub struct MediaSpec {
-        /// Congestion control of media, by its registered name.
+        /// Congestion control: NADA, GCC or SCReAM, see below; `nada`, `gcc` and `scream` are short for
+        /// `nada@ns3-rmcat`, `gcc@libwebrtc` and `scream@v2`.
         control: String = Kind::Word("congestion control of media", controls), Need::Required("nada");
-        /// ECN field of the packets; without it, ect1 of scream@v2 and not-ect of the others.
+        /// ECN field of the packets; one whose marks the control does not answer is refused. Default: `ect1` for
+        /// `scream@v2`, which then is scalable (L4S), `not-ect` for the others.
         ecn: Option<Ecn> = Kind::Word("ECN field", || ECNS.iter().map(|&(word, _)| word).collect()), Need::Optional;
-        /// Least rate that the encoder makes, in bits of IP packets; above zero.
+        /// Minimum rate of the encoder, in bits of IP packets.
         min_rate: Rate = Kind::Rate, Need::Default("150 kbit/s");
-        /// Rate at the start; without it, min_rate.
+        /// Rate at the start. Default: `min_rate`.
         start_rate: Option<Rate> = Kind::Rate, Need::Optional;
-        /// Highest rate that the encoder makes.
+        /// Maximum rate of the encoder.
         max_rate: Rate = Kind::Rate, Need::Default("1.5 Mbit/s");
         /// Frames per second.
         fps: u32 = Kind::Count(1, 1_000), Need::Default("30");
-        /// Time from one key frame to the next; without it, all frames are alike.
+        /// Time from one key frame to the next. Default: all frames are alike.
         key_interval: Option<Duration> = Kind::PositiveTime, Need::Optional;
-        /// Size of a key frame by that of another one.
+        /// Size of a key frame relative to other frames.
         key_ratio: u32 = Kind::Count(1, 100), Need::Default("4");
-        /// Sizes of frames vary uniformly by up to so much, in percent.
+        /// Maximum deviation of frame sizes, in percent; drawn uniformly.
         size_spread: u32 = Kind::Count(0, 99), Need::Default("10");
-        /// Most bytes of payload in a packet, before 40 B of RTP, UDP and IP.
+        /// Maximum payload of a packet; a frame is cut into packets of equal size.
         payload: u32 = Kind::Size(1, 65_535 - 40), Need::Default("1200 B");
-        /// Frames that take longer than this from the camera to their last packet are late.
+        /// Frames that take longer from the camera to their last packet count as late.
         late: Duration = Kind::PositiveTime, Need::Default("200 ms");
-        /// The camera is off from this instant of the run …
+        /// Time of the run at which the camera is switched off. Default: never.
         pause_at: Option<Duration> = Kind::Time, Need::Optional;
-        /// … to this one.
+        /// Time of the run at which it is switched on again. Default: never.
         resume_at: Option<Duration> = Kind::PositiveTime, Need::Optional;
     }
 }
 
 impl MediaSpec {
-    /// The rate at the start.
+    /// Rate at the start.
     pub(crate) fn at_start(&self) -> Rate {
         self.start_rate.unwrap_or(self.min_rate)
     }
 
-    /// The ECN field of its packets.
+    /// ECN field of its packets.
     pub(crate) fn ecn(&self) -> Ecn {
         self.ecn.unwrap_or(self.entry().ecn[0])
     }
@@ -80,7 +82,7 @@ impl MediaSpec {
     }
 }
 
-/// The names of the registry, and the shorter ones.
+/// Registered names and aliases.
 fn controls() -> Vec<&'static str> {
     let aliases = CONTROLS.iter().filter_map(|entry| entry.alias);
     CONTROLS.iter().map(|entry| entry.name).chain(aliases).collect()

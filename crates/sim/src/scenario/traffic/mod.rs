@@ -1,4 +1,4 @@
-//! What a flow sends: one kind, one file, one line in the list below.
+//! Kinds of traffic. Each kind is a file and a line in the list below.
 
 mod browser;
 mod file;
@@ -24,7 +24,7 @@ pub use packmime::{Http, PackMimeSpec};
 pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
 pub use rpm::RpmSpec;
-pub use sizes::Sizes;
+pub use sizes::SizeDistribution;
 pub use tcp::TcpSpec;
 pub use udp::UdpSpec;
 pub use video::VideoSpec;
@@ -36,24 +36,24 @@ use super::{Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
 
-/// Declares the kinds: variant, specification, name and one sentence.
+/// Declares the kinds: variant, specification, name and summary.
 macro_rules! traffic {
     ($( $variant:ident($spec:ident) = $name:literal, $summary:literal; )+) => {
-        /// What a flow sends.
+        /// Traffic of a flow.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Traffic { $( #[doc = $summary] $variant($spec), )+ }
 
-        /// Every kind.
+        /// All kinds.
         pub(super) static KINDS: &[TrafficKind] =
             &[ $( TrafficKind { name: $name, summary: $summary, keys: $spec::KEYS }, )+ ];
 
         impl Traffic {
-            /// The kind's name in files.
+            /// Name of the kind in files.
             pub fn name(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $name, )+ }
             }
 
-            /// Reads the keys of `kind`, a name that is known; files are found among `files`.
+            /// Reads the keys of `kind`, which must be a known name; `files` gives access to captures.
             pub(super) fn read(
                 kind: &str,
                 place: &str,
@@ -85,20 +85,20 @@ traffic! {
     Tcp(FileSpec) = "tcp", "A TCP connection whose application always has data, or transfers of one size.";
     Web(WebSpec) = "web", "Pages of one size at intervals, each over a connection of its own.";
     Browser(BrowserSpec) = "browser", "Pages of many objects over several connections that stay open.";
-    Video(VideoSpec) = "video", "A player of adaptive video: segments over one connection, in the rate that it carries.";
+    Video(VideoSpec) = "video", "Adaptive video: segments over one connection, at the rate that it carries.";
     Rpm(RpmSpec) = "rpm", "A client that measures responsiveness under working conditions.";
-    PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many users of the web.";
-    Request(RequestSpec) = "request", "A connection over which one request follows the other.";
+    PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many web users.";
+    Request(RequestSpec) = "request", "Requests and responses in turn over one connection that stays open.";
     Cbr(UdpSpec) = "cbr", "Datagrams at a constant rate.";
-    Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps.";
-    Streaming(UdpSpec) = "streaming", "Datagrams whose gaps vary at random by up to a half.";
-    Voice(VoiceSpec) = "voice", "A call: datagrams at a constant rate while somebody talks.";
-    Media(MediaSpec) = "media", "Real-time video whose rate a congestion control sets.";
-    Pcap(PcapSpec) = "pcap", "What a capture has: its packets at their instants, or its connections as transfers.";
+    Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps (Poisson arrivals).";
+    Streaming(UdpSpec) = "streaming", "Datagrams whose gaps are uniformly distributed between 0.5 and 1.5 of the mean.";
+    Voice(VoiceSpec) = "voice", "One direction of a call: datagrams at a constant rate while a person talks.";
+    Media(MediaSpec) = "media", "One direction of a video call whose rate a congestion control sets.";
+    Pcap(PcapSpec) = "pcap", "Replay of a capture: its packets at their times, or its connections as transfers.";
 }
 
 impl Traffic {
-    /// Reads the files that the keys name.
+    /// Loads the files that the keys name.
     fn load(&mut self, table: &Table, files: &dyn Files) -> Result<(), Error> {
         match self {
             Self::Pcap(pcap) => pcap.load(table, files),
@@ -106,7 +106,7 @@ impl Traffic {
         }
     }
 
-    /// What single keys cannot tell.
+    /// Checks dependencies between keys.
     fn check(&self, table: &Table) -> Result<(), Error> {
         if let Some(tcp) = self.tcp() {
             tcp.check(table)?;
@@ -126,7 +126,7 @@ impl Traffic {
         }
     }
 
-    /// How its connections are made, where it has connections.
+    /// Keys of its TCP connections, if it has any.
     pub fn tcp(&self) -> Option<&TcpSpec> {
         match self {
             Self::Tcp(spec) => Some(&spec.tcp),
@@ -141,7 +141,7 @@ impl Traffic {
         }
     }
 
-    /// Whether its senders leave the cutting to their cards: there are super-packets.
+    /// Whether its senders use segmentation offload and send super-packets.
     pub fn offloads(&self) -> bool {
         match self {
             Self::Pcap(spec) => spec.keys.tcp.gso == Some(true),
@@ -149,7 +149,7 @@ impl Traffic {
         }
     }
 
-    /// Whether connections come and go, instead of one flow for the whole run.
+    /// Whether it opens connections during the run, instead of one flow for the whole run.
     pub fn opens_connections(&self) -> bool {
         match self {
             Self::Web(_) | Self::Browser(_) | Self::Video(_) | Self::Rpm(_) | Self::PackMime(_) => true,
@@ -164,7 +164,7 @@ impl Traffic {
         }
     }
 
-    /// Flows that a group has by itself, where `count` does not say it.
+    /// Number of flows of a group if its traffic determines it, rather than `count`.
     pub(super) fn own_count(&self) -> Option<u32> {
         match self {
             Self::Pcap(spec) if spec.sends_transfers() => Some(1),
@@ -173,14 +173,14 @@ impl Traffic {
         }
     }
 
-    /// Datagrams that one source sends in `span`, with the reports on media; none of a source that sends what its connection
-    /// allows.
+    /// Estimate of the datagrams of one source in `span`, including media reports; `None` for traffic over TCP, whose
+    /// number depends on the network.
     pub(crate) fn packets_in(&self, span: Duration) -> Option<f64> {
         let at = |rate: Rate, size: u32| rate.as_bps() as f64 * span.as_secs_f64() / (8.0 * f64::from(size));
         match self {
             Self::Cbr(spec) | Self::Poisson(spec) | Self::Streaming(spec) => Some(at(spec.rate, spec.size)),
             Self::Voice(spec) => Some(at(spec.rate, spec.size)),
-            // Each frame ends in a packet that is not full, and each packet may be reported by itself.
+            // The last packet of each frame is not full, and each packet may trigger a report.
             Self::Media(spec) => {
                 let frames = f64::from(spec.fps) * span.as_secs_f64();
                 Some(2.0 * (at(spec.max_rate, spec.payload) + frames))
@@ -193,7 +193,8 @@ impl Traffic {
         }
     }
 
-    /// Connections that one source opens in `span`, whatever becomes of them; zero where they follow each other.
+    /// Connections that one source opens in `span` regardless of their progress; zero if each waits for the previous
+    /// one.
     pub(super) fn connections_in(&self, span: Duration) -> f64 {
         match self {
             Self::Web(web) => span.as_secs_f64() / web.interval.as_secs_f64(),
@@ -204,7 +205,7 @@ impl Traffic {
     }
 }
 
-/// A kind of traffic as its list shows it.
+/// Entry of [`KINDS`].
 pub(super) struct TrafficKind {
     pub name: &'static str,
     pub summary: &'static str,

@@ -1,8 +1,8 @@
-//! What a capture has, sent again.
+//! Replay of a capture.
 
 use super::TcpSpec;
 use crate::capture;
-use crate::capture::replay::{Duplicates, Hosts, Replay, ReplaySummary, Wanted};
+use crate::capture::replay::{CaptureFilter, DuplicatePolicy, HostSet, Replay, ReplaySummary};
 use crate::scenario::keys::{Key, Kind, Need, Table, of_word, table};
 use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
@@ -10,31 +10,34 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 table! {
-    /// Which capture is replayed, and how.
+    /// Keys of a replay.
     pub struct PcapKeys with tcp: TcpSpec {
-        /// File of pcap or pcapng; its path starts from the scenario's folder.
+        /// File in pcap or pcapng format, relative to the scenario file.
         file: String = Kind::File, Need::Required("own.pcapng");
-        /// What is sent: every packet at its instant, whatever becomes of it (packets), or the bytes of each TCP connection as a transfer that begins when the connection did (transfers).
+        /// `packets`: every packet at its time, each flow of the capture as a flow of its own; `transfers`: the bytes
+        /// of each TCP connection as a transfer that begins when the connection did, with the keys of TCP.
         send: String = Kind::Word("way of sending", || vec![PACKETS, TRANSFERS]), Need::Default(PACKETS);
-        /// The hosts whose packets are sent: an address, a network such as 192.168.1.0/24, several of them with commas, or all others (not 192.168.1.0/24); without it all.
+        /// Hosts whose packets are sent: addresses and networks separated by commas, or all others
+        /// (`not 10.0.0.0/8, 2001:db8::/32`). Default: all.
         source: Option<String> = Kind::Text, Need::Optional;
-        /// What is taken, tcp or udp; without it both.
+        /// Only packets of this protocol. Default: both.
         protocol: Option<String> = Kind::Word("protocol", || vec!["tcp", "udp"]), Need::Optional;
-        /// Largest IP packet; larger ones, which offload leaves in captures, are cut into packets of this size, or with gso stay together.
+        /// Maximum IP packet; larger ones, which offload leaves in captures, are cut, or with `gso = true` stay
+        /// together.
         mtu: u32 = Kind::Size(576, 65_535), Need::Default("1500 B");
-        /// What is done about a clock that was set within the capture: refuse it, or join the parts.
+        /// If the clock was set during the capture: `refuse` it, or `join` the parts.
         clock: String = Kind::Word("treatment of the clock", || vec!["refuse", JOIN]), Need::Default("refuse");
-        /// What is done about packets that are there twice: refuse them, drop the second ones, or keep both.
+        /// If packets are in the capture twice: `refuse` it, `drop` the copies or `keep` them.
         duplicates: String = Kind::Word("treatment of duplicates", || DUPLICATES.map(|(word, _)| word).to_vec()), Need::Default("refuse");
     }
 }
 
-/// A capture and how it is replayed.
+/// Keys and packets of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcapSpec {
-    /// The keys; `file` is absolute and without symbolic links.
+    /// Keys; `file` is an absolute path without symbolic links.
     pub keys: PcapKeys,
-    /// What is sent.
+    /// Packets or transfers to send.
     pub replay: Arc<Replay>,
 }
 
@@ -54,9 +57,9 @@ impl PcapSpec {
         Ok(Self { keys, replay: Arc::default() })
     }
 
-    /// Reads the file, which is among `files`.
+    /// Reads the file through `files`.
     pub(super) fn load(&mut self, table: &Table, files: &dyn Files) -> Result<(), Error> {
-        let wanted = self.wanted(table)?;
+        let wanted = self.filter(table)?;
         let load = || {
             let (path, mut data) = (files.find(&self.keys.file)?, Vec::new());
             files.open(&path)?.read_to_end(&mut data).map_err(|e| format!("{path}: {e}"))?;
@@ -72,12 +75,12 @@ impl PcapSpec {
         Ok(())
     }
 
-    fn wanted(&self, table: &Table) -> Result<Wanted, Error> {
+    fn filter(&self, table: &Table) -> Result<CaptureFilter, Error> {
         let hosts = |text: &String| {
             let wrong = || format!("{text:?} is no address and no network; write e.g. \"192.168.1.0/24\"");
-            Hosts::parse(text).ok_or_else(|| table.error("source", wrong()))
+            HostSet::parse(text).ok_or_else(|| table.error("source", wrong()))
         };
-        Ok(Wanted {
+        Ok(CaptureFilter {
             source: self.keys.source.as_ref().map(hosts).transpose()?,
             tcp: self.keys.protocol.as_ref().map(|protocol| protocol == "tcp"),
             join_clock: self.keys.clock == JOIN,
@@ -92,7 +95,7 @@ impl PcapSpec {
         }
     }
 
-    /// What is sent of the capture, and what was done to it.
+    /// Numbers of packets or transfers, and repairs of the capture.
     pub(crate) fn summary(&self) -> ReplaySummary {
         let Replay { transfers, repairs, .. } = &*self.replay;
         let (cut, pieces) = self.replay.cut(self.keys.mtu);
@@ -101,7 +104,7 @@ impl PcapSpec {
         ReplaySummary { packets, transfers, super_packets: cut, pieces, repairs: *repairs }
     }
 
-    /// Whether connections are opened for the bytes that connections carried, instead of packets sent.
+    /// Whether it replays the bytes of TCP connections as transfers, instead of packets.
     pub fn sends_transfers(&self) -> bool {
         self.keys.send == TRANSFERS
     }
@@ -111,5 +114,5 @@ const PACKETS: &str = "packets";
 const TRANSFERS: &str = "transfers";
 const JOIN: &str = "join";
 const GSO: &str = "gso";
-const DUPLICATES: [(&str, Duplicates); 3] =
-    [("refuse", Duplicates::Refuse), ("drop", Duplicates::Drop), ("keep", Duplicates::Keep)];
+const DUPLICATES: [(&str, DuplicatePolicy); 3] =
+    [("refuse", DuplicatePolicy::Refuse), ("drop", DuplicatePolicy::Drop), ("keep", DuplicatePolicy::Keep)];

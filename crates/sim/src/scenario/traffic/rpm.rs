@@ -1,35 +1,38 @@
-//! The responsiveness test: load-generating connections and probes.
+//! Responsiveness test: load-generating connections and probes.
 
 use super::TcpSpec;
 use crate::scenario::keys::{Kind, Need, table};
 use sojourn_aqm::Duration;
 
 table! {
-    /// A client that measures responsiveness under working conditions.
+    /// Client that measures responsiveness under working conditions (draft-ietf-ippm-responsiveness).
     pub struct RpmSpec with tcp: TcpSpec {
-        /// Length of an interval (ID): at its end the goodput, later the responsiveness, is looked at, and load is added.
+        /// Length of an interval (`ID`); 5 s in the draft since 2026, 1 s in earlier versions and tools, such as
+        /// draft-02.
         interval: Duration = Kind::PositiveTime, Need::Default("5 s");
-        /// Intervals in a moving average (MAD).
+        /// Intervals in a moving average (`MAD`).
         average: u32 = Kind::Count(1, 1_000), Need::Default("4");
-        /// Load-generating connections at the start (INP).
+        /// Load-generating connections at the start (`INP`).
         initial: u32 = Kind::Count(1, 1_000), Need::Default("1");
-        /// Connections added at each interval (INC).
+        /// Connections added at each interval (`INC`).
         increment: u32 = Kind::Count(0, 1_000), Need::Default("1");
-        /// Most load-generating connections (MNP).
+        /// Maximum number of load-generating connections (`MNP`).
         most: u32 = Kind::Count(1, 1_000), Need::Default("16");
-        /// Most probes a second (MPS), both kinds together.
+        /// Maximum number of probes per second, both kinds together (`MPS`).
         probes: u32 = Kind::Count(1, 10_000), Need::Default("100");
-        /// Most of the capacity that probes may take, in percent (PTC).
+        /// Maximum share of the goodput that probes take, in percent (`PTC`); a foreign and a self probe are 6000 B. In
+        /// the first interval, before the goodput is known, there are no probes.
         share: u32 = Kind::Count(1, 100), Need::Default("5");
-        /// Samples in a trimmed mean, the shortest ones, in percent (TMP).
+        /// Share of the samples, the shortest ones, that are averaged, in percent (`TMP`).
         trim: u32 = Kind::Count(1, 100), Need::Default("95");
-        /// Most standard deviation of what counts as stable, in percent of the newest value (SDT).
+        /// Maximum standard deviation of a stable value, in percent of the newest one (`SDT`).
         tolerance: u32 = Kind::Count(1, 100), Need::Default("5");
-        /// Probes on connections of their own shake hands by TLS, in one round trip.
+        /// Foreign probes do a TLS handshake, in one round trip of 1000 B and 3000 B.
         tls: bool = Kind::Flag, Need::Default("true");
-        /// Bytes that a server keeps unsent in the socket of a load-generating connection, before which nothing passes.
+        /// Bytes that a server keeps unsent in the socket of a load-generating connection (`TCP_NOTSENT_LOWAT`); the
+        /// response to a self probe waits behind them before it reaches the network, as in HTTP/2 without priorities.
         unsent: u64 = Kind::Size(1, 1 << 40), Need::Default("16 kB");
-        /// Time that the server needs for the answer to a probe.
+        /// Time that the server takes to respond to a probe.
         think: Duration = Kind::Time, Need::Default("0 s");
     }
 }

@@ -1,24 +1,24 @@
-//! Sizes that are all the same, or drawn by the seed; written as the distributions of `[draw]` are.
+//! Sizes that are constant or drawn by the seed, written like the distributions of `[draw]`.
 
 use crate::scenario::ValueError;
-use crate::scenario::keys::{Own, mismatch};
+use crate::scenario::keys::{CustomForm, mismatch};
 use crate::scenario::values::text;
 use serde_json::{Value, json};
 use sojourn_aqm::{Rng, units};
 
 /// Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
-    /// Always this one.
+pub enum SizeDistribution {
+    /// Constant size.
     One(u64),
-    /// Any between these two, both included, each as likely.
+    /// Uniform between these two, both included.
     Uniform(u64, u64),
-    /// As often between 1 kB and 10 kB as between 10 kB and 100 kB.
+    /// Uniform in the logarithm: as often between 1 kB and 10 kB as between 10 kB and 100 kB.
     LogUniform(u64, u64),
 }
 
-impl Sizes {
-    /// The next size; a size that is always the same takes nothing from `rng`.
+impl SizeDistribution {
+    /// Draws a size; a constant size does not advance `rng`.
     pub(crate) fn draw(self, rng: &mut Rng) -> u64 {
         match self {
             Self::One(size) => size,
@@ -60,24 +60,25 @@ impl Sizes {
 
 fn size(value: &Value) -> Result<u64, ValueError> {
     let bytes = units::bytes(text(value, FORMS)?)?;
-    if (1..=MOST).contains(&bytes) {
+    if (1..=MAX_SIZE).contains(&bytes) {
         Ok(bytes)
     } else {
-        Err(ValueError::Form(format!("{bytes} B is out of range; write a size from 1 B to {MOST} B")))
+        Err(ValueError::Form(format!("{bytes} B is out of range; write a size from 1 B to {MAX_SIZE} B")))
     }
 }
 
 const FORMS: &str = r#"a size such as "10 kB", { uniform = ["1 kB", "50 kB"] } or { log_uniform = ["1 kB", "50 kB"] }"#;
 
-/// So that every whole number up to it is a number of 53 bits.
-const MOST: u64 = 1 << 50;
+/// Maximum size: whole numbers up to it are exact in an `f64`.
+const MAX_SIZE: u64 = 1 << 50;
 
-pub(in crate::scenario) static SIZES: Own = Own {
-    check: |value| Sizes::read(value).map(|_| ()),
+pub(in crate::scenario) static SIZES: CustomForm = CustomForm {
+    check: |value| SizeDistribution::read(value).map(|_| ()),
     schema: || {
         let ends = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 });
         let table = |name: &str| json!({ "type": "object", "properties": { name: ends.clone() }, "required": [name], "additionalProperties": false });
         json!({
+            "title": "size or distribution",
             "anyOf": [{ "type": "string" }, table("uniform"), table("log_uniform")],
             "examples": ["10 kB", { "log_uniform": ["1 kB", "50 kB"] }],
         })
@@ -91,12 +92,12 @@ mod tests {
     #[test]
     fn sizes_are_read_as_they_are_written() {
         for (value, sizes) in [
-            (json!("10 kB"), Sizes::One(10_000)),
-            (json!({ "uniform": ["1 kB", "1 kB"] }), Sizes::Uniform(1_000, 1_000)),
-            (json!({ "log_uniform": ["1 B", "2 MB"] }), Sizes::LogUniform(1, 2_000_000)),
+            (json!("10 kB"), SizeDistribution::One(10_000)),
+            (json!({ "uniform": ["1 kB", "1 kB"] }), SizeDistribution::Uniform(1_000, 1_000)),
+            (json!({ "log_uniform": ["1 B", "2 MB"] }), SizeDistribution::LogUniform(1, 2_000_000)),
         ] {
-            let read = Sizes::read(&value).unwrap();
-            assert_eq!((read, Sizes::read(&read.write()).unwrap()), (sizes, sizes));
+            let read = SizeDistribution::read(&value).unwrap();
+            assert_eq!((read, SizeDistribution::read(&read.write()).unwrap()), (sizes, sizes));
         }
         for (wrong, part) in [
             (json!({ "uniform": ["2 kB", "1 kB"] }), "write the lower end first"),
@@ -105,7 +106,7 @@ mod tests {
             (json!(10), "\"10 kB\""),
             (json!("0 B"), "from 1 B"),
         ] {
-            let error = Sizes::read(&wrong).unwrap_err().to_string();
+            let error = SizeDistribution::read(&wrong).unwrap_err().to_string();
             assert!(error.contains(part), "{wrong}: {error}");
         }
     }
@@ -113,13 +114,13 @@ mod tests {
     #[test]
     fn draws_fill_their_range() {
         let mut rng = Rng::from_state(1);
-        let mut draws = |sizes: Sizes| -> Vec<u64> { (0..10_000).map(|_| sizes.draw(&mut rng)).collect() };
-        let dice = draws(Sizes::Uniform(1, 6));
+        let mut draws = |sizes: SizeDistribution| -> Vec<u64> { (0..10_000).map(|_| sizes.draw(&mut rng)).collect() };
+        let dice = draws(SizeDistribution::Uniform(1, 6));
         for side in 1..=6 {
             let share = dice.iter().filter(|&&n| n == side).count();
             assert!((1_500..1_830).contains(&share), "{side}: {share} of 10,000");
         }
-        let sizes = draws(Sizes::LogUniform(1_000, 100_000));
+        let sizes = draws(SizeDistribution::LogUniform(1_000, 100_000));
         let small = sizes.iter().filter(|&&size| size < 10_000).count();
         assert!((4_800..5_200).contains(&small), "{small} of 10,000 below the middle of the logarithm");
         assert!(sizes.iter().all(|size| (1_000..=100_000).contains(size)));

@@ -1,4 +1,4 @@
-//! TCP with an application that always has data.
+//! Keys of a TCP or QUIC connection.
 
 use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
@@ -8,69 +8,82 @@ use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, quic, stack};
 
 table! {
-    /// A TCP sender and its receiver.
+    /// TCP sender and receiver.
     pub struct TcpSpec {
-        /// Congestion control, by its registered name.
+        /// Congestion control; `bbr`, `bbr3`, `dctcp` and `prague` are short for `bbr@linux-6.1`, `bbr3@google`,
+        /// `dctcp@linux` and `prague@0.7`. `sojourn cc list` describes each.
         cc: String = Kind::Word("congestion control", controls), Need::Default(cc::DEFAULT);
-        /// TCP stack, by its registered name; or quic-rfc9002, for flows of kind tcp.
+        /// TCP stack: of a Linux version; or `ns2`, whose own agents are `cc` `reno` and `newreno`; or QUIC
+        /// (`quic-rfc9002`), for `kind = "tcp"` only.
         stack: String = Kind::Word("TCP stack", stacks), Need::Default(stack::NEWEST);
-        /// Selective acknowledgements.
+        /// Selective acknowledgments.
         sack: bool = Kind::Flag, Need::Default("true");
-        /// Delayed acknowledgements at the receiver.
+        /// Delayed acknowledgments; `false` gives an ACK per packet.
         delayed_ack: bool = Kind::Flag, Need::Default("true");
-        /// Payload bytes of a full segment, at least 1; with QUIC the UDP payload of a full packet, at least 1200.
-        mss: u32 = Kind::Size(1, MOST_MSS), Need::Default("1448 B");
-        /// Initial window in segments; without it, the stack's own.
+        /// Payload of a full segment; with QUIC the UDP payload of a full packet, at least 1200 B.
+        mss: u32 = Kind::Size(1, MAX_MSS), Need::Default("1448 B");
+        /// Initial window in segments; with QUIC in packets. Default: the stack's.
         initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
-        /// Appropriate byte counting in slow start: segments per acknowledgment at the most, 1 or 2, or 0 for none; without it, the stack's own.
+        /// Appropriate byte counting (RFC 3465): in slow start an acknowledgment counts for at most this many segments
+        /// of the bytes that it covers, and `reno` grows by one segment per window of bytes; 0 switches it off. Only
+        /// `linux-2.6.29`, where it is off by default, and `linux-3.8`, where it is 1. Default: the stack's.
         abc: Option<u32> = Kind::Count(0, 2), Need::Optional;
-        /// Nagle's algorithm (RFC 896): a segment that is not full waits until everything sent is acknowledged.
+        /// Nagle's algorithm (RFC 896): the last part of a write, if it does not fill a segment, waits until everything
+        /// sent is acknowledged. ns-2's `FullTcp`, over which its PackMime runs, has it; so it is the default of
+        /// `packmime` on `--engine ns2`. Default: `false`.
         nagle: Option<bool> = Kind::Flag, Need::Optional;
-        /// The sender's host paces, as with the queue discipline fq; controls that need it are paced without it.
+        /// Pacing by the sender's host, as by the queue discipline fq: at 200 % of the window per RTT in the first half
+        /// of slow start and at 120 % afterwards, the first ten segments at once. Only `linux-3.13` and `linux-6.1`;
+        /// BBR and Prague, and flows whose host's device has `sch_fq`, are paced without it. Default: `false`.
         pacing: Option<bool> = Kind::Flag, Need::Optional;
-        /// Largest pacing rate, of payload (SO_MAX_PACING_RATE); with it the sender is paced.
+        /// Maximum pacing rate, of payload (`SO_MAX_PACING_RATE`); the flow is paced.
         max_pacing_rate: Option<Rate> = Kind::Rate, Need::Optional;
-        /// Segmentation offload: bursts by the stack's own rule reach the first link as super-packets of up to 64 kB.
+        /// Segmentation offload: bursts by the rule of the stack leave as super-packets of up to 64 kB. Default:
+        /// `false`.
         gso: Option<bool> = Kind::Flag, Need::Optional;
-        /// Receive offload: the receiver's card is polled so long after the first packet, and segments that have come by then arrive as one.
+        /// Receive offload of the receiver's host: its network card is polled this long after the first packet, e.g.
+        /// `50 us`, and segments that have arrived by then reach TCP as one.
         gro: Option<Duration> = Kind::PositiveTime, Need::Optional;
-        /// Receive window in bytes; without it, unlimited.
+        /// Maximum window that the receiver advertises, e.g. `4 MB`; that of `linux-6.1` starts at 64 kB and grows with
+        /// the data received. Default: the stack's, otherwise unlimited.
         receive_window: Option<u64> = Kind::Size(1, 1 << 40), Need::Optional;
-        /// Most memory of what the application has written and has not been acknowledged (the last of Linux's tcp_wmem), in bytes; without it, unlimited.
+        /// Maximum memory of data that the application has written and that is not acknowledged, e.g. `4 MiB`, Linux's
+        /// default (the last value of `tcp_wmem`); at least 16 KiB, only `linux-6.1`. A full segment takes about 2.1 kB
+        /// of it. Default: unlimited.
         send_buffer: Option<u64> = Kind::Size(16_384, 1 << 40), Need::Optional;
-        /// Negotiates ECN, so that marks stand for drops.
+        /// Negotiate ECN.
         ecn: bool = Kind::Flag, Need::Default("false");
     }
 }
 
 impl TcpSpec {
-    /// Whether the events of one instant are to come in ns-2's order, as its stack supposes.
+    /// Whether simultaneous events must follow ns-2's order, which its stack assumes.
     pub(crate) fn orders_as_ns2(&self) -> bool {
         Stack::find(&self.stack).is_some_and(Stack::runs_in_ns2)
     }
 
-    /// Whether the stack is QUIC, ours or quinn's.
+    /// Whether the stack is QUIC: this crate's or quinn.
     pub(crate) fn is_quic(&self) -> bool {
         quic::is_known(&self.stack) || self.is_quinn()
     }
 
-    /// Whether the stack is quinn's.
+    /// Whether the stack is quinn.
     pub(crate) fn is_quinn(&self) -> bool {
         QUINN.contains(&self.stack.as_str())
     }
 
-    /// Whether the sender is paced whatever its control needs.
+    /// Whether the keys enable pacing, independently of the control.
     pub(crate) fn is_paced(&self) -> bool {
         self.pacing == Some(true) || self.max_pacing_rate.is_some()
     }
 
-    /// How both ends of a QUIC connection are made, with congestion control `cc`.
+    /// Configuration of both ends of a QUIC connection with congestion control `cc`.
     pub(crate) fn quic(&self, cc: AnyCc) -> quic::Config {
         let &Self { mss, ecn, initial_window, delayed_ack, .. } = self;
         quic::Config { cc, max_datagram_size: mss, ecn, initial_window, delayed_ack }
     }
 
-    /// Refuses what QUIC does not have.
+    /// Rejects keys that QUIC does not support.
     fn check_quic(&self, table: &Table) -> Result<(), Error> {
         let refused = [
             ("sack", !self.sack, "acknowledgments of QUIC always tell what has arrived; leave it out"),
@@ -90,9 +103,9 @@ impl TcpSpec {
         if let Some((key, _, text)) = refused.into_iter().find(|&(_, is_set, _)| is_set) {
             return Err(table.error(key, text));
         }
-        if self.mss < quic::LEAST_DATAGRAM {
+        if self.mss < quic::MIN_DATAGRAM {
             let text =
-                format!("every path of QUIC carries {} B of UDP payload; write at least that", quic::LEAST_DATAGRAM);
+                format!("every path of QUIC carries {} B of UDP payload; write at least that", quic::MIN_DATAGRAM);
             return Err(table.error("mss", text));
         }
         if self.is_quinn() {
@@ -104,7 +117,7 @@ impl TcpSpec {
         Ok(())
     }
 
-    /// Refuses what quinn does not have.
+    /// Rejects keys that quinn does not support.
     fn check_quinn(&self, table: &Table) -> Result<(), Error> {
         if !["newreno", "cubic"].contains(&self.cc.as_str()) {
             let text =
@@ -120,13 +133,13 @@ impl TcpSpec {
         Ok(())
     }
 
-    /// Refuses what the stack does not have.
+    /// Rejects keys that the stack does not support.
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         if self.is_quic() {
             return self.check_quic(table);
         }
         let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
-        if !AnyCc::new(&self.cc).expect("the key admits known controls only").needs().fit(stack) {
+        if !AnyCc::new(&self.cc).expect("the key admits known controls only").needs().is_met_by(stack) {
             let text = format!(
                 "{} needs a stack that decides on recovery before the window; choose linux-3.13 or linux-6.1",
                 self.cc
@@ -159,15 +172,15 @@ impl TcpSpec {
     }
 }
 
-/// The stacks of TCP, and QUIC.
+/// Names of the TCP stacks and of QUIC.
 fn stacks() -> Vec<&'static str> {
     names(stack::NAMES).into_iter().chain(names(quic::NAMES)).chain(QUINN.iter().copied()).collect()
 }
 
-/// The stack of another project, where it is built in.
+/// quinn, if the feature is enabled.
 const QUINN: &[&str] = if cfg!(feature = "quinn") { &["quinn"] } else { &[] };
 
-/// The names of the registry, and the shorter ones.
+/// Registered names and aliases.
 fn controls() -> Vec<&'static str> {
     let aliases = cc::ALIASES.iter().map(|&(alias, _)| alias);
     names(cc::NAMES).into_iter().chain(aliases).collect()
@@ -177,5 +190,5 @@ fn names(registry: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     registry.iter().map(|&(name, _)| name).collect()
 }
 
-/// Largest segment: IP, TCP and timestamps are 52 of 65,535 bytes.
-const MOST_MSS: u64 = 65_535 - 52;
+/// Maximum segment size: IP, TCP and timestamps take 52 of 65,535 bytes.
+const MAX_MSS: u64 = 65_535 - 52;

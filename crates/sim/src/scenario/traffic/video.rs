@@ -1,4 +1,4 @@
-//! Adaptive video over TCP: segments of one length, each in one of several rates.
+//! Adaptive video over TCP: segments of one length, each at one of several rates.
 
 use super::TcpSpec;
 use super::ladder::{LADDER, Ladder};
@@ -7,26 +7,26 @@ use crate::scenario::keys::{Kind, Need, Table, table};
 use sojourn_aqm::Duration;
 
 table! {
-    /// A player of videos.
+    /// Video player.
     pub struct VideoSpec with tcp: TcpSpec {
-        /// Rates of the video, from the least to the highest.
-        ladder: Ladder = Kind::Own(&LADDER), Need::Required("[\"1 Mbit/s\", \"4 Mbit/s\"]");
+        /// Rates of the video in rising order, e.g. `["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s", "8 Mbit/s"]`.
+        ladder: Ladder = Kind::Custom(&LADDER), Need::Required("[\"1 Mbit/s\", \"4 Mbit/s\"]");
         /// Length of a segment.
         segment: Duration = Kind::PositiveTime, Need::Default("4 s");
-        /// Most video that the player keeps; it asks for the next segment when there is room for it.
+        /// Maximum video in the player's buffer; it requests the next segment when there is room for it.
         buffer: Duration = Kind::PositiveTime, Need::Default("30 s");
-        /// Video that has to be there before it plays, at the start and after a stall; without it, a segment.
+        /// Video in the buffer before it plays, at the start and after a stall. Default: one segment.
         startup: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Bytes of a request.
         request: u64 = Kind::Size(1, 1 << 50), Need::Default("300 B");
-        /// Time that the server needs for each answer.
+        /// Time that the server takes for each response.
         think: Duration = Kind::Time, Need::Default("0 s");
     }
 }
 
 impl VideoSpec {
-    /// Video that has to be there before it plays.
-    pub(crate) fn enough(&self) -> Duration {
+    /// Buffer level at which playback starts.
+    pub(crate) fn startup_level(&self) -> Duration {
         self.startup.unwrap_or(self.segment)
     }
 
@@ -35,8 +35,8 @@ impl VideoSpec {
         if segment > buffer {
             return Err(table.error("buffer", format!("{buffer} is less than a segment of {segment}; write more")));
         }
-        if self.enough() > buffer {
-            let text = format!("{} never come together in a buffer of {buffer}; write less", self.enough());
+        if self.startup_level() > buffer {
+            let text = format!("{} never come together in a buffer of {buffer}; write less", self.startup_level());
             return Err(table.error("startup", text));
         }
         Ok(())

@@ -147,9 +147,9 @@ fn persistence_sizes(persistence: &mut Persistence, first: u64) -> Vec<u64> {
 }
 
 fn more(persistence: &mut Persistence, first: u64) -> Vec<(Duration, u64)> {
-    let mut asked = Vec::new();
-    persistence.more(first, |pause, size| asked.push((pause, size)));
-    asked
+    let mut requests = Vec::new();
+    persistence.more(first, |pause, size| requests.push((pause, size)));
+    requests
 }
 
 #[test]

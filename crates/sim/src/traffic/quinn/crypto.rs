@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Everything that a session asks for.
 #[derive(Clone, Copy)]
-pub(super) struct Null;
+pub(super) struct NullSession;
 
 /// One end of a handshake.
 struct Handshake {
@@ -23,15 +23,15 @@ struct Handshake {
     own: Vec<u8>,
     peer: Option<TransportParameters>,
     /// Messages that it has got, and how often it was asked for one.
-    heard: u32,
-    said: u32,
+    messages_received: u32,
+    messages_sent: u32,
 }
 
 impl Handshake {
     fn new(side: Side, params: &TransportParameters) -> Box<Self> {
         let mut own = Vec::new();
         params.write(&mut own);
-        Box::new(Self { side, own, peer: None, heard: 0, said: 0 })
+        Box::new(Self { side, own, peer: None, messages_received: 0, messages_sent: 0 })
     }
 }
 
@@ -58,13 +58,13 @@ impl Session for Handshake {
 
     fn is_handshaking(&self) -> bool {
         // The server waits for the client's end, the client for the server's parameters and to have said its own end.
-        if self.side.is_client() { self.said < 3 } else { self.heard < 2 }
+        if self.side.is_client() { self.messages_sent < 3 } else { self.messages_received < 2 }
     }
 
     fn read_handshake(&mut self, message: &[u8]) -> Result<bool, TransportError> {
-        self.heard += 1;
+        self.messages_received += 1;
         let parameters = if self.side.is_client() { 2 } else { 1 };
-        if self.heard == parameters {
+        if self.messages_received == parameters {
             let wrong = |_| TransportError {
                 code: TransportErrorCode::TRANSPORT_PARAMETER_ERROR,
                 frame: None,
@@ -80,23 +80,23 @@ impl Session for Handshake {
     }
 
     fn write_handshake(&mut self, message: &mut Vec<u8>) -> Option<Keys> {
-        let says = match (self.side, self.said) {
+        let reply = match (self.side, self.messages_sent) {
             // A hello has the other side's parameters, or an end without any.
             (Side::Client, 0) => Some((self.own.clone(), false)),
-            (Side::Client, 1) if self.heard >= 1 => Some((Vec::new(), true)),
-            (Side::Client, 2) if self.heard >= 2 => Some((b"end".to_vec(), true)),
-            (Side::Server, 0) if self.heard >= 1 => Some((b"hello".to_vec(), true)),
+            (Side::Client, 1) if self.messages_received >= 1 => Some((Vec::new(), true)),
+            (Side::Client, 2) if self.messages_received >= 2 => Some((b"end".to_vec(), true)),
+            (Side::Server, 0) if self.messages_received >= 1 => Some((b"hello".to_vec(), true)),
             (Side::Server, 1) => Some((self.own.clone(), true)),
             _ => None,
         };
-        let (text, has_keys) = says?;
-        self.said += 1;
+        let (text, has_keys) = reply?;
+        self.messages_sent += 1;
         message.extend_from_slice(&text);
         has_keys.then(keys)
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(KeyPair { local: Box::new(Null), remote: Box::new(Null) })
+        Some(KeyPair { local: Box::new(NullSession), remote: Box::new(NullSession) })
     }
 
     fn is_valid_retry(&self, _: &ConnectionId, _: &[u8], _: &[u8]) -> bool {
@@ -108,7 +108,7 @@ impl Session for Handshake {
     }
 }
 
-impl ClientConfig for Null {
+impl ClientConfig for NullSession {
     fn start_session(
         self: Arc<Self>,
         _: u32,
@@ -119,7 +119,7 @@ impl ClientConfig for Null {
     }
 }
 
-impl ServerConfig for Null {
+impl ServerConfig for NullSession {
     fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }
@@ -133,7 +133,7 @@ impl ServerConfig for Null {
     }
 }
 
-impl PacketKey for Null {
+impl PacketKey for NullSession {
     fn encrypt(&self, _: u64, buf: &mut [u8], _: usize) {
         let end = buf.len() - TAG;
         buf[end..].fill(0);
@@ -158,7 +158,7 @@ impl PacketKey for Null {
     }
 }
 
-impl HeaderKey for Null {
+impl HeaderKey for NullSession {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
@@ -168,7 +168,7 @@ impl HeaderKey for Null {
     }
 }
 
-impl HmacKey for Null {
+impl HmacKey for NullSession {
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
         signature.iter_mut().zip(data.iter().chain(std::iter::repeat(&0))).for_each(|(to, from)| *to = *from);
     }
@@ -182,13 +182,13 @@ impl HmacKey for Null {
     }
 }
 
-impl HandshakeTokenKey for Null {
+impl HandshakeTokenKey for NullSession {
     fn aead_from_hkdf(&self, _: &[u8]) -> Box<dyn AeadKey> {
-        Box::new(Null)
+        Box::new(NullSession)
     }
 }
 
-impl AeadKey for Null {
+impl AeadKey for NullSession {
     fn seal(&self, _: &mut Vec<u8>, _: &[u8]) -> Result<(), CryptoError> {
         Ok(())
     }
@@ -199,8 +199,11 @@ impl AeadKey for Null {
 }
 
 fn keys() -> Keys {
-    let pair = || KeyPair { local: Box::new(Null) as Box<dyn PacketKey>, remote: Box::new(Null) as Box<dyn PacketKey> };
-    Keys { header: KeyPair { local: Box::new(Null), remote: Box::new(Null) }, packet: pair() }
+    let pair = || KeyPair {
+        local: Box::new(NullSession) as Box<dyn PacketKey>,
+        remote: Box::new(NullSession) as Box<dyn PacketKey>,
+    };
+    Keys { header: KeyPair { local: Box::new(NullSession), remote: Box::new(NullSession) }, packet: pair() }
 }
 
 /// Bytes of a tag of AES-GCM.

@@ -7,11 +7,11 @@
 mod crypto;
 
 use super::host::{Endpoints, Host};
-use crate::packet::Arrived;
+use crate::packet::ReceivedPacket;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
 use bytes::{Bytes, BytesMut};
-use crypto::Null;
+use crypto::NullSession;
 use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
@@ -37,8 +37,8 @@ pub(crate) struct QuinnFlow {
     zero: std::time::Instant,
     ecn: bool,
     config: ClientConfig,
-    client: End,
-    server: End,
+    client: QuinnEndpoint,
+    server: QuinnEndpoint,
     stream: Option<StreamId>,
     /// Bytes that the application has written, and whether it has said that they are all.
     written: u64,
@@ -48,7 +48,7 @@ pub(crate) struct QuinnFlow {
 }
 
 /// One end.
-struct End {
+struct QuinnEndpoint {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     /// Datagrams under way that it has sent, and the number of the first of them.
@@ -63,11 +63,11 @@ impl QuinnFlow {
     #[expect(clippy::disallowed_methods, reason = "the zero of a clock of which differences are taken alone")]
     pub fn new(spec: &TcpSpec, (start, stop): (Instant, Instant), size: Option<u64>, mut rng: Rng) -> Self {
         let transport = Arc::new(transport(spec));
-        let mut server = ServerConfig::new(Arc::new(Null), Arc::new(Null));
+        let mut server = ServerConfig::new(Arc::new(NullSession), Arc::new(NullSession));
         server.transport_config(transport.clone());
         // Tokens for later connections carry the time of day.
         server.validation_token.sent(0);
-        let mut config = ClientConfig::new(Arc::new(Null));
+        let mut config = ClientConfig::new(Arc::new(NullSession));
         let first = rng.next_u64();
         config.transport_config(transport);
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
@@ -81,8 +81,8 @@ impl QuinnFlow {
             zero: std::time::Instant::now(),
             ecn: spec.ecn,
             config,
-            client: End::new(None, &mut rng),
-            server: End::new(Some(Arc::new(server)), &mut rng),
+            client: QuinnEndpoint::new(None, &mut rng),
+            server: QuinnEndpoint::new(Some(Arc::new(server)), &mut rng),
             stream: None,
             written: 0,
             finished: false,
@@ -161,14 +161,14 @@ impl QuinnFlow {
     }
 }
 
-impl End {
+impl QuinnEndpoint {
     fn new(server: Option<Arc<ServerConfig>>, rng: &mut Rng) -> Self {
-        let mut config = EndpointConfig::new(Arc::new(Null));
+        let mut config = EndpointConfig::new(Arc::new(NullSession));
         let mut seed = [0; 32];
         seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_be_bytes()));
         config.rng_seed(Some(seed));
         let ids = Arc::new(AtomicU64::new(rng.next_u64()));
-        config.cid_generator(move || Box::new(Ids(ids.clone())));
+        config.cid_generator(move || Box::new(ConnectionIds(ids.clone())));
         Self {
             endpoint: Endpoint::new(Arc::new(config), server, false, None),
             connection: None,
@@ -258,9 +258,9 @@ impl End {
 }
 
 /// Connection IDs that follow from the seed.
-struct Ids(Arc<AtomicU64>);
+struct ConnectionIds(Arc<AtomicU64>);
 
-impl ConnectionIdGenerator for Ids {
+impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
         let id = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         ConnectionId::new(&id.to_be_bytes())
@@ -328,14 +328,14 @@ impl Endpoints for QuinnFlow {
         }
     }
 
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         let Some(data) = self.client.arrived(header.seq) else { return };
         let at = self.at(now);
         self.server.take(at, packet.ecn, data);
         self.pump_server(now, host);
     }
 
-    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Arrived, host: &mut impl Host) {
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         let Some(data) = self.server.arrived(header.seq) else { return };
         let at = self.at(now);
         self.client.take(at, packet.ecn, data);

@@ -1,20 +1,20 @@
 //! One rate for every attempt.
 
-use super::{Chain, RateControl};
+use super::{RateControl, RetryChain};
 use crate::radio::phy::Bitrate;
 use sojourn_aqm::Instant;
 
 /// A rate that never changes.
 #[derive(Clone, Debug)]
-pub struct Fixed(pub Bitrate);
+pub struct FixedRate(pub Bitrate);
 
-impl RateControl for Fixed {
-    fn choose(&mut self, _: Instant) -> Chain {
+impl RateControl for FixedRate {
+    fn choose(&mut self, _: Instant) -> RetryChain {
         let Self(rate) = *self;
-        Chain::new([(rate, SHORT_RETRY_LIMIT), (rate, 0), (rate, 0), (rate, 0)])
+        RetryChain::new([(rate, SHORT_RETRY_LIMIT), (rate, 0), (rate, 0), (rate, 0)])
     }
 
-    fn report(&mut self, _: Instant, _: &Chain, _: u8, _: bool) {}
+    fn report(&mut self, _: Instant, _: &RetryChain, _: u8, _: bool) {}
 }
 
 /// dot11ShortRetryLimit: attempts of a frame that is sent without RTS.

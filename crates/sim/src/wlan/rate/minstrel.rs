@@ -3,14 +3,14 @@
 //! Source: the description of the madwifi project and the behaviour of mac80211's `minstrel` in Linux 3.10. Shares are
 //! kept in 1/65,536. Collisions count as failures, since a sender cannot tell them from errors of the channel.
 
-use super::{Chain, RateControl};
+use super::{RateControl, RetryChain};
 use crate::radio::phy::{Bitrate, MAC_OVERHEAD, SHORT_SLOT};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The statistics of one receiver.
 #[derive(Clone, Debug)]
 pub struct Minstrel {
-    rates: Vec<Statistics>,
+    rates: Vec<RateStats>,
     /// Places among `rates`: greatest and second greatest throughput, most reliable.
     best: usize,
     second: usize,
@@ -26,7 +26,7 @@ pub struct Minstrel {
 }
 
 #[derive(Clone, Debug)]
-struct Statistics {
+struct RateStats {
     rate: Bitrate,
     /// Time of a frame of 1200 bytes without any failure.
     perfect: Duration,
@@ -48,7 +48,7 @@ impl Minstrel {
     pub fn new(rates: &[Bitrate], mut rng: Rng) -> Self {
         let table = sampling_order(rates.len(), &mut rng);
         Self {
-            rates: rates.iter().copied().map(Statistics::new).collect(),
+            rates: rates.iter().copied().map(RateStats::new).collect(),
             best: 0,
             second: 0,
             safest: 0,
@@ -89,14 +89,19 @@ impl Minstrel {
         (self.rates[place].rate, self.rates[place].tries)
     }
 
-    fn chain(&self, first: usize, second: usize) -> Chain {
-        Chain::new([self.stage(first), self.stage(second), self.stage(self.safest), (self.rates[0].rate, MOST_TRIES)])
+    fn chain(&self, first: usize, second: usize) -> RetryChain {
+        RetryChain::new([
+            self.stage(first),
+            self.stage(second),
+            self.stage(self.safest),
+            (self.rates[0].rate, MAX_TRIES),
+        ])
     }
 
     fn update(&mut self, now: Instant) {
         self.updated = now;
-        self.rates.iter_mut().for_each(Statistics::update);
-        let throughput: Vec<u64> = self.rates.iter().map(Statistics::throughput).collect();
+        self.rates.iter_mut().for_each(RateStats::update);
+        let throughput: Vec<u64> = self.rates.iter().map(RateStats::throughput).collect();
         self.best = first_of_greatest(&throughput, usize::MAX);
         self.second = first_of_greatest(&throughput, self.best);
         let reliable: Vec<u64> = self
@@ -116,7 +121,7 @@ impl Minstrel {
 }
 
 impl RateControl for Minstrel {
-    fn choose(&mut self, _: Instant) -> Chain {
+    fn choose(&mut self, _: Instant) -> RetryChain {
         self.frames += 1;
         if !self.is_sampling() {
             return self.chain(self.best, self.second);
@@ -126,7 +131,7 @@ impl RateControl for Minstrel {
         if slower && self.rates[sample].skipped < SKIPPED_LONG {
             // A rate that can hardly win is tried only if the best one fails, and counted only then.
             self.deferred += 1;
-            return Chain { sample: Some(1), ..self.chain(self.best, sample) };
+            return RetryChain { sample: Some(1), ..self.chain(self.best, sample) };
         }
         let statistics = &mut self.rates[sample];
         if statistics.samples == 0 {
@@ -135,10 +140,10 @@ impl RateControl for Minstrel {
         statistics.samples -= 1;
         self.sampled += 1;
         let then = if sample == self.best { self.second } else { self.best };
-        Chain { sample: Some(0), ..self.chain(sample, then) }
+        RetryChain { sample: Some(0), ..self.chain(sample, then) }
     }
 
-    fn report(&mut self, now: Instant, chain: &Chain, attempts: u8, acknowledged: bool) {
+    fn report(&mut self, now: Instant, chain: &RetryChain, attempts: u8, acknowledged: bool) {
         let mut left = attempts;
         for (stage, (rate, used)) in (0..).zip(chain.used(attempts)) {
             if used == 0 {
@@ -159,7 +164,7 @@ impl RateControl for Minstrel {
     }
 }
 
-impl Statistics {
+impl RateStats {
     fn new(rate: Bitrate) -> Self {
         let perfect = rate.airtime(TYPICAL_BYTES + MAC_OVERHEAD);
         let most_tries = tries_in_segment(perfect + rate.ack());
@@ -212,7 +217,7 @@ impl Statistics {
 /// Attempts that fit into the time that a frame may take, with back-offs that grow.
 fn tries_in_segment(attempt: Duration) -> u8 {
     let (mut spent, mut window, mut tries) = (attempt, 15, 1);
-    while tries < MOST_TRIES {
+    while tries < MAX_TRIES {
         spent += attempt + SHORT_SLOT * window / 2;
         window = (2 * window + 1).min(1023);
         if spent >= SEGMENT {
@@ -282,7 +287,7 @@ const TYPICAL_BYTES: u32 = 1_200;
 const SEGMENT: Duration = Duration::from_millis(6);
 
 /// Most attempts at one rate.
-const MOST_TRIES: u8 = 7;
+const MAX_TRIES: u8 = 7;
 
 #[cfg(test)]
 mod tests {
@@ -338,14 +343,14 @@ mod tests {
 
     #[test]
     fn attempts_that_fit_into_six_milliseconds() {
-        let tries = |place: usize| Statistics::new(Bitrate::OFDM[place]).most_tries;
+        let tries = |place: usize| RateStats::new(Bitrate::OFDM[place]).most_tries;
         // At 54: 244 us each and back-offs of 67, 139, 283, … us; the seventh would end after 6.2 ms. At 6: 1728 us each.
         assert_eq!((tries(7), tries(0)), (6, 3));
     }
 
     #[test]
     fn eleven_intervals_of_success_are_95_percent() {
-        let mut statistics = Statistics::new(Bitrate::SIX);
+        let mut statistics = RateStats::new(Bitrate::SIX);
         for interval in 1..=11 {
             (statistics.attempts, statistics.successes) = (10, 10);
             statistics.update();

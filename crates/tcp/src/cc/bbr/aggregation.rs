@@ -10,7 +10,7 @@ use sojourn_aqm::Instant;
 
 /// How much more was acknowledged at a time than the rate explains.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct Aggregation {
+pub(in crate::cc) struct AckAggregation {
     epoch_us: u64,
     epoch_acked: u64,
     /// The largest excess of the last one to two windows.
@@ -29,7 +29,7 @@ pub struct Round {
     pub window: u32,
 }
 
-impl Aggregation {
+impl AckAggregation {
     /// A new epoch begins.
     pub fn restart(&mut self, now: Instant) {
         (self.epoch_us, self.epoch_acked) = (micros_at(now), 0);
@@ -66,7 +66,7 @@ impl Aggregation {
 
     /// Without it.
     #[cfg(test)]
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         self.acked = [0, 0];
     }
 }

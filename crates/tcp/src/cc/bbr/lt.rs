@@ -8,7 +8,7 @@ use crate::micros_at;
 
 /// The long-term rate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LongTerm {
+pub(super) struct LongTermBw {
     is_sampling: bool,
     /// The rate of the last lossy interval; zero if none.
     bw: u64,
@@ -21,20 +21,20 @@ pub(super) struct LongTerm {
     lost: u64,
 }
 
-impl LongTerm {
+impl LongTermBw {
     /// The rate, while it is used.
     pub fn in_use(&self) -> Option<u64> {
         self.use_bw.then_some(self.bw)
     }
 
     /// Nothing is known of a policer; the interval stays where it began.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self { is_sampling: false, bw: 0, use_bw: false, rounds: 0, ..*self };
     }
 
     /// Nothing is known of a policer, and an interval begins.
     pub fn restart(&mut self, flight: &Flight) {
-        self.forget();
+        self.reset();
         self.begin_interval(flight);
     }
 
@@ -78,10 +78,10 @@ impl Bbr {
             return lt.restart(flight);
         }
         lt.rounds += self.round_start as u32;
-        if lt.rounds < LEAST_ROUNDS {
+        if lt.rounds < MIN_ROUNDS {
             return;
         }
-        if lt.rounds > 4 * LEAST_ROUNDS {
+        if lt.rounds > 4 * MIN_ROUNDS {
             return lt.restart(flight);
         }
         // The interval ends with a loss, so that it has whole periods of the bucket.
@@ -109,7 +109,7 @@ impl Bbr {
 }
 
 /// Least rounds of an interval; at most four times as many.
-const LEAST_ROUNDS: u32 = 4;
+const MIN_ROUNDS: u32 = 4;
 /// A fifth lost makes an interval lossy.
 pub(super) const LOSS_THRESH: u64 = 50;
 /// Rates within an eighth are the same,

@@ -20,19 +20,19 @@ pub(super) mod probe_rtt;
 mod tests;
 pub(super) mod units;
 
-use super::{Burst, CongestionControl, Constant, Described, Flight, Needs, SteeringControl, Window};
+use super::{BurstSize, CongestionControl, Constant, ControlDocs, Flight, Needs, SteeringControl, Window};
 use crate::micros_at;
 use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use crate::{Clock, Ticks};
-use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
-use lt::LongTerm;
-use pacer::{Pacer, packets_in_net_at_edt};
-use probe_rtt::{ProbeRtt, Step};
+use aggregation::{AckAggregation, EXTRA_ACKED_ROUNDS, Round};
+use lt::LongTermBw;
+use pacer::{PacingRate, packets_in_net_at_edt};
+use probe_rtt::{ProbeRtt, ProbeRttState};
 use sojourn_aqm::{Duration, Rate, Rng};
-use units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
+use units::{BW_UNIT, MARGIN_PERCENT, MAX_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
 
 /// BBR as in Linux 6.1.
 #[derive(Clone, Debug)]
@@ -63,15 +63,15 @@ pub struct Bbr {
     full_bw: u64,
     full_bw_cnt: u32,
     full_bw_reached: bool,
-    lt: LongTerm,
-    prev_state: State,
+    lt: LongTermBw,
+    prev_state: CaState,
     /// In the first round of recovery only what was delivered is sent.
     packet_conservation: bool,
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
-    extra: Aggregation,
+    extra: AckAggregation,
     /// The pacing rate, in bytes per second.
-    pacer: Pacer<HIGH_GAIN, 0>,
+    pacer: PacingRate<HIGH_GAIN, 0>,
 }
 
 /// Where BBR is.
@@ -108,17 +108,17 @@ impl Default for Bbr {
             full_bw: 0,
             full_bw_cnt: 0,
             full_bw_reached: false,
-            lt: LongTerm::default(),
-            prev_state: State::Open,
+            lt: LongTermBw::default(),
+            prev_state: CaState::Open,
             packet_conservation: false,
             prior_cwnd: 0,
-            extra: Aggregation::default(),
-            pacer: Pacer::default(),
+            extra: AckAggregation::default(),
+            pacer: PacingRate::default(),
         }
     }
 }
 
-impl Described for Bbr {
+impl ControlDocs for Bbr {
     const SOURCE: &'static str = "Linux 6.1 tcp_bbr.c; N. Cardwell et al., ACM Queue 14 (2016)";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("bbr_high_gain", HIGH_GAIN, "/ 256", "Gain of rate and window in STARTUP."),
@@ -190,8 +190,8 @@ impl CongestionControl for Bbr {
         self.rng = rng;
     }
 
-    fn burst(&self, rate: Option<Rate>) -> Burst {
-        Burst::AtLeast(min_tso_segs(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8)))
+    fn burst(&self, rate: Option<Rate>) -> BurstSize {
+        BurstSize::AtLeast(min_tso_segs(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8)))
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -200,7 +200,7 @@ impl CongestionControl for Bbr {
 }
 
 impl SteeringControl for Bbr {
-    fn opened(&mut self, flight: &mut Flight) {
+    fn on_established(&mut self, flight: &mut Flight) {
         self.next_rtt_delivered = flight.delivered;
         self.min_rtt_us = flight.min_rtt.map(micros);
         self.min_rtt_until = self.min_rtt_lasts(self.clock.ticks(flight.now));
@@ -229,9 +229,9 @@ impl SteeringControl for Bbr {
     }
 
     /// `bbr_set_state`.
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        if state == State::Loss {
-            self.prev_state = State::Loss;
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        if state == CaState::Loss {
+            self.prev_state = CaState::Loss;
             self.full_bw = 0;
             self.round_start = true;
             let lost = RateSample { losses: 1, ..RateSample::default() };
@@ -240,7 +240,7 @@ impl SteeringControl for Bbr {
     }
 
     /// `bbr_cwnd_event`, at the start of a transmission.
-    fn resumed(&mut self, flight: &mut Flight) {
+    fn on_restart(&mut self, flight: &mut Flight) {
         if !flight.is_app_limited {
             return;
         }
@@ -254,9 +254,9 @@ impl SteeringControl for Bbr {
     }
 
     /// `bbr_undo_cwnd`: what was lost was not, so the rate is searched anew.
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         (self.full_bw, self.full_bw_cnt) = (0, 0);
-        self.lt.forget();
+        self.lt.reset();
         window.cwnd
     }
 }
@@ -264,7 +264,7 @@ impl SteeringControl for Bbr {
 impl Bbr {
     /// The rate that the model goes by.
     fn bw(&self) -> u64 {
-        self.lt.in_use().unwrap_or(self.bw.largest())
+        self.lt.in_use().unwrap_or(self.bw.maximum())
     }
 
     fn update_bw(&mut self, flight: &Flight, sample: &RateSample) {
@@ -278,7 +278,7 @@ impl Bbr {
         }
         self.sample_long_term(flight, sample);
         let bw = delivered * BW_UNIT / interval_us;
-        if !sample.is_app_limited || bw >= self.bw.largest() {
+        if !sample.is_app_limited || bw >= self.bw.maximum() {
             self.bw.observe(self.rtt_cnt, bw);
         }
     }
@@ -293,7 +293,7 @@ impl Bbr {
     fn is_next_cycle_phase(&self, flight: &Flight, sample: &RateSample) -> bool {
         let length = micros_at(flight.delivered_at).saturating_sub(self.cycle_us);
         let full = self.min_rtt_us.is_some_and(|min_rtt| length > min_rtt);
-        let bw = self.bw.largest();
+        let bw = self.bw.maximum();
         let in_network = || self.packets_in_net_at_edt(flight, sample.prior_in_flight);
         match self.pacing_gain {
             UNIT => full,
@@ -325,7 +325,7 @@ impl Bbr {
         if self.full_bw_reached || !self.round_start || sample.is_app_limited {
             return;
         }
-        let bw = self.bw.largest();
+        let bw = self.bw.maximum();
         if bw >= (self.full_bw * FULL_BW_THRESH) >> SCALE {
             (self.full_bw, self.full_bw_cnt) = (bw, 0);
             return;
@@ -335,7 +335,7 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, flight: &mut Flight) {
-        let estimate = |bbr: &Self, flight: &Flight| bbr.inflight(flight, bbr.bw.largest(), UNIT);
+        let estimate = |bbr: &Self, flight: &Flight| bbr.inflight(flight, bbr.bw.maximum(), UNIT);
         if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;
             flight.window.ssthresh = estimate(self, flight);
@@ -347,7 +347,7 @@ impl Bbr {
 
     /// Until when the least RTT counts that was measured, or confirmed, at `now`.
     fn min_rtt_lasts(&self, now: Ticks) -> Ticks {
-        now + self.clock.span(MIN_RTT_WINDOW)
+        now + self.clock.ticks_at_least_one(MIN_RTT_WINDOW)
     }
 
     fn update_min_rtt(&mut self, flight: &mut Flight, sample: &RateSample) {
@@ -366,10 +366,14 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt {
             flight.mark_app_limited();
             let is_small = flight.in_flight <= MIN_CWND;
-            match self.probe_rtt.advance(is_small, now + self.clock.span(PROBE_RTT_TIME), self.round_start) {
-                Step::Waiting => {}
-                Step::Drained => self.next_rtt_delivered = flight.delivered,
-                Step::RoundDone => self.check_probe_rtt_done(flight),
+            match self.probe_rtt.advance(
+                is_small,
+                now + self.clock.ticks_at_least_one(PROBE_RTT_TIME),
+                self.round_start,
+            ) {
+                ProbeRttState::Waiting => {}
+                ProbeRttState::Drained => self.next_rtt_delivered = flight.delivered,
+                ProbeRttState::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
         // After a pause the RTT needs no probing before something was delivered.
@@ -427,11 +431,11 @@ impl Bbr {
         let cwnd = &mut flight.window.cwnd;
         *cwnd = cwnd.saturating_sub(sample.losses).max(1);
         let prior = std::mem::replace(&mut self.prev_state, state);
-        if state == State::Recovery && prior != State::Recovery {
+        if state == CaState::Recovery && prior != CaState::Recovery {
             self.packet_conservation = true;
             self.next_rtt_delivered = flight.delivered;
             *cwnd = in_flight + acked;
-        } else if prior >= State::Recovery && state < State::Recovery {
+        } else if prior >= CaState::Recovery && state < CaState::Recovery {
             *cwnd = (*cwnd).max(self.prior_cwnd);
             self.packet_conservation = false;
         }
@@ -442,7 +446,7 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, cwnd: u32) {
-        self.prior_cwnd = match self.prev_state < State::Recovery && self.mode != Mode::ProbeRtt {
+        self.prior_cwnd = match self.prev_state < CaState::Recovery && self.mode != Mode::ProbeRtt {
             true => cwnd,
             false => self.prior_cwnd.max(cwnd),
         };
@@ -464,7 +468,7 @@ impl Bbr {
     }
 
     fn tso_segs_goal(&self, mss: u32) -> u32 {
-        let bytes = (self.pacer.rate() >> PACING_SHIFT).min(MOST_BURST);
+        let bytes = (self.pacer.rate() >> PACING_SHIFT).min(MAX_BURST);
         ((bytes / mss as u64) as u32).max(min_tso_segs(self.pacer.rate())).min(0x7f)
     }
 

@@ -6,13 +6,13 @@ use sojourn_aqm::{Duration, Rate};
 
 /// The pacing rate: the first one has the gain `START`, in 1/256, and none is below `LEAST` bytes per second.
 #[derive(Clone, Debug, Default)]
-pub struct Pacer<const START: u64, const LEAST: u64> {
+pub struct PacingRate<const START: u64, const LEAST: u64> {
     has_seen_rtt: bool,
     /// Bytes per second.
     rate: u64,
 }
 
-impl<const START: u64, const LEAST: u64> Pacer<START, LEAST> {
+impl<const START: u64, const LEAST: u64> PacingRate<START, LEAST> {
     /// Bytes per second.
     pub fn rate(&self) -> u64 {
         self.rate

@@ -11,7 +11,7 @@ pub struct ProbeRtt<T> {
 
 /// The state of PROBE_RTT after an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ProbeRttState {
     /// The flight is too large, or the round is not over.
     Waiting,
     /// The flight has become small enough: a round begins.
@@ -33,16 +33,16 @@ impl<T: Copy + PartialOrd> ProbeRtt<T> {
     }
 
     /// An acknowledgment arrives; `until` is when PROBE_RTT may end if the flight `is_small` now.
-    pub fn advance(&mut self, is_small: bool, until: T, round_start: bool) -> Step {
+    pub fn advance(&mut self, is_small: bool, until: T, round_start: bool) -> ProbeRttState {
         if self.done_stamp.is_none() {
             if !is_small {
-                return Step::Waiting;
+                return ProbeRttState::Waiting;
             }
             (self.done_stamp, self.round_done) = (Some(until), false);
-            return Step::Drained;
+            return ProbeRttState::Drained;
         }
         self.round_done |= round_start;
-        if self.round_done { Step::RoundDone } else { Step::Waiting }
+        if self.round_done { ProbeRttState::RoundDone } else { ProbeRttState::Waiting }
     }
 
     /// Whether its time is over at `now`.
@@ -62,12 +62,12 @@ mod tests {
             let step = probe.advance(is_small, now + 200, round_start);
             (step, probe.is_over(now))
         };
-        assert_eq!(take(false, true, 1_007), (Step::Waiting, false), "the flight is large");
-        assert_eq!(take(true, true, 1_031), (Step::Drained, false));
-        assert_eq!(take(true, false, 1_232), (Step::Waiting, true), "no round is over");
-        assert_eq!(take(false, true, 1_231), (Step::RoundDone, false), "the time is not over");
-        assert_eq!(take(false, false, 1_232), (Step::RoundDone, true));
+        assert_eq!(take(false, true, 1_007), (ProbeRttState::Waiting, false), "the flight is large");
+        assert_eq!(take(true, true, 1_031), (ProbeRttState::Drained, false));
+        assert_eq!(take(true, false, 1_232), (ProbeRttState::Waiting, true), "no round is over");
+        assert_eq!(take(false, true, 1_231), (ProbeRttState::RoundDone, false), "the time is not over");
+        assert_eq!(take(false, false, 1_232), (ProbeRttState::RoundDone, true));
         probe.begin();
-        assert_eq!((probe.is_over(9_999), probe.advance(false, 9_999, true)), (false, Step::Waiting));
+        assert_eq!((probe.is_over(9_999), probe.advance(false, 9_999, true)), (false, ProbeRttState::Waiting));
     }
 }

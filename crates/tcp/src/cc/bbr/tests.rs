@@ -1,7 +1,7 @@
 //! The specification's numbers, and the table of a second implementation (`tests/steered/bbr.py`).
 
 use super::*;
-use crate::cc::told::{Line, flight, lines, take, window};
+use crate::cc::call_table::{CallRow, apply, flight, lines, window};
 use units::bytes_per_s;
 
 #[test]
@@ -17,7 +17,7 @@ fn rates_are_those_of_the_specification() {
     for (rtt, rate) in [(100_000, 413_638), (0, 41_381_651)] {
         let (mut bbr, mut window) = (Bbr::default(), window(10));
         let mut flight = flight(&mut window, rtt);
-        bbr.opened(&mut flight);
+        bbr.on_established(&mut flight);
         assert_eq!(flight.pacing_rate.map(|rate| rate.as_bps() / 8), Some(rate), "RTT {rtt}");
     }
 }
@@ -46,7 +46,7 @@ fn windows_are_those_of_the_specification() {
     assert_eq!(Bbr::default().bdp(1 << 20, UNIT), INITIAL_CWND, "before there is an RTT");
 }
 
-fn table() -> impl Iterator<Item = Line> {
+fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr.txt"))
 }
 
@@ -54,16 +54,17 @@ fn table() -> impl Iterator<Item = Line> {
 fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr::default(), window(10));
     bbr.seed(Rng::from_state(7));
-    bbr.opened(&mut flight(&mut window, 40_000));
+    bbr.on_established(&mut flight(&mut window, 40_000));
     table().enumerate().find_map(|(n, line)| {
-        let undone = take(&mut bbr, &mut window, &line);
+        let undone = apply(&mut bbr, &mut window, &line);
         assert!(undone.is_none_or(|cwnd| cwnd == window.cwnd), "line {}", n + 1);
         change(&mut bbr);
         let mode = format!("{:?}", bbr.mode);
         let (min_rtt, lt) = (bbr.min_rtt_us.unwrap_or(0), bbr.lt.in_use().is_some() as u8);
         let found =
             format!("{} {} {} {mode} {min_rtt} {} {lt}", window.cwnd, window.ssthresh, bbr.pacer.rate(), bbr.bw());
-        (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
+        (found != line.expected)
+            .then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.expected))
     })
 }
 
@@ -71,18 +72,18 @@ fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
 fn a_second_implementation_finds_the_same_after_every_call() {
     assert_eq!(first_difference(|_| ()), None, "tests/steered/bbr.txt");
     for mode in ["Startup", "Drain", "ProbeBw", "ProbeRtt"] {
-        assert!(table().any(|line| line.found.contains(mode)), "the table visits {mode}");
+        assert!(table().any(|line| line.expected.contains(mode)), "the table visits {mode}");
     }
 }
 
 /// Takes something out.
-type Change = fn(&mut Bbr);
+type Mutation = fn(&mut Bbr);
 
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
-    let parts: [(&str, Change); 8] = [
-        ("policers", |bbr| bbr.lt.forget()),
-        ("aggregation", |bbr| bbr.extra.forget()),
+    let parts: [(&str, Mutation); 8] = [
+        ("policers", |bbr| bbr.lt.reset()),
+        ("aggregation", |bbr| bbr.extra.reset()),
         ("packet conservation", |bbr| bbr.packet_conservation = false),
         ("the window before recovery", |bbr| bbr.prior_cwnd = 0),
         ("restart after a pause", |bbr| bbr.idle_restart = false),

@@ -35,4 +35,4 @@ pub const MARGIN_PERCENT: u64 = 1;
 /// Linux `sk_pacing_shift`.
 pub const PACING_SHIFT: u32 = 10;
 /// Bytes of a burst: `GSO_LEGACY_MAX_SIZE` - 1 - `MAX_TCP_HEADER`.
-pub const MOST_BURST: u64 = 65_536 - 1 - 320;
+pub const MAX_BURST: u64 = 65_536 - 1 - 320;

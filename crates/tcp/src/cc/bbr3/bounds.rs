@@ -1,7 +1,7 @@
 //! What losses teach: a rate and an amount of data in flight that are safe for now (`bw_lo`, `inflight_lo`), and an amount
 //! beyond which the path has lost much (`inflight_hi`).
 
-use super::{Bbr3, Flight, Loss, MIN_CWND, Mode, RateSample, SCALE, State, UNIT, valid};
+use super::{Bbr3, CaState, Flight, LostSegment, MIN_CWND, Mode, RateSample, SCALE, UNIT, valid};
 
 /// The bounds, and the signals that set them.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Bounds {
     /// The bounds before the last reduction, to come back to if that was needless.
     undo: Option<(u64, u32, u32)>,
     /// A reduction has begun: they are to be saved once the losses with it are known.
-    saves: bool,
+    save_pending: bool,
 }
 
 impl Default for Bounds {
@@ -41,7 +41,7 @@ impl Default for Bounds {
             loss_in_round: false,
             loss_events_in_round: 0,
             undo: None,
-            saves: false,
+            save_pending: false,
         }
     }
 }
@@ -49,19 +49,19 @@ impl Default for Bounds {
 impl Bounds {
     /// A reduction begins (`bbr_ssthresh`); Linux has told of the losses with it before.
     pub fn save(&mut self) {
-        self.saves = true;
+        self.save_pending = true;
     }
 
     /// The losses with it are known.
-    pub fn settle(&mut self) {
-        if std::mem::take(&mut self.saves) {
+    pub fn finish_save(&mut self) {
+        if std::mem::take(&mut self.save_pending) {
             self.undo = Some((self.bw_lo, self.inflight_lo, self.inflight_hi));
         }
     }
 
     /// The last reduction was needless (`bbr_undo_cwnd`).
     pub fn undo(&mut self) {
-        self.settle();
+        self.finish_save();
         self.loss_in_round = false;
         if let Some((bw_lo, inflight_lo, inflight_hi)) = self.undo {
             self.bw_lo = self.bw_lo.max(bw_lo);
@@ -83,7 +83,7 @@ impl Bounds {
     }
 
     /// Signals so far tell nothing more (`bbr_reset_congestion_signals`).
-    pub fn forget_signals(&mut self) {
+    pub fn reset_signals(&mut self) {
         self.loss_in_round = false;
         (self.bw_latest, self.inflight_latest) = (0, 0);
     }
@@ -151,7 +151,7 @@ impl Bbr3 {
         }
         bounds.init_inflight_lo(flight.window.cwnd);
         bounds.bw_lo = bounds.bw_latest.max((bounds.bw_lo * (UNIT - BETA)) >> SCALE).max(1);
-        bounds.inflight_lo = bounds.inflight_latest.max(less_beta(bounds.inflight_lo));
+        bounds.inflight_lo = bounds.inflight_latest.max(reduced_by_beta(bounds.inflight_lo));
     }
 
     /// STARTUP ends where the end of a round of recovery finds much lost, at many times.
@@ -166,7 +166,7 @@ impl Bbr3 {
         if !bounds.loss_round_start {
             return;
         }
-        let many = bounds.loss_events_in_round >= FULL_LOSSES && flight.state == State::Recovery;
+        let many = bounds.loss_events_in_round >= FULL_LOSSES && flight.state == CaState::Recovery;
         if many && is_too_high(sample.lost, sample.tx_in_flight) {
             self.full_bw_reached = true;
             let bdp = self.inflight(flight.window.mss, self.max_bw(), UNIT);
@@ -185,12 +185,12 @@ impl Bbr3 {
     }
 
     /// A segment of a search is lost: was it one too many?
-    pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &Loss) {
+    pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &LostSegment) {
         self.judge_flight(flight, loss, inflight_from_lost);
     }
 
     /// The same with what was in flight when it became too much.
-    pub(super) fn judge_flight(&mut self, flight: &Flight, loss: &Loss, inflight: impl Fn(&Loss) -> u32) {
+    pub(super) fn judge_flight(&mut self, flight: &Flight, loss: &LostSegment, inflight: impl Fn(&LostSegment) -> u32) {
         if self.cycle.bw_probe_samples && is_too_high(loss.lost, loss.tx_in_flight) {
             self.handle_inflight_too_high(flight, inflight(loss), loss.is_app_limited);
         }
@@ -201,7 +201,7 @@ impl Bbr3 {
         self.cycle.prev_probe_too_high = true;
         self.cycle.bw_probe_samples = false;
         if !is_app_limited {
-            self.bounds.inflight_hi = tx_in_flight.max(less_beta(self.target_inflight(flight)));
+            self.bounds.inflight_hi = tx_in_flight.max(reduced_by_beta(self.target_inflight(flight)));
         }
         if self.mode == Mode::ProbeUp {
             self.start_probe_down(flight);
@@ -232,14 +232,14 @@ pub(super) fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
 
 /// What was in flight when the share of losses came to be too high, on the way to a lost segment
 /// (`bbr_inflight_hi_from_lost_skb`).
-fn inflight_from_lost(loss: &Loss) -> u32 {
+fn inflight_from_lost(loss: &LostSegment) -> u32 {
     let (inflight_prev, lost_prev) = (loss.tx_in_flight as u64 - 1, loss.lost as u64 - 1);
     let budget = (inflight_prev * LOSS_THRESH + UNIT - 1) >> SCALE;
     let prefix = (budget.saturating_sub(lost_prev) << SCALE) / (UNIT - LOSS_THRESH);
     (inflight_prev + prefix) as u32
 }
 
-fn less_beta(packets: u32) -> u32 {
+fn reduced_by_beta(packets: u32) -> u32 {
     ((packets as u64 * (UNIT - BETA)) >> SCALE) as u32
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Cycle {
     wait_us: u64,
     /// Rounds since the last search; it begins at nought or one.
     pub rounds_since_probe: u32,
-    acks: Acks,
+    acks: AckPhase,
     /// What is acknowledged was sent during a search.
     pub bw_probe_samples: bool,
     /// The last search went too far.
@@ -29,7 +29,7 @@ pub(super) struct Cycle {
 
 /// What acknowledgments are of, also in the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acks {
+pub enum AckPhase {
     /// No search.
     Init,
     /// The path is being filled.
@@ -48,7 +48,7 @@ impl Default for Cycle {
             since_us: 0,
             wait_us: 0,
             rounds_since_probe: 0,
-            acks: Acks::Init,
+            acks: AckPhase::Init,
             bw_probe_samples: false,
             prev_probe_too_high: false,
             stopped_risky: false,
@@ -62,7 +62,7 @@ impl Default for Cycle {
 impl Cycle {
     /// What comes from now on tells nothing of a search.
     pub fn stop(&mut self) {
-        self.acks = Acks::ProbeStopping;
+        self.acks = AckPhase::ProbeStopping;
     }
 }
 
@@ -99,12 +99,12 @@ impl Bbr3 {
 
     /// What searches teach of the upper bound. Returns whether a new phase has begun.
     fn adapt_upper_bounds(&mut self, flight: &Flight, sample: &RateSample) -> bool {
-        if self.cycle.acks == Acks::ProbeStarting && self.round_start {
-            self.cycle.acks = Acks::ProbeFeedback;
+        if self.cycle.acks == AckPhase::ProbeStarting && self.round_start {
+            self.cycle.acks = AckPhase::ProbeFeedback;
         }
-        if self.cycle.acks == Acks::ProbeStopping && self.round_start {
+        if self.cycle.acks == AckPhase::ProbeStopping && self.round_start {
             self.cycle.bw_probe_samples = false;
-            self.cycle.acks = Acks::Init;
+            self.cycle.acks = AckPhase::Init;
             // The samples of the search are in: those of the search before may be forgotten.
             if self.mode.is_probe_bw() && !sample.is_app_limited && self.bw_hi[1] > 0 {
                 self.bw_hi = [self.bw_hi[1], 0];
@@ -163,13 +163,13 @@ impl Bbr3 {
     fn start_probe_refill(&mut self, flight: &Flight) {
         self.bounds.reset_lower();
         (self.cycle.up_rounds, self.cycle.up_acks, self.cycle.stopped_risky) = (0, 0, false);
-        self.cycle.acks = Acks::Refilling;
+        self.cycle.acks = AckPhase::Refilling;
         self.next_rtt_delivered = flight.delivered;
         self.begin(Mode::ProbeRefill);
     }
 
     fn start_probe_up(&mut self, flight: &Flight, bw: u64) {
-        self.cycle.acks = Acks::ProbeStarting;
+        self.cycle.acks = AckPhase::ProbeStarting;
         self.next_rtt_delivered = flight.delivered;
         self.cycle.since_us = micros_at(flight.now);
         self.reset_full_bw(bw);
@@ -178,7 +178,7 @@ impl Bbr3 {
     }
 
     pub(super) fn start_probe_down(&mut self, flight: &Flight) {
-        self.bounds.forget_signals();
+        self.bounds.reset_signals();
         self.cycle.up_cnt = None;
         self.cycle.rounds_since_probe = self.rng.below(RANDOM_ROUNDS) as u32;
         self.cycle.wait_us = BASE_WAIT_US + self.rng.below(RANDOM_WAIT_US);

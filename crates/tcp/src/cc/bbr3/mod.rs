@@ -18,15 +18,15 @@ pub(super) mod cycle;
 #[cfg(test)]
 mod tests;
 
-use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS, Round};
-use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
-use super::bbr::probe_rtt::{ProbeRtt, Step};
-use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
-use super::{CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
+use super::bbr::aggregation::{AckAggregation, EXTRA_ACKED_ROUNDS, Round};
+use super::bbr::pacer::{PacingRate, packets_in_net_at_edt};
+use super::bbr::probe_rtt::{ProbeRtt, ProbeRttState};
+use super::bbr::units::{BW_UNIT, MARGIN_PERCENT, MAX_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, valid};
+use super::{CongestionControl, Constant, ControlDocs, Flight, LostSegment, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
-use crate::segmentation::LEAST_BURST;
+use crate::segmentation::MIN_BURST;
 use crate::stack::Stack;
-use crate::state::State;
+use crate::state::CaState;
 use crate::{Clock, Ticks};
 use bounds::Bounds;
 use cycle::Cycle;
@@ -64,15 +64,15 @@ pub struct Bbr3 {
     // In a box, so that senders with another control are not larger for it.
     bounds: Box<Bounds>,
     cycle: Cycle,
-    prev_ca_state: State,
+    prev_ca_state: CaState,
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     init_cwnd: u32,
-    extra: Aggregation,
+    extra: AckAggregation,
     /// The window is at its target: acknowledgments of an application that sends little change nothing.
     try_fast_path: bool,
     /// The pacing rate, in bytes per second.
-    pacer: Pacer<STARTUP_PACING_GAIN, 1>,
+    pacer: PacingRate<STARTUP_PACING_GAIN, 1>,
 }
 
 /// Where it is.
@@ -128,17 +128,17 @@ impl Default for Bbr3 {
             bw_hi: [0, 0],
             bounds: Box::default(),
             cycle: Cycle::default(),
-            prev_ca_state: State::Open,
+            prev_ca_state: CaState::Open,
             prior_cwnd: 0,
             init_cwnd: 0,
-            extra: Aggregation::default(),
+            extra: AckAggregation::default(),
             try_fast_path: false,
-            pacer: Pacer::default(),
+            pacer: PacingRate::default(),
         }
     }
 }
 
-impl Described for Bbr3 {
+impl ControlDocs for Bbr3 {
     const SOURCE: &'static str = "github.com/google/bbr, branch v3, tcp_bbr.c; draft-ietf-ccwg-bbr-06";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("bbr_startup_pacing_gain", STARTUP_PACING_GAIN, "/ 256", "Gain of the rate in STARTUP."),
@@ -190,7 +190,7 @@ impl CongestionControl for Bbr3 {
 
 impl SteeringControl for Bbr3 {
     /// `bbr_init`.
-    fn opened(&mut self, flight: &mut Flight) {
+    fn on_established(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
         self.init_cwnd = flight.window.cwnd.min(0x7f);
         self.next_rtt_delivered = flight.delivered;
@@ -203,7 +203,7 @@ impl SteeringControl for Bbr3 {
 
     /// `bbr_main`.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        self.bounds.settle();
+        self.bounds.finish_save();
         self.update_round_start(flight, sample);
         let bw = valid(sample).map_or(0, |(delivered, us)| (delivered * BW_UNIT).div_ceil(us));
         self.update_latest_signals(flight, sample, bw);
@@ -223,7 +223,7 @@ impl SteeringControl for Bbr3 {
     }
 
     /// `bbr_skb_marked_lost`.
-    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+    fn on_loss(&mut self, flight: &mut Flight, loss: &LostSegment) {
         self.note_loss(flight);
         self.judge_lost(flight, loss);
     }
@@ -232,26 +232,28 @@ impl SteeringControl for Bbr3 {
     fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
         self.note_loss(flight);
         let tx_in_flight = self.bounds.inflight_latest + 1;
-        self.judge_flight(flight, &Loss { tx_in_flight, lost: 1, is_app_limited, continues: false }, |_| tx_in_flight);
+        self.judge_flight(flight, &LostSegment { tx_in_flight, lost: 1, is_app_limited, continues: false }, |_| {
+            tx_in_flight
+        });
     }
 
     /// `bbr_set_state`.
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        self.bounds.settle();
-        if state == State::Loss {
-            self.prev_ca_state = State::Loss;
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        self.bounds.finish_save();
+        if state == CaState::Loss {
+            self.prev_ca_state = CaState::Loss;
             self.reset_full_bw(0);
             if !self.is_probing_bandwidth() {
                 self.bounds.init_inflight_lo(flight.window.cwnd.max(self.prior_cwnd));
             }
-        } else if self.prev_ca_state == State::Loss {
+        } else if self.prev_ca_state == CaState::Loss {
             flight.window.cwnd = flight.window.cwnd.max(self.prior_cwnd);
             self.try_fast_path = false;
         }
     }
 
     /// `bbr_cwnd_event`, at the start of a transmission.
-    fn resumed(&mut self, flight: &mut Flight) {
+    fn on_restart(&mut self, flight: &mut Flight) {
         if !flight.is_app_limited {
             return;
         }
@@ -264,7 +266,7 @@ impl SteeringControl for Bbr3 {
         }
     }
 
-    fn undone(&mut self, _: &Window) -> u32 {
+    fn undo_cwnd(&mut self, _: &Window) -> u32 {
         self.reset_full_bw(0);
         self.bounds.undo();
         self.try_fast_path = false;
@@ -338,7 +340,7 @@ impl Bbr3 {
             self.mode = Mode::Drain;
             // For those who look on; BBR does not go by it.
             flight.window.ssthresh = target(self, flight);
-            self.bounds.forget_signals();
+            self.bounds.reset_signals();
         }
         if self.mode == Mode::Drain && self.packets_in_net_at_edt(flight, flight.in_flight) <= target(self, flight) {
             self.start_probe_down(flight);
@@ -347,14 +349,14 @@ impl Bbr3 {
 
     fn update_min_rtt(&mut self, flight: &mut Flight, sample: &RateSample) {
         let now = self.clock.ticks(flight.now);
-        let probe_expired = now > self.probe_rtt_min_stamp + self.clock.span(PROBE_RTT_WINDOW);
+        let probe_expired = now > self.probe_rtt_min_stamp + self.clock.ticks_at_least_one(PROBE_RTT_WINDOW);
         if let Some(rtt) = sample.rtt.map(micros) {
             let less = self.probe_rtt_min_us.is_none_or(|least| rtt < least);
             if less || (probe_expired && !sample.is_ack_delayed) {
                 (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (Some(rtt), now);
             }
         }
-        let expired = now > self.min_rtt_stamp + self.clock.span(MIN_RTT_WINDOW);
+        let expired = now > self.min_rtt_stamp + self.clock.ticks_at_least_one(MIN_RTT_WINDOW);
         let unknown = |rtt: Option<u64>| rtt.unwrap_or(u64::MAX);
         if unknown(self.probe_rtt_min_us) <= unknown(self.min_rtt_us) || expired {
             (self.min_rtt_us, self.min_rtt_stamp) = (self.probe_rtt_min_us, self.probe_rtt_min_stamp);
@@ -370,10 +372,14 @@ impl Bbr3 {
         if self.mode == Mode::ProbeRtt {
             flight.mark_app_limited();
             let is_small = flight.in_flight <= self.probe_rtt_cwnd();
-            match self.probe_rtt.advance(is_small, now + self.clock.span(PROBE_RTT_TIME), self.round_start) {
-                Step::Waiting => {}
-                Step::Drained => self.next_rtt_delivered = flight.delivered,
-                Step::RoundDone => self.check_probe_rtt_done(flight),
+            match self.probe_rtt.advance(
+                is_small,
+                now + self.clock.ticks_at_least_one(PROBE_RTT_TIME),
+                self.round_start,
+            ) {
+                ProbeRttState::Waiting => {}
+                ProbeRttState::Drained => self.next_rtt_delivered = flight.delivered,
+                ProbeRttState::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
@@ -441,7 +447,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self, cwnd: u32) {
-        self.prior_cwnd = match self.prev_ca_state < State::Recovery && self.mode != Mode::ProbeRtt {
+        self.prior_cwnd = match self.prev_ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt {
             true => cwnd,
             false => self.prior_cwnd.max(cwnd),
         };
@@ -465,8 +471,8 @@ impl Bbr3 {
     fn tso_segs_goal(&self, mss: u32) -> u32 {
         let halvings = self.min_rtt_us.unwrap_or(u64::MAX) >> TSO_RTT_SHIFT;
         let by_rtt = if halvings < 32 { GSO_LEGACY_MAX_SIZE >> halvings } else { 0 };
-        let bytes = ((self.pacer.rate() >> PACING_SHIFT) + by_rtt).min(MOST_BURST);
-        ((bytes / mss as u64) as u32).max(LEAST_BURST)
+        let bytes = ((self.pacer.rate() >> PACING_SHIFT) + by_rtt).min(MAX_BURST);
+        ((bytes / mss as u64) as u32).max(MIN_BURST)
     }
 
     fn packets_in_net_at_edt(&self, flight: &Flight, in_flight: u32) -> u32 {

@@ -3,7 +3,7 @@
 use super::bounds::{LOSS_THRESH, NONE};
 use super::*;
 use crate::cc::bbr::units::bytes_per_s;
-use crate::cc::told::{Line, flight, lines, take, window};
+use crate::cc::call_table::{CallRow, apply, flight, lines, window};
 
 #[test]
 fn the_constants_are_those_of_the_specification() {
@@ -12,7 +12,7 @@ fn the_constants_are_those_of_the_specification() {
     assert_eq!([bounds::BETA, bounds::HEADROOM, LOSS_THRESH], [76, 38, 5]);
     let (mut bbr, mut window) = (Bbr3::default(), window(10));
     let mut flight = flight(&mut window, 100_000);
-    bbr.opened(&mut flight);
+    bbr.on_established(&mut flight);
     let rate = bytes_per_s(1_677, 1448, 710);
     assert_eq!(flight.pacing_rate.map(|rate| rate.as_bps() / 8), Some(rate), "ten packets in 100 ms");
 }
@@ -23,8 +23,8 @@ fn a_loss_names_what_was_in_flight_when_it_became_too_much() {
     for (tx_in_flight, lost, found) in [(100, 1, 101), (100, 2, 100), (100, 3, 99), (100, 60, 99), (1, 1, 0)] {
         let (mut bbr, mut window) = (Bbr3::default(), window(10));
         bbr.cycle.bw_probe_samples = true;
-        let loss = Loss { tx_in_flight, lost, is_app_limited: false, continues: false };
-        bbr.lost(&mut flight(&mut window, 40_000), &loss);
+        let loss = LostSegment { tx_in_flight, lost, is_app_limited: false, continues: false };
+        bbr.on_loss(&mut flight(&mut window, 40_000), &loss);
         let too_many = u64::from(lost) > u64::from(tx_in_flight) * LOSS_THRESH / 256;
         let least = (bbr.target_inflight(&flight(&mut window, 40_000)) * 180) >> 8;
         let expected = if too_many { found.max(least) } else { NONE };
@@ -33,7 +33,7 @@ fn a_loss_names_what_was_in_flight_when_it_became_too_much() {
     }
 }
 
-fn table() -> impl Iterator<Item = Line> {
+fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr3.txt"))
 }
 
@@ -41,9 +41,9 @@ fn table() -> impl Iterator<Item = Line> {
 fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr3::default(), window(10));
     bbr.seed(Rng::from_state(7));
-    bbr.opened(&mut flight(&mut window, 40_000));
+    bbr.on_established(&mut flight(&mut window, 40_000));
     table().enumerate().find_map(|(n, line)| {
-        let undone = take(&mut bbr, &mut window, &line);
+        let undone = apply(&mut bbr, &mut window, &line);
         assert!(undone.is_none_or(|cwnd| cwnd == bbr.prior_cwnd), "line {}", n + 1);
         change(&mut bbr);
         let bound = |bound: u32| if bound == NONE { -1 } else { bound as i64 };
@@ -51,7 +51,8 @@ fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
         let (mode, min_rtt) = (bbr.mode, bbr.min_rtt_us.unwrap_or(0));
         let (cwnd, ssthresh, rate) = (window.cwnd, window.ssthresh, bbr.pacer.rate());
         let found = format!("{cwnd} {ssthresh} {rate} {mode:?} {min_rtt} {} {hi} {lo}", bbr.bw());
-        (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
+        (found != line.expected)
+            .then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.expected))
     })
 }
 
@@ -59,22 +60,22 @@ fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
 fn a_second_implementation_finds_the_same_after_every_call() {
     assert_eq!(first_difference(|_| ()), None, "tests/steered/bbr3.txt");
     for mode in ["Startup", "Drain", "ProbeUp", "ProbeDown", "ProbeCruise", "ProbeRefill", "ProbeRtt"] {
-        let visits = table().filter(|line| line.found.contains(mode)).count();
+        let visits = table().filter(|line| line.expected.contains(mode)).count();
         assert!(visits > 3, "the table visits {mode} {visits} times");
     }
 }
 
 /// Takes something out.
-type Change = fn(&mut Bbr3);
+type Mutation = fn(&mut Bbr3);
 
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
-    let parts: [(&str, Change); 14] = [
-        ("aggregation", |bbr| bbr.extra.forget()),
+    let parts: [(&str, Mutation); 14] = [
+        ("aggregation", |bbr| bbr.extra.reset()),
         ("the upper bound", |bbr| bbr.bounds.inflight_hi = NONE),
         ("the lower bounds", |bbr| bbr.bounds.reset_lower()),
         ("losses of the round", |bbr| bbr.bounds.loss_in_round = false),
-        ("the latest signals", |bbr| bbr.bounds.forget_signals()),
+        ("the latest signals", |bbr| bbr.bounds.reset_signals()),
         ("the round of losses", |bbr| bbr.bounds.loss_round_delivered = 0),
         ("the saved bounds", |bbr| bbr.bounds.save()),
         ("samples of a search", |bbr| bbr.cycle.bw_probe_samples = false),

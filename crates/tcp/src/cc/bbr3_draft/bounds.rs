@@ -1,6 +1,6 @@
 //! What losses teach: the short-term and the long-term model (§5.5.10, §5.5.11).
 
-use super::{Bbr3Draft, Flight, Loss, MIN_PIPE_CWND, Mode, RateSample, State, Told};
+use super::{Bbr3Draft, CaState, DeliverySample, Flight, LostSegment, MIN_PIPE_CWND, Mode, RateSample};
 
 /// The bounds, and the signals that set them. Segments, and segments per second.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Bounds {
     pub undo_state: Option<Mode>,
     undo: (f64, f64, f64),
     /// The losses were none: the state is still to be restored.
-    pub undoes: bool,
+    pub undo_pending: bool,
 }
 
 impl Default for Bounds {
@@ -37,7 +37,7 @@ impl Default for Bounds {
             lost_ranges: 0,
             undo_state: None,
             undo: (0.0, 0.0, 0.0),
-            undoes: false,
+            undo_pending: false,
         }
     }
 }
@@ -61,7 +61,7 @@ impl Bounds {
     }
 
     /// A lost segment begins a range, or goes on with one.
-    pub fn count_range(&mut self, loss: &Loss) {
+    pub fn count_range(&mut self, loss: &LostSegment) {
         self.lost_ranges += !loss.continues as u32;
     }
 
@@ -71,7 +71,7 @@ impl Bounds {
         self.bw_shortterm = self.bw_shortterm.max(self.undo.0);
         self.inflight_shortterm = self.inflight_shortterm.max(self.undo.1);
         self.inflight_longterm = self.inflight_longterm.max(self.undo.2);
-        self.undoes = true;
+        self.undo_pending = true;
     }
 }
 
@@ -90,7 +90,7 @@ impl Bbr3Draft {
 
     /// The rest of `HandleSpuriousLossDetection`: back to what the losses had ended.
     pub(super) fn finish_undo(&mut self, flight: &Flight) {
-        if !std::mem::take(&mut self.bounds.undoes) {
+        if !std::mem::take(&mut self.bounds.undo_pending) {
             return;
         }
         match self.bounds.undo_state.take() {
@@ -107,24 +107,24 @@ impl Bbr3Draft {
         }
     }
 
-    pub(super) fn update_latest_delivery_signals(&mut self, flight: &Flight, sample: &RateSample, told: &Told) {
+    pub(super) fn update_latest_delivery_signals(&mut self, flight: &Flight, sample: &RateSample, rs: &DeliverySample) {
         let bounds = &mut self.bounds;
-        bounds.bw_latest = bounds.bw_latest.max(told.delivery_rate);
-        bounds.inflight_latest = bounds.inflight_latest.max(told.delivered);
+        bounds.bw_latest = bounds.bw_latest.max(rs.delivery_rate);
+        bounds.inflight_latest = bounds.inflight_latest.max(rs.delivered);
         bounds.loss_round_start = sample.delivered.is_some() && sample.prior_delivered >= bounds.loss_round_delivered;
         if bounds.loss_round_start {
             bounds.loss_round_delivered = flight.delivered;
         }
     }
 
-    pub(super) fn advance_latest_delivery_signals(&mut self, told: &Told) {
+    pub(super) fn advance_latest_delivery_signals(&mut self, rs: &DeliverySample) {
         if self.bounds.loss_round_start {
-            (self.bounds.bw_latest, self.bounds.inflight_latest) = (told.delivery_rate, told.delivered);
+            (self.bounds.bw_latest, self.bounds.inflight_latest) = (rs.delivery_rate, rs.delivered);
         }
     }
 
-    pub(super) fn update_congestion_signals(&mut self, flight: &Flight, sample: &RateSample, told: &Told) {
-        self.update_max_bw(flight, sample, told);
+    pub(super) fn update_congestion_signals(&mut self, flight: &Flight, sample: &RateSample, rs: &DeliverySample) {
+        self.update_max_bw(flight, sample, rs);
         if !self.bounds.loss_round_start {
             return;
         }
@@ -148,7 +148,7 @@ impl Bbr3Draft {
             return;
         }
         let ranges = std::mem::take(&mut self.bounds.lost_ranges);
-        let many = flight.state == State::Recovery && ranges >= STARTUP_FULL_LOSSES;
+        let many = flight.state == CaState::Recovery && ranges >= STARTUP_FULL_LOSSES;
         if self.state == Mode::Startup && many && is_too_high(sample.lost, sample.tx_in_flight) {
             self.bounds.undo_state = Some(Mode::Startup);
             self.full_bw_reached = true;
@@ -166,7 +166,7 @@ impl Bbr3Draft {
     }
 
     /// The rest of `HandleLostPacket`, `HandleInflightTooHigh`.
-    pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &Loss) {
+    pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &LostSegment) {
         if !self.cycle.is_bw_probe_sample || !is_too_high(loss.lost, loss.tx_in_flight) {
             return;
         }
@@ -193,7 +193,7 @@ pub(super) fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
 }
 
 /// `InflightAtLoss`.
-fn inflight_at_loss(loss: &Loss) -> f64 {
+fn inflight_at_loss(loss: &LostSegment) -> f64 {
     let (inflight_prev, lost_prev) = (f64::from(loss.tx_in_flight) - 1.0, f64::from(loss.lost) - 1.0);
     inflight_prev + (LOSS_THRESH * inflight_prev - lost_prev) / (1.0 - LOSS_THRESH)
 }

@@ -1,8 +1,8 @@
 //! ProbeBW (§5.3.3).
 
 use super::bounds::is_too_high;
-use super::{Bbr3Draft, Flight, Mode, RateSample, Told};
-use crate::cc::bbr3::cycle::Acks;
+use super::{Bbr3Draft, DeliverySample, Flight, Mode, RateSample};
+use crate::cc::bbr3::cycle::AckPhase;
 use sojourn_aqm::{Duration, Instant};
 
 /// The cycle of searches.
@@ -11,7 +11,7 @@ pub(super) struct Cycle {
     cycle_stamp: Instant,
     bw_probe_wait: Duration,
     pub rounds_since_probe_up: u32,
-    ack_phase: Acks,
+    ack_phase: AckPhase,
     pub is_bw_probe_sample: bool,
     pub prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
@@ -26,7 +26,7 @@ impl Default for Cycle {
             cycle_stamp: Instant::ZERO,
             bw_probe_wait: Duration::ZERO,
             rounds_since_probe_up: 0,
-            ack_phase: Acks::Init,
+            ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
@@ -40,14 +40,14 @@ impl Default for Cycle {
 impl Cycle {
     /// What comes from now on tells nothing of a search.
     pub fn stop(&mut self) {
-        self.ack_phase = Acks::ProbeStopping;
+        self.ack_phase = AckPhase::ProbeStopping;
     }
 }
 
 impl Bbr3Draft {
     /// `UpdateProbeBWCyclePhase` (§5.3.3.9).
-    pub(super) fn update_probe_bw_cycle_phase(&mut self, flight: &Flight, sample: &RateSample, told: &Told) {
-        if !self.full_bw_reached || self.adapt_long_term_model(flight, sample, told) {
+    pub(super) fn update_probe_bw_cycle_phase(&mut self, flight: &Flight, sample: &RateSample, rs: &DeliverySample) {
+        if !self.full_bw_reached || self.adapt_long_term_model(flight, sample, rs) {
             return;
         }
         match self.state {
@@ -57,9 +57,9 @@ impl Bbr3Draft {
             Mode::ProbeBwDown if self.is_time_to_cruise(flight) => self.state = Mode::ProbeBwCruise,
             Mode::ProbeBwRefill if self.round_start => {
                 self.cycle.is_bw_probe_sample = true;
-                self.start_probe_bw_up(flight, told);
+                self.start_probe_bw_up(flight, rs);
             }
-            Mode::ProbeBwUp => self.judge_probe_bw_up(flight, told),
+            Mode::ProbeBwUp => self.judge_probe_bw_up(flight, rs),
             _ => {}
         }
     }
@@ -69,20 +69,20 @@ impl Bbr3Draft {
         in_flight <= self.bounds.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw)
     }
 
-    fn judge_probe_bw_up(&mut self, flight: &Flight, told: &Told) {
-        if self.is_time_to_go_down(flight, told) {
+    fn judge_probe_bw_up(&mut self, flight: &Flight, rs: &DeliverySample) {
+        if self.is_time_to_go_down(flight, rs) {
             self.cycle.prev_probe_too_high = false;
             self.start_probe_bw_down(flight);
         }
     }
 
-    fn is_time_to_go_down(&mut self, flight: &Flight, told: &Told) -> bool {
+    fn is_time_to_go_down(&mut self, flight: &Flight, rs: &DeliverySample) -> bool {
         if self.cycle.prev_probe_too_high && f64::from(flight.in_flight) >= self.bounds.inflight_longterm {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
         if flight.is_cwnd_limited && self.cwnd >= self.bounds.inflight_longterm {
-            self.reset_full_bw(told.delivery_rate);
+            self.reset_full_bw(rs.delivery_rate);
             return false;
         }
         self.full_bw_now
@@ -94,13 +94,13 @@ impl Bbr3Draft {
     }
 
     /// `AdaptLongTermModel`. Returns whether a new phase has begun.
-    fn adapt_long_term_model(&mut self, flight: &Flight, sample: &RateSample, told: &Told) -> bool {
-        if self.cycle.ack_phase == Acks::ProbeStarting && self.round_start {
-            self.cycle.ack_phase = Acks::ProbeFeedback;
+    fn adapt_long_term_model(&mut self, flight: &Flight, sample: &RateSample, rs: &DeliverySample) -> bool {
+        if self.cycle.ack_phase == AckPhase::ProbeStarting && self.round_start {
+            self.cycle.ack_phase = AckPhase::ProbeFeedback;
         }
-        if self.cycle.ack_phase == Acks::ProbeStopping && self.round_start {
+        if self.cycle.ack_phase == AckPhase::ProbeStopping && self.round_start {
             self.cycle.is_bw_probe_sample = false;
-            self.cycle.ack_phase = Acks::Init;
+            self.cycle.ack_phase = AckPhase::Init;
             if self.state.is_probe_bw() && !sample.is_app_limited {
                 self.cycle_count += 1;
             }
@@ -113,18 +113,18 @@ impl Bbr3Draft {
         if !is_too_high(sample.lost, sample.tx_in_flight) && self.bounds.inflight_longterm.is_finite() {
             self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(sample.tx_in_flight.into());
             if self.state == Mode::ProbeBwUp {
-                self.probe_inflight_longterm_upward(flight, told);
+                self.probe_inflight_longterm_upward(flight, rs);
             }
         }
         false
     }
 
-    fn probe_inflight_longterm_upward(&mut self, flight: &Flight, told: &Told) {
+    fn probe_inflight_longterm_upward(&mut self, flight: &Flight, rs: &DeliverySample) {
         if !flight.is_cwnd_limited || self.cwnd < self.bounds.inflight_longterm {
             return;
         }
         let cycle = &mut self.cycle;
-        cycle.bw_probe_up_acked += told.newly_acked;
+        cycle.bw_probe_up_acked += rs.newly_acked;
         if cycle.bw_probe_up_acked >= cycle.probe_up_acked_per_inc {
             let delta = (cycle.bw_probe_up_acked / cycle.probe_up_acked_per_inc).floor();
             cycle.bw_probe_up_acked -= delta * cycle.probe_up_acked_per_inc;
@@ -156,15 +156,15 @@ impl Bbr3Draft {
         self.bounds.reset_short_term();
         (self.cycle.bw_probe_up_rounds, self.cycle.bw_probe_up_acked) = (0, 0.0);
         self.cycle.prev_probe_precautionary = false;
-        self.cycle.ack_phase = Acks::Refilling;
+        self.cycle.ack_phase = AckPhase::Refilling;
         self.start_round(flight);
         self.state = Mode::ProbeBwRefill;
     }
 
-    fn start_probe_bw_up(&mut self, flight: &Flight, told: &Told) {
-        self.cycle.ack_phase = Acks::ProbeStarting;
+    fn start_probe_bw_up(&mut self, flight: &Flight, rs: &DeliverySample) {
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.start_round(flight);
-        self.reset_full_bw(told.delivery_rate);
+        self.reset_full_bw(rs.delivery_rate);
         self.state = Mode::ProbeBwUp;
         self.raise_inflight_longterm_slope();
     }

@@ -19,10 +19,10 @@ mod cycle;
 #[cfg(test)]
 mod tests;
 
-use super::bbr::probe_rtt::{ProbeRtt, Step};
-use super::{Burst, CongestionControl, Constant, Described, Flight, Loss, Needs, SteeringControl, Window};
+use super::bbr::probe_rtt::{ProbeRtt, ProbeRttState};
+use super::{BurstSize, CongestionControl, Constant, ControlDocs, Flight, LostSegment, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
-use crate::state::State;
+use crate::state::CaState;
 use bounds::Bounds;
 use cycle::Cycle;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
@@ -111,7 +111,7 @@ impl Mode {
 
 /// What an acknowledgment tells, in the draft's units (`RS`).
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct DeliverySample {
     /// Segments per second; zero without a reliable sample.
     delivery_rate: f64,
     /// Segments; zero without a sample.
@@ -119,7 +119,7 @@ struct Told {
     newly_acked: f64,
 }
 
-impl Told {
+impl DeliverySample {
     fn of(sample: &RateSample) -> Self {
         let delivered = sample.delivered.map_or(0.0, f64::from);
         let interval = sample.interval.map_or(0.0, seconds);
@@ -137,7 +137,7 @@ impl Default for Bbr3Draft {
             initial_cwnd: 0.0,
             mss: 0,
             pacing_rate: 0.0,
-            send_quantum: LEAST_QUANTUM,
+            send_quantum: MIN_QUANTUM,
             bw: 0.0,
             max_bw: 0.0,
             max_bw_filter: [(0, 0.0); 2],
@@ -169,7 +169,7 @@ impl Default for Bbr3Draft {
     }
 }
 
-impl Described for Bbr3Draft {
+impl ControlDocs for Bbr3Draft {
     const SOURCE: &'static str = "draft-ietf-ccwg-bbr-06";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("StartupPacingGain", 277, "%", "Gain of the rate in Startup."),
@@ -202,8 +202,8 @@ impl CongestionControl for Bbr3Draft {
         self.rng = rng;
     }
 
-    fn burst(&self, _: Option<Rate>) -> Burst {
-        Burst::Exactly(self.send_quantum as u32)
+    fn burst(&self, _: Option<Rate>) -> BurstSize {
+        BurstSize::Exactly(self.send_quantum as u32)
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -213,7 +213,7 @@ impl CongestionControl for Bbr3Draft {
 
 impl SteeringControl for Bbr3Draft {
     /// `OnInit` (§5.2.1).
-    fn opened(&mut self, flight: &mut Flight) {
+    fn on_established(&mut self, flight: &mut Flight) {
         self.cwnd = flight.window.cwnd.into();
         (self.initial_cwnd, self.mss) = (self.cwnd, flight.window.mss);
         if flight.srtt > Duration::ZERO {
@@ -227,23 +227,23 @@ impl SteeringControl for Bbr3Draft {
 
     /// `UpdateOnACK` (§5.2.3).
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        let told = Told::of(sample);
+        let rs = DeliverySample::of(sample);
         self.finish_undo(flight);
-        self.update_latest_delivery_signals(flight, sample, &told);
-        self.update_congestion_signals(flight, sample, &told);
-        self.update_ack_aggregation(flight, &told);
-        self.check_full_bw_reached(sample, &told);
+        self.update_latest_delivery_signals(flight, sample, &rs);
+        self.update_congestion_signals(flight, sample, &rs);
+        self.update_ack_aggregation(flight, &rs);
+        self.check_full_bw_reached(sample, &rs);
         self.check_startup_done(flight, sample);
         self.check_drain_done(flight);
-        self.update_probe_bw_cycle_phase(flight, sample, &told);
+        self.update_probe_bw_cycle_phase(flight, sample, &rs);
         self.update_min_rtt(flight, sample);
-        self.check_probe_rtt(flight, &told);
-        self.advance_latest_delivery_signals(&told);
+        self.check_probe_rtt(flight, &rs);
+        self.advance_latest_delivery_signals(&rs);
         self.bw = self.max_bw.min(self.bounds.bw_shortterm);
         self.set_pacing_rate(flight, self.state.gains().0);
-        self.send_quantum = (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM / f64::from(self.mss)).max(LEAST_QUANTUM);
-        self.set_cwnd(flight, &told);
-        self.in_recovery = flight.state >= State::Recovery;
+        self.send_quantum = (self.pacing_rate * QUANTUM_S).min(MAX_QUANTUM / f64::from(self.mss)).max(MIN_QUANTUM);
+        self.set_cwnd(flight, &rs);
+        self.in_recovery = flight.state >= CaState::Recovery;
     }
 
     fn before_reduction(&mut self, _: &Window) {
@@ -251,7 +251,7 @@ impl SteeringControl for Bbr3Draft {
     }
 
     /// `HandleLostPacket` (§5.5.10.2).
-    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+    fn on_loss(&mut self, flight: &mut Flight, loss: &LostSegment) {
         self.note_loss(flight);
         self.bounds.count_range(loss);
         self.judge_lost(flight, loss);
@@ -262,12 +262,12 @@ impl SteeringControl for Bbr3Draft {
     }
 
     /// Entering and leaving recovery (§5.6.4.4).
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        if state == State::Loss {
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        if state == CaState::Loss {
             // The stack has set the window to what is in flight and one more.
             self.cwnd = flight.window.cwnd.into();
             self.in_recovery = true;
-        } else if self.in_recovery && state < State::Recovery {
+        } else if self.in_recovery && state < CaState::Recovery {
             self.restore_cwnd();
             flight.window.cwnd = self.cwnd as u32;
             self.in_recovery = false;
@@ -275,7 +275,7 @@ impl SteeringControl for Bbr3Draft {
     }
 
     /// `HandleRestartFromIdle` (§5.4.1).
-    fn resumed(&mut self, flight: &mut Flight) {
+    fn on_restart(&mut self, flight: &mut Flight) {
         if flight.in_flight > 0 || !flight.is_app_limited {
             return;
         }
@@ -292,7 +292,7 @@ impl SteeringControl for Bbr3Draft {
     }
 
     /// `HandleSpuriousLossDetection` (§5.5.11.2).
-    fn undone(&mut self, _: &Window) -> u32 {
+    fn undo_cwnd(&mut self, _: &Window) -> u32 {
         self.restore_cwnd();
         self.reset_full_bw(0.0);
         self.bounds.undo();
@@ -306,7 +306,7 @@ impl Bbr3Draft {
     }
 
     /// `UpdateMaxBw`, `UpdateRound` (§5.5.1, §5.5.5).
-    fn update_max_bw(&mut self, flight: &Flight, sample: &RateSample, told: &Told) {
+    fn update_max_bw(&mut self, flight: &Flight, sample: &RateSample, rs: &DeliverySample) {
         self.round_start = sample.delivered.is_some() && sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.start_round(flight);
@@ -314,7 +314,7 @@ impl Bbr3Draft {
             self.cycle.rounds_since_probe_up += 1;
             self.extra_acked_filter[(self.round_count % EXTRA_ACKED_ROUNDS as u64) as usize] = 0.0;
         }
-        let rate = told.delivery_rate;
+        let rate = rs.delivery_rate;
         if rate > 0.0 && (rate >= self.max_bw || !sample.is_app_limited) {
             let slot = &mut self.max_bw_filter[(self.cycle_count % 2) as usize];
             let best = if slot.0 == self.cycle_count { slot.1.max(rate) } else { rate };
@@ -325,12 +325,12 @@ impl Bbr3Draft {
     }
 
     /// `UpdateACKAggregation` (§5.5.9).
-    fn update_ack_aggregation(&mut self, flight: &Flight, told: &Told) {
+    fn update_ack_aggregation(&mut self, flight: &Flight, rs: &DeliverySample) {
         let mut expected = self.bw * seconds(flight.now - self.extra_acked_interval_start);
         if self.extra_acked_delivered <= expected {
             (self.extra_acked_delivered, self.extra_acked_interval_start, expected) = (0.0, flight.now, 0.0);
         }
-        self.extra_acked_delivered += told.newly_acked;
+        self.extra_acked_delivered += rs.newly_acked;
         let extra = (self.extra_acked_delivered - expected).min(self.cwnd);
         let slot = &mut self.extra_acked_filter[(self.round_count % EXTRA_ACKED_ROUNDS as u64) as usize];
         *slot = slot.max(extra);
@@ -345,12 +345,12 @@ impl Bbr3Draft {
     }
 
     /// `CheckFullBWReached` (§5.3.1.2).
-    fn check_full_bw_reached(&mut self, sample: &RateSample, told: &Told) {
+    fn check_full_bw_reached(&mut self, sample: &RateSample, rs: &DeliverySample) {
         if self.full_bw_now || !self.round_start || sample.is_app_limited {
             return;
         }
-        if told.delivery_rate >= self.full_bw * 1.25 {
-            return self.reset_full_bw(told.delivery_rate);
+        if rs.delivery_rate >= self.full_bw * 1.25 {
+            return self.reset_full_bw(rs.delivery_rate);
         }
         self.full_bw_count += 1;
         self.full_bw_now = self.full_bw_count >= 3;
@@ -393,7 +393,7 @@ impl Bbr3Draft {
     }
 
     /// `CheckProbeRTT`, `HandleProbeRTT` (§5.3.4.3).
-    fn check_probe_rtt(&mut self, flight: &mut Flight, told: &Told) {
+    fn check_probe_rtt(&mut self, flight: &mut Flight, rs: &DeliverySample) {
         if self.state != Mode::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
             // The state first, as the draft has it: a larger window from before is kept.
             self.state = Mode::ProbeRtt;
@@ -406,12 +406,12 @@ impl Bbr3Draft {
             flight.mark_app_limited();
             let is_small = f64::from(flight.in_flight) <= self.probe_rtt_cwnd();
             match self.probe_rtt.advance(is_small, flight.now + PROBE_RTT_DURATION, self.round_start) {
-                Step::Waiting => {}
-                Step::Drained => self.start_round(flight),
-                Step::RoundDone => self.check_probe_rtt_done(flight),
+                ProbeRttState::Waiting => {}
+                ProbeRttState::Drained => self.start_round(flight),
+                ProbeRttState::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
-        if told.delivered > 0.0 {
+        if rs.delivered > 0.0 {
             self.idle_restart = false;
         }
     }
@@ -456,13 +456,13 @@ impl Bbr3Draft {
     }
 
     /// `SetCwnd` (§5.6.4.6).
-    fn set_cwnd(&mut self, flight: &mut Flight, told: &Told) {
-        if told.newly_acked > 0.0 {
+    fn set_cwnd(&mut self, flight: &mut Flight, rs: &DeliverySample) {
+        if rs.newly_acked > 0.0 {
             let most = self.quantized(self.state.gains().1 * self.bdp(self.bw) + self.extra_acked());
             if self.full_bw_reached {
-                self.cwnd = (self.cwnd + told.newly_acked).min(most);
+                self.cwnd = (self.cwnd + rs.newly_acked).min(most);
             } else if self.cwnd < most || (flight.delivered as f64) < self.initial_cwnd {
-                self.cwnd += told.newly_acked;
+                self.cwnd += rs.newly_acked;
             }
             self.cwnd = self.cwnd.max(MIN_PIPE_CWND);
         }
@@ -534,5 +534,5 @@ const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 const EXTRA_ACKED_ROUNDS: usize = 10;
 /// A burst is what leaves in a millisecond, two segments at the least and 64 kB at the most (§5.6.3).
 const QUANTUM_S: f64 = 0.001;
-const LEAST_QUANTUM: f64 = 2.0;
-const MOST_QUANTUM: f64 = 65_536.0;
+const MIN_QUANTUM: f64 = 2.0;
+const MAX_QUANTUM: f64 = 65_536.0;

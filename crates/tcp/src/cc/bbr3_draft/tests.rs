@@ -1,9 +1,9 @@
 //! The table of a second implementation (`tests/steered/bbr3_draft.py`), and what the draft says in numbers.
 
 use super::*;
-use crate::cc::told::{Line, at, flight, lines, span, take, window};
+use crate::cc::call_table::{CallRow, apply, at, flight, lines, span, window};
 
-fn table() -> impl Iterator<Item = Line> {
+fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr3_draft.txt"))
 }
 
@@ -11,9 +11,9 @@ fn table() -> impl Iterator<Item = Line> {
 fn first_difference(mut change: impl FnMut(&mut Bbr3Draft)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
     bbr.seed(Rng::from_state(7));
-    bbr.opened(&mut flight(&mut window, 40_000));
+    bbr.on_established(&mut flight(&mut window, 40_000));
     table().enumerate().find_map(|(n, line)| {
-        if let Some(cwnd) = take(&mut bbr, &mut window, &line) {
+        if let Some(cwnd) = apply(&mut bbr, &mut window, &line) {
             window.cwnd = cwnd;
         }
         change(&mut bbr);
@@ -21,7 +21,8 @@ fn first_difference(mut change: impl FnMut(&mut Bbr3Draft)) -> Option<String> {
         let (long, short) = (bound(bbr.bounds.inflight_longterm), bound(bbr.bounds.inflight_shortterm));
         let (cwnd, rate, state, rtt, bw) = (bbr.cwnd, bbr.pacing_rate, bbr.state, bbr.min_rtt, bbr.bw);
         let found = format!("{cwnd:.3} {rate:.3} {state:?} {rtt:.6} {bw:.3} {long} {short}");
-        (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
+        (found != line.expected)
+            .then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.expected))
     })
 }
 
@@ -29,17 +30,17 @@ fn first_difference(mut change: impl FnMut(&mut Bbr3Draft)) -> Option<String> {
 fn a_second_implementation_finds_the_same_after_every_call() {
     assert_eq!(first_difference(|_| ()), None, "tests/steered/bbr3_draft.txt");
     for state in ["Startup", "Drain", "ProbeBwDown", "ProbeBwCruise", "ProbeBwRefill", "ProbeBwUp", "ProbeRtt"] {
-        let visits = table().filter(|line| line.found.contains(state)).count();
+        let visits = table().filter(|line| line.expected.contains(state)).count();
         assert!(visits > 8, "the table visits {state} {visits} times");
     }
 }
 
 /// Takes something out.
-type Change = fn(&mut Bbr3Draft);
+type Mutation = fn(&mut Bbr3Draft);
 
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
-    let parts: [(&str, Change); 13] = [
+    let parts: [(&str, Mutation); 13] = [
         ("aggregation", |bbr| *bbr.extra_acked_filter = [0.0; EXTRA_ACKED_ROUNDS]),
         ("the long-term bound", |bbr| bbr.bounds.inflight_longterm = f64::INFINITY),
         ("the short-term model", |bbr| bbr.bounds.reset_short_term()),
@@ -62,7 +63,7 @@ fn each_part_of_the_model_is_seen_in_the_table() {
 #[test]
 fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
-    bbr.opened(&mut flight(&mut window, 40_000));
+    bbr.on_established(&mut flight(&mut window, 40_000));
     (bbr.state, bbr.full_bw_reached, bbr.max_bw, bbr.bw) = (Mode::Drain, true, 1_000.0, 1_000.0);
     let rounds = (1u64..).find(|&round| {
         let mut flight = Flight { in_flight: 1_000, delivered: 10 * round + 1, ..flight(&mut window, 40_000) };
@@ -82,9 +83,9 @@ fn a_spurious_loss_that_ended_startup_or_a_search_is_taken_back() {
         (None, Mode::ProbeBwDown, Mode::ProbeBwDown),
     ] {
         let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
-        bbr.opened(&mut flight(&mut window, 40_000));
+        bbr.on_established(&mut flight(&mut window, 40_000));
         (bbr.state, bbr.full_bw_reached, bbr.bounds.undo_state) = (state, true, undo_state);
-        bbr.undone(&window);
+        bbr.undo_cwnd(&window);
         bbr.finish_undo(&flight(&mut window, 40_000));
         assert_eq!(bbr.state, expected, "{undo_state:?} from {state:?}");
         assert_eq!(bbr.full_bw_reached, undo_state != Some(Mode::Startup));
@@ -95,11 +96,11 @@ fn a_spurious_loss_that_ended_startup_or_a_search_is_taken_back() {
 fn pauses_of_the_application_are_no_aggregation() {
     // Ten segments in every 50 ms: what was delivered before a pause does not count for the time after it.
     let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
-    bbr.opened(&mut flight(&mut window, 40_000));
+    bbr.on_established(&mut flight(&mut window, 40_000));
     for n in 1..100u64 {
         let now = at(5_000_000 + 50_000 * n);
         let (delivered, acked) = (10 * n, 10);
-        bbr.resumed(&mut Flight { now, delivered, is_app_limited: true, ..flight(&mut window, 40_000) });
+        bbr.on_restart(&mut Flight { now, delivered, is_app_limited: true, ..flight(&mut window, 40_000) });
         let sample = RateSample {
             delivered: Some(acked),
             interval: Some(span(40_000)),

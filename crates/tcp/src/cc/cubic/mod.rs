@@ -14,10 +14,10 @@ mod tests;
 
 use self::root::cube_root;
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, Constant, Described, Window, WindowControl, WindowEvent};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl, WindowEvent};
 use crate::stack::cubic::{LINUX_6, Version};
-use crate::stack::{Counting, Stack, hystart};
-use crate::state::State;
+use crate::stack::{GrowthCounting, Stack, hystart};
+use crate::state::CaState;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Duration;
 
@@ -79,14 +79,14 @@ impl Cubic {
 
     /// `bictcp_acked`: learns from an acknowledgment; HyStart may end slow start.
     fn take_sample(&mut self, window: &mut Window, ack: &Ack) {
-        if self.version.delayed_ack && ack.state == State::Open {
+        if self.version.delayed_ack && ack.state == CaState::Open {
             let ratio = self.delayed_ack - (self.delayed_ack >> ACK_RATIO_SHIFT) + ack.packets;
             self.delayed_ack = ratio.min(ACK_RATIO_LIMIT);
         }
         let Some(rtt) = ack.rtt else { return };
         // Samples right after a recovery are of its queue.
         let now = self.clock.ticks(ack.now);
-        if self.epoch.start.is_some_and(|start| now - start < self.clock.span(Duration::from_secs(1))) {
+        if self.epoch.start.is_some_and(|start| now - start < self.clock.ticks_at_least_one(Duration::from_secs(1))) {
             return;
         }
         if self.delay_min == Duration::ZERO || rtt < self.delay_min {
@@ -112,7 +112,7 @@ impl Cubic {
             }
         }
         // Kernels that do not count packets count this acknowledgment as one.
-        let acked = if window.counting == Counting::Packets { packets } else { 1 };
+        let acked = if window.counting == GrowthCounting::Packets { packets } else { 1 };
         let cnt = self.update(window.cwnd, self.clock.ticks(ack.now), acked);
         window.step(cnt, packets);
     }
@@ -122,7 +122,7 @@ impl Cubic {
         let epoch = &mut self.epoch;
         epoch.ack_cnt += acked;
         let since = now - epoch.last_time;
-        if epoch.last_cwnd == cwnd && since <= self.clock.span(UPDATE_INTERVAL) {
+        if epoch.last_cwnd == cwnd && since <= self.clock.ticks_at_least_one(UPDATE_INTERVAL) {
             return epoch.cnt;
         }
         if !(self.version.once_per_tick && epoch.start.is_some() && since == 0) {
@@ -135,7 +135,7 @@ impl Cubic {
                 now
             });
             // The window that will be right a round trip from now.
-            let delay = if self.delay_min > Duration::ZERO { self.clock.span(self.delay_min) } else { 0 };
+            let delay = if self.delay_min > Duration::ZERO { self.clock.ticks_at_least_one(self.delay_min) } else { 0 };
             let t = units_of_time(self.clock.duration(now - start + delay));
             let bic_target = epoch.w_cubic(t);
             epoch.cnt = if bic_target > cwnd { cwnd / (bic_target - cwnd) } else { scaled(cwnd, 100, 1) };
@@ -148,7 +148,7 @@ impl Cubic {
         if self.version.delayed_ack {
             epoch.cnt = scaled(epoch.cnt, 1 << ACK_RATIO_SHIFT, self.delayed_ack);
         }
-        epoch.cnt = epoch.cnt.max(self.version.least_cnt);
+        epoch.cnt = epoch.cnt.max(self.version.min_cnt);
         epoch.cnt
     }
 }
@@ -156,7 +156,7 @@ impl Cubic {
 impl Epoch {
     /// C (t − K)³ + Wmax for `t` in 1/1024 s.
     fn w_cubic(&self, t: u32) -> u32 {
-        let offs = t.abs_diff(self.bic_k).min(MOST_OFFSET) as u64;
+        let offs = t.abs_diff(self.bic_k).min(MAX_OFFSET) as u64;
         // The first kernels had a factor of 32 here, 12.5 times too small for their K.
         let delta = ((CUBE_RTT_SCALE * offs * offs * offs) >> (10 + 3 * BICTCP_HZ)) as u32;
         if t < self.bic_k {
@@ -179,7 +179,7 @@ impl Epoch {
     }
 }
 
-impl Described for Cubic {
+impl ControlDocs for Cubic {
     const SOURCE: &'static str = "S. Ha, I. Rhee and L. Xu, ACM SIGOPS 42(5), 2008; Linux tcp_cubic.c";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
@@ -224,7 +224,7 @@ impl WindowControl for Cubic {
     }
 
     #[inline(always)]
-    fn acked(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.take_sample(window, ack);
     }
 
@@ -247,7 +247,7 @@ impl WindowControl for Cubic {
         window.ssthresh
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd.max(self.loss_cwnd)
     }
 }
@@ -278,4 +278,4 @@ const ACK_RATIO_LIMIT: u32 = 32 << ACK_RATIO_SHIFT;
 /// An unchanged window is looked at again after this time (HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// Four minutes from the plateau: beyond it the cube would leave 64 bits, and the target is millions of segments.
-const MOST_OFFSET: u32 = 1 << 18;
+const MAX_OFFSET: u32 = 1 << 18;

@@ -7,7 +7,7 @@ use sojourn_aqm::Instant;
 const RTT: Duration = Duration::from_millis(100);
 
 /// A connection in congestion avoidance, `rtt` apart from its receiver, which acknowledges every `per_ack` packets.
-struct Path {
+struct Connection {
     cubic: Cubic,
     window: Window,
     now: Instant,
@@ -16,9 +16,9 @@ struct Path {
     per_ack: u32,
 }
 
-impl Path {
+impl Connection {
     fn new(version: Version, cwnd: u32, rtt: Duration) -> Self {
-        let counting = if version.delayed_ack { Counting::Acknowledgments } else { Counting::Packets };
+        let counting = if version.delayed_ack { GrowthCounting::Acknowledgments } else { GrowthCounting::Packets };
         let window = Window { cwnd, ssthresh: 2, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
         let cubic = Cubic::new(version, Clock::new(Duration::from_millis(1)));
         Self { cubic, window, now: Instant::ZERO + Duration::from_secs(10), una: 1, rtt, per_ack: 1 }
@@ -44,11 +44,11 @@ impl Path {
                 rtt: Some(self.rtt),
                 una: self.una,
                 nxt,
-                state: State::Open,
+                state: CaState::Open,
                 one_way: None,
                 slow_path: false,
             };
-            self.cubic.acked(&mut self.window, &ack);
+            self.cubic.on_ack(&mut self.window, &ack);
             self.cubic.grow(&mut self.window, &ack, true);
         }
     }
@@ -69,7 +69,7 @@ impl Path {
 fn k_is_the_cube_root_of_what_was_lost_over_c() {
     for (w_max, k_s) in [(10, 1.9574), (100, 4.2172), (1000, 9.0856)] {
         for version in [LINUX_2_6_29, LINUX_3, LINUX_6] {
-            let mut path = Path::new(version, w_max, RTT);
+            let mut path = Connection::new(version, w_max, RTT);
             path.lose();
             assert_eq!(path.window.cwnd, w_max * 7 / 10);
             path.round();
@@ -85,7 +85,7 @@ fn k_is_the_cube_root_of_what_was_lost_over_c() {
 fn the_window_follows_the_cubic_function() {
     // Large windows, so that Reno's slower growth does not show and a step is no jump.
     for version in [LINUX_3, LINUX_6] {
-        let mut path = Path::new(version, 2000, RTT);
+        let mut path = Connection::new(version, 2000, RTT);
         path.lose();
         let (start, k) = (path.now, (600.0f64 / 0.4).cbrt());
         for _ in 0..200 {
@@ -103,7 +103,7 @@ fn the_window_follows_the_cubic_function() {
 #[test]
 fn growth_without_a_plateau_is_five_per_cent_of_the_window_per_round_trip_at_least() {
     // A step per 20 packets until the first loss.
-    let mut path = Path::new(LINUX_6, 100, RTT);
+    let mut path = Connection::new(LINUX_6, 100, RTT);
     path.round();
     assert_eq!(path.window.cwnd, 105);
 }
@@ -111,8 +111,8 @@ fn growth_without_a_plateau_is_five_per_cent_of_the_window_per_round_trip_at_lea
 #[test]
 fn a_step_takes_at_least_two_packets_in_new_kernels() {
     // Long after the plateau the function asks for more than the window allows.
-    for (version, grown) in [(LINUX_6, 50), (Version { least_cnt: 1, ..LINUX_6 }, 100), (LINUX_3, 50)] {
-        let mut path = Path::new(version, 100, RTT);
+    for (version, grown) in [(LINUX_6, 50), (Version { min_cnt: 1, ..LINUX_6 }, 100), (LINUX_3, 50)] {
+        let mut path = Connection::new(version, 100, RTT);
         path.lose();
         path.rounds_to(100);
         path.now += Duration::from_secs(60);
@@ -126,12 +126,12 @@ fn a_step_takes_at_least_two_packets_in_new_kernels() {
 #[test]
 fn it_is_no_slower_than_reno_with_the_same_mean() {
     // RTT 10 ms: K is 4.2 s or 422 round trips; Reno with alpha = 0.529 needs 30 / 0.529 = 57 for the 30 segments.
-    let mut path = Path::new(LINUX_6, 100, Duration::from_millis(10));
+    let mut path = Connection::new(LINUX_6, 100, Duration::from_millis(10));
     path.lose();
     let rounds = path.rounds_to(100);
     assert!((52..=62).contains(&rounds), "{rounds} round trips");
     // At 1 s the function is faster: 43 round trips.
-    let mut path = Path::new(LINUX_6, 100, Duration::from_secs(1));
+    let mut path = Connection::new(LINUX_6, 100, Duration::from_secs(1));
     path.lose();
     assert!(path.rounds_to(99) <= 5);
 }
@@ -140,7 +140,7 @@ fn it_is_no_slower_than_reno_with_the_same_mean() {
 fn delayed_acknowledgments_do_not_slow_it_down() {
     // Before the first loss a window of 200 grows by a twentieth in a round trip.
     let grown = |version: Version, counting, per_ack| {
-        let mut path = Path { per_ack, ..Path::new(version, 200, RTT) };
+        let mut path = Connection { per_ack, ..Connection::new(version, 200, RTT) };
         path.window.counting = counting;
         // The mean number of packets per acknowledgment is learnt.
         (0..20).for_each(|_| path.round());
@@ -149,22 +149,22 @@ fn delayed_acknowledgments_do_not_slow_it_down() {
         path.window.cwnd - 200
     };
     for per_ack in [1, 2, 4] {
-        let grown = grown(LINUX_6, Counting::Packets, per_ack);
+        let grown = grown(LINUX_6, GrowthCounting::Packets, per_ack);
         assert!((9..=10).contains(&grown), "{per_ack} packets per acknowledgment: {grown}");
     }
     // The old mean never falls below 31/16: with an acknowledgment for every packet they grew twice as fast.
     for (per_ack, expected) in [(1, 18), (2, 9), (4, 9)] {
-        let grown = grown(LINUX_3, Counting::Acknowledgments, per_ack);
+        let grown = grown(LINUX_3, GrowthCounting::Acknowledgments, per_ack);
         assert!(grown.abs_diff(expected) <= 1, "{per_ack} packets per acknowledgment: {grown}");
     }
     let uncorrected = Version { delayed_ack: false, ..LINUX_3 };
-    assert_eq!(grown(uncorrected, Counting::Acknowledgments, 4), 2);
+    assert_eq!(grown(uncorrected, GrowthCounting::Acknowledgments, 4), 2);
 }
 
 #[test]
 fn a_window_that_did_not_come_back_leaves_room() {
     // Fast convergence: 80 after 100 gives Wmax = 80 · 1741 / 2048 = 68.
-    let mut path = Path::new(LINUX_6, 100, RTT);
+    let mut path = Connection::new(LINUX_6, 100, RTT);
     path.lose();
     assert_eq!((path.window.cwnd, path.cubic.last_max_cwnd), (70, 100));
     path.window.cwnd = 80;
@@ -181,7 +181,7 @@ fn a_window_that_did_not_come_back_leaves_room() {
 
 #[test]
 fn a_time_out_forgets_the_plateau() {
-    let mut path = Path::new(LINUX_6, 100, RTT);
+    let mut path = Connection::new(LINUX_6, 100, RTT);
     path.lose();
     path.round();
     path.cubic.event(&mut path.window, WindowEvent::TimedOut);
@@ -189,13 +189,13 @@ fn a_time_out_forgets_the_plateau() {
     let cwnd = path.window.cwnd;
     path.round();
     assert_eq!((path.cubic.epoch.bic_k, path.cubic.epoch.bic_origin_point), (0, cwnd));
-    assert_eq!(path.cubic.undone(&path.window), 100, "but not the window to go back to");
+    assert_eq!(path.cubic.undo_cwnd(&path.window), 100, "but not the window to go back to");
 }
 
 #[test]
 fn idle_time_does_not_count_in_new_kernels() {
     let after_an_idle_minute = |version| {
-        let mut path = Path::new(version, 100, RTT);
+        let mut path = Connection::new(version, 100, RTT);
         path.lose();
         path.round();
         let last_sent = path.now;
@@ -213,7 +213,7 @@ fn idle_time_does_not_count_in_new_kernels() {
 
 #[test]
 fn windows_that_no_link_can_fill_do_no_harm() {
-    let mut path = Path::new(LINUX_3, 100, RTT);
+    let mut path = Connection::new(LINUX_3, 100, RTT);
     for cwnd in [u32::MAX / 2, 1 << 28, 1 << 20] {
         path.window.cwnd = cwnd;
         path.lose();
@@ -223,11 +223,11 @@ fn windows_that_no_link_can_fill_do_no_harm() {
             rtt: Some(RTT),
             una: 1,
             nxt: 2,
-            state: State::Open,
+            state: CaState::Open,
             one_way: None,
             slow_path: false,
         };
-        path.cubic.acked(&mut path.window, &ack);
+        path.cubic.on_ack(&mut path.window, &ack);
         path.cubic.grow(&mut path.window, &ack, true);
         path.now += Duration::from_secs(86_400);
         let now = path.now;

@@ -18,9 +18,9 @@ mod v0_6;
 
 pub use v0_6::Prague06;
 
-use super::{AnyCc, Burst, CongestionControl, Constant, Described, Flight, Needs, SteeringControl, Window};
+use super::{AnyCc, BurstSize, CongestionControl, Constant, ControlDocs, Flight, Needs, SteeringControl, Window};
 use crate::rate_sample::RateSample;
-use crate::state::State;
+use crate::state::CaState;
 use sojourn_aqm::Rate;
 
 /// Prague 0.7.
@@ -37,30 +37,30 @@ pub struct Prague {
     ai_ack_increase: u64,
     /// 128 times the smoothed RTT in 1/8 µs.
     hsrtt: u64,
-    rounds: Rounds,
+    rounds: RoundCounters,
     /// A mark was seen: there is an AQM on the path.
     saw_ce: bool,
     /// The rate is changed, and the window follows.
     by_rate: bool,
-    loss: Loss,
+    loss: LossState,
     /// When the window was last reduced on marks.
     cwr_us: u64,
     /// The largest size of a packet.
     mtu_cache: u64,
     max_tso_burst: u32,
-    path: Path,
+    path: PathState,
 }
 
 /// Rounds since slow start, and what was counted when the present one began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rounds {
+struct RoundCounters {
     count: u32,
     next_seq: u64,
     delivered: u64,
     delivered_ce: u64,
 }
 
-impl Rounds {
+impl RoundCounters {
     fn begin(&mut self, flight: &Flight) {
         let count = self.count.saturating_add(!flight.window.in_slow_start() as u32);
         let (delivered, delivered_ce) = (flight.delivered, flight.delivered_ce);
@@ -75,11 +75,11 @@ impl Rounds {
 
 /// What was before a loss.
 #[derive(Clone, Copy, Debug, Default)]
-struct Loss {
+struct LossState {
     /// No growth until the state is open again.
     reduced: bool,
     /// A reduction was asked for and not yet named.
-    asked: bool,
+    reduction_pending: bool,
     cwnd: u32,
     /// The rate, or in version 0.6 the window of fractions.
     amount: u64,
@@ -87,7 +87,7 @@ struct Loss {
 
 /// The path as it was last told of.
 #[derive(Clone, Copy, Debug, Default)]
-struct Path {
+struct PathState {
     /// Bytes of a packet.
     mtu: u64,
     /// Eight times the smoothed RTT in microseconds; zero before the first sample.
@@ -95,7 +95,7 @@ struct Path {
     now_us: u64,
 }
 
-impl Path {
+impl PathState {
     fn of(flight: &Flight) -> Self {
         Self {
             mtu: flight.window.mss as u64 + HEADERS,
@@ -126,7 +126,7 @@ const NEEDS: Needs = Needs {
     ..Needs::NONE
 };
 
-impl Described for Prague {
+impl ControlDocs for Prague {
     const SOURCE: &'static str =
         "TCP Prague 0.7, tcp_prague.c; RFC 9331; draft-briscoe-iccrg-prague-congestion-control";
     const CONSTANTS: &'static [Constant] = &[
@@ -164,8 +164,8 @@ impl CongestionControl for Prague {
         AnyCc::new("reno")
     }
 
-    fn burst(&self, _: Option<Rate>) -> Burst {
-        Burst::Exactly(self.max_tso_burst)
+    fn burst(&self, _: Option<Rate>) -> BurstSize {
+        BurstSize::Exactly(self.max_tso_burst)
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -174,9 +174,9 @@ impl CongestionControl for Prague {
 }
 
 impl SteeringControl for Prague {
-    fn opened(&mut self, flight: &mut Flight) {
-        self.path = Path::of(flight);
-        let Path { mtu, srtt8, now_us } = self.path;
+    fn on_established(&mut self, flight: &mut Flight) {
+        self.path = PathState::of(flight);
+        let PathState { mtu, srtt8, now_us } = self.path;
         let cwnd = flight.window.cwnd as u64;
         (self.alpha_us, self.mtu_cache, self.frac_cwnd) = (now_us, mtu, cwnd << CWND_UNIT);
         self.rate_bytes = match srtt8 {
@@ -191,7 +191,7 @@ impl SteeringControl for Prague {
 
     /// `prague_cong_control`.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        self.path = Path::of(flight);
+        self.path = PathState::of(flight);
         self.update_cwnd(flight, sample);
         let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_RTT8 / 8;
         if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
@@ -206,27 +206,27 @@ impl SteeringControl for Prague {
     }
 
     fn before_reduction(&mut self, window: &Window) {
-        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+        (self.loss.reduction_pending, self.loss.cwnd) = (true, window.cwnd);
     }
 
     /// `prague_state`, and the event of a time-out.
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        self.path = Path::of(flight);
-        let asked = std::mem::take(&mut self.loss.asked);
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        self.path = PathState::of(flight);
+        let reduction_pending = std::mem::take(&mut self.loss.reduction_pending);
         match state {
-            State::Recovery => self.enter_loss(flight.window),
-            State::Loss if asked => self.enter_loss(flight.window),
-            State::Cwr => {
+            CaState::Recovery => self.enter_loss(flight.window),
+            CaState::Loss if reduction_pending => self.enter_loss(flight.window),
+            CaState::Cwr => {
                 // An episode of losses may have ended with the acknowledgment that brought the mark.
                 self.loss.reduced = false;
                 self.enter_cwr(flight.window);
             }
-            State::Open => self.loss.reduced = false,
-            State::Loss | State::Disorder => {}
+            CaState::Open => self.loss.reduced = false,
+            CaState::Loss | CaState::Disorder => {}
         }
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         self.loss.reduced = false;
         self.rate_bytes = self.rate_bytes.max(self.loss.amount);
         self.frac_cwnd = self.frac_of_rate();
@@ -340,7 +340,7 @@ impl Prague {
 
     /// Half of what a virtual RTT carries.
     fn largest_packet(&self) -> u64 {
-        let Path { mtu, srtt8, .. } = self.path;
+        let PathState { mtu, srtt8, .. } = self.path;
         let bytes = if self.by_rate {
             scaled(self.rate_bytes, self.path.virtual_rtt8(), RTT2SEC_SHIFT)
         } else {
@@ -351,7 +351,7 @@ impl Prague {
     }
 
     fn update_pacing_rate(&mut self, flight: &mut Flight) {
-        let Path { mtu, now_us, .. } = self.path;
+        let PathState { mtu, now_us, .. } = self.path;
         let mut rate = if self.is_rtt_indep(flight.window) && self.by_rate {
             // A little more in the first half of an RTT, a little less in the second: a steady number of marks on a step.
             let offset = scaled(RATE_OFFSET, self.rate_bytes, OFFSET_UNIT);

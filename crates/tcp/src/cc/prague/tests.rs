@@ -1,48 +1,48 @@
 //! The specification's numbers, and the tables of a second implementation (`tests/steered/prague.py`).
 
 use super::*;
-use crate::cc::Counting;
+use crate::cc::GrowthCounting;
 use sojourn_aqm::{Duration, Instant};
 
 fn window() -> Window {
     let ssthresh = Window::INFINITE_SSTHRESH;
-    Window { cwnd: 10, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: Counting::Packets }
+    Window { cwnd: 10, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: GrowthCounting::Packets }
 }
 
 /// A line of a table: a call, what is told, what is found after it.
-struct Line {
+struct CallRow {
     event: &'static str,
-    told: Vec<u64>,
-    found: &'static str,
+    args: Vec<u64>,
+    expected: &'static str,
 }
 
-fn lines(table: &'static str) -> impl Iterator<Item = Line> {
+fn lines(table: &'static str) -> impl Iterator<Item = CallRow> {
     table.lines().map(|line| {
-        let (told, found) = line.split_once(" | ").expect("a line has two parts");
-        let mut told = told.split(' ');
-        let event = told.next().expect("an event");
-        Line { event, told: told.map(|word| word.parse().expect("a number")).collect(), found }
+        let (args, found) = line.split_once(" | ").expect("a line has two parts");
+        let mut words = args.split(' ');
+        let event = words.next().expect("an event");
+        CallRow { event, args: words.map(|word| word.parse().expect("a number")).collect(), expected: found }
     })
 }
 
-const STATES: [State; 5] = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss];
+const STATES: [CaState; 5] = [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss];
 
-fn flight<'a>(window: &'a mut Window, told: &[u64]) -> Flight<'a> {
-    let now = Instant::from_nanos(told[0] * 1_000);
+fn flight<'a>(window: &'a mut Window, args: &[u64]) -> Flight<'a> {
+    let now = Instant::from_nanos(args[0] * 1_000);
     Flight {
         now,
-        state: STATES[told[1] as usize],
-        una: told[3],
-        nxt: told[4],
-        packets_out: told[2] as u32,
-        in_flight: told[2] as u32,
-        is_cwnd_limited: told[8] != 0,
-        delivered: told[5],
-        delivered_ce: told[6],
+        state: STATES[args[1] as usize],
+        una: args[3],
+        nxt: args[4],
+        packets_out: args[2] as u32,
+        in_flight: args[2] as u32,
+        is_cwnd_limited: args[8] != 0,
+        delivered: args[5],
+        delivered_ce: args[6],
         delivered_at: now,
         lost: 0,
         is_app_limited: false,
-        srtt: Duration::from_nanos(told[7] as i64 * 125),
+        srtt: Duration::from_nanos(args[7] as i64 * 125),
         min_rtt: None,
         next_departure: now,
         pacing_rate: None,
@@ -58,21 +58,21 @@ fn first_difference<C: SteeringControl + Default>(
     mut change: impl FnMut(&mut C),
 ) -> Option<String> {
     let (mut cc, mut window, mut rate) = (C::default(), window(), None);
-    cc.opened(&mut flight(&mut window, &[1_000_000, 0, 0, 1, 1, 1, 0, 160_000, 1]));
+    cc.on_established(&mut flight(&mut window, &[1_000_000, 0, 0, 1, 1, 1, 0, 160_000, 1]));
     lines(table).enumerate().find_map(|(n, line)| {
         if ["mark", "lose"].contains(&line.event) {
             cc.before_reduction(&window);
         }
         if line.event == "undo" {
-            window.cwnd = cc.undone(&window);
+            window.cwnd = cc.undo_cwnd(&window);
         } else {
-            let mut flight = flight(&mut window, &line.told);
+            let mut flight = flight(&mut window, &line.args);
             if line.event == "ack" {
-                let (acked_sacked, ce) = (line.told[9] as u32, line.told[10] as u32);
+                let (acked_sacked, ce) = (line.args[9] as u32, line.args[10] as u32);
                 cc.steer(&mut flight, &RateSample { acked_sacked, ce, ..RateSample::default() });
                 rate = flight.pacing_rate;
             } else {
-                cc.entered(&mut flight, STATES[line.told[1] as usize]);
+                cc.on_state(&mut flight, STATES[line.args[1] as usize]);
             }
         }
         change(&mut cc);
@@ -80,7 +80,7 @@ fn first_difference<C: SteeringControl + Default>(
         let pacing = rate.map_or(0, |rate| rate.as_bps() / 8);
         let Window { cwnd, ssthresh, mss, .. } = window;
         let found = format!("{cwnd} {ssthresh} {pacing} {mss} {frac} {alpha}");
-        let expected = line.found.rsplit_once(' ').expect("a burst is last").0;
+        let expected = line.expected.rsplit_once(' ').expect("a burst is last").0;
         (found != expected && rate.is_some()).then(|| format!("line {}: {found} instead of {expected}", n + 1))
     })
 }
@@ -101,11 +101,11 @@ fn a_second_implementation_finds_the_same_after_every_call() {
 }
 
 /// Takes something out.
-type Change = fn(&mut Prague);
+type Mutation = fn(&mut Prague);
 
 #[test]
 fn each_part_is_seen_in_the_table() {
-    let parts: [(&str, Change); 7] = [
+    let parts: [(&str, Mutation); 7] = [
         ("the halving at the first mark", |cc| cc.saw_ce = true),
         ("rate mode", |cc| cc.by_rate = false),
         ("RTT independence", |cc| cc.rounds.count = 0),
@@ -122,8 +122,8 @@ fn each_part_is_seen_in_the_table() {
 #[test]
 fn growth_is_that_of_the_specification() {
     for (rtt_us, growth) in [(1_000, 1_678), (5_000, 41_943), (10_000, 167_772), (20_000, 671_089), (25_000, 1 << 20)] {
-        let path = Path { mtu: 1_500, srtt8: rtt_us * 8, now_us: 0 };
-        let rounds = Rounds { count: RTT_TRANSITION, ..Rounds::default() };
+        let path = PathState { mtu: 1_500, srtt8: rtt_us * 8, now_us: 0 };
+        let rounds = RoundCounters { count: RTT_TRANSITION, ..RoundCounters::default() };
         let mut prague = Prague { path, rounds, ..Prague::default() };
         prague.cwnd_changed();
         assert_eq!(prague.ai_ack_increase, growth, "{rtt_us} µs");

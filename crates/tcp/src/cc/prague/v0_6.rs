@@ -7,10 +7,11 @@
 //! it, a packet per acknowledgment.
 
 use super::{
-    AnyCc, Burst, CWND_UNIT, CongestionControl, Constant, Described, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND,
-    Path, Rate, RateSample, Rounds, SHIFT_G, State, SteeringControl, Window, closest, reduction_of,
+    AnyCc, BurstSize, CWND_UNIT, CaState, CongestionControl, Constant, ControlDocs, Flight, LossState, MIN_CWND, NEEDS,
+    Needs, ONE_CWND, PathState, Rate, RateSample, RoundCounters, SHIFT_G, SteeringControl, Window, closest,
+    reduction_of,
 };
-use crate::segmentation::LEAST_BURST;
+use crate::segmentation::MIN_BURST;
 
 /// Prague 0.6.
 #[derive(Clone, Debug)]
@@ -21,12 +22,12 @@ pub struct Prague06 {
     upscaled_alpha: u64,
     alpha_us: u64,
     ai_ack_increase: u64,
-    rounds: Rounds,
+    rounds: RoundCounters,
     saw_ce: bool,
-    loss: Loss,
+    loss: LossState,
     cwr_us: u64,
     max_tso_burst: u32,
-    path: Path,
+    path: PathState,
 }
 
 impl Default for Prague06 {
@@ -36,17 +37,17 @@ impl Default for Prague06 {
             upscaled_alpha: MAX_ALPHA << SHIFT_G,
             alpha_us: 0,
             ai_ack_increase: ONE_CWND,
-            rounds: Rounds::default(),
+            rounds: RoundCounters::default(),
             saw_ce: false,
-            loss: Loss::default(),
+            loss: LossState::default(),
             cwr_us: 0,
             max_tso_burst: 1,
-            path: Path::default(),
+            path: PathState::default(),
         }
     }
 }
 
-impl Described for Prague06 {
+impl ControlDocs for Prague06 {
     const SOURCE: &'static str = "TCP Prague 0.6, tcp_prague.c; RFC 9331";
     const CONSTANTS: &'static [Constant] = &[
         Constant::new(
@@ -74,8 +75,8 @@ impl CongestionControl for Prague06 {
         AnyCc::new("reno")
     }
 
-    fn burst(&self, _: Option<Rate>) -> Burst {
-        Burst::Exactly(self.max_tso_burst.max(LEAST_BURST))
+    fn burst(&self, _: Option<Rate>) -> BurstSize {
+        BurstSize::Exactly(self.max_tso_burst.max(MIN_BURST))
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -84,8 +85,8 @@ impl CongestionControl for Prague06 {
 }
 
 impl SteeringControl for Prague06 {
-    fn opened(&mut self, flight: &mut Flight) {
-        self.path = Path::of(flight);
+    fn on_established(&mut self, flight: &mut Flight) {
+        self.path = PathState::of(flight);
         self.alpha_us = self.path.now_us;
         // No rate before the first acknowledgment: the module asks for one before it has set the window.
         self.frac_cwnd = (flight.window.cwnd as u64) << CWND_UNIT;
@@ -94,7 +95,7 @@ impl SteeringControl for Prague06 {
     }
 
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
-        self.path = Path::of(flight);
+        self.path = PathState::of(flight);
         self.update_cwnd(flight, sample);
         let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_US;
         if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
@@ -104,25 +105,25 @@ impl SteeringControl for Prague06 {
     }
 
     fn before_reduction(&mut self, window: &Window) {
-        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+        (self.loss.reduction_pending, self.loss.cwnd) = (true, window.cwnd);
     }
 
-    fn entered(&mut self, flight: &mut Flight, state: State) {
-        self.path = Path::of(flight);
-        let asked = std::mem::take(&mut self.loss.asked);
+    fn on_state(&mut self, flight: &mut Flight, state: CaState) {
+        self.path = PathState::of(flight);
+        let reduction_pending = std::mem::take(&mut self.loss.reduction_pending);
         match state {
-            State::Recovery => self.enter_loss(),
-            State::Loss if asked => self.enter_loss(),
-            State::Cwr => {
+            CaState::Recovery => self.enter_loss(),
+            CaState::Loss if reduction_pending => self.enter_loss(),
+            CaState::Cwr => {
                 self.loss.reduced = false;
                 self.enter_cwr(flight.window);
             }
-            State::Open => self.loss.reduced = false,
-            State::Loss | State::Disorder => {}
+            CaState::Open => self.loss.reduced = false,
+            CaState::Loss | CaState::Disorder => {}
         }
     }
 
-    fn undone(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, window: &Window) -> u32 {
         self.frac_cwnd = self.frac_cwnd.max(self.loss.amount);
         window.cwnd.max(self.loss.cwnd)
     }
@@ -176,7 +177,7 @@ impl Prague06 {
     }
 
     fn update_pacing_rate(&mut self, flight: &mut Flight) {
-        let Path { mtu, srtt8, .. } = self.path;
+        let PathState { mtu, srtt8, .. } = self.path;
         let doubled = (flight.window.cwnd < flight.window.ssthresh / 2) as u32;
         let packet = ((8_000_000 * mtu) << doubled) / srtt8.max(1);
         let rate = ((packet as u128 * self.frac_cwnd as u128 + (ONE_CWND as u128 >> 1)) >> CWND_UNIT) as u64;

@@ -2,14 +2,14 @@
 
 use super::config;
 use crate::quic::{Receiver, Sender};
-use crate::segment::Loss;
-use crate::watch::Event;
+use crate::segment::LossMark;
+use crate::sender_event::SenderEvent;
 use crate::{Header, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;
 
 /// A path: what is under way, and what it does to it.
-struct Path {
+struct TestPath {
     now: Instant,
     /// Arrival, header, bytes and codepoint.
     data: VecDeque<(Instant, Header, u32, Ecn)>,
@@ -25,10 +25,10 @@ struct Path {
     dropped: u32,
 }
 
-struct ToReceiver<'a>(&'a mut Path);
-struct ToSender<'a>(&'a mut Path);
+struct ForwardWire<'a>(&'a mut TestPath);
+struct ReturnWire<'a>(&'a mut TestPath);
 
-impl Wire for ToReceiver<'_> {
+impl Wire for ForwardWire<'_> {
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         let path = &mut *self.0;
         path.sent.push((path.now, *header, len, ecn));
@@ -41,24 +41,24 @@ impl Wire for ToReceiver<'_> {
         path.data.push_back((path.free + HALF, *header, len, ecn));
     }
 
-    fn watches(&self) -> bool {
+    fn observes_sender(&self) -> bool {
         true
     }
 
-    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
-        if matches!(event(), Event::Judged(Loss::First(_))) {
+    fn notify<'e>(&mut self, event: impl FnOnce() -> SenderEvent<'e>) {
+        if matches!(event(), SenderEvent::LossMarked(LossMark::Original(_))) {
             self.0.lost_by_sender += 1;
         }
     }
 }
 
-impl Wire for ToSender<'_> {
+impl Wire for ReturnWire<'_> {
     fn transmit(&mut self, header: &Header, len: u32, _: Ecn) {
         self.0.acks.push_back((self.0.now + HALF, *header, len));
     }
 }
 
-impl Path {
+impl TestPath {
     fn new(rate_bps: u64, queue_ms: i64, loss: f64, seed: u64) -> Self {
         Self {
             now: Instant::ZERO,
@@ -79,7 +79,7 @@ impl Path {
     fn carry(&mut self, cc: &str, bytes: Option<u64>, seconds: u64) -> (Sender, Receiver) {
         let config = config(cc, 1448, false);
         let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(true));
-        sender.open(self.now, bytes, &mut ToReceiver(self));
+        sender.open(self.now, bytes, &mut ForwardWire(self));
         let end = Instant::from_nanos(seconds * 1_000_000_000);
         while !sender.is_finished() {
             let data = self.data.front().map_or(Instant::NEVER, |packet| packet.0);
@@ -92,18 +92,18 @@ impl Path {
             self.now = next;
             if data == next {
                 let (_, header, _, ecn) = self.data.pop_front().expect("a packet");
-                receiver.on_packet(next, &header, ecn, &mut ToSender(self));
+                receiver.on_packet(next, &header, ecn, &mut ReturnWire(self));
             } else if acks == next {
                 let (_, header, len) = self.acks.pop_front().expect("an acknowledgment");
                 if Receiver::is_of_handshake(&header) {
-                    sender.on_handshake(next, &header, &mut ToReceiver(self));
-                } else if let Some(frame) = receiver.take(&header) {
-                    sender.on_ack(next, (&header, len), &frame, &mut ToReceiver(self));
-                    receiver.reuse(frame);
+                    sender.on_handshake(next, &header, &mut ForwardWire(self));
+                } else if let Some(frame) = receiver.take_frame(&header) {
+                    sender.on_ack(next, (&header, len), &frame, &mut ForwardWire(self));
+                    receiver.recycle_frame(frame);
                 }
             } else {
-                sender.on_timer(next, &mut ToReceiver(self));
-                receiver.on_timer(next, &mut ToSender(self));
+                sender.on_timer(next, &mut ForwardWire(self));
+                receiver.on_timer(next, &mut ReturnWire(self));
             }
         }
         (sender, receiver)
@@ -115,7 +115,7 @@ fn everything_arrives_whatever_is_lost() {
     for (cc, loss, seed) in
         [("newreno", 0.0, 1), ("newreno", 0.07, 2), ("cubic", 0.11, 3), ("bbr", 0.04, 4), ("bbr3", 0.3, 5)]
     {
-        let mut path = Path::new(7_777_777, 1_000, loss, seed);
+        let mut path = TestPath::new(7_777_777, 1_000, loss, seed);
         let (sender, receiver) = path.carry(cc, Some(723_457), 600);
         assert!(sender.is_finished(), "{cc} at {loss}");
         assert_eq!((receiver.delivered(), receiver.arrived()), (723_457, 723_457), "{cc} at {loss}");
@@ -127,7 +127,7 @@ fn everything_arrives_whatever_is_lost() {
 
 #[test]
 fn packets_are_as_large_as_their_headers_say() {
-    let mut path = Path::new(10_000_000, 1_000, 0.0, 1);
+    let mut path = TestPath::new(10_000_000, 1_000, 0.0, 1);
     path.carry("newreno", Some(230_000), 600);
     let sizes: Vec<u32> = path.sent.iter().map(|sent| sent.2).collect();
     // The handshake's datagram; the first packet has no offset, those behind it have two bytes of it, then four.
@@ -143,7 +143,7 @@ fn packets_are_as_large_as_their_headers_say() {
 
 #[test]
 fn ten_packets_leave_at_once_and_then_they_are_paced() {
-    let mut path = Path::new(100_000_000, 1_000, 0.0, 1);
+    let mut path = TestPath::new(100_000_000, 1_000, 0.0, 1);
     path.carry("newreno", None, 1);
     let data: Vec<Instant> = path.sent.iter().filter(|sent| sent.1.len > 0).map(|sent| sent.0).collect();
     assert!(data[..10].iter().all(|&at| at == data[0]));
@@ -155,7 +155,7 @@ fn ten_packets_leave_at_once_and_then_they_are_paced() {
 
 #[test]
 fn every_second_packet_is_acknowledged_and_the_last_one_after_25_ms() {
-    let mut path = Path::new(10_000_000, 1_000, 0.0, 1);
+    let mut path = TestPath::new(10_000_000, 1_000, 0.0, 1);
     let (sender, receiver) = path.carry("newreno", Some(41 * 1_400), 600);
     let packets = path.sent.iter().filter(|sent| sent.1.len > 0).count() as u64;
     assert_eq!(receiver.next_number(), packets.div_ceil(2));
@@ -164,27 +164,27 @@ fn every_second_packet_is_acknowledged_and_the_last_one_after_25_ms() {
 
 #[test]
 fn a_lost_tail_is_found_by_probes() {
-    let mut path = Path::new(10_000_000, 1_000, 0.0, 1);
+    let mut path = TestPath::new(10_000_000, 1_000, 0.0, 1);
     // Whatever is sent in one flight behind the handshake is lost; probes come through.
     path.loss = 1.0;
     let config = config("newreno", 1448, false);
     let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(true));
-    sender.open(path.now, Some(4_000), &mut ToReceiver(&mut path));
+    sender.open(path.now, Some(4_000), &mut ForwardWire(&mut path));
     assert_eq!(sender.deadline(), Instant::from_nanos(999_000_000), "333 ms and four times half of it");
     path.now = sender.deadline();
     path.loss = 0.0;
-    sender.on_timer(path.now, &mut ToReceiver(&mut path));
+    sender.on_timer(path.now, &mut ForwardWire(&mut path));
     let (at, header, _, ecn) = path.data.pop_front().expect("the second datagram");
-    receiver.on_packet(at, &header, ecn, &mut ToSender(&mut path));
+    receiver.on_packet(at, &header, ecn, &mut ReturnWire(&mut path));
     let (_, header, _) = path.acks.pop_front().expect("its answer");
     path.now += Duration::from_millis(100);
     path.loss = 1.0;
-    sender.on_handshake(path.now, &header, &mut ToReceiver(&mut path));
+    sender.on_handshake(path.now, &header, &mut ForwardWire(&mut path));
     assert_eq!(sender.in_flight(), 3);
     // 100 ms, four times 50 ms, and what the receiver may hold back.
     assert_eq!(sender.deadline(), path.now + Duration::from_millis(325));
     path.now = sender.deadline();
-    sender.on_timer(path.now, &mut ToReceiver(&mut path));
+    sender.on_timer(path.now, &mut ForwardWire(&mut path));
     assert_eq!((sender.in_flight(), sender.stats().retransmissions, sender.stats().timeouts), (5, 2, 2));
     assert_eq!(sender.deadline(), path.now + Duration::from_millis(650));
     assert_eq!(path.lost_by_sender, 0, "a probe time-out is no loss");

@@ -15,8 +15,8 @@ fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1_000 + 7)
 }
 
-fn out(out: usize) -> Sent {
-    Sent { out: out as u32, ..Sent::default() }
+fn out(out: usize) -> SendCounts {
+    SendCounts { out: out as u32, ..SendCounts::default() }
 }
 
 fn us(span: Duration) -> i64 {
@@ -24,13 +24,13 @@ fn us(span: Duration) -> i64 {
 }
 
 /// A sampler with a least RTT of 10,007 µs and the segments that were sent through it.
-struct Rig {
+struct SamplerHarness {
     sampler: RateSampler,
     out: Vec<Segment>,
     next: u64,
 }
 
-impl Rig {
+impl SamplerHarness {
     fn new() -> Self {
         let mut sampler = RateSampler::new();
         sampler.observe_rtt(at(0), Duration::from_micros(10_007));
@@ -51,7 +51,7 @@ impl Rig {
     }
 
     /// An acknowledgment at `us` of everything before segment `upto`, with SACKs of some; `rtt` in µs.
-    fn ack(&mut self, us: u64, upto: u64, sacks: &[u64], context: Context) -> RateSample {
+    fn ack(&mut self, us: u64, upto: u64, sacks: &[u64], context: SampleInput) -> RateSample {
         let mut delivered = 0;
         for &n in sacks {
             let segment = self.out.iter_mut().find(|s| s.seq == 1000 * n).expect("it is out");
@@ -69,8 +69,8 @@ impl Rig {
     }
 }
 
-fn rtt(us: i64) -> Context {
-    Context { rtt: Some(Duration::from_micros(us)), ..Context::default() }
+fn rtt(us: i64) -> SampleInput {
+    SampleInput { rtt: Some(Duration::from_micros(us)), ..SampleInput::default() }
 }
 
 /// Packets, interval, send and acknowledgment interval in µs.
@@ -80,7 +80,7 @@ fn told(sample: &RateSample) -> (Option<u32>, Option<i64>, i64, i64) {
 
 #[test]
 fn a_window_is_sampled_over_the_time_in_which_it_was_acknowledged() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     // Four segments at once, acknowledged 1.3 ms apart: the bottleneck's rate.
     (0..4).for_each(|_| rig.send(1_000));
     assert_eq!(told(&rig.ack(11_007, 1, &[], rtt(10_007))), (Some(1), Some(10_007), 0, 10_007));
@@ -96,7 +96,7 @@ fn a_window_is_sampled_over_the_time_in_which_it_was_acknowledged() {
 
 #[test]
 fn compressed_acknowledgments_do_not_hide_how_slowly_was_sent() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     rig.send(0);
     rig.ack(10_007, 1, &[], rtt(10_007));
     // Six segments 4 ms apart; all their acknowledgments come at once.
@@ -111,7 +111,7 @@ fn compressed_acknowledgments_do_not_hide_how_slowly_was_sent() {
 
 #[test]
 fn the_send_phase_rules_where_it_was_the_longer_one() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     (0..2).for_each(|n| rig.send(15_000 * n));
     rig.ack(25_000, 1, &[], rtt(25_000));
     // Sent at 25,100 on an acknowledgment of a segment sent at 0; both acknowledged within 10.1 ms of the last one.
@@ -122,7 +122,7 @@ fn the_send_phase_rules_where_it_was_the_longer_one() {
 
 #[test]
 fn a_segment_that_was_sacked_tells_once() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     (0..4).for_each(|n| rig.send(n * 100));
     let sample = rig.ack(10_400, 0, &[2, 3], rtt(10_100));
     assert_eq!((told(&sample), sample.acked_sacked), ((Some(2), Some(10_400), 300, 10_400), 2));
@@ -133,17 +133,17 @@ fn a_segment_that_was_sacked_tells_once() {
     assert_eq!(told(&sample), (Some(2), Some(10_200), 10_200, 10_200));
     assert_eq!((sample.acked_sacked, sample.is_retransmitted, sample.prior_delivered), (2, true, 3));
     // An acknowledgment that delivers nothing has no sample.
-    assert_eq!(told(&rig.ack(20_700, 4, &[], Context::default())), (None, None, 0, 0));
+    assert_eq!(told(&rig.ack(20_700, 4, &[], SampleInput::default())), (None, None, 0, 0));
 }
 
 #[test]
 fn the_segment_sent_last_is_sampled_and_the_higher_one_of_two_sent_at_once() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     (0..3).for_each(|_| rig.send(0));
     rig.ack(10_100, 0, &[2], rtt(10_100));
     rig.resend(0, 10_100);
     // The retransmission of 0 was sent after 1, which is acknowledged behind it.
-    let sample = rig.ack(20_300, 2, &[], Context::default());
+    let sample = rig.ack(20_300, 2, &[], SampleInput::default());
     assert_eq!((sample.is_retransmitted, sample.prior_delivered, sample.delivered), (true, 2, Some(2)));
     rig.send(20_300);
     rig.sampler.mark_app_limited(1);
@@ -153,22 +153,22 @@ fn the_segment_sent_last_is_sampled_and_the_higher_one_of_two_sent_at_once() {
 
 #[test]
 fn a_needless_retransmission_has_no_interval() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     (0..3).for_each(|_| rig.send(0));
     rig.ack(10_100, 0, &[2], rtt(10_100));
     // The originals are late: each is acknowledged 2 ms after it was sent again.
     rig.resend(0, 20_000);
-    let sample = rig.ack(22_000, 1, &[], Context::default());
+    let sample = rig.ack(22_000, 1, &[], SampleInput::default());
     assert_eq!(told(&sample), (Some(1), Some(20_000), 20_000, 11_900), "the time since the last one is long enough");
     rig.resend(1, 22_000);
-    let sample = rig.ack(24_000, 3, &[], Context::default());
+    let sample = rig.ack(24_000, 3, &[], SampleInput::default());
     assert_eq!(told(&sample), (Some(1), None, 2_000, 2_000));
     assert_eq!(sample.rate(1448), None);
 }
 
 #[test]
 fn a_bubble_of_the_application_marks_the_samples_of_what_is_sent_until_it_is_delivered() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     (0..3).for_each(|_| rig.send(0));
     rig.sampler.mark_app_limited(3);
     rig.send(2_000);
@@ -190,7 +190,7 @@ fn a_bubble_of_the_application_marks_the_samples_of_what_is_sent_until_it_is_del
 
 #[test]
 fn marks_are_counted_over_the_sample() {
-    let mut rig = Rig::new();
+    let mut rig = SamplerHarness::new();
     rig.sampler.count(5, 2);
     (0..2).for_each(|_| rig.send(0));
     let first = rig.out.remove(0);
@@ -207,8 +207,8 @@ fn marks_are_counted_over_the_sample() {
 
 #[test]
 fn a_delayed_acknowledgment_of_a_lone_runt_does_not_raise_the_least_rtt() {
-    let lone = |us| Context { lone_runt: true, ..rtt(us) };
-    let mut rig = Rig::new();
+    let lone = |us| SampleInput { lone_runt: true, ..rtt(us) };
+    let mut rig = SamplerHarness::new();
     rig.send(0);
     let sample = rig.ack(50_000, 1, &[], lone(50_000));
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::stack::cubic;
 
 fn modern(setup: &mut Setup) {
     setup.cc = "cubic";
-    setup.stack.counting = Counting::Packets;
+    setup.stack.counting = GrowthCounting::Packets;
     setup.stack.cubic = cubic::LINUX_6;
 }
 
@@ -16,7 +16,7 @@ fn always_used(setup: &mut Setup) {
 }
 
 /// An acknowledgment of two packets every 100 ms, up to `upto`, and the window after the last.
-fn two_per_100_ms(rig: &mut Rig, from: u64, upto: u64) -> u32 {
+fn two_per_100_ms(rig: &mut SenderHarness, from: u64, upto: u64) -> u32 {
     for acked in (from + 2..=upto).step_by(2) {
         rig.now_ms += 100;
         rig.ack(acked);
@@ -30,7 +30,7 @@ fn bulk(change: Change, at: &[u64]) -> Vec<u32> {
     let mut setup = window(10);
     modern(&mut setup);
     change(&mut setup);
-    let mut rig = Rig::new(setup);
+    let mut rig = SenderHarness::new(setup);
     rig.now_ms -= RTT_MS;
     let mut acked = 0;
     let mut windows = Vec::new();
@@ -59,7 +59,7 @@ fn bulk_at_166_kbit_s_after_slow_start() {
         modern(&mut setup);
         end_at_48(&mut setup);
         change(&mut setup);
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         (rig.now_ms, rig.sender.control.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
         let mut acked = 0;
         at.map(|upto| {
@@ -70,7 +70,7 @@ fn bulk_at_166_kbit_s_after_slow_start() {
     };
     assert_eq!(windows(plain), expected);
     let off: [Change; 3] =
-        [|s| s.stack.cubic.least_cnt = 1, |s| s.stack.counting = Counting::Acknowledgments, |s| s.cc = "reno"];
+        [|s| s.stack.cubic.min_cnt = 1, |s| s.stack.counting = GrowthCounting::Acknowledgments, |s| s.cc = "reno"];
     for (i, change) in off.into_iter().enumerate() {
         assert_ne!(windows(change), expected, "change {i}");
     }
@@ -87,7 +87,7 @@ fn idle_time_gives_no_credit() {
         setup.stack.cubic.hystart = None;
         setup.stack.idle_restart = false;
         change(&mut setup);
-        let mut rig = Rig::new(setup);
+        let mut rig = SenderHarness::new(setup);
         (rig.now_ms, rig.sender.control.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
         let before = two_per_100_ms(&mut rig, 0, 40);
         rig.now_ms += 4_000;
@@ -105,7 +105,7 @@ fn after_a_time_out_the_first_step_takes_sixteen_acknowledgments_at_seven() {
     // packetdrill's cubic-rto-ss-ca-cwnd-bump from the end of slow start on: Wmax is forgotten, Reno's pace rules.
     let mut setup = window(7);
     modern(&mut setup);
-    let mut rig = Rig::new(setup);
+    let mut rig = SenderHarness::new(setup);
     rig.sender.control.window.ssthresh = 7;
     let gaps = [0, 98, 2, 2, 2, 2, 2, 2, 98, 2, 2, 2, 2, 2, 2, 98];
     let windows = Vec::from_iter((1..).zip(gaps).map(|(acked, gap)| {

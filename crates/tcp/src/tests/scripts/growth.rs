@@ -132,7 +132,7 @@ const CASES: &[Case] = &[
     Case {
         name: "byte counting: a step per window of bytes, in spite of few acknowledgments",
         with: |s| {
-            s.stack.counting = Counting::Bytes(1);
+            s.stack.counting = GrowthCounting::Bytes(1);
             s.window = Some(4);
         },
         script: "
@@ -148,7 +148,7 @@ const CASES: &[Case] = &[
     Case {
         name: "byte counting in slow start: two segments per acknowledgment of two, as far as the window's own count goes",
         with: |s| {
-            s.stack.counting = Counting::Bytes(2);
+            s.stack.counting = GrowthCounting::Bytes(2);
             s.window = Some(4);
         },
         script: "
@@ -157,7 +157,7 @@ const CASES: &[Case] = &[
                  < 4       > 7-10    = 7/inf open
                  < 5       > 11-12   = 8/inf open   # of one segment it is worth one
         ",
-        without: &[|s| s.stack.counting = Counting::Bytes(1), counting_acknowledgments],
+        without: &[|s| s.stack.counting = GrowthCounting::Bytes(1), counting_acknowledgments],
     },
     Case {
         name: "an acknowledgment of what was acknowledged, and of what was never sent",

@@ -13,7 +13,7 @@ mod undo;
 
 use super::script::{receiver, sender};
 use super::*;
-use crate::cc::Counting;
+use crate::cc::GrowthCounting;
 use sojourn_aqm::Duration;
 
 /// Changes a set-up.
@@ -52,11 +52,11 @@ fn check(cases: &[Case], run: fn(Setup, &str) -> Result<(), String>) {
 
 /// As every kernel since 4.0: packets count, not acknowledgments.
 fn counting_packets(setup: &mut Setup) {
-    setup.stack.counting = Counting::Packets;
+    setup.stack.counting = GrowthCounting::Packets;
 }
 
 fn counting_acknowledgments(setup: &mut Setup) {
-    setup.stack.counting = Counting::Acknowledgments;
+    setup.stack.counting = GrowthCounting::Acknowledgments;
 }
 
 fn without_sack(setup: &mut Setup) {

@@ -1,7 +1,7 @@
 //! The stack of ns-2.
 
 use super::*;
-use crate::stack::{Machine, Rto};
+use crate::stack::{RecoveryMachine, RtoFormula};
 
 #[test]
 fn agents_behave_as_in_ns_2() {
@@ -17,11 +17,11 @@ fn sinks_acknowledge_every_segment() {
 fn headers_are_40_bytes() {
     let mut setup = window(2);
     newreno(&mut setup);
-    let rig = Rig::new(setup);
+    let rig = SenderHarness::new(setup);
     assert_eq!(rig.sender.window().ssthresh, 20);
-    let mut rig = Rig { sent: Vec::new(), ..rig };
+    let mut rig = SenderHarness { sent: Vec::new(), ..rig };
     rig.inject(upto(1));
-    let mut receiver = Scripted::established(&setup);
+    let mut receiver = ScriptedReceiver::established(&setup);
     receiver.segment(START_MS, Header { seq: seq(0), len: MSS as u16, ..Header::default() }, Ecn::NotEct);
     assert_eq!((rig.sent[0].len, receiver.sent[0].len), (MSS as u32 + 40, 40));
 }
@@ -47,7 +47,7 @@ fn sack1(setup: &mut Setup) {
 }
 
 fn linux_machine(setup: &mut Setup) {
-    setup.stack.machine = Machine::Linux2_6;
+    setup.stack.machine = RecoveryMachine::Linux2_6;
 }
 
 const CASES: &[Case] = &[
@@ -62,7 +62,7 @@ const CASES: &[Case] = &[
             100  < 1     > 2-3     = 3/20 open
                  < 2     > 4-5     = 4/20 open
         ",
-        without: &[|s| s.stack.most_window = None, |s| s.stack.initial_window = 3],
+        without: &[|s| s.stack.max_window = None, |s| s.stack.initial_window = 3],
     },
     Case {
         name: "window_ bounds the flight and the window",
@@ -76,7 +76,7 @@ const CASES: &[Case] = &[
                  < 2     > 21      = 20/20 open
                  < 3     > 22      = 20/20 open
         ",
-        without: &[|s| s.stack.most_window = Some(30)],
+        without: &[|s| s.stack.max_window = Some(30)],
     },
     Case {
         name: "congestion avoidance: 1 / cwnd per acknowledgment",
@@ -293,7 +293,7 @@ const CASES: &[Case] = &[
             429          > 11r     = 1/6 loss
         ",
         without: &[
-            |s| s.stack.rto = Rto::Linux,
+            |s| s.stack.rto = RtoFormula::Linux,
             |s| s.stack.tick = Duration::from_millis(1),
             |s| s.stack.exact_timers = false,
         ],

@@ -1,0 +1,103 @@
+//! What a direction does at present, and what of that changes: its kind, the changes that were made and are planned.
+
+use super::PathKind;
+use serde_json::{Map, Value, json};
+use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::{Duration, Instant, Rate};
+use sojourn_sim::scenario::{LossSpec, RunningChange, Service, StepValue};
+
+/// What a direction does now.
+#[derive(Clone)]
+pub struct CurrentConfig {
+    kind: PathKind,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Number of the direction in the run, by which its streams differ.
+    pub index: usize,
+    /// How many changes of queue and loss there were.
+    pub changes_made: usize,
+    /// When the next one is planned; [`Instant::NEVER`] without one.
+    pub next_change: Instant,
+    /// The rate before a pause.
+    pub paused: Option<Rate>,
+}
+
+impl CurrentConfig {
+    pub fn new(kind: PathKind, seed: u64, index: usize) -> Self {
+        let mut new = Self { kind, seed, index, changes_made: 0, next_change: Instant::NEVER, paused: None };
+        new.find_next_change();
+        new
+    }
+
+    pub fn kind(&self) -> &PathKind {
+        &self.kind
+    }
+
+    /// Finds the next planned change.
+    pub fn find_next_change(&mut self) {
+        let planned = if let PathKind::Link(spec) = &self.kind { spec.changes.get(self.changes_made) } else { None };
+        self.next_change = planned.map_or(Instant::NEVER, |change| Instant::ZERO + change.at);
+    }
+
+    /// The change that is planned next.
+    pub fn planned(&self) -> Option<RunningChange> {
+        let PathKind::Link(spec) = &self.kind else { return None };
+        spec.planned(self.changes_made + 1).map(|(_, changed)| changed)
+    }
+
+    /// Takes in what `values` change from `at` on.
+    pub fn apply(
+        &mut self,
+        at: Instant,
+        values: &Map<String, Value>,
+        own: &dyn Catalogue,
+    ) -> Result<RunningChange, String> {
+        let since = at - Instant::ZERO;
+        match &mut self.kind {
+            PathKind::Link(spec) => spec.change(since, values, own).map_err(|wrong| wrong.to_string()),
+            PathKind::Delay(delays) => {
+                let value = only(values, "delay", "a delay has no queue")?;
+                let text = value.as_str().unwrap_or_default();
+                let delay = Duration::parse(text).map_err(|wrong| format!("delay: {wrong}"))?;
+                delays.insert(since, delay);
+                let written = entry("delay", json!(delay.to_string()));
+                Ok(RunningChange { delay: Some(delay), written, ..RunningChange::default() })
+            }
+            PathKind::Loss(present) => {
+                let value = only(values, "loss", "a loss has no queue")?;
+                let loss = LossSpec::read(value).map_err(|wrong| format!("loss: {wrong}"))?;
+                *present = Some(loss);
+                let (written, number) = (entry("loss", loss.canonical()), self.changes_made as u64 + 1);
+                Ok(RunningChange { loss: Some(loss), written, number, ..RunningChange::default() })
+            }
+            PathKind::OnOff { .. } => Err("a link that is on and off does not change; start it anew".to_string()),
+        }
+    }
+
+    /// The rate at `now`, of a link that has one.
+    pub fn rate(&self, now: Instant) -> Result<Rate, String> {
+        match &self.kind {
+            PathKind::Link(spec) => match &spec.service {
+                Service::Rate(rate) => Ok(*rate),
+                Service::Steps(steps) => Ok(steps.rate.at(now - Instant::ZERO)),
+                _ => Err(NO_RATE.to_string()),
+            },
+            _ => Err(NO_RATE.to_string()),
+        }
+    }
+}
+
+/// The value of the only key that a direction without a queue has.
+fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a Value, String> {
+    match values.keys().find(|known| *known != key) {
+        Some(other) => Err(format!("{other}: {why}; only its {key} changes")),
+        None => values.get(key).ok_or_else(|| format!("{key}: missing; write a value")),
+    }
+}
+
+/// A key with its value, as an entry of `[[changes]]` has them.
+pub fn entry(key: &str, value: Value) -> Map<String, Value> {
+    [(key.to_string(), value)].into_iter().collect()
+}
+
+const NO_RATE: &str = "only a link with a rate can pause; start one around it";

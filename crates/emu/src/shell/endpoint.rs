@@ -1,0 +1,94 @@
+//! The ends of a shell's path: a device with its addresses and routes.
+
+use super::address::AddressBlock;
+use super::control::Listener;
+use crate::Error;
+use crate::sys::netlink::{Netlink, Prefix, Route};
+use crate::sys::tun::Tun;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// One end of the shell's path: a device, and what changes and watches it.
+pub struct Endpoint {
+    /// The device.
+    pub tun: Tun,
+    /// A socket to its namespace.
+    pub netlink: Netlink,
+    /// Its number there.
+    pub index: u32,
+    /// Where the shells in that namespace come for addresses; none where another shell answers.
+    pub listener: Option<Listener>,
+}
+
+/// What an end of a path is to be.
+pub struct EndpointConfig<'a> {
+    /// Name of the device; a `%d` becomes a number.
+    pub name: &'a str,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Its own addresses, and those at the other end of the device.
+    pub addresses: [(IpAddr, IpAddr); 2],
+    /// What is reached through it.
+    pub reaches: [Prefix; 2],
+    /// TCP's congestion control on the way there.
+    pub cc: Option<&'a str>,
+}
+
+impl<'a> EndpointConfig<'a> {
+    /// The outer end of a shell, which reaches what is inside.
+    pub fn outer(block: AddressBlock, mtu: u32, cc: Option<&'a str>) -> Self {
+        let (v4, v6) = (block.v4(), block.v6());
+        Self { name: "sojourn%d", mtu, addresses: [v4, v6], reaches: [(v4.1, 32), (v6.1, 128)], cc }
+    }
+
+    /// The inner end, which reaches everything.
+    pub fn inner(block: AddressBlock, mtu: u32, cc: Option<&'a str>) -> Self {
+        let ends = [block.v4(), block.v6()];
+        let everywhere = [(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)];
+        Self { name: "sojourn", mtu, addresses: ends.map(|(outer, inner)| (inner, outer)), reaches: everywhere, cc }
+    }
+
+    /// Makes the end in the present network namespace.
+    pub fn make(&self) -> Result<Endpoint, Error> {
+        let (tun, name) = Tun::create(self.name).map_err(|e| Error::Machine(no_tun(&e)))?;
+        let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
+        let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
+        let index = netlink.index(&name).map_err(|e| fail("device", e))?;
+        netlink.up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
+        for ((own, peer), to) in self.addresses.into_iter().zip(self.reaches) {
+            let address = netlink.add_address(index, own, peer);
+            let route = netlink.add_route(&Route { source: Some(own), cc: self.cc, ..Route::to(to, index) });
+            // A machine without IPv6 emulates IPv4.
+            if own.is_ipv4() {
+                address.map_err(|e| fail("address", e))?;
+                route.map_err(|e| match (e.raw_os_error(), self.cc) {
+                    (Some(libc::EINVAL), Some(cc)) => Error::Machine(unknown_control(cc)),
+                    _ => fail("route", e),
+                })?;
+            }
+        }
+        Ok(Endpoint { tun, netlink, index, listener: None })
+    }
+}
+
+fn unknown_control(cc: &str) -> String {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let known = available.split_whitespace().collect::<Vec<_>>().join(", ");
+    format!("--cc {cc}: this kernel has none of that name; it has {known}")
+}
+
+/// Why there is no device, and the remedy.
+pub fn no_tun(error: &io::Error) -> String {
+    use crate::sys::tun::DEVICE;
+    let remedy = match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENXIO | libc::ENODEV) => "load the kernel's module tun (modprobe tun)",
+        Some(libc::EACCES | libc::EPERM) => "run as root, or let users open it (chmod 666)",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        _ => "see `sojourn doctor`",
+    };
+    format!("{DEVICE}: {error}; {remedy}")
+}
+
+/// Most superframes that wait in a device.
+pub const QUEUE: u32 = 10_000;

@@ -1,0 +1,323 @@
+//! The process on the inner side of a shell: it makes the namespaces and the devices, runs the command, and sees to it
+//! that nothing is left of it.
+//!
+//! It is a child of the shell, which keeps its own network namespace. The devices go to the shell as descriptors.
+
+use super::address::AddressBlock;
+use super::command::InnerCommand;
+use super::control::Listener;
+use super::endpoint::{Endpoint, EndpointConfig};
+use super::gateway;
+use super::message;
+use crate::Error;
+use crate::sys::fds::Channel;
+use crate::sys::namespace::{enlarge_windows, new_network, replace_file, set_sysctl};
+use crate::sys::netlink::Netlink;
+use crate::sys::process;
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, SigSet, Signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+use std::ffi::CString;
+use std::fmt::Display;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What the inner side is to be.
+pub struct InnerConfig {
+    /// Addresses of both ends.
+    pub block: AddressBlock,
+    /// Whether the outer end is to lie in a network namespace of its own, too.
+    pub private: bool,
+    /// Whether a user namespace is needed even for the first of them.
+    pub unprivileged: bool,
+    /// Largest IP packet on the way out and on the way in, of the inner and of the outer device.
+    pub mtu: [u32; 2],
+    /// TCP's congestion control.
+    pub cc: Option<String>,
+    /// A command for the outer end, for `sh -c`; only where that is private.
+    pub peer: Option<CString>,
+    /// Further variables of the environment.
+    pub env: Vec<(String, String)>,
+    /// Text of `/etc/resolv.conf` where the machine's own does not do.
+    pub resolv_conf: Option<String>,
+    /// Names that lead to the outermost end.
+    pub hosts: Vec<String>,
+}
+
+/// Everything the inner side does, as the process `parent` forked it; `gateway` starts the process that takes
+/// connections further where the outer end is private. Returns its exit code, which nobody looks at.
+pub fn main(
+    plan: &InnerConfig,
+    command: &InnerCommand,
+    parent: Pid,
+    shell: &Channel,
+    gateway: Option<gateway::GatewayConfig>,
+) -> i32 {
+    let gateway = match prepare(plan, parent, gateway) {
+        Ok(made) => {
+            let fds: Vec<BorrowedFd<'_>> = made.fds();
+            let indices = [Some(&made.inner), made.outer.as_ref()].into_iter().flatten().map(|end| end.index);
+            let numbers = [made.gateway.map_or(0, |pid| pid.as_raw() as u32)].into_iter().chain(indices);
+            let text: Vec<u8> = [message::READY].into_iter().chain(numbers.flat_map(u32::to_ne_bytes)).collect();
+            if shell.send(&text, &fds, false).is_err() {
+                return 1;
+            }
+            made.gateway
+        }
+        Err(error) => {
+            let _ = shell.send(&[&[message::FAILED], error.to_string().as_bytes()].concat(), &[], false);
+            return 1;
+        }
+    };
+    // The shell has its own descriptors of everything now.
+    let mut go = [0];
+    match shell.receive(&mut go) {
+        Ok((1, _)) => {}
+        _ => return 1,
+    }
+    run(&plan.env, plan.block.host().0, command, shell, gateway)
+}
+
+/// What the inner side does where there is no other network namespace: it runs the command, with further variables `env`.
+pub fn main_in_place(env: &[(String, String)], command: &InnerCommand, parent: Pid, shell: &Channel) -> i32 {
+    let prepared = process::adopt_orphans(true).and_then(|_| process::follow_parent(parent, PARENT_DEATH_SIGNAL));
+    match (prepared, shell.receive(&mut [0])) {
+        (Ok(true), Ok((1, _))) => run(env, IpAddr::V4(Ipv4Addr::LOCALHOST), command, shell, None),
+        _ => 1,
+    }
+}
+
+struct InnerDevices {
+    inner: Endpoint,
+    outer: Option<Endpoint>,
+    /// The process that takes connections further where the outer end is private.
+    gateway: Option<Pid>,
+}
+
+impl InnerDevices {
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let mut fds = Vec::new();
+        for end in [Some(&self.inner), self.outer.as_ref()].into_iter().flatten() {
+            let listener = end.listener.as_ref().expect("an end in a namespace of our own has one");
+            fds.extend([end.tun.as_fd(), end.netlink.as_fd(), listener.as_fd()]);
+        }
+        fds
+    }
+}
+
+/// Why there is no network namespace.
+fn no_namespace(error: io::Error) -> Error {
+    let remedy = "run as root, or on a kernel that lets users make user namespaces";
+    Error::Machine(format!("network namespace: {error}; {remedy}"))
+}
+
+fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConfig>) -> Result<InnerDevices, Error> {
+    process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
+    let (mut in_user_namespace, mut gateway_process) = (false, None);
+    let outer = if plan.private {
+        in_user_namespace = new_host(plan.unprivileged)?;
+        let mut end = EndpointConfig::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
+        end.listener = Some(listen()?);
+        if let Some(seat) = gateway {
+            gateway_process = Some(seat.spawn_here(&end.tun).map_err(|e| missing("gateway", &e))?);
+        }
+        spawn_peer(plan, in_user_namespace)?;
+        Some(end)
+    } else {
+        None
+    };
+    in_user_namespace |= new_host(false)?;
+    let mut inner = EndpointConfig::inner(plan.block, plan.mtu[0], plan.cc.as_deref()).make()?;
+    inner.listener = Some(listen()?);
+    if let Some(text) = &plan.resolv_conf {
+        // Without it the command has no names, but all else; the kernel may forbid mounts.
+        let _ = replace_file("/etc/resolv.conf", text);
+    }
+    if !plan.hosts.is_empty() {
+        name_hosts(plan)
+            .map_err(|e| Error::Machine(format!("--host: /etc/hosts cannot be replaced: {e}; see mount(2)")))?;
+    }
+    if follow_parent(parent, in_user_namespace)? {
+        Ok(InnerDevices { inner, outer, gateway: gateway_process })
+    } else {
+        Err(Error::Machine("the shell is gone".to_string()))
+    }
+}
+
+/// Adds the names to those of the machine's `/etc/hosts`, before them, as the first line with a name counts.
+fn name_hosts(plan: &InnerConfig) -> io::Result<()> {
+    let (v4, v6) = plan.block.host();
+    let names = plan.hosts.join(" ");
+    let own = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    replace_file("/etc/hosts", &format!("{v4} {names}\n{v6} {names}\n{own}"))
+}
+
+/// What the machine lacks, and what for.
+pub fn missing(what: &str, error: &dyn Display) -> Error {
+    Error::Machine(format!("{what}: {error}"))
+}
+
+fn listen() -> Result<Listener, Error> {
+    let open = Listener::open();
+    open.map_err(|e| Error::Machine(format!("control socket: {e}; raise the limit on open files (ulimit -n)")))
+}
+
+fn loopback() -> io::Result<()> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.index("lo")?;
+    netlink.up(index, None)
+}
+
+/// Lets packets of shells inside pass.
+fn forward() {
+    set_sysctl("net/ipv4/ip_forward", "1");
+    set_sysctl("net/ipv6/conf/all/forwarding", "1");
+    // Users may ping.
+    if !set_sysctl("net/ipv4/ping_group_range", "0 2147483647") {
+        let group = nix::unistd::getegid();
+        set_sysctl("net/ipv4/ping_group_range", &format!("{group} {group}"));
+    }
+}
+
+fn spawn_peer(plan: &InnerConfig, in_user_namespace: bool) -> Result<(), Error> {
+    let Some(peer) = &plan.peer else { return Ok(()) };
+    let words = [c"/bin/sh", c"-c", peer].map(CString::from);
+    let me = getpid();
+    process::spawn(|| {
+        if in_user_namespace && !nix::unistd::geteuid().is_root() {
+            let _ = process::keep_capabilities();
+        }
+        prepare_exec(me, &plan.env);
+        let error = process::become_program(&words);
+        eprintln!("Error: --peer: {error}");
+        127
+    })
+    .map(|_| ())
+    .map_err(|e| missing("--peer", &e))
+}
+
+/// Runs the command and waits for its end, then ends whatever it has left behind. The gateway's process remains until the
+/// shell needs it no more.
+fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &Channel, gateway: Option<Pid>) -> i32 {
+    for signal in COMMAND_SIGNALS {
+        let _ = process::on(signal, SigHandler::SigIgn);
+    }
+    let waited: SigSet = [Signal::SIGCHLD, PARENT_DEATH_SIGNAL].into_iter().collect();
+    if waited.thread_block().is_err() {
+        return 1;
+    }
+    let (started, mut exec) = match Channel::pair() {
+        Ok((started, exec)) => (started, Some(exec)),
+        Err(_) => return 1,
+    };
+    let me = getpid();
+    let spawned = process::spawn(|| {
+        prepare_exec(me, env);
+        let words = match command {
+            InnerCommand::Program(words) => words,
+            InnerCommand::Own(function) => {
+                // Starting is over, as after an exec.
+                drop(exec.take());
+                return function(host);
+            }
+        };
+        let error = process::become_program(words);
+        // The other end sees either this, or the end of the channel when the program starts.
+        let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
+        if let Some(exec) = &exec {
+            let _ = exec.send(&errno.to_ne_bytes(), &[], false);
+        }
+        127
+    });
+    drop(exec);
+    let command = match spawned {
+        Ok(pid) => pid,
+        Err(e) => {
+            let errno = e.raw_os_error().unwrap_or(libc::EAGAIN);
+            let _ = shell.send(&[&[message::NOT_STARTED], &errno.to_ne_bytes()[..]].concat(), &[], false);
+            return 1;
+        }
+    };
+    let mut errno = [0; 4];
+    if let Ok((4, _)) = started.receive(&mut errno) {
+        let _ = shell.send(&[&[message::NOT_STARTED], &errno[..]].concat(), &[], false);
+        process::end_descendants(&[]);
+        return 1;
+    }
+    let _ = shell.send(&[&[message::STARTED], &command.as_raw().to_ne_bytes()[..]].concat(), &[], false);
+    let end = wait_for(command, &waited);
+    let spared: Vec<Pid> = gateway.into_iter().filter(|_| end.is_some()).collect();
+    process::end_descendants(&spared);
+    let (kind, number) = match end {
+        Some(WaitStatus::Exited(_, code)) => (message::EXITED, code),
+        Some(WaitStatus::Signaled(_, signal, _)) => (message::KILLED, signal as i32),
+        _ => (message::KILLED, Signal::SIGKILL as i32),
+    };
+    let _ = shell.send(&[&[kind], &number.to_ne_bytes()[..]].concat(), &[], false);
+    // If the shell dies meanwhile, its signal ends this process, and that the gateway's.
+    if !spared.is_empty() && waited.thread_unblock().is_ok() {
+        let _ = shell.receive(&mut [0]);
+    }
+    process::end_descendants(&[]);
+    0
+}
+
+/// Waits for the end of the command, or for that of the shell (`None`).
+fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
+    loop {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(status @ (WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))) if pid == command => {
+                    return Some(status);
+                }
+                Ok(WaitStatus::StillAlive) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        match waited.wait() {
+            Ok(PARENT_DEATH_SIGNAL) => return None,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// What a child of `keeper` does before it becomes a program, or does what one would do. Whoever kills the keeper kills it,
+/// too; what that leaves comes to the keeper's parent.
+pub fn prepare_exec<N: AsRef<str>>(keeper: Pid, env: &[(N, String)]) {
+    let _ = process::follow_parent(keeper, Signal::SIGKILL);
+    for (name, value) in env {
+        // Safe wrappers do not exist, because another thread might read; there is none.
+        process::set_variable(name.as_ref(), value);
+    }
+    for signal in COMMAND_SIGNALS {
+        let _ = process::on(signal, SigHandler::SigDfl);
+    }
+    let _ = process::ordinary_signals();
+}
+
+/// The end of a keeper's preparations in its namespace, of which the user's capabilities may be; false if its parent is gone.
+pub fn follow_parent(parent: Pid, in_user_namespace: bool) -> Result<bool, Error> {
+    if in_user_namespace && !nix::unistd::geteuid().is_root() {
+        process::keep_capabilities().map_err(|e| missing("capabilities", &e))?;
+    }
+    // Changed credentials undo it, so it comes last.
+    Ok(process::follow_parent(parent, PARENT_DEATH_SIGNAL).unwrap_or(false))
+}
+
+/// A network namespace of this process's own, which carries packets of others; whether a user namespace was made for it.
+pub fn new_host(unprivileged: bool) -> Result<bool, Error> {
+    let in_user_namespace = new_network(unprivileged).map_err(no_namespace)?;
+    loopback().map_err(|e| missing("loopback", &e))?;
+    forward();
+    enlarge_windows();
+    Ok(in_user_namespace)
+}
+
+/// What the terminal, or somebody who ends a whole group of processes, sends to the command as well.
+pub const COMMAND_SIGNALS: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
+
+/// What the kernel sends when the shell dies; nobody else sends it.
+pub const PARENT_DEATH_SIGNAL: Signal = Signal::SIGPWR;

@@ -1,0 +1,485 @@
+//! Calls from C to queues of ours. Pointers are checked and followed here and nowhere else; a panic ends in an error.
+//!
+//! Each function is what the header says of `sojourn_queue_` and its name. What the caller has to keep to is said there
+//! too: pointers are null or good for the call, structs begin with their size, a queue comes from [`create`] and has not
+//! been freed.
+#![allow(unsafe_code)]
+
+use crate::abi::{self, Discipline, Host, Packet, Time};
+use crate::queue::{Error, Owner, Queue};
+use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::{DequeueResult, Rng, TcpView};
+use std::any::Any;
+use std::cell::{RefCell, UnsafeCell};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What stands behind a `sojourn_queue *`.
+struct QueueHandle {
+    /// A call is under way.
+    busy: AtomicBool,
+    /// A call has panicked.
+    failed: AtomicBool,
+    queue: UnsafeCell<Queue<DropForwarder>>,
+}
+
+/// The host's function for dropped packets.
+struct DropForwarder {
+    dropped: abi::DropCallback,
+    user: *mut c_void,
+}
+
+impl Owner for DropForwarder {
+    fn dropped(&mut self, packet: &Packet, reason: c_int) {
+        // SAFETY: the host gave this function and its first argument for just this; the packet lives during the call.
+        unsafe { (self.dropped)(self.user, packet, reason) }
+    }
+
+    fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        if packet.header.is_null() {
+            return None;
+        }
+        // SAFETY: the host keeps this many bytes there, unchanged, until the packet comes back.
+        let bytes = unsafe { std::slice::from_raw_parts(packet.header.cast::<u8>(), packet.header_length as usize) };
+        TcpView::of_ip(bytes)
+    }
+}
+
+/// Makes a queue of `before` and what `text` adds, with the names of `own` beside the registered ones.
+///
+/// # Safety
+/// As in the header.
+pub unsafe fn create(
+    before: &str,
+    own: &dyn Catalogue,
+    text: *const c_char,
+    host: *const Host,
+    queue: *mut *mut abi::Queue,
+) -> c_int {
+    guarded(None, || {
+        if queue.is_null() {
+            return Err(Error::invalid("queue is null; give the address of a pointer"));
+        }
+        // SAFETY: as in the header.
+        let (text, host) = unsafe { (read_text("text", text)?, read::<Host>(host)?) };
+        let Some(dropped) = host.dropped else {
+            return Err(Error::invalid("host.dropped is null; give a function that takes packets back"));
+        };
+        let owner = DropForwarder { dropped, user: host.user };
+        let inner = Queue::new(&format!("{before}{text}"), own, &host, owner)?;
+        let behind = QueueHandle { busy: false.into(), failed: false.into(), queue: inner.into() };
+        // SAFETY: not null, and the caller's to be written.
+        unsafe { *queue = Box::into_raw(Box::new(behind)).cast() };
+        Ok(abi::OK)
+    })
+}
+
+/// Ends a queue.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn free(queue: *mut abi::Queue) {
+    // SAFETY: null, or from `create` and not yet freed.
+    let Some(behind) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else { return };
+    if behind.busy.swap(true, Ordering::Acquire) {
+        set_last_error(busy());
+        return;
+    }
+    // SAFETY: `busy` was not set, so nobody else has this; it stays set, so nobody will.
+    let inner = unsafe { &mut *behind.queue.get() };
+    let _ = guarded(None, || {
+        inner.return_all();
+        Ok(abi::OK)
+    });
+    let _ = guarded(None, || {
+        // SAFETY: made by `create`; the references above are no longer used.
+        drop(unsafe { Box::from_raw(queue.cast::<QueueHandle>()) });
+        Ok(abi::OK)
+    });
+}
+
+/// Offers a packet.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn enqueue(queue: *mut abi::Queue, now: Time, packet: *const Packet) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        queue.enqueue(now, &unsafe { read::<Packet>(packet)? })
+    })
+}
+
+/// Asks for the next packet.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn dequeue(
+    queue: *mut abi::Queue,
+    now: Time,
+    packet: *mut Packet,
+    not_before: *mut Time,
+) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        let size = unsafe { size_of_given::<Packet>(packet)? };
+        Ok(match queue.dequeue(now)? {
+            DequeueResult::Empty => abi::EMPTY,
+            DequeueResult::Packet(_, found) => {
+                // SAFETY: the host has room for `size` bytes there.
+                unsafe { write(Packet { size, ..found }, packet, size) };
+                abi::PACKET
+            }
+            DequeueResult::NotBefore(at) => {
+                // SAFETY: null, or the host's to be written.
+                if let Some(place) = unsafe { not_before.as_mut() } {
+                    *place = queue.time(at);
+                }
+                abi::NOT_BEFORE
+            }
+        })
+    })
+}
+
+/// Takes a packet straight through.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn pass(queue: *mut abi::Queue, now: Time, packet: *const Packet) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        let passes = queue.pass(now, &unsafe { read::<Packet>(packet)? })?;
+        Ok(if passes { abi::PACKET } else { abi::EMPTY })
+    })
+}
+
+/// What waits.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn backlog(queue: *const abi::Queue, packets: *mut u32, bytes: *mut u64) -> c_int {
+    enter(queue, |queue| {
+        let backlog = queue.backlog();
+        // SAFETY: null, or the host's to be written.
+        let (packets, bytes) = unsafe { (packets.as_mut(), bytes.as_mut()) };
+        if let Some(place) = packets {
+            *place = backlog.packets;
+        }
+        if let Some(place) = bytes {
+            *place = backlog.bytes;
+        }
+        Ok(abi::OK)
+    })
+}
+
+/// Runs the updates that are due.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn settle(queue: *mut abi::Queue, now: Time) -> c_int {
+    enter(queue, |queue| queue.settle(now).map(|()| abi::OK))
+}
+
+/// Shows all statistics.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn statistics(
+    queue: *const abi::Queue,
+    see: Option<abi::StatisticCallback>,
+    user: *mut c_void,
+) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: the host gave the function and its first argument for just this.
+        unsafe { show_all(see, user, |see| queue.statistics(see)) }
+    })
+}
+
+/// Shows all variables of state.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn states(queue: *const abi::Queue, see: Option<abi::StateCallback>, user: *mut c_void) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: the host gave the function and its first argument for just this.
+        unsafe { show_all(see, user, |see| queue.states(see)) }
+    })
+}
+
+/// The statistic called `name`.
+///
+/// # Safety
+/// As in the header.
+pub unsafe fn statistic(queue: *const abi::Queue, name: *const c_char, value: *mut u64) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        unsafe { find("statistic", name, value, |see| queue.statistics(see)) }
+    })
+}
+
+/// The variable of state called `name`.
+///
+/// # Safety
+/// As in the header.
+pub unsafe fn state(queue: *const abi::Queue, name: *const c_char, value: *mut f64) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        unsafe { find("state", name, value, |see| queue.states(see)) }
+    })
+}
+
+/// The text of this thread's last error.
+pub extern "C" fn error() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// The name of a reason for a drop.
+pub fn reason(reason: c_int) -> &'static CStr {
+    match reason {
+        abi::FREED => c"freed",
+        _ => usize::try_from(reason).ok().and_then(|i| REASONS.get(i).copied()).unwrap_or(c"unknown"),
+    }
+}
+
+/// The start of the random stream of component `index` of `kind` in a run with `seed`.
+///
+/// # Safety
+/// `kind` is null or a string.
+pub unsafe fn random(seed: u64, kind: *const c_char, index: u64) -> u64 {
+    // SAFETY: as the caller says.
+    let kind = unsafe { read_text("kind", kind) }.unwrap_or("");
+    Rng::stream(seed, kind, index).state()
+}
+
+/// A library's export: queues of ours, made by `create`.
+pub const fn discipline(
+    [name, summary, source]: [&'static CStr; 3],
+    order: u32,
+    create: unsafe extern "C" fn(*const c_char, *const Host, *mut *mut abi::Queue) -> c_int,
+) -> Discipline {
+    Discipline {
+        size: size_of::<Discipline>() as u32,
+        abi: abi::ABI,
+        order,
+        reserved: 0,
+        name: name.as_ptr(),
+        summary: summary.as_ptr(),
+        source: source.as_ptr(),
+        create: Some(create),
+        free: Some(free),
+        enqueue: Some(enqueue),
+        dequeue: Some(dequeue),
+        backlog: Some(backlog),
+        settle: Some(settle),
+        statistics: Some(statistics),
+        states: Some(states),
+        error: Some(error),
+        pass: Some(pass),
+    }
+}
+
+/// A [`Discipline`] as a static.
+#[repr(transparent)]
+pub struct Export(pub Discipline);
+
+// SAFETY: its pointers are to constants and functions.
+unsafe impl Sync for Export {}
+
+/// Text of a C caller; null is refused.
+///
+/// # Safety
+/// `text` is null or a string that ends with a zero byte and lives as long as `'a`.
+pub unsafe fn read_text<'a>(what: &str, text: *const c_char) -> Result<&'a str, Error> {
+    if text.is_null() {
+        return Err(Error::invalid(format!("{what} is null; give a string")));
+    }
+    // SAFETY: not null, else as the caller says.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Error::invalid(format!("{what}: {text:?} is not UTF-8")))
+}
+
+/// Does something with the queue behind `queue`.
+fn enter(queue: *const abi::Queue, call: impl FnOnce(&mut Queue<DropForwarder>) -> Result<c_int, Error>) -> c_int {
+    /// Ends the call.
+    struct CallGuard<'a>(&'a AtomicBool);
+    impl Drop for CallGuard<'_> {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Release);
+        }
+    }
+    // SAFETY: null, or from `create` and not yet freed, as the header asks of the caller.
+    let Some(behind) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else {
+        return set_last_error(Error::invalid("queue is null; make one with sojourn_queue_create"));
+    };
+    if behind.busy.swap(true, Ordering::Acquire) {
+        return set_last_error(busy());
+    }
+    let _idle = CallGuard(&behind.busy);
+    if behind.failed.load(Ordering::Relaxed) {
+        let text = "the queue failed in an earlier call; free it".to_string();
+        return set_last_error(Error { code: abi::FAILED, text });
+    }
+    // SAFETY: `busy` was not set, so this is the only reference until `_idle` ends.
+    let inner = unsafe { &mut *behind.queue.get() };
+    guarded(Some(&behind.failed), || call(inner))
+}
+
+/// The result of `call` as the header has it; a panic becomes an error and sets `failed`.
+fn guarded(failed: Option<&AtomicBool>, call: impl FnOnce() -> Result<c_int, Error>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(number)) => number,
+        Ok(Err(error)) => set_last_error(error),
+        Err(payload) => {
+            if let Some(failed) = failed {
+                failed.store(true, Ordering::Relaxed);
+            }
+            set_last_error(Error { code: abi::PANICKED, text: format!("panicked: {}", panic_message(&*payload)) })
+        }
+    }
+}
+
+/// What a panic said.
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("without a text")
+}
+
+fn null_callback() -> Error {
+    Error::invalid("see is null; give a function that takes names and values")
+}
+
+fn busy() -> Error {
+    let text = "the queue is being called already; `dropped` must not call it, nor two threads at a time".to_string();
+    Error { code: abi::BUSY, text }
+}
+
+/// Keeps the text of an error for [`error`].
+fn set_last_error(Error { code, text }: Error) -> c_int {
+    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+    // At the end of a thread there is nobody left to read it.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = text);
+    code
+}
+
+/// The names of [`DropReason`](sojourn_aqm::DropReason) as C strings.
+const REASONS: [&CStr; 5] = [c"limit", c"early", c"late", c"hard-limit", c"replaced"];
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// A struct of the header that begins with its size.
+///
+/// # Safety
+/// All zero bytes are a value, the first field is a `u32`, and the struct is `repr(C)`.
+pub(crate) unsafe trait SizePrefixed: Copy {
+    /// Its name in errors.
+    const NAME: &'static str;
+    /// Its size in the first version of the interface.
+    const MIN_SIZE: u32;
+}
+
+// SAFETY: integers and pointers.
+unsafe impl SizePrefixed for Packet {
+    const NAME: &'static str = "packet";
+    const MIN_SIZE: u32 = Packet::MIN_SIZE as u32;
+}
+
+// SAFETY: integers, a pointer, and a function that may be null.
+unsafe impl SizePrefixed for Host {
+    const NAME: &'static str = "host";
+    const MIN_SIZE: u32 = size_of::<Self>() as u32;
+}
+
+/// The size that the struct at `place` says it has.
+///
+/// # Safety
+/// `place` is null or begins with a size.
+unsafe fn size_of_given<T: SizePrefixed>(place: *const T) -> Result<u32, Error> {
+    let (name, least) = (T::NAME, T::MIN_SIZE);
+    if place.is_null() {
+        return Err(Error::invalid(format!("{name} is null; give the address of a sojourn_{name}")));
+    }
+    // SAFETY: not null, and as `SizePrefixed` says.
+    let size = unsafe { *place.cast::<u32>() };
+    if size < least {
+        return Err(Error::invalid(format!(
+            "{name}.size: {size} is below {least}; set it to sizeof(sojourn_{name}) and build with this version's header"
+        )));
+    }
+    Ok(size)
+}
+
+/// The struct at `place`; what its maker did not know is zero.
+///
+/// # Safety
+/// `place` is null or points to as many bytes as its first field says.
+pub(crate) unsafe fn read<T: SizePrefixed>(place: *const T) -> Result<T, Error> {
+    // SAFETY: as the caller says.
+    let size = unsafe { size_of_given(place)? };
+    let mut value = MaybeUninit::<T>::zeroed();
+    let known = size_of::<T>().min(size as usize);
+    // SAFETY: both have at least `known` bytes; what is left is zero, which is a value of every field.
+    unsafe {
+        std::ptr::copy_nonoverlapping(place.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), known);
+        Ok(value.assume_init())
+    }
+}
+
+/// Writes as much of `value` as its reader knows.
+///
+/// # Safety
+/// `place` has room for `size` bytes.
+unsafe fn write<T: SizePrefixed>(value: T, place: *mut T, size: u32) {
+    let known = size_of::<T>().min(size as usize);
+    // SAFETY: both have at least `known` bytes.
+    unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), place.cast::<u8>(), known) }
+}
+
+/// Tells the host, by the function `see` with its first argument `user`, all that `show` shows.
+///
+/// # Safety
+/// `see` is null or may be called with `user`, a name and a value.
+unsafe fn show_all<T>(
+    see: Option<unsafe extern "C" fn(*mut c_void, *const c_char, T)>,
+    user: *mut c_void,
+    show: impl FnOnce(&mut dyn FnMut(&'static str, T)),
+) -> Result<c_int, Error> {
+    let see = see.ok_or_else(null_callback)?;
+    show(&mut |name, value| {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: as the caller says.
+        unsafe { see(user, name.as_ptr(), value) }
+    });
+    Ok(abi::OK)
+}
+
+/// Writes what `show` shows under `name` to `value`.
+///
+/// # Safety
+/// `name` is null or a string, `value` null or to be written.
+unsafe fn find<T: Copy>(
+    what: &str,
+    name: *const c_char,
+    value: *mut T,
+    show: impl FnOnce(&mut dyn FnMut(&'static str, T)),
+) -> Result<c_int, Error> {
+    // SAFETY: as the caller says.
+    let (name, place) = unsafe { (read_text("name", name)?, value.as_mut()) };
+    let place = place.ok_or_else(|| Error::invalid("value is null; give the address of a number"))?;
+    let mut known = Vec::new();
+    let mut found = None;
+    show(&mut |candidate, value| {
+        known.push(candidate);
+        if candidate == name {
+            found = Some(value);
+        }
+    });
+    let Some(found) = found else {
+        let known = if known.is_empty() { "there is none".into() } else { format!("one of {}", known.join(", ")) };
+        return Err(Error { code: abi::UNKNOWN, text: format!("unknown {what} {name:?}; {known}") });
+    };
+    *place = found;
+    Ok(abi::OK)
+}

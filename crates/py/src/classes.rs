@@ -1,0 +1,290 @@
+//! Classes of users as algorithms by name, for scenarios and everything else that names queue managers; and shared
+//! libraries and policies of theirs.
+
+use crate::error::{AqmError, input};
+use crate::manager::{AqmClass, PyAqm, exception_text, raise};
+use crate::values::{ParamValue, to_dict};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::escape::unescape;
+use sojourn_aqm::netem::Table;
+use sojourn_aqm::params::{ConfigError, Param, Value, unknown};
+use sojourn_aqm::registry::{
+    Algorithm, AnyConfig, Catalogue, CustomAqm, CustomConfig, Effects, NamedConfig, QueueLayout, REGISTERED,
+};
+use sojourn_aqm::{Aqm, Duration, Rate, SingleQueue, units};
+use sojourn_gym::{PREFIX, Policies};
+use sojourn_library::foreign::Libraries;
+use sojourn_library::name::is_library;
+use sojourn_sim::scenario::{ConfinedFolder, Files, Folder, TableCatalogue};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// Finds the classes that names like `my_aqm.py:MyAqm` stand for, and the libraries of names like `blue.so`; relative
+/// paths start from `base`.
+pub struct ClassFinder<'a> {
+    pub base: &'a str,
+    /// Whether files beside those in `base` are refused.
+    pub confined: bool,
+}
+
+impl Catalogue for ClassFinder<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
+        if let (true, Some(file)) = (self.confined, name.strip_prefix(PREFIX)) {
+            if let Err(wrong) = ConfinedFolder(Path::new(self.base)).find(&unescape(file)) {
+                return Some(Err(ConfigError::Catalogue(wrong)));
+            }
+        }
+        if let found @ Some(_) = self.policies().find(name) {
+            return found;
+        }
+        if is_library(name) {
+            return self.is_allowed(name).map_or_else(|refusal| Some(Err(refusal)), |()| self.libraries().find(name));
+        }
+        if !name.contains(':') {
+            return None;
+        }
+        let found = Python::attach(|py| {
+            let find = || -> PyResult<Result<&'static Algorithm, ConfigError>> {
+                let loader = py.import("sojourn.model.aqms.loading")?;
+                match loader.call_method1("algorithm_named", (name, self.base)) {
+                    Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
+                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => {
+                        Ok(Err(ConfigError::Catalogue(exception_text(py, &error))))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            raise(py, find)
+        });
+        // Nobody reads this text: the pending exception goes first.
+        Some(found.unwrap_or_else(|| Err(ConfigError::Catalogue(format!("{name} cannot be loaded")))))
+    }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
+        let base = Path::new(self.base);
+        let files: &dyn Files = if self.confined { &ConfinedFolder(base) } else { &Folder(base) };
+        TableCatalogue { own: REGISTERED, files }.table(name)
+    }
+}
+
+/// Finds libraries and policies only; relative paths start from the current folder.
+pub struct SharedLibraries;
+
+impl Catalogue for SharedLibraries {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
+        (is_library(name) || name.starts_with(PREFIX)).then(|| ClassFinder::of(".").find(name)).flatten()
+    }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
+        ClassFinder::of(".").table(name)
+    }
+}
+
+impl<'a> ClassFinder<'a> {
+    /// Finds them anywhere.
+    pub fn of(base: &'a str) -> Self {
+        Self { base, confined: false }
+    }
+
+    fn policies(&self) -> Policies<'_> {
+        Policies { base: Path::new(self.base) }
+    }
+
+    fn libraries(&self) -> Libraries<'_> {
+        Libraries { base: Path::new(self.base) }
+    }
+
+    /// Whether code that is named by its file may run.
+    fn is_allowed(&self, name: &str) -> Result<(), ConfigError> {
+        let may_run = Python::attach(|py| {
+            let ask = || py.import("sojourn.model.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
+            ask().map_err(|error: PyErr| exception_text(py, &error))
+        });
+        may_run.map_err(ConfigError::Catalogue)
+    }
+}
+
+/// The configurations of libraries among `configs`.
+pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfig> {
+    let all = configs.flat_map(AnyConfig::each);
+    all.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
+}
+
+/// What a library has done wrong, as an exception.
+pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyResult<()> {
+    let fault = configs.into_iter().find_map(AnyConfig::fault);
+    fault.map_or(Ok(()), |text| Err(AqmError::new_err(text)))
+}
+
+/// Refuses what `host`, which only keeps a queue, cannot do to packets.
+pub fn check_effects(config: &AnyConfig, host: &str) -> PyResult<()> {
+    let can = Effects { reorders: true, ..Effects::default() };
+    config.effects().check(host, can).map_err(|wrong| input(format!("aqm: {wrong}")))
+}
+
+/// Whether a configuration calls Python.
+pub fn is_python(config: &AnyConfig) -> bool {
+    config.each().iter().any(|config| matches!(config, AnyConfig::Custom(_)) && !config.name().starts_with(PREFIX))
+}
+
+/// A class as an algorithm. What it holds lives as long as the program, like a registered one; there is one per class.
+///
+/// `params` are name and default of each parameter of `__init__`, and the words of a choice: a default's type, or the
+/// unit in its text, says what the parameter is.
+#[pyclass(name = "Algorithm", frozen, module = "sojourn._core")]
+pub struct PyAlgorithm(&'static Algorithm);
+
+#[pymethods]
+impl PyAlgorithm {
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[new]
+    fn new(
+        name: &str,
+        summary: &str,
+        params: Vec<(String, Bound<'_, PyAny>, Vec<String>)>,
+        make: Py<PyAny>,
+        methods: Vec<String>,
+        judges_overflow: bool,
+    ) -> PyResult<Self> {
+        let read = |(name, default, choices): (String, Bound<'_, PyAny>, Vec<String>)| {
+            parameter(&name, &default, choices).map_err(|text| input(format!("{name}: {text}")))
+        };
+        let (params, defaults): (Vec<Param>, Vec<Value>) =
+            params.into_iter().map(read).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
+        let (name, summary): (&'static str, &'static str) = (leak(name), leak(summary));
+        let class = AqmClass { name, make, methods, judges_overflow, states: Mutex::default() };
+        let (class, params): (&'static AqmClass, &'static [Param]) = (Box::leak(Box::new(class)), params.leak());
+        let configure = move |algorithm, profile: &str, given: &[(String, String)], _: &dyn Catalogue| {
+            configure(class, algorithm, defaults.clone(), profile, given)
+        };
+        let algorithm = Algorithm {
+            name,
+            summary,
+            source: name,
+            params,
+            profiles: &[("plain", "its own defaults")],
+            queues: QueueLayout::One,
+            words: None,
+            state_bytes: size_of::<PyAqm>(),
+            queue_bytes: size_of::<SingleQueue<PyAqm, u32>>(),
+            configure: Box::leak(Box::new(configure)),
+        };
+        Ok(Self(Box::leak(Box::new(algorithm))))
+    }
+
+    /// The shortest spelling with `params` set by name, and what an instance gets: ns, bytes, bit/s.
+    fn configure<'py>(&self, py: Python<'py>, params: Vec<(String, String)>) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let named = NamedConfig::configure_with(self.0.name, "", &params, &[self.0]);
+        let named = crate::error::check(py, named)?;
+        let values: Vec<_> =
+            self.0.params.iter().filter_map(|p| Some((p.name, ParamValue(named.config.value(p.name)?)))).collect();
+        Ok((named.spelling(), to_dict(py, &values)?))
+    }
+}
+
+/// A class and its parameters.
+#[derive(Clone)]
+struct Config {
+    class: &'static AqmClass,
+    params: Vec<(&'static str, ParamValue)>,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple(self.class.name).field(&self.params).finish()
+    }
+}
+
+impl CustomConfig for Config {
+    fn value(&self, param: &str) -> Option<Value> {
+        self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
+    }
+    /// Lets `__init__` judge, so that what it refuses is known before a run begins.
+    fn check(&self) -> Result<(), ConfigError> {
+        let judged = Python::attach(|py| raise(py, || self.class.validate(py, &to_dict(py, &self.params)?)));
+        let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)));
+        judged.map_err(ConfigError::Catalogue)
+    }
+    fn manager(&self) -> Box<dyn Aqm + Send> {
+        Box::new(PyAqm::new(self.class, &self.params))
+    }
+    fn clone_box(&self) -> Box<dyn CustomConfig> {
+        Box::new(self.clone())
+    }
+}
+
+/// Reads parameters.
+fn configure(
+    class: &'static AqmClass,
+    algorithm: &'static Algorithm,
+    defaults: Vec<Value>,
+    profile: &str,
+    given: &[(String, String)],
+) -> Result<AnyConfig, ConfigError> {
+    if !["", algorithm.profiles[0].0].contains(&profile) {
+        return Err(ConfigError::Unknown(unknown(
+            "profile",
+            profile,
+            algorithm.profiles.iter().map(|&(name, _)| name),
+        )));
+    }
+    let mut params: Vec<_> = algorithm.params.iter().zip(defaults).map(|(p, v)| (p.name, ParamValue(v))).collect();
+    for (name, text) in given {
+        let Some(i) = algorithm.params.iter().position(|param| param.name == name) else {
+            return Err(ConfigError::Unknown(unknown(
+                "parameter",
+                name,
+                algorithm.params.iter().map(|param| param.name),
+            )));
+        };
+        params[i].1 = ParamValue(algorithm.params[i].parse(text)?);
+    }
+    Ok(AnyConfig::Custom(CustomAqm::new(algorithm, Box::new(Config { class, params }))))
+}
+
+/// What a parameter with this default is, and the default.
+fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
+    let choices: Vec<&'static str> = choices.iter().map(|word| leak(word)).collect();
+    let value = value(default, &choices)?;
+    let range = match value {
+        Value::Time(_) => (Value::Time(Duration::ZERO), Value::Time(Duration::from_secs(1_000_000_000))),
+        Value::Bytes(_) => (Value::Bytes(0), Value::Bytes(u64::MAX)),
+        Value::Rate(_) => (Value::Rate(Rate::from_bps(0)), Value::Rate(Rate::from_bps(u64::MAX))),
+        Value::Count(_) => (Value::Count(0), Value::Count(u64::MAX)),
+        Value::Number(_) => (Value::Number(f64::MIN), Value::Number(f64::MAX)),
+        Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
+        Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
+        // What no default of a class is read as.
+        other @ (Value::Bands(_) | Value::Minor(_) | Value::Distribution(_)) => (other, other),
+    };
+    Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))
+}
+
+fn value(default: &Bound<'_, PyAny>, choices: &[&'static str]) -> Result<Value, String> {
+    if let Ok(on) = default.extract::<bool>() {
+        return Ok(Value::Flag(on));
+    }
+    if let Ok(n) = default.extract::<u64>() {
+        return Ok(Value::Count(n));
+    }
+    if let Ok(text) = default.extract::<String>() {
+        if let Some(word) = choices.iter().find(|word| **word == text) {
+            return Ok(Value::Choice(word));
+        }
+        let time = units::duration(&text).map(Value::Time);
+        let found =
+            time.or_else(|_| units::rate(&text).map(Value::Rate)).or_else(|_| units::bytes(&text).map(Value::Bytes));
+        return found.map_err(|_| {
+            format!(r#"{text:?} is neither a time, a rate, a size nor a word of a Literal; write e.g. "5 ms""#)
+        });
+    }
+    match default.extract::<f64>() {
+        Ok(x) if x.is_finite() => Ok(Value::Number(x)),
+        _ => Err(format!(r#"the default {default} is no parameter's; write e.g. True, 3, 0.5 or "5 ms""#)),
+    }
+}
+
+fn leak(text: &str) -> &'static str {
+    Box::leak(text.into())
+}

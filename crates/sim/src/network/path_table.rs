@@ -1,0 +1,77 @@
+//! The links that flows cross, in order: of all flows in one list, so that what a packet asks for lies close together.
+
+use crate::scenario::Paths;
+
+/// The paths of all flows; flows with the same ones share them.
+#[derive(Default)]
+pub(crate) struct PathTable {
+    distinct: Vec<Paths>,
+    /// By number.
+    entries: Vec<PathEntry>,
+    /// One path behind the other.
+    links: Vec<u16>,
+}
+
+/// Where the data's path ends among all links, and that of the acknowledgments, and how many links each has.
+#[derive(Clone, Copy)]
+struct PathEntry {
+    data: (u32, u16),
+    acks: (u32, u16),
+}
+
+impl PathTable {
+    /// The number of such paths.
+    pub fn number_of(&mut self, paths: &Paths) -> u32 {
+        let known = self.distinct.iter().position(|known| known == paths);
+        let number = known.unwrap_or_else(|| {
+            let [data, acks] = [&paths.data, &paths.acks].map(|path| self.add(path));
+            self.entries.push(PathEntry { data, acks });
+            self.distinct.push(paths.clone());
+            self.distinct.len() - 1
+        });
+        number as u32
+    }
+
+    fn add(&mut self, path: &[u16]) -> (u32, u16) {
+        self.links.extend(path);
+        (self.links.len() as u32, path.len() as u16)
+    }
+
+    /// How many links data cross, or acknowledgments.
+    #[inline(always)]
+    pub fn len(&self, number: u32, to_sink: bool) -> u16 {
+        self.entry(number, to_sink).1
+    }
+
+    /// The link of that path behind which there are `behind` more, the last one among them.
+    #[inline(always)]
+    pub fn link(&self, number: u32, to_sink: bool, behind: u16) -> u16 {
+        self.links[self.entry(number, to_sink).0 as usize - usize::from(behind)]
+    }
+
+    #[inline(always)]
+    fn entry(&self, number: u32, to_sink: bool) -> (u32, u16) {
+        let PathEntry { data, acks } = self.entries[number as usize];
+        if to_sink { data } else { acks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_counted_from_the_end_of_a_path() {
+        let mut ways = PathTable::default();
+        let paths = |data: &[u16], acks: &[u16]| Paths { data: data.into(), acks: acks.into() };
+        let (one, other) = (paths(&[4, 6, 8], &[9, 5]), paths(&[2], &[7, 3, 1]));
+        assert_eq!([&one, &other, &one].map(|paths| ways.number_of(paths)), [0, 1, 0]);
+        for (number, paths) in [(0, one), (1, other)] {
+            for (to_sink, path) in [(true, paths.data), (false, paths.acks)] {
+                assert_eq!(usize::from(ways.len(number, to_sink)), path.len());
+                let found: Vec<u16> = (1..=path.len() as u16).rev().map(|n| ways.link(number, to_sink, n)).collect();
+                assert_eq!(found, path.to_vec(), "path {number}");
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Controls that no line of the registry names: those of other crates and of tests.
+
+use super::{Ack, CongestionControl, Window};
+
+/// A control in a box; [`AnyCc::custom`](super::AnyCc::custom) makes one.
+#[derive(Debug)]
+pub struct CustomControl(Box<dyn CongestionControl>);
+
+impl CustomControl {
+    /// `control` in a box.
+    pub(super) fn new(mut control: Box<dyn CongestionControl>) -> Self {
+        let steers = control.needs().steers;
+        assert!(control.steering().is_some() == steers, "a control has the face of steering exactly if it steers");
+        assert!(control.window().is_some() != steers, "a control has one face");
+        Self(control)
+    }
+
+    pub(super) fn control(&self) -> &dyn CongestionControl {
+        &*self.0
+    }
+
+    pub(super) fn control_mut(&mut self) -> &mut dyn CongestionControl {
+        &mut *self.0
+    }
+
+    // Cold: the registered controls do not pay for the acknowledgment's place in memory.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+        let ack = ack();
+        if let Some(control) = self.0.deliveries() {
+            control.on_ack(&ack);
+        }
+        let reports = self.0.needs().reports;
+        if let Some(control) = self.0.window().filter(|_| !reports) {
+            control.on_ack(window, &ack);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grow(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+        if let Some(control) = self.0.window() {
+            control.grow(window, &ack(), true);
+        }
+    }
+}
+
+impl Clone for CustomControl {
+    fn clone(&self) -> Self {
+        Self(self.0.clone_box())
+    }
+}

@@ -1,0 +1,157 @@
+//! Cleaning the retransmission queue on an acknowledgment: SACKs are tagged, segments removed, RTT samples taken.
+//!
+//! Source: Linux `tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
+
+use crate::ack::AckInfo;
+use crate::context::{AckContext, PriorState};
+use crate::kind::AckKind;
+use crate::queue::SendQueue;
+use crate::recovery::Recovery;
+use crate::round_trip::RoundTrip;
+use crate::segment::Tags;
+use crate::{Header, HostTime};
+use sojourn_aqm::Duration;
+
+impl AckInfo {
+    /// The SACK option, with what RACK and the RTT learn from it.
+    #[inline(always)]
+    pub fn process_sacks<K: AckKind>(
+        &mut self,
+        header: &Header,
+        now: HostTime,
+        recovery: &mut Recovery,
+        books: AckContext,
+    ) {
+        let mut delivered = 0;
+        let times = &mut self.send_times;
+        let AckContext { queue, board, mut sampler, .. } = books;
+        let sack_result = recovery.on_sacks(header, queue, board, |episode, i, segment| {
+            if !K::RECOVERY_FIRST {
+                return;
+            }
+            delivered += 1;
+            if let Some(sampler) = &mut sampler {
+                sampler.on_sacked_at(i, segment);
+            }
+            if let Some(rack) = &mut episode.rack {
+                rack.on_delivered(now.at, segment, segment.tags);
+            }
+            if !segment.tags.any(Tags::EVER_RETRANS) {
+                times.first_sacked.get_or_insert(segment.sent);
+                times.last_sacked = Some(segment.sent);
+            }
+        });
+        self.delivered += delivered;
+        self.original_delivered |= sack_result.only_original;
+        self.duplicate_end = sack_result.duplicate.then(|| header.sack.blocks()[0].1);
+        self.sacked = sack_result;
+    }
+
+    /// Removes what is acknowledged; from Linux 3.10 on also takes the RTT sample.
+    #[inline(always)]
+    pub fn clean_rtx_queue<K: AckKind>(
+        &mut self,
+        before: &PriorState,
+        now: HostTime,
+        recovery: &mut Recovery,
+        mut books: AckContext,
+    ) {
+        if self.advanced {
+            self.remove_acknowledged::<K>(before, now, recovery, &mut books);
+        } else if K::RECOVERY_FIRST && books.board.is_reno() {
+            // A duplicate tells of one that has arrived, and removes nothing.
+            self.delivered += 1;
+        }
+        let AckContext { queue, board, rtt, .. } = books;
+        debug_assert!(
+            board.head().is_none_or(|head| head.end() > queue.una()),
+            "what is acknowledged is removed at once"
+        );
+        let measured = K::RECOVERY_FIRST && self.update_rtt(now, recovery, queue, rtt);
+        if !K::FAST_PATH && self.acked.packets == 0 && measured {
+            // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
+            let oldest = self.send_times.first_sacked.zip(board.head());
+            self.rearms_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
+        }
+    }
+
+    #[inline(always)]
+    fn remove_acknowledged<K: AckKind>(
+        &mut self,
+        before: &PriorState,
+        now: HostTime,
+        recovery: &mut Recovery,
+        books: &mut AckContext,
+    ) {
+        let AckContext { queue, board, rtt, sampler } = books;
+        let mut sampler = sampler.as_deref_mut().filter(|_| !K::FAST_PATH);
+        let fackets = board.fackets_out;
+        let episode = &mut recovery.episode;
+        // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
+        // expects nothing more.
+        let sack = K::FAST_PATH || !board.is_reno();
+        let (mut rack, clock, echoed) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), now.echoed(self.ts_ecr));
+        let (mut delivered, mut lowest_original) = (0, u64::MAX);
+        let times = &mut self.send_times;
+        self.acked = board.acknowledge::<K>(queue.una(), |segment, tags| {
+            if !K::RECOVERY_FIRST {
+                return;
+            }
+            if let Some(sampler) = &mut sampler {
+                sampler.on_acknowledged(segment);
+            }
+            let sent_again = tags.any(Tags::EVER_RETRANS);
+            if !sent_again && !tags.any(Tags::SACKED) {
+                times.first_acked.get_or_insert(segment.sent);
+                times.last_acked = Some(segment.sent);
+                lowest_original = lowest_original.min(segment.end());
+            }
+            if !tags.any(Tags::SACKED) {
+                delivered += 1;
+                // An echo from before the retransmission: it was the original that arrived.
+                let original = sent_again && echoed != 0 && echoed < clock.ticks(segment.sent);
+                if let Some(rack) = rack.as_mut().filter(|_| !original) {
+                    rack.on_delivered(now.at, segment, tags);
+                }
+            }
+        });
+        let acked = &self.acked;
+        if K::RECOVERY_FIRST {
+            // Without SACK, duplicates have told of some before.
+            self.delivered += match acked.packets {
+                _ if sack => delivered,
+                0 => 0,
+                packets => packets.saturating_sub(before.sacked).max(1),
+            };
+            self.original_delivered |= lowest_original <= episode.high_seq && (sack || !acked.retransmitted);
+        }
+        if acked.packets > 0 {
+            self.rearms_timer = true;
+            if let Some(rack) = &mut episode.rack {
+                rack.on_acknowledged(queue.una());
+            }
+            if !K::FAST_PATH {
+                episode.on_acknowledged(acked, fackets, before.fackets, board);
+            }
+        }
+    }
+
+    /// Takes an RTT sample: from segments that were sent once, else from the timestamp.
+    #[inline(always)]
+    fn update_rtt(&mut self, now: HostTime, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
+        let times = self.send_times;
+        let of_acked = times.first_acked.filter(|_| !self.acked.retransmitted);
+        let sample = match of_acked.or(times.first_sacked) {
+            Some(sent) => rtt.age_in_units(now, sent),
+            None if self.data_acked() => rtt.units_since(now, now.echoed(self.ts_ecr)),
+            None => return false,
+        };
+        rtt.sample(sample, queue.una(), queue.nxt());
+        self.rtt =
+            self.newest_sent_at().map(|sent| rtt.span(rtt.age_in_units(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
+        if let Some(rack) = &mut recovery.episode.rack {
+            rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
+        }
+        true
+    }
+}

@@ -1,0 +1,160 @@
+//! What a sender sends again: segment by segment, or in the stacks that follow the rate as one burst what has left as one.
+//!
+//! Source: Linux `tcp_xmit_retransmit_queue`, `tcp_retransmit_skb`.
+
+use super::Transmission;
+use crate::control::Control;
+use crate::rate_sample::SendCounts;
+use crate::recovery::{Episode, Recovery, Walk};
+use crate::scoreboard::Scoreboard;
+use crate::segment::Tags;
+use crate::timer::TimerPurpose;
+use crate::{HostTime, Wire};
+
+impl Transmission {
+    /// Sends again what recovery believes lost, as a window of `cwnd` allows.
+    #[inline(always)]
+    pub fn retransmit_lost(
+        &mut self,
+        now: HostTime,
+        cwnd: u32,
+        (control, recovery): (&Control, &mut Recovery),
+        wire: &mut impl Wire,
+    ) {
+        if self.is_basic_stack {
+            return self.retransmit_lost_plain(now, cwnd, recovery, wire);
+        }
+        // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
+        if recovery.walks_forward() || !self.is_held(now) {
+            let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
+            self.retransmit_as_allowed::<false>((now, cwnd), together, recovery, wire);
+        }
+    }
+
+    /// The same where there is no pacer and every segment is a burst of its own, without a walk that would find nothing.
+    #[inline(always)]
+    fn retransmit_lost_plain(&mut self, now: HostTime, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+        if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
+            self.retransmit_as_allowed::<true>((now, cwnd), |_, _, _| 1, recovery, wire);
+        }
+    }
+
+    #[inline(never)]
+    fn retransmit_as_allowed<const PLAIN: bool>(
+        &mut self,
+        (now, cwnd): (HostTime, u32),
+        together: impl Fn(&Self, usize, &Episode) -> u32,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
+            Walk::Lost(mut walk) => {
+                self.follow::<PLAIN>((|board| walk.next(cwnd, board), together), now, recovery, wire);
+            }
+            Walk::Forward(mut walk) => {
+                self.follow::<PLAIN>((|board| walk.next(cwnd, board), together), now, recovery, wire);
+            }
+        }
+    }
+
+    /// Sends again what a walk finds, and what goes `together` with it; in a stack that is `PLAIN` without a look at pacer and
+    /// device.
+    #[inline(always)]
+    fn follow<const PLAIN: bool>(
+        &mut self,
+        (mut next, together): (impl FnMut(&mut Scoreboard) -> Option<usize>, impl Fn(&Self, usize, &Episode) -> u32),
+        now: HostTime,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        let mut head_sent = false;
+        while PLAIN || (!self.is_held(now) && !self.is_full_below(now, self.queue.mss(), 1, wire)) {
+            let Some(i) = next(&mut self.board) else { break };
+            match PLAIN {
+                true => self.retransmit_plain(i, now, &mut recovery.episode, wire),
+                false => {
+                    let segments = together(self, i, &recovery.episode);
+                    self.retransmit((i, segments), now, &mut recovery.episode, wire);
+                }
+            }
+            head_sent |= i == 0;
+        }
+        if head_sent && self.timer.purpose() != TimerPurpose::Reordering {
+            self.timer.restart(now, &self.rtt);
+        }
+    }
+
+    /// Sends so many segments of the queue again from segment `i` on, as one burst.
+    pub fn retransmit(
+        &mut self,
+        (i, segments): (usize, u32),
+        now: HostTime,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        (i..i + segments as usize).for_each(|i| self.count_again(i, now, episode));
+        self.retransmit_uncounted((i, segments), now, episode, wire);
+    }
+
+    /// Sends segment `i` again where that is all.
+    #[inline(always)]
+    fn retransmit_plain(&mut self, i: usize, now: HostTime, episode: &mut Episode, wire: &mut impl Wire) {
+        self.count_again(i, now, episode);
+        let segment = self.board.retransmit(i, now.at);
+        self.bursts.on_sent(now.at);
+        self.output.retransmit(&segment, self.ecn.of_retransmission(), now, wire);
+    }
+
+    /// Segment `i` is sent again, because it is believed lost.
+    #[inline(always)]
+    fn count_again(&mut self, i: usize, now: HostTime, episode: &mut Episode) {
+        self.board.on_retransmitted(i, self.queue.nxt());
+        episode.undo.on_retransmission(now.tick);
+        if episode.is_reducing() {
+            episode.reduction.on_sent(1);
+        }
+    }
+
+    /// Sends so many segments again from segment `first` on without believing them lost, as a probe does. What had left with
+    /// them is parted from them.
+    pub fn retransmit_uncounted(
+        &mut self,
+        (first, segments): (usize, u32),
+        now: HostTime,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        let behind = first + segments as usize;
+        self.board.part_at(first);
+        self.board.part_at(behind);
+        let begins = self.next_begins(wire);
+        let is_joined = self.has_gso && segments > 1;
+        if is_joined {
+            wire.begin_burst();
+        }
+        let payload = (first..behind).map(|i| self.send_segment_again(i, now, episode, wire)).sum();
+        if is_joined {
+            wire.end_burst();
+        }
+        self.handed_down(now, begins, (segments, payload), wire);
+        self.pace_burst(now, segments, payload);
+    }
+
+    /// Sends one of a burst again; tells its payload.
+    fn send_segment_again(&mut self, i: usize, now: HostTime, episode: &mut Episode, wire: &mut impl Wire) -> u64 {
+        let now = self.stamp(now, wire);
+        let segment = self.board.retransmit(i, now.at);
+        if let Some(rack) = &mut episode.rack {
+            rack.on_sent(&segment);
+        }
+        self.bursts.on_sent(now.at);
+        if let Some(sampler) = &mut self.sampler {
+            // A probe is sent beside the original, which is not believed lost.
+            let beside = !segment.tags.any(Tags::RETRANS) as u32;
+            let (out, in_flight) = (self.board.packets_out(), self.board.in_flight() + beside);
+            sampler.on_sent(&segment, SendCounts { out, in_flight, lost: self.board.lost_total });
+        }
+        self.output.retransmit(&segment, self.ecn.of_retransmission(), now, wire);
+        segment.len.into()
+    }
+}

@@ -1,0 +1,102 @@
+//! What waits below TCP in the sender's host.
+
+use super::Transmission;
+use crate::pacing::PACING_SHIFT;
+use crate::small_queue::LIMIT_OUTPUT_BYTES;
+use crate::{FIRST_BYTE, HostTime, Wire};
+use sojourn_aqm::Instant;
+
+impl Transmission {
+    /// When the transmission of what is handed down next begins, where that matters; in the past where nothing is before it.
+    #[inline]
+    pub(super) fn next_begins(&self, wire: &impl Wire) -> Instant {
+        if self.small_queue.is_some() { wire.drain_time() } else { Instant::ZERO }
+    }
+
+    /// When what is sent now is taken to be sent: at its departure, where the host's device paces (`skb_mstamp_ns`).
+    #[inline]
+    pub(super) fn stamp(&self, now: HostTime, wire: &mut impl Wire) -> HostTime {
+        match self.pacer.as_ref().and_then(|pacer| pacer.stamp(now.at)) {
+            Some(at) => {
+                wire.set_departure(at);
+                self.rtt.clock().now(at)
+            }
+            None => now,
+        }
+    }
+
+    /// So many `segments` with so many bytes of payload were handed down, whose transmission begins at `begins`.
+    #[inline]
+    pub(super) fn handed_down(
+        &mut self,
+        now: HostTime,
+        begins: Instant,
+        (segments, payload): (u32, u64),
+        wire: &impl Wire,
+    ) {
+        if let Some(small) = self.small_queue.as_mut().filter(|_| payload > 0) {
+            // A device that takes super-packets has it whole.
+            let segments = if self.has_gso { 1 } else { segments };
+            small.on_sent(now.at, (begins, wire.drain_time()), segments, payload);
+        }
+    }
+
+    /// Whether a burst of so many bytes has to wait for what is below; before a retransmission `shift` is 1, and the rate that
+    /// of the last look.
+    #[inline]
+    pub(super) fn is_full_below(&mut self, now: HostTime, payload: u64, shift: u32, wire: &mut impl Wire) -> bool {
+        let shared = if self.small_queue.is_some() { wire.bytes_below() } else { None };
+        let waits = match shared {
+            Some(bytes) => bytes > 0,
+            None => self.small_queue.as_mut().is_some_and(|small| !small.is_empty(now.at)),
+        };
+        let is_full = waits && self.is_over_limit(now, payload, shift, shared);
+        if is_full && shared.is_some() {
+            wire.notify_on_departure();
+        }
+        is_full
+    }
+
+    /// `shared`: what waits, in a device that others have too.
+    #[inline(never)]
+    fn is_over_limit(&mut self, now: HostTime, payload: u64, shift: u32, shared: Option<u64>) -> bool {
+        // Also the third burst of a connection goes: as measured, though the acknowledgment of the handshake still is in the
+        // device. So the piece that the application writes first is two segments longer.
+        let is_first = self.queue.una() == FIRST_BYTE && shift == 0 && shared.is_none();
+        let may_be_out = if is_first { 2 } else { 1 };
+        if self.board.packets_out() == 0 || self.buffer.as_ref().is_some_and(|buffer| buffer.bursts_out() <= may_be_out)
+        {
+            return false;
+        }
+        let Some(small) = &mut self.small_queue else { return false };
+        if shift == 0 {
+            small.rate_limit_bytes = match &self.pacer {
+                Some(pacer) => pacer.bytes_per_s() >> PACING_SHIFT,
+                None => (self.rate >> PACING_SHIFT).min(LIMIT_OUTPUT_BYTES),
+            };
+        }
+        match shared {
+            Some(bytes) => bytes >= small.limit(payload, shift),
+            None => small.must_wait(now.at, payload, shift),
+        }
+    }
+
+    /// Whether nothing waits below.
+    pub fn is_idle_below(&mut self, now: HostTime, wire: &impl Wire) -> bool {
+        let Some(small) = &mut self.small_queue else { return true };
+        wire.bytes_below().map_or_else(|| small.is_empty(now.at), |bytes| bytes == 0)
+    }
+
+    /// When something that waits for room below is to be sent; never if nothing is.
+    #[inline]
+    pub fn has_room_below_at(&self) -> Instant {
+        self.small_queue.as_ref().map_or(Instant::NEVER, |small| small.wakeup())
+    }
+
+    /// Whether a wait is over: for room below, or for the pacer.
+    #[inline]
+    pub fn wakes(&mut self, now: HostTime) -> bool {
+        let paced = self.pacer.as_mut().is_some_and(|pacer| pacer.on_wakeup(now.at));
+        self.small_queue.as_mut().is_some_and(|small| small.on_wakeup(now.at)) || paced
+    }
+}
