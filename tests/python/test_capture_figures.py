@@ -12,7 +12,7 @@ from conftest import Cli
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.export import export
 from sojourn.io.pcap.goodput import flow_name, goodput
-from sojourn.io.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
 
 LOSSY = """
 duration = "4 s"
@@ -59,7 +59,7 @@ def test_rtt_and_what_was_sent_again(cli: Cli, own: Path) -> None:
     table = columns("timeseries", cli, own)
     capture = load_capture(own)
     packets = capture.packets
-    samples = prompt(sender_rtt(packets, capture.blocks))
+    samples = without_delayed_acks(sender_rtt(packets, capture.blocks))
     assert table["panel"].n_unique() == samples["flow"].n_unique() == 2
     again = table.filter(pl.col("series") == "retransmissions")
     assert again.height > 5, "the buffer is short"
@@ -69,7 +69,7 @@ def test_rtt_and_what_was_sent_again(cli: Cli, own: Path) -> None:
 
 def test_distributions_are_of_the_samples(cli: Cli, own: Path) -> None:
     capture = load_capture(own)
-    samples = prompt(sender_rtt(capture.packets, capture.blocks))
+    samples = without_delayed_acks(sender_rtt(capture.packets, capture.blocks))
     table = columns("cdf", cli, own)
     largest = samples.group_by("flow").agg(pl.col("rtt_ns").max() / 1e6)["rtt_ns"].sort().to_list()
     found = table.group_by("series").agg(pl.col("rtt_ms").max())["rtt_ms"].sort().to_list()

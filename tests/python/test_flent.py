@@ -16,7 +16,7 @@ import pytest
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
 from sojourn.io.flent.export import export
-from sojourn.io.flent.files import Flent, load_flent, save_flent
+from sojourn.io.flent.files import FlentData, load_flent, save_flent
 from sojourn.io.flent.summary import summary
 from sojourn.io.flent.traffic import traffic_of
 from sojourn.model.results.result import Result
@@ -275,7 +275,7 @@ def test_flent_draws_what_was_written(tmp_path: Path) -> None:
 
 
 def test_a_file_of_nothing_but_steps_has_a_length() -> None:
-    data = Flent({"NAME": "ping", "TIME": STAMP}, [0.0, 0.2, 0.4], {"Ping (ms) ICMP": [1.0, None, 3.0]})
+    data = FlentData({"NAME": "ping", "TIME": STAMP}, [0.0, 0.2, 0.4], {"Ping (ms) ICMP": [1.0, None, 3.0]})
     assert data.traffic_s == (0.0, 0.4)
     assert data.samples("Ping (ms) ICMP")[1].tolist() == [1.0, 3.0]
     with pytest.raises(InputError, match="did you mean"):

@@ -39,7 +39,7 @@ def test_a_test_is_exported_under_its_name_with_its_series(test: str) -> None:
     count = 4 if definition.takes_flows else 1 if definition.takes_hosts else 0
     expected = {
         f"TCP {way}{ending.removesuffix(' rtt-{rtt}ms')}{host}"
-        for way, streams in definition.ways.items()
+        for way, streams in definition.by_direction.items()
         for ending in streams.endings(count if streams.each and not streams.count else streams.count)
         for host in hosts
     }

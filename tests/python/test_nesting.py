@@ -158,7 +158,7 @@ def test_long_texts_of_tc_are_read_at_once(tmp_path: Path) -> None:
         "a \\\n" * 200_000,
     ):
         (tmp_path / "tc.txt").write_text(line)
-        with pytest.raises(InputError, match=f"line 1: more than {lines.LONGEST} characters"):
+        with pytest.raises(InputError, match=f"line 1: more than {lines.MAX_LINE} characters"):
             load(tmp_path / "tc.txt")
     (tmp_path / "tc.txt").write_text("[{}]" * 300_000)
     with pytest.raises(InputError, match="no queue discipline is in it"):

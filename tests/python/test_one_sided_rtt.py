@@ -16,7 +16,7 @@ from shells import needs_shells
 from sojourn.io.pcap.capture import Capture, load_capture
 from sojourn.io.pcap.export import export
 from sojourn.io.pcap.rtt import rtt
-from sojourn.io.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
 
 LINES = {
     "cubic": ("5.3 Mbit/s", "1.1 Mbit/s", 17, "codel", "1000 packets", "0%", 2),
@@ -31,7 +31,7 @@ def _quantiles(samples: pl.DataFrame, add_ms: float = 0.0) -> list[float]:
 
 
 def _one_sided(capture: Capture) -> pl.DataFrame:
-    return prompt(sender_rtt(capture.packets, capture.blocks))
+    return without_delayed_acks(sender_rtt(capture.packets, capture.blocks))
 
 
 @pytest.mark.parametrize("cc", LINES)

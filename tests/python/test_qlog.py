@@ -16,7 +16,7 @@ import sojourn as sj
 from conftest import Cli, entries, printed_json
 from qlog_schema import EVENT, FILE_SEQ, names, records
 from sojourn.io.qlog import files
-from sojourn.io.qlog.events import Happened, Trace
+from sojourn.io.qlog.events import SenderEvent, Trace
 from sojourn.io.qlog.files import write
 from sojourn.studies.runs import store
 
@@ -196,12 +196,16 @@ def test_packet_numbers_by_hand() -> None:
     told = [
         json.loads(text[1:])
         for happened in (
-            Happened(segments=[segment(0, 1), segment(0, 101), segment(0, 201), segment(0, 301)]),
-            Happened(acks=[ack(10, 101)]),
-            Happened(acks=[ack(11, 101, (301, 401))], losses=[lost(11, 101, 0)], segments=[segment(11, 101, again=1)]),
-            Happened(acks=[ack(12, 101, (201, 401))]),
-            Happened(acks=[ack(30, 101, (201, 401))], losses=[lost(30, 101, 1)], segments=[segment(30, 101, again=1)]),
-            Happened(acks=[ack(40, 401)]),
+            SenderEvent(segments=[segment(0, 1), segment(0, 101), segment(0, 201), segment(0, 301)]),
+            SenderEvent(acks=[ack(10, 101)]),
+            SenderEvent(
+                acks=[ack(11, 101, (301, 401))], losses=[lost(11, 101, 0)], segments=[segment(11, 101, again=1)]
+            ),
+            SenderEvent(acks=[ack(12, 101, (201, 401))]),
+            SenderEvent(
+                acks=[ack(30, 101, (201, 401))], losses=[lost(30, 101, 1)], segments=[segment(30, 101, again=1)]
+            ),
+            SenderEvent(acks=[ack(40, 401)]),
         )
         for text in trace.records(happened)
     ]
@@ -232,12 +236,12 @@ def test_packet_numbers_by_hand() -> None:
 def test_losses_that_were_none_are_acknowledged_with_their_data() -> None:
     trace = Trace()
     for happened in (
-        Happened(segments=[segment(0, 1), segment(0, 101)]),
-        Happened(losses=[lost(9, 1, 0), lost(9, 101, 0)], segments=[segment(9, 1, again=1)]),
-        Happened(losses=[lost(10, 1, 2)]),
+        SenderEvent(segments=[segment(0, 1), segment(0, 101)]),
+        SenderEvent(losses=[lost(9, 1, 0), lost(9, 101, 0)], segments=[segment(9, 1, again=1)]),
+        SenderEvent(losses=[lost(10, 1, 2)]),
     ):
         list(trace.records(happened))
-    [text] = trace.records(Happened(acks=[ack(11, 201)]))
+    [text] = trace.records(SenderEvent(acks=[ack(11, 201)]))
     assert json.loads(text[1:])["data"]["frames"] == [{"frame_type": "ack", "acked_ranges": [[0, 2]]}]
 
 
@@ -248,7 +252,7 @@ def test_parts_of_the_tables_give_the_same_files(
     shares: list[float] = []
     for rows, kept in ((1, 1 << 30), (61, 500)):
         monkeypatch.setattr(files, "ROWS", rows)
-        monkeypatch.setattr(files, "KEPT", kept)
+        monkeypatch.setattr(files, "BUFFER_CHARS", kept)
         again = write(result.at("forward"), tmp_path, name=str(rows), progress=lambda share, *_: shares.append(share))
         assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written]
     assert shares == sorted(shares)

@@ -16,7 +16,7 @@ from sojourn.io.flent.export import export
 from sojourn.io.flent.files import save_flent
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.export import export as export_capture
-from sojourn.io.pcap.sender import LOWEST, Acks, caused, prompt, sender_rtt
+from sojourn.io.pcap.sender import NO_SACK, Acks, sender_rtt, triggered_acks, without_delayed_acks
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.fitting.coverage import summary_of
@@ -38,8 +38,8 @@ def _caused(
     """Samples of segments (time, first byte, behind the last) and acknowledgments (time, of what, SACK, data)."""
     segments = [_whole(*column) for column in zip(*sent, strict=True)] or [_whole()] * 3
     times, covers, tops, carries = zip(*acks, strict=True)
-    own = _whole(*(LOWEST if top is None else top for top in tops))
-    found = caused(
+    own = _whole(*(NO_SACK if top is None else top for top in tops))
+    found = triggered_acks(
         (segments[0], segments[1], segments[2]), Acks(_whole(*times), _whole(*covers), own, np.array(carries))
     )
     return list(zip(*(column.tolist() for column in found), strict=True))
@@ -82,7 +82,7 @@ def test_lone_segments_may_have_a_delayed_acknowledgment() -> None:
     told = [(0, 60 * MS, True), (90 * MS, 20 * MS, False), (100 * MS, 21 * MS, True)]
     assert _caused(sent, acks) == told
     table = pl.DataFrame({"flow": ["a"] * 3 + ["b"], "delayed": [True, False, True, True]})
-    assert prompt(table).rows() == [("a", False), ("b", True)], "of b there are no others"
+    assert without_delayed_acks(table).rows() == [("a", False), ("b", True)], "of b there are no others"
 
 
 def test_a_part_of_a_super_packet_is_a_sample_of_it() -> None:
@@ -158,7 +158,7 @@ def test_a_capture_beside_the_senders_has_the_numbers_of_the_run(sent: Result, t
         assert value_of(sent, number) == pytest.approx(number.value, abs=near[name]), name
         assert 0 < (number.sd or 0) < 0.5 * number.value, name
     capture = load_capture(path)
-    samples = prompt(sender_rtt(capture.packets, capture.blocks))["rtt_ns"].to_numpy() / 1e6
+    samples = without_delayed_acks(sender_rtt(capture.packets, capture.blocks))["rtt_ns"].to_numpy() / 1e6
     assert samples.min() > 41
     assert len(round_trips(sent)) > 0.8 * len(samples)
     assert data.together is not None and data.together.runs == pytest.approx(1.0, abs=0.02)

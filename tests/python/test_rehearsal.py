@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.io.tc.scenario import Wanted, load
+from sojourn.io.tc.scenario import ImportOptions, load
 from sojourn.studies.rehearsal import apply_change, shaped_rate
 
 ROUTERS = Path(__file__).parent / "routers"
@@ -16,7 +16,7 @@ BOTH = ("forward", "reverse")
 
 
 def home(name: str = "openwrt-adsl.sqm", **keys: object) -> sj.Scenario:
-    return sj.Scenario.parse(load(ROUTERS / name, Wanted()).text).replace(keys)
+    return sj.Scenario.parse(load(ROUTERS / name, ImportOptions()).text).replace(keys)
 
 
 def aqms(scenario: sj.Scenario) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def test_a_change_is_words_a_queue_manager_or_a_key(change: str, down: str | Non
     ],
 )
 def test_what_cannot_be_changed_is_a_line(cli: Cli, tmp_path: Path, change: str, said: str) -> None:
-    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-adsl.sqm", Wanted()).text)
+    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-adsl.sqm", ImportOptions()).text)
     ran = cli("rehearse", "home.toml", "--change", change)
     assert ran.exit_code == 2, ran.output
     assert said in ran.output
@@ -90,7 +90,7 @@ def test_what_cannot_be_changed_is_a_line(cli: Cli, tmp_path: Path, change: str,
 def test_a_change_that_removes_the_shaper_is_refused(
     cli: Cli, tmp_path: Path, router: str, change: str, path: str, rate: str
 ) -> None:
-    (tmp_path / "home.toml").write_text(load(ROUTERS / router, Wanted()).text)
+    (tmp_path / "home.toml").write_text(load(ROUTERS / router, ImportOptions()).text)
     ran = cli("rehearse", "home.toml", "--change", change)
     assert ran.exit_code == 2, ran.output
     assert ran.output.count("\n") == 1
@@ -117,7 +117,7 @@ def test_the_rate_of_a_shaper_is_that_of_the_outermost(spelled: str, rate: str |
 
 
 def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-cake.sqm", Wanted()).text)
+    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-cake.sqm", ImportOptions()).text)
     ran = cli(
         *("rehearse", "home.toml", "--change", "bandwidth 8.5mbit", "--direction", "forward", "--seeds", 3),
         *("--set", "duration=23 s", "--set", "warmup=3 s", "-o", "out", "--json"),
@@ -135,7 +135,7 @@ def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path
 
 
 def test_the_same_seed_tells_no_difference_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
-    text = load(ROUTERS / "openwrt-cake.sqm", Wanted()).text
+    text = load(ROUTERS / "openwrt-cake.sqm", ImportOptions()).text
     (tmp_path / "home.toml").write_text(text)
     ran = cli(
         *("rehearse", "home.toml", "--change", "memlimit 64MB", "--seeds", 2, "--set", "duration=11 s"),

@@ -12,19 +12,19 @@ import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
 from sojourn.io.tc import sqm, values
-from sojourn.io.tc.scenario import Wanted, imported, load
+from sojourn.io.tc.scenario import ImportOptions, import_text, load
 
 ROUTERS = Path(__file__).parent / "routers"
 
 
 def table(name: str, **wanted: str) -> dict[str, Any]:
     """The canonical document of an imported scenario."""
-    return sj.Scenario.parse(load(ROUTERS / name, Wanted(**wanted)).text).document
+    return sj.Scenario.parse(load(ROUTERS / name, ImportOptions(**wanted)).text).document
 
 
 def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
     """A discipline of eth0 as we spell it, and what was not understood of it."""
-    found = imported(line, "a line", Wanted(rate="97 Mbit/s", download="eth0", **wanted))
+    found = import_text(line, "a line", ImportOptions(rate="97 Mbit/s", download="eth0", **wanted))
     return next(text.split("eth0, ")[1] for text in found.understood if "eth0, " in text), list(found.notes)
 
 
@@ -132,7 +132,7 @@ def test_the_limit_is_that_of_the_link() -> None:
         ("tc qdisc add dev eth0 root fq_codel limit 20481", "20481 packets"),
         ("tc qdisc add dev eth0 root codel", "1000 packets"),
     ]:
-        made = imported(line, "a line", Wanted(rate="97 Mbit/s", download="eth0")).text
+        made = import_text(line, "a line", ImportOptions(rate="97 Mbit/s", download="eth0")).text
         assert f'limit = "{limit}"' in made, line
 
 
@@ -147,7 +147,9 @@ def test_netem_holds_another_discipline_and_counts_in_nanoseconds() -> None:
         "tc qdisc add dev eth0 root handle 1: netem slot distribution pareto 2000 300us packets 3\n"
         "tc qdisc add dev eth0 parent 1:1 fq_codel limit 500"
     )
-    made = sj.Scenario.parse(imported(lines, "lines", Wanted(rate="97 Mbit/s", download="eth0")).text).document
+    made = sj.Scenario.parse(
+        import_text(lines, "lines", ImportOptions(rate="97 Mbit/s", download="eth0")).text
+    ).document
     aqm = made["link"]["aqm"]
     assert (aqm["slot_delay"], aqm["slot_jitter"], aqm["slot_packets"]) == ("2 us", "300 us", 3)
     assert aqm["name"] == "netem { fq_codel limit 500 }"
@@ -192,7 +194,7 @@ def test_a_docsis_modem() -> None:
 
 
 def test_a_libreqos_node_and_one_of_its_circuits() -> None:
-    found = load(ROUTERS / "libreqos.txt", Wanted(download="eth1", class_id="1:3"))
+    found = load(ROUTERS / "libreqos.txt", ImportOptions(download="eth1", class_id="1:3"))
     document = sj.Scenario.parse(found.text).document
     assert "class 3 parent 1 rate 25Mbit/s ceil 115Mbit/s" in document["link"]["aqm"]["name"]
     assert {flow["class"] for flow in document["flows"]} == {"1:3"}
@@ -200,11 +202,11 @@ def test_a_libreqos_node_and_one_of_its_circuits() -> None:
     assert document["link"]["rate"] == "10 Gbit/s"
     assert found.notes == ("line 1: mq: 2 queues of the card are taken for one, htb 1:",)
     with pytest.raises(InputError, match="1:9 is no leaf; those there are: 1:2, 1:3"):
-        load(ROUTERS / "libreqos.txt", Wanted(class_id="1:9"))
+        load(ROUTERS / "libreqos.txt", ImportOptions(class_id="1:9"))
 
 
 def test_a_circuit_is_shaped_to_its_ceiling() -> None:
-    made = load(ROUTERS / "libreqos.txt", Wanted(download="eth1", class_id="1:3"))
+    made = load(ROUTERS / "libreqos.txt", ImportOptions(download="eth1", class_id="1:3"))
     result = sj.Scenario.parse(made.text).replace({"duration": "9 s", "warmup": "4 s"}).run(seed=5)
     # 115 Mbit/s of frames as they are accounted; goodput has 1448 B of 1500 B.
     assert 0.93 * 115e6 < float(result.summary["goodput_bps"][0]) < 115e6 * 1448 / 1500
@@ -271,7 +273,7 @@ FQ, CAKE = "fq_codel 0: dev {} root limit 10240p", "cake 1: dev {} root bandwidt
 def test_devices_have_their_directions(
     devices: list[str], wanted: dict[str, str], down: str | None, up: str | None
 ) -> None:
-    found = imported("\n".join(f"qdisc {one}" for one in devices), "devices", Wanted(**wanted))
+    found = import_text("\n".join(f"qdisc {one}" for one in devices), "devices", ImportOptions(**wanted))
     to_home, from_home = found.understood
     assert to_home.startswith(f"to the home: {down or 'nothing is said'}")
     assert from_home.startswith(f"from the home: {up}")
@@ -279,10 +281,10 @@ def test_devices_have_their_directions(
 
 
 def test_variables_of_a_shell_are_told() -> None:
-    found = imported(
+    found = import_text(
         "tc qdisc add dev $WAN root cake bandwidth 9mbit\ntc qdisc add dev eth0 root cake bandwidth 9mbit",
         "a script",
-        Wanted(),
+        ImportOptions(),
     )
     assert len(found.notes) == 1
     assert found.notes[0].startswith("line 1: qdisc add dev $WAN")
@@ -293,7 +295,7 @@ def test_every_script_of_sqm_makes_a_scenario() -> None:
     for script in sqm.SCRIPTS:
         for qdisc in ("fq_codel", "codel", "pie", "sfq", "cake"):
             given = text.replace("simple.qos", script).replace("'fq_codel'", f"'{qdisc}'")
-            made = imported(given, f"{script} {qdisc}", Wanted())
+            made = import_text(given, f"{script} {qdisc}", ImportOptions())
             assert made.notes == () or qdisc in ("codel", "pie"), made.notes
 
 
@@ -310,7 +312,7 @@ def test_hostile_text_makes_one_line_or_a_scenario() -> None:
                 ["", "\n", "0", "-", "x", '"', "'", "\\", ":", "9" * 30, "\x1b"]
             )
         try:
-            sj.Scenario.parse(imported("".join(text), "mutated", Wanted(rate="9 Mbit/s")).text)
+            sj.Scenario.parse(import_text("".join(text), "mutated", ImportOptions(rate="9 Mbit/s")).text)
         except InputError as error:
             assert "\n" not in str(error)
 

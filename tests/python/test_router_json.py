@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.io.tc.scenario import Imported, Wanted, imported, load
+from sojourn.io.tc.scenario import ImportedScenario, ImportOptions, import_text, load
 
 CAKE = {
     "kind": "cake",
@@ -100,10 +100,10 @@ TEXTS = {
         "qdisc netem 9: dev eth3 root limit 1500 delay 17.3ms 4ms 25% loss 1.3% rate 7300Kbit",
     ),
 }
-WANTED = Wanted(rate="93 Mbit/s")
+WANTED = ImportOptions(rate="93 Mbit/s")
 
 
-def _scenario(found: Imported) -> dict[str, Any]:
+def _scenario(found: ImportedScenario) -> dict[str, Any]:
     document = sj.Scenario.parse(found.text).document
     return {key: document[key] for key in ("link", "reverse")}
 
@@ -112,7 +112,7 @@ def _scenario(found: Imported) -> dict[str, Any]:
 def test_json_and_text_are_the_same_scenario(name: str) -> None:
     told, text = TEXTS[name]
     array = json.dumps(told if isinstance(told, list) else [told], indent=1)
-    one, other = imported(array, "a", WANTED), imported(text, "a", WANTED)
+    one, other = import_text(array, "a", WANTED), import_text(text, "a", WANTED)
     assert _scenario(one) == _scenario(other)
     assert one.understood == other.understood and not one.notes
 
@@ -148,7 +148,7 @@ def test_classes_and_filters_of_json(tmp_path: Path) -> None:
         },
     ]
     (tmp_path / "router.json").write_text("\n".join(json.dumps(one) for one in (qdiscs, classes, filters)))
-    found = load(tmp_path / "router.json", Wanted(download="eth0"))
+    found = load(tmp_path / "router.json", ImportOptions(download="eth0"))
     aqm = sj.Scenario.parse(found.text).aqm
     text = (
         "qdisc htb 1: dev eth0 root r2q 10 default 0x20\n"
@@ -161,7 +161,7 @@ def test_classes_and_filters_of_json(tmp_path: Path) -> None:
         "  eth_type ipv4\n"
         "  ip_tos 0x28/0xfc\n"
     )
-    assert aqm == sj.Scenario.parse(imported(text, "a", Wanted(download="eth0")).text).aqm
+    assert aqm == sj.Scenario.parse(import_text(text, "a", ImportOptions(download="eth0")).text).aqm
     assert "match dscp AF11" in aqm and "class 10 parent 1" in aqm
     assert found.notes == (
         "entry 4: class 1:10: its limit of 1000 packets; here each class has that of the link, 10240 packets",
@@ -193,7 +193,7 @@ class hfsc 1:11 parent 1:1 rt m1 4Mbit d 10ms m2 1300Kbit
 class hfsc 1:12 parent 1:1 leaf 8012: ls m1 0bit d 0us m2 7Mbit ul m1 0bit d 0us m2 8500Kbit
 """
     lines = [line for line in text.strip().splitlines() if line != "class hfsc 1: root"]
-    found = imported("\n".join(lines), "a", Wanted(download="eth0"))
+    found = import_text("\n".join(lines), "a", ImportOptions(download="eth0"))
     aqm = sj.Scenario.parse(found.text).aqm
     nearest = """
 qdisc htb 1: dev eth0 root refcnt 2 default 0x12
@@ -202,7 +202,7 @@ class htb 1:1 root rate 9100Kbit ceil 9100Kbit
 class htb 1:11 parent 1:1 rate 1300Kbit ceil 9100Kbit
 class htb 1:12 parent 1:1 leaf 8012: rate 7Mbit ceil 8500Kbit
 """
-    assert aqm == sj.Scenario.parse(imported(nearest, "a", Wanted(download="eth0")).text).aqm
+    assert aqm == sj.Scenario.parse(import_text(nearest, "a", ImportOptions(download="eth0")).text).aqm
     assert any("hfsc is not there; htb is the nearest" in note for note in found.notes)
     commands = """
 tc qdisc add dev eth0 root handle 1: hfsc default 12
@@ -211,7 +211,7 @@ tc class add dev eth0 parent 1:1 classid 1:11 hfsc rt umax 1500b dmax 10ms rate 
 tc class add dev eth0 parent 1:1 classid 1:12 hfsc ls rate 7mbit ul rate 8500kbit
 tc qdisc add dev eth0 parent 1:12 fq_codel
 """
-    assert sj.Scenario.parse(imported(commands, "a", Wanted(download="eth0")).text).aqm == aqm
+    assert sj.Scenario.parse(import_text(commands, "a", ImportOptions(download="eth0")).text).aqm == aqm
 
 
 def test_ets_is_taken_for_prio_and_hhf_for_drr() -> None:
@@ -221,12 +221,14 @@ qdisc pie 8003: dev eth0 parent 1:3
 filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:4 not_in_hw
   match 00200000/00fc0000 at 0
 """
-    found = imported(text, "a", Wanted(rate="20mbit", download="eth0"))
+    found = import_text(text, "a", ImportOptions(rate="20mbit", download="eth0"))
     aqm = sj.Scenario.parse(found.text).aqm
     assert aqm.startswith("prio ") and "priomap 2,2,2,2,2,2,1,0,1,1,1,1,1,1,1,1" in aqm
     assert "band 3 match dscp CS1 { pie@linux }" in aqm
     assert any("2 bands are strict, and bands 3 to 4, which take turns, are one band" in note for note in found.notes)
-    one = imported("qdisc hhf 0: dev eth0 root limit 700p quantum 1514 hh_limit 2048", "a", Wanted(rate="20mbit"))
+    one = import_text(
+        "qdisc hhf 0: dev eth0 root limit 700p quantum 1514 hh_limit 2048", "a", ImportOptions(rate="20mbit")
+    )
     document = sj.Scenario.parse(one.text).document
     assert document["reverse"]["aqm"]["name"] == "drr" and document["reverse"]["limit"] == "700 packets"
     assert any("hhf is not there; drr is the nearest" in note for note in one.notes)
@@ -251,7 +253,7 @@ PRIO = "tc qdisc add dev eth0 root handle 1: prio\n"
 )
 def test_filters_that_are_understood(line: str, meant: str) -> None:
     text = f"{PRIO}tc filter add dev eth0 parent 1: protocol ip prio 1 {line}"
-    found = imported(text, "a", Wanted(rate="9mbit", download="eth0"))
+    found = import_text(text, "a", ImportOptions(rate="9mbit", download="eth0"))
     assert meant in sj.Scenario.parse(found.text).aqm and not found.notes
 
 
@@ -270,7 +272,7 @@ def test_filters_that_are_understood(line: str, meant: str) -> None:
 )
 def test_filters_that_are_not_say_why(line: str, why: str) -> None:
     text = f"{PRIO}tc filter add dev eth0 parent 1: protocol ip prio 1 {line}"
-    found = imported(text, "a", Wanted(rate="9mbit", download="eth0"))
+    found = import_text(text, "a", ImportOptions(rate="9mbit", download="eth0"))
     assert len(found.notes) == 1 and why in found.notes[0] and found.notes[0].startswith("line 2: filter")
     assert "match" not in sj.Scenario.parse(found.text).aqm
 
@@ -283,7 +285,7 @@ tc class add dev eth0 parent 1:1 classid 1:a htb rate 3mbit
 tc class add dev eth0 parent 1:1 classid 1:b htb rate 4mbit ceil 7mbit
 tc filter add dev eth0 parent 1: protocol all prio 9 matchall flowid 1:b
 """
-    found = imported(text, "a", Wanted(download="eth0"))
+    found = import_text(text, "a", ImportOptions(download="eth0"))
     assert " default b " in sj.Scenario.parse(found.text).aqm and not found.notes
 
 

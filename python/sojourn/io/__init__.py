@@ -1,1 +1,1 @@
-"""Files of other tools and of networks: traces, captures, qlog, logs, data of Flent, configurations of tc."""
+"""File formats of other tools: traces, captures, qlog, logs, Flent's data, tc configurations."""

@@ -13,7 +13,7 @@ import polars as pl
 from sojourn.base.errors import InputError
 from sojourn.base.frames import to_pandas
 from sojourn.figures.api import ComparisonPlots
-from sojourn.io.flent.measured import measured
+from sojourn.io.flent.key_metrics import key_metrics
 from sojourn.model.analysis.labels import Name, shortened
 from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
 from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
@@ -61,7 +61,7 @@ class Comparison:
         runs = aligned(self.results)
         rows = [run.summary.row(0, named=True) | name for run, name in zip(runs, self._names_of_runs, strict=True)]
         if self.test is not None:
-            rows = [row | measured(run, self.test) for row, run in zip(rows, runs, strict=True)]
+            rows = [row | key_metrics(run, self.test) for row, run in zip(rows, runs, strict=True)]
         return pl.DataFrame(rows, schema_overrides=SEARCHED, infer_schema_length=None)
 
     @cached_property

@@ -84,7 +84,7 @@ class ComparisonSetup:
         if self.test is None:
             return None
         definition = definition_of(self.test)
-        down, up = (streams.bounds[1] for streams in definition.ways.values())
+        down, up = (streams.bounds[1] for streams in definition.by_direction.values())
         return "reverse" if not down and (up or definition.voice) else None
 
     def runner(self) -> Runner:

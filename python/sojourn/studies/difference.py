@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.base.errors import InputError
-from sojourn.io.traces.arrivals import Arrivals, from_log, from_vector, made_up
+from sojourn.io.traces.arrivals import Arrivals, from_result, from_vector, random_arrivals
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
@@ -92,27 +92,27 @@ def diff(
     `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded verdicts of the
     vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
     """
-    given = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} exclude each other; give one source of arrivals")
-    if given and (rate is not None or packets is not None):
-        raise InputError(f"rate and packets are for made-up arrivals; the {given[0]} has its own")
-    if b is None and given not in (["vector"], ["log"]):
+    sources = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
+    if len(sources) > 1:
+        raise InputError(f"{' and '.join(sources)} exclude each other; give one source of arrivals")
+    if sources and (rate is not None or packets is not None):
+        raise InputError(f"rate and packets are for made-up arrivals; the {sources[0]} has its own")
+    if b is None and sources not in (["vector"], ["log"]):
         raise InputError("there is nothing to compare with; give a second AQM, a vector or a log")
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
     texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]
     if scenario is not None:
-        told = progress or (lambda _share: None)
-        arrivals = _recorded_under(texts[0], scenario, seed, lambda share: told(share / 2))
-        return _diff(arrivals, texts, limit, lambda share: told(0.5 + share / 2))
+        callback = progress or (lambda _share: None)
+        arrivals = _recorded_under(texts[0], scenario, seed, lambda share: callback(share / 2))
+        return _diff(arrivals, texts, limit, lambda share: callback(0.5 + share / 2))
     if vector is not None:
         arrivals = from_vector(vector)
     elif log is not None:
-        arrivals = from_log(log if isinstance(log, Result) else load(log))
+        arrivals = from_result(log if isinstance(log, Result) else load(log))
     else:
         count, seed = PACKETS if packets is None else packets, SEED if seed is None else seed
-        arrivals = made_up(rate or RATE, limit or LIMIT, count, seed)
+        arrivals = random_arrivals(rate or RATE, limit or LIMIT, count, seed)
     if seed is not None:
         arrivals = arrivals.with_seed(seed)
     return _diff(arrivals, texts, limit, progress)
@@ -178,7 +178,7 @@ def shared_buckets(
     merged, best = arrivals, found
     pairs: list[tuple[int, int]] = []
     while best["first_difference"] and len(pairs) < MAX_SHARED:
-        tried = [(merged.sharing(*pair), pair) for pair in combinations(_last_seen(merged, best), 2)]
+        tried = [(merged.with_shared_bucket(*pair), pair) for pair in combinations(_last_seen(merged, best), 2)]
         played = [(play(one), one, pair) for one, pair in tried]
         if not played:
             return found, ()
@@ -197,8 +197,8 @@ def _difference_time(found: dict[str, Any]) -> float:
 
 def _last_seen(arrivals: Arrivals, found: dict[str, Any]) -> list[int]:
     """Flows, or buckets, of the last packets up to the first difference."""
-    seen = arrivals.columns["time_ns"] <= found["first_difference"]["clock_ns"]
-    flows = dict.fromkeys(arrivals.columns["flow"][seen][::-1].tolist())
+    is_before = arrivals.columns["time_ns"] <= found["first_difference"]["clock_ns"]
+    flows = dict.fromkeys(arrivals.columns["flow"][is_before][::-1].tolist())
     return sorted(list(flows)[:MAX_RECENT])
 
 
@@ -207,7 +207,7 @@ def _recorded_under(
 ) -> Arrivals:
     parsed = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     run = parsed.replace({parsed.aqm_path: aqm, "probes.packets": True}).run(seed, progress=progress)
-    return from_log(run)
+    return from_result(run)
 
 
 def _text(aqm: Aqm | str) -> str:

@@ -56,8 +56,8 @@ class _NewFile(_Path):
         folder = path.parent
         if folder.parent.exists() or (ctx and ctx.resilient_parsing):
             return path
-        asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-        if not asked or not click.confirm(f"There is no folder {folder}. Make it?", err=True):
+        is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        if not is_interactive or not click.confirm(f"There is no folder {folder}. Make it?", err=True):
             self.fail(f"there is no folder {folder}; make it (mkdir -p), or choose another place", param, ctx)
         return path
 
@@ -72,8 +72,8 @@ class Word(click.Choice[str]):
         """List the words, with the nearest one first."""
         from sojourn.base.errors import near_name
 
-        said = (super().get_invalid_choice_message(value, ctx), near_name(str(value), self.choices))
-        return " ".join(filter(None, said))
+        parts = (super().get_invalid_choice_message(value, ctx), near_name(str(value), self.choices))
+        return " ".join(filter(None, parts))
 
 
 PATH = _Path(path_type=Path)

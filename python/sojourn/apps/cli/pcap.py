@@ -57,8 +57,8 @@ def export_command(result: Path, side: str, link: str | None, payload: bool, tar
     if as_json:
         output.print_json({"file": str(target), "packets": packets, "side": side, "link": link})
     else:
-        way = f" of {link}" if loaded.is_shell else ""
-        echo(f"Capture: {target}, {packets} packets{way}")
+        suffix = f" of {link}" if loaded.is_shell else ""
+        echo(f"Capture: {target}, {packets} packets{suffix}")
 
 
 @command.command("rtt")
@@ -112,7 +112,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
         title="RTT between A and B" if b else "RTT from A on",
     )
     if every is not None and every.height > samples.height:
-        output.say(f"{every.height - samples.height} samples more may have a delayed acknowledgment in them")
+        output.print_note(f"{every.height - samples.height} samples more may have a delayed acknowledgment in them")
     _print_omitted(summary.height)
 
 
@@ -152,7 +152,7 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
     headings = [flow.replace(" > ", "\n> ") for flow in flows[:MAX_SHOWN]]
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
     if wide.height > shown.height:
-        output.say(f"… and {wide.height - shown.height} steps more, see --json or -o")
+        output.print_note(f"… and {wide.height - shown.height} steps more, see --json or -o")
     _print_omitted(len(flows))
 
 
@@ -227,7 +227,7 @@ def _print_omitted(rows: int) -> None:
     from sojourn.apps.cli import output
 
     if rows > MAX_SHOWN:
-        output.say(f"… and {rows - MAX_SHOWN} flows more, see --json or -o")
+        output.print_note(f"… and {rows - MAX_SHOWN} flows more, see --json or -o")
 
 
 MAX_STEPS = 2000

@@ -18,7 +18,7 @@ from sojourn.engines.kernel.netlink import is_set_by_netlink, job_line
 from sojourn.engines.kernel.pattern import MTU, Naming, Pattern
 from sojourn.engines.kernel.patterns import pattern, supports
 from sojourn.engines.kernel.trace import OFFERED, SENT, read_trace
-from sojourn.io.traces.arrivals import TOLD_OF_ALL, Arrivals
+from sojourn.io.traces.arrivals import NOTIFY_ALL_DROPS, Arrivals
 from sojourn.model.aqms.spelling import escape
 from sojourn.studies.difference import Difference, compare_arrivals
 
@@ -276,7 +276,7 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "limit": one.limit,
         "seed": one.seed,
         "kernel": True,
-        "told": TOLD_OF_ALL,
+        "told": NOTIFY_ALL_DROPS,
         "drops_on_arrival": False,
         "origin_ns": int(offered["at"][0]),
     }

@@ -1,5 +1,5 @@
-"""Data files of Flent, the FLExible Network Tester: read in versions 1 to 4 of their format, written in version 4.
+"""Data files of Flent, the FLExible Network Tester: reads format versions 1 to 4, writes version 4.
 
-`files` has the format, `export` makes the data of a test out of a result, `traffic` says which of Flent's tests a
-scenario's traffic is and what its series are called there.
+`files` has the format, `export` converts a result to the data of a test, `traffic` maps a scenario's traffic to one of
+Flent's tests and to the names of its series.
 """

@@ -1,9 +1,9 @@
-"""The format of Flent's data files: a JSON object, mostly compressed.
+"""The format of Flent's data files: a JSON object, usually compressed.
 
-`metadata` says what was measured, `x_values` has the times of the steps in seconds, `results` a list of values for each
-series, interpolated to these times, with null where there is none, and `raw_values` the measurements themselves, each
-an object with its time `t` in seconds since 1970 and its value `val`. Rates are in Mbit/s, times in ms. Before version
-4 raw values of `netperf`'s UDP_RR were transactions per second; version 1 kept raw values with the series' metadata.
+`metadata` describes the test, `x_values` has the times of the steps in seconds, `results` a list of values per series,
+interpolated to these times, null if missing, and `raw_values` the measurements, each an object with its time `t` in
+seconds since 1970 and its value `val`. Rates are in Mbit/s, times in ms. Before version 4 raw values of `netperf`'s
+UDP_RR were transactions per second; version 1 had the raw values in the series' metadata.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Array: TypeAlias = NDArray[np.float64]
 
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".flnt")
 VERSION = 4
-"""The version that is written, and the newest one that is read."""
+"""Version of the format that is written, and the newest that can be read."""
 
 
 @dataclass(frozen=True)
-class Flent:
-    """What a data file holds."""
+class FlentData:
+    """Contents of a data file."""
 
     metadata: Mapping[str, Any]
     x_values: Sequence[float]
-    """Times of the steps, in s since the test began."""
+    """Times of the steps in s since the start of the test."""
     results: Mapping[str, Sequence[float | None]]
-    """Values of each series at these times: Mbit/s, ms, or an index."""
+    """Values of each series at these times, in Mbit/s or ms, or an index."""
     raw: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    """Measurements of each series, with `t` in s since 1970."""
+    """Raw measurements of each series, with `t` in s since 1970."""
 
     @property
     def name(self) -> str:
@@ -53,28 +53,26 @@ class Flent:
 
     @property
     def start_s(self) -> float:
-        """When the test began, in s since 1970."""
+        """Start of the test in s since 1970."""
         stamps = [one["t"] for values in self.raw.values() for one in values if "t" in one]
         return _seconds(str(self.metadata.get("T0") or self.metadata["TIME"]), min(stamps, default=None))
 
     @property
     def traffic_s(self) -> tuple[float, float]:
-        """When the test's traffic began and ended, in s: pings last longer than it, by as much on both sides."""
+        """Start and end of the test's traffic in s; pings start earlier and end later by equal times."""
         total = _number(self.metadata.get("TOTAL_LENGTH")) or max(self.x_values)
         length = _number(self.metadata.get("LENGTH")) or total
         return max(0.0, (total - length) / 2), min(total, (total + length) / 2)
 
     def unit(self, series: str) -> str:
-        """Unit of a series in our words, as its metadata or its name says."""
-        about = self.metadata.get("SERIES_META", {})
-        written = about.get(series, {}).get("UNITS") if isinstance(about, Mapping) else None
-        found = written or (
-            "ms" if "(ms)" in series or series.endswith("_rtt") else "Mbits/s" if "TCP" in series else ""
-        )
-        return {"Mbits/s": "Mbit/s", "Idx": ""}.get(str(found), str(found))
+        """Unit of a series, from its metadata or its name."""
+        metadata = self.metadata.get("SERIES_META", {})
+        unit = metadata.get(series, {}).get("UNITS") if isinstance(metadata, Mapping) else None
+        unit = unit or ("ms" if "(ms)" in series or series.endswith("_rtt") else "Mbits/s" if "TCP" in series else "")
+        return {"Mbits/s": "Mbit/s", "Idx": ""}.get(str(unit), str(unit))
 
     def steps(self, series: str) -> tuple[Array, Array]:
-        """Times in s and values of a series at the steps that have one."""
+        """Times in s and values of a series, without missing steps; raises `InputError` for an unknown series."""
         if series not in self.results:
             raise unknown("series", series, list(self.results))
         pairs = [(x, y) for x, y in zip(self.x_values, self.results[series], strict=True) if y is not None]
@@ -82,22 +80,22 @@ class Flent:
         return times, values
 
     def samples(self, series: str) -> tuple[Array, Array]:
-        """Times in s and values of a series' measurements; where the file has none, those at its steps."""
-        own = [(one["t"], one["val"]) for one in self.raw.get(series, ()) if "t" in one and "val" in one]
-        if not own:
+        """Times in s and values of a series' raw measurements, or of its steps if the file has none."""
+        raw = [(one["t"], one["val"]) for one in self.raw.get(series, ()) if "t" in one and "val" in one]
+        if not raw:
             return self.steps(series)
         start = self.start_s
-        times, values = np.array(own, dtype=float).T
+        times, values = np.array(raw, dtype=float).T
         return times - start, values
 
 
 def is_flent(path: Path) -> bool:
-    """Whether a file's name ends as those of Flent do."""
+    """Whether a file's name has a suffix of Flent."""
     return path.name.endswith(SUFFIXES)
 
 
-def load_flent(path: Path | str) -> Flent:
-    """Read a data file, plain or compressed by gzip or bzip2, whatever its name."""
+def load_flent(path: Path | str) -> FlentData:
+    """Read a data file, plain or compressed by gzip or bzip2, by its contents. Raises `InputError`."""
     path = Path(path)
     try:
         document = parse_json(decompress(path, read_bytes(path, "data file of Flent")))
@@ -105,11 +103,11 @@ def load_flent(path: Path | str) -> Flent:
         raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
     except ValueError:
         raise InputError(f"{path}: no data file of Flent: not JSON; give a .flent.gz") from None
-    return _flent(path, document)
+    return _from_document(path, document)
 
 
-def save_flent(data: Flent, path: Path | str) -> Path:
-    """Write a data file; its name says how it is compressed."""
+def save_flent(data: FlentData, path: Path | str) -> Path:
+    """Write a data file, compressed according to its suffix."""
     path = Path(path)
     if not is_flent(path):
         raise InputError(f"{path}: Flent does not know such a file; end its name in .flent.gz")
@@ -121,13 +119,13 @@ def save_flent(data: Flent, path: Path | str) -> Path:
         "raw_values": {name: [dict(one) for one in values] for name, values in data.raw.items()},
     }
     text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False).encode()
-    # Without a time and a name in it the file is the same whenever it is written.
+    # Without timestamp and name in gzip's header the file is reproducible.
     packed = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
     packed = bz2.compress(text) if path.name.endswith((".bz2", ".flnt")) else packed
     return write_file(path, lambda file: file.write(packed))
 
 
-def _flent(path: Path, document: Any) -> Flent:
+def _from_document(path: Path, document: Any) -> FlentData:
     if not isinstance(document, dict) or not {"metadata", "x_values", "results"} <= document.keys():
         raise InputError(f"{path}: no data file of Flent: no metadata, x_values and results; give a .flent.gz")
     version = document.get("version", 1)
@@ -146,51 +144,51 @@ def _flent(path: Path, document: Any) -> Flent:
     for name, values in results.items():
         _check_series(path, name, values, len(x_values))
     raw = {name: _raw(path, name, values, version) for name, values in _raw_values(document, version).items()}
-    return Flent(metadata, [float(x) for x in x_values], results, raw)
+    return FlentData(metadata, [float(x) for x in x_values], results, raw)
 
 
 def _check_series(path: Path, name: str, values: Any, steps: int) -> None:
     if not isinstance(values, list) or len(values) != steps:
         raise InputError(f"{path}: results.{name}: not a value for each of {steps} steps; the file is damaged")
-    wrong = next((at for at, value in enumerate(values) if value is not None and _number(value) is None), None)
-    if wrong is not None:
-        raise InputError(f"{path}: results.{name}: value {wrong} is no number; the file is damaged")
+    invalid = next((at for at, value in enumerate(values) if value is not None and _number(value) is None), None)
+    if invalid is not None:
+        raise InputError(f"{path}: results.{name}: value {invalid} is no number; the file is damaged")
 
 
 def _raw_values(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
     if version > 1:
         found = document.get("raw_values", {})
         return found if isinstance(found, dict) else {}
-    about = document["metadata"].get("SERIES_META", {})
-    series = about.items() if isinstance(about, dict) else ()
+    metadata = document["metadata"].get("SERIES_META", {})
+    series = metadata.items() if isinstance(metadata, dict) else ()
     return {name: one["RAW_VALUES"] for name, one in series if isinstance(one, dict) and "RAW_VALUES" in one}
 
 
 def _raw(path: Path, name: str, values: Any, version: int) -> list[dict[str, Any]]:
-    """Measurements of a series, in the units of version 4."""
+    """Raw measurements of a series, converted to the units of version 4."""
     if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
         raise InputError(f"{path}: raw_values.{name}: no list of measurements; the file is damaged")
     found = []
     for at, one in enumerate(values):
-        own = {key: value for key, value in one.items() if key not in ("t", "val") or value is not None}
+        entry = {key: value for key, value in one.items() if key not in ("t", "val") or value is not None}
         for key in ("t", "val"):
-            if key in own and _number(own[key]) is None:
+            if key in entry and _number(entry[key]) is None:
                 raise InputError(f"{path}: raw_values.{name}: {key} of measurement {at} is no number")
-        if version < UDP_IN_MS and "UDP" in name and "dur" in own and own.get("val"):
-            own["val"] = 1000 / own["val"]
-        found.append(own)
+        if version < UDP_IN_MS and "UDP" in name and "dur" in entry and entry.get("val"):
+            entry["val"] = 1000 / entry["val"]
+        found.append(entry)
     return found
 
 
 def _number(value: Any) -> float | None:
-    """A finite number; None for anything else."""
+    """The value if it is a finite number, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
     return float(value)
 
 
 def _seconds(stamp: str, near: float | None) -> float:
-    """Seconds since 1970 of a time; one without a zone is that at which `near`, just after it, makes sense."""
+    """Parse a timestamp to s since 1970; the time zone of one without is inferred from `near`, a time just after it."""
     match = STAMP.fullmatch(stamp)
     assert match, stamp
     whole = datetime.strptime(match[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
@@ -202,6 +200,6 @@ def _seconds(stamp: str, near: float | None) -> float:
 
 STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z?)")
 ZONE_S = 900
-"""Time zones differ by multiples of this."""
+"""Granularity of time zones."""
 UDP_IN_MS = 4
-"""From this version on raw values of UDP_RR are times."""
+"""First version whose raw values of UDP_RR are times."""

@@ -1,4 +1,4 @@
-"""What the series of a data file amount to."""
+"""Summary of the series of a data file."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.io.flent.files import Flent
+from sojourn.io.flent.files import FlentData
 
 
-def summary(data: Flent) -> list[dict[str, Any]]:
-    """A row for each series: unit, samples, mean, quantiles, of what was measured while the test's traffic went on."""
+def summary(data: FlentData) -> list[dict[str, Any]]:
+    """A row per series with unit, samples, mean and quantiles of the measurements during the test's traffic."""
     begin, end = data.traffic_s
     rows = []
     for name in data.results:
         times, values = data.samples(name)
-        own = values[(times >= begin) & (times <= end)]
-        row: dict[str, Any] = {"series": name, "unit": data.unit(name), "samples": len(own)}
-        quantiles = dict(zip(QUANTILES, np.quantile(own, list(QUANTILES.values())), strict=True)) if len(own) else {}
-        row["mean"] = float(own.mean()) if len(own) else None
+        inside = values[(times >= begin) & (times <= end)]
+        row: dict[str, Any] = {"series": name, "unit": data.unit(name), "samples": len(inside)}
+        quantiles = (
+            dict(zip(QUANTILES, np.quantile(inside, list(QUANTILES.values())), strict=True)) if len(inside) else {}
+        )
+        row["mean"] = float(inside.mean()) if len(inside) else None
         rows.append(row | {key: float(quantiles[key]) if quantiles else None for key in QUANTILES})
     return rows
 

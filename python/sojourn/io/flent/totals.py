@@ -1,4 +1,4 @@
-"""The figure kind `totals` of results: goodput of each direction and pings over time, as Flent's plot of that name."""
+"""The figure kind `totals`: goodput of each direction and pings over time, as Flent's plot of that name."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
-    """Fill `sheet` with a panel for each direction and one for pings, with a curve per name, for its first seed."""
+    """Draw a panel per direction and one for pings, with a curve per name, for its first seed."""
     draw_totals(of_results(results, names), sheet)

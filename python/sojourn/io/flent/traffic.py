@@ -1,7 +1,7 @@
-"""Which of Flent's tests a scenario's traffic is, and what the series of its flows are called there.
+"""Mapping of a scenario's traffic to one of Flent's tests, and the names of its flows' series.
 
-Data of `forward` flows are downloads, as for a client behind the bottleneck. A group of flows of kind `request` is a
-ping: each question a packet there and one back. A group of kind `voice` is a call.
+`forward` flows are downloads, as for a client downstream of the bottleneck. A flow group of kind `request` is a ping,
+with a packet in each direction. A group of kind `voice` is a call.
 """
 
 from __future__ import annotations
@@ -13,50 +13,53 @@ from typing import Any
 
 from sojourn.base.errors import InputError, known_name
 from sojourn.base.units import seconds
-from sojourn.io.flent.tests import TESTS, WAYS, Definition, control, dscp
+from sojourn.io.flent.tests import DIRECTIONS, TESTS, TestDefinition, control, dscp
 from sojourn.model.results.result import Result
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as Flent sees it."""
+    """A flow of a Flent test."""
 
     number: int
     group: int
-    way: str
+    direction: str
     """`download` or `upload`."""
     mark: str | None
-    """Code point as `tests.dscp` gives it; None for best effort."""
+    """DSCP as in `tests.dscp`; None for best effort."""
     control: str
     rtt_ms: float
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """A test, and the names of its series."""
+    """A test and the names of its series."""
 
     test: str
     flows: tuple[Flow, ...]
     names: tuple[str, ...]
-    """Of the series of each flow."""
+    """Name of each flow's series."""
     pings: Mapping[int, str]
-    """Names of the series of groups of pings, by number of the group."""
+    """Series of pings by number of the flow group."""
     voice: int | None
-    """Number of the group that is the test's call."""
+    """Number of the flow group of the test's call."""
     hosts: tuple[str, ...]
     parameters: Mapping[str, str]
 
     @property
-    def definition(self) -> Definition:
-        """What the test sends."""
+    def definition(self) -> TestDefinition:
+        """Definition of the test."""
         return TESTS[self.test]
 
 
 def traffic_of(result: Result, test: str | None = None) -> Traffic:
-    """The test that a result's traffic is; `test` names another one with the same kinds of flows."""
+    """Test that matches a result's traffic; `test` selects another with the same kinds of flows.
+
+    Raises `InputError` if none matches, or if the run lacks flows of `test`.
+    """
     flows = flows_of(result)
     groups = result.scenario.document["flows"]
-    calls = [number for number, group in enumerate(groups) if group["kind"] == "voice" and _is_up(group)]
+    calls = [number for number, group in enumerate(groups) if group["kind"] == "voice" and _is_upload(group)]
     rtts = sorted({flow.rtt_ms for flow in flows})
     if test is None:
         found = _test(flows, rtts, bool(calls))
@@ -71,8 +74,8 @@ def traffic_of(result: Result, test: str | None = None) -> Traffic:
         raise InputError(f"--test: {found} has a call, and the run none; add flows of kind voice in direction reverse")
     hosts = tuple(f"rtt-{rtt:g}ms" for rtt in rtts) if found.startswith("rtt_fair") else ("simulated",)
     parameters = {
-        f"{way}_streams": str(sum(flow.way == way for flow in flows))
-        for way, streams in definition.ways.items()
+        f"{direction}_streams": str(sum(flow.direction == direction for flow in flows))
+        for direction, streams in definition.by_direction.items()
         if streams.each and not found.startswith("rtt_fair")
     }
     voice = calls[0] if definition.voice else None
@@ -80,29 +83,29 @@ def traffic_of(result: Result, test: str | None = None) -> Traffic:
 
 
 def flows_of(result: Result) -> list[Flow]:
-    """The TCP flows of a run that last for all of it, with their groups."""
+    """Long-lived TCP flows of a run."""
     document = result.scenario.document
     found = []
-    places: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for flow in result.totals["flows"]:
         number = int(flow["group"])
         group = document["flows"][number]
         if group["kind"] == "tcp" and "size" not in group:
-            way = "upload" if flow["direction"] == "reverse" else "download"
-            stagger_s = places[number] * seconds(group.get("rtt_stagger", "0 s"))
+            direction = "upload" if flow["direction"] == "reverse" else "download"
+            stagger_s = counts[number] * seconds(group.get("rtt_stagger", "0 s"))
             rtt_ms = round(1e3 * (result.scenario.base_rtt_s(number) + stagger_s), 6)
             cc = str(group.get("cc", "cubic")).partition("@")[0]
-            found.append(Flow(int(flow["id"]), number, way, _mark(group), cc, rtt_ms))
-        places[number] += 1
+            found.append(Flow(int(flow["id"]), number, direction, _mark(group), cc, rtt_ms))
+        counts[number] += 1
     return found
 
 
-def _is_up(group: Mapping[str, Any]) -> bool:
+def _is_upload(group: Mapping[str, Any]) -> bool:
     return str(group.get("direction")) == "reverse"
 
 
 def _mark(group: Mapping[str, Any]) -> str | None:
-    """Code point of a flow group's packets as tests name it; None for best effort."""
+    """DSCP of a flow group in the tests' notation; None for best effort."""
     word = str(group.get("dscp", "CS0")).upper()
     if word.isdigit():
         number = int(word)
@@ -111,8 +114,8 @@ def _mark(group: Mapping[str, Any]) -> str | None:
 
 
 def _test(flows: Sequence[Flow], rtts: Sequence[float], has_call: bool) -> str | None:
-    down, up = (sum(flow.way == way for flow in flows) for way in WAYS)
-    marks = [sorted(flow.mark or "" for flow in flows if flow.way == way) for way in WAYS]
+    down, up = (sum(flow.direction == direction for flow in flows) for direction in DIRECTIONS)
+    marks = [sorted(flow.mark or "" for flow in flows if flow.direction == direction) for direction in DIRECTIONS]
     if not flows:
         return "voip" if has_call else None
     if len(rtts) > 1 and len(rtts) == max(down, up) and min(down, up) in (0, len(rtts)):
@@ -128,37 +131,37 @@ def _test(flows: Sequence[Flow], rtts: Sequence[float], has_call: bool) -> str |
 
 
 def _names(flows: Sequence[Flow], test: str) -> tuple[str, ...]:
-    """Names of the series of flows, in their order; refused where the flows are not the test's."""
+    """Names of the flows' series, in order; raises `InputError` if the flows do not match the test."""
     free: dict[str, list[str]] = {}
-    for way, streams in TESTS[test].ways.items():
-        count = sum(flow.way == way for flow in flows)
-        fewest, most = streams.bounds
-        if not fewest <= count <= most:
-            raise InputError(f"--test: {test} has other flows than {count} {way}s; leave it out")
-        free[way] = list(streams.endings(count))
+    for direction, streams in TESTS[test].by_direction.items():
+        count = sum(flow.direction == direction for flow in flows)
+        minimum, maximum = streams.bounds
+        if not minimum <= count <= maximum:
+            raise InputError(f"--test: {test} has other flows than {count} {direction}s; leave it out")
+        free[direction] = list(streams.endings(count))
     names = []
     for flow in flows:
-        # Of a test with any number of flows the class is left to the user.
-        fixed = bool(TESTS[test].ways[flow.way].names)
-        own = [
+        # In a test with a variable number of flows the user chooses the class.
+        fixed = bool(TESTS[test].by_direction[flow.direction].names)
+        matching = [
             ending
-            for ending in free[flow.way]
+            for ending in free[flow.direction]
             if not fixed or (dscp(ending) == flow.mark and control(ending) in (None, flow.control))
         ]
-        if not own:
-            about = f"{flow.control}, {flow.mark or 'best effort'}"
-            raise InputError(f"--test: {test} has other flows than {flow.way} of {about}; leave it out")
-        free[flow.way].remove(own[0])
-        names.append(f"TCP {flow.way}{own[0].replace('{rtt}', f'{flow.rtt_ms:g}')}")
-    if twice := next((one for at, one in enumerate(names) if one in names[:at]), None):
-        raise InputError(f"--test: {test} has one series {twice}, and the run two such flows; leave --test out")
+        if not matching:
+            kind = f"{flow.control}, {flow.mark or 'best effort'}"
+            raise InputError(f"--test: {test} has other flows than {flow.direction} of {kind}; leave it out")
+        free[flow.direction].remove(matching[0])
+        names.append(f"TCP {flow.direction}{matching[0].replace('{rtt}', f'{flow.rtt_ms:g}')}")
+    if duplicate := next((one for at, one in enumerate(names) if one in names[:at]), None):
+        raise InputError(f"--test: {test} has one series {duplicate}, and the run two such flows; leave --test out")
     return tuple(names)
 
 
 def _pings(result: Result, test: str, hosts: Sequence[str]) -> dict[int, str]:
-    """Names of the series of groups of pings; a group that the test has no name for has none.
+    """Series of the flow groups that are pings, as far as the test has names for them.
 
-    The first one without a class is ICMP's.
+    The first best-effort group is the ICMP ping.
     """
     free = list(TESTS[test].pings)
     found: dict[int, str] = {}
@@ -172,13 +175,13 @@ def _pings(result: Result, test: str, hosts: Sequence[str]) -> dict[int, str]:
                 found[number] = name
             continue
         mark = _mark(group)
-        fitting = [name for name in free if dscp(name) == mark]
-        fitting.sort(key=lambda name: name != "ICMP")
-        if fitting:
-            free.remove(fitting[0])
-            found[number] = f"Ping (ms) {fitting[0]}"
+        candidates = [name for name in free if dscp(name) == mark]
+        candidates.sort(key=lambda name: name != "ICMP")
+        if candidates:
+            free.remove(candidates[0])
+            found[number] = f"Ping (ms) {candidates[0]}"
     return found
 
 
 EF = 46
-"""Number of its code point."""
+"""DSCP of Expedited Forwarding (RFC 3246)."""

@@ -1,4 +1,4 @@
-"""Logs of other tools by format: adding one is a file here and a line in `FORMATS`.
+"""Logs of other tools; a format is a module here and an entry of `FORMATS`.
 
 A format's module has `SUFFIX`, `ABOUT`, `recognises(line)`, `read(path, lines, nodes)` and `write(result, link)`.
 """
@@ -23,37 +23,37 @@ FORMATS = ("mahimahi", "ns2")
 
 
 class Log(NamedTuple):
-    """What a log holds, with the columns of a result's tables as far as the format has them."""
+    """Contents of a log, with the columns of a result's tables that the format has."""
 
     packets: pl.DataFrame
-    """Packets sent and dropped: `time_ns`, `link`, `bytes`, `sojourn_ns` (null where it is not known), `fate`, …."""
+    """Packets sent and dropped: `time_ns`, `link`, `bytes`, `sojourn_ns` (null if unknown), `fate`, …."""
     waiting: pl.DataFrame
-    """Packets that arrived and were neither sent nor dropped: `time_ns` of the arrival, `link`, `bytes`."""
+    """Packets still queued at the end: `time_ns` of the arrival, `link`, `bytes`."""
     end_ns: int
     """Time of the last line."""
 
 
 class Format(Protocol):
-    """What a format of logs is."""
+    """Interface of a format's module."""
 
     SUFFIX: str
     ABOUT: str
 
     def recognises(self, line: str) -> bool:
-        """Whether a log of this format can begin with `line`."""
+        """Whether `line` can be the first of a log of this format."""
 
     def read(self, path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | None) -> Log:
-        """Read numbered lines that are not empty; of several links, the one between `nodes`."""
+        """Read numbered, non-empty lines; if there are several links, the one between `nodes`."""
 
     def write(self, result: Result, link: str | None) -> Iterator[str]:
-        """Lines about the packets of a link (by default, of what the format holds)."""
+        """Yield lines about the packets of a link; the default depends on the format."""
 
 
 def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
-    """Read a log as a result without a scenario, which figures of its packets can be drawn from.
+    """Read a log as a result without a scenario, for figures of its packets.
 
-    Its tables are `packets`, `waiting` and `sojourn_histogram`. Where the format does not say why a packet was dropped,
-    its fate is "dropped: unknown".
+    Its tables are `packets`, `waiting` and `sojourn_histogram`. If the format has no reason of drops, their fate is
+    "dropped: unknown". Raises `InputError` for an unknown or damaged log.
     """
     path = Path(path)
     lines = [(number, line) for number, line in enumerate(read_text(path, "log").splitlines(), 1) if line.strip()]
@@ -74,7 +74,7 @@ def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
 
 
 def write_log(result: Result, path: Path | str, link: str | None = None) -> Path:
-    """Write the packets of a result or of a log; the suffix of `path` names the format."""
+    """Write the packets of a result or of a log in the format of `path`'s suffix."""
     suffix = Path(path).suffix
     known = next((found for found in map(log_format, FORMATS) if suffix == found.SUFFIX), None)
     if known is None:
@@ -94,8 +94,8 @@ def log_format(name: str) -> Format:
     return module
 
 
-def plain_link(result: Result, number: int) -> dict[str, Any] | None:
-    """Keys of a link in the scenario; None for a log or a link behind the first bottleneck."""
+def link_keys(result: Result, number: int) -> dict[str, Any] | None:
+    """Keys of a link in the scenario; None for a log and for links after the first bottleneck."""
     if result.is_log or number > 1:
         return None
     return list(result.scenario.links.values())[number]

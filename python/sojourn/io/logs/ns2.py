@@ -14,8 +14,8 @@ import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second, seconds
-from sojourn.io.logs import Log, plain_link
-from sojourn.io.traces.arrivals import unlike_a_replay
+from sojourn.io.logs import Log, link_keys
+from sojourn.io.traces.arrivals import non_replayable_key
 from sojourn.model.results.result import Result
 from sojourn.model.results.words import FATES
 
@@ -40,43 +40,43 @@ class _Event(NamedTuple):
 
 
 def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | None) -> Log:
-    """Read a trace of one link; of several, `nodes` names the one whose direction from the first to the second is 0."""
+    """Read a trace of one link; if there are several, that between `nodes`, with direction 0 from first to second."""
     events = [_event(path, number, line) for number, line in lines]
     first, second = nodes or _only_link(path, events)
     links = {(first, second): 0, (second, first): 1}
-    own = [event for event in events if event.nodes in links]
-    if not own:
+    on_link = [event for event in events if event.nodes in links]
+    if not on_link:
         raise InputError(f"{path}: has no link {first}-{second}; there is {_listed(events)}")
     queued: dict[tuple[int, int], tuple[int, _Event]] = {}
     arrivals, rows = [0, 0], []
-    for event in own:
+    for event in on_link:
         link = links[event.nodes]
         if event.kind == "+":
             queued[link, event.number] = arrivals[link], event
             arrivals[link] += 1
         elif event.kind in "-d":
-            place, came = queued.pop((link, event.number), (None, None))
-            sojourn = event.time_ns - came.time_ns if came else None
+            place, arrival = queued.pop((link, event.number), (None, None))
+            sojourn = event.time_ns - arrival.time_ns if arrival else None
             if sojourn is not None and sojourn < 0:
                 leaves, came_s = event.time_ns / 1e9, (event.time_ns - sojourn) / 1e9
                 raise InputError(f"{path}: packet {event.number} leaves at {leaves:g} s, before it came ({came_s:g} s)")
             if sojourn is None and event.kind == "-":
                 raise InputError(f"{path}: packet {event.number} leaves at {event.time_ns / 1e9:g} s and never came")
-            ecn = _ecn((came or event).flags)
+            ecn = _ecn((arrival or event).flags)
             marked = _ecn(event.flags) == CE != ecn
             fate = "dropped: unknown" if event.kind == "d" else "marked" if marked else "sent"
             rows.append((event.time_ns, link, event.flow, event.size, sojourn, FATES.index(fate), place, ecn))
     left = [(e.time_ns, link, e.flow, e.size, place, _ecn(e.flags)) for (link, _), (place, e) in queued.items()]
     packets = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
-    waiting = pl.DataFrame(left, schema={k: v for k, v in _COLUMNS.items() if k not in _OF_FATES}, orient="row")
+    waiting = pl.DataFrame(left, schema={k: v for k, v in _COLUMNS.items() if k not in _FATE_COLUMNS}, orient="row")
     return Log(packets, waiting.sort("link", "arrival"), max(event.time_ns for event in events))
 
 
 def write(result: Result, link: str | None) -> Iterator[str]:
-    """Lines about a link, or about the first two: forward from node 0 to node 1, reverse from 1 to 0.
+    """Yield lines about a link, or about the first two: forward from node 0 to node 1, reverse from 1 to 0.
 
-    A packet's reception is computed, to the nanosecond above, for links of constant rate and delay without loss; others
-    have none. Types and sequence numbers come from the probe `headers`; without it they are "pkt" and -1.
+    A packet's reception is computed, rounded up to a nanosecond, for links of constant rate and delay without loss;
+    other links have none. Types and sequence numbers come from the probe `headers`; without it they are "pkt" and -1.
     """
     numbers = [result.link_number(link)] if link else [0, 1]
     frames = [_lines(result, number) for number in numbers]
@@ -87,8 +87,10 @@ def _lines(result: Result, number: int) -> pl.DataFrame:
     of_link = pl.col("link") == number
     packets = result.table("packets").filter(of_link)
     waiting = result.table("waiting").filter(of_link)
-    both = _described(result, pl.concat([packets, waiting.rename({"time_ns": "came_ns"})], how="diagonal"), number)
-    came = both.with_columns(
+    both = _with_line_columns(
+        result, pl.concat([packets, waiting.rename({"time_ns": "came_ns"})], how="diagonal"), number
+    )
+    arrivals = both.with_columns(
         came_ns=pl.coalesce("came_ns", pl.col("time_ns") - pl.col("sojourn_ns")), ce=pl.col("ecn") == CE
     )
     sent = both.filter(pl.col("fate") < _DROPPED).with_columns(
@@ -96,20 +98,22 @@ def _lines(result: Result, number: int) -> pl.DataFrame:
     )
     dropped = both.filter(pl.col("fate") >= _DROPPED).with_columns(ce=pl.col("ecn") == CE)
     parts = [
-        _spelled(came.drop_nulls("came_ns"), "+", "came_ns", 0),
-        _spelled(dropped, "d", "time_ns", 1),
-        _spelled(sent, "-", "time_ns", 2),
+        _event_lines(arrivals.drop_nulls("came_ns"), "+", "came_ns", 0),
+        _event_lines(dropped, "d", "time_ns", 1),
+        _event_lines(sent, "-", "time_ns", 2),
     ]
-    if (way := _way(result, number)) is not None:
-        rate, delay_ns = way
-        there = pl.col("time_ns") + (pl.col("bytes").cast(pl.UInt64) * 8 * 10**9 + rate - 1) // rate + delay_ns
-        there_ns = sent.with_columns(there_ns=there).filter(pl.col("there_ns") <= round(result.duration_s * 1e9))
-        parts.append(_spelled(there_ns, "r", "there_ns", 3))
+    if (path := _constant_path(result, number)) is not None:
+        rate, delay_ns = path
+        received_ns = pl.col("time_ns") + (pl.col("bytes").cast(pl.UInt64) * 8 * 10**9 + rate - 1) // rate + delay_ns
+        received = sent.with_columns(received_ns=received_ns).filter(
+            pl.col("received_ns") <= round(result.duration_s * 1e9)
+        )
+        parts.append(_event_lines(received, "r", "received_ns", 3))
     return pl.concat(parts)
 
 
-def _described(result: Result, table: pl.DataFrame, number: int) -> pl.DataFrame:
-    """Columns that every line needs; what a log does not know is flow 0, hosts 0 and 1, Not-ECT, in order."""
+def _with_line_columns(result: Result, table: pl.DataFrame, number: int) -> pl.DataFrame:
+    """Add the columns that every line needs; defaults are flow 0, hosts 0 and 1, Not-ECT, and order of appearance."""
     constants: dict[str, Any] = {"came_ns": None, "flow": 0, "ecn": 0, "from_host": 0, "to_host": 1}
     table = table.with_columns(
         pl.lit(value, pl.UInt64 if name == "came_ns" else pl.UInt32).alias(name)
@@ -119,15 +123,15 @@ def _described(result: Result, table: pl.DataFrame, number: int) -> pl.DataFrame
     if "arrival" not in table.columns:
         table = table.with_columns(arrival=pl.int_range(pl.len(), dtype=pl.UInt32))
     if "headers" in result.table_names:
-        own = result.table("headers").select("link", "arrival", "seq", "ack", "flags", "payload")
-        table = table.join(own, on=["link", "arrival"], how="left", maintain_order="left")
+        headers = result.table("headers").select("link", "arrival", "seq", "ack", "flags", "payload")
+        table = table.join(headers, on=["link", "arrival"], how="left", maintain_order="left")
         pure = (pl.col("payload") == 0) & (pl.col("flags") == ACK)
         kind = pl.when(pl.col("flags") == 0).then(pl.lit("udp")).when(pure).then(pl.lit("ack")).otherwise(pl.lit("tcp"))
         return table.with_columns(kind=kind, seq=pl.when(pure).then("ack").otherwise("seq"))
     return table.with_columns(seq=pl.lit(-1), flags=pl.lit(0), kind=pl.lit("pkt"))
 
 
-def _spelled(table: pl.DataFrame, kind: str, time: str, rank: int) -> pl.DataFrame:
+def _event_lines(table: pl.DataFrame, kind: str, time: str, rank: int) -> pl.DataFrame:
     at, link = pl.col(time), pl.col("link")
     fraction = (at % 10**9).cast(pl.String).str.zfill(9)
     echo, reduced = (pl.col("flags") & bit > 0 for bit in (ECE, CWR))
@@ -153,10 +157,10 @@ def _flag(condition: pl.Expr, letter: str) -> pl.Expr:
     return pl.when(condition).then(pl.lit(letter)).otherwise(pl.lit("-"))
 
 
-def _way(result: Result, number: int) -> tuple[int, int] | None:
-    """Rate in bit/s and delay in ns of a link on which both never change; None for any other."""
-    link = plain_link(result, number)
-    if link is None or not link.get("rate") or unlike_a_replay(link) or link.get("loss") or "@" in link["delay"]:
+def _constant_path(result: Result, number: int) -> tuple[int, int] | None:
+    """Rate in bit/s and delay in ns of a link if both are constant; None otherwise."""
+    link = link_keys(result, number)
+    if link is None or not link.get("rate") or non_replayable_key(link) or link.get("loss") or "@" in link["delay"]:
         return None
     return round(bits_per_second(link["rate"])), round(seconds(link["delay"]) * 1e9)
 
@@ -198,7 +202,7 @@ EVENTS = ("+", "-", "r", "d")
 CE = 3
 ACK, ECE, CWR = 4, 8, 16
 _DROPPED = FATES.index("dropped: limit")
-_OF_FATES = ("sojourn_ns", "fate")
+_FATE_COLUMNS = ("sojourn_ns", "fate")
 _COLUMNS = {
     "time_ns": pl.UInt64,
     "link": pl.UInt8,

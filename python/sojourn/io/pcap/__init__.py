@@ -1,5 +1,5 @@
-"""Captures: written from results, read from pcap and pcapng files, and measured.
+"""Captures: written from results, read from pcap and pcapng files, and analysed.
 
-The formats are written and read here, not by a library: dpkt and python-pcapng hand a stamp over as a float, which
-cannot hold today's date to the nanosecond, and both formats are short.
+No library is used: dpkt and python-pcapng return timestamps as floats, which cannot hold today's date to the
+nanosecond, and both formats are short.
 """

@@ -1,4 +1,4 @@
-"""A capture as a frame: one row per TCP segment or UDP datagram."""
+"""Captures as data frames, with a row per TCP segment or UDP datagram."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sojourn.base.inputs import read_bytes
 
 @dataclass(frozen=True)
 class Capture:
-    """What a capture file holds of TCP and UDP."""
+    """TCP and UDP packets of a capture file."""
 
     packets: pl.DataFrame
     """Columns of `SCHEMA`, in the order of the file."""
     blocks: pl.DataFrame
-    """Blocks of SACK: `row` of the packet, sequence numbers `first` and `end` (behind the last byte)."""
+    """SACK blocks: `row` of the packet, sequence numbers `first` (inclusive) and `end` (exclusive)."""
     warning: str | None
-    """A sentence about what could not be used."""
+    """Sentence about unusable parts of the file."""
 
 
 def load_capture(path: Path | str) -> Capture:
     """Read a pcap or pcapng file.
 
-    Of a file that was cut off, what is complete is used; other protocols and later fragments are left out. Both are
-    said in `warning`.
+    A truncated file is read as far as it is complete; other protocols and later fragments are skipped. `warning`
+    mentions both. Raises `InputError`.
     """
     data = read_bytes(path, "capture")
     try:
@@ -43,7 +43,7 @@ def load_capture(path: Path | str) -> Capture:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file begins as a capture does; what cannot be read is none."""
+    """Whether a file has a capture's magic number; false if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(4) in MAGICS
@@ -52,7 +52,7 @@ def is_capture(path: Path) -> bool:
 
 
 MAGICS = (b"\x0a\x0d\x0d\x0a", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
-"""The first bytes of pcapng, and of pcap with either unit and byte order."""
+"""Magic numbers of pcapng, and of pcap with either time unit and byte order."""
 SCHEMA = {
     "time_ns": pl.Int64,
     "source": pl.String,

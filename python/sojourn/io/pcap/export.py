@@ -1,4 +1,4 @@
-"""A pcapng file of what passed one side of a queue."""
+"""Export of the packets at one side of a queue as a pcapng file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.files import write_file
-from sojourn.io.pcap.wire import Recorded, address, headers, ports
+from sojourn.io.pcap.wire import RecordedPacket, address, headers, ports
 from sojourn.model.results.result import Result
 from sojourn.model.results.words import FATES
 
@@ -21,30 +21,30 @@ BOTH = "both"
 
 
 def export(result: Result, path: Path | str, *, side: str, link: str | None = None, payload: bool = False) -> int:
-    """Write the packets on one side of a link's queue, and return how many there are.
+    """Write the packets at one side of a link's queue, and return their number.
 
-    On side `in` a packet has the time of its arrival, and those that were dropped later are there too; on side `out` it
-    has the time at which its transmission began, so that both differ by the sojourn time. Without `link` it is the
-    first one. With "both" it is what a tap on that side of the bottleneck sees: `in` shows what enters the forward
-    queue and what leaves the reverse one, on the senders' side; which way a packet went is in its flags, as seen from
-    the hosts on that side. Without `payload` only the headers are written.
+    Side `in` has all packets with their arrival times, later drops included; side `out` has the start of their
+    transmission, so that both differ by the sojourn time. The default link is the first one. `link` "both" is a tap at
+    that side of the bottleneck: `in`, on the senders' side, shows packets that enter the forward queue and that leave
+    the reverse one. The direction is in the packet's flags, as seen from the hosts on that side. Without `payload` only
+    the headers are written. Raises `InputError` if no packet passed, or if one exceeds 65,535 bytes.
     """
     chosen = [(_number(result, link or result.link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
-    tables = [_seen(result, number, where) for number, where in chosen]
+    tables = [_packets_at(result, number, where) for number, where in chosen]
     frame = pl.concat(tables).sort("stamp_ns", "arrival", maintain_order=True)
     if frame.is_empty():
         raise InputError(f"{result.folder or result}: no packet passed there; give a longer duration")
     name = ", ".join(f"{result.link_names[number]} {where}" for number, where in chosen)
-    ways = {number: OUTBOUND if where == "in" else INBOUND for number, where in chosen if len(chosen) > 1}
-    about = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
+    directions = {number: OUTBOUND if where == "in" else INBOUND for number, where in chosen if len(chosen) > 1}
+    comment = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
 
     def write(file: IO[bytes]) -> None:
-        file.write(_section(about))
+        file.write(_section(comment))
         file.write(_interface(name))
-        for row, packet in zip(frame.iter_rows(named=True), _recorded(result, frame), strict=True):
+        for row, packet in zip(frame.iter_rows(named=True), _recorded_packets(result, frame), strict=True):
             head, size = headers(packet)
             data = head + bytes(size - len(head)) if payload else head
-            file.write(_packet(row["stamp_ns"], data, size, _comment(row), ways.get(row["link"])))
+            file.write(_packet(row["stamp_ns"], data, size, _comment(row), directions.get(row["link"])))
 
     write_file(path, write)
     return frame.height
@@ -57,8 +57,8 @@ def _number(result: Result, link: str) -> int:
         raise unknown("link", link, [*result.link_names, BOTH]) from None
 
 
-def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
-    """Packets on one side of a link's queue: the time at which they pass as `stamp_ns`, their headers, their fate."""
+def _packets_at(result: Result, link: int, side: str) -> pl.DataFrame:
+    """Packets at one side of a link's queue: time of passing as `stamp_ns`, headers, fate."""
     of_link = pl.col("link") == link
     packets = result.table("packets").filter(of_link)
     if side == "out":
@@ -69,27 +69,27 @@ def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
         waiting = result.table("waiting").filter(of_link).with_columns(stamp_ns="time_ns")
         packets = packets.with_columns(stamp_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
         packets = pl.concat([packets, waiting], how="diagonal")
-    own = packets.select("stamp_ns", "link", "arrival", "flow", "ecn", "from_host", "to_host", "sojourn_ns", "fate")
-    joined = own.join(result.table("headers"), on=["link", "arrival"], how="left", validate="1:1")
+    packets = packets.select("stamp_ns", "link", "arrival", "flow", "ecn", "from_host", "to_host", "sojourn_ns", "fate")
+    joined = packets.join(result.table("headers"), on=["link", "arrival"], how="left", validate="1:1")
     if joined["flags"].null_count():
         raise InputError(f"{result.folder or result}: some packets have no header; run it again")
     return joined
 
 
-def _recorded(result: Result, frame: pl.DataFrame) -> Iterator[Recorded]:
-    if (largest := int(frame.select(pl.col("ip_bytes").max()).item())) > LARGEST:
+def _recorded_packets(result: Result, frame: pl.DataFrame) -> Iterator[RecordedPacket]:
+    if (largest := int(frame.select(pl.col("ip_bytes").max()).item())) > MAX_BYTES:
         raise InputError(
-            f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {LARGEST}"
+            f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {MAX_BYTES}"
         )
     for row in frame.iter_rows(named=True):
         near, far = ports(row["flow"]) if row["to_sink"] else reversed(ports(row["flow"]))
-        yield Recorded(
+        yield RecordedPacket(
             identification=row["arrival"],
             ecn=row["ecn"],
             source=(address(row["from_host"]), near),
             destination=(address(row["to_host"]), far),
             sack=tuple(block for n in (1, 2, 3) if (block := (row[f"sack{n}_from"], row[f"sack{n}_to"]))[1]),
-            **{name: row[name] for name in _TAKEN},
+            **{name: row[name] for name in _HEADER_COLUMNS},
         )
 
 
@@ -109,9 +109,9 @@ def _interface(name: str) -> bytes:
     return _block(1, struct.pack("<HHI", RAW_IP, 0, 0), [(2, name.encode()), (9, bytes([NANOSECONDS]))])
 
 
-def _packet(stamp_ns: int, data: bytes, size: int, comment: str, way: int | None) -> bytes:
+def _packet(stamp_ns: int, data: bytes, size: int, comment: str, direction: int | None) -> bytes:
     head = struct.pack("<IIIII", 0, stamp_ns >> 32, stamp_ns & 0xFFFFFFFF, len(data), size)
-    flags = [] if way is None else [(2, struct.pack("<I", way))]
+    flags = [] if direction is None else [(2, struct.pack("<I", direction))]
     return _block(6, head + _padded(data), [(1, comment.encode()), *flags])
 
 
@@ -127,10 +127,10 @@ def _padded(data: bytes) -> bytes:
 
 
 RAW_IP = 101
-"""LINKTYPE_RAW: a packet begins with its IP header. Of this type libpcap reads no file with two interfaces."""
+"""LINKTYPE_RAW: packets begin with the IP header. libpcap reads no file of this type with two interfaces."""
 INBOUND, OUTBOUND = 1, 2
-"""The direction in a packet's `epb_flags`."""
+"""Direction in `epb_flags`."""
 NANOSECONDS = 9
-LARGEST = 65_535
+MAX_BYTES = 65_535
 _MARKED = FATES.index("marked")
-_TAKEN = ("ip_bytes", "seq", "ack", "payload", "flags", "ts_val", "ts_ecr")
+_HEADER_COLUMNS = ("ip_bytes", "seq", "ack", "payload", "flags", "ts_val", "ts_ecr")

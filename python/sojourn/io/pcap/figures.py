@@ -1,4 +1,4 @@
-"""Figures of captures: RTT instead of sojourn time, retransmissions instead of drops. A kind is a line of `DRAWERS`."""
+"""Figures of captures, with RTT for sojourn time and retransmissions for drops; a kind is an entry of `DRAWERS`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.figures import marks, scales
-from sojourn.figures.api import Drawn, filled
+from sojourn.figures.api import Plot, filled
 from sojourn.figures.channels import Channels, thin
-from sojourn.figures.distribution import draw_distribution, label_shares, label_tail, span_of
+from sojourn.figures.distribution import draw_distribution, format_ccdf_axes, format_cdf_axes, span_of
 from sojourn.figures.scales import Span, plain, sojourn_axis
-from sojourn.figures.sequence import ACK, LENGTH_S, RESENT, SACKED, SENT, STROKE, Drawing, entries
+from sojourn.figures.sequence import ACK, LENGTH_S, RESENT, SACKED, SENT, STROKE, SequencePanel, entries
 from sojourn.figures.timeseries import DROP_STRIP, draw_drops, draw_series, note_bands
 from sojourn.figures.window import check_span
 from sojourn.io.pcap.capture import Capture, load_capture
 from sojourn.io.pcap.goodput import ALL, FLOW, flow_name, goodput, new_bytes
-from sojourn.io.pcap.sender import prompt, sender_rtt, unwrapped
+from sojourn.io.pcap.sender import sender_rtt, unwrap, without_delayed_acks
 from sojourn.model.analysis.labels import Name
 
 if TYPE_CHECKING:
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from sojourn.figures.canvas import Sheet
     from sojourn.figures.look import Look
 
-MOST = 6
-"""Flows that are shown one by one."""
+MAX_FLOWS = 6
+"""Maximum number of flows that are shown separately."""
 STEPS = 50
-"""Steps of time that lines of several flows are still readable in."""
+"""Default number of time steps, so that the lines of several flows stay readable."""
 
 
 def draw(
     kind: str, paths: Sequence[Path], arguments: Mapping[str, Any], look: Look | None = None
-) -> tuple[Drawn, list[str]]:
-    """Draw captures as a figure kind; give the figure, and the notes that are not in it."""
+) -> tuple[Plot, list[str]]:
+    """Draw captures as a figure kind; returns the figure and the notes that are not in it."""
     if kind not in DRAWERS:
         known = ", ".join(DRAWERS)
         raise InputError(f"{paths[0]}: {kind} cannot be drawn of a capture; there is {known}")
-    tapped = [Tapped.of(path) for path in paths]
+    captures = [CaptureView.of(path) for path in paths]
 
     def fill(sheet: Sheet) -> None:
-        DRAWERS[kind](tapped, sheet, **arguments)
-        for one in tapped:
+        DRAWERS[kind](captures, sheet, **arguments)
+        for one in captures:
             if one.warning:
                 sheet.note(one.warning)
 
@@ -57,18 +57,18 @@ def draw(
 
 
 @dataclass(frozen=True)
-class Tapped:
-    """A capture, with what figures take from it."""
+class CaptureView:
+    """A capture prepared for figures."""
 
     name: str
     packets: pl.DataFrame
-    """With `time_s` since the first packet, and `flow`."""
+    """Packets with `time_s` since the first one, and `flow`."""
     blocks: pl.DataFrame
     warning: str | None
 
     @classmethod
-    def of(cls, path: Path) -> Tapped:
-        """Read a file."""
+    def of(cls, path: Path) -> CaptureView:
+        """Read a capture file."""
         capture: Capture = load_capture(path)
         since = (pl.col("time_ns") - pl.col("time_ns").min()) / 1e9
         packets = capture.packets.with_row_index("row").with_columns(time_s=since, flow=flow_name())
@@ -80,68 +80,71 @@ class Tapped:
         return float(self.packets["time_s"].max() or 0.0)  # type: ignore[arg-type]
 
     @cached_property
-    def counted(self) -> pl.DataFrame:
-        """The packets with `new`, the payload that was not seen before."""
+    def with_new_bytes(self) -> pl.DataFrame:
+        """Packets with `new`, the payload bytes seen for the first time."""
         return self.packets.with_columns(new=pl.Series(new_bytes(self.packets), dtype=pl.Int64))
 
     @property
     def senders(self) -> list[str]:
-        """Flows of TCP that carry data, the one with most first."""
+        """TCP flows with data, in descending order of payload."""
         data = self.packets.filter((pl.col("protocol") == "tcp") & (pl.col("payload") > 0))
         sums = data.group_by("flow").agg(pl.col("payload").cast(pl.Int64).sum(), pl.col("time_s").min())
         return sums.sort("payload", "time_s", "flow", descending=[True, False, False])["flow"].to_list()
 
     def samples(self) -> pl.DataFrame:
-        """RTT from a segment to the acknowledgment that it caused: `time_s`, `flow`, `rtt_ms`."""
+        """RTT samples from a segment to the ACK that it triggered: `time_s`, `flow`, `rtt_ms`."""
         first = int(self.packets["time_ns"].min())  # type: ignore[arg-type]
         try:
-            found = prompt(sender_rtt(self.packets, self.blocks))
+            found = without_delayed_acks(sender_rtt(self.packets, self.blocks))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
         return found.select(time_s=(pl.col("time_ns") - first) / 1e9, flow="flow", rtt_ms=pl.col("rtt_ns") / 1e6)
 
-    def again(self) -> pl.DataFrame:
-        """Segments of which a part had been seen before: `time_s`, `flow`."""
+    def retransmissions(self) -> pl.DataFrame:
+        """Segments with payload that was seen before: `time_s`, `flow`."""
         tcp = (pl.col("protocol") == "tcp") & (pl.col("new") < pl.col("payload"))
-        return self.counted.filter(tcp).select("time_s", "flow")
+        return self.with_new_bytes.filter(tcp).select("time_s", "flow")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """RTTs that are shown together."""
+    """RTT samples and retransmissions of one curve."""
 
     name: Name
     samples: pl.DataFrame
-    again: pl.Series
+    retransmissions: pl.Series
 
 
-def _curves(tapped: Sequence[Tapped], sheet: Sheet) -> list[Curve]:
-    """Each flow of one capture, or each of several captures."""
+def _curves(captures: Sequence[CaptureView], sheet: Sheet) -> list[Curve]:
+    """A curve per flow of one capture, or per capture of several."""
     sheet.note("RTT: from a segment to the acknowledgment that its arrival caused, without delayed ones")
-    if len(tapped) > 1:
-        return [Curve(Name(one.name), one.samples(), one.again()["time_s"]) for one in tapped]
-    [one] = tapped
-    samples, again = one.samples(), one.again()
+    if len(captures) > 1:
+        return [Curve(Name(one.name), one.samples(), one.retransmissions()["time_s"]) for one in captures]
+    [one] = captures
+    samples, retransmissions = one.samples(), one.retransmissions()
     found = [flow for flow in one.senders if flow in set(samples["flow"])]
-    if len(found) > MOST:
-        sheet.note(f"the {MOST} flows with most data, of {len(found)}")
-    own = [(flow, samples.filter(pl.col("flow") == flow)) for flow in found[:MOST]]
-    return [Curve(Name(_short(flow)), rows, again.filter(pl.col("flow") == flow)["time_s"]) for flow, rows in own]
+    if len(found) > MAX_FLOWS:
+        sheet.note(f"the {MAX_FLOWS} flows with most data, of {len(found)}")
+    by_flow = [(flow, samples.filter(pl.col("flow") == flow)) for flow in found[:MAX_FLOWS]]
+    return [
+        Curve(Name(_short(flow)), rows, retransmissions.filter(pl.col("flow") == flow)["time_s"])
+        for flow, rows in by_flow
+    ]
 
 
 def _short(flow: str) -> str:
     return flow.removeprefix("tcp ")
 
 
-def _over_time(tapped: Sequence[Tapped], sheet: Sheet) -> None:
-    """RTT over time, a panel for each flow or capture; segments that were sent again are thin vertical lines."""
-    curves = _curves(tapped, sheet)
+def _over_time(captures: Sequence[CaptureView], sheet: Sheet) -> None:
+    """RTT over time, a panel per flow or capture; retransmissions are thin vertical lines."""
+    curves = _curves(captures, sheet)
     channels = Channels(curve.name for curve in curves)
     panels = sheet.panels(len(curves), height=1.4)[:, 0]
-    duration = max(one.duration_s for one in tapped)
+    duration = max(one.duration_s for one in captures)
     for curve, axes in zip(curves, panels, strict=True):
         draw_series(curve.samples, "rtt_ms", axes, color=channels.color(curve.name))
-        draw_drops(curve.again, axes, what=("retransmission", "retransmissions"))
+        draw_drops(curve.retransmissions, axes, label=("retransmission", "retransmissions"))
         scales.title(axes, str(curve.name), color=channels.color(curve.name) if len(curves) > 1 else None)
         axes.set_ylabel("RTT [ms]")
         axes.set_xlim(0, duration)
@@ -156,9 +159,9 @@ def _span(curve: Curve) -> Span:
     return Span(low, median, high)
 
 
-def _distribution(tapped: Sequence[Tapped], sheet: Sheet, *, tail: bool) -> None:
-    """Distribution of RTT, a curve for each flow or capture."""
-    curves = _curves(tapped, sheet)
+def _distribution(captures: Sequence[CaptureView], sheet: Sheet, *, tail: bool) -> None:
+    """Distribution of the RTT, a curve per flow or capture."""
+    curves = _curves(captures, sheet)
     channels = Channels(curve.name for curve in curves)
     [axes] = sheet.tiles(1, height=3.5)
     histograms = {curve.name: _histogram(curve.samples) for curve in curves}
@@ -166,9 +169,9 @@ def _distribution(tapped: Sequence[Tapped], sheet: Sheet, *, tail: bool) -> None
     sojourn_axis(axes, [span_of(histogram, tail=tail) for histogram in histograms.values()])
     axes.set_xlabel("RTT [ms]")
     if tail:
-        label_tail([axes], max(curve.samples.height for curve in curves), sheet, "share with a longer RTT")
+        format_ccdf_axes([axes], max(curve.samples.height for curve in curves), sheet, "share with a longer RTT")
     else:
-        label_shares([axes], sheet, "share of segments")
+        format_cdf_axes([axes], sheet, "share of segments")
     sheet.legend(channels.legend())
 
 
@@ -177,32 +180,32 @@ def _histogram(samples: pl.DataFrame) -> pl.DataFrame:
     return samples.group_by(lower_ms=value, upper_ms=value).agg(count=pl.len()).sort("lower_ms")
 
 
-def _rates(tapped: Sequence[Tapped], sheet: Sheet, step_s: float | None = None) -> None:
-    """Goodput of each flow and of all, a panel for each capture."""
-    longest = max(one.duration_s for one in tapped)
+def _rates(captures: Sequence[CaptureView], sheet: Sheet, step_s: float | None = None) -> None:
+    """Goodput of each flow and of all, a panel per capture."""
+    longest = max(one.duration_s for one in captures)
     step = float(f"{longest / STEPS:.1g}") if step_s is None else step_s
     if not 0 < step <= max(longest, 1e-9):
         raise InputError(f"--step {step:g}: must lie between 0 and {longest:g} s in these captures")
-    panels = sheet.panels(len(tapped), height=2.4 if len(tapped) == 1 else 1.6)[:, 0]
-    for one, axes in zip(tapped, panels, strict=True):
+    panels = sheet.panels(len(captures), height=2.4 if len(captures) == 1 else 1.6)[:, 0]
+    for one, axes in zip(captures, panels, strict=True):
         _draw_rates(one, step, axes, sheet)
         axes.set_xlim(0, longest)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("goodput [Mbit/s]")
-        if len(tapped) > 1:
+        if len(captures) > 1:
             scales.title(axes, one.name)
     panels[-1].set_xlabel("time [s]")
     sheet.note(f"payload that was not seen before, in steps of {plain(step)} s")
     sheet.legend()
 
 
-def _draw_rates(one: Tapped, step: float, axes: Axes, sheet: Sheet) -> None:
+def _draw_rates(one: CaptureView, step: float, axes: Axes, sheet: Sheet) -> None:
     table = goodput(one.packets, max(1, round(1e9 * step)))
     sums = table.filter(pl.col("flow") != ALL).group_by("flow").agg(pl.col("bytes").sum())
     largest = sums.sort("bytes", "flow", descending=[True, False])["flow"].to_list()
-    if len(largest) > MOST:
-        sheet.note(f"{one.name}: the {MOST} flows with most data, of {len(largest)}, and all together")
-    shown = largest[:MOST]
+    if len(largest) > MAX_FLOWS:
+        sheet.note(f"{one.name}: the {MAX_FLOWS} flows with most data, of {len(largest)}, and all together")
+    shown = largest[:MAX_FLOWS]
     channels = Channels(Name(flow) for flow in shown)
     edges = np.append(table.filter(pl.col("flow") == ALL)["time_s"].to_numpy(), 0.0)
     edges[-1] = edges[-2] + step
@@ -214,16 +217,16 @@ def _draw_rates(one: Tapped, step: float, axes: Axes, sheet: Sheet) -> None:
 
 
 def _sequence(
-    tapped: Sequence[Tapped],
+    captures: Sequence[CaptureView],
     sheet: Sheet,
     flows: Sequence[int] | None = None,
     from_s: float | None = None,
     to_s: float | None = None,
 ) -> None:
-    """Time–sequence figure of a flow: segments, what was sent again, acknowledgments, blocks of SACK."""
-    panels = sheet.panels(len(tapped), height=3.2 if len(tapped) == 1 else 2.4, sharex=False, sharey=False)[:, 0]
+    """Time–sequence figure of a flow: segments, retransmissions, ACKs, SACK blocks."""
+    panels = sheet.panels(len(captures), height=3.2 if len(captures) == 1 else 2.4, sharex=False, sharey=False)[:, 0]
     drawn: set[str] = set()
-    for one, axes in zip(tapped, panels, strict=True):
+    for one, axes in zip(captures, panels, strict=True):
         number = flows[0] if flows else 0
         if number >= len(one.senders):
             there = f"there are {len(one.senders)} flows of TCP with data, the largest is 0"
@@ -235,50 +238,50 @@ def _sequence(
     sheet.legend([entry for entry in entries() if entry.get_label() in drawn])
 
 
-def _draw_flow(one: Tapped, flow: str, wanted: tuple[float | None, float | None], axes: Axes) -> set[str]:
-    """Draw a flow's part of a time span; give the names of what was drawn. Sequence numbers begin at 1."""
-    sent = one.counted.filter(pl.col("flow") == flow)
+def _draw_flow(one: CaptureView, flow: str, wanted: tuple[float | None, float | None], axes: Axes) -> set[str]:
+    """Draw a time span of a flow; returns the names of the drawn elements. Sequence numbers start at 1."""
+    sent = one.with_new_bytes.filter(pl.col("flow") == flow)
     base = int(sent["seq"][0])
-    segments = sent.with_columns(seq=unwrapped(sent["seq"], base) + 1).filter(pl.col("payload") > 0)
-    span = _shown(segments["time_s"], wanted, one.duration_s)
-    back = one.packets.filter(pl.col("flow") == _reversed(sent), (pl.col("flags") & ACK_FLAG) > 0)
-    acks = back.with_columns(una=unwrapped(back["ack"], base) + 1).filter(pl.col("time_s").is_between(*span))
+    segments = sent.with_columns(seq=unwrap(sent["seq"], base) + 1).filter(pl.col("payload") > 0)
+    span = _time_span(segments["time_s"], wanted, one.duration_s)
+    back = one.packets.filter(pl.col("flow") == _reverse_flow(sent), (pl.col("flags") & ACK_FLAG) > 0)
+    acks = back.with_columns(una=unwrap(back["ack"], base) + 1).filter(pl.col("time_s").is_between(*span))
     segments = segments.with_columns(pl.col("payload").cast(pl.Int64)).filter(pl.col("time_s").is_between(*span))
     top = max([1, *(segments["seq"] + segments["payload"]), *acks["una"]])
     low = min([top, *segments["seq"], *acks["una"]])
-    drawing = Drawing(axes, span, low, top)
+    drawing = SequencePanel(axes, span, low, top)
     if acks.height:
         drawing.level(ACK, acks.select("time_s", pl.col("una").cum_max()), "una")
     _draw_segments(segments, drawing)
     _draw_sacked(one.blocks.join(acks.select("row", "time_s"), on="row", maintain_order="right"), base, drawing)
-    room = 0.03 * ((top - low) or 1) * drawing.factor
-    least, most = drawing.shown([low, top])
-    axes.set_ylim(least - room, most + room)
+    margin = 0.03 * ((top - low) or 1) * drawing.factor
+    bottom, upper = drawing.shown([low, top])
+    axes.set_ylim(bottom - margin, upper + margin)
     axes.set_xlim(*span)
     axes.set_ylabel(f"sequence number [{'MB' if drawing.factor < 1e-3 else 'kB'}]")
     return drawing.names
 
 
-def _draw_segments(segments: pl.DataFrame, drawing: Drawing) -> None:
-    """Draw segments as strokes; those of which a part was seen before also as points."""
-    again = pl.col("new") < pl.col("payload")
-    for name, own in ((SENT, segments.filter(~again)), (RESENT, segments.filter(again))):
-        if own.height:
-            ends = (own["seq"], own["seq"] + own["payload"])
-            drawing.strokes(name, own["time_s"], ends, linewidth=STROKE * thin(1.0), zorder=2)
-        if own.height and name == RESENT:
-            drawing.points(name, own, 3.2)
+def _draw_segments(segments: pl.DataFrame, drawing: SequencePanel) -> None:
+    """Draw segments as strokes, retransmissions also as points."""
+    retransmissions = pl.col("new") < pl.col("payload")
+    for name, part in ((SENT, segments.filter(~retransmissions)), (RESENT, segments.filter(retransmissions))):
+        if part.height:
+            ends = (part["seq"], part["seq"] + part["payload"])
+            drawing.strokes(name, part["time_s"], ends, linewidth=STROKE * thin(1.0), zorder=2)
+        if part.height and name == RESENT:
+            drawing.points(name, part, 3.2)
 
 
-def _draw_sacked(blocks: pl.DataFrame, base: int, drawing: Drawing) -> None:
-    """Draw the blocks of SACK when they came."""
+def _draw_sacked(blocks: pl.DataFrame, base: int, drawing: SequencePanel) -> None:
+    """Draw the SACK blocks at their arrival times."""
     if blocks.height:
-        ends = (unwrapped(blocks["first"], base) + 1, unwrapped(blocks["end"], base) + 1)
+        ends = (unwrap(blocks["first"], base) + 1, unwrap(blocks["end"], base) + 1)
         drawing.strokes(SACKED, blocks["time_s"], ends, linewidth=thin(0.5), zorder=1.8)
 
 
-def _shown(times: pl.Series, wanted: tuple[float | None, float | None], duration: float) -> tuple[float, float]:
-    """A second in the middle of what the flow sent, or what is wanted."""
+def _time_span(times: pl.Series, wanted: tuple[float | None, float | None], duration: float) -> tuple[float, float]:
+    """Time span to show: the wanted one, by default a second in the middle of the flow's data."""
     first, last = float(times.min()), float(times.max())  # type: ignore[arg-type]
     start = first if last - first <= LENGTH_S else (first + last) / 2
     start = start if wanted[0] is None else wanted[0]
@@ -287,7 +290,7 @@ def _shown(times: pl.Series, wanted: tuple[float | None, float | None], duration
     return start, end
 
 
-def _reversed(sent: pl.DataFrame) -> str:
+def _reverse_flow(sent: pl.DataFrame) -> str:
     source, port, destination, other, protocol = sent.select(FLOW).row(0)
     return f"{protocol} {destination}:{other} > {source}:{port}"
 
@@ -301,4 +304,4 @@ DRAWERS: dict[str, Drawer] = {
     "rates": _rates,
     "sequence": _sequence,
 }
-"""Kinds of figures that captures have."""
+"""Figure kinds of captures."""

@@ -1,4 +1,4 @@
-"""Goodput of the flows in a capture, step by step."""
+"""Goodput over time of the flows in a capture."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ALL = "all"
 
 
 def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
-    """Payload that was seen for the first time, per step and flow, and of all flows together (`flow` "all").
+    """Payload seen for the first time, per step and flow, and in total (`flow` "all").
 
-    Steps count from the first packet of the capture; the last one may be longer than what is left of it. Of a TCP
-    flow, bytes that were seen before do not count, nor those before the first one seen; of UDP all count.
+    Steps start at the capture's first packet; the last step may extend beyond its end. TCP bytes count unless they were
+    seen before or precede the first byte seen; UDP bytes always count. Raises `InputError` for too many rows.
     """
     table = packets.with_columns(flow=flow_name(), new=pl.Series(new_bytes(packets), dtype=pl.Int64))
     first, last = int(packets["time_ns"].min()), int(packets["time_ns"].max())  # type: ignore[arg-type]
@@ -35,14 +35,14 @@ def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
 
 
 def _check_size(packets: pl.DataFrame, step_ns: int, steps: int) -> None:
-    """Refuse more rows than anybody reads: a step that is too narrow, or a clock that was set during the capture."""
+    """Refuse tables of more than `MAX_ROWS`, due to narrow steps or a clock that was set during the capture."""
     rows = steps * (packets.select(*FLOW).n_unique() + 1)
-    if rows <= MOST_ROWS:
+    if rows <= MAX_ROWS:
         return
     pause = packets["time_ns"].diff().abs()
     place = int(pause.arg_max() or 0)
     longest_ns = int(pause[place] or 0)
-    width = f"steps of {step_ns / 1e9:g} s make {rows} rows, more than {MOST_ROWS}"
+    width = f"steps of {step_ns / 1e9:g} s make {rows} rows, more than {MAX_ROWS}"
     if longest_ns > step_ns * (steps // 2) and longest_ns > CLOCK_STEP_NS:
         raise InputError(
             f"between its packets {place} and {place + 1} lie {longest_ns / 1e9:.0f} s, as if the clock was set there "
@@ -52,22 +52,22 @@ def _check_size(packets: pl.DataFrame, step_ns: int, steps: int) -> None:
 
 
 def flow_name() -> pl.Expr:
-    """Name of a packet's flow, e.g. "tcp 10.0.0.1:10000 > 10.0.0.2:5001"."""
+    """Expression for the name of a packet's flow, e.g. "tcp 10.0.0.1:10000 > 10.0.0.2:5001"."""
     source, port, destination, other, protocol = FLOW
     return pl.format("{} {}:{} > {}:{}", protocol, source, port, destination, other)
 
 
 @dataclass
-class _Seen:
-    """Sequence space of a TCP flow: everything below `high` was seen, but for the holes."""
+class _SeenRanges:
+    """Seen sequence space of a TCP flow: everything below `high` except the holes."""
 
     first: int
-    """Sequence number of the first byte, which names the connection."""
+    """Sequence number of the first byte, which identifies the connection."""
     high: int
     holes: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, seq: int, payload: int) -> int:
-        """Bytes of a segment that were not seen before; `seq` as in the header, of 32 bits."""
+        """Add a segment and return its bytes that were not seen before; `seq` is the header's 32-bit number."""
         ahead = (seq - self.high + HALF) % (2 * HALF) - HALF
         start, end = self.high + ahead, self.high + ahead + payload
         new = self._fill(start, end) if ahead < 0 else 0
@@ -92,8 +92,8 @@ class _Seen:
 
 
 def new_bytes(packets: pl.DataFrame) -> list[int]:
-    """Payload of each packet that its flow had not carried before."""
-    flows: dict[tuple[object, ...], _Seen] = {}
+    """Payload bytes of each packet that its flow carries for the first time."""
+    flows: dict[tuple[object, ...], _SeenRanges] = {}
     found = []
     for *flow, seq, flags, payload in packets.select(*FLOW, "seq", "flags", "payload").iter_rows():
         if flow[4] == "udp":
@@ -101,15 +101,15 @@ def new_bytes(packets: pl.DataFrame) -> list[int]:
             continue
         key = tuple(flow)
         first = seq + (flags & SYN > 0)
-        seen = flows.get(key)
-        if seen is None or (flags & SYN and first != seen.first):  # new, or the ports are used again
-            seen = flows[key] = _Seen(first, first)
-        found.append(seen.add(first, payload) if payload else 0)
+        ranges = flows.get(key)
+        if ranges is None or (flags & SYN and first != ranges.first):  # a new flow, or reused ports
+            ranges = flows[key] = _SeenRanges(first, first)
+        found.append(ranges.add(first, payload) if payload else 0)
     return found
 
 
-MOST_ROWS = 500_000
-"""Rows of the table: one per step and flow."""
+MAX_ROWS = 500_000
+"""Maximum rows of the table, one per step and flow."""
 CLOCK_STEP_NS = 3600 * 10**9
 SYN = 2
 HALF = 1 << 31

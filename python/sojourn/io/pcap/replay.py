@@ -1,4 +1,4 @@
-"""A scenario that replays a capture: which of its hosts are the home, and a group of flows for each direction."""
+"""Scenario that replays a capture: detection of the home network, and a flow group per direction."""
 
 from __future__ import annotations
 
@@ -32,41 +32,41 @@ PACKETS, TRANSFERS = "packets", "transfers"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the capture does not say."""
+class ReplayOptions:
+    """Options that the capture does not determine."""
 
     send: str = PACKETS
-    """Packets at their instants, or the bytes of TCP connections as transfers with UDP's packets beside them."""
+    """`packets` at their recorded times, or `transfers` of the TCP connections' bytes beside UDP packets."""
     home: str | None = None
-    """Addresses or networks of the home, with commas between them; found out, where it is not said."""
+    """Comma-separated addresses or networks of the home; detected by default."""
     rate: str = "100 Mbit/s"
-    """Of both links, where there is no scenario to add to."""
+    """Rate of both links of a new scenario."""
     rtt: str = "40 ms"
-    """Of the transfers, without queues."""
+    """Base RTT of the transfers."""
     into: Path | None = None
-    """Scenario that the flows are added to."""
+    """Existing scenario to add the flows to."""
 
 
 @dataclass(frozen=True)
-class Replayed:
-    """A scenario with a capture in it."""
+class ReplayScenario:
+    """Scenario that replays a capture."""
 
     text: str
-    """In TOML."""
+    """Scenario as TOML."""
     understood: tuple[str, ...]
-    """What was taken for what."""
+    """Sentences about the interpretation of the capture."""
 
 
-def replayed(file: Path, folder: Path, wanted: Wanted) -> Replayed:
-    """Make a scenario in `folder` that replays the capture `file`.
+def make_replay(file: Path, folder: Path, options: ReplayOptions) -> ReplayScenario:
+    """Make a scenario, to be stored in `folder`, that replays the capture `file`.
 
-    Raises `InputError` where the capture cannot be replayed, with the key that repairs it.
+    Raises `InputError`, with the key that would fix it, if the capture cannot be replayed.
     """
     capture = load_capture(file)
-    home, why = _home(capture.packets, wanted.home)
-    there = os.path.relpath(file.resolve(), folder.resolve())
-    groups = list(_groups(capture.packets, home, there, wanted))
-    document = _document(file, capture.packets, wanted)
+    home, reason = _home(capture.packets, options.home)
+    relative = os.path.relpath(file.resolve(), folder.resolve())
+    groups = list(_groups(capture.packets, home, relative, options))
+    document = _document(file, capture.packets, options)
     document.add(tomlkit.nl())
     flows = document.setdefault("flows", tomlkit.aot())
     for group in groups:
@@ -75,53 +75,53 @@ def replayed(file: Path, folder: Path, wanted: Wanted) -> Replayed:
         flows.append(table)
     text = tomlkit.dumps(document)
     Scenario.parse(text, base=folder)
-    told = [*([capture.warning] if capture.warning else []), why]
-    ways = {"forward": "to the home", "reverse": "from the home"}
-    told += [f"{ways[one['direction']]}: {one['send']}{_of(one)}" for one in groups]
-    return Replayed(text, tuple(told))
+    notes = [*([capture.warning] if capture.warning else []), reason]
+    directions = {"forward": "to the home", "reverse": "from the home"}
+    notes += [f"{directions[one['direction']]}: {one['send']}{_protocol_text(one)}" for one in groups]
+    return ReplayScenario(text, tuple(notes))
 
 
-def _of(group: Mapping[str, str]) -> str:
+def _protocol_text(group: Mapping[str, str]) -> str:
     return f" of {group['protocol'].upper()}" if "protocol" in group else ""
 
 
-def _document(file: Path, packets: pl.DataFrame, wanted: Wanted) -> tomlkit.TOMLDocument:
-    """The scenario to add to, or a new one that lasts as long as the capture."""
-    if wanted.into is not None:
-        return tomlkit.parse(read_text(wanted.into, "scenario"))
+def _document(file: Path, packets: pl.DataFrame, options: ReplayOptions) -> tomlkit.TOMLDocument:
+    """The existing scenario, or a new one with the capture's duration."""
+    if options.into is not None:
+        return tomlkit.parse(read_text(options.into, "scenario"))
     span = (int(packets["time_ns"].max()) - int(packets["time_ns"].min())) / 1e9  # type: ignore[arg-type]
     document = tomlkit.document()
     document.add(tomlkit.comment(f"Replays {file.name}; made by `sojourn import pcap`."))
     document["name"] = file.name
     document["duration"] = f"{int(span) + 2} s"
     for link in ("link", "reverse"):
-        document[link] = {"rate": wanted.rate}
+        document[link] = {"rate": options.rate}
     return document
 
 
-def _groups(packets: pl.DataFrame, home: str, file: str, wanted: Wanted) -> Iterable[dict[str, str]]:
-    """Groups of flows: to the home (forward) and from it, of the protocols that are there."""
+def _groups(packets: pl.DataFrame, home: str, file: str, options: ReplayOptions) -> Iterable[dict[str, str]]:
+    """Yield flow groups to the home (forward) and from it, for the protocols in the capture."""
     nets = [ip_network(net) for net in home.split(", ")]
     is_home = {name: _is_in(name, nets) for name in packets["source"].unique()}
     table = packets.with_columns(home=pl.col("source").replace_strict(is_home, return_dtype=pl.Boolean))
     for direction, source, from_home in (("forward", f"not {home}", False), ("reverse", home, True)):
-        own = table.filter(pl.col("home") == from_home)
+        one_way = table.filter(pl.col("home") == from_home)
         base = {"kind": "pcap", "file": file, "source": source, "direction": direction}
-        if wanted.send == PACKETS:
-            if own.height:
+        if options.send == PACKETS:
+            if one_way.height:
                 yield base | {"send": PACKETS}
             continue
-        if own.filter(pl.col("protocol") == "tcp")["payload"].sum():
-            yield base | {"send": TRANSFERS, "rtt": wanted.rtt}
-        if (own["protocol"] == "udp").any():
+        if one_way.filter(pl.col("protocol") == "tcp")["payload"].sum():
+            yield base | {"send": TRANSFERS, "rtt": options.rtt}
+        if (one_way["protocol"] == "udp").any():
             yield base | {"send": PACKETS, "protocol": "udp"}
 
 
-def _home(packets: pl.DataFrame, given: str | None) -> tuple[str, str]:
-    """The home's networks, and why they are these."""
-    if given is not None:
+def _home(packets: pl.DataFrame, home: str | None) -> tuple[str, str]:
+    """Networks of the home, and a sentence with the reason."""
+    if home is not None:
         try:
-            nets = [str(ip_network(net.strip())) for net in given.split(",")]
+            nets = [str(ip_network(net.strip())) for net in home.split(",")]
         except ValueError as error:
             raise InputError(f"--home: {error}; write e.g. 192.168.1.0/24") from None
         return ", ".join(nets), f"the home is {', '.join(nets)}, as given"
@@ -140,7 +140,7 @@ def _home(packets: pl.DataFrame, given: str | None) -> tuple[str, str]:
 
 
 def _networks(hosts: Iterable[Address]) -> list[str]:
-    """Networks of these hosts, each of /24 or /64."""
+    """Networks of hosts, as /24 or /64."""
     four = [IPv4Network(f"{host}/24", strict=False) for host in hosts if isinstance(host, IPv4Address)]
     six = [IPv6Network(f"{host}/64", strict=False) for host in hosts if isinstance(host, IPv6Address)]
     return [*map(str, collapse_addresses(four)), *map(str, collapse_addresses(six))]

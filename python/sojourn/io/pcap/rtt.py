@@ -1,9 +1,8 @@
-"""Synthetic packet pairs: the RTT between two points, from a capture at each.
+"""Synthetic packet pairs (SPP): RTT between two points from a capture at each.
 
-S. Zander and G. Armitage, "Minimally-intrusive frequent round trip time measurements using synthetic packet-pairs",
-LCN 2013. A packet that goes from A to B and the next one of its flow that goes back make a pair; the time between them
-at B is taken off the time between them at A, so the clocks need not agree. It is the tool that N. Khademi et al. 2013
-(section 3) measured with.
+S. Zander and G. Armitage, "Minimally-intrusive frequent round trip time measurements using synthetic packet-pairs", LCN
+2013. A packet from A to B and the flow's next packet back form a pair; the time between them at B is subtracted from
+that at A, so the clocks need not be synchronised. N. Khademi et al. 2013 (section 3) measured with this tool.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from sojourn.io.pcap.goodput import flow_name
 
 
 def rtt(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
-    """RTT samples between A and B: `rtt_ns`, with `time_ns` and `flow` of the pair's first packet when it passed A.
+    """RTT samples between A and B: `rtt_ns`, with `flow` of the pair's first packet and its `time_ns` at A.
 
-    A packet is in one pair at most: going back, with the last one of its flow that had reached B by then. What was
-    seen at one point only, lost for instance, is left out.
+    Each packet is in at most one pair: a returning packet pairs with the flow's last packet that had reached B by then.
+    Packets seen at one point only, e.g. because they were lost, are skipped. Raises `InputError` if no packet is in
+    both captures, or if no flow has both directions.
     """
     both = _matched(at_a, at_b)
     if both.is_empty():
@@ -47,7 +47,7 @@ def rtt(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
 
 
 def summarise(samples: pl.DataFrame) -> pl.DataFrame:
-    """Count and distribution of the RTT in ms, of all flows together and of each, in order of appearance."""
+    """Count and distribution of the RTT in ms, for all flows together and for each in order of appearance."""
     ms = pl.col("rtt_ns") / 1e6
     quantiles = {f"p{round(100 * q)}": ms.quantile(q, "nearest") for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)}
     measures = {"samples": pl.len(), "min": ms.min(), "mean": ms.mean(), **quantiles, "max": ms.max()}
@@ -58,8 +58,8 @@ def summarise(samples: pl.DataFrame) -> pl.DataFrame:
 def _matched(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
     """Packets that passed both points, with the times `a_ns` and `b_ns`.
 
-    Packets that look the same are matched in order if both points saw the same number of them, else not at all: one
-    of them was lost, and nothing says which.
+    Identical packets are matched in order if both points saw the same number of them; otherwise one was lost, and they
+    are skipped, since it is unknown which.
     """
     kept = [
         table.with_columns(place=pl.int_range(pl.len()).over(_IDENTITY), same=pl.len().over(_IDENTITY))
@@ -79,7 +79,8 @@ def _matched(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
 def _directions(both: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Packets from A to B and from B to A.
 
-    Of a flow's two directions, it is from A to B where B's clock is ahead by more; the offset of the clocks is in both.
+    A flow's direction from A to B is the one with the larger time difference from A to B; the clocks' offset is in
+    both.
     """
     source, destination = (
         pl.format("{}:{}", "source", "source_port"),
@@ -107,4 +108,4 @@ _IDENTITY = [
     "flags",
     "payload",
 ]
-"""What does not change on the way."""
+"""Fields that do not change along the path."""

@@ -1,4 +1,4 @@
-"""What is in a capture: its flows, each with what it carried and what it met."""
+"""Summary of the flows in a capture."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.io.pcap.goodput import ALL, flow_name, new_bytes
-from sojourn.io.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
 
 CE, NOT_ECT = 3, 0
 
 
 def flows(packets: pl.DataFrame, blocks: pl.DataFrame | None = None) -> pl.DataFrame:
-    """One row per flow, the largest first, and one of all together (`flow` "all") before them.
+    """One row per flow in descending order of bytes, after a row of all together (`flow` "all").
 
-    `start_s` and `duration_s` are those of its packets, from the capture's first one on; `bytes` are of IP;
-    `goodput_bps` is payload that was seen for the first time over the flow's duration, null where that is zero;
-    `repeated` the share of the payload that had been seen before, of TCP: what was sent again, where the capture was
-    made beside the sender. `ect` is the share of packets that are capable of ECN, `ce` the number of marked ones.
-    `rtt_p50_ms` and `rtt_p95_ms` are from a segment to the acknowledgment that its arrival caused, without those that
-    may be delayed, null where the capture has no such pair; `delayed` is the share of samples that were left out.
-    `blocks` are those of SACK, as a capture has them.
+    `start_s`, since the capture's first packet, and `duration_s` are those of its packets; `bytes` are of IP;
+    `goodput_bps` is payload seen for the first time over the flow's duration, null if that is zero; `repeated` is the
+    share of TCP payload that was seen before, i.e. retransmissions if the capture is from the sender. `ect` is the
+    share of ECN-capable packets, `ce` the number of marked ones. `rtt_p50_ms` and `rtt_p95_ms` are from a segment to
+    the ACK that it triggered, without possibly delayed ACKs, null without samples; `delayed` is the share of samples
+    that were excluded. `blocks` are the SACK blocks of a capture.
     """
     table = packets.with_columns(flow=flow_name(), new=pl.Series(new_bytes(packets), dtype=pl.Int64))
     both = pl.concat([table.with_columns(flow=pl.lit(ALL)), table])
@@ -44,14 +43,14 @@ def flows(packets: pl.DataFrame, blocks: pl.DataFrame | None = None) -> pl.DataF
 
 
 def _rtts(packets: pl.DataFrame, blocks: pl.DataFrame | None) -> pl.DataFrame:
-    """Median and 95th percentile of each flow's RTT from here on."""
+    """Median and 95th percentile of each flow's RTT beyond the capture point."""
     ms = pl.col("rtt_ns") / 1e6
     quantiles = {f"rtt_p{round(100 * q)}_ms": ms.quantile(q, "nearest") for q in (0.5, 0.95)}
     try:
         samples = sender_rtt(packets, blocks)
-    except InputError:  # there is no TCP with both directions, which is no fault of a capture that is looked into
+    except InputError:  # no TCP with both directions, which is no error in a summary
         return pl.DataFrame(schema={"flow": pl.String} | dict.fromkeys([*quantiles, "delayed"], pl.Float64))
-    kept = prompt(samples)
+    kept = without_delayed_acks(samples)
     of_all = pl.lit(ALL)
     found = pl.concat([kept.with_columns(flow=of_all), kept]).group_by("flow").agg(**quantiles, kept=pl.len())
     counts = pl.concat([samples.with_columns(flow=of_all), samples]).group_by("flow").agg(every=pl.len())

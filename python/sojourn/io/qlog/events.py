@@ -1,8 +1,8 @@
-"""The records of one sender's qlog: events of draft-ietf-quic-qlog-quic-events-02 that fit TCP.
+"""qlog records of one TCP sender, as events of draft-ietf-quic-qlog-quic-events-02.
 
-TCP has no event schema of its own. A segment that is sent is a packet with a number of its own, counted from 0, also
-when its data were sent before; its data are a frame of stream 0. An acknowledgment is a packet that acknowledges those
-numbers. What qlog has no field for is in the field `tcp` of an event. Senders of QUIC are in `quic`.
+TCP has no event schema of its own. Each sent segment, retransmissions included, is a packet with its own number,
+counted from 0; its payload is a frame of stream 0. An ACK is a packet that acknowledges those numbers. The event's
+field `tcp` has what qlog lacks. QUIC senders are in `quic`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 from sojourn.model.results.words import LOSSES, SENDER_STATES, TIMERS
 
 Row = dict[str, Any]
-"""A row of one of the tables of senders, by column."""
+"""A row of a table of the probe `senders`, by column."""
 
 VERSION, FORMAT = "0.3", "JSON-SEQ"
 SEPARATOR = "\x1e"
-"""What every record begins with (RFC 7464)."""
+"""Start of every record (RFC 7464)."""
 FLAGS = {1: "syn", 2: "fin", 4: "ack", 8: "ece", 16: "cwr", 32: "psh", 128: "ae"}
-"""Flags of a segment by the bits that the tables have them in."""
+"""Names of TCP flags by their bits in the tables."""
 SYN, FIN, ACK = 1, 2, 4
 
 
 @dataclass
-class Happened:
-    """The rows of one event of a sender, by their table."""
+class SenderEvent:
+    """Rows of one event of a sender, by table."""
 
     acks: list[Row] = field(default_factory=list)
     ack_ranges: list[Row] = field(default_factory=list)
@@ -38,8 +38,8 @@ class Happened:
 
 
 @dataclass
-class _Out:
-    """A segment that is not acknowledged: where it ends, the numbers of its packets, and which of them are lost."""
+class _OutstandingSegment:
+    """An unacknowledged segment: end of its data, numbers of its packets, and those that are lost."""
 
     end: int
     numbers: list[int]
@@ -50,37 +50,37 @@ class _Out:
 
 
 class Trace:
-    """The events of one sender so far, as far as the next ones depend on them."""
+    """State of one sender that its next records depend on."""
 
     PROTOCOL = "TCP"
 
     def __init__(self) -> None:
         self._sent = self._received = 0
-        self._out: dict[int, _Out] = {}
-        """By the first sequence number, in the order of these."""
+        self._outstanding: dict[int, _OutstandingSegment] = {}
+        """Unacknowledged segments by first sequence number, in ascending order."""
         self._sacked: list[tuple[int, int]] = []
-        """Blocks of the acknowledgment before: what they cover is known."""
+        """SACK blocks of the previous ACK."""
         self._last: Row = {}
 
-    def records(self, happened: Happened) -> Iterator[str]:
-        """The records of the next event: what came, what is lost by it, what goes out, and how the sender stands."""
-        expired = next((TIMERS[row["expired"]] for row in happened.senders if row["expired"]), None)
-        for row in happened.senders:
+    def records(self, event: SenderEvent) -> Iterator[str]:
+        """Yield the records of the next event: timer, ACK, losses, sent segments, and the sender's state."""
+        expired = next((TIMERS[row["expired"]] for row in event.senders if row["expired"]), None)
+        for row in event.senders:
             yield from self._expired(row)
-        yield from self._heard(happened)
-        for row in happened.losses:
+        yield from self._received_acks(event)
+        for row in event.losses:
             yield from self._loss(row, expired)
-        for row in happened.segments:
+        for row in event.segments:
             yield from self._segment(row, expired)
-        for row in happened.senders:
-            yield from self._stands(row)
+        for row in event.senders:
+            yield from self._state(row)
 
-    def _heard(self, happened: Happened) -> Iterator[str]:
-        for row in happened.acks:
+    def _received_acks(self, event: SenderEvent) -> Iterator[str]:
+        for row in event.acks:
             yield from self._ack(row)
 
-    def _more(self, **tcp: Any) -> dict[str, Row]:
-        """What an event has beside its data."""
+    def _extra_fields(self, **tcp: Any) -> dict[str, Row]:
+        """Fields of an event beside its data."""
         return {"tcp": tcp}
 
     def _ack(self, row: Row) -> Iterator[str]:
@@ -96,33 +96,33 @@ class Trace:
         yield record(row["time_ns"], "transport:packet_received", data, tcp=tcp)
 
     def _acknowledged(self, ack: int, blocks: Sequence[tuple[int, int]]) -> Iterator[int]:
-        """Numbers of the packets whose data an acknowledgment is the first to report."""
+        """Yield the numbers of the packets that this ACK newly acknowledges or SACKs."""
         for start, end in blocks:
             at = start
             while at < end:
-                # A block grows at an end: what a block before covers is passed at once.
-                known = next((to for since, to in self._sacked if since <= at < to), None)
-                if known is not None:
-                    at = known
-                elif at in self._out and self._out[at].end <= end:
-                    yield from self._out[at].delivered()
-                    self._out[at].numbers.clear()
-                    at = self._out[at].end
+                # A block grows at its ends: skip the range of an earlier block.
+                sacked_to = next((to for since, to in self._sacked if since <= at < to), None)
+                if sacked_to is not None:
+                    at = sacked_to
+                elif at in self._outstanding and self._outstanding[at].end <= end:
+                    yield from self._outstanding[at].delivered()
+                    self._outstanding[at].numbers.clear()
+                    at = self._outstanding[at].end
                 else:
                     break
         self._sacked = list(blocks) or self._sacked
-        while self._out:
-            seq = next(iter(self._out))
-            if self._out[seq].end > ack:
+        while self._outstanding:
+            seq = next(iter(self._outstanding))
+            if self._outstanding[seq].end > ack:
                 break
-            yield from self._out.pop(seq).delivered()
+            yield from self._outstanding.pop(seq).delivered()
 
     def _loss(self, row: Row, expired: str | None) -> Iterator[str]:
         if LOSSES[row["loss"]] == "none":
-            for one in self._out.values():
+            for one in self._outstanding.values():
                 one.lost.clear()
             return
-        out = self._out.get(row["seq"])
+        out = self._outstanding.get(row["seq"])
         numbers = [] if out is None else out.delivered()
         if out is None or not numbers:
             return
@@ -139,7 +139,7 @@ class Trace:
         self._sent += 1
         end = row["seq"] + row["payload"] + fin + syn
         if end > row["seq"]:
-            self._out.setdefault(row["seq"], _Out(end, [])).numbers.append(number)
+            self._outstanding.setdefault(row["seq"], _OutstandingSegment(end, [])).numbers.append(number)
         raw = {"length": row["ip_bytes"], "payload_length": row["payload"]}
         frames = [stream(row["seq"], row["payload"], fin=fin)] if row["payload"] or fin else []
         data: Row = {"header": header(number), "raw": raw, "frames": frames}
@@ -157,9 +157,9 @@ class Trace:
     def _expired(self, row: Row) -> Iterator[str]:
         if row["expired"]:
             data = {"timer_type": _timer_type(row["expired"]), "event_type": "expired"}
-            yield record(row["time_ns"], TIMER_UPDATED, data, **self._more(timer=TIMERS[row["expired"]]))
+            yield record(row["time_ns"], TIMER_UPDATED, data, **self._extra_fields(timer=TIMERS[row["expired"]]))
 
-    def _stands(self, row: Row) -> Iterator[str]:
+    def _state(self, row: Row) -> Iterator[str]:
         last, self._last = self._last, row
         if row["state"] != last.get("state", 0):
             states = {"old": SENDER_STATES[last.get("state", 0)], "new": SENDER_STATES[row["state"]]}
@@ -170,27 +170,27 @@ class Trace:
             yield record(row["time_ns"], "recovery:metrics_updated", changed)
         if (row["timer"], row["timer_ns"]) != (last.get("timer", 0), last.get("timer_ns", 0)):
             timer = row["timer"] or last["timer"]
-            yield record(row["time_ns"], TIMER_UPDATED, _timer(row, last), **self._more(timer=TIMERS[timer]))
+            yield record(row["time_ns"], TIMER_UPDATED, _timer(row, last), **self._extra_fields(timer=TIMERS[timer]))
 
 
 def head(title: str, description: str, vantage_point: str, protocol: str) -> str:
-    """The first record of a file."""
+    """First record of a file."""
     trace = {
         "title": title,
         "common_fields": {"protocol_type": [protocol], "time_format": "relative", "reference_time": 0},
         "vantage_point": {"name": title, "type": vantage_point},
     }
-    about = {"qlog_version": VERSION, "qlog_format": FORMAT, "title": title, "description": description}
-    return _text(about | {"trace": trace})
+    file_fields = {"qlog_version": VERSION, "qlog_format": FORMAT, "title": title, "description": description}
+    return _text(file_fields | {"trace": trace})
 
 
-def record(time_ns: int, name: str, data: Row, **more: Row) -> str:
-    """A record of an event; times are in milliseconds since the start of the run."""
-    return _text({"time": time_ns / 1e6, "name": name, "data": data, **more})
+def record(time_ns: int, name: str, data: Row, **extra: Row) -> str:
+    """Record of an event, with the time in ms since the start of the run."""
+    return _text({"time": time_ns / 1e6, "name": name, "data": data, **extra})
 
 
 def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Ascending numbers as ranges, both ends included."""
+    """Ascending numbers as inclusive ranges."""
     found: list[list[int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:
@@ -201,12 +201,12 @@ def ranges(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def flags(bits: int) -> list[str]:
-    """Names of the flags that are set."""
+    """Names of the set flags."""
     return [name for bit, name in FLAGS.items() if bits & bit]
 
 
 def _metrics(row: Row) -> Row:
-    """What qlog has fields for; sizes in bytes, of full segments."""
+    """Metrics with a qlog field; sizes in bytes, as full segments."""
     metrics: Row = {
         "smoothed_rtt": row["srtt_ms"] or math.nan,
         "min_rtt": row["min_rtt_ms"],
@@ -216,8 +216,8 @@ def _metrics(row: Row) -> Row:
         "ssthresh": row["ssthresh"] * row["mss"],
         "pacing_rate": row["pacing_bps"],
     }
-    whole = ("ssthresh", "pacing_rate")
-    return {name: int(value) if name in whole else value for name, value in metrics.items() if math.isfinite(value)}
+    integers = ("ssthresh", "pacing_rate")
+    return {name: int(value) if name in integers else value for name, value in metrics.items() if math.isfinite(value)}
 
 
 def _timer(row: Row, last: Row) -> Row:
@@ -228,17 +228,17 @@ def _timer(row: Row, last: Row) -> Row:
 
 
 def _timer_type(timer: int) -> str:
-    """A timer by its kind in RFC 9002: one that finds losses by time, or one that probes."""
+    """Type of a timer in RFC 9002: `ack` for time-based loss detection, `pto` for probes."""
     return "ack" if TIMERS[timer] in ("early retransmit", "reordering") else "pto"
 
 
 def header(number: int, kind: str = "1RTT") -> Row:
-    """The header of a packet."""
+    """Packet header."""
     return {"packet_type": kind, "packet_number": number}
 
 
 def stream(seq: int, length: int, *, fin: bool = False) -> Row:
-    """The data of a segment; the first byte, whose sequence number is 1, has offset 0."""
+    """STREAM frame of a segment's data; sequence number 1 has offset 0."""
     frame: Row = {"frame_type": "stream", "stream_id": 0, "offset": max(0, seq - 1), "length": length}
     return frame | {"fin": True} if fin else frame
 
@@ -249,4 +249,4 @@ def _text(document: Row) -> str:
 
 TIMER_UPDATED = "recovery:loss_timer_updated"
 CAUSES = {"time-out": "pto_expired", "reordering": "time_threshold", "early retransmit": "time_threshold"}
-"""Why a packet is taken for lost, by the timer that expired; an acknowledgment may tell in several ways."""
+"""qlog's trigger of a loss by the expired timer; a loss detected by an ACK has none."""

@@ -1,4 +1,4 @@
-"""A qlog file for each sender of a run over TCP or QUIC, written in one pass over the tables of the probe `senders`."""
+"""qlog files, one per TCP or QUIC sender, written in one pass over the tables of the probe `senders`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.files import check_writable, new_folder
-from sojourn.io.qlog.events import ACK, SYN, Happened, Row, Trace, head
+from sojourn.io.qlog.events import ACK, SYN, Row, SenderEvent, Trace, head
 from sojourn.io.qlog.quic import QuicTrace
 from sojourn.model.results.result import Result
 
 TABLES = ("ack_ranges", "acks", "losses", "segments", "senders")
 ROWS = 10_000
-"""Rows of a table that are in memory at a time."""
-KEPT = 1 << 22
-"""Characters that are kept before they go to the files."""
+"""Rows of a table in memory at a time."""
+BUFFER_CHARS = 1 << 22
+"""Characters that are buffered before a flush."""
 
-Who = tuple[int, int]
-"""A sender: its flow and its end, 0 at the source, 1 at the sink."""
+Sender = tuple[int, int]
+"""A sender: its flow and its end (0 source, 1 sink)."""
 
 
 def check(folder: Path) -> None:
-    """Raise now what writing there would raise after the run."""
+    """Raise `OSError` if `folder` cannot be written to; call it before the run."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "Not a folder", str(folder))
     check_writable(folder)
@@ -36,113 +36,115 @@ def check(folder: Path) -> None:
 def write(
     result: Result, root: Path, *, name: str, progress: Callable[[float, int, int], None] | None = None
 ) -> list[Path]:
-    """Write a file for each sender of a run into `root/name`, which appears as a whole, in place of one before.
+    """Write a file per sender of a run into `root/name`, which replaces an existing folder atomically.
 
-    Memory is taken for a part of the tables and for what is in flight, however long the run is. Return the files in
-    the order of the flows.
+    Memory is bounded by a part of the tables and the data in flight. Returns the files in order of the flows. Raises
+    `InputError` if no sender has sent anything.
     """
     folder = root / name
     with new_folder(folder, replace=True) as part:
         traces = _write(result, part, progress)
         if not traces:
-            what = "no TCP sender has sent anything; give it TCP flows, or a longer duration"
-            raise InputError(f"{result.folder or result}: {what}")
-    return [folder / _file(who) for who in sorted(traces)]
+            reason = "no TCP sender has sent anything; give it TCP flows, or a longer duration"
+            raise InputError(f"{result.folder or result}: {reason}")
+    return [folder / _file(sender) for sender in sorted(traces)]
 
 
-def _write(result: Result, folder: Path, progress: Callable[[float, int, int], None] | None) -> dict[Who, Trace]:
-    about = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}; sojourn {_core.version()}"
-    traces: dict[Who, Trace] = {}
-    waiting: dict[Who, list[str]] = defaultdict(list)
+def _write(result: Result, folder: Path, progress: Callable[[float, int, int], None] | None) -> dict[Sender, Trace]:
+    description = (
+        f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}; sojourn {_core.version()}"
+    )
+    traces: dict[Sender, Trace] = {}
+    buffers: dict[Sender, list[str]] = defaultdict(list)
     size = 0
     end_ns = max(1.0, result.duration_s * 1e9)
-    for who, happened, time_ns in _events(result):
-        if who not in traces:
-            traces[who] = trace = QuicTrace() if _is_quic(happened) else Trace()
-            waiting[who].append(head(_title(who), about, _vantage_point(happened), trace.PROTOCOL))
-        for text in traces[who].records(happened):
-            waiting[who].append(text)
+    for sender, event, time_ns in _events(result):
+        if sender not in traces:
+            traces[sender] = trace = QuicTrace() if _is_quic(event) else Trace()
+            buffers[sender].append(head(_title(sender), description, _vantage_point(event), trace.PROTOCOL))
+        for text in traces[sender].records(event):
+            buffers[sender].append(text)
             size += len(text)
-        if size > KEPT:
-            _flush(waiting, folder)
+        if size > BUFFER_CHARS:
+            _flush(buffers, folder)
             size = 0
             if progress:
                 progress(time_ns / end_ns, 0, 1)
-    _flush(waiting, folder)
+    _flush(buffers, folder)
     return traces
 
 
-def _events(result: Result) -> Iterator[tuple[Who, Happened, int]]:
-    """The events of all senders in their order."""
-    parts = {name: _Rows(result.slices(name, ROWS)) for name in TABLES}
-    while sum(part.fill() for part in parts.values()):  # of each of them
-        # Of a table that goes on, later rows may belong to its last event.
-        until = min((part.last for part in parts.values() if part.goes_on), default=None)
-        found: dict[int, Happened] = defaultdict(Happened)
-        for name, part in parts.items():
-            for row in part.before(until):
-                getattr(found[row["event"]], name).append(row)
-        for _, happened in sorted(found.items()):
-            first = next(row for name in TABLES for row in getattr(happened, name))
-            yield (first["flow"], first["end"]), happened, first["time_ns"]
+def _events(result: Result) -> Iterator[tuple[Sender, SenderEvent, int]]:
+    """Yield the events of all senders in order."""
+    tables = {name: _Rows(result.slices(name, ROWS)) for name in TABLES}
+    while sum(table.fill() for table in tables.values()):  # sum, unlike any, fills every table
+        # The last event in memory of an unfinished table may have further rows.
+        until = min((table.last for table in tables.values() if table.has_more), default=None)
+        events: dict[int, SenderEvent] = defaultdict(SenderEvent)
+        for name, table in tables.items():
+            for row in table.before(until):
+                getattr(events[row["event"]], name).append(row)
+        for _, event in sorted(events.items()):
+            first = next(row for name in TABLES for row in getattr(event, name))
+            yield (first["flow"], first["end"]), event, first["time_ns"]
 
 
 class _Rows:
-    """The rows of a table, of which a part is in memory."""
+    """Rows of a table, read in slices."""
 
     def __init__(self, slices: Iterator[pl.DataFrame]) -> None:
         self._slices = slices
-        self._held: list[Row] = []
-        self.goes_on = True
+        self._rows: list[Row] = []
+        self.has_more = True
 
     def fill(self) -> bool:
-        """Hold rows of at least two events if there are; tell whether there are any."""
-        while self.goes_on and (not self._held or self._held[0]["event"] == self.last):
+        """Read until rows of at least two events are in memory; returns whether there are any rows."""
+        while self.has_more and (not self._rows or self._rows[0]["event"] == self.last):
             following = next(self._slices, None)
-            self.goes_on = following is not None
+            self.has_more = following is not None
             if following is not None:
-                self._held += following.to_dicts()
-        return bool(self._held)
+                self._rows += following.to_dicts()
+        return bool(self._rows)
 
     @property
     def last(self) -> int:
-        """The last event of which rows are held."""
-        return int(self._held[-1]["event"])
+        """Last event in memory."""
+        return int(self._rows[-1]["event"])
 
     def before(self, event: int | None) -> list[Row]:
-        """The rows held of events before this one, or all; they are held no longer."""
+        """Take the rows in memory of events before this one, or all."""
         if event is None:
-            taken, self._held = self._held, []
+            taken, self._rows = self._rows, []
             return taken
-        at = next((place for place, row in enumerate(self._held) if row["event"] >= event), len(self._held))
-        taken, self._held = self._held[:at], self._held[at:]
+        at = next((place for place, row in enumerate(self._rows) if row["event"] >= event), len(self._rows))
+        taken, self._rows = self._rows[:at], self._rows[at:]
         return taken
 
 
-def _flush(waiting: dict[Who, list[str]], folder: Path) -> None:
-    """Append what waits to the files; no more than one is open."""
-    for who, texts in waiting.items():
-        with (folder / _file(who)).open("a", encoding="utf-8", newline="\n") as file:
+def _flush(buffers: dict[Sender, list[str]], folder: Path) -> None:
+    """Append the buffered records to the files, one open file at a time."""
+    for sender, texts in buffers.items():
+        with (folder / _file(sender)).open("a", encoding="utf-8", newline="\n") as file:
             file.writelines(texts)
-    waiting.clear()
+    buffers.clear()
 
 
-def _is_quic(first: Happened) -> bool:
-    """Every segment of TCP has one of the two flags."""
+def _is_quic(first: SenderEvent) -> bool:
+    """Whether the sender is QUIC: every TCP segment has SYN or ACK."""
     return bool(first.segments) and not any(row["flags"] & (SYN | ACK) for row in first.segments)
 
 
-def _vantage_point(first: Happened) -> str:
-    """Who opens a connection is its client."""
+def _vantage_point(first: SenderEvent) -> str:
+    """`client` if the sender opens the connection, otherwise `server`."""
     opens = _is_quic(first) or any(row["flags"] & SYN for row in first.segments)
     return "client" if opens else "server"
 
 
-def _title(who: Who) -> str:
-    flow, end = who
+def _title(sender: Sender) -> str:
+    flow, end = sender
     return f"flow {flow}" + (", sender at the sink" if end else "")
 
 
-def _file(who: Who) -> str:
-    flow, end = who
+def _file(sender: Sender) -> str:
+    flow, end = sender
     return f"flow-{flow}{'-sink' if end else ''}.sqlog"

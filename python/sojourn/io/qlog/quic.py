@@ -1,21 +1,21 @@
-"""The records of one QUIC sender's qlog: packets under their own numbers, and ACK frames as they came.
+"""qlog records of one QUIC sender: packets by packet number, and received ACK frames.
 
-A packet is sent once, so its number is its place among those of the sender; datagrams of the handshake are counted for
-themselves. Of several packets that carry the same bytes of the stream the oldest that is out is the one that is lost.
+Packet numbers count the sender's packets; the handshake's datagrams are counted separately. If several packets carry
+the same bytes of the stream, the oldest in flight is the lost one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sojourn.io.qlog.events import CAUSES, FIN, Happened, Row, Trace, header, record, stream
+from sojourn.io.qlog.events import CAUSES, FIN, Row, SenderEvent, Trace, header, record, stream
 
 PACKET_THRESHOLD = 3
 """`kPacketThreshold` of RFC 9002."""
 
 
 class QuicTrace(Trace):
-    """The events of one sender so far, as far as the next ones depend on them."""
+    """State of one sender that its next records depend on."""
 
     PROTOCOL = "QUIC"
 
@@ -23,14 +23,14 @@ class QuicTrace(Trace):
         super().__init__()
         self._initials = 0
         self._frames: dict[int, Row] = {}
-        """Of each packet that is out: its STREAM frame."""
+        """STREAM frames of the packets in flight."""
         self._largest = -1
 
-    def _more(self, **tcp: object) -> dict[str, Row]:
+    def _extra_fields(self, **tcp: object) -> dict[str, Row]:
         return {}
 
-    def _heard(self, happened: Happened) -> Iterator[str]:
-        rows = happened.ack_ranges
+    def _received_acks(self, event: SenderEvent) -> Iterator[str]:
+        rows = event.ack_ranges
         if not rows:
             return
         first = rows[0]

@@ -1,1 +1,1 @@
-"""What a router runs, as a scenario: the output of `tc`, its commands, and OpenWrt's `/etc/config/sqm`."""
+"""Import of routers' configurations: output of `tc`, commands of `tc`, and OpenWrt's `/etc/config/sqm`."""

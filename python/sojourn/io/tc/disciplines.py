@@ -1,7 +1,7 @@
-"""A queue discipline of `tc` in our spelling, with what holds and what is not understood of it.
+"""Translation of `tc`'s classless queue disciplines to ours, with notes about unsupported parts.
 
-Each of tc's kinds is a line of `KINDS`. Its words are parameters of the registry, under the same name unless the line
-says otherwise; numbers go through `values`, by the kind of the parameter.
+Each kind of tc is an entry of `KINDS`. Its words are parameters of the registry, with the same name unless the entry
+renames them; `values` converts numbers by the parameter's kind.
 """
 
 from __future__ import annotations
@@ -13,169 +13,170 @@ from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.lines import Qdisc, Read
+from sojourn.io.tc.lines import Qdisc, TcConfig
 from sojourn.model.aqms.registry import find, parsed
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How tc's words of a kind are ours."""
+class KindMapping:
+    """Mapping of a tc kind to our queue manager."""
 
-    ours: str
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """tc's word: our parameter."""
+    name: str
+    parameter_names: Mapping[str, str] = field(default_factory=dict)
+    """Our parameter by tc's word, if they differ."""
     limit: Callable[[str], str] | None = None
-    """Reads the word `limit` where it is the host's here, with the default that tc's kind has."""
+    """Converter of `limit`, if it becomes the link's limit here."""
     default_limit: str = ""
-    silent: tuple[str, ...] = ()
-    """Words with a value that change nothing here, with what they say in `ABOUT`."""
-    flags: tuple[str, ...] = ()
-    """The same without a value."""
-    changed: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
-    """Values that are told in another unit, by tc's word."""
+    """Default of that limit in tc."""
+    ignored_values: tuple[str, ...] = ()
+    """Ignored words with a value."""
+    ignored_flags: tuple[str, ...] = ()
+    """Ignored words without a value."""
+    converters: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    """Converters of values in other units, by tc's word."""
     nearest: str = ""
-    """How ours differs, where tc's kind is not there and ours is the nearest."""
+    """Difference of ours from tc's kind, if ours is only the nearest equivalent."""
 
 
 @dataclass(frozen=True)
-class Spelled:
-    """A discipline in our spelling."""
+class TranslatedQdisc:
+    """A translated discipline."""
 
     text: str
     limits: tuple[str, ...] = ()
-    """What the link's `limit` has to say."""
+    """Values of the link's `limit`."""
     framing: Mapping[str, str] = field(default_factory=dict)
-    """Keys of the link: what a size table (`stab`) does."""
-    limited_by_host: bool = False
-    """Whether a `limit` was given that is not the discipline's own here, but the link's."""
+    """Keys of the link equivalent to a size table (`stab`)."""
+    sets_link_limit: bool = False
+    """Whether an explicit `limit` became the link's limit."""
 
 
-def spell(qdisc: Qdisc, found: Read) -> Spelled:
-    """Translate a discipline that holds no other one."""
+def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
+    """Translate a classless discipline; raises `InputError` for an unknown one."""
     if qdisc.kind not in KINDS:
         raise InputError(f"line {qdisc.line}: tc's {qdisc.kind} is not there; take out that device, or its line")
     words, framing = without_table(qdisc)
     if qdisc.kind == "cake":
-        return _cake(qdisc, words, framing, found)
-    spelling = _Spelling(qdisc, _kind(qdisc, found), found)
-    left = list(words)
-    while left:
-        left = spelling.take(left.pop(0), left)
-    text = _checked(qdisc, " ".join(spelling.out))
-    return Spelled(text, (spelling.limit,) if spelling.limit else (), framing, spelling.limited_by_host)
+        return _cake(qdisc, words, framing, config)
+    translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
+    rest = list(words)
+    while rest:
+        rest = translator.translate_word(rest.pop(0), rest)
+    text = _validated(qdisc, " ".join(translator.out))
+    return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
 
 
-class _Spelling:
-    """Our words of a discipline, as far as tc's have been read."""
+class _Translator:
+    """Translator of the words of a discipline."""
 
-    def __init__(self, qdisc: Qdisc, kind: Kind, found: Read) -> None:
-        self.qdisc, self.kind, self.found = qdisc, kind, found
+    def __init__(self, qdisc: Qdisc, kind: KindMapping, config: TcConfig) -> None:
+        self.qdisc, self.kind, self.config = qdisc, kind, config
         self.params: dict[str, str] = {
-            param["name"]: param["kind"] for param in find(kind.ours.partition("@")[0])["params"]
+            param["name"]: param["kind"] for param in find(kind.name.partition("@")[0])["params"]
         }
-        self.out = [kind.ours]
+        self.out = [kind.name]
         self.limit = kind.default_limit
-        self.limited_by_host = False
+        self.sets_link_limit = False
 
-    def take(self, word: str, left: list[str]) -> list[str]:
-        """Take a word with its values from those that follow; return the others."""
+    def translate_word(self, word: str, rest: list[str]) -> list[str]:
+        """Translate a word with its values; returns the words after them."""
         if word in CHOICES.get(self.qdisc.kind, {}):
             self.out.append(CHOICES[self.qdisc.kind][word])
-            return left
-        if word == "limit" and self.kind.limit and left:
-            self.limit, self.limited_by_host = _read(self.qdisc, word, left[0], self.kind.limit), True
-            return left[1:]
+            return rest
+        if word == "limit" and self.kind.limit and rest:
+            self.limit, self.sets_link_limit = _read(self.qdisc, word, rest[0], self.kind.limit), True
+            return rest[1:]
         if word in LISTS:
-            self.out += _listed(word, left[: LISTS[word]], self.params)
-            return left[LISTS[word] :]
-        if self._take_parameter(word, left[:1]):
-            return left if self._is_flag(self._ours(word)) else left[1:]
-        if word in self.kind.silent:
-            return left[1:]
-        return left if word in self.kind.flags else self._not_understood(word, left)
+            self.out += _list_parameter(word, rest[: LISTS[word]], self.params)
+            return rest[LISTS[word] :]
+        if self._translate_parameter(word, rest[:1]):
+            return rest if self._is_flag(self._parameter(word)) else rest[1:]
+        if word in self.kind.ignored_values:
+            return rest[1:]
+        return rest if word in self.kind.ignored_flags else self._note_unsupported(word, rest)
 
-    def _take_parameter(self, word: str, value: list[str]) -> bool:
-        ours = self._ours(word)
-        if self._is_flag(ours):
-            self.out.append(ours)
+    def _translate_parameter(self, word: str, value: list[str]) -> bool:
+        name = self._parameter(word)
+        if self._is_flag(name):
+            self.out.append(name)
             return True
-        if ours not in self.params or not value:
+        if name not in self.params or not value:
             return False
-        read = self.kind.changed.get(word, READERS[self.params[ours]])
+        read = self.kind.converters.get(word, CONVERTERS[self.params[name]])
         text = _read(self.qdisc, word, value[0], read)
-        self.out.append(f"{ours} {text.replace(' ', '')}")
+        self.out.append(f"{name} {text.replace(' ', '')}")
         if word == "limit":
             self.limit = f"{text} packets"
         return True
 
-    def _ours(self, word: str) -> str:
-        return self.kind.renamed.get(word, word.replace("-", "_"))
+    def _parameter(self, word: str) -> str:
+        return self.kind.parameter_names.get(word, word.replace("-", "_"))
 
     def _is_flag(self, name: str) -> bool:
-        """Whether a parameter is a flag, as `ecn`, or the negation of one, as `noecn`."""
+        """Whether a parameter is a flag, such as `ecn`, or a negated one, such as `noecn`."""
         return "flag" in (self.params.get(name), name.startswith("no") and self.params.get(name[2:]))
 
-    def _not_understood(self, word: str, left: list[str]) -> list[str]:
-        values_of_it = list(takewhile(values.is_value, left))
-        self.found.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *values_of_it])}")
-        return left[len(values_of_it) :]
+    def _note_unsupported(self, word: str, rest: list[str]) -> list[str]:
+        arguments = list(takewhile(values.is_value, rest))
+        self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *arguments])}")
+        return rest[len(arguments) :]
 
 
-def _kind(qdisc: Qdisc, found: Read) -> Kind:
-    """What tc's kind is here, with a note where ours is only the nearest."""
+def _mapping_of(qdisc: Qdisc, config: TcConfig) -> KindMapping:
+    """Mapping of tc's kind, with a note if ours is only the nearest equivalent."""
     kind = KINDS[qdisc.kind]
     if kind.nearest:
-        found.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
+        config.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
     return kind
 
 
-def _listed(word: str, given: list[str], params: Mapping[str, str]) -> list[str]:
-    """The words of a list in our spelling; none where it changes nothing here."""
+def _list_parameter(word: str, numbers: list[str], params: Mapping[str, str]) -> list[str]:
+    """Translate a list parameter; empty if it has no effect here."""
     if word == "priomap" and params.get(word) == "bands":
-        return [f"priomap {','.join(given)}"]
+        return [f"priomap {','.join(numbers)}"]
     if word == "weights":
-        return [f"weight_{place} {text}" for place, text in enumerate(given, start=1)]
+        return [f"weight_{place} {text}" for place, text in enumerate(numbers, start=1)]
     return []
 
 
-def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], found: Read) -> Spelled:
-    """CAKE's words are read by our own parser, which knows all of them, but for sizes and for what tc adds."""
-    out, chosen, left = ["cake"], dict[str, str](), list(words)
-    while left:
-        word = left.pop(0)
+def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], config: TcConfig) -> TranslatedQdisc:
+    """Translate CAKE, whose words our parser accepts, except for sizes and for what tc adds in its output."""
+    out, chosen, rest = ["cake"], dict[str, str](), list(words)
+    while rest:
+        word = rest.pop(0)
         group = next((name for name, members in CAKE.items() if word in members), None)
         if group:
-            chosen[group] = word  # tc takes the last of several
-        elif word in CAKE_VALUES and left:
-            value = left.pop(0)
+            chosen[group] = word  # tc uses the last one
+        elif word in CAKE_VALUES and rest:
+            value = rest.pop(0)
             if value != "unlimited":
                 chosen[word] = f"{word} {_read(qdisc, word, value, CAKE_VALUES[word]).replace(' ', '')}"
-        elif word == "fwmark" and left:
-            found.note(qdisc.line, f"cake: fwmark {left.pop(0)}: packets have no marks of a firewall here")
+        elif word == "fwmark" and rest:
+            config.note(qdisc.line, f"cake: fwmark {rest.pop(0)}: packets have no marks of a firewall here")
         elif word == "raw":
             out.append("noatm overhead 0")
         elif word == "unlimited":
             chosen.pop("bandwidth", None)
         elif word not in out:
             out.append(word)
-    return Spelled(_checked(qdisc, " ".join([*out, *chosen.values()])), ("100000 packets",), framing)
+    return TranslatedQdisc(_validated(qdisc, " ".join([*out, *chosen.values()])), ("100000 packets",), framing)
 
 
 def without_table(qdisc: Qdisc) -> tuple[list[str], dict[str, str]]:
-    """Words of a discipline, and its size table as keys of the link.
+    """Split the words of a discipline from its size table, which is returned as keys of the link.
 
-    Commands say `stab` before the table; what tc shows has its words at the end, where TBF and CAKE have words of
-    their own of that name.
+    Commands have `stab` before the table; tc's output has its words at the end, where TBF and CAKE have parameters of
+    the same names.
     """
-    words, kept = list(qdisc.words), []
+    words, before = list(qdisc.words), []
     if "stab" in words:
         start = words.index("stab")
-        kept, words = words[:start], words[start + 1 :]
+        before, words = words[:start], words[start + 1 :]
     elif qdisc.kind in ("tbf", "cake"):
         return words, {}
     else:
         start = next((place for place, word in enumerate(words) if word == "linklayer"), len(words))
-        kept, words = words[:start], words[start:]
+        before, words = words[:start], words[start:]
     table: dict[str, str] = {}
     while len(words) > 1 and words[0] in TABLE:
         table[words[0]] = words[1].removesuffix("b")
@@ -187,7 +188,7 @@ def without_table(qdisc: Qdisc) -> tuple[list[str], dict[str, str]]:
     }
     if table.get("linklayer") in ("atm", "adsl"):
         framing = {"framing": "atm", **framing}
-    return [*kept, *words], framing
+    return [*before, *words], framing
 
 
 def _read(qdisc: Qdisc, word: str, text: str, read: Callable[[str], str]) -> str:
@@ -197,8 +198,8 @@ def _read(qdisc: Qdisc, word: str, text: str, read: Callable[[str], str]) -> str
         raise InputError(f"line {qdisc.line}: {qdisc.kind} {word}: {error}") from None
 
 
-def _checked(qdisc: Qdisc, text: str) -> str:
-    """The shortest spelling of what our own parser takes."""
+def _validated(qdisc: Qdisc, text: str) -> str:
+    """Validate by our parser; returns the shortest equivalent text."""
     try:
         return str(parsed(text)["text"])
     except InputError as error:
@@ -210,11 +211,11 @@ def _packets(text: str) -> str:
 
 
 def _seconds(text: str) -> str:
-    """`10sec`, as sfq prints it; a plain number is in seconds."""
-    found = re.fullmatch(r"([0-9]+)(?:sec)?", text)
-    if not found:
+    """Seconds as sfq prints them, such as `10sec`, or without a unit."""
+    match = re.fullmatch(r"([0-9]+)(?:sec)?", text)
+    if not match:
         raise InputError(f'"{text}" is no number of seconds')
-    return f"{found[1]} s"
+    return f"{match[1]} s"
 
 
 def _percent(text: str) -> str:
@@ -226,7 +227,7 @@ def _whole_percent(text: str) -> str:
 
 
 def _halvings(text: str) -> str:
-    """The `ewma` of RED: the logarithm of one over the weight."""
+    """RED's weight from `ewma`, the negative binary logarithm of the weight."""
     return f"{0.5 ** int(values.count(text)):.10g}"
 
 
@@ -242,7 +243,7 @@ CAKE = {
     "ingress": ("ingress", "egress"),
     "split_gso": ("split-gso", "no-split-gso"),
 }
-"""Words of CAKE of which one holds, by our parameter, if there is one."""
+"""Mutually exclusive words of CAKE, by our parameter."""
 CAKE_VALUES: dict[str, Callable[[str], str]] = {
     "bandwidth": lambda text: text if text == "unlimited" else values.rate(text),
     "memlimit": values.size,
@@ -250,8 +251,8 @@ CAKE_VALUES: dict[str, Callable[[str], str]] = {
     "overhead": str,
     "mpu": str,
 }
-"""Those with a value."""
-READERS: dict[str, Callable[[str], str]] = {
+"""Words of CAKE with a value."""
+CONVERTERS: dict[str, Callable[[str], str]] = {
     "bytes": values.size,
     "rate": values.rate,
     "time": values.time,
@@ -262,52 +263,56 @@ READERS: dict[str, Callable[[str], str]] = {
     "bands": str,
     "distribution": str,
 }
-"""By the kind of a parameter in the registry."""
+"""Converters by kind of a parameter in the registry."""
 CHOICES = {"dualpi2": {"l4s_ect": "classify l4s-ect", "any_ect": "classify any-ect"}}
-"""Words that are the value of one of our parameters, by tc's kind."""
+"""Words that set one of our choice parameters, by tc's kind."""
 LISTS = {"priomap": 16, "weights": 3}
-"""Words with so many numbers behind them."""
+"""Words with a list of numbers, and its length."""
 TABLE = ("mtu", "tsize", "mpu", "overhead", "linklayer")
 """Words of a size table."""
 
 KINDS = {
-    "fq_codel": Kind("fq_codel", default_limit="10240 packets"),
-    "codel": Kind("codel@linux", limit=_packets, default_limit="1000 packets"),
-    "pie": Kind("pie@linux", limit=_packets, default_limit="1000 packets"),
-    "fq_pie": Kind("fq_pie", {"ecn_prob": "mark_ecnth"}, default_limit="10240 packets", changed={"ecn_prob": _percent}),
-    "red": Kind(
+    "fq_codel": KindMapping("fq_codel", default_limit="10240 packets"),
+    "codel": KindMapping("codel@linux", limit=_packets, default_limit="1000 packets"),
+    "pie": KindMapping("pie@linux", limit=_packets, default_limit="1000 packets"),
+    "fq_pie": KindMapping(
+        "fq_pie", {"ecn_prob": "mark_ecnth"}, default_limit="10240 packets", converters={"ecn_prob": _percent}
+    ),
+    "red": KindMapping(
         "red@linux",
         {"ewma": "weight"},
         values.size,
-        silent=("Plog", "Scell_log"),
-        changed={"ewma": _halvings},
+        ignored_values=("Plog", "Scell_log"),
+        converters={"ewma": _halvings},
     ),
-    "choke": Kind("choke", {}, _packets, "1000 packets", silent=("ewma", "Plog", "Scell_log")),
-    "sfq": Kind("sfq", {"perturb": "perturb_period"}, changed={"perturb": _seconds}, silent=("flows",)),
-    "fq": Kind(
+    "choke": KindMapping("choke", {}, _packets, "1000 packets", ignored_values=("ewma", "Plog", "Scell_log")),
+    "sfq": KindMapping(
+        "sfq", {"perturb": "perturb_period"}, converters={"perturb": _seconds}, ignored_values=("flows",)
+    ),
+    "fq": KindMapping(
         "sch_fq",
-        silent=("orphan_mask", "timer_slack", "buckets", "bands"),
+        ignored_values=("orphan_mask", "timer_slack", "buckets", "bands"),
         default_limit="10000 packets",
     ),
-    "sfb": Kind("sfb@tc", limit=_packets, default_limit="1000 packets"),
-    "dualpi2": Kind(
+    "sfb": KindMapping("sfb@tc", limit=_packets, default_limit="1000 packets"),
+    "dualpi2": KindMapping(
         "dualpi2",
-        flags=("drop_dequeue",),
+        ignored_flags=("drop_dequeue",),
         default_limit="10000 packets",
-        changed={"classic_protection": _whole_percent},
+        converters={"classic_protection": _whole_percent},
     ),
-    "hhf": Kind(
+    "hhf": KindMapping(
         "drr",
         limit=_packets,
         default_limit="1000 packets",
-        silent=("hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"),
+        ignored_values=("hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"),
         nearest="drr is the nearest: flows take turns by bytes, and heavy ones are not put behind the others",
     ),
-    "cake": Kind("cake"),
-    "pfifo": Kind("droptail", limit=_packets, default_limit="1000 packets"),
-    "bfifo": Kind("droptail", limit=values.size, default_limit="1514000 B"),
-    "pfifo_head_drop": Kind("drophead", limit=_packets, default_limit="1000 packets"),
-    "pfifo_fast": Kind("pfifo_fast", default_limit="1000 packets", silent=("bands", "priomap")),
-    "noqueue": Kind("droptail", default_limit="1000 packets"),
+    "cake": KindMapping("cake"),
+    "pfifo": KindMapping("droptail", limit=_packets, default_limit="1000 packets"),
+    "bfifo": KindMapping("droptail", limit=values.size, default_limit="1514000 B"),
+    "pfifo_head_drop": KindMapping("drophead", limit=_packets, default_limit="1000 packets"),
+    "pfifo_fast": KindMapping("pfifo_fast", default_limit="1000 packets", ignored_values=("bands", "priomap")),
+    "noqueue": KindMapping("droptail", default_limit="1000 packets"),
 }
-"""By tc's name. Parents are in `parents`."""
+"""Mappings by tc's name. Classful disciplines are in `parents`."""

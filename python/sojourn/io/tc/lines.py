@@ -1,7 +1,7 @@
-"""Reads what `tc` prints and what it is told: queue disciplines, classes and filters by device.
+"""Parser of `tc`'s output and commands: queue disciplines, classes and filters by device.
 
-`tc [-s] qdisc show` prints a line for each discipline, statistics indented below it; with `dev eth0` it leaves the
-device out. `tc class show dev eth0` never names the device. Commands may stand in a script or, without `tc`, in a file
+`tc [-s] qdisc show` prints a line per discipline with indented statistics below it; with `dev eth0` it omits the
+device. `tc class show dev eth0` never prints the device. Commands may come from a script or, without `tc`, from a file
 for `tc -batch`.
 """
 
@@ -19,9 +19,9 @@ from sojourn.base.inputs import MAX_DEPTH
 from sojourn.io.tc.objects import is_json, lines
 
 UNNAMED = "the device"
-LONGEST = 10_000
-"""Most characters of a line with what is indented below it; the longest that tc prints, of a filter with many actions,
-have some hundreds."""
+MAX_LINE = 10_000
+"""Maximum characters of a line with its indented continuation; tc's longest, filters with many actions, have some
+hundreds."""
 
 
 @dataclass(eq=False)
@@ -30,9 +30,9 @@ class Qdisc:
 
     kind: str
     handle: str
-    """As `8001:`; empty where it has none."""
+    """Handle, such as `8001:`; empty if none."""
     parent: str
-    """`root`, `ingress`, or a class, as `1:11`."""
+    """`root`, `ingress`, or a class, such as `1:11`."""
     words: list[str]
     line: int
 
@@ -43,7 +43,7 @@ class Class:
 
     kind: str
     number: str
-    """As `1:11`."""
+    """Class id, such as `1:11`."""
     parent: str
     """`root`, a handle or a class."""
     words: list[str]
@@ -52,162 +52,162 @@ class Class:
 
 @dataclass(eq=False)
 class Filter:
-    """Packets of a code point to a class."""
+    """A filter from a DSCP to a class."""
 
     dscp: int
     target: str
-    """As `1:11`."""
+    """Class id, such as `1:11`."""
 
 
 @dataclass(eq=False)
 class Device:
-    """A network interface; all of it is read before the cached indices are asked for."""
+    """A network interface. The cached indices are valid only after everything has been read."""
 
     name: str
     qdiscs: dict[str, Qdisc] = field(default_factory=dict)
-    """By parent, in their order; a further one that is shown at a parent has its line in the key as well."""
+    """Disciplines by parent, in order; the key of a duplicate parent includes the line."""
     classes: dict[str, Class] = field(default_factory=dict)
-    """By number, likewise."""
+    """Classes by id, with the same treatment of duplicates."""
     filters: list[Filter] = field(default_factory=list)
     rest: str = ""
-    """The class of what no filter before matches, if a filter takes everything; as `1:11`."""
-    redirected_to: str | None = None
-    """The device that gets what comes in here."""
+    """Class of a match-all filter, such as `1:11`; empty if there is none."""
+    ingress_to: str | None = None
+    """Device to which ingress is redirected."""
 
     @property
     def root(self) -> Qdisc | None:
-        """The discipline of what is sent."""
+        """Root discipline."""
         return self.qdiscs.get("root")
 
     @cached_property
-    def below(self) -> dict[str, Qdisc]:
-        """The discipline at each place, as `1:a` in lower case."""
-        found: dict[str, Qdisc] = {}
+    def children(self) -> dict[str, Qdisc]:
+        """Disciplines by parent class, such as `1:a` in lower case."""
+        by_parent: dict[str, Qdisc] = {}
         for one in self.qdiscs.values():
-            found.setdefault(one.parent.lower(), one)
-        return found
+            by_parent.setdefault(one.parent.lower(), one)
+        return by_parent
 
     @cached_property
-    def codes(self) -> dict[str, list[int]]:
-        """The code points that filters lead to each class."""
-        found: dict[str, list[int]] = {}
+    def dscps(self) -> dict[str, list[int]]:
+        """DSCPs that filters map to each class."""
+        by_class: dict[str, list[int]] = {}
         for one in self.filters:
-            found.setdefault(one.target, []).append(one.dscp)
-        return found
+            by_class.setdefault(one.target, []).append(one.dscp)
+        return by_class
 
 
 @dataclass
-class Read:
-    """What was read, by device in the order in which they appear."""
+class TcConfig:
+    """Parsed configuration, by device in order of appearance."""
 
     devices: dict[str, Device] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was not understood, each with its line."""
+    """Unsupported parts, each with its line."""
     owners: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By handle: the names of the devices with a discipline of that handle, in their order."""
-    above: list[Qdisc] = field(default_factory=list)
-    """The disciplines that hold the one which is being translated."""
+    """Devices with a discipline of a handle, in order, by handle."""
+    ancestors: list[Qdisc] = field(default_factory=list)
+    """Ancestors of the discipline that is being translated."""
 
     def device(self, name: str) -> Device:
-        """The device called `name`; a new one, where nothing was said of it yet."""
+        """Get or create a device."""
         return self.devices.setdefault(name, Device(name))
 
     def note(self, line: int, text: str) -> None:
-        """Remember what was not understood."""
+        """Record an unsupported part."""
         self.notes.append(f"line {line}: {text}")
 
     def add(self, name: str, qdisc: Qdisc) -> None:
         """Add a discipline to a device."""
-        held = self.device(name).qdiscs
-        held[qdisc.parent if qdisc.parent not in held else f"{qdisc.parent} {qdisc.line}"] = qdisc
+        qdiscs = self.device(name).qdiscs
+        qdiscs[qdisc.parent if qdisc.parent not in qdiscs else f"{qdisc.parent} {qdisc.line}"] = qdisc
         self.owners.setdefault(qdisc.handle, {})[name] = None
 
     @contextmanager
     def inside(self, qdisc: Qdisc) -> Iterator[None]:
-        """Translate a discipline within those above it, none of which may be itself."""
-        if qdisc in self.above:
-            circle = [*self.above[self.above.index(qdisc) :], qdisc]
+        """Context of translating a discipline; raises `InputError` for a cycle or too deep nesting."""
+        if qdisc in self.ancestors:
+            circle = [*self.ancestors[self.ancestors.index(qdisc) :], qdisc]
             names = " in ".join(f"{one.kind} {one.handle or one.parent}".strip() for one in reversed(circle))
             raise InputError(
                 f"line {qdisc.line}: disciplines hold each other in a circle, {names}; take one of them out"
             )
-        if len(self.above) > MAX_DEPTH:
+        if len(self.ancestors) > MAX_DEPTH:
             raise InputError(
                 f"line {qdisc.line}: disciplines are nested more than {MAX_DEPTH} deep; write fewer inside each other"
             )
-        self.above.append(qdisc)
+        self.ancestors.append(qdisc)
         try:
             yield
         finally:
-            self.above.pop()
+            self.ancestors.pop()
 
 
-def read(text: str) -> Read:
-    """Read lines of tc; what is neither its output nor its commands is passed over."""
-    found, current = Read(), UNNAMED
-    for number, line in _logical(text if not is_json(text) else lines(text)):
+def read(text: str) -> TcConfig:
+    """Parse output and commands of tc; other lines are skipped."""
+    config, current = TcConfig(), UNNAMED
+    for number, line in _logical_lines(text if not is_json(text) else lines(text)):
         words = _words(line)
-        asked = _asked(words)
-        if asked:
-            current = asked
+        shown_device = _shown_device(words)
+        if shown_device:
+            current = shown_device
         elif words[:1] == ["qdisc"] and len(words) > 2 and re.fullmatch(r"[0-9a-fA-F]*:", words[2]):
-            current = _shown_qdisc(found, number, words[1:], current)
+            current = _shown_qdisc(config, number, words[1:], current)
         elif words[:1] == ["class"] and len(words) > 2 and re.fullmatch(NUMBER, words[2]):
-            _shown_class(found, number, words[1:], current)
+            _shown_class(config, number, words[1:], current)
         elif words[:1] == ["filter"] and words[1:2] and words[1] not in VERBS:
-            _shown_filter(found, number, words[1:], current)
+            _shown_filter(config, number, words[1:], current)
         elif command := _command(words):
             if any("$" in word or "`" in word for word in command):
-                found.note(number, f"{' '.join(command)}: has a variable of a shell; give what tc qdisc show prints")
+                config.note(number, f"{' '.join(command)}: has a variable of a shell; give what tc qdisc show prints")
             else:
-                _do(found, number, command)
-    return found
+                _apply(config, number, command)
+    return config
 
 
-def _logical(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; one that ends in a backslash goes on in the next, statistics are left out."""
-    held, shown = _Held(), _Held()
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield numbered logical lines: joined at backslashes, filters with their indented lines, no statistics."""
+    command, shown = _LogicalLine(), _LogicalLine()
     for number, line in enumerate(text.splitlines(), start=1):
-        if not held.parts and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
+        if not command.parts and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
             if shown.parts and not line.strip().startswith(("Sent", "backlog", "rate")):
-                shown.add(number, line.strip())  # what a filter matches and does
+                shown.add(number, line.strip())  # matches and actions of a filter
             continue
         if shown.parts:
-            yield shown.taken()
-        if not held.parts and re.match(r"filter (?!add|del|replace|change)", line):
+            yield shown.take()
+        if not command.parts and re.match(r"filter (?!add|del|replace|change)", line):
             shown.add(number, line)
             continue
-        held.add(number, line.removesuffix("\\"))
+        command.add(number, line.removesuffix("\\"))
         if not line.endswith("\\"):
-            yield held.taken()
-    for rest in (shown, held):
+            yield command.take()
+    for rest in (shown, command):
         if rest.parts:
-            yield rest.taken()
+            yield rest.take()
 
 
 @dataclass
-class _Held:
-    """Parts of a line that goes on."""
+class _LogicalLine:
+    """Parts of a logical line."""
 
     parts: list[str] = field(default_factory=list)
     line: int = 0
     length: int = 0
 
     def add(self, line: int, part: str) -> None:
-        """Add what is in the line of this number."""
+        """Add a part from a physical line."""
         self.line = self.line if self.parts else line
         self.length += len(part)
-        if self.length > LONGEST:
+        if self.length > MAX_LINE:
             raise InputError(
-                f"line {self.line}: more than {LONGEST} characters; give the lines that tc prints, each by itself"
+                f"line {self.line}: more than {MAX_LINE} characters; give the lines that tc prints, each by itself"
             )
         self.parts.append(part)
 
-    def taken(self) -> tuple[int, str]:
-        """The number of the first line, and all of them; the next part begins another one."""
-        taken = (self.line, " ".join(self.parts))
+    def take(self) -> tuple[int, str]:
+        """Take the logical line and its first line number; the next part begins another one."""
+        take = (self.line, " ".join(self.parts))
         self.parts, self.length = [], 0
-        return taken
+        return take
 
 
 def _words(line: str) -> list[str]:
@@ -222,9 +222,9 @@ def _words(line: str) -> list[str]:
     return words
 
 
-def _asked(words: Sequence[str]) -> str | None:
-    """The device of a line with which a user asked tc to show something."""
-    # The `ls` of an hfsc class is no verb.
+def _shown_device(words: Sequence[str]) -> str | None:
+    """Device of a `tc … show` command line, e.g. pasted with its output; None for other lines."""
+    # `ls` is also a curve of an hfsc class.
     objects = ("qdisc", "class", "filter")
     verb = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in objects), "")
     if words[:1] == ["tc"] and (verb in ("show", "ls", "list") or words[-1] in ("qdisc", "class")):
@@ -233,7 +233,7 @@ def _asked(words: Sequence[str]) -> str | None:
 
 
 def _command(words: list[str]) -> list[str] | None:
-    """What tc is told: object, verb and the rest, without its options."""
+    """Words of a tc command: object, verb and arguments, without tc's options; None for other lines."""
     if words[:1] == ["tc"]:
         words = words[1:]
         while words and words[0].startswith("-"):
@@ -243,68 +243,68 @@ def _command(words: list[str]) -> list[str] | None:
     return None
 
 
-def _shown_qdisc(found: Read, line: int, words: list[str], current: str) -> str:
-    """Take a line of `tc qdisc show`; the device that later lines without one belong to."""
+def _shown_qdisc(config: TcConfig, line: int, words: list[str], current: str) -> str:
+    """Parse a line of `tc qdisc show`; returns the device for later lines that omit it."""
     kind, handle, *rest = words
     handle = "" if handle == "0:" else handle
-    named, rest = _after("dev", rest)
+    device, rest = _after("dev", rest)
     is_root, rest = rest[:1] == ["root"], rest[1:] if rest[:1] == ["root"] else rest
     parent, rest = ("root", rest) if is_root else _after("parent", rest)
-    name = named or current
-    if not named and is_root and found.device(name).root:
-        name = f"{UNNAMED} {len(found.devices) + 1}"
+    name = device or current
+    if not device and is_root and config.device(name).root:
+        name = f"{UNNAMED} {len(config.devices) + 1}"
     while rest and rest[0] in ("refcnt", "offloaded", "ingress_block", "egress_block"):
         rest = rest[1:] if rest[0] == "offloaded" else rest[2:]
     parent = "ingress" if kind in INPUT else parent
-    found.add(name, Qdisc(kind, handle, parent, [word for word in rest if word.strip("-")], line))
+    config.add(name, Qdisc(kind, handle, parent, [word for word in rest if word.strip("-")], line))
     return name
 
 
-def _shown_class(found: Read, line: int, words: list[str], current: str) -> None:
+def _shown_class(config: TcConfig, line: int, words: list[str], current: str) -> None:
     kind, number, *rest = words
     major = number.partition(":")[0]
-    owners = found.owners.get(f"{major}:", {})
+    owners = config.owners.get(f"{major}:", {})
     name = current if current in owners or not owners else next(reversed(owners))
     rest = rest[1:] if rest[:1] == ["root"] else rest
     parent, rest = _after("parent", rest)
     _, rest = _after("leaf", rest)
-    known = found.device(name).classes
-    key = number if number not in known else f"{number} {line}"
-    known[key] = Class(kind, number, parent or "root", rest, line)
+    classes = config.device(name).classes
+    key = number if number not in classes else f"{number} {line}"
+    classes[key] = Class(kind, number, parent or "root", rest, line)
 
 
 def _after(word: str, words: list[str]) -> tuple[str, list[str]]:
-    """The value of `word`, if it is the first one, and what is behind it."""
+    """Value of `word` if the words start with it, and the words after it."""
     return (words[1], words[2:]) if words[:1] == [word] and len(words) > 1 else ("", words)
 
 
-def _do(found: Read, line: int, command: list[str]) -> None:
-    what, verb, *rest = command
-    values, rest = _places(rest)
-    device = found.device(values.get("dev", UNNAMED))
-    if what == "qdisc":
-        _do_qdisc(found, device, line, (verb, values, rest))
-    elif what == "class":
+def _apply(config: TcConfig, line: int, command: list[str]) -> None:
+    object_, verb, *rest = command
+    values, rest = _split_location(rest)
+    device = config.device(values.get("dev", UNNAMED))
+    if object_ == "qdisc":
+        _apply_qdisc(config, device, line, (verb, values, rest))
+    elif object_ == "class":
         number = values.get("classid", "")
         device.classes.pop(number, None)
         if verb not in ("del", "delete") and not re.fullmatch(NUMBER, number):
-            found.note(line, f"class add: classid {number or 'is missing'}")
+            config.note(line, f"class add: classid {number or 'is missing'}")
         elif verb not in ("del", "delete") and rest:
             parent = values.get("parent", "root")
             parent = parent.removesuffix("0") if parent.endswith(":0") else parent
             device.classes[number] = Class(rest[0], number, parent, rest[1:], line)
     elif verb not in ("del", "delete"):
-        _do_filter(found, device, line, values, rest)
+        _apply_filter(config, device, line, values, rest)
 
 
-def _do_qdisc(found: Read, device: Device, line: int, told: tuple[str, dict[str, str], list[str]]) -> None:
-    verb, values, rest = told
+def _apply_qdisc(config: TcConfig, device: Device, line: int, command: tuple[str, dict[str, str], list[str]]) -> None:
+    verb, values, rest = command
     handle, parent = values.get("handle", ""), values.get("parent", "root")
     parent = "root" if "root" in values else parent
     if "ingress" in values or "clsact" in values:
         rest, parent = [*(word for word in ("ingress", "clsact") if word in values), *rest], "ingress"
     if parent.endswith(":") and parent != "root":
-        # tbf and netem have one class, which tc lets one name by the handle.
+        # tbf and netem have a single class, which may be given as the handle alone.
         parent = f"{parent}1"
     before = device.qdiscs.pop(parent, None)
     if verb in ("del", "delete"):
@@ -314,45 +314,45 @@ def _do_qdisc(found: Read, device: Device, line: int, told: tuple[str, dict[str,
         return
     if rest:
         words = [*before.words, *rest[1:]] if verb == "change" and before and before.kind == rest[0] else rest[1:]
-        found.add(device.name, Qdisc(rest[0], handle, parent, words, line))
+        config.add(device.name, Qdisc(rest[0], handle, parent, words, line))
 
 
-def _shown_filter(found: Read, line: int, words: list[str], current: str) -> None:
-    """Take a line of `tc filter show`; a hash table or an empty head says nothing."""
+def _shown_filter(config: TcConfig, line: int, words: list[str], current: str) -> None:
+    """Parse a line of `tc filter show`; hash tables and empty heads are skipped."""
     text = " ".join(words)
     if re.search(r"flowid|classid|mirred", text) is None:
         return
     device, words = _after("dev", words)
     parent = re.search(r"\bparent (\S+)", text)
-    owners = list(found.owners.get(parent[1], ())) if parent else []
+    owners = list(config.owners.get(parent[1], ())) if parent else []
     name = device or (owners[0] if len(owners) == 1 else current)
-    values, rest = _places(words)
-    _do_filter(found, found.device(name), line, values, rest)
+    values, rest = _split_location(words)
+    _apply_filter(config, config.device(name), line, values, rest)
 
 
-def _do_filter(found: Read, device: Device, line: int, values: dict[str, str], rest: list[str]) -> None:
+def _apply_filter(config: TcConfig, device: Device, line: int, values: dict[str, str], rest: list[str]) -> None:
     text = " ".join(rest)
     if (redirect := re.search(r"mirred egress redirect dev (\S+)", text)) is not None:
-        device.redirected_to = redirect[1]
+        device.ingress_to = redirect[1]
         return
     target = re.search(r"(?:flowid|classid) (?:0x)?(\S+)", text)
     kind = rest[0] if rest else ""
-    codes = _codes_of(text)
-    if target and codes is not None:
-        for code in codes:
+    dscps = _dscps_of(text)
+    if target and dscps is not None:
+        for code in dscps:
             entry = Filter(code, target[1])
             if not device.rest and all(one.dscp != code for one in device.filters):
                 device.filters.append(entry)
-    elif target and _takes_all(kind, text):
+    elif target and _matches_all(kind, text):
         device.rest = device.rest or target[1]
     elif not ("protocol" in values and values["protocol"] == "arp"):
-        why = next((about for word, about in NOT_THERE.items() if re.search(word, text)), "")
-        known = "by the DSCP (u32, flower, basic) and for everything (matchall)"
-        found.note(line, f"filter {text}: {why or 'only those ' + known + ' are understood'}")
+        reason = next((remedy for word, remedy in UNSUPPORTED_MATCHES.items() if re.search(word, text)), "")
+        supported = "by the DSCP (u32, flower, basic) and for everything (matchall)"
+        config.note(line, f"filter {text}: {reason or 'only those ' + supported + ' are understood'}")
 
 
-def _codes_of(text: str) -> list[int] | None:
-    """Code points of a filter by the DSCP alone, of its first byte with a mask; None of any other one."""
+def _dscps_of(text: str) -> list[int] | None:
+    """DSCPs of a filter that matches only the DSCP (with a mask); None for any other filter."""
     match = (
         re.search(r"match ip6? (?:dsfield|tos|priority) (\S+) (0x[0-9a-fA-F]+)", text)
         or re.search(r"ip_tos (0x[0-9a-fA-F]+|\d+)(?:/(0x[0-9a-fA-F]+))?", text)
@@ -363,28 +363,28 @@ def _codes_of(text: str) -> list[int] | None:
     elif match is not None:
         value, mask = int(match[1], 0), int(match[2] or "0xff", 0)
     elif (word := re.search(r"match ([0-9a-f]{8})/([0-9a-f]{8}) at (-?\d+)", text)) and int(word[3]) == 0:
-        # The first word of a header: version, then the byte of the DSCP (IPv4), or both across it (IPv6).
+        # First 32 bits of the header: the TOS byte is the second (IPv4), or follows the 4-bit version (IPv6).
         shift = 20 if "ipv6" in text else 16
         value, mask = int(word[1], 16) >> shift, int(word[2], 16) >> shift
         if int(word[2], 16) & ~(0xFF << shift):
             return None
     else:
         return None
-    looks = r"\bmatch (?:ip6?|u\d+|[0-9a-f]{8}/)|\b(?:dst|src)_(?:port|ip)\b|\bip_proto\b|\bip_tos\b|\bcmp\("
-    if len(re.findall(looks, text)) != 1 or not mask & 0xFC:
+    criteria = r"\bmatch (?:ip6?|u\d+|[0-9a-f]{8}/)|\b(?:dst|src)_(?:port|ip)\b|\bip_proto\b|\bip_tos\b|\bcmp\("
+    if len(re.findall(criteria, text)) != 1 or not mask & 0xFC:
         return None
     return [code for code in range(64) if code << 2 & mask & 0xFC == value & mask & 0xFC]
 
 
-def _takes_all(kind: str, text: str) -> bool:
-    """Whether a filter takes every packet."""
+def _matches_all(kind: str, text: str) -> bool:
+    """Whether a filter matches every packet."""
     if kind == "matchall":
         return True
     return bool(re.search(r"match (?:u32 0(?:x0)? 0(?:x0)? at 0|00000000/00000000 at 0)", text))
 
 
-def _places(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Where something is said to be, and the words behind that."""
+def _split_location(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Split leading location words (dev, parent, handle, …) from the rest."""
     values: dict[str, str] = {}
     rest = list(words)
     while rest:
@@ -394,7 +394,7 @@ def _places(words: list[str]) -> tuple[dict[str, str], list[str]]:
             values[rest[0]] = rest[1]
             rest = rest[2:]
         elif rest[0] == "stab":
-            # A size table stands before the kind; to us it is a word of the discipline behind it.
+            # Move a size table, which precedes the kind, behind it, as words of the discipline.
             end = 1
             while end + 1 < len(rest) and rest[end] in STAB:
                 end += 2
@@ -405,16 +405,16 @@ def _places(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return values, rest
 
 
-NOT_THERE = {
+UNSUPPORTED_MATCHES = {
     r"\bfw\b": "packets have no marks of a firewall here; match the DSCP that they follow",
     r"(?:dport|sport|_port)": "packets have no ports that a filter could tell apart; match a DSCP, or name --class",
     r"(?:match ip6? (?:src|dst)|(?:src|dst)_ip)": "packets have no addresses of yours; match a DSCP, or name --class",
     r"(?:ip_proto|match ip6? protocol)": "protocols are not told apart; match a DSCP, or name --class",
     r"\bbpf\b": "its program is not run",
 }
-"""What a filter looks at that packets here do not have, and what to do."""
+"""Unsupported match criteria of filters, with the remedy."""
 NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
-"""Of a class."""
+"""Pattern of a class id."""
 VERBS = ("add", "replace", "change", "link", "del", "delete")
 INPUT = ("ingress", "clsact")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")

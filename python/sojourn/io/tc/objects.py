@@ -1,8 +1,8 @@
-"""What `tc -j` prints, as the lines that `tc` prints without it.
+"""Conversion of `tc -j` output to tc's text lines.
 
 `tc -j [-s] qdisc show`, `tc -j class show dev DEV` and `tc -j filter show dev DEV` each print an array of objects; a
-file may have several, one after the other. Rates are in bytes per second there, times in microseconds (those of netem
-in seconds), sizes in bytes (iproute2, `tc/tc_util.c` and the `print_opt` of each kind).
+file may have several. Rates are in bytes per second, times in microseconds (netem's in seconds), sizes in bytes
+(iproute2, `tc/tc_util.c` and the `print_opt` of each kind).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from sojourn.base.errors import InputError
 
 RATES = {"rate", "ceil", "peakrate", "maxrate", "low_rate_threshold", "bandwidth", "packet_rate"}
-"""Bytes per second, where tc's words are bits per second."""
-OFFERED = {"offloaded", "dev", "kind", "handle", "parent", "root", "options", "refcnt", "class", "leaf"}
-"""Keys of an object that are no words of its kind."""
+"""Keys in bytes per second; tc's text has bits per second."""
+OBJECT_KEYS = {"offloaded", "dev", "kind", "handle", "parent", "root", "options", "refcnt", "class", "leaf"}
+"""Keys of an object that are not parameters of its kind."""
 CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
     "nat": ("nat", "nonat"),
     "wash": ("wash", "nowash"),
@@ -27,19 +27,19 @@ CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
     "ack-filter": {"enabled": "ack-filter", "aggressive": "ack-filter-aggressive", "disabled": "no-ack-filter"},
     "autorate": {"autorate-ingress": "autorate-ingress"},
 }
-"""Words of CAKE by what its keys say: for yes and no, or by value."""
+"""Words of CAKE by key: for true and false, or by value."""
 BEGIN = re.compile(r"\S")
 PLAIN = ("diffserv", "flowmode", "atm")
-"""Keys of CAKE whose values are words."""
+"""Keys of CAKE whose values are themselves words."""
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is what `tc -j` prints."""
+    """Whether a text is output of `tc -j`."""
     return text.lstrip().startswith(("[{", "[ {", "[\n", "[]"))
 
 
 def lines(text: str) -> str:
-    """Return the lines that say the same; line N is that of the Nth object."""
+    """Equivalent text lines, with the Nth object in line N; raises `InputError` for other JSON."""
     found = []
     decoder, place = json.JSONDecoder(), 0
     while (begin := BEGIN.search(text, place)) is not None:
@@ -59,10 +59,10 @@ def _line(one: Mapping[str, Any]) -> str:
     if not isinstance(options, Mapping):
         options = {}
     if "class" in one:
-        own = {**{key: value for key, value in one.items() if key not in (*OFFERED, "stats")}, **options}
+        parameters = {**{key: value for key, value in one.items() if key not in (*OBJECT_KEYS, "stats")}, **options}
         leaf = f" leaf {one['leaf']}" if "leaf" in one else ""
         place = "root" if one.get("root") else f"parent {one.get('parent', 'root')}"
-        return f"class {one['class']} {one.get('handle', '')} {place}{leaf} {' '.join(_words(own))}"
+        return f"class {one['class']} {one.get('handle', '')} {place}{leaf} {' '.join(_words(parameters))}"
     if "protocol" in one or "pref" in one:
         return _filter(one, options)
     kind = str(one.get("kind", ""))
@@ -92,12 +92,12 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _netem(key: str, of: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a part of netem: times in seconds, shares from 0 to 1."""
+    """Yield the words of a part of netem, whose JSON has seconds and fractions."""
     name = {"loss-random": "loss", "loss-state": "loss state", "loss-gemodel": "loss gemodel"}.get(key, key)
     if key == "delay":
         times = [of.get("delay", 0), *([of["jitter"]] if of.get("jitter") else [])]
-        shown = [f"{round(1e9 * float(one))}ns" for one in times]
-        yield " ".join([name, *shown, *_share(of.get("correlation"))])
+        formatted = [f"{round(1e9 * float(one))}ns" for one in times]
+        yield " ".join([name, *formatted, *_percentage(of.get("correlation"))])
     elif key == "rate":
         sizes = [str(of[word]) for word in ("packetoverhead", "cellsize", "celloverhead") if of.get(word)]
         yield " ".join([f"rate {8 * int(of.get('rate', 0))}bit", *sizes])
@@ -111,10 +111,10 @@ def _netem(key: str, of: Mapping[str, Any]) -> Iterator[str]:
         yield key
     else:
         value = next((of[word] for word in (name, key) if word in of), 0)
-        yield " ".join([name, f"{100 * float(value):g}%", *_share(of.get("correlation"))])
+        yield " ".join([name, f"{100 * float(value):g}%", *_percentage(of.get("correlation"))])
 
 
-def _share(value: Any) -> list[str]:
+def _percentage(value: Any) -> list[str]:
     return [f"{100 * float(value):g}%"] if value else []
 
 
@@ -140,7 +140,7 @@ def _cake(options: Mapping[str, Any]) -> list[str]:
 
 
 def _filter(one: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """Write a filter: keys and matches of its kind."""
+    """Line of a filter."""
     words = ["filter", *(f"{key} {one[key]}" for key in ("parent", "protocol", "pref", "kind") if key in one)]
     words[-1] = words[-1].removeprefix("kind ")
     keys = options.get("keys") or {}

@@ -1,4 +1,4 @@
-"""A line of `tc qdisc show` where a queue manager is asked for."""
+"""Lines of `tc qdisc show` in place of queue managers on the command line."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from sojourn.io.tc.lines import read
 from sojourn.io.tc.parents import tree
 
 LINE = re.compile(r"\s*(?:qdisc\s+)?(\S+\s+[0-9a-fA-F]*:\s+.*)", re.DOTALL)
-"""`fq_codel 8001: root refcnt 2 limit 10240p …`: behind the name is a handle, as in no spelling of ours."""
+"""`fq_codel 8001: root refcnt 2 limit 10240p …`; the handle after the name distinguishes it from our syntax."""
 
 
-def ours(aqms: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Queue managers in our spelling, and sentences about what lines of tc among them say that is not in it.
+def translate_pasted(aqms: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Translate the lines of tc among queue managers; also returns sentences about their unsupported parts.
 
-    Raises `InputError` for a line of tc with a discipline that is not there.
+    Raises `InputError` for a line of tc with an unsupported discipline.
     """
-    spelled, notes = [], []
+    translated, notes = [], []
     for text in aqms:
         line = LINE.fullmatch(text)
         if line is None:
-            spelled.append(text)
+            translated.append(text)
             continue
         words = re.sub(r"\bparent \S+", "root", line[1])
         words = words if re.search(r"\broot\b", words) else words.replace(":", ": root", 1)
-        found = read(f"qdisc {words}")
-        device = next(iter(found.devices.values()))
+        config = read(f"qdisc {words}")
+        device = next(iter(config.devices.values()))
         try:
-            made = tree(device, found).spelled
+            qdisc = tree(device, config).qdisc
         except InputError as error:
             raise InputError(f"--aqm: {re.sub('^line 1: ', '', str(error))}") from None
-        spelled.append(made.text)
-        notes += [f"{made.text}: {note.removeprefix('line 1: ')}" for note in found.notes]
-        if made.limits:
-            notes.append(f"{made.text}: its limit of {' and '.join(made.limits)} is that of the link; set link.limit")
-        notes += [f"{made.text}: {key} {value} is of the link; set link.{key}" for key, value in made.framing.items()]
-    return spelled, notes
+        translated.append(qdisc.text)
+        notes += [f"{qdisc.text}: {note.removeprefix('line 1: ')}" for note in config.notes]
+        if qdisc.limits:
+            notes.append(f"{qdisc.text}: its limit of {' and '.join(qdisc.limits)} is that of the link; set link.limit")
+        notes += [f"{qdisc.text}: {key} {value} is of the link; set link.{key}" for key, value in qdisc.framing.items()]
+    return translated, notes

@@ -1,7 +1,7 @@
-"""OpenWrt's `/etc/config/sqm`: the commands of tc that sqm-scripts make of it.
+"""tc commands that sqm-scripts derive from OpenWrt's `/etc/config/sqm`.
 
-Read in sqm-scripts (T. Høiland-Jørgensen, S. Moeller; `run-openwrt.sh`, `defaults.sh`, `functions.sh` and the scripts
-`*.qos`). What they set by marks of a firewall is done here by the DSCP that the marks follow.
+Source: sqm-scripts (T. Høiland-Jørgensen, S. Moeller; `run-openwrt.sh`, `defaults.sh`, `functions.sh` and the scripts
+`*.qos`). Differs: they classify by firewall marks, this module by the DSCPs that the marks are derived from.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def is_sqm(text: str) -> bool:
 
 
 def commands(text: str) -> list[str]:
-    """Commands of tc for every section that is enabled."""
+    """Commands of tc for all enabled sections; raises `InputError` for unsupported ones."""
     sections = list(_sections(text))
     enabled = [one for one in sections if one.get("enabled") == "1"]
     if not enabled:
         raise InputError("no section of it is enabled; set option enabled '1' in the one that is meant")
-    return [line for one in enabled for line in _of_section(one)]
+    return [line for one in enabled for line in _section_commands(one)]
 
 
 def _sections(text: str) -> Iterator[Options]:
@@ -43,7 +43,7 @@ def _sections(text: str) -> Iterator[Options]:
         yield current
 
 
-def _of_section(options: Options) -> Iterator[str]:
+def _section_commands(options: Options) -> Iterator[str]:
     script = options.get("script", "simple.qos")
     if script not in SCRIPTS:
         raise InputError(f"script {script} is not known; those that are: {', '.join(SCRIPTS)}")
@@ -54,26 +54,26 @@ def _of_section(options: Options) -> Iterator[str]:
     if script.endswith("cake.qos"):
         qdisc = "cake"
     inside = f"ifb4{interface}"[:15]
-    for way, device, key in (("egress", interface, "upload"), ("ingress", inside, "download")):
-        given = options.get(key) or "0"
-        if not re.fullmatch("[0-9]{1,9}", given):
-            raise InputError(f"{key}: {given} is no number of kbit/s")
-        kbit = int(given)
+    for direction, device, key in (("egress", interface, "upload"), ("ingress", inside, "download")):
+        rate = options.get(key) or "0"
+        if not re.fullmatch("[0-9]{1,9}", rate):
+            raise InputError(f"{key}: {rate} is no number of kbit/s")
+        kbit = int(rate)
         if not kbit:
             continue
         shape = SCRIPTS[script]
         if qdisc.startswith("cake"):
-            yield _cake(options, way, device, kbit, script)
+            yield _cake(options, direction, device, kbit, script)
         else:
-            yield from shape(options, way, device, kbit, qdisc)
-        if way == "ingress":
+            yield from shape(options, direction, device, kbit, qdisc)
+        if direction == "ingress":
             where = f"dev {interface} parent ffff: u32 match u32 0 0"
             yield f"tc filter add {where} action mirred egress redirect dev {device}"
 
 
-def _cake(options: Options, way: str, device: str, kbit: int, script: str) -> str:
+def _cake(options: Options, direction: str, device: str, kbit: int, script: str) -> str:
     words = ["besteffort" if script == "simplest.qos" else "" if script == "simple.qos" else "diffserv3 nat"]
-    ingress = way == "ingress"
+    ingress = direction == "ingress"
     if script == "piece_of_cake.qos":
         words.append("besteffort")
     if ingress and script in ("layer_cake.qos", "simple.qos") and _is_on(options, "squash_ingress"):
@@ -87,67 +87,67 @@ def _cake(options: Options, way: str, device: str, kbit: int, script: str) -> st
             layer = f"{cells}overhead {options.get('overhead') or 0} mpu {options.get('tcMPU') or 0}"
         else:
             table = _table(options, "cake")
-    own = options.get("iqdisc_opts" if ingress else "eqdisc_opts", "")
-    return f"tc qdisc add dev {device} root {table} cake bandwidth {kbit}kbit {layer} {' '.join(words)} {own}"
+    extra = options.get("iqdisc_opts" if ingress else "eqdisc_opts", "")
+    return f"tc qdisc add dev {device} root {table} cake bandwidth {kbit}kbit {layer} {' '.join(words)} {extra}"
 
 
-def _simplest(options: Options, way: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
+def _simplest(options: Options, direction: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
     bursts = f"quantum {_burst(kbit)} rate {kbit}kbit ceil {kbit}kbit burst {_burst(kbit)} cburst {_burst(kbit)}"
-    own = _of_classes(options)
+    layer_options = _class_options(options)
     yield f"tc qdisc add dev {device} root handle 1: {_table(options, qdisc)} htb default 10"
-    yield f"tc class add dev {device} parent 1: classid 1:1 htb {bursts} {own}"
-    yield f"tc class add dev {device} parent 1:1 classid 1:10 htb {bursts} prio 0 {own}"
-    yield f"tc qdisc add dev {device} parent 1:10 handle 110: {_leaf(options, way, kbit, qdisc)}"
+    yield f"tc class add dev {device} parent 1: classid 1:1 htb {bursts} {layer_options}"
+    yield f"tc class add dev {device} parent 1:1 classid 1:10 htb {bursts} prio 0 {layer_options}"
+    yield f"tc qdisc add dev {device} parent 1:10 handle 110: {_leaf(options, direction, kbit, qdisc)}"
 
 
-def _simplest_tbf(options: Options, way: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
-    own = _of_classes(options)
+def _simplest_tbf(options: Options, direction: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
+    layer_options = _class_options(options)
     yield (
         f"tc qdisc add dev {device} root handle 1: {_table(options, qdisc)} tbf rate {kbit}kbit burst {_burst(kbit)} "
-        f"latency 300ms {own}"
+        f"latency 300ms {layer_options}"
     )
-    yield f"tc qdisc add dev {device} parent 1: handle 110: {_leaf(options, way, kbit, qdisc)}"
+    yield f"tc qdisc add dev {device} parent 1: handle 110: {_leaf(options, direction, kbit, qdisc)}"
 
 
-def _simple(options: Options, way: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
-    """Three classes: 1:11 for what must not wait, 1:12 for the rest, 1:13 for the background."""
-    if way == "ingress" and _is_on(options, "squash_ingress"):
-        yield from _simplest(options, way, device, kbit, qdisc)
+def _simple(options: Options, direction: str, device: str, kbit: int, qdisc: str) -> Iterator[str]:
+    """Three classes: 1:11 for priority traffic, 1:12 for best effort, 1:13 for background."""
+    if direction == "ingress" and _is_on(options, "squash_ingress"):
+        yield from _simplest(options, direction, device, kbit, qdisc)
         return
-    own, burst = _of_classes(options), _burst(kbit)
+    layer_options, burst = _class_options(options), _burst(kbit)
     both = f"burst {burst} cburst {burst}"
-    least = 128 if way == "egress" else 32
-    quanta = (300, 300, 300) if way == "egress" else (500, 1500, 300)
+    priority_rate = 128 if direction == "egress" else 32
+    quanta = (300, 300, 300) if direction == "egress" else (500, 1500, 300)
     yield f"tc qdisc add dev {device} root handle 1: {_table(options, qdisc)} htb default 12"
     rates = f"rate {kbit}kbit ceil {kbit}kbit"
-    yield f"tc class add dev {device} parent 1: classid 1:1 htb quantum {burst} {rates} {both} {own}"
+    yield f"tc class add dev {device} parent 1: classid 1:1 htb quantum {burst} {rates} {both} {layer_options}"
     for number, (rate, ceil, words) in enumerate(
         (
-            (least, kbit // 3, "prio 1"),
+            (priority_rate, kbit // 3, "prio 1"),
             (kbit // 6, kbit - 16, f"{both} prio 2"),
             (kbit // 6, kbit - 16, f"{both} prio 3"),
         ),
         start=1,
     ):
-        # Of what HTB would refuse to lend: a promise above its ceiling, on links below 384 kbit/s, is the ceiling.
-        promised = min(rate, ceil)
-        place = f"parent 1:1 classid 1:1{number}"
-        yield f"tc class add dev {device} {place} htb quantum {burst} rate {promised}kbit ceil {ceil}kbit {words} {own}"
+        # On links below 384 kbit/s the rate would exceed the ceiling, which HTB rejects.
+        assured = min(rate, ceil)
+        shares = f"rate {assured}kbit ceil {ceil}kbit {words} {layer_options}"
+        yield f"tc class add dev {device} parent 1:1 classid 1:1{number} htb quantum {burst} {shares}"
         quantum = f"quantum {quanta[number - 1]}" if qdisc in ("fq_codel", "fq_pie", "drr") else ""
-        leaf = f"{_leaf(options, way, kbit, qdisc)} {quantum}"
+        leaf = f"{_leaf(options, direction, kbit, qdisc)} {quantum}"
         yield f"tc qdisc add dev {device} parent 1:1{number} handle 1{number}0: {leaf}"
-    for code, number in MARKED[way]:
+    for code, number in DSCP_CLASSES[direction]:
         yield f"tc filter add dev {device} parent 1: u32 match ip dsfield {code << 2:#x} 0xfc flowid 1:1{number}"
 
 
-def _leaf(options: Options, way: str, kbit: int, qdisc: str) -> str:
-    prefix = "i" if way == "ingress" else "e"
+def _leaf(options: Options, direction: str, kbit: int, qdisc: str) -> str:
+    prefix = "i" if direction == "ingress" else "e"
     words = [qdisc]
     if re.search(r"codel$|pie$|^pfifo$|^pfifo_fast$|^sfq$", qdisc):
         words.append(f"limit {options.get(f'{prefix}limit') or 1001}")
     words.append(_target(options.get(f"{prefix}target", ""), kbit, qdisc))
     if re.search(r"codel$|pie$|red$", qdisc):
-        words.append("noecn" if options.get(f"{way}_ecn", "ECN") == "NOECN" else "ecn")
+        words.append("noecn" if options.get(f"{direction}_ecn", "ECN") == "NOECN" else "ecn")
     if qdisc.endswith("fq_codel") or qdisc == "sfq":
         words.append("flows 1024")
     words.append(options.get(f"{prefix}qdisc_opts", ""))
@@ -155,7 +155,7 @@ def _leaf(options: Options, way: str, kbit: int, qdisc: str) -> str:
 
 
 def _target(text: str, kbit: int, qdisc: str) -> str:
-    """`auto`, the default, is the time of 33 cells of ATM, a full packet, where that is above 5 ms."""
+    """CoDel's target; `auto`, the default, is the maximum of 5 ms and the time of 33 ATM cells, a full packet."""
     if not re.search(r"codel$|pie$", qdisc) or text.lower() == "default":
         return ""
     if re.fullmatch(r"\d+(s|sec|secs|ms|msec|msecs|us|usec|usecs)", text):
@@ -166,24 +166,24 @@ def _target(text: str, kbit: int, qdisc: str) -> str:
 
 
 def _table(options: Options, qdisc: str) -> str:
-    """A size table for the link layer, as is the default of all but CAKE."""
+    """Size table for the link layer, the default mechanism of all but CAKE."""
     layer = options.get("linklayer", "none")
-    way = options.get("linklayer_adaptation_mechanism") or "default"
-    if layer == "none" or way not in (("tc_stab",) if qdisc == "cake" else ("default", "tc_stab")):
+    mechanism = options.get("linklayer_adaptation_mechanism") or "default"
+    if layer == "none" or mechanism not in (("tc_stab",) if qdisc == "cake" else ("default", "tc_stab")):
         return ""
-    values = [options.get(key) or usual for key, usual in (("tcMTU", 2047), ("tcTSIZE", 512), ("tcMPU", 0))]
+    values = [options.get(key) or default for key, default in (("tcMTU", 2047), ("tcTSIZE", 512), ("tcMPU", 0))]
     mtu, size, mpu = values
     return f"stab mtu {mtu} tsize {size} mpu {mpu} overhead {options.get('overhead') or 0} linklayer {layer}"
 
 
-def _of_classes(options: Options) -> str:
+def _class_options(options: Options) -> str:
     if options.get("linklayer_adaptation_mechanism") != "htb_private" or options.get("linklayer", "none") == "none":
         return ""
     return f"mpu {options.get('tcMPU') or 0} linklayer {options['linklayer']} overhead {options.get('overhead') or 0}"
 
 
 def _burst(kbit: int) -> int:
-    """Bytes of a millisecond, and a full packet in ATM at least: 1749 B, of an MTU of 1500 B."""
+    """Burst in bytes: a millisecond at the rate, at least a full packet of 1500 B in ATM, 1749 B."""
     return max(1000 * kbit // 8000, (1500 + 48 + 47) // 48 * 53)
 
 
@@ -198,10 +198,10 @@ SCRIPTS = {
     "piece_of_cake.qos": _simplest,
     "layer_cake.qos": _simple,
 }
-"""By name; those of CAKE shape by its own `bandwidth`."""
+"""Scripts by name; with CAKE they shape by its `bandwidth`."""
 CS1, CS6, CS7, EF, AF42, MINIMIZE_DELAY = 8, 48, 56, 46, 36, 4
-MARKED = {
+DSCP_CLASSES = {
     "egress": ((CS1, 3), (CS6, 1), (EF, 1), (AF42, 1), (MINIMIZE_DELAY, 1)),
     "ingress": ((CS1, 3), (MINIMIZE_DELAY, 1), (EF, 1), (CS6, 1), (CS7, 1), (AF42, 1)),
 }
-"""DSCP and class, 1:11 or 1:13, of `simple.qos`: upwards by the firewall's marks, downwards by filters."""
+"""DSCP and class (1:11 or 1:13) in `simple.qos`: upstream by firewall marks, downstream by filters."""

@@ -1,7 +1,6 @@
-"""Numbers as `tc` reads and prints them (iproute2, `lib/utils.c` and `tc/tc_util.c`), as a scenario has them.
+"""Conversion of `tc`'s numbers (iproute2, `lib/utils.c` and `tc/tc_util.c`) to a scenario's.
 
-They are not ours: a size of `5kb` is 5120 B, a rate of `10mbps` is 80 Mbit/s, and a time without a unit is in
-microseconds.
+tc's units differ from ours: `5kb` is 5120 B, `10mbps` is 80 Mbit/s, and a time without a unit is in microseconds.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from sojourn.base.errors import InputError
 
 
 def size(text: str) -> str:
-    """A size, as `1600b`, `32Mb`, `10kbit`: in bytes, where k is 1024. What follows a slash is a cell's logarithm."""
+    """Size in bytes of `1600b`, `32Mb` or `10kbit`, with k for 1024. A cell size after a slash is ignored."""
     number, unit = _split(text.partition("/")[0], "size", SIZES, "1514b")
     return f"{int(number * SIZES[unit])} B"
 
 
 def rate(text: str) -> str:
-    """A rate, as `10Mbit`, `1.5mbps`, `1Gibit`: `bps` counts bytes; without a unit it is bits per second."""
+    """Rate of `10Mbit`, `1.5mbps` or `1Gibit`; `bps` is bytes per second; without a unit bits per second."""
     number, unit = _split(text, "rate", RATES, "10mbit")
     return f"{int(number * RATES[unit])} bit/s"
 
 
 def time(text: str) -> str:
-    """A time, as `5ms`, `20us`, `1s`; without a unit in microseconds."""
+    """Time of `5ms`, `20us` or `1s`; without a unit in microseconds."""
     number, unit = _split(text, "time", TIMES, "5ms")
     return f"{int(number * TIMES[unit])} ns"
 
 
 def count(text: str) -> str:
-    """A whole number, of packets with a `p` behind it; hexadecimal after `0x`."""
+    """Integer, optionally with `p` for packets; hexadecimal after `0x`."""
     found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)p?", text)
     if not found:
         raise InputError(f'"{text}" is no whole number; tc writes e.g. 1024 or 10240p')
@@ -39,14 +38,14 @@ def count(text: str) -> str:
 
 
 def number(text: str) -> str:
-    """A plain number."""
+    """Decimal number."""
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
         raise InputError(f'"{text}" is no number')
     return text
 
 
 def is_value(text: str) -> bool:
-    """Whether a word looks like the value of the word before it."""
+    """Whether a word looks like a number, i.e. the value of the previous word."""
     return bool(re.match(r"[-+]?[0-9.]", text))
 
 
@@ -74,13 +73,13 @@ def _sizes() -> dict[str, Fraction]:
 
 
 RATES = _rates()
-"""Bits per second."""
+"""Units of rates in bit/s."""
 SIZES = _sizes()
-"""Bytes."""
+"""Units of sizes in bytes."""
 TIMES = {
     **dict.fromkeys(("s", "sec", "secs"), Fraction(10**9)),
     **dict.fromkeys(("ms", "msec", "msecs"), Fraction(10**6)),
     **dict.fromkeys(("", "us", "usec", "usecs"), Fraction(10**3)),
     **dict.fromkeys(("ns", "nsec", "nsecs"), Fraction(1)),
 }
-"""Nanoseconds."""
+"""Units of times in ns."""

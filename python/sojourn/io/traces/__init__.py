@@ -1,1 +1,1 @@
-"""Recorded input: delivery opportunities of a link, arrivals of packets at a queue."""
+"""Recorded input: delivery opportunities of a link, packet arrivals at a queue."""

@@ -1,4 +1,4 @@
-"""Arrivals at a queue, to be played through others: made up, from a kernel vector, or from the log of a run."""
+"""Arrivals at a queue for replay through other queues: random, from a kernel vector, or from a run's packets."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ Columns = dict[str, "npt.NDArray[Any]"]
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Arrivals, the link that they meet, and, if they were recorded, what became of them."""
+    """Arrivals at a link and, if recorded, their fates."""
 
     source: str
-    """Where they come from, as part of a sentence."""
+    """Origin of the arrivals, as part of a sentence."""
     columns: Columns
     setup: dict[str, Any]
-    """Link, limit and conventions, as `_core.diff` takes them."""
+    """Link, limit and conventions for `_core.diff`."""
     recorded: Columns | None = None
     line: str | None = None
-    """The recorded queue as tc writes it."""
+    """tc configuration of the recorded queue."""
     recorded_aqm: str = ""
     created_ns: int | None = None
-    """The kernel's clock when it made the recorded queue."""
+    """Kernel time when the recorded queue was created."""
     flows: npt.NDArray[Any] | None = None
-    """The packets' own flows, where the column `flow` has the bucket that the kernel hashed each to."""
+    """Original flows, if the column `flow` has the kernel's hash buckets instead."""
     buckets_unknown: bool = False
-    """Whether the kernel hashed flows to buckets, and the recording does not say to which."""
+    """Whether the kernel hashed flows to buckets that were not recorded."""
 
     def with_limit(self, limit: str) -> Arrivals:
-        """Return the same arrivals at a queue with another limit."""
+        """Copy with another limit of the queue."""
         return replace(self, setup={**self.setup, "limit": limit})
 
-    def sharing(self, flow: int, other: int) -> Arrivals:
-        """Return the same arrivals with the packets of flow `other` in the bucket of `flow`."""
+    def with_shared_bucket(self, flow: int, other: int) -> Arrivals:
+        """Copy with the packets of flow `other` in the bucket of `flow`."""
         column = self.columns["flow"]
         merged = np.where(column == other, np.uint32(flow), column)
         return replace(
@@ -57,27 +57,28 @@ class Arrivals:
         )
 
     def with_seed(self, seed: int) -> Arrivals:
-        """Return the same arrivals at a queue with another random stream."""
+        """Copy with another seed of the queue."""
         return replace(self, setup={**self.setup, "seed": seed})
 
 
-def made_up(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
-    """Poisson arrivals of eight flows under a load that changes between 0.4 and 1.6 of `rate`."""
+def random_arrivals(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
+    """Poisson arrivals of eight flows with a load that varies between 0.4 and 1.6 of `rate`."""
     columns = _core.made_up_arrivals(seed, packets, rate)
     setup = _setup(rate=rate, limit=limit, seed=seed)
     return Arrivals(f"{packets} made-up arrivals (seed {seed})", columns, setup)
 
 
-def from_log(result: Result) -> Arrivals:
-    """Arrivals at the forward link of a run with the probe `packets`, and what became of them.
+def from_result(result: Result) -> Arrivals:
+    """Arrivals and fates at the forward link of a run with the probe `packets`.
 
-    Of a shell at the direction that most packets took.
+    For an emulated shell, those of the direction with more packets. Raises `InputError` for links that a replay cannot
+    reproduce.
     """
     if result.is_shell:
         result = max(result.directions, key=lambda one: one.number("arrived") or 0)
     document, where = result.scenario.document, result.folder or result
     link, number = result.setup, result.link_number(result.link)
-    if (key := unlike_a_replay(link)) is not None:
+    if (key := non_replayable_key(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     if "changes" in document:
         raise InputError(f"{where}: its queues change on the way; only runs without changes of them can be replayed")
@@ -94,26 +95,27 @@ def from_log(result: Result) -> Arrivals:
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
     columns["dscp"] = np.zeros(table.height, np.uint8)
     recorded = {name: columns.pop(name) for name in ("fate", "fate_ns")}
-    aqm, way = result.scenario.aqm, ""
+    aqm, direction = result.scenario.aqm, ""
     if result.is_shell:
-        aqm, way = str(result.summary["aqm"][0]), f" {result.link}"
-    source = f"{table.height} arrivals recorded from {aqm}{way}, seed {result.seed}"
+        aqm, direction = str(result.summary["aqm"][0]), f" {result.link}"
+    source = f"{table.height} arrivals recorded from {aqm}{direction}, seed {result.seed}"
     return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
 
 
-def unlike_a_replay(link: Mapping[str, Any]) -> str | None:
-    """Return a key in which a link differs from a replay's, which serves bytes as queued at a constant rate."""
+def non_replayable_key(link: Mapping[str, Any]) -> str | None:
+    """Key in which a link differs from a replay's link, which has a constant rate and plain framing; None if none."""
     if "@" in (link.get("rate") or ""):
         return "change"
     return next(
-        (key for key, value in sorted(link.items()) if key not in _OF_ANY_VALUE and value != _PLAIN.get(key)), None
+        (key for key, value in sorted(link.items()) if key not in _IGNORED_KEYS and value != _REPLAY_VALUES.get(key)),
+        None,
     )
 
 
 def from_vector(path: Path | str) -> Arrivals:
-    """Arrivals that the Linux kernel's qdisc was given, and what it made of them.
+    """Arrivals at a qdisc of the Linux kernel and their fates, from a test vector.
 
-    `path` is `NAME.jsonl.gz` or `NAME.jsonl`, or NAME alone; `NAME.meta.json` lies beside it.
+    `path` is `NAME.jsonl.gz`, `NAME.jsonl`, or NAME; `NAME.meta.json` must be in the same folder.
     """
     data, meta_path = _vector_files(Path(path))
     meta = _read_meta(meta_path)
@@ -121,19 +123,19 @@ def from_vector(path: Path | str) -> Arrivals:
     rows = [_read_row(f"{data}: line {number}", line) for number, line in enumerate(lines, 1)]
     if not rows:
         raise InputError(f"{data}: holds no packet")
-    late = _lateness(rows[0])
+    delay = _enqueue_delay(rows[0])
     origin = meta["t0_mono_ns"]
     table = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in _NUMBERS}
-    named = {
-        name: np.array([row.get(name, otherwise) for row in rows], dtype=kind)
-        for name, (kind, otherwise) in _NAMED.items()
+    optional = {
+        name: np.array([row.get(name, default) for row in rows], dtype=kind)
+        for name, (kind, default) in _OPTIONAL_COLUMNS.items()
     }
     columns: Columns = {
-        "time_ns": (table["arrival_ns"] + origin + late).astype(np.uint64),
+        "time_ns": (table["arrival_ns"] + origin + delay).astype(np.uint64),
         "bytes": table["size"].astype(np.uint32),
         "flow": table["flow"].astype(np.uint32),
         "ecn": table["ecn"].astype(np.uint8),
-        **named,
+        **optional,
     }
     departures = np.where(table["departure_ns"] < 0, 0, table["departure_ns"] + origin)
     recorded: Columns = {
@@ -150,9 +152,9 @@ def from_vector(path: Path | str) -> Arrivals:
     )
     qdisc = meta["qdisc"]
     hashes = qdisc.split()[:1] in (["fq_codel"], ["fq_pie"], ["sfq"])
-    flows, known = columns["flow"], _buckets(data, rows)
-    if hashes and known is not None:
-        columns["flow"] = known
+    flows, buckets = columns["flow"], _buckets(data, rows)
+    if hashes and buckets is not None:
+        columns["flow"] = buckets
     return Arrivals(
         f"{len(rows)} arrivals of {data.name.split('.jsonl')[0]}",
         columns,
@@ -162,23 +164,23 @@ def from_vector(path: Path | str) -> Arrivals:
         f"recorded: {qdisc}",
         meta["created"],
         flows,
-        buckets_unknown=hashes and known is None,
+        buckets_unknown=hashes and buckets is None,
     )
 
 
 def _buckets(data: Path, rows: list[Mapping[str, Any]]) -> npt.NDArray[Any] | None:
-    """The bucket of each packet's flow in the kernel; None where none was recorded."""
-    having = ["bucket" in row for row in rows]
-    if not any(having):
+    """Kernel hash bucket of each packet; None if not recorded."""
+    has_bucket = ["bucket" in row for row in rows]
+    if not any(has_bucket):
         return None
-    if not all(having):
-        raise InputError(f'{data}: line {having.index(False) + 1} lacks "bucket", which others have')
+    if not all(has_bucket):
+        raise InputError(f'{data}: line {has_bucket.index(False) + 1} lacks "bucket", which others have')
     return np.array([row["bucket"] for row in rows], dtype=np.uint32)
 
 
-def _setup(**given: object) -> dict[str, Any]:
+def _setup(**settings: object) -> dict[str, Any]:
     defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "link": 0, "kernel": False, "origin_ns": 0}
-    return {**defaults, "told": TOLD_OF_ALL, "drops_on_arrival": False, **given}
+    return {**defaults, "told": NOTIFY_ALL_DROPS, "drops_on_arrival": False, **settings}
 
 
 def _rate(bps: int) -> str:
@@ -216,10 +218,10 @@ def _read_meta(path: Path) -> dict[str, Any]:
         meta = parse_json(text)
     except ValueError:
         raise InputError(f"{path}: not valid JSON") from None
-    for key, kind, least in _META_KEYS:
+    for key, kind, low in _META_KEYS:
         if not isinstance(meta, dict) or key not in meta:
             raise InputError(f'{path}: "{key}" is missing')
-        if type(meta[key]) is not kind or (kind is int and not least <= meta[key] < 2**63):
+        if type(meta[key]) is not kind or (kind is int and not low <= meta[key] < 2**63):
             raise InputError(f'{path}: "{key}" is {meta[key]!r}; expected a {_WORDS[kind]}')
     overhead = meta.get("overhead", 0)
     if type(overhead) is not int or not 0 <= overhead <= 65_535:
@@ -230,7 +232,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _created(path: Path, text: object) -> int | None:
-    """Nanoseconds of "mono N …"; None where it was not recorded."""
+    """Nanoseconds of "mono N …"; None if not recorded."""
     if text is None:
         return None
     words = str(text).split()
@@ -249,9 +251,9 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
     for key in (*_NUMBERS, "verdict"):
         if key not in row:
             raise InputError(f'{place} lacks "{key}"')
-    for key, (least, most) in (_NUMBERS | _OPTIONAL).items():
-        if key in row and (type(row[key]) is not int or not least <= row[key] <= most):
-            raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {least} to {most}')
+    for key, (low, high) in (_NUMBERS | _OPTIONAL).items():
+        if key in row and (type(row[key]) is not int or not low <= row[key] <= high):
+            raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {low} to {high}')
     if not isinstance(row["verdict"], str) or row["verdict"] not in _VERDICTS:
         raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; there is {", ".join(_VERDICTS)}')
     if (row["verdict"] in ("pass", "mark")) != (row["departure_ns"] >= 0):
@@ -259,16 +261,16 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
     return row
 
 
-def _lateness(first: Mapping[str, Any]) -> int:
-    """How much later than noted the packets were offered: an idle link takes the first one at once."""
+def _enqueue_delay(first: Mapping[str, Any]) -> int:
+    """Delay between recorded and actual enqueue time, from the first packet, which an idle link dequeues at once."""
     return max(0, int(first["departure_ns"]) - int(first["arrival_ns"])) if first["departure_ns"] >= 0 else 0
 
 
 ETHERNET_MTU = 1514
-"""The largest packet of a vector: 1500 bytes of IP behind 14 of Ethernet."""
+"""Maximum packet of a vector: 1500 bytes of IP and 14 of Ethernet."""
 WAITING = 8
-TOLD_OF_ALL = (True, True, True)
-"""Senders are told of every drop on arrival: early, of a full queue, and of a packet that was queued first."""
+NOTIFY_ALL_DROPS = (True, True, True)
+"""Notify senders of all drops on arrival: early, on overflow, and of a packet that was enqueued first."""
 _VERDICTS = {"pass": 0, "mark": 1, "drop_on_arrival": 6, "drop": 7}
 _TIME = (0, 2**62)
 _NUMBERS = {
@@ -284,11 +286,11 @@ _OPTIONAL = {
     "from_host": (0, 2**32 - 1),
     "to_host": (0, 2**32 - 1),
 }
-_NAMED = {"dscp": (np.uint8, 0), "from_host": (np.uint32, 1), "to_host": (np.uint32, 2)}
-"""What a row may say of its packet, with the type of its column and what holds if it does not."""
+_OPTIONAL_COLUMNS = {"dscp": (np.uint8, 0), "from_host": (np.uint32, 1), "to_host": (np.uint32, 2)}
+"""Optional fields of a row, with the column's type and the default."""
 _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
 _WORDS = {str: "text", int: "whole number that is not negative"}
-_BEHIND_THE_QUEUE = {"delay", "reorder", "tick", "loss"}
-_PLAIN = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
-_OF_ANY_VALUE = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _BEHIND_THE_QUEUE
+_AFTER_QUEUE = {"delay", "reorder", "tick", "loss"}
+_REPLAY_VALUES = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
+_IGNORED_KEYS = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _AFTER_QUEUE
 _LOG_COLUMNS = ["arrival", "time_ns", "bytes", "flow", "ecn", "from_host", "to_host", "fate", "fate_ns"]

@@ -1,6 +1,6 @@
-"""Traces of delivery opportunities: arrays of whole milliseconds, one entry per opportunity of one MTU.
+"""Traces of delivery opportunities: arrays of integer milliseconds, one entry per opportunity of one MTU.
 
-Reading, statistics, conversion and synthesis are the core's; here are files and names.
+The core reads, converts, synthesises and computes statistics; this module handles files and presets.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sojourn.base.files import write_file
 from sojourn.base.inputs import read_text
 
 Opportunities = NDArray[np.uint32]
-"""Milliseconds of the opportunities of a lap, non-decreasing; the last one is its length."""
+"""Times in ms of the opportunities of one lap, non-decreasing; the last one is the lap's length."""
 
 MTU = 1500
-"""Bytes that one opportunity carries where nothing else is said."""
+"""Default bytes per opportunity."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Parameters of the LTE-like model, fitted to a recorded trace."""
+    """Preset of the LTE-like model, fitted to a recorded trace."""
 
     name: str
     fitted_to: str
@@ -42,14 +42,14 @@ def presets() -> dict[str, Preset]:
 
 
 def synth_lte(preset: str, seconds: int, seed: int) -> Opportunities:
-    """Opportunities of `seconds` s like those of an LTE link; the same seed gives the same trace on every machine."""
+    """Synthesise `seconds` s of an LTE-like link; a seed gives the same trace on every machine."""
     return _core.synth_lte(preset, seconds, seed)
 
 
 def load_trace(path: Path | str, *, mtu: int = MTU, bursts: str | None = None, seed: int = 1) -> Opportunities:
     """Read a trace in Mahimahi's format, or a series of rates in a .csv file as opportunities of `mtu` bytes.
 
-    Those of a series are evenly spread, or come in the bursts of a preset of `synth_lte`.
+    Opportunities of a series are evenly spaced, or in bursts as in a preset of `synth_lte`. Raises `InputError`.
     """
     if not is_csv(path):
         return _core.load_trace(str(path))
@@ -63,7 +63,7 @@ def load_trace(path: Path | str, *, mtu: int = MTU, bursts: str | None = None, s
 
 
 def write_trace(opportunities_ms: Opportunities, path: Path | str, *, step_ms: int = 100, mtu: int = MTU) -> Path:
-    """Write a trace: in a .csv file its rates in steps of `step_ms`, else one millisecond per line and opportunity."""
+    """Write a trace: as rates in steps of `step_ms` to a .csv file, otherwise a line in ms per opportunity."""
     if is_csv(path):
         text = _core.csv_of_trace(opportunities_ms, step_ms, mtu)
     else:
@@ -78,5 +78,5 @@ def trace_stats(opportunities_ms: Opportunities, *, mtu: int = MTU) -> dict[str,
 
 
 def is_csv(path: Path | str) -> bool:
-    """Whether a file holds a series of rates."""
+    """Whether a file holds a series of rates, by its suffix."""
     return Path(path).suffix.lower() == ".csv"

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn.base.errors import InputError
-from sojourn.io.pcap.sender import LOWEST, Acks, caused
+from sojourn.io.pcap.sender import NO_SACK, Acks, triggered_acks
 from sojourn.model.analysis.metrics import Metric
 from sojourn.model.results.result import Result
 
@@ -79,13 +79,13 @@ def round_trips(result: Result) -> NDArray[np.float64]:
     for flow, table in segments.partition_by("flow", as_dict=True, maintain_order=True).items():
         if flow not in answers:
             continue
-        start = _whole(table["seq"])
-        sent = (_whole(table["time_ns"]), start, start + _whole(table["payload"]))
-        came = answers[flow]
-        tops = _whole(came["sack1_to"])
-        none = np.zeros(came.height, bool)
-        heard = Acks(_whole(came["time_ns"]), _whole(came["ack"]), np.where(tops > 0, tops, LOWEST), none)
-        times, delays, delayed = caused(sent, heard)
+        start = _integers(table["seq"])
+        sent = (_integers(table["time_ns"]), start, start + _integers(table["payload"]))
+        rows = answers[flow]
+        tops = _integers(rows["sack1_to"])
+        none = np.zeros(rows.height, bool)
+        received = Acks(_integers(rows["time_ns"]), _integers(rows["ack"]), np.where(tops > 0, tops, NO_SACK), none)
+        times, delays, delayed = triggered_acks(sent, received)
         kept = (times >= begin_ns) & (~delayed if not delayed.all() else True)
         parts.append(delays[kept] / 1e6)
     return np.concatenate(parts) if parts else np.empty(0)
@@ -121,7 +121,7 @@ def _data(result: Result) -> pl.DataFrame:
     return result.table("segments").filter((pl.col("payload") > 0) & (pl.col("end") == SOURCE))
 
 
-def _whole(column: pl.Series) -> NDArray[np.int64]:
+def _integers(column: pl.Series) -> NDArray[np.int64]:
     return column.to_numpy().astype(np.int64)
 
 

@@ -18,10 +18,10 @@ import numpy as np
 import polars as pl
 
 from sojourn.base.errors import InputError
-from sojourn.io.flent.files import Flent, is_flent, load_flent
+from sojourn.io.flent.files import FlentData, is_flent, load_flent
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.goodput import new_bytes
-from sojourn.io.pcap.sender import prompt, sender_rtt
+from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
 from sojourn.studies.fitting.data import CorrelatedNumbers, Data, Number, metric_named
 from sojourn.studies.fitting.observed import PINGS
 from sojourn.studies.fitting.space import space_of
@@ -85,14 +85,16 @@ def read_recording(path: Path, free: Mapping[str, Any], skip_s: float, window_s:
         raise InputError(f"{path}: {error}") from None
 
 
-def of_flent(data: Flent, skip_s: float) -> Recording:
+def of_flent(data: FlentData, skip_s: float) -> Recording:
     """Goodput of all downloads and of all uploads, and pings, during the test's traffic."""
     begin, end = data.traffic_s
-    sums = {way: _sum(data, way) for way in ("download", "upload")}
-    both = {way: pair for way, pair in sums.items() if pair is not None}
+    sums = {direction: _sum(data, direction) for direction in ("download", "upload")}
+    both = {direction: pair for direction, pair in sums.items() if pair is not None}
     tracks = []
-    for way, (times, values) in both.items():
-        metric = "tcp goodput" if len(both) == 1 else f"tcp goodput {'forward' if way == 'download' else 'reverse'}"
+    for direction, (times, values) in both.items():
+        metric = (
+            "tcp goodput" if len(both) == 1 else f"tcp goodput {'forward' if direction == 'download' else 'reverse'}"
+        )
         tracks.append(Track(times, values[:, None], (metric,), 3, _means))
     pings = [name for name in data.results if name.startswith("Ping (ms)") and not name.endswith("avg")]
     if pings:
@@ -111,7 +113,7 @@ def of_capture(path: Path, skip_s: float) -> Recording:
     """Goodput, retransmissions and round-trip times of the TCP flows whose data a capture beside the sender has."""
     capture = load_capture(path)
     try:
-        samples = prompt(sender_rtt(capture.packets, capture.blocks))
+        samples = without_delayed_acks(sender_rtt(capture.packets, capture.blocks))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     start = int(capture.packets["time_ns"].min())  # type: ignore[arg-type]
@@ -166,7 +168,7 @@ def _deviations(track: Track, parts: Sequence[Array]) -> Array:
     return found
 
 
-def _sum(data: Flent, direction: str) -> tuple[Array, Array] | None:
+def _sum(data: FlentData, direction: str) -> tuple[Array, Array] | None:
     """Goodput of all flows of a direction at the sampling steps; None without such flows."""
     whole = f"TCP {direction} sum"
     if whole in data.results:
