@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.model.analysis.outcome import APPS, App, Range, judged, outcome, points, read_app, way
+from sojourn.model.analysis.outcome import APPS, App, Range, outcome, path_of, points, read_app, score_samples
 
 IDLE: dict[str, Any] = {
     "duration": "5 s",
@@ -30,13 +30,13 @@ def test_a_score_lies_on_a_straight_line_between_both_ends(measured: float, scor
 def test_the_least_score_of_all_percentiles_and_the_loss_counts() -> None:
     app = App("own", ((50, Range(10, 20)), (100, Range(10, 110))), Range(0.001, 0.011))
     times = np.array([5.0, 12.0, 14.0, 60.0])
-    found = judged(app, times, 0.003)
+    found = score_samples(app, times, 0.003)
     # Two of four are at most 12 ms; the longest is 60 ms.
     assert [(percent, ms) for percent, ms, _ in found.latency] == [(50, 12), (100, 60)]
     assert [score for *_, score in found.latency] == pytest.approx([80, 50])
     assert found.loss_score == pytest.approx(80)
     assert found.score == pytest.approx(50)
-    assert judged(app, times, 0.009).score == pytest.approx(20)
+    assert score_samples(app, times, 0.009).score == pytest.approx(20)
 
 
 def test_percentiles_of_two_queues_are_those_of_the_sum_of_independent_times() -> None:
@@ -50,7 +50,7 @@ def test_percentiles_of_two_queues_are_those_of_the_sum_of_independent_times() -
 
 def test_an_idle_link_below_the_optimum_is_as_good_as_it_can_be() -> None:
     result = sj.Scenario.build(IDLE).run()
-    assert way(result) == (["forward", "reverse"], pytest.approx(24))
+    assert path_of(result) == (["forward", "reverse"], pytest.approx(24))
     for app in APPS.values():
         found = outcome(app, result)
         assert (found.score, found.loss, found.loss_score) == (100, 0, 100)
@@ -81,8 +81,8 @@ def test_a_flow_crosses_its_own_links() -> None:
         ],
     }
     result = sj.Scenario.build(row).run()
-    assert way(result)[1] == pytest.approx(10)
-    names, base_ms = way(result, 1)
+    assert path_of(result)[1] == pytest.approx(10)
+    names, base_ms = path_of(result, 1)
     assert sorted(names) == ["forward", "reverse", "second", "second reverse"]
     assert base_ms == pytest.approx(70)
     assert outcome(APPS["web"], result, 1).score == pytest.approx(60, abs=0.5)

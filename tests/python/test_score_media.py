@@ -76,13 +76,13 @@ direction = "reverse"
     there, back = (result.totals["groups"][group]["media"] for group in (0, 2))
     fair = 4 * 0.9e6 * 2 / 3 + 2 * 2 * 600e3
     assert media.by_fair_share(result) == pytest.approx(there["received_bps"] * 6 / fair)
-    assert media.longest(result) == max(one["queueing_ms"]["p95"] for one in (there, back))
+    assert media.worst_queueing_delay(result) == max(one["queueing_ms"]["p95"] for one in (there, back))
     made = there["frames"] + back["frames"]
     good = sum(one["frames_whole"] - one["frames_late"] for one in (there, back))
-    assert media.not_in_time(result) == pytest.approx(1 - good / made)
+    assert media.late_frame_share(result) == pytest.approx(1 - good / made)
     assert there["frames"] - there["frames_whole"] > 0
 
 
 def test_without_calls_there_are_no_numbers_of_calls() -> None:
     result = sj.Scenario.parse('duration = "1 s"\n[link]\nrate = "2 Mbit/s"\n[[flows]]\nkind = "tcp"').run()
-    assert media.by_fair_share(result) is media.longest(result) is media.not_in_time(result) is None
+    assert media.by_fair_share(result) is media.worst_queueing_delay(result) is media.late_frame_share(result) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sojourn.figures import KINDS, OPTIONS, kind
-from sojourn.model.analysis.warmup import aligned, marked, not_settled
+from sojourn.model.analysis.warmup import aligned, mark_unsettled, not_settled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +94,7 @@ def draw(
     from sojourn.figures.channels import of_results
 
     drawer = kind(name, options)
-    runs, shown = aligned(results), marked(names, results)
+    runs, shown = aligned(results), mark_unsettled(names, results)
 
     def fill(sheet: Sheet) -> None:
         with of_results(shown):

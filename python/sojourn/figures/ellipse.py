@@ -41,8 +41,8 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: s
     points = {name: np.concatenate([POINTS[over](one) for one in own]) for name, own in runs.items()}
     for name, own in points.items():
         if not len(own):
-            whose = "no packet was sent" if over == "seeds" else "no forward flow sent a packet"
-            raise InputError(f"{name}: {whose} after the warm-up; give a longer duration")
+            reason = "no packet was sent" if over == "seeds" else "no forward flow sent a packet"
+            raise InputError(f"{name}: {reason} after the warm-up; give a longer duration")
     groups = facets(points)
     single = len(groups) == 1
     panels = sheet.tiles(len(groups), width=6.5 if single else 7.0, height=4.0 if single else 2.1, min_width=1.9)

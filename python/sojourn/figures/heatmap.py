@@ -18,7 +18,7 @@ from sojourn.figures.channels import muted
 from sojourn.figures.scales import MIN_SPREAD, plain
 from sojourn.model.analysis.labels import Name
 from sojourn.model.analysis.swept import Parameter, choose, means, metric_of, rest_names
-from sojourn.model.analysis.warmup import marked
+from sojourn.model.analysis.warmup import mark_unsettled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def draw(
     """
     across, up = choose(results, [x, y], words=True)
     shown = metric_of(results, metric)
-    rest = [str(name) for name in marked(rest_names(results, [across, up]), results)]
+    rest = [str(name) for name in mark_unsettled(rest_names(results, [across, up]), results)]
     table = means(results, {"label": rest, "x": across.shown, "y": up.shown}, [metric])
     table = table.with_columns(pl.col(metric) * shown.scale)
     xs = table["x"].unique().sort().to_list()

@@ -93,8 +93,8 @@ def draw_flow(result: Result, flow: int, span: tuple[float, float], panels: Sequ
     edges = np.arange(span[0], span[1] + step_of(*span) / 2, step_of(*span))
     arrived = _per_second(reports, "bytes", edges) * 8e-6
     marks.steps(rates, edges, arrived, f"{ARRIVED}, {name}", base=None, linestyle=DOTS, **look)
-    told = inside.filter(pl.col("arrived") > 0)
-    marks.line(delays, told["time_s"], told["queueing_ms"], f"{DELAY}, {name}", **look)
+    received = inside.filter(pl.col("arrived") > 0)
+    marks.line(delays, received["time_s"], received["queueing_ms"], f"{DELAY}, {name}", **look)
     marks.steps(harm, edges, _per_second(reports, "lost", edges), f"{LOST}, {name}", base=None, **look)
     late = _per_second(reports, "frames_late", edges)
     marks.steps(harm, edges, late, f"{LATE}, {name}", base=None, linestyle=DOTS, **look)

@@ -31,10 +31,10 @@ def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> N
         with mpl.rc_context({"pgf.texsystem": system, "pgf.rcfonts": False}):
             _write(figure, file, keep_family)
     except (LatexError, ValueError) as error:  # ValueError: a text cannot be measured
-        said = [line for line in str(error).splitlines() if line.startswith("! ")]
-        what = said[0].removeprefix("! ").rstrip(".") if said else "an error"
+        errors = [line for line in str(error).splitlines() if line.startswith("! ")]
+        reason = errors[0].removeprefix("! ").rstrip(".") if errors else "an error"
         raise InputError(
-            f"pgf: {system} reports: {what}; replace the text that it does not know with --label OLD=NEW"
+            f"pgf: {system} reports: {reason}; replace the text that it does not know with --label OLD=NEW"
         ) from None
 
 

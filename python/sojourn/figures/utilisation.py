@@ -14,7 +14,7 @@ from sojourn.figures.scales import plain
 from sojourn.model.analysis.labels import Name
 from sojourn.model.analysis.metrics import Metric
 from sojourn.model.analysis.swept import Parameter, choose, means, metric_of, rest_names
-from sojourn.model.analysis.warmup import marked
+from sojourn.model.analysis.warmup import mark_unsettled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def draw(
     """
     [parameter] = choose(results, [x])
     metrics = [metric_of(results, column) for column in dict.fromkeys(("utilisation", metric))]
-    rest = marked(rest_names(results, [parameter]), results)
+    rest = mark_unsettled(rest_names(results, [parameter]), results)
     table = means(
         results, {"name": [str(name) for name in rest], "x": parameter.shown}, [one.column for one in metrics]
     )
@@ -89,9 +89,9 @@ def _draw_points(
         axes.set_ylabel(one.axis_label)
     panels[-1].set_xticks(range(len(names)), [str(name) for name in names])
     panels[-1].set_xlim(-0.6, len(names) - 0.4)
-    whose = "one point per curve" if len(names) > 1 else "one point"
+    text = "one point per curve" if len(names) > 1 else "one point"
     key = f"{parameter.path} is {plain(parameter.shown[0])} {parameter.display[1]}".strip()
-    sheet.note(f"{whose}: {key} in all results; sweep it, or name another key with --x")
+    sheet.note(f"{text}: {key} in all results; sweep it, or name another key with --x")
 
 
 def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, name: str, **look: Any) -> None:

@@ -83,11 +83,11 @@ def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
     """Figures made for the whole paper, and reasons for the others; raises `InputError` if there are none."""
     on_request = {name: getattr(paper.figure(name), "ON_REQUEST", "") for name in paper.figures}
     left_out = {name: f"{why}; name it: --figure {name}" for name, why in on_request.items() if why}
-    asked = [name for name in paper.figures if name not in left_out]
+    candidates = [name for name in paper.figures if name not in left_out]
     if engine == SIMULATE:
-        return asked, left_out
+        return candidates, left_out
     possible, refused = [], {}
-    for figure_id in asked:
+    for figure_id in candidates:
         try:
             on_engine(paper, study_of(paper, figure_id, engine), engine)
         except InputError as error:

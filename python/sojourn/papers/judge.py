@@ -227,10 +227,10 @@ def _judge_relation(claim: Claim, measured: Measurements, full: int) -> Verdict:
         verdict = "undecided"
     else:
         verdict = "holds"
-    told: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them, **_where(relation, means)}
+    details: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them, **_where(relation, means)}
     if verdict == "undecided":
-        told["why"] = f"false in {false} of {n} runs, and it may be in {all_of_them // ONE_IN} of {all_of_them}"
-    return _verdict(claim, verdict, true_of_means, None, n) | told
+        details["why"] = f"false in {false} of {n} runs, and it may be in {all_of_them // ONE_IN} of {all_of_them}"
+    return _verdict(claim, verdict, true_of_means, None, n) | details
 
 
 def _where(relation: Relation, means: pl.DataFrame) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def original_text(verdict: Verdict) -> str:
     """Whether the original satisfies the claim, and the numbers; empty if unknown."""
     if "original_evidence" not in verdict:
         return ""
-    says = "leaves it open" if verdict["original"] == UNKNOWN else f"{verdict['original']} it"
-    return f"{says} ({verdict['original_evidence']})"
+    outcome = "leaves it open" if verdict["original"] == UNKNOWN else f"{verdict['original']} it"
+    return f"{outcome} ({verdict['original_evidence']})"
 
 
 def contradicted(verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -79,12 +79,12 @@ def _original_outcome(claim: Claim, original: Original) -> dict[str, Any]:
     numbers = {"original_measured": verdict["measured"], "original_n": n}
     if n < original.least:
         return {"original_evidence": f"{original.source}: {n} of {original.least} runs", **numbers}
-    says = OUTCOMES.get(verdict["verdict"], UNKNOWN)
+    outcome = OUTCOMES.get(verdict["verdict"], UNKNOWN)
     evidence = f"{original.source}: {_numbers(verdict)}"
     if original.missing:
-        says = says if says == "contradicts" else UNKNOWN
+        outcome = outcome if outcome == "contradicts" else UNKNOWN
         evidence += f"; {original.missing} not run"
-    return {"original": says, "original_evidence": evidence, **numbers}
+    return {"original": outcome, "original_evidence": evidence, **numbers}
 
 
 def _numbers(verdict: Verdict) -> str:

@@ -60,12 +60,12 @@ def assumptions(found: SearchResult) -> list[dict[str, Any]]:
     effects = effects_of(found.space, found.at_random, found.claims)
     rows = []
     for name, values in found.space.items():
-        told = []
+        value_rows = []
         for value in values:
             having = [one.score(everything) for one in found.tried if one.setup[name] == value]
             effect, half = effects.of(name, value)
             taken = sum(split.best.setup[name] == value for split in found.splits)
-            told.append(
+            value_rows.append(
                 {
                     "value": value,
                     "usual": value == values[0],
@@ -75,7 +75,7 @@ def assumptions(found: SearchResult) -> list[dict[str, Any]]:
                     "halves": taken,
                 }
             )
-        rows.append({"name": name, "determined": effects.determined(name), "values": told})
+        rows.append({"name": name, "determined": effects.determined(name), "values": value_rows})
     return rows
 
 
@@ -137,7 +137,7 @@ def section(one: Report) -> list[str]:
     if one["best"]["claims"]:
         rows = [[moved["claim"], moved["usual"], moved["best"]] for moved in one["best"]["claims"]]
         lines += [*table(("claim", "today", "best of all"), rows), ""]
-    rows = [_value_row(about, told) for about in one["assumptions"] for told in about["values"]]
+    rows = [_value_row(about, value) for about in one["assumptions"] for value in about["values"]]
     return [*lines, *table(VALUE_HEADINGS, rows)]
 
 

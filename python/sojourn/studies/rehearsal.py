@@ -112,10 +112,10 @@ def apply_change(scenario: Scenario, text: str, directions: Sequence[str]) -> Sc
         raise InputError(f'--change: {text}: the scenario has several links; write e.g. links.0.aqm="{text}"')
     if re.match(r"[\w@]+", text.split()[0].partition("(")[0])[0].partition("@")[0] in _names():  # type: ignore[index]
         parsed(text)
-        return scenario.replace({f"{LINKS[way]}.aqm": text for way in directions})
+        return scenario.replace({f"{LINKS[direction]}.aqm": text for direction in directions})
     sets: dict[str, str] = {}
-    for way in directions:
-        path = f"{LINKS[way]}.aqm"
+    for direction in directions:
+        path = f"{LINKS[direction]}.aqm"
         spelled = _spelling(scenario, path)
         new = re.sub(r"[^{};]+", lambda found: _with_words(found[0], text.split()), spelled)
         if new != spelled:
@@ -227,10 +227,10 @@ def _numbers(scenario: Scenario) -> Iterator[tuple[str, str, str, int, Any]]:
             yield "capture", name, "s", 2, _time(kinds["capture"], quantile)
         yield "capture", "packets' delay", "ms", 1, _worst(kinds["capture"], "delay_ms", max)
         yield "capture", "their loss", "%", 2, _worst(kinds["capture"], "loss_rate", max, 100)
-    for way in LINKS:
-        groups = [number for number in kinds.get("bulk", []) if _direction(scenario, number) == way]
+    for direction in LINKS:
+        groups = [number for number in kinds.get("bulk", []) if _direction(scenario, number) == direction]
         if groups:
-            yield "bulk", "down" if way == "forward" else "up", "Mbit/s", 2, _sum(groups)
+            yield "bulk", "down" if direction == "forward" else "up", "Mbit/s", 2, _sum(groups)
 
 
 def _direction(scenario: Scenario, number: int) -> str:

@@ -72,16 +72,16 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         output.print_json(entry | {"chosen": chosen})
         return
-    output.say(f"{entry['name']}: {entry['summary']}")
-    output.say(f"Source: {entry['source']}")
-    output.say(f"State: {_state(entry, chosen)}")
+    output.print_note(f"{entry['name']}: {entry['summary']}")
+    output.print_note(f"Source: {entry['source']}")
+    output.print_note(f"State: {_state(entry, chosen)}")
     plain = chosen["text"] == entry["name"]
     if entry["params"]:
         value = [] if plain else ["value"]
         rows = _parameters(entry, None if plain else chosen["params"])
         output.print_text_table(["parameter", "meaning", *value, "default", "from", "to"], rows)
     else:
-        output.say("No parameters.")
+        output.print_note("No parameters.")
     if len(entry["profiles"]) > 1 and not output.one_table():
         output.print_text_table(["profile", "what it is", "differs in"], _profiles(entry))
 

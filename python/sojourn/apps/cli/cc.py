@@ -45,12 +45,12 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         output.print_json(entry)
         return
-    output.say(f"{heading(entry)}: {entry['summary']}")
-    output.say(f"Source: {entry['source']}")
-    output.say(f"State: {entry['state_bytes']} bytes per connection beside the window")
-    output.say(stacks_text(entry))
+    output.print_note(f"{heading(entry)}: {entry['summary']}")
+    output.print_note(f"Source: {entry['source']}")
+    output.print_note(f"State: {entry['state_bytes']} bytes per connection beside the window")
+    output.print_note(stacks_text(entry))
     if entry["constants"]:
         rows = [[c["name"], constant_text(c), c["meaning"]] for c in entry["constants"]]
         output.print_text_table(["constant", "value", "meaning"], rows)
     else:
-        output.say("No constants of its own.")
+        output.print_note("No constants of its own.")

@@ -105,11 +105,11 @@ def print_all(made: Sequence[PaperOutput], claims: bool, as_json: bool) -> None:
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         _print_in_all(one.verdicts + rest)
         for figure_id, reason in one.left_out.items():
-            output.say(f"{figure_id} is left out: {reason}")
+            output.print_note(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.texts().items():
-            output.say(f"{name.capitalize()}: {text}")
-        output.say(f"Figure: {one.files[0]}")
-        output.say(f"Report: {one.page}")
+            output.print_note(f"{name.capitalize()}: {text}")
+        output.print_note(f"Figure: {one.files[0]}")
+        output.print_note(f"Report: {one.page}")
 
 
 def _print_figures(made: PaperOutput) -> None:
@@ -120,33 +120,33 @@ def _print_figures(made: PaperOutput) -> None:
         _print_verdicts(figure.verdicts, title)
         _print_shares(figure)
         for reason in dict.fromkeys(figure.there.left_out.values()):
-            output.say(f"Left out: {reason}\n")
+            output.print_note(f"Left out: {reason}\n")
     if made.varied:
         _print_varied(made)
 
 
 def _print_in_all(verdicts: list[Verdict]) -> None:
     for verdict in contradicted(verdicts):
-        output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
+        output.print_note(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
     if verdicts:
-        output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        output.print_note(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
     if text := undecided_text(verdicts):
-        output.say(text)
+        output.print_note(text)
 
 
 def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
-    output.say(f"{title}\n")
+    output.print_note(f"{title}\n")
     values = [_row(one) for one in verdicts if one["kind"] != "relation"]
     if values:
         output.print_table(HEADINGS, values)
     relations = [_row(one) for one in verdicts if one["kind"] == "relation"]
     if relations:
         output.print_text_table(HEADINGS, relations)
-    told = [f"{one['id']}: {text}" for one in verdicts if (text := _beside(one))]
-    for line in told:
-        output.say(line)
-    if told:
-        output.say("")
+    remarks = [f"{one['id']}: {text}" for one in verdicts if (text := _beside(one))]
+    for line in remarks:
+        output.print_note(line)
+    if remarks:
+        output.print_note("")
 
 
 def _print_shares(figure: Reproduction) -> None:
@@ -178,7 +178,7 @@ HEADINGS = ("claim", "published", "measured ± 95 % CI", "verdict")
 def _print_varied(made: PaperOutput) -> None:
     found = changed_verdicts(made.verdicts, made.varied)
     names = list(tally([]))
-    output.say("Each assumption by itself: verdicts of the claims that it is about\n")
+    output.print_note("Each assumption by itself: verdicts of the claims that it is about\n")
     counts = [
         [f"{one.name}={spelled(one.value)}", *(str(count) for count in tally(one.verdicts).values())]
         for one in made.varied
@@ -196,7 +196,7 @@ def _print_varied(made: PaperOutput) -> None:
     if rows:
         output.print_text_table(["claim", "decided by", "as chosen", "then"], rows)
     else:
-        output.say("No assumption decides a claim.\n")
+        output.print_note("No assumption decides a claim.\n")
 
 
 def _json(made: Sequence[PaperOutput], claims: bool) -> Any:

@@ -149,18 +149,18 @@ def command(
         if not (paired and output.one_table()):
             print_comparison(found)
         if differences is not None and (paired or not output.one_table()):
-            output.say("")
+            output.print_note("")
             output.paired_table(differences, [*found.loads[0], "aqm"])
         if found.reached:
-            output.say(output.until_sentence(found.reached))
-        output.say(f"Figure: {figure}")
+            output.print_note(output.until_sentence(found.reached))
+        output.print_note(f"Figure: {figure}")
         if html:
-            output.say(f"Page: {html}")
+            output.print_note(f"Page: {html}")
         for path in data:
-            output.say(f"Data: {path}")
+            output.print_note(f"Data: {path}")
         for note in notes:
-            output.say(f"Note: {note}")
-        output.say(f"Results: {out}")
+            output.print_note(f"Note: {note}")
+        output.print_note(f"Results: {out}")
     ctx.exit(1 if found.reached and not found.reached.reached else 0)
 
 
@@ -170,15 +170,15 @@ def print_comparison(found: Comparison) -> None:
 
     output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
     for sentence in [*found.notes, *setup_of(found)]:
-        output.say(f"  {sentence}")
+        output.print_note(f"  {sentence}")
 
 
 def setup_of(found: Comparison) -> list[str]:
     """Settings common to all runs, in sentences."""
     from sojourn.apps.cli import output
-    from sojourn.model.analysis.warmup import described
+    from sojourn.model.analysis.warmup import warmup_text
 
-    return output.describe(found.setup | {"warmup": described(found.runs, found.setup["warmup"])})
+    return output.describe(found.setup | {"warmup": warmup_text(found.runs, found.setup["warmup"])})
 
 
 def write_page(

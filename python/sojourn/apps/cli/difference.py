@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 def print_difference(found: Difference) -> None:
     """Print the inputs, the agreement, and the first difference with both queues before it."""
-    output.say(f"A: {found.a}")
-    output.say(f"B: {found.b}")
-    output.say(f"Arrivals: {found.source}")
-    output.say(
+    output.print_note(f"A: {found.a}")
+    output.print_note(f"B: {found.b}")
+    output.print_note(f"Arrivals: {found.source}")
+    output.print_note(
         f"Agreement: {_percent(found.agreeing, found)} % of {found.packets} packets have the same verdict at the same "
         f"instant, {_percent(found.same_verdicts, found)} % the same verdict"
     )
     for note in _notes(found):
-        output.say(note)
+        output.print_note(note)
     first = found.first_difference
     if first is None:
         return
-    came = first["arrival"]
-    output.say(
-        f"First difference: packet {first['index']} (flow {came['flow']}, {came['bytes']} B, {came['ecn']}), "
-        f"arrived at {_seconds(came['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
+    arrival = first["arrival"]
+    output.print_note(
+        f"First difference: packet {first['index']} (flow {arrival['flow']}, {arrival['bytes']} B, {arrival['ecn']}), "
+        f"arrived at {_seconds(arrival['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
     )
     output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
-    output.say(
+    output.print_note(
         f"State: before it was judged; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it"
     )
 

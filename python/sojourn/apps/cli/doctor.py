@@ -23,8 +23,8 @@ def command(as_json: bool) -> None:
     from sojourn.base.progress import lines
 
     # The checks fork, so they precede everything that starts a thread.
-    with lines("measurements") as told:
-        found = json.loads(_core.doctor(told))
+    with lines("measurements") as callback:
+        found = json.loads(_core.doctor(callback))
 
     from sojourn.apps.cli import output
 
@@ -47,7 +47,7 @@ def _print(found: dict[str, Any]) -> None:
     timer = found.get("timer_ns")
     if timer:
         median, late = timer["p50"] / 1e3, timer["p99"] / 1e3
-        output.say(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
+        output.print_note(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
     rates = [
         [
             rate["rate"],
@@ -63,7 +63,7 @@ def _print(found: dict[str, Any]) -> None:
     if rates:
         headings = ["rate", "Mbit/s", "utilisation", "late us (99 %)", "hidden drops", "CPU %", "faithful"]
         output.print_table(headings, rows=rates, title="one TCP flow upward, medians")
-        output.say(_highest(found))
+        output.print_note(_highest(found))
 
 
 def _highest(found: dict[str, Any]) -> str:

@@ -35,8 +35,8 @@ def command(name: str | None, target: Path | None, only_print: bool, every: bool
         output.print_text_table(["example", "what it shows"], [[one.name, one.about] for one in shown])
         folders = Counter(one.name.partition("/")[0] for one in found if one not in shown)
         if folders:
-            told = " and ".join(f"{count} in {folder}/" for folder, count in folders.items())
-            output.say(f"… and {told}: sojourn example --all")
+            listing = " and ".join(f"{count} in {folder}/" for folder, count in folders.items())
+            output.print_note(f"… and {listing}: sojourn example --all")
         return
     example = named(name)
     if only_print:

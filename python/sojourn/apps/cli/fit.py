@@ -108,29 +108,29 @@ def command(
     if drawn:
         _trials(scenario, data, given, make, drawn, out, jobs, as_json)
         return
-    with progress() as tell:
+    with progress() as report_progress:
         # A probe records a thousand times the data of its metrics: such runs are not kept.
         root = None if any(required_probes(number.metric) for number in given.numbers) else out
-        runner = Runner(root, jobs, command=options.command_line(), progress=tell)
+        runner = Runner(root, jobs, command=options.command_line(), progress=report_progress)
         simulate = simulator(given, make, runner)
         fits = _fits(given, simulate, seed or 1)
-        told = {"scenario": str(scenario), "data": str(data)} | report(given, fits, simulate)
+        document = {"scenario": str(scenario), "data": str(data)} | report(given, fits, simulate)
         best = min(fits, key=lambda one: one.least)
-        told["idle"] = idle(given, best.choices, best.point, make, runner)
+        document["idle"] = idle(given, best.choices, best.point, make, runner)
         if trials:
-            told["coverage"] = coverage(given, best.choices, best.point, groups_of(given), simulate, trials)
-    told["computed"] = len(runner.computed)
-    text = json.dumps(told, indent=1, ensure_ascii=False, default=str) + "\n"
+            document["coverage"] = coverage(given, best.choices, best.point, groups_of(given), simulate, trials)
+    document["computed"] = len(runner.computed)
+    text = json.dumps(document, indent=1, ensure_ascii=False, default=str) + "\n"
     file = write_if_changed(out / f"{data.stem}.fit.json", lambda stream: stream.write(text.encode()))
     if as_json:
-        output.print_json(told | {"file": str(file)})
+        output.print_json(document | {"file": str(file)})
     else:
-        _print(told, scenario.stem, held)
-        for sentence in told["idle"]:
-            output.say(sentence)
-        output.say(f"Runs: {told['points']} points, {told['computed']} runs computed")
-        output.say(f"Results: {out}, profiles and residuals in {file}")
-    ctx.exit(0 if told["explained"] and told.get("hold_out", told)["explained"] else 1)
+        _print(document, scenario.stem, held)
+        for sentence in document["idle"]:
+            output.print_note(sentence)
+        output.print_note(f"Runs: {document['points']} points, {document['computed']} runs computed")
+        output.print_note(f"Results: {out}, profiles and residuals in {file}")
+    ctx.exit(0 if document["explained"] and document.get("hold_out", document)["explained"] else 1)
 
 
 def _data(path: Path, free: Mapping[str, str], scenario: Path, sets: Mapping[str, str], skip: str | None) -> Data:
@@ -181,12 +181,18 @@ def _trials(
     kept = Trials(out / f"{path.stem}.trials.json", data, make)
     # Keep trials, not runs: a trial's thousands of runs are of no use to another one.
     simulate = simulator(data, make, Runner(None, jobs, progress=False))
-    with progress("trials") as tell:
-        done = kept.up_to(count, groups_of(data), simulate, tell)
+    with progress("trials") as report_progress:
+        done = kept.up_to(count, groups_of(data), simulate, report_progress)
     rows = summary_of(done)
-    told = {"scenario": str(scenario), "data": str(path), "trials": len(done), "computed": kept.computed, "keys": rows}
+    document = {
+        "scenario": str(scenario),
+        "data": str(path),
+        "trials": len(done),
+        "computed": kept.computed,
+        "keys": rows,
+    }
     if as_json:
-        output.print_json(told | {"file": str(kept.file)})
+        output.print_json(document | {"file": str(kept.file)})
         return
     table = [
         [
@@ -198,7 +204,7 @@ def _trials(
     ]
     headings = ("key", "intervals that\nhold the value", "half width\n% median", "\n% p90", "\n% most")
     output.print_table(headings, table, title=f"{scenario.stem}: {len(done)} trials with values drawn from [truth]")
-    output.say(f"Trials: {kept.computed} computed, all in {kept.file}")
+    output.print_note(f"Trials: {kept.computed} computed, all in {kept.file}")
 
 
 def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:
@@ -255,11 +261,11 @@ def _print(report: Mapping[str, Any], name: str, held: float | None) -> None:
         left=2,
     )
     for sentence in sentences(report):
-        output.say(f"- {sentence}")
+        output.print_note(f"- {sentence}")
     if "coverage" in report:
         trials = report["coverage"]["trials"]
         for key in report["coverage"]["keys"]:
-            output.say(
+            output.print_note(
                 f"Trials: {key['covered']} of {trials} intervals of {key['key']} hold the value that was simulated; "
                 f"half of them are ± {key['half_width_median']:.1%} or less"
             )

@@ -109,7 +109,7 @@ def command(
     else:
         _print(about, place, files)
         for idle in about["idle"]:
-            output.say(idle)
+            output.print_note(idle)
     ctx.exit(0 if hunted and hunted.proof.is_proof else 1)
 
 
@@ -121,33 +121,33 @@ def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) ->
     if about["refused"]:
         tried += f"; {about['refused']} points cannot run"
     if not about["found"]:
-        output.say(f"Nothing found: {about['where']}")
+        output.print_note(f"Nothing found: {about['where']}")
         if about["best"]:
             keys = ", ".join(f"{path} {value}" for path, value in about["best"]["keys"].items())
-            output.say(f"Nearest: {keys}, seed {about['best']['seed']}")
-        output.say(f"{tried}; look further with --evaluations, or with another --seed")
-        output.say(f"Record: {files['record']}")
+            output.print_note(f"Nearest: {keys}, seed {about['best']['seed']}")
+        output.print_note(f"{tried}; look further with --evaluations, or with another --seed")
+        output.print_note(f"Record: {files['record']}")
         return
     output.print_text_table(["key", "found", "simplest"], _rows(about))
     proof = about["proof"]
     low, high = proof["share_ci95"]
     for one in proof["comparisons"]:
-        output.say(f"{one['text']}: " + ", ".join(side_texts(one)))
-    output.say(
+        output.print_note(f"{one['text']}: " + ", ".join(side_texts(one)))
+    output.print_note(
         f"True with {proof['holds']} of {proof['distinct']} other seeds, 95 % interval {low:.0%} to {high:.0%}"
         + ("" if proof["is_proof"] else "; not with most seeds for sure")
     )
     if proof["distinct"] == 1:
-        output.say("Nothing varies with the seed; set `spread`")
+        output.print_note("Nothing varies with the seed; set `spread`")
     how = "at random" if about["found_by"] == "random" else "by the local search"
     shrink = about["shrink"]
-    output.say(
+    output.print_note(
         f"Found {how} at evaluation {about['found_at']}; {tried}."
         f" Simpler in {shrink['kept']} steps of {shrink['tried']}"
         + ("" if shrink["done"] else ", and not at the end of them")
     )
     for name, file in files.items():
-        output.say(f"{name}: {file}")
+        output.print_note(f"{name}: {file}")
 
 
 def _rows(about: Mapping[str, Any]) -> list[list[str]]:

@@ -91,8 +91,8 @@ def compare_command(
     from sojourn.studies.runs.runner import cores
 
     kernel = built(version)
-    mine = [name for name in NAMES if supports(kernel.version, name)]
-    names = mine if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    supported = [name for name in NAMES if supports(kernel.version, name)]
+    names = supported if aqms == "all" else [name.strip() for name in aqms.split(",")]
     with progress() as report:
         found = compare(
             kernel,
@@ -114,12 +114,12 @@ def compare_command(
         for one in found:
             if one.left_out:
                 packets = sum(one.left_out.values())
-                output.say(
+                output.print_note(
                     f"{one.aqm}: {packets} packets of {len(one.left_out)} patterns left out "
                     f"({100 * packets / (one.packets + packets):.2f} %), from the first one on that the kernel's own "
                     "queue lost"
                 )
             if one.first:
-                output.say(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                output.print_note(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
                 print_difference(one.first)
     ctx.exit(1 if any(one.lines for one in found) else 0)

@@ -33,8 +33,8 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(KeyboardInterrupt), Server(start, port) as server:
-        output.say(f"Lab: {server.url}")
-        output.say("Ctrl-C ends it.")
+        output.print_note(f"Lab: {server.url}")
+        output.print_note("Ctrl-C ends it.")
         with ExitStack() as kept:
             if not no_browser:
                 webbrowser.open(kept.enter_context(server.page()).as_uri())

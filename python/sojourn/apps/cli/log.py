@@ -44,8 +44,8 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
     if as_json:
         output.print_json({"file": str(target), "packets": packets})
     else:
-        way = f", {link or result.link}" if result.is_shell and target.suffix == ".log" else ""
-        echo(f"Log: {target}{way}")
+        suffix = f", {link or result.link}" if result.is_shell and target.suffix == ".log" else ""
+        echo(f"Log: {target}{suffix}")
 
 
 @command.command("repair")

@@ -29,7 +29,7 @@ def print_json(value: Any) -> None:
     echo(printable_json(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)))
 
 
-def say(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a line in addition to the tables; on stderr if these go to a document or a program."""
     echo(text, err=bool(_chosen().form))
 

@@ -63,8 +63,8 @@ def command(
     rows = [_row(name, result, one) for name, result, one in found]
     numbers = ["QoO", "latency\nscore", "loss\nscore", "RTT\nms", "percentile\n%", "loss\n%"]
     shells = [result.is_shell for result in loaded]
-    way = " or ".join([*(["down and up"] if any(shells) else []), *([] if all(shells) else [f"flows[{group}]"])])
-    output.print_table(["run", "seed", "application", *numbers], rows, left=3, title=f"Quality of Outcome, {way}")
+    path_text = " or ".join([*(["down and up"] if any(shells) else []), *([] if all(shells) else [f"flows[{group}]"])])
+    output.print_table(["run", "seed", "application", *numbers], rows, left=3, title=f"Quality of Outcome, {path_text}")
 
 
 def _apps(names: tuple[str, ...], files: tuple[Path, ...]) -> list[App]:

@@ -65,12 +65,14 @@ def command(
 
     wanted.check(plot)
     scenario = Scenario.load(file, options.changes(sets))
-    ways = list(LINKS) if direction == "both" else [direction]
+    directions = list(LINKS) if direction == "both" else [direction]
     with progress() as report:
         runner = Runner(out, jobs, command=options.command_line(), progress=report)
-        found = rehearse(scenario, changes, ways, range(1, seeds + 1), runner)
+        found = rehearse(scenario, changes, directions, range(1, seeds + 1), runner)
     moved = next(
-        way for way in (*ways, "forward") if _differs(found.before, found.after, LINKS[way]) or way == "forward"
+        link_direction
+        for link_direction in (*directions, "forward")
+        if _differs(found.before, found.after, LINKS[link_direction]) or link_direction == "forward"
     )
     before, after = ([result.at(moved) for result in results] for results in found.results)
     target = plot or out / f"rehearse-{file.stem}{wanted.suffix}"
@@ -102,11 +104,11 @@ def command(
         )
         return
     for sentence in found.sentences:
-        output.say(sentence)
-    output.say(f"Figure: {target}")
+        output.print_note(sentence)
+    output.print_note(f"Figure: {target}")
     for note in notes:
-        output.say(f"Note: {note}")
-    output.say(f"Results: {out}")
+        output.print_note(f"Note: {note}")
+    output.print_note(f"Results: {out}")
 
 
 def _differs(before: Scenario, after: Scenario, link: str) -> bool:

@@ -71,7 +71,7 @@ def command(
     from sojourn.base.progress import progress
     from sojourn.model.analysis.applications import applications
     from sojourn.model.analysis.fairness import fairness
-    from sojourn.model.analysis.warmup import of_run
+    from sojourn.model.analysis.warmup import warmup_sentence
     from sojourn.model.scenarios.advice import advice
     from sojourn.model.scenarios.scenario import Scenario
     from sojourn.studies.runs.runner import Run, run_all
@@ -90,10 +90,10 @@ def command(
         with progress() as report:
             [result] = run_all([Run(parsed, seed, engine)], out, command=options.command_line(), progress=report)
     files = _write_qlog(result, qlog) if qlog is not None else []
-    told = advice([parsed])
-    options.warn(told)
+    warnings = advice([parsed])
+    options.warn(warnings)
     if as_json:
-        about: dict[str, Any] = {"engine": result.engine, "scenario": parsed.document, "warnings": told}
+        about: dict[str, Any] = {"engine": result.engine, "scenario": parsed.document, "warnings": warnings}
         if qlog is not None:
             about["qlog"] = [str(file) for file in files]
         output.print_json(output.result_json(result) | about)
@@ -103,21 +103,21 @@ def command(
     # Avoids -0.0 without flows.
     goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
     unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
-    output.say(
+    output.print_note(
         f"Goodput {goodput / bits:.2f} {unit} (delivered in order: {delivered / bits:.2f}), "
         f"Jain index {fairness(result.totals)}, fingerprint {result.fingerprint}"
     )
-    for sentence in filter(None, (*applications(result.totals), of_run(result))):
-        output.say(sentence)
+    for sentence in filter(None, (*applications(result.totals), warmup_sentence(result))):
+        output.print_note(sentence)
     if engine != "simulate":
-        output.say(f"Engine: {result.engine}")
+        output.print_note(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
     if result.scenario != parsed:
-        output.say("Changed while it ran; the scenario of the result has that in [[changes]]")
-    output.say(f"Results: {result.folder}")
+        output.print_note("Changed while it ran; the scenario of the result has that in [[changes]]")
+    output.print_note(f"Results: {result.folder}")
     if files:
-        output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+        output.print_note(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
 
 
 def _with_queues(result: Result) -> pl.DataFrame:

@@ -39,4 +39,4 @@ def draw_command(file: Path, seed: int | None) -> None:
     from sojourn.apps.cli import output
     from sojourn.studies.drawn import drawn_text
 
-    output.say(drawn_text(file, seed).rstrip("\n"))
+    output.print_note(drawn_text(file, seed).rstrip("\n"))

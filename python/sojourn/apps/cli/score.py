@@ -132,11 +132,13 @@ def _verify(path: Path, seed: int, jobs: int | None, as_json: bool) -> int:
         return 1 if others else 0
     for one in others:
         found = one.now or "not run"
-        output.say(f"Different: {one.row}, {one.what}, seed {one.seed}: locked {one.locked}, now {found}")
+        output.print_note(f"Different: {one.row}, {one.what}, seed {one.seed}: locked {one.locked}, now {found}")
     if lock["sojourn"] != _core.version():
-        output.say(f"Written by Sojourn {lock['sojourn']}, verified by {_core.version()}")
+        output.print_note(f"Written by Sojourn {lock['sojourn']}, verified by {_core.version()}")
     total = sum(len(row["runs"]) for row in lock["rows"].values())
-    output.say(f"Verified: {len(checked) - len(others)} of {len(checked)} runs are the same, of {total} in the lock")
+    output.print_note(
+        f"Verified: {len(checked) - len(others)} of {len(checked)} runs are the same, of {total} in the lock"
+    )
     return 1 if others else 0
 
 
@@ -172,13 +174,15 @@ def _print(card: Scorecard, written: list[Path], as_json: bool) -> None:
         _print_differences(document)
     _print_not_run(document)
     for row_id, sentence in card.idle:
-        output.say(f"{row_id}: {sentence}")
+        output.print_note(f"{row_id}: {sentence}")
     if document["quick"]:
-        output.say("Quick: three seeds, a third of the time, one in three of many values; the page says what exactly")
+        output.print_note(
+            "Quick: three seeds, a third of the time, one in three of many values; the page says what exactly"
+        )
     for sentence in card.failed:
-        output.say(f"Failed: {sentence}")
+        output.print_note(f"Failed: {sentence}")
     page = next(path for path in written if path.suffix == ".html")
-    output.say(f"Scorecard: {page}")
+    output.print_note(f"Scorecard: {page}")
     options.warn_without_run(page)
 
 
@@ -217,10 +221,10 @@ def _print_not_run(document: Mapping[str, Any]) -> None:
 
     for row in document["rows"]:
         if row["state"] != "run":
-            output.say(f"Not run: {row['id']}: {row['why']}")
+            output.print_note(f"Not run: {row['id']}: {row['why']}")
         for aqm, column in row["columns"].items():
             if column["state"] != "run":
-                output.say(f"Not run: {row['id']}, {aqm}: {column['why']}")
+                output.print_note(f"Not run: {row['id']}, {aqm}: {column['why']}")
 
 
 def _numbers(document: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:

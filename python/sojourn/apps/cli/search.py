@@ -50,6 +50,6 @@ def search_paper(
     if as_json:
         output.print_json(document | {"files": [str(data), str(page)], "computed": sum(one.computed for one in judges)})
         return
-    output.say("\n".join(section(document)))
-    output.say(f"\nSet-ups run now: {sum(one.computed for one in judges)} of {document['tried'] + OTHERS}")
-    output.say(f"Report: {page}, data: {data}")
+    output.print_note("\n".join(section(document)))
+    output.print_note(f"\nSet-ups run now: {sum(one.computed for one in judges)} of {document['tried'] + OTHERS}")
+    output.print_note(f"Report: {page}, data: {data}")

@@ -115,8 +115,8 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
             {"shard": shard, "of_runs": len(study.runs), "folders": folders, "warnings": study.advice} | _counts(runner)
         )
         return
-    output.say(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_counts_text(runner)}")
-    output.say(f"Results: {runner.root}; join the shards with --merge DIR for each")
+    output.print_note(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_counts_text(runner)}")
+    output.print_note(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
 def _print(
@@ -125,7 +125,7 @@ def _print(
     from sojourn.apps.cli import output
     from sojourn.base.files import write_if_changed
     from sojourn.model.analysis.metrics import aggregate
-    from sojourn.model.analysis.warmup import described
+    from sojourn.model.analysis.warmup import warmup_text
 
     study, runs = result.study, result.runs
     differences = _differences(result, baseline)
@@ -151,14 +151,14 @@ def _print(
     if differences is not None and (baseline or not output.one_table()):
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
     for sentence in [*result.notes, *([output.until_sentence(reached)] if reached else [])]:
-        output.say(sentence)
+        output.print_note(sentence)
     for sentence in result.losses:
-        output.say(sentence)
+        output.print_note(sentence)
     if study.drawn:
-        output.say(f"Drawn anew by every seed: {', '.join(study.drawn)}")
-    shown = [described(runs, warmup) for warmup in dict.fromkeys(warmups)]
-    output.say(f"Runs: {len(runs)}{_counts_text(runner)}; warm-up {', '.join(shown)}")
-    output.say(f"Results: {runner.root}, one row per run in {summaries}")
+        output.print_note(f"Drawn anew by every seed: {', '.join(study.drawn)}")
+    shown = [warmup_text(runs, warmup) for warmup in dict.fromkeys(warmups)]
+    output.print_note(f"Runs: {len(runs)}{_counts_text(runner)}; warm-up {', '.join(shown)}")
+    output.print_note(f"Results: {runner.root}, one row per run in {summaries}")
 
 
 def _differences(result: StudyResult, baseline: str | None) -> pl.DataFrame | None:

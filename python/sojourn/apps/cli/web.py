@@ -61,21 +61,21 @@ def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
     from sojourn.apps.cli import output
     from sojourn.apps.web.proxy import replay
 
-    code, asked, left_out = replay(file, _command(words))
-    missed = list(dict.fromkeys(answer.url for answer in asked if answer.made_up))
+    code, requests, left_out = replay(file, _command(words))
+    missed = list(dict.fromkeys(answer.url for answer in requests if answer.made_up))
     if as_json:
-        told = [answer._asdict() for answer in asked if not answer.made_up]
-        output.print_json({"answered": told, "missed": missed, "left_out": [answer.url for answer in left_out]})
+        answered = [answer._asdict() for answer in requests if not answer.made_up]
+        output.print_json({"answered": answered, "missed": missed, "left_out": [answer.url for answer in left_out]})
     else:
-        echo(f"{file}: {_counted([answer for answer in asked if not answer.made_up])}", err=True)
-        for what, urls in (
+        echo(f"{file}: {_counted([answer for answer in requests if not answer.made_up])}", err=True)
+        for label, urls in (
             ("not in the recording", missed),
             ("not replayed, as its host has no name", [a.url for a in left_out]),
         ):
             for url in urls[:MAX_REPORTED]:
-                echo(f"{what}: {url}", err=True)
+                echo(f"{label}: {url}", err=True)
             if len(urls) > MAX_REPORTED:
-                echo(f"{what}: {len(urls) - MAX_REPORTED} more", err=True)
+                echo(f"{label}: {len(urls) - MAX_REPORTED} more", err=True)
     sys.exit(code)
 
 

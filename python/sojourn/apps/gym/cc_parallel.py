@@ -106,8 +106,8 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         truncations = {agent: bool(self._episodes.over[i]) for agent, i in places.items()}
         observations, infos = self._observations(), self._infos()
         if all(truncations.values()):
-            told = ending(self._episodes.finish())
-            infos = {agent: {**info, **told} for agent, info in infos.items()}
+            summary = ending(self._episodes.finish())
+            infos = {agent: {**info, **summary} for agent, info in infos.items()}
         terminations = dict.fromkeys(self.agents, False)
         self.agents = [agent for agent in self.agents if not truncations[agent]]
         return observations, rewards, terminations, truncations, infos

@@ -76,9 +76,9 @@ def learn(
     mean[-1] = first
     deviation = np.full(len(mean), search.spread)
     began, rounds = time.process_time(), list[float]()
-    while len(rounds) < search.rounds and (gone := time.process_time() - began) < search.cpu_s:
+    while len(rounds) < search.rounds and (elapsed := time.process_time() - began) < search.cpu_s:
         if progress is not None:
-            progress(gone / search.cpu_s)
+            progress(elapsed / search.cpu_s)
         drawn = mean + deviation * random.standard_normal((search.candidates, len(mean)))
         numbers = range(len(rounds) * search.episodes, (len(rounds) + 1) * search.episodes)
         rewards = sum(_rewards(drawn, settings, source, seed_of("train", number)) for number in numbers)

@@ -63,13 +63,13 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 def _rank_sums(n: int) -> list[int]:
     """Number of sign assignments to the ranks 1 to `n` for each sum of positive ranks, from sum 0 on."""
-    ways = [1]
+    counts = [1]
     for rank in range(1, n + 1):
-        longer = ways + [0] * rank
-        for place, count in enumerate(ways):
+        longer = counts + [0] * rank
+        for place, count in enumerate(counts):
             longer[place + rank] += count
-        ways = longer
-    return ways
+        counts = longer
+    return counts
 
 
 def wilson(holds: int, trials: int) -> tuple[float, float]:

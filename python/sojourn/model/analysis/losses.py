@@ -49,10 +49,10 @@ def synchronisation(result: Result) -> float | None:
     rtt_s = max(result.scenario.base_rtt_s(group) for group in range(len(result.scenario.routes)))
     inside = (pl.col("link") == result.link) & (pl.col("time_s") >= result.warmup_s) & pl.col("flow").is_in(lasting)
     lost = result.drops.filter(inside).sort("time_s")
-    times, who = lost["time_s"].to_numpy(), lost["flow"].to_numpy()
+    times, flow_ids = lost["time_s"].to_numpy(), lost["flow"].to_numpy()
     shares, at = [], 0
     while at < len(times):
         end = int(np.searchsorted(times, times[at] + rtt_s, side="right"))
-        shares.append(len(np.unique(who[at:end])) / len(lasting))
+        shares.append(len(np.unique(flow_ids[at:end])) / len(lasting))
         at = end
     return float(np.mean(shares)) if shares else None

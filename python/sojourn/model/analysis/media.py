@@ -85,14 +85,14 @@ def delay(result: Result, start: float = 0.0, end: float = float("inf"), flows: 
     return float(found["queueing_ms"][int((counts < 0.95 * counts[-1]).sum())])
 
 
-def not_in_time(result: Result) -> float | None:
+def late_frame_share(result: Result) -> float | None:
     """Share of all calls' frames that were late or incomplete."""
     found = [one["media"] for one in result.totals["groups"] if one.get("media")]
     made = sum(one["frames"] for one in found)
     return 1 - sum(one["frames_whole"] - one["frames_late"] for one in found) / made if made else None
 
 
-def longest(result: Result) -> float | None:
+def worst_queueing_delay(result: Result) -> float | None:
     """95th percentile of the queueing delay in ms: the maximum over the call groups."""
     found = [one["media"]["queueing_ms"]["p95"] for one in result.totals["groups"] if one.get("media")]
     return max((float(one) for one in found if one is not None), default=None)

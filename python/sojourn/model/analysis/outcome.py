@@ -90,7 +90,7 @@ def outcome(app: App, result: Result, group: int = 0) -> Outcome:
     The round-trip time is the propagation time plus a sojourn time of each queue on the path, taken as independent; the
     loss combines drops and losses on the medium of all links on the path.
     """
-    names, base_ms = way(result, group)
+    names, base_ms = path_of(result, group)
     histogram = result.histogram
     total = np.array([base_ms])
     for name in names:
@@ -100,10 +100,10 @@ def outcome(app: App, result: Result, group: int = 0) -> Outcome:
     for name in names:
         row = links[name]
         kept *= 1 - (row["dropped"] + row["lost"]) / max(row["arrived"], 1)
-    return judged(app, total, 1 - kept)
+    return score_samples(app, total, 1 - kept)
 
 
-def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
+def score_samples(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
     """Score equiprobable times and a loss ratio."""
     latency = []
     for percent, wanted in app.latency_ms:
@@ -113,7 +113,7 @@ def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
     return Outcome(app, min(loss_score, *(score for _, _, score in latency)), tuple(latency), loss, loss_score)
 
 
-def way(result: Result, group: int = 0) -> tuple[list[str], float]:
+def path_of(result: Result, group: int = 0) -> tuple[list[str], float]:
     """Return the links that a flow group's packets cross in both directions, and their propagation time in ms.
 
     For a shell these are its two directions, whatever its command sent.

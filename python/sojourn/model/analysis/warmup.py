@@ -53,7 +53,7 @@ def refuse_unsettled(results: Sequence[Result]) -> None:
             raise InputError(f"warmup: {_reason_text(result)}; give a longer duration, or a warmup")
 
 
-def described(runs: pl.DataFrame, warmup: str) -> str:
+def warmup_text(runs: pl.DataFrame, warmup: str) -> str:
     """Warm-up of some runs in words: `3 s`, or the minimum and maximum found."""
     if warmup != AUTO:
         return warmup
@@ -63,7 +63,7 @@ def described(runs: pl.DataFrame, warmup: str) -> str:
     return f"{span} ({AUTO})"
 
 
-def of_run(result: Result) -> str:
+def warmup_sentence(result: Result) -> str:
     """Warm-up that a run found, in words; empty if it was given."""
     if result.settled is None:
         return ""
@@ -76,7 +76,7 @@ def is_unsettled(not_settled: str | None) -> bool:
     return not_settled == NO_STEADY_STATE
 
 
-def marked(names: Sequence[Name], results: Sequence[Result]) -> list[Name]:
+def mark_unsettled(names: Sequence[Name], results: Sequence[Result]) -> list[Name]:
     """Add the remark "not settled" to the names that have an unsettled run."""
     unsettled = {name for name, result in zip(names, results, strict=True) if is_unsettled(result.not_settled)}
     return [replace(name, remark="not settled") if name in unsettled else name for name in names]

@@ -39,7 +39,7 @@ class Conformance:
         if self.violation is not None:
             rule, step, detail = (self.violation[key] for key in ("rule", "step", "detail"))
             return f"{self.aqm}: rule {rule} is broken at operation {step}: {detail}\n    {self.violation['case']}"
-        counts = ", ".join(f"{count:,} {what}" for what, count in self.packets.items())
+        counts = ", ".join(f"{count:,} {event}" for event, count in self.packets.items())
         return (
             f"{self.aqm}: keeps to every rule in {self.operations:,} operations ({self.cases} cases; packets: {counts})"
         )
@@ -66,7 +66,7 @@ def check(
         except AqmError as error:
             violation = {"rule": "Library", "step": 0, "detail": str(error), "case": f"seed {seed}"}
             return Conformance(aqm, operations, 0, packets, violation)
-    counts = {what: found[what] for what in packets}
+    counts = {event: found[event] for event in packets}
     return Conformance(aqm, found["operations"], found["cases"], counts, found["violation"])
 
 

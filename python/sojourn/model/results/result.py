@@ -213,9 +213,9 @@ class Result:
         row = {"aqm": spelled_aqm(self.at(link).setup["aqm"]), "seed": self.seed, **about}
         if not self.is_shell:
             return row
-        told = self.totals["emulation"]["links"].get(link, {})
+        link_totals = self.totals["emulation"]["links"].get(link, {})
         first = row["goodput_bps"] if link == self.link_names[0] else None  # older results lack the other direction's
-        return {"link": link, **row, "goodput_bps": told.get("goodput_bps", first)}
+        return {"link": link, **row, "goodput_bps": link_totals.get("goodput_bps", first)}
 
     def number(self, column: str) -> float | None:
         """A column of `summary`; None if the run has no value, e.g. the delay without packets."""

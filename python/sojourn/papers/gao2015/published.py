@@ -73,18 +73,20 @@ def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
     """
     by = by or ("scheme", "rate")
     error = (pl.col("kBps") / pl.col("published_kBps") - 1).abs()
-    theirs = pl.col("published_kBps")
-    beyond = pl.max_horizontal(pl.col("least_kBps") - theirs, theirs - pl.col("most_kBps")) / theirs
+    published_rate = pl.col("published_kBps")
+    beyond = (
+        pl.max_horizontal(pl.col("least_kBps") - published_rate, published_rate - pl.col("most_kBps")) / published_rate
+    )
     apart = (pl.col("max_ms") - pl.col("published_max_ms")).abs()
-    told = [
+    columns = [
         pl.len().alias("runs"),
         (error <= NEAR_THROUGHPUT).mean().alias("throughput"),
         (beyond <= NEAR_THROUGHPUT).mean().alias("in_range"),
         error.median().alias("error"),
         ((apart <= NEAR_DELAY * pl.col("published_max_ms")) | (apart <= WHOLE_MS)).mean().alias("max_delay"),
     ]
-    each = cells.group_by(by).agg(told).sort(by)
-    every = cells.select(pl.lit("all").alias(by[0]), *(pl.lit(None, pl.Int64).alias(name) for name in by[1:]), *told)
+    each = cells.group_by(by).agg(columns).sort(by)
+    every = cells.select(pl.lit("all").alias(by[0]), *(pl.lit(None, pl.Int64).alias(name) for name in by[1:]), *columns)
     return pl.concat([each, every], how="vertical_relaxed")
 
 
@@ -118,7 +120,7 @@ def draw(cells: pl.DataFrame) -> Figure:
     }
     with style():
         figure = new_figure(10.0, 3.9)
-        for axes, (column, (what, unit)) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+        for axes, (column, (label, unit)) in zip(figure.subplots(1, 3), panels.items(), strict=True):
             for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^", strict=True):
                 own = cells.filter(pl.col("scheme") == scheme)
                 look = {"s": 9, "marker": marker, "color": curve["color"], "alpha": 0.5, "linewidths": 0}
@@ -128,7 +130,7 @@ def draw(cells: pl.DataFrame) -> Figure:
                 if column == "kBps":
                     _ranges(axes, own, scheme, curve["color"])
             _diagonal(axes)
-            title = f"{what}: {share[column]}" if column in share else what
+            title = f"{label}: {share[column]}" if column in share else label
             axes.set_title(title, loc="left", fontweight="bold")
             axes.set_xlabel(f"published [{unit}]")
             axes.set_ylabel(f"ours [{unit}]")

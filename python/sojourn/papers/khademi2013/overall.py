@@ -131,13 +131,13 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         figure = new_figure(9.0, 7.5)
         panels = figure.subplots(1, 2, sharey=True)
         own, *others = ([means[aqm, name, flows] for name, flows in situations] for aqm in ("ARED", *OTHERS))
-        for axes, column, what in zip(panels, (0, 1), ("median delay", "median goodput"), strict=True):
-            for other, theirs, curve, marker in zip(OTHERS, others, curves(len(OTHERS)), "os", strict=True):
-                shares = [one[column] / another[column] for one, another in zip(own, theirs, strict=True)]
+        for axes, column, label in zip(panels, (0, 1), ("median delay", "median goodput"), strict=True):
+            for other, values, curve, marker in zip(OTHERS, others, curves(len(OTHERS)), "os", strict=True):
+                shares = [one[column] / another[column] for one, another in zip(own, values, strict=True)]
                 look = {"label": f"{other}'s", "color": curve["color"], "marker": marker, "s": 18}
                 marks.points(axes, shares, places, other, **look)
             axes.axvline(1.0, color="0.6", linewidth=0.8, zorder=0)
-            axes.set_xlabel(f"ARED's {what} as a share of another's")
+            axes.set_xlabel(f"ARED's {label} as a share of another's")
         panels[0].set_xscale("log")
         panels[0].set_xticks(ticks := (0.1, 0.2, 0.5, 1, 2), [f"{tick:g}" for tick in ticks])
         panels[0].set_xticks([], minor=True)

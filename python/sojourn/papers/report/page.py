@@ -156,8 +156,8 @@ def _setup(done: Sequence[Reproduction]) -> Html:
         el("details", el("summary", el("code", name), f" – {', '.join(users[name])}"), el("pre", text), class_="study")
         for name, text in texts.items()
     ]
-    said = "The study files: what each figure runs. The provenance has the seeds of the runs shown here."
-    intro = el("p", said, class_="note")
+    text = "The study files: what each figure runs. The provenance has the seeds of the runs shown here."
+    intro = el("p", text, class_="note")
     return join([_assumed(done), whole, _stands_for(done), intro, *listings])
 
 

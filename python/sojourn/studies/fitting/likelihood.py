@@ -100,14 +100,14 @@ class Likelihood:
 
     def profile(self, key: int) -> Profile:
         """Profile of a key."""
-        ends, opened, curve, ways = [], [], [(float(self.best[key]), 0.0)], []
+        ends, opened, curve, shifts = [], [], [(float(self.best[key]), 0.0)], []
         for edge in (self.box.low[key], self.box.high[key]):
-            end, is_open, part, way = self._side(key, float(edge))
+            end, is_open, part, shift = self._side(key, float(edge))
             ends.append(end)
             opened.append(is_open)
             curve += part
-            ways.append(way)
-        moved = tuple(float(one) for one in np.abs(ways[1] - ways[0]))
+            shifts.append(shift)
+        moved = tuple(float(one) for one in np.abs(shifts[1] - shifts[0]))
         return Profile(ends[0], ends[1], opened[0], opened[1], tuple(sorted(curve)), self._alone(key), moved)
 
     def _side(self, key: int, edge: float) -> tuple[float, bool, list[tuple[float, float]], Array]:

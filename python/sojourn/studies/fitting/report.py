@@ -189,8 +189,8 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     if not document["closed"]:
         found.append("the search did not close in on one place: take narrower ranges, or longer runs")
     if held := document.get("hold_out"):
-        what = "1 number" if held["numbers"] == 1 else f"{held['numbers']} numbers"
+        count = "1 number" if held["numbers"] == 1 else f"{held['numbers']} numbers"
         verdict = "explained as well" if held["explained"] else "not explained"
         over = ", though those that were fitted are: the fit follows its numbers and does not predict others"
-        found.append(f"held out: {what}, {verdict} (p = {held['p']:.2g}){over if held['overfitted'] else ''}")
+        found.append(f"held out: {count}, {verdict} (p = {held['p']:.2g}){over if held['overfitted'] else ''}")
     return found

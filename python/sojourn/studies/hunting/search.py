@@ -74,12 +74,12 @@ class Search:
     def run(self) -> FoundPoint | None:
         """Search until a point is confirmed or the evaluations are used up; another call resumes the search."""
         while self.evaluations < self.most:
-            found = self._at_random() or (self._from_the_best() if self.local else None)
+            found = self._random_round() or (self._local_search() if self.local else None)
             if found:
                 return found
         return None
 
-    def _at_random(self) -> FoundPoint | None:
+    def _random_round(self) -> FoundPoint | None:
         """A round of random points; the best one is the start of the strategy."""
         self._start = None
         for _ in range(ROUND // BATCH):
@@ -93,7 +93,7 @@ class Search:
                     self._start = margins[place], self.trials.space.places(seeds[place])
         return None
 
-    def _from_the_best(self) -> FoundPoint | None:
+    def _local_search(self) -> FoundPoint | None:
         """Run the strategy from the best random point of the round."""
         from cmaes import CMAwM
 
@@ -110,8 +110,8 @@ class Search:
         )
         best, since = self._start[0], 0
         while since < GENERATIONS and self.evaluations + BATCH <= self.most and not strategy.should_stop():
-            asked = [strategy.ask() for _ in range(BATCH)]
-            points = [self.trials.space.at(cube.places(one)) for one, _ in asked]
+            candidates = [strategy.ask() for _ in range(BATCH)]
+            points = [self.trials.space.at(cube.places(one)) for one, _ in candidates]
             [seed] = seeds_from(self.seed, f"generation {self.evaluations}", 1)
             margins = self._try([(point, seed) for point in points])
             for place in np.argsort(margins)[::-1]:
@@ -120,15 +120,17 @@ class Search:
                 if found := self._confirmed(points[place], seed, by="local"):
                     return found
                 margins[place] = 0.0  # true with this seed only
-            strategy.tell([(told, -max(margin, NOTHING)) for (_, told), margin in zip(asked, margins, strict=True)])
+            strategy.tell(
+                [(candidate, -max(margin, NOTHING)) for (_, candidate), margin in zip(candidates, margins, strict=True)]
+            )
             since = 0 if max(margins) > best else since + 1
             best = max(best, *margins)
         return None
 
-    def _try(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
-        margins = self.trials.margins(asked)
-        self.evaluations += len(asked)
-        for margin, (point, seed) in zip(margins, asked, strict=True):
+    def _try(self, requests: Sequence[tuple[Point, int]]) -> list[float]:
+        margins = self.trials.margins(requests)
+        self.evaluations += len(requests)
+        for margin, (point, seed) in zip(margins, requests, strict=True):
             if self.best is None or margin > self.best[0]:
                 self.best = margin, point, seed
         return margins

@@ -207,11 +207,21 @@ _OF_OTHERS = (
     ),
 )
 _OF_CALLS = (
-    Number(_metric("media_late", "late frames", "%", 100, 2), media.not_in_time, "frames", _doc(media.not_in_time)),
+    Number(
+        _metric("media_late", "late frames", "%", 100, 2),
+        media.late_frame_share,
+        "frames",
+        _doc(media.late_frame_share),
+    ),
     Number(
         _metric("media_rate", "share of media", "%", 100, 1), media.by_fair_share, "fair", _doc(media.by_fair_share)
     ),
-    Number(_metric("media_delay", "delay of media, p95", "ms", digits=1), media.longest, "call", _doc(media.longest)),
+    Number(
+        _metric("media_delay", "delay of media, p95", "ms", digits=1),
+        media.worst_queueing_delay,
+        "call",
+        _doc(media.worst_queueing_delay),
+    ),
 )
 _OF_MEDIA = (
     *(
