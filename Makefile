@@ -45,7 +45,11 @@ test: test-rust test-python ## run every test: cargo test with doc tests, pytest
 check: lint test results skipped ## all that a change has to pass: lint, then the tests; ends with what was skipped
 
 .PHONY: lint
-lint: format clippy docs ruff types ## formatting, clippy, docs, ruff and types, warnings denied; no tests
+lint: format clippy docs ruff types commits ## formatting, clippy, docs, ruff, types and commit subjects, warnings denied; no tests
+
+.PHONY: commits
+commits: $(VENV)/.installed ## subjects of commits: area: verb object, at most 72 characters, no measurements
+	@$(BIN)/python tests/structure/commits.py
 
 .PHONY: bench
 bench: ## speed and memory of the simulator, cost of each queue discipline (BENCH="a c", "queues" or "codel pie" for some)

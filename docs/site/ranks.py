@@ -23,7 +23,6 @@ BOOSTS = {
     "aqm/codel.md": 4,  # before codel_dt and cake_mq
     "aqm/cake.md": 2,
     "decisions/": 0.002,  # a word in a title weighs a thousand times as much as in the text
-    "design.md": 0.1,
     "architecture.md": 0.1,
     "extending.md": 0.2,
     "CONTRIBUTING.md": 0.2,

@@ -60,7 +60,7 @@ def test_links_lead_to_files_and_headings(document: Path) -> None:
         ROOT / "CONTRIBUTING.md",
         ROOT / "README.md",
         ROOT / "docs" / "architecture.md",
-        ROOT / "docs" / "design.md",
+        ROOT / "docs" / "extending.md",
         ROOT / "docs" / "python_aqm.md",
         *DECISIONS,
     ],
@@ -88,7 +88,16 @@ def test_decisions_have_titles_and_dates_and_are_indexed() -> None:
 
 
 def test_the_check_sees_documents_and_links() -> None:
-    assert {"README.md", "CONTRIBUTING.md", "design.md", "scenario.md", "results.md"} <= {d.name for d in DOCUMENTS}
+    assert {"README.md", "CONTRIBUTING.md", "extending.md", "scenario.md", "results.md"} <= {d.name for d in DOCUMENTS}
     assert {"CHANGELOG.md", "architecture.md", "queues.md"} <= {document.name for document in DOCUMENTS}
     assert sum(len(links(document)) for document in DOCUMENTS) >= 200
     assert anchors(ROOT / "docs" / "scenario" / "link.md") >= {"link-and-reverse", "links"}
+
+
+def test_names_of_concepts_exist_in_the_crates() -> None:
+    text = (ROOT / "docs" / "naming.md").read_text(encoding="utf-8")
+    cells = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| ")]
+    names = {name.split("::")[-1] for cell in cells for name in re.findall(r"`([A-Za-z_:]{3,})`", cell)}
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "crates").rglob("*.rs"))
+    assert len(names) > 80
+    assert not {name for name in names if not re.search(rf"\b{name}\b", sources) and not name.startswith("sojourn_")}
