@@ -1,7 +1,7 @@
-"""The check-list of a release: `make release-check` builds what is given away and runs this over it.
+"""Checks of a release: `make release-check` builds the distributions and runs these checks.
 
-Each line is a check. One that fails says what is wrong and where; the exit code is then 1. `--repository URL` writes
-the address of the project's repository wherever one belongs, once there is one.
+Prints a line per check; a failed one names the problem and the file, and the exit code is 1. `--repository URL` writes
+the URL of the project's repository to all files that need it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 KERNEL = ROOT / "packages" / "kernel"
 MANYLINUX = (2, 28)
-"""Newest glibc that a wheel may need."""
-MOST_CPU_S = 3.0
-"""Of a comparison, from start to end."""
+"""Maximum glibc version that a wheel may need."""
+MAX_CPU_S = 3.0
+"""Maximum CPU time of a comparison, start-up included."""
 LAB = ("index.html", "lab.js", "lab.css", "component.js", "sojourn.wasm")
 EXPECTED = {
     "wheel": (
@@ -43,12 +43,12 @@ EXPECTED = {
 
 @dataclass(frozen=True)
 class Dist:
-    """What was built."""
+    """Built distributions."""
 
     folder: Path
 
     def one(self, pattern: str) -> Path:
-        """Return the newest file of a kind; its absence is a problem of its own."""
+        """Newest file that matches a pattern; raises `ProblemError` if there is none."""
         found = sorted(self.folder.glob(pattern), key=lambda path: path.stat().st_mtime)
         if not found:
             raise ProblemError(f"{self.folder}/{pattern} is not there; run make wheel")
@@ -56,31 +56,31 @@ class Dist:
 
     @cached_property
     def wheel(self) -> Path:
-        """The wheel of Sojourn."""
+        """Wheel of Sojourn."""
         return self.one("sojourn-*.whl")
 
     @cached_property
     def sdist(self) -> Path:
-        """Its source distribution."""
+        """Source distribution of Sojourn."""
         return self.one("sojourn-*.tar.gz")
 
     @cached_property
     def kernel_wheel(self) -> Path:
-        """The wheel of what becomes part of a kernel."""
+        """Wheel of sojourn-kernel."""
         return self.one("sojourn_kernel-*.whl")
 
 
 class ProblemError(Exception):
-    """Why something cannot be checked."""
+    """A check cannot run; the text has the reason."""
 
 
 def version() -> str:
-    """The version: that of the workspace in Cargo.toml."""
+    """Version of the workspace in Cargo.toml."""
     return _first(r'^version = "(.+)"', ROOT / "Cargo.toml")
 
 
 def check_versions(dist: Dist) -> Iterator[str]:
-    """One version in every place."""
+    """Check that all files have the same version."""
     own = version()
     places = {
         "CITATION.cff": _first(r"^version: (\S+)", ROOT / "CITATION.cff"),
@@ -95,7 +95,7 @@ def check_versions(dist: Dist) -> Iterator[str]:
 
 
 def check_changelog_and_tag(_: Dist) -> Iterator[str]:
-    """The changelog has a dated section for this version; its tag, if set, points at this commit alone."""
+    """Check that the changelog has a dated section for this version, and that its tag, if set, is on this commit."""
     text = _text(ROOT / "CHANGELOG.md")
     headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
     if not headings or headings[0] != "Unreleased":
@@ -117,7 +117,7 @@ def check_changelog_and_tag(_: Dist) -> Iterator[str]:
 
 
 def check_licences(dist: Dist) -> Iterator[str]:
-    """Sojourn is MIT or Apache-2.0 and has nothing else in it; what becomes part of a kernel is GPL 2."""
+    """Check that Sojourn is MIT OR Apache-2.0 without GPL files, and that sojourn-kernel is GPL-2.0-only."""
     for path, licence, files in (
         (dist.wheel, "MIT OR Apache-2.0", {"LICENSE-MIT", "LICENSE-APACHE"}),
         (dist.kernel_wheel, "GPL-2.0-only", {"LICENSE"}),
@@ -129,12 +129,12 @@ def check_licences(dist: Dist) -> Iterator[str]:
         yield from (f"{path.name}: {name} is not in it" for name in sorted(lacking))
     for path in (dist.wheel, dist.sdist):
         for name, data in _contents(path):
-            if b"SPDX-License-Identifier: GPL" in data[:HEAD]:
+            if b"SPDX-License-Identifier: GPL" in data[:LICENCE_BYTES]:
                 yield f"{path.name}: {name} is under the GPL"
 
 
 def check_contents(dist: Dist) -> Iterator[str]:
-    """What belongs into the wheel and the source distribution is there, and nothing that was left over."""
+    """Check that wheel and source distribution have all expected files and no leftovers."""
     for kind, path in (("wheel", dist.wheel), ("sdist", dist.sdist)):
         names = {name.partition("/")[2] if kind == "sdist" else name for name in _names(path)}
         yield from (f"{path.name}: {name} is not in it" for name in EXPECTED[kind] if name not in names)
@@ -150,7 +150,7 @@ def check_contents(dist: Dist) -> Iterator[str]:
 
 
 def check_glibc(dist: Dist) -> Iterator[str]:
-    """The wheel's name says which glibc it needs, and its symbols need no newer one."""
+    """Check that the wheel's symbols need no newer glibc than its name says."""
     name = re.search(r"manylinux_(\d+)_(\d+)", dist.wheel.name)
     if not name:
         yield f"{dist.wheel.name} is for this machine alone; install ziglang (pip install ziglang), and make wheel"
@@ -166,14 +166,14 @@ def check_glibc(dist: Dist) -> Iterator[str]:
 
 
 def check_repository(_: Dist) -> Iterator[str]:
-    """The address of the repository is nowhere, or the same everywhere."""
+    """Check that the repository's URL is the same in all files, or in none."""
     found = {place: address for place, address in _repositories().items() if address}
     if found and (len(set(found.values())) > 1 or len(found) < len(_repositories())):
         yield f"the repository is {found}; python packages/release.py --repository URL writes all of them"
 
 
 def check_links(_: Dist) -> Iterator[str]:
-    """No link of the documents leads nowhere."""
+    """Check the links of the documents."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_links.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -181,10 +181,10 @@ def check_links(_: Dist) -> Iterator[str]:
 
 
 def check_fresh(dist: Dist) -> Iterator[str]:
-    """Installed into an empty environment, without a compiler on the way, a comparison runs in under 3 s of CPU."""
+    """Check that a comparison takes less than 3 s of CPU in an empty environment installed without a compiler."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        python = fresh(folder / "venv", [dist.wheel])
+        python = make_environment(folder / "venv", [dist.wheel])
         (folder / "bin").mkdir()
         environment = {"PATH": str(folder / "bin"), "HOME": name, "MPLBACKEND": "Agg"}
         command = [str(python.parent / "sojourn"), "compare", "--aqm", "codel,pie", "--duration", "10 s"]
@@ -194,9 +194,9 @@ def check_fresh(dist: Dist) -> Iterator[str]:
         if done.returncode or not list(folder.glob("results/compare-*.png")):
             yield f"sojourn compare ends with {done.returncode}: {done.stderr or done.stdout}"
         spent = after.children_user + after.children_system - before.children_user - before.children_system
-        if spent > MOST_CPU_S:
-            yield f"sojourn compare took {spent:.1f} s of CPU, more than {MOST_CPU_S:g}"
-        told = subprocess.run(
+        if spent > MAX_CPU_S:
+            yield f"sojourn compare took {spent:.1f} s of CPU, more than {MAX_CPU_S:g}"
+        build = subprocess.run(
             [str(python.parent / "sojourn"), "kernel", "build"],
             cwd=folder,
             env=environment,
@@ -204,12 +204,12 @@ def check_fresh(dist: Dist) -> Iterator[str]:
             text=True,
             check=False,
         )
-        if "pip install sojourn-kernel" not in told.stderr:
-            yield f"without sojourn-kernel, kernel build says {told.stderr!r}"
+        if "pip install sojourn-kernel" not in build.stderr:
+            yield f"without sojourn-kernel, kernel build says {build.stderr!r}"
 
 
-def fresh(folder: Path, wheels: Sequence[Path]) -> Path:
-    """Make an environment with wheels and what they need, built of nothing; its interpreter."""
+def make_environment(folder: Path, wheels: Sequence[Path]) -> Path:
+    """Make a virtual environment with wheels and their dependencies; returns its interpreter."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     quiet = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
@@ -220,8 +220,8 @@ def fresh(folder: Path, wheels: Sequence[Path]) -> Path:
     return python
 
 
-HEAD = 400
-"""Bytes of a file in which its licence is named, if it is."""
+LICENCE_BYTES = 400
+"""Bytes at the start of a file that are searched for its licence."""
 CORE = "sojourn/_core.abi3.so"
 CHECKS: dict[str, Callable[[Dist], Iterator[str]]] = {
     "versions": check_versions,
@@ -236,15 +236,15 @@ CHECKS: dict[str, Callable[[Dist], Iterator[str]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run every check; 1 if one fails."""
+    """Run all checks; returns 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dist", type=Path, nargs="?", default=ROOT / "out" / "dist", help="folder of what was built")
     parser.add_argument("--repository", metavar="URL", help="write this address wherever one belongs, and end")
-    given = parser.parse_args(arguments)
-    if given.repository:
-        write_repository(given.repository)
+    options = parser.parse_args(arguments)
+    if options.repository:
+        write_repository(options.repository)
         return 0
-    dist, failed = Dist(given.dist), 0
+    dist, failed = Dist(options.dist), 0
     for name, check in CHECKS.items():
         try:
             problems = list(check(dist))
@@ -259,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _repositories() -> dict[str, str]:
-    """The address of the repository in each place; empty where there is none."""
+    """URL of the repository by file; empty if missing."""
     crates = sorted(path for path in ROOT.glob("crates/*/Cargo.toml") if "publish = false" not in _text(path))
     own = _first(r'^repository = "(.+?)"', ROOT / "Cargo.toml", "")
     inherited = {str(path.relative_to(ROOT)): own if INHERITED in _text(path) else "" for path in crates}
@@ -276,7 +276,7 @@ INHERITED = "repository.workspace = true\n"
 
 
 def write_repository(url: str) -> None:
-    """Write the address of the repository where `_repositories` looks for it."""
+    """Write the repository's URL to all files of `_repositories`."""
     _write(ROOT / "Cargo.toml", r"^repository = .*\n", r"^readme = .*\n", f'repository = "{url}"\n')
     for name in _repositories():
         if name.startswith("crates/"):
@@ -289,19 +289,19 @@ def write_repository(url: str) -> None:
 
 
 def _write(path: Path, old: str, before: str, line: str) -> None:
-    """Put a line behind another one, in place of what stood there."""
+    """Insert a line after another one, replacing the old one."""
     text = re.sub(old, "", _text(path), flags=re.MULTILINE)
     changed = re.sub(before, lambda found: found[0] + line, text, count=1, flags=re.MULTILINE)
     path.write_text(changed, encoding="utf-8")
 
 
-def _first(pattern: str, path: Path, otherwise: str | None = None) -> str:
+def _first(pattern: str, path: Path, default: str | None = None) -> str:
     found = re.search(pattern, _text(path), re.MULTILINE)
     if found:
         return found[1]
-    if otherwise is None:
+    if default is None:
         raise ProblemError(f"{path.relative_to(ROOT)} has no line like {pattern}")
-    return otherwise
+    return default
 
 
 def _text(path: Path) -> str:
@@ -309,7 +309,7 @@ def _text(path: Path) -> str:
 
 
 def _git(*words: str) -> str | None:
-    """What git says; None outside of a checkout."""
+    """Output of git; None outside of a checkout."""
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reception as a network card does it: it interrupts a time after the first packet, and all that have come by then are
- * polled, and joined where generic receive offload can. Devices may share one.
+ * Reception as by a network card: it interrupts a fixed time after the first packet, and NAPI polls all packets that
+ * have arrived by then, with GRO. Devices may share a card.
  *
- * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
+ * This file is compiled into the kernel and is not part of Sojourn's programs; see LICENSE in this package.
  */
 #include <linux/slab.h>
 #include "sojourn.h"
 
-/* What receives for one device or for several, and is polled. */
+/* A NAPI instance that receives for one or several devices. */
 struct card {
 	struct list_head all;
 	u64 number;
 	u64 wait_ns;
 	struct napi_struct napi;
 	struct hrtimer timer;
-	struct sk_buff_head held;	/* since the first packet */
+	struct sk_buff_head queue;	/* since the first packet */
 };
 
 static LIST_HEAD(cards);
 
 void sojourn_card_receive(struct card *card, struct sk_buff *skb)
 {
-	__skb_queue_tail(&card->held, skb);
-	if (skb_queue_len(&card->held) == 1 && !test_bit(NAPI_STATE_SCHED, &card->napi.state))
+	__skb_queue_tail(&card->queue, skb);
+	if (skb_queue_len(&card->queue) == 1 && !test_bit(NAPI_STATE_SCHED, &card->napi.state))
 		hrtimer_start(&card->timer, ns_to_ktime(ktime_get_ns() + card->wait_ns), HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -39,9 +39,9 @@ static int poll_card(struct napi_struct *napi, int budget)
 	struct sk_buff *skb;
 	int done = 0;
 
-	while (done < budget && (skb = __skb_dequeue(&card->held))) {
+	while (done < budget && (skb = __skb_dequeue(&card->queue))) {
 		done++;
-		/* What is joined to a packet must not become part of its sender's copy. */
+		/* GRO modifies the packet, which may be a clone of the sender's. */
 		if (skb_unclone(skb, GFP_ATOMIC))
 			kfree_skb(skb);
 		else
@@ -62,7 +62,7 @@ static struct card *card_of(u64 number)
 	return NULL;
 }
 
-/* Cards stay until the machine is switched off. */
+/* Cards are never freed. */
 static struct card *new_card(struct net_device *dev, u64 number, u64 wait_ns)
 {
 	struct card *card = kzalloc(sizeof(*card), GFP_KERNEL);
@@ -71,7 +71,7 @@ static struct card *new_card(struct net_device *dev, u64 number, u64 wait_ns)
 		return NULL;
 	card->number = number;
 	card->wait_ns = wait_ns;
-	__skb_queue_head_init(&card->held);
+	__skb_queue_head_init(&card->queue);
 	hrtimer_setup(&card->timer, on_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	netif_napi_add(dev, &card->napi, poll_card);
 	napi_enable(&card->napi);
@@ -79,12 +79,12 @@ static struct card *new_card(struct net_device *dev, u64 number, u64 wait_ns)
 	return card;
 }
 
-int sojourn_receive_by(struct way *way, void __user *data)
+int sojourn_receive_by(struct link_direction *dir, void __user *data)
 {
 	u64 values[2];
 
 	if (copy_from_user(values, data, sizeof(values)))
 		return -EFAULT;
-	way->card = card_of(values[0]) ?: new_card(way->dev, values[0], values[1]);
-	return way->card ? 0 : -ENOMEM;
+	dir->card = card_of(values[0]) ?: new_card(dir->dev, values[0], values[1]);
+	return dir->card ? 0 : -ENOMEM;
 }

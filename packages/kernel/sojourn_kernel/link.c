@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Links for measuring queue disciplines in simulated time, as pairs of point-to-point devices that carry bare IP:
+ * Links for measuring queue disciplines in simulated time, as pairs of point-to-point devices that carry IP packets:
  *
- *   ip link add NAME type sojourn		makes NAME and its other end, NAME.p
+ *   ip link add NAME type sojourn		creates NAME and its peer, NAME.p
  *
- * The sending device of a direction has its parameters: a rate that may change in steps, framing, a buffer below the
- * queue discipline, and a delay of propagation. Without a buffer there is one packet in transmission and no other, so
- * the queue discipline is asked for the next packet when the one before has left.
+ * The sending device of a direction has the parameters: a rate that may change in steps, framing, a buffer below the
+ * queue discipline, and a propagation delay. Without a buffer only one packet is in transmission, and the queue
+ * discipline is dequeued when the previous packet has left.
  *
- * A device may have a network card's offloads. Its queue discipline then has super-packets whole, and the link sends
- * their segments one after the other; a link without a rate carries them as they are. A device may also receive by
- * polls: what has come within a time of the first packet goes through generic receive offload (card.c). A device with a
- * number is traced (trace.c).
+ * A device may have offloads. Its queue discipline then holds whole super-packets, and the link sends their segments one
+ * after the other; a link without a rate carries them unsegmented. A device may also receive by polls: packets that
+ * arrive within a fixed time of the first one pass through GRO (card.c). A device with a number is traced (trace.c).
  *
- * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
+ * This file is compiled into the kernel and is not part of Sojourn's programs; see LICENSE in this package.
  */
 #include <linux/if_arp.h>
 #include <linux/math64.h>
@@ -25,25 +24,25 @@
 #endif
 #include "sojourn.h"
 
-#define MOST_STEPS 65536
+#define MAX_STEPS 65536
 #define ETHERNET 14
 #define CARD_FEATURES (NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_ALL_TSO)
 
-/* Of a packet in the ring: how much of the buffer is free again when it has gone. */
+/* Buffer space that a packet in the ring frees on departure. */
 static u64 *frees(struct sk_buff *skb)
 {
 	return (u64 *)skb->cb;
 }
 
-/* Of one in flight: when it arrives. */
+/* Arrival time of a packet in flight. */
 static u64 *due(struct sk_buff *skb)
 {
 	return (u64 *)skb->cb;
 }
 
-static void hand_over(struct way *way, struct sk_buff *skb)
+static void deliver(struct link_direction *dir, struct sk_buff *skb)
 {
-	struct net_device *peer = way->peer;
+	struct net_device *peer = dir->peer;
 	struct card *card;
 
 	if (!peer || !(peer->flags & IFF_UP)) {
@@ -51,44 +50,44 @@ static void hand_over(struct way *way, struct sk_buff *skb)
 		return;
 	}
 	skb_scrub_packet(skb, true);
-	skb_clear_hash(skb);	/* no wire carries the sender's hash: whoever needs one takes it from the headers */
+	skb_clear_hash(skb);	/* a wire does not carry the sender's hash; the receiver computes its own */
 	skb->dev = peer;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
 	skb_reset_network_header(skb);
 	peer->stats.rx_packets++;
 	peer->stats.rx_bytes += skb->len;
-	card = ((struct way *)netdev_priv(peer))->card;
+	card = ((struct link_direction *)netdev_priv(peer))->card;
 	if (card)
 		sojourn_card_receive(card, skb);
 	else
 		__netif_rx(skb);
 }
 
-/* The last bit has left the transmitter. */
-static void propagate(struct way *way, struct sk_buff *skb, u64 at)
+/* Called when the last bit has left the transmitter. */
+static void propagate(struct link_direction *dir, struct sk_buff *skb, u64 at)
 {
-	way->dev->stats.tx_packets++;
-	way->dev->stats.tx_bytes += skb->len;
-	if (!way->config.delay_ns) {
-		hand_over(way, skb);
+	dir->dev->stats.tx_packets++;
+	dir->dev->stats.tx_bytes += skb->len;
+	if (!dir->config.delay_ns) {
+		deliver(dir, skb);
 		return;
 	}
-	*due(skb) = at + way->config.delay_ns;
-	__skb_queue_tail(&way->flight, skb);
-	if (skb_queue_len(&way->flight) == 1)
-		hrtimer_start(&way->arrival_timer, ns_to_ktime(*due(skb)), HRTIMER_MODE_ABS_SOFT);
+	*due(skb) = at + dir->config.delay_ns;
+	__skb_queue_tail(&dir->flight, skb);
+	if (skb_queue_len(&dir->flight) == 1)
+		hrtimer_start(&dir->arrival_timer, ns_to_ktime(*due(skb)), HRTIMER_MODE_ABS_SOFT);
 }
 
 static enum hrtimer_restart on_arrival(struct hrtimer *timer)
 {
-	struct way *way = container_of(timer, struct way, arrival_timer);
+	struct link_direction *dir = container_of(timer, struct link_direction, arrival_timer);
 	u64 now = ktime_get_ns();
 	struct sk_buff *skb;
 
-	while ((skb = skb_peek(&way->flight)) && *due(skb) <= now) {
-		__skb_unlink(skb, &way->flight);
-		hand_over(way, skb);
+	while ((skb = skb_peek(&dir->flight)) && *due(skb) <= now) {
+		__skb_unlink(skb, &dir->flight);
+		deliver(dir, skb);
 	}
 	if (!skb)
 		return HRTIMER_NORESTART;
@@ -96,30 +95,30 @@ static enum hrtimer_restart on_arrival(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static u64 on_medium(const struct way *way, const struct sk_buff *skb)
+static u64 medium_bytes(const struct link_direction *dir, const struct sk_buff *skb)
 {
-	s64 bytes = (s64)skb->len + way->config.overhead;
+	s64 bytes = (s64)skb->len + dir->config.overhead;
 
-	return max_t(s64, bytes, max_t(s64, way->config.mpu, 1));
+	return max_t(s64, bytes, max_t(s64, dir->config.mpu, 1));
 }
 
-/* When a transmission that begins now ends; U64_MAX for never. */
-static u64 transmitted(struct way *way, const struct sk_buff *skb, u64 now)
+/* End of a transmission that begins now; U64_MAX for never. */
+static u64 transmission_end(struct link_direction *dir, const struct sk_buff *skb, u64 now)
 {
-	u64 work = on_medium(way, skb) * 8 * NSEC_PER_SEC + way->carry;
-	u32 count = way->config.step_count;
+	u64 work = medium_bytes(dir, skb) * 8 * NSEC_PER_SEC + dir->carry;
+	u32 count = dir->config.step_count;
 
-	way->carry = 0;
-	while (way->step + 1 < count && way->steps[way->step + 1].at <= now)
-		way->step++;
-	for (u32 i = way->step;; i++) {
-		u64 rate = way->steps[i].rate;
-		u64 until = i + 1 < count && !(way->config.flags & STEP_LATCHED) ? way->steps[i + 1].at : U64_MAX;
+	dir->carry = 0;
+	while (dir->step + 1 < count && dir->steps[dir->step + 1].at <= now)
+		dir->step++;
+	for (u32 i = dir->step;; i++) {
+		u64 rate = dir->steps[i].rate;
+		u64 until = i + 1 < count && !(dir->config.flags & STEP_LATCHED) ? dir->steps[i + 1].at : U64_MAX;
 		u64 time = rate ? div64_u64(work, rate) : U64_MAX;
 
 		if (rate && time <= until - now) {
-			if (way->config.flags & CARRY_OVER)
-				way->carry = work - time * rate;
+			if (dir->config.flags & CARRY_OVER)
+				dir->carry = work - time * rate;
 			return now + time;
 		}
 		if (until == U64_MAX)
@@ -129,98 +128,98 @@ static u64 transmitted(struct way *way, const struct sk_buff *skb, u64 now)
 	}
 }
 
-static void transmit(struct way *way, u64 now)
+static void transmit(struct link_direction *dir, u64 now)
 {
-	struct sk_buff *skb = skb_peek(&way->ring);
-	u64 end = transmitted(way, skb, now);
+	struct sk_buff *skb = skb_peek(&dir->ring);
+	u64 end = transmission_end(dir, skb, now);
 
-	skb_orphan(skb);	/* a sender's buffer is credited when transmission begins */
+	skb_orphan(skb);	/* uncharge the sender's buffer when transmission begins */
 	if (end != U64_MAX)
-		hrtimer_start(&way->sent_timer, ns_to_ktime(end), HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(&dir->sent_timer, ns_to_ktime(end), HRTIMER_MODE_ABS_SOFT);
 }
 
-static u64 size_below(const struct way *way, const struct sk_buff *skb)
+static u64 size_below(const struct link_direction *dir, const struct sk_buff *skb)
 {
-	return way->config.flags & BELOW_PACKETS ? 1 : skb->len + ETHERNET;
+	return dir->config.flags & BELOW_PACKETS ? 1 : skb->len + ETHERNET;
 }
 
-static bool takes_no_more(const struct way *way)
+static bool is_full(const struct link_direction *dir)
 {
-	u64 stop = way->config.below_stop;
+	u64 stop = dir->config.below_stop;
 
-	return way->config.flags & BELOW_PACKETS ? way->inside >= stop : way->inside > stop;
+	return dir->config.flags & BELOW_PACKETS ? dir->level >= stop : dir->level > stop;
 }
 
 static enum hrtimer_restart on_sent(struct hrtimer *timer)
 {
-	struct way *way = container_of(timer, struct way, sent_timer);
+	struct link_direction *dir = container_of(timer, struct link_direction, sent_timer);
 	u64 at = ktime_to_ns(hrtimer_get_expires(timer));
-	struct sk_buff *skb = __skb_dequeue(&way->ring);
+	struct sk_buff *skb = __skb_dequeue(&dir->ring);
 
 	if (skb) {
-		way->inside -= *frees(skb);
-		propagate(way, skb, at);
+		dir->level -= *frees(skb);
+		propagate(dir, skb, at);
 	}
-	if (!skb_queue_empty(&way->ring))
-		transmit(way, at);
-	if (way->inside <= way->config.below_wake)
-		netif_tx_wake_all_queues(way->dev);
+	if (!skb_queue_empty(&dir->ring))
+		transmit(dir, at);
+	if (dir->level <= dir->config.below_wake)
+		netif_tx_wake_all_queues(dir->dev);
 	return HRTIMER_NORESTART;
 }
 
-/* A packet goes into the ring, where it is one of the buffer. */
-static void put(struct way *way, struct sk_buff *skb)
+/* Add a packet to the ring. */
+static void ring_add(struct link_direction *dir, struct sk_buff *skb)
 {
-	*frees(skb) = size_below(way, skb);
-	way->inside += *frees(skb);
-	__skb_queue_tail(&way->ring, skb);
+	*frees(skb) = size_below(dir, skb);
+	dir->level += *frees(skb);
+	__skb_queue_tail(&dir->ring, skb);
 }
 
-/* The segments of a super-packet do, which is one of the buffer until the last of them has gone. */
-static void put_segments(struct way *way, struct sk_buff *skb)
+/* Add the segments of a super-packet, whose buffer space is freed with the last segment. */
+static void ring_add_segments(struct link_direction *dir, struct sk_buff *skb)
 {
-	struct sk_buff *segments = skb_gso_segment(skb, way->dev->features & ~NETIF_F_GSO_MASK), *segment, *next;
-	u64 size = way->config.flags & BELOW_PACKETS ? 1 : ETHERNET;
+	struct sk_buff *segments = skb_gso_segment(skb, dir->dev->features & ~NETIF_F_GSO_MASK), *segment, *next;
+	u64 size = dir->config.flags & BELOW_PACKETS ? 1 : ETHERNET;
 
 	if (IS_ERR_OR_NULL(segments))
 		panic("sojourn: a super-packet cannot be cut: error %ld\n", PTR_ERR(segments));
 	consume_skb(skb);
 	skb_list_walk_safe(segments, segment, next) {
 		skb_mark_not_on_list(segment);
-		if (!(way->config.flags & BELOW_PACKETS))
+		if (!(dir->config.flags & BELOW_PACKETS))
 			size += segment->len;
 		*frees(segment) = next ? 0 : size;
-		__skb_queue_tail(&way->ring, segment);
+		__skb_queue_tail(&dir->ring, segment);
 	}
-	way->inside += size;
+	dir->level += size;
 }
 
 static netdev_tx_t sojourn_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	struct way *way = netdev_priv(dev);
-	bool idle = skb_queue_empty(&way->ring);
+	struct link_direction *dir = netdev_priv(dev);
+	bool idle = skb_queue_empty(&dir->ring);
 	u64 now = ktime_get_ns();
 
-	sojourn_note_sent(way, skb);
-	if (!way->config.step_count) {
+	sojourn_note_sent(dir, skb);
+	if (!dir->config.step_count) {
 		skb_orphan(skb);
-		propagate(way, skb, now);
+		propagate(dir, skb, now);
 		return NETDEV_TX_OK;
 	}
 	if (skb_is_gso(skb)) {
-		put_segments(way, skb);
+		ring_add_segments(dir, skb);
 	} else {
 		skb_orphan(skb);
-		put(way, skb);
+		ring_add(dir, skb);
 	}
 	if (idle)
-		transmit(way, now);
-	if (takes_no_more(way))
+		transmit(dir, now);
+	if (is_full(dir))
 		netif_tx_stop_all_queues(dev);
 	return NETDEV_TX_OK;
 }
 
-/* A packet's mark chooses among several queues, so that no hash of the kernel does. */
+/* Select the tx queue by mark instead of the kernel's hash. */
 static u16 sojourn_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *above)
 {
 	return skb->mark % dev->real_num_tx_queues;
@@ -228,14 +227,14 @@ static u16 sojourn_queue(struct net_device *dev, struct sk_buff *skb, struct net
 
 /* ---- configuration ---------------------------------------------------------------------------------------------- */
 
-static int configure(struct way *way, void __user *data)
+static int configure(struct link_direction *dir, void __user *data)
 {
 	struct link_config config;
 	struct step *steps = NULL;
 
 	if (copy_from_user(&config, data, sizeof(config)))
 		return -EFAULT;
-	if (config.step_count > MOST_STEPS || !skb_queue_empty(&way->ring))
+	if (config.step_count > MAX_STEPS || !skb_queue_empty(&dir->ring))
 		return -EINVAL;
 	if (config.step_count) {
 		size_t bytes = config.step_count * sizeof(*steps);
@@ -244,16 +243,16 @@ static int configure(struct way *way, void __user *data)
 		if (IS_ERR(steps))
 			return PTR_ERR(steps);
 	}
-	kfree(way->steps);
-	way->steps = steps;
-	way->config = config;
-	way->step = 0;
-	way->carry = 0;
-	way->dev->hw_features |= CARD_FEATURES;
-	way->dev->wanted_features &= ~CARD_FEATURES;
+	kfree(dir->steps);
+	dir->steps = steps;
+	dir->config = config;
+	dir->step = 0;
+	dir->carry = 0;
+	dir->dev->hw_features |= CARD_FEATURES;
+	dir->dev->wanted_features &= ~CARD_FEATURES;
 	if (config.flags & OFFLOADS)
-		way->dev->wanted_features |= CARD_FEATURES;
-	netdev_update_features(way->dev);
+		dir->dev->wanted_features |= CARD_FEATURES;
+	netdev_update_features(dir->dev);
 	return 0;
 }
 
@@ -283,14 +282,14 @@ static int sojourn_open(struct net_device *dev)
 
 static int sojourn_stop(struct net_device *dev)
 {
-	struct way *way = netdev_priv(dev);
+	struct link_direction *dir = netdev_priv(dev);
 
 	netif_tx_stop_all_queues(dev);
-	hrtimer_cancel(&way->sent_timer);
-	hrtimer_cancel(&way->arrival_timer);
-	__skb_queue_purge(&way->ring);
-	__skb_queue_purge(&way->flight);
-	way->inside = 0;
+	hrtimer_cancel(&dir->sent_timer);
+	hrtimer_cancel(&dir->arrival_timer);
+	__skb_queue_purge(&dir->ring);
+	__skb_queue_purge(&dir->flight);
+	dir->level = 0;
 	return 0;
 }
 
@@ -304,12 +303,12 @@ const struct net_device_ops sojourn_ops = {
 
 static void sojourn_destruct(struct net_device *dev)
 {
-	kfree(((struct way *)netdev_priv(dev))->steps);
+	kfree(((struct link_direction *)netdev_priv(dev))->steps);
 }
 
 static void sojourn_setup(struct net_device *dev)
 {
-	struct way *way = netdev_priv(dev);
+	struct link_direction *dir = netdev_priv(dev);
 
 	dev->netdev_ops = &sojourn_ops;
 	dev->type = ARPHRD_NONE;
@@ -317,15 +316,15 @@ static void sojourn_setup(struct net_device *dev)
 	dev->priv_flags |= IFF_NO_QUEUE;
 	dev->mtu = ETH_DATA_LEN;
 	dev->max_mtu = 65535;
-	dev->features = dev->hw_features = 0;	/* a packet is a packet, unless it is configured with offloads */
+	dev->features = dev->hw_features = 0;	/* no super-packets unless configured with OFFLOADS */
 	dev->needs_free_netdev = true;
 	dev->priv_destructor = sojourn_destruct;
-	way->dev = dev;
-	way->config.number = NOT_TRACED;
-	hrtimer_setup(&way->sent_timer, on_sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_setup(&way->arrival_timer, on_arrival, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	__skb_queue_head_init(&way->ring);
-	__skb_queue_head_init(&way->flight);
+	dir->dev = dev;
+	dir->config.number = NOT_TRACED;
+	hrtimer_setup(&dir->sent_timer, on_sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&dir->arrival_timer, on_arrival, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	__skb_queue_head_init(&dir->ring);
+	__skb_queue_head_init(&dir->flight);
 }
 
 static struct rtnl_link_ops sojourn_link;
@@ -342,7 +341,7 @@ static int sojourn_newlink(struct net_device *dev, struct rtnl_newlink_params *p
 	int error;
 
 	snprintf(name, sizeof(name), "%.12s.p", dev->name);
-	peer = alloc_netdev(sizeof(struct way), name, NET_NAME_USER, sojourn_setup);
+	peer = alloc_netdev(sizeof(struct link_direction), name, NET_NAME_USER, sojourn_setup);
 	if (!peer)
 		return -ENOMEM;
 	dev_net_set(peer, dev_net(dev));
@@ -357,26 +356,26 @@ static int sojourn_newlink(struct net_device *dev, struct rtnl_newlink_params *p
 		unregister_netdevice(peer);
 		return error;
 	}
-	((struct way *)netdev_priv(dev))->peer = peer;
-	((struct way *)netdev_priv(peer))->peer = dev;
+	((struct link_direction *)netdev_priv(dev))->peer = peer;
+	((struct link_direction *)netdev_priv(peer))->peer = dev;
 	return 0;
 }
 
 static void sojourn_dellink(struct net_device *dev, struct list_head *head)
 {
-	struct way *way = netdev_priv(dev);
+	struct link_direction *dir = netdev_priv(dev);
 
-	if (way->peer) {
-		((struct way *)netdev_priv(way->peer))->peer = NULL;
-		unregister_netdevice_queue(way->peer, head);
-		way->peer = NULL;
+	if (dir->peer) {
+		((struct link_direction *)netdev_priv(dir->peer))->peer = NULL;
+		unregister_netdevice_queue(dir->peer, head);
+		dir->peer = NULL;
 	}
 	unregister_netdevice_queue(dev, head);
 }
 
 static struct rtnl_link_ops sojourn_link = {
 	.kind = "sojourn",
-	.priv_size = sizeof(struct way),
+	.priv_size = sizeof(struct link_direction),
 	.setup = sojourn_setup,
 	.newlink = sojourn_newlink,
 	.dellink = sojourn_dellink,

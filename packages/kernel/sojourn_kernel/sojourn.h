@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the links share: a device's configuration and state, its trace, and the cards it receives by. */
+/* Shared declarations: configuration and state of a device, its trace, and its card for reception. */
 #ifndef SOJOURN_H
 #define SOJOURN_H
 #include <linux/hrtimer.h>
@@ -16,7 +16,7 @@ static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*f
 }
 #endif
 
-/* From `at` on, ns of the monotonic clock, the link has `rate` bit/s. */
+/* The link has `rate` bit/s from `at` on, in ns of the monotonic clock. */
 struct step {
 	u64 at;
 	u64 rate;
@@ -25,71 +25,71 @@ struct step {
 struct link_config {
 	u64 steps;		/* user address of the steps; the first begins at 0 */
 	u64 delay_ns;
-	u64 below_stop;		/* the buffer takes no more from here on ... */
-	u64 below_wake;		/* ... and again at or below this */
-	s32 overhead;		/* bytes on the medium beyond those of IP */
-	u32 mpu;		/* least bytes on the medium */
+	u64 below_stop;		/* the buffer below stops the queue at this level ... */
+	u64 below_wake;		/* ... and wakes it at or below this level */
+	s32 overhead;		/* framing bytes per IP packet */
+	u32 mpu;		/* minimum bytes on the medium */
 	u32 step_count;		/* 0: infinitely fast */
 	u32 flags;
-	u32 number;		/* in the trace; NOT_TRACED for none */
+	u32 number;		/* link number in the trace, or NOT_TRACED */
 	u32 pad;
 };
 
 enum {
-	STEP_LATCHED = 1,		/* a step counts from the next packet on */
-	CARRY_OVER = 2,		/* what is left of a nanosecond goes over to the next packet */
-	BELOW_PACKETS = 4,	/* the buffer counts packets, else bytes with 14 of Ethernet for each */
-	NAMED = 8,		/* a packet's mark is its hash, if it has one, and it occupies as much memory as it is long */
-	OFFLOADS = 16,		/* it takes super-packets */
-	SPLITS = 32,		/* ... which its queue discipline cuts: their segments are what is offered */
+	STEP_LATCHED = 1,		/* a step takes effect with the next packet */
+	CARRY_OVER = 2,		/* carry fractions of a nanosecond over to the next packet */
+	BELOW_PACKETS = 4,	/* the buffer counts packets, otherwise bytes plus 14 of Ethernet each */
+	NAMED = 8,		/* set the skb hash from a nonzero mark, and truesize to the packet's length */
+	OFFLOADS = 16,		/* accept super-packets */
+	SPLITS = 32,		/* ... which its queue discipline segments; the segments are traced */
 };
 
 #define NOT_TRACED 255
 
 enum {
 	CONFIGURE = SIOCDEVPRIVATE,
-	RANDOM = SIOCDEVPRIVATE + 1,	/* u64: state of the stream that the device's queue discipline draws from */
-	TRACE = SIOCDEVPRIVATE + 2,	/* name of a file of the host, or an empty one to write out what is left */
-	RECEIVE = SIOCDEVPRIVATE + 3,	/* u64[2]: number of a card, and how long after the first packet it is polled, ns */
-	CONTROLS = SIOCDEVPRIVATE + 4,	/* u64: seed of what congestion controls draw */
+	RANDOM = SIOCDEVPRIVATE + 1,	/* u64: state of the random stream of the device's queue discipline */
+	TRACE = SIOCDEVPRIVATE + 2,	/* file name on the host; empty: flush */
+	RECEIVE = SIOCDEVPRIVATE + 3,	/* u64[2]: number of a card, delay from its first packet to the poll in ns */
+	CONTROLS = SIOCDEVPRIVATE + 4,	/* u64: seed of the congestion controls' random streams */
 };
 
 struct card;
 
 /* One direction of a link. */
-struct way {
+struct link_direction {
 	struct net_device *dev;
 	struct net_device *peer;
 	struct link_config config;
 	struct step *steps;
-	u32 step;			/* the present one */
+	u32 step;			/* current one */
 	u64 carry;			/* bit-nanoseconds */
 	struct hrtimer sent_timer;	/* end of the transmission */
 	struct hrtimer arrival_timer;	/* end of the propagation */
 	struct sk_buff_head ring;	/* in transmission, then in the buffer below */
-	u64 inside;			/* packets or bytes of it */
+	u64 level;			/* packets or bytes in the ring */
 	struct sk_buff_head flight;
-	struct card *card;		/* what it receives by, unless each packet goes up at once */
+	struct card *card;		/* for reception; NULL: packets are delivered at once */
 };
 
 /* ---- the trace and the random streams (trace.c) ----------------------------------------------------------------- */
 
-/* A packet leaves its queue discipline for the link. */
-void sojourn_note_sent(struct way *way, struct sk_buff *skb);
+/* Called when a packet leaves its queue discipline for the link. */
+void sojourn_note_sent(struct link_direction *dir, struct sk_buff *skb);
 
-/* TRACE, RANDOM and CONTROLS of a device. */
+/* The ioctls TRACE, RANDOM and CONTROLS. */
 int sojourn_open_trace(void __user *data);
-int sojourn_restart_random(struct way *way, void __user *data);
+int sojourn_restart_random(struct link_direction *dir, void __user *data);
 int sojourn_restart_controls(void __user *data);
 
 extern const struct net_device_ops sojourn_ops;
 
 /* ---- reception by polls (card.c) -------------------------------------------------------------------------------- */
 
-/* RECEIVE of a device. */
-int sojourn_receive_by(struct way *way, void __user *data);
+/* The ioctl RECEIVE. */
+int sojourn_receive_by(struct link_direction *dir, void __user *data);
 
-/* A packet arrives, which waits for the poll. */
+/* Enqueue an arriving packet for the poll. */
 void sojourn_card_receive(struct card *card, struct sk_buff *skb);
 
 #endif

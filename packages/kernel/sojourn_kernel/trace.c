@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trace of the links: every packet that is offered to the queue discipline of a device with a number, and what becomes
- * of it, goes to a file of the host, in the order in which it happens, and so does every time-out of a TCP connection.
+ * Trace of the links: every packet that is offered to the queue discipline of a device with a number, and its fate, are
+ * written to a file on the host in order of time, as is every retransmission timeout of TCP.
  *
- * What the queue discipline of a device draws comes from a stream of that device (splitmix64), and what the congestion
- * control of a source draws from one of that source; both are those of the simulator. So is the hash by which a discipline
- * tells flows apart.
+ * The queue discipline of a device draws from a random stream of that device (splitmix64), the congestion control of a
+ * source from a stream of that source. Both streams, and the hash of flows in queue disciplines, are the simulator's.
  *
- * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
+ * This file is compiled into the kernel and is not part of Sojourn's programs; see LICENSE in this package.
  */
 #include <linux/ip.h>
 #include <net/inet_sock.h>
@@ -22,18 +21,18 @@ u32 sojourn_random32(void);
 u16 sojourn_random16(void);
 
 #define GOLDEN 0x9e3779b97f4a7c15ULL
-#define FIRST_PORT 10000	/* of a source's connections, at the end that connects (guest/tool/traffic.h) */
+#define FIRST_PORT 10000	/* source port of a source's first connection (guest/tool/traffic.h) */
 
-/* Of a device, by its number. */
+/* Random streams by device number. */
 static struct stream {
 	u64 state;
-	u64 perturbation;	/* of the hash of flows */
+	u64 perturbation;	/* of the flow hash */
 	bool is_started;
 } streams[NOT_TRACED + 1];
 
-static u8 drawing = NOT_TRACED;	/* the device with a stream whose queue discipline was last at work */
-static u64 seed_of_controls;
-static u64 states_of_controls[65536];	/* by the number of the source; 0 before the first draw */
+static u8 active_stream = NOT_TRACED;	/* device whose queue discipline ran last, among those with a stream */
+static u64 control_seed;
+static u64 control_states[65536];	/* by source number; 0 before the first draw */
 
 static u64 mix(u64 z)
 {
@@ -44,23 +43,23 @@ static u64 mix(u64 z)
 
 u64 sojourn_random64(void)
 {
-	return mix(streams[drawing].state += GOLDEN);
+	return mix(streams[active_stream].state += GOLDEN);
 }
 
 /*
- * A number below `most` for the congestion control of a connection. The stream is that of the component "cc" with the
- * number of the source, which its address tells (Rng::stream in crates/aqm).
+ * Random number below `bound` for the congestion control of a connection. The stream is that of the component "cc" with
+ * the source's number, which is part of its address (Rng::stream in crates/aqm).
  */
-u32 sojourn_of_control(const struct sock *sk, u32 most);
-u32 sojourn_of_control(const struct sock *sk, u32 most)
+u32 sojourn_control_random(const struct sock *sk, u32 bound);
+u32 sojourn_control_random(const struct sock *sk, u32 bound)
 {
 	u64 number = ntohl(inet_sk(sk)->inet_saddr) & 0xffff;
-	u64 *state = &states_of_controls[number];
+	u64 *state = &control_states[number];
 
 	if (!*state)
-		*state = mix(mix(mix(mix(seed_of_controls ^ GOLDEN) ^ 'c') ^ 'c') ^ number * GOLDEN);
+		*state = mix(mix(mix(mix(control_seed ^ GOLDEN) ^ 'c') ^ 'c') ^ number * GOLDEN);
 	*state += GOLDEN;
-	return (unsigned __int128)mix(*state) * most >> 64;
+	return (unsigned __int128)mix(*state) * bound >> 64;
 }
 
 u32 sojourn_random32(void)
@@ -73,38 +72,38 @@ u16 sojourn_random16(void)
 	return sojourn_random64() >> 48;
 }
 
-static u8 number_of(const struct net_device *dev)
+static u8 device_number(const struct net_device *dev)
 {
 	if (dev->netdev_ops != &sojourn_ops)
 		return NOT_TRACED;
-	return ((struct way *)netdev_priv(dev))->config.number;
+	return ((struct link_direction *)netdev_priv(dev))->config.number;
 }
 
-/* The queue discipline of a device goes to work; one without a stream draws nothing. */
-static void draw_for(u8 number)
+/* Select the stream of a device's queue discipline; one without a stream draws nothing. */
+static void select_stream(u8 number)
 {
 	if (streams[number].is_started)
-		drawing = number;
+		active_stream = number;
 }
 
-/* Called when the queue discipline of a device is asked for a packet; that of none, `noop`, belongs to no device. */
-void sojourn_asked(const struct net_device *dev);
-void sojourn_asked(const struct net_device *dev)
+/* Called before a queue discipline dequeues; `noop` has no device. */
+void sojourn_on_dequeue(const struct net_device *dev);
+void sojourn_on_dequeue(const struct net_device *dev)
 {
 	if (dev)
-		draw_for(number_of(dev));
+		select_stream(device_number(dev));
 }
 
-int sojourn_restart_random(struct way *way, void __user *data)
+int sojourn_restart_random(struct link_direction *dir, void __user *data)
 {
 	u64 state;
 
 	if (copy_from_user(&state, data, sizeof(state)))
 		return -EFAULT;
-	drawing = way->config.number;	/* some disciplines draw when they are made, before a packet comes */
-	streams[drawing] = (struct stream) {
+	active_stream = dir->config.number;	/* some disciplines draw in init(), before the first packet */
+	streams[active_stream] = (struct stream) {
 		.state = state,
-		/* Of a copy of the stream: Table::new in crates/aqm/src/flow/table.rs, Cake::new in cake/mod.rs. */
+		/* From a copy of the stream, as Table::new in crates/aqm/src/flow/table.rs and Cake::new in cake/mod.rs. */
 		.perturbation = mix(mix(state + GOLDEN)),
 		.is_started = true,
 	};
@@ -113,15 +112,15 @@ int sojourn_restart_random(struct way *way, void __user *data)
 
 int sojourn_restart_controls(void __user *data)
 {
-	if (copy_from_user(&seed_of_controls, data, sizeof(seed_of_controls)))
+	if (copy_from_user(&control_seed, data, sizeof(control_seed)))
 		return -EFAULT;
-	memset(states_of_controls, 0, sizeof(states_of_controls));
+	memset(control_states, 0, sizeof(control_states));
 	return 0;
 }
 
 /*
- * The hash of the flow that a packet belongs to, as in the simulator, where flows have numbers: the first connection of a
- * source has that of the source, which both addresses tell.
+ * Set the skb hash to the simulator's hash of the flow number. The first connection of a source has the source's number,
+ * which is part of both addresses.
  */
 static void hash_flow(struct sk_buff *skb, const struct stream *stream)
 {
@@ -140,12 +139,12 @@ enum { OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT };
 struct event {
 	u64 at;
 	u32 id;
-	u32 bytes;		/* as the queue discipline counts them */
+	u32 bytes;		/* qdisc_pkt_len */
 	u32 source, destination;
 	u16 source_port, destination_port;
-	u8 what, link, ecn, protocol;
-	u16 segments;		/* of a super-packet, else 1 */
-	u16 flags;		/* of TCP, from FIN (1) to AE (256) */
+	u8 kind, link, ecn, protocol;
+	u16 segments;		/* of a super-packet, otherwise 1 */
+	u16 flags;		/* TCP flags, from FIN (1) to AE (256) */
 } __packed;
 
 static struct {
@@ -192,14 +191,14 @@ static u16 tcp_flags(const struct iphdr *ip)
 	return ntohs(((const __be16 *)((const u8 *)ip + ip->ihl * 4))[6]) & 0x1ff;
 }
 
-static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
+static void trace_note(u8 kind, u8 link, const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
 
 	trace_add((struct event) {
-		.at = ktime_get_ns(), .id = trace_id(skb), .what = what, .link = link,
-		.bytes = what == OFFERED ? qdisc_pkt_len(skb) : 0,
+		.at = ktime_get_ns(), .id = trace_id(skb), .kind = kind, .link = link,
+		.bytes = kind == OFFERED ? qdisc_pkt_len(skb) : 0,
 		.source = ntohl(ip->saddr), .destination = ntohl(ip->daddr),
 		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
 		.ecn = ip->tos & 3, .protocol = ip->protocol,
@@ -208,32 +207,32 @@ static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
 	});
 }
 
-/* Called when a connection's retransmission timer has run out; the addresses are those of the packets it sends. */
+/* Called when a connection's retransmission timer expires; addresses are those of its outgoing packets. */
 void sojourn_timed_out(const struct sock *sk);
 void sojourn_timed_out(const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 
 	trace_add((struct event) {
-		.at = ktime_get_ns(), .what = TIMED_OUT, .link = NOT_TRACED,
+		.at = ktime_get_ns(), .kind = TIMED_OUT, .link = NOT_TRACED,
 		.source = ntohl(inet->inet_saddr), .destination = ntohl(inet->inet_daddr),
 		.source_port = ntohs(inet->inet_sport), .destination_port = ntohs(inet->inet_dport),
 		.protocol = sk->sk_protocol,
 	});
 }
 
-/* A traced packet is freed without having been sent: the queue discipline dropped it. */
+/* skb destructor of a traced packet: the queue discipline has dropped it. */
 static void note_drop(struct sk_buff *skb)
 {
-	trace_note(DROPPED, number_of(skb->dev), skb);
+	trace_note(DROPPED, device_number(skb->dev), skb);
 }
 
 static void note_refusal(struct sk_buff *skb)
 {
-	trace_note(REFUSED, number_of(skb->dev), skb);
+	trace_note(REFUSED, device_number(skb->dev), skb);
 }
 
-/* What depends on the kernel's own hash, and on how it allocates memory, becomes what the sender says. */
+/* Replace the kernel's own hash and memory accounting by values that the sender determines. */
 static void name_packet(struct sk_buff *skb)
 {
 	if (skb->mark)
@@ -241,17 +240,17 @@ static void name_packet(struct sk_buff *skb)
 	skb->truesize = skb->len;
 }
 
-/* Called for every packet just before it is offered to a queue discipline, and for every segment that one cuts. */
+/* Called for every packet just before its enqueue, and for every segment that a queue discipline makes. */
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 {
-	u8 number = number_of(dev);
+	u8 number = device_number(dev);
 	u32 flags;
 
-	draw_for(number);
+	select_stream(number);
 	if (number == NOT_TRACED)
 		return;
-	flags = ((struct way *)netdev_priv(dev))->config.flags;
+	flags = ((struct link_direction *)netdev_priv(dev))->config.flags;
 	if (streams[number].is_started && !(flags & NAMED))
 		hash_flow(skb, &streams[number]);
 	if (trace.file < 0)
@@ -266,7 +265,7 @@ void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 	trace_note(OFFERED, number, skb);
 }
 
-/* Called with the packets that a queue discipline dropped while another one, or one of them, was offered. */
+/* Called with the packets that a queue discipline dropped during an enqueue. */
 void sojourn_refused(struct sk_buff *list);
 void sojourn_refused(struct sk_buff *list)
 {
@@ -275,10 +274,10 @@ void sojourn_refused(struct sk_buff *list)
 			list->destructor = note_refusal;
 }
 
-void sojourn_note_sent(struct way *way, struct sk_buff *skb)
+void sojourn_note_sent(struct link_direction *dir, struct sk_buff *skb)
 {
 	if (skb->destructor == note_drop) {
-		trace_note(SENT, way->config.number, skb);
+		trace_note(SENT, dir->config.number, skb);
 		skb->destructor = NULL;
 		skb_shinfo(skb)->destructor_arg = NULL;
 	}
