@@ -90,7 +90,7 @@ def draw_drops(
 ) -> None:
     """Draw drops as thin lines over the whole height, or, if they would cover the curve, in a strip at the top.
 
-    `what` is the singular and plural of their name. With `titled`, their number is on the right above the axes.
+    `label` is the singular and plural of their name. With `titled`, their number is on the right above the axes.
     """
     many = len(times) > MANY_DROPS
     span = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)

@@ -32,9 +32,9 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
     packets, each over the time since the previous packet; three numbers of the packet to be judged follow. Several
     packets may arrive at one instant.
 
-    An accepted packet is worth 1; subtracted are half of the delay of the queue's first packet over 20 ms, at most 10,
-    for each packet, and a half for each dropped one, including drops by the limit. The first packet is the first of the
-    run: there is no warm-up.
+    An accepted packet is worth 1. Each packet costs half of the delay of the queue's first packet divided by 20 ms (at
+    most 10), and each dropped packet, including drops by the limit, costs another half. The first packet is the first
+    of the run: there is no warm-up.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own form)
