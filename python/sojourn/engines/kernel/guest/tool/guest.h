@@ -1,4 +1,4 @@
-/* The program that runs as the guest's only process: what its parts share. */
+/* Shared declarations of the guest's init, its only process. */
 #ifndef GUEST_H
 #define GUEST_H
 
@@ -14,36 +14,36 @@
 
 #define SECOND 1000000000ull
 
-/* Ends the run: the reason goes to the console, which the host shows. */
+/* Abort the run with a message on the console, which the host prints. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The monotonic clock, ns. */
+/* CLOCK_MONOTONIC in ns. */
 uint64_t now(void);
 
-/* Memory that is there and zero. */
-void *get_memory(size_t bytes);
+/* Allocate zeroed memory; fails the run if there is none. */
+void *zalloc(size_t bytes);
 
 FILE *open_file(const char *name, const char *mode);
 
-/* Tells the host how far the run is, from 0 to 1; costs nothing where little has changed. */
+/* Report the run's progress, 0 to 1, to the host; does nothing if it grew by less than 1 %. */
 void report_progress(double share);
 
-/* Sleeps until the monotonic clock is there. */
+/* Sleep until the monotonic clock reads `at`. */
 void sleep_until(uint64_t at);
 
-/* Moves the process into a network namespace by name. */
+/* Enter a network namespace; "-" is the first one. */
 void enter_namespace(const char *name);
 
-/* Whoever sleeps until a deadline wakes up at it. */
-void be_punctual(void);
+/* Use SCHED_FIFO, which has no timer slack: sleeps end at their deadline. */
+void set_realtime_priority(void);
 
-/* `run FILE OUT`: the traffic of a scenario. */
+/* `run FILE OUT`: run the traffic of a scenario. */
 void run_traffic(const char *file, const char *out);
 
-/* `replay DEVICE ARRIVALS OUT END`: scripted packets through a device's queue discipline, which has sent all at END ns. */
+/* `replay DEVICE ARRIVALS OUT END`: send scripted packets to a device's queue discipline, which is empty at END ns. */
 void replay(const char *device, const char *arrivals, const char *out, uint64_t end);
 
-/* `qdisc DEVICE PARENT HANDLE KIND [NUMBER:BYTES:VALUE]...`: adds a queue discipline with options by their numbers. */
+/* `qdisc DEVICE PARENT HANDLE KIND [NUMBER:BYTES:VALUE]...`: add a queue discipline with options by their numbers. */
 void add_qdisc(char **words);
 
 #endif

@@ -1,4 +1,4 @@
-/* The guest's init: does what the file `job` in its folder says, line by line, and switches the machine off. */
+/* The guest's init: runs the commands of the file `job` in its folder, one a line, and powers off. */
 #include "guest.h"
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -14,9 +14,9 @@
 
 #define FOLDER "/run/job"
 #define NAMESPACES "/run/netns/"
-#define MOST_WORDS 2048
+#define MAX_WORDS 2048
 
-/* As the kernel's device takes it. */
+/* As in the kernel's device (packages/kernel/sojourn_kernel/sojourn.h). */
 struct step {
 	uint64_t at, rate;
 };
@@ -56,7 +56,7 @@ uint64_t now(void)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-void *get_memory(size_t bytes)
+void *zalloc(size_t bytes)
 {
 	void *memory = calloc(1, bytes);
 
@@ -85,7 +85,7 @@ void report_progress(double share)
 	fflush(stdout);
 }
 
-void be_punctual(void)
+void set_realtime_priority(void)
 {
 	struct sched_param parameters = { .sched_priority = 10 };
 
@@ -96,16 +96,16 @@ void be_punctual(void)
 void enter_namespace(const char *name)
 {
 	char path[128];
-	int file = first_namespace;
+	int fd = first_namespace;
 
 	if (strcmp(name, "-")) {
 		snprintf(path, sizeof(path), NAMESPACES "%s", name);
-		file = open(path, O_RDONLY | O_CLOEXEC);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	if (file < 0 || setns(file, CLONE_NEWNET))
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		fail("namespace %s", name);
-	if (file != first_namespace)
-		close(file);
+	if (fd != first_namespace)
+		close(fd);
 }
 
 static void run_program(char **words)
@@ -128,21 +128,21 @@ static void run_program(char **words)
 	}
 }
 
-static void request(const char *device, int command, void *data)
+static void device_ioctl(const char *device, int command, void *data)
 {
 	struct ifreq request = { .ifr_data = data };
-	int socket_of = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
-	if (socket_of < 0 || ioctl(socket_of, command, &request))
+	if (fd < 0 || ioctl(fd, command, &request))
 		fail("device %s", device);
-	close(socket_of);
+	close(fd);
 }
 
 /* link DEVICE DELAY OVERHEAD MPU BELOW_STOP BELOW_WAKE FLAGS NUMBER [AT RATE]... */
 static void configure_link(char **words, int count)
 {
-	struct step steps[MOST_WORDS] = { 0 };
+	struct step steps[MAX_WORDS] = { 0 };
 	struct link_config config = {
 		.steps = (uintptr_t)steps,
 		.delay_ns = strtoull(words[2], NULL, 10),
@@ -159,26 +159,26 @@ static void configure_link(char **words, int count)
 		steps[i].at = strtoull(words[9 + 2 * i], NULL, 10);
 		steps[i].rate = strtoull(words[10 + 2 * i], NULL, 10);
 	}
-	request(words[1], CONFIGURE, &config);
+	device_ioctl(words[1], CONFIGURE, &config);
 }
 
 /*
- * random DEVICE STATE: starts the stream anew that the device's queue discipline draws from.
- * controls DEVICE SEED: starts those of the congestion controls anew.
+ * random DEVICE STATE: restart the random stream of the device's queue discipline.
+ * controls DEVICE SEED: restart the random streams of the congestion controls.
  */
-static void restart(const char *device, int what, const char *number)
+static void restart(const char *device, int command, const char *number)
 {
 	uint64_t value = strtoull(number, NULL, 10);
 
-	request(device, what, &value);
+	device_ioctl(device, command, &value);
 }
 
-/* card DEVICE NUMBER WAIT: the device receives by a card that is polled so long after the first packet. */
-static void receive_by(const char *device, const char *number, const char *wait)
+/* card DEVICE NUMBER WAIT: let the device receive by a card that is polled WAIT ns after the first packet. */
+static void attach_card(const char *device, const char *number, const char *wait)
 {
 	uint64_t values[2] = { strtoull(number, NULL, 10), strtoull(wait, NULL, 10) };
 
-	request(device, RECEIVE, values);
+	device_ioctl(device, RECEIVE, values);
 }
 
 void sleep_until(uint64_t at)
@@ -194,14 +194,14 @@ static void write_words(const char *path, char **words)
 	FILE *file = open_file(path, "w");
 	int failed = 0;
 
-	setvbuf(file, NULL, _IOFBF, 4096);	/* a setting takes its words in one piece */
+	setvbuf(file, NULL, _IOFBF, 4096);	/* a sysctl must be written at once */
 	for (; *words; words++)
 		failed |= fprintf(file, "%s%c", *words, words[1] ? ' ' : '\n') < 0;
 	if (fclose(file) || failed)
 		fail("%s", path);
 }
 
-/* note FILE TEXT: the clock, beside a text. */
+/* note FILE TEXT: append a line with the text and the clock. */
 static void note_time(const char *name, const char *text)
 {
 	FILE *file = open_file(name, "a");
@@ -210,11 +210,11 @@ static void note_time(const char *name, const char *text)
 	fclose(file);
 }
 
-static void do_line(char **words, int count)
+static void run_line(char **words, int count)
 {
 	static const struct {
 		const char *name;
-		int least;
+		int min_words;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
 		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 }, { "qdisc", 5 }, { "controls", 3 }, { "until", 2 },
@@ -222,8 +222,8 @@ static void do_line(char **words, int count)
 	const char *verb = words[0];
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		if (!strcmp(verb, verbs[i].name) && count < verbs[i].least)
-			fail("job: \"%s\" needs %d words", verb, verbs[i].least);
+		if (!strcmp(verb, verbs[i].name) && count < verbs[i].min_words)
+			fail("job: \"%s\" needs %d words", verb, verbs[i].min_words);
 	errno = 0;
 	if (!strcmp(verb, "exec"))
 		run_program(words + 1);
@@ -236,14 +236,14 @@ static void do_line(char **words, int count)
 	else if (!strcmp(verb, "random"))
 		restart(words[1], RANDOM, words[2]);
 	else if (!strcmp(verb, "until")) {
-		be_punctual();
+		set_realtime_priority();
 		sleep_until(strtoull(words[1], NULL, 10));
 	} else if (!strcmp(verb, "controls"))
 		restart(words[1], CONTROLS, words[2]);
 	else if (!strcmp(verb, "trace"))
-		request(words[1], TRACE, words[2]);
+		device_ioctl(words[1], TRACE, words[2]);
 	else if (!strcmp(verb, "flush"))
-		request(words[1], TRACE, "");
+		device_ioctl(words[1], TRACE, "");
 	else if (!strcmp(verb, "note"))
 		note_time(words[1], words[2]);
 	else if (!strcmp(verb, "run"))
@@ -251,16 +251,16 @@ static void do_line(char **words, int count)
 	else if (!strcmp(verb, "replay"))
 		replay(words[1], words[2], words[3], strtoull(words[4], NULL, 10));
 	else if (!strcmp(verb, "card"))
-		receive_by(words[1], words[2], words[3]);
+		attach_card(words[1], words[2], words[3]);
 	else if (!strcmp(verb, "qdisc"))
 		add_qdisc(words + 1);
 	else
 		fail("job: \"%s\" is unknown", verb);
 }
 
-static void do_job(void)
+static void run_job(void)
 {
-	char *words[MOST_WORDS + 1], *line = NULL;
+	char *words[MAX_WORDS + 1], *line = NULL;
 	size_t room = 0;
 	FILE *job = open_file("job", "r");
 
@@ -268,12 +268,12 @@ static void do_job(void)
 		int count = 0;
 		char *rest = line, *word;
 
-		while ((word = strsep(&rest, " \n")) && count < MOST_WORDS)
+		while ((word = strsep(&rest, " \n")) && count < MAX_WORDS)
 			if (*word)
 				words[count++] = word;
 		words[count] = NULL;
 		if (count && *words[0] != '#')
-			do_line(words, count);
+			run_line(words, count);
 	}
 	fclose(job);
 }
@@ -298,7 +298,7 @@ int main(int count, char **arguments)
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	mount_all(folder);
 	first_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	do_job();
+	run_job();
 	fclose(open_file("done", "w"));
 	sync();
 	reboot(RB_POWER_OFF);

@@ -1,6 +1,6 @@
 /*
- * Queue disciplines that the host's tc does not know, set by netlink. What tc's words stand for is the host's business:
- * options come as numbers of attributes with their lengths and values.
+ * Queue disciplines that the host's tc does not support, added by netlink. The host has translated tc's options to
+ * attribute numbers with lengths and values.
  */
 #include "guest.h"
 #include <linux/netlink.h>
@@ -9,31 +9,31 @@
 #include <net/if.h>
 #include <sys/socket.h>
 
-#define ROOM 4096
+#define MAX_BYTES 4096
 
 struct message {
 	struct nlmsghdr head;
 	struct tcmsg tc;
-	char attributes[ROOM];
+	char attributes[MAX_BYTES];
 };
 
-/* Adds an attribute; what is nested in it comes behind it. */
+/* Add an attribute; the attributes nested in it follow. */
 static struct rtattr *add(struct message *message, unsigned type, const void *data, size_t bytes)
 {
-	struct rtattr *made = (void *)((char *)message + NLMSG_ALIGN(message->head.nlmsg_len));
+	struct rtattr *attribute = (void *)((char *)message + NLMSG_ALIGN(message->head.nlmsg_len));
 
 	if (message->head.nlmsg_len + RTA_SPACE(bytes) > sizeof(*message))
 		fail("qdisc: more options than there is room for");
-	made->rta_type = (unsigned short)type;
-	made->rta_len = (unsigned short)RTA_LENGTH(bytes);
+	attribute->rta_type = (unsigned short)type;
+	attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
 	if (bytes)
-		memcpy(RTA_DATA(made), data, bytes);
-	message->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(message->head.nlmsg_len) + RTA_ALIGN(made->rta_len));
-	return made;
+		memcpy(RTA_DATA(attribute), data, bytes);
+	message->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(message->head.nlmsg_len) + RTA_ALIGN(attribute->rta_len));
+	return attribute;
 }
 
 /* MAJOR:MINOR in hexadecimal, or `root`. */
-static uint32_t handle_of(const char *word)
+static uint32_t parse_handle(const char *word)
 {
 	char *end;
 	uint32_t major = (uint32_t)strtoul(word, &end, 16);
@@ -45,7 +45,7 @@ static uint32_t handle_of(const char *word)
 	return major << 16 | (uint32_t)strtoul(end + 1, NULL, 16);
 }
 
-/* NUMBER:BYTES:VALUE; numbers are little-endian, as the machine is. */
+/* NUMBER:BYTES:VALUE, on a little-endian machine. */
 static void add_option(struct message *message, const char *word)
 {
 	unsigned number, bytes;
@@ -56,21 +56,21 @@ static void add_option(struct message *message, const char *word)
 	add(message, number, &value, bytes);
 }
 
-static void say(struct message *message)
+static void send_message(struct message *message)
 {
 	struct {
 		struct nlmsghdr head;
 		struct nlmsgerr error;
-		char rest[ROOM];
-	} answer;
+		char rest[MAX_BYTES];
+	} reply;
 	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	if (netlink < 0 || send(netlink, message, message->head.nlmsg_len, 0) < 0)
 		fail("netlink");
-	if (recv(netlink, &answer, sizeof(answer), 0) < (ssize_t)NLMSG_LENGTH(sizeof(answer.error)))
+	if (recv(netlink, &reply, sizeof(reply), 0) < (ssize_t)NLMSG_LENGTH(sizeof(reply.error)))
 		fail("netlink's answer");
-	if (answer.head.nlmsg_type != NLMSG_ERROR || answer.error.error) {
-		errno = -answer.error.error;
+	if (reply.head.nlmsg_type != NLMSG_ERROR || reply.error.error) {
+		errno = -reply.error.error;
 		fail("qdisc");
 	}
 	close(netlink);
@@ -87,8 +87,8 @@ void add_qdisc(char **words)
 		.tc = {
 			.tcm_family = AF_UNSPEC,
 			.tcm_ifindex = (int)if_nametoindex(words[0]),
-			.tcm_parent = handle_of(words[1]),
-			.tcm_handle = handle_of(words[2]),
+			.tcm_parent = parse_handle(words[1]),
+			.tcm_handle = parse_handle(words[2]),
 		},
 	};
 	struct rtattr *options;
@@ -100,5 +100,5 @@ void add_qdisc(char **words)
 	for (char **word = words + 4; *word; word++)
 		add_option(&message, *word);
 	options->rta_len = (unsigned short)((char *)&message + message.head.nlmsg_len - (char *)options);
-	say(&message);
+	send_message(&message);
 }

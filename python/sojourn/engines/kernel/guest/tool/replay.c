@@ -1,9 +1,9 @@
 /*
- * Scripted packets through the queue discipline of a device, each at its instant. A line of ARRIVALS:
- * `time size port tos priority mark source destination`, the time in ns of the monotonic clock. What the discipline, or a
- * filter of it, chooses a packet's class by is said here, so that no hash of the kernel decides: the UDP port that it comes
- * from, the byte of DSCP and ECN, the socket's priority and mark, and the last bytes of its addresses, 10.0.0.SOURCE and
- * 10.0.1.DESTINATION. OUT gets the number of each packet that the sender was told of as dropped.
+ * Scripted packets to the queue discipline of a device, at given times. A line of ARRIVALS:
+ * `time size port tos priority mark source destination`, the time in ns of the monotonic clock. All fields by which the
+ * queue discipline or its filters classify a packet are given, so that no hash of the kernel decides: UDP source port,
+ * TOS byte, priority and mark of the socket, and the last bytes of the addresses 10.0.0.SOURCE and 10.0.1.DESTINATION.
+ * OUT gets the number of each packet whose send failed with ENOBUFS: dropped at its enqueue.
  */
 #include "guest.h"
 #include <arpa/inet.h>
@@ -22,19 +22,19 @@ static uint8_t packet[65536];
 
 static int new_sender(void)
 {
-	int unlimited = 1 << 30, made = socket(AF_PACKET, SOCK_RAW, 0);
+	int unlimited = 1 << 30, fd = socket(AF_PACKET, SOCK_RAW, 0);
 
-	if (made < 0 || setsockopt(made, SOL_SOCKET, SO_SNDBUFFORCE, &unlimited, sizeof(unlimited)))
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &unlimited, sizeof(unlimited)))
 		fail("packet socket");
-	return made;
+	return fd;
 }
 
-/* Sets an option of the sender unless it is as it shall be. */
-static void set_option(int sender, int option, uint32_t value, uint32_t *present)
+/* Set a socket option unless it has this value. */
+static void set_option(int sender, int option, uint32_t value, uint32_t *current)
 {
-	if (value != *present && setsockopt(sender, SOL_SOCKET, option, &value, sizeof(value)))
+	if (value != *current && setsockopt(sender, SOL_SOCKET, option, &value, sizeof(value)))
 		fail("packet socket");
-	*present = value;
+	*current = value;
 }
 
 static void put16(uint8_t *at, uint32_t value)
@@ -43,8 +43,8 @@ static void put16(uint8_t *at, uint32_t value)
 	at[1] = (uint8_t)value;
 }
 
-/* Its IP datagram. */
-static void fill(const struct arrival *arrival)
+/* Build the IP datagram of an arrival. */
+static void fill_packet(const struct arrival *arrival)
 {
 	uint32_t sum = 0;
 
@@ -73,13 +73,13 @@ void replay(const char *device, const char *arrivals, const char *out, uint64_t 
 	int sender = new_sender();
 
 	address.sll_ifindex = (int)if_nametoindex(device);
-	be_punctual();
+	set_realtime_priority();
 	for (uint32_t number = 0; fscanf(from, "%llu %u %u %u %u %u %u %u", &a.at, &a.size, &a.port, &a.tos, &a.priority,
 					 &a.mark, &a.source, &a.destination) == 8; number++) {
 		if (a.size < 28 || a.size > sizeof(packet) || now() > a.at)
 			fail("arrival %u: %u bytes at %llu, the clock is at %llu", number, a.size, a.at,
 			     (unsigned long long)now());
-		fill(&a);
+		fill_packet(&a);
 		set_option(sender, SO_PRIORITY, a.priority, &priority);
 		set_option(sender, SO_MARK, a.mark, &mark);
 		sleep_until(a.at);

@@ -1,15 +1,15 @@
-/* Deadlines in the order of time, those of one instant in the order in which they were set. */
+/* Heap of deadlines in the order of time; simultaneous ones in the order in which they were set. */
 #include "timers.h"
 
 struct deadline {
 	uint64_t at, order;
-	void (*call)(void *);
-	void *with;
+	void (*callback)(void *);
+	void *argument;
 };
 
 static struct deadline *heap;
 static size_t filled, room;
-static uint64_t set;
+static uint64_t next_order;
 
 static bool before(const struct deadline *a, const struct deadline *b)
 {
@@ -18,13 +18,13 @@ static bool before(const struct deadline *a, const struct deadline *b)
 
 static void swap(size_t i, size_t j)
 {
-	struct deadline kept = heap[i];
+	struct deadline saved = heap[i];
 
 	heap[i] = heap[j];
-	heap[j] = kept;
+	heap[j] = saved;
 }
 
-void set_deadline(uint64_t at, void (*call)(void *), void *with)
+void set_deadline(uint64_t at, void (*callback)(void *), void *argument)
 {
 	size_t i = filled;
 
@@ -34,7 +34,7 @@ void set_deadline(uint64_t at, void (*call)(void *), void *with)
 		if (!heap)
 			fail("out of memory");
 	}
-	heap[filled++] = (struct deadline){ at, set++, call, with };
+	heap[filled++] = (struct deadline){ at, next_order++, callback, argument };
 	for (; i && before(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(i, (i - 1) / 2);
 }
@@ -44,22 +44,22 @@ uint64_t next_deadline(void)
 	return filled ? heap[0].at : UINT64_MAX;
 }
 
-void meet_deadline(void)
+void run_deadline(void)
 {
 	struct deadline first = heap[0];
 	size_t i = 0;
 
 	heap[0] = heap[--filled];
 	for (;;) {
-		size_t least = i, left = 2 * i + 1;
+		size_t smallest = i, left = 2 * i + 1;
 
 		for (size_t child = left; child < left + 2 && child < filled; child++)
-			if (before(&heap[child], &heap[least]))
-				least = child;
-		if (least == i)
+			if (before(&heap[child], &heap[smallest]))
+				smallest = child;
+		if (smallest == i)
 			break;
-		swap(i, least);
-		i = least;
+		swap(i, smallest);
+		i = smallest;
 	}
-	first.call(first.with);
+	first.callback(first.argument);
 }

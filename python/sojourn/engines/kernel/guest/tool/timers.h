@@ -1,15 +1,15 @@
-/* Deadlines of the traffic. */
+/* Timers of the traffic. */
 #ifndef TIMERS_H
 #define TIMERS_H
 #include "guest.h"
 
-/* Calls a function at an instant of the monotonic clock. */
-void set_deadline(uint64_t at, void (*call)(void *), void *with);
+/* Call a function when the monotonic clock reads `at`. */
+void set_deadline(uint64_t at, void (*callback)(void *), void *argument);
 
-/* The earliest deadline; UINT64_MAX if there is none. */
+/* Earliest deadline; UINT64_MAX if there is none. */
 uint64_t next_deadline(void);
 
-/* Calls what the earliest deadline is for; there is one. */
-void meet_deadline(void);
+/* Remove the earliest deadline and call its function. There must be one. */
+void run_deadline(void);
 
 #endif

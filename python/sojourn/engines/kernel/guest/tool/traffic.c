@@ -1,15 +1,14 @@
 /*
- * The traffic of a scenario: TCP transfers, questions and answers, datagrams. All instants and sizes come from the
- * file that the host wrote; nothing is drawn here. What happens goes to OUT, a line of words each, times in ns from the
- * start of the scenario:
+ * Traffic of a scenario: TCP transfers, requests and responses, datagrams. All times and sizes come from the file that
+ * the host wrote; there is no randomness here. Events are lines of OUT, with times in ns from the start of the scenario:
  *
- *   opened FLOW SOURCE PORT ASKED AT	a flow starts; PORT is that of the end that connects
- *   done FLOW SOURCE BEGUN AT BYTES	the last byte of a transfer has arrived
- *   closed FLOW SOURCE AT SENT AGAIN	both ends know of the end; data packets sent, and sent again
- *   failed FLOW SOURCE AT ERROR		the connection broke off
- *   left FLOW SOURCE SENT AGAIN		as `closed`, of a connection that is open at the end
- *   bytes AT FLOW DELIVERED ARRIVED	payload of a flow that lasts, in order and all, at each look and at the run's end
- *   bytes AT g GROUP DELIVERED ARRIVED	the same of a whole group
+ *   opened FLOW SOURCE PORT ASKED AT	a flow starts; PORT is the local port of the end that connects
+ *   done FLOW SOURCE BEGUN AT BYTES	the last byte of a transfer arrived
+ *   closed FLOW SOURCE AT SENT AGAIN	both ends have read EOF; data packets sent and retransmitted
+ *   failed FLOW SOURCE AT ERROR		the connection failed
+ *   left FLOW SOURCE SENT AGAIN		as `closed`, for a connection that is open at the end
+ *   bytes AT FLOW DELIVERED ARRIVED	payload of a long flow, in order and in total, at each report and at the end
+ *   bytes AT g GROUP DELIVERED ARRIVED	the same for a group
  *   datagrams AT FLOW SENT RECEIVED EXPECTED DELAY VARIATION
  *   sample AT FLOW CWND SSTHRESH SRTT IN_FLIGHT DELIVERED ARRIVED
  */
@@ -17,7 +16,7 @@
 #include <sys/timerfd.h>
 
 FILE *out;
-uint64_t zero;
+uint64_t start_time;
 uint64_t *group_bytes;
 int next_flow;
 char payload[CHUNK];
@@ -25,68 +24,68 @@ char payload[CHUNK];
 static struct source **sources;
 static size_t source_count;
 static int group_count;
-static uint64_t end_of_run, sampling;
-static uint64_t *looks;
-static size_t look_count;
+static uint64_t duration, sample_interval;
+static uint64_t *report_times;
+static size_t report_count;
 static int events = -1;
-static bool over;
+static bool is_over;
 
-uint64_t clock_of_run(void)
+uint64_t run_time(void)
 {
-	return now() - zero;
+	return now() - start_time;
 }
 
-void watch(struct end *end, uint32_t interest)
+void watch(struct endpoint *ep, uint32_t interest)
 {
-	struct epoll_event event = { .events = interest, .data.ptr = end };
+	struct epoll_event event = { .events = interest, .data.ptr = ep };
 
-	if (epoll_ctl(events, end->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, end->file, &event))
+	if (epoll_ctl(events, ep->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, ep->fd, &event))
 		fail("epoll");
-	end->watched = true;
+	ep->watched = true;
 }
 
-void unwatch(struct end *end)
+void unwatch(struct endpoint *ep)
 {
-	if (epoll_ctl(events, EPOLL_CTL_DEL, end->file, NULL))
+	if (epoll_ctl(events, EPOLL_CTL_DEL, ep->fd, NULL))
 		fail("epoll");
 }
 
-void bind_to(int file, struct in_addr address, int port)
+void bind_socket(int fd, struct in_addr address, int port)
 {
-	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address };
+	struct sockaddr_in local = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address };
 
-	if (bind(file, (void *)&here, sizeof(here)))
+	if (bind(fd, (void *)&local, sizeof(local)))
 		fail("%s port %d", inet_ntoa(address), port);
 }
 
-struct end *new_end(int what, int file, struct source *source, struct connection *connection)
+struct endpoint *new_endpoint(int type, int fd, struct source *source, struct connection *connection)
 {
-	struct end *end = get_memory(sizeof(*end));
+	struct endpoint *ep = zalloc(sizeof(*ep));
 
-	*end = (struct end){ .what = what, .file = file, .source = source, .connection = connection };
-	return end;
+	*ep = (struct endpoint){ .type = type, .fd = fd, .source = source, .connection = connection };
+	return ep;
 }
 
-/* ---- what is looked at ------------------------------------------------------------------------------------------ */
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes that have come to a source's sinks and that nobody has read: most of them wait for others before them. */
-static uint64_t waiting_of(const struct source *s)
+/* Unread bytes at a source's sinks; most of them are out of order. */
+static uint64_t sink_unread_bytes(const struct source *s)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t port = 0; s->by_port && port < s->ports; port++) {
-		const struct end *sink = s->by_port[port]->sink;
+		const struct endpoint *sink = s->by_port[port]->sink;
 
 		if (sink && sink->connection)
-			bytes += unread_of(sink);
+			bytes += unread_bytes(sink);
 	}
 	return bytes;
 }
 
-static void tell_counts(void *unused)
+static void print_counts(void *unused)
 {
-	unsigned long long at = clock_of_run(), waiting;
-	uint64_t *arrived = get_memory((size_t)group_count * sizeof(*arrived) + 1);
+	unsigned long long at = run_time(), unread;
+	uint64_t *arrived = zalloc((size_t)group_count * sizeof(*arrived) + 1);
 
 	(void)unused;
 	memcpy(arrived, group_bytes, (size_t)group_count * sizeof(*arrived));
@@ -94,14 +93,14 @@ static void tell_counts(void *unused)
 		struct source *s = sources[i];
 
 		if (s->kind == DATAGRAMS)
-			fprintf(out, "datagrams %llu %d %llu %llu %llu %llu %llu\n", at, s->flow, (unsigned long long)s->sent,
-				(unsigned long long)s->received, (unsigned long long)s->expected,
+			fprintf(out, "datagrams %llu %d %llu %llu %llu %llu %llu\n", at, s->flow,
+				(unsigned long long)s->sent, (unsigned long long)s->received, (unsigned long long)s->expected,
 				(unsigned long long)s->delay, (unsigned long long)s->variation);
-		waiting = waiting_of(s);
-		arrived[s->group] += waiting;
+		unread = sink_unread_bytes(s);
+		arrived[s->group] += unread;
 		if (s->flow >= 0)
 			fprintf(out, "bytes %llu %d %llu %llu\n", at, s->flow, (unsigned long long)s->delivered,
-				(unsigned long long)s->delivered + waiting);
+				(unsigned long long)s->delivered + unread);
 	}
 	for (int group = 0; group < group_count; group++)
 		fprintf(out, "bytes %llu g %d %llu %llu\n", at, group, (unsigned long long)group_bytes[group],
@@ -111,7 +110,7 @@ static void tell_counts(void *unused)
 
 static void sample(void *unused)
 {
-	unsigned long long at = clock_of_run();
+	unsigned long long at = run_time();
 
 	(void)unused;
 	for (size_t i = 0; i < source_count; i++) {
@@ -120,40 +119,41 @@ static void sample(void *unused)
 
 		if (s->flow < 0)
 			continue;
-		if (s->present && s->present->data)
-			t = info_of(s->present->data);
-		fprintf(out, "sample %llu %d %u %u %u %d %llu %llu\n", at, s->flow, t.tcpi_snd_cwnd, t.tcpi_snd_ssthresh, t.tcpi_rtt,
+		if (s->current && s->current->data)
+			t = get_tcp_info(s->current->data);
+		fprintf(out, "sample %llu %d %u %u %u %d %llu %llu\n", at, s->flow, t.tcpi_snd_cwnd, t.tcpi_snd_ssthresh,
+			t.tcpi_rtt,
 			(int)(t.tcpi_unacked + t.tcpi_retrans) - (int)(t.tcpi_sacked + t.tcpi_lost),
-			(unsigned long long)s->delivered, (unsigned long long)(s->delivered + waiting_of(s)));
+			(unsigned long long)s->delivered, (unsigned long long)(s->delivered + sink_unread_bytes(s)));
 	}
-	if (at + sampling < end_of_run)
-		set_deadline(zero + at + sampling, sample, NULL);
+	if (at + sample_interval < duration)
+		set_deadline(start_time + at + sample_interval, sample, NULL);
 }
 
-static void progress(void *unused)
+static void on_progress(void *unused)
 {
 	(void)unused;
-	report_progress((double)clock_of_run() / (double)end_of_run);
-	if (clock_of_run() < end_of_run)
-		set_deadline(now() + end_of_run / 100 + 1, progress, NULL);
+	report_progress((double)run_time() / (double)duration);
+	if (run_time() < duration)
+		set_deadline(now() + duration / 100 + 1, on_progress, NULL);
 }
 
-static void end(void *unused)
+static void finish_run(void *unused)
 {
-	if (sampling && end_of_run % sampling == 0)
+	if (sample_interval && duration % sample_interval == 0)
 		sample(unused);
-	tell_counts(unused);
+	print_counts(unused);
 	for (size_t i = 0; i < source_count; i++)
 		for (uint32_t port = 0; sources[i]->by_port && port < sources[i]->ports; port++) {
 			struct connection *c = sources[i]->by_port[port];
 
 			if (c->data && c->data->connection)
-				tell_totals("left", c, false);
+				print_totals("left", c, false);
 		}
-	over = true;
+	is_over = true;
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------------------------------------------------ */
 
 static void read_times(struct source *source, const char *name)
 {
@@ -162,7 +162,7 @@ static void read_times(struct source *source, const char *name)
 	fseek(file, 0, SEEK_END);
 	source->count = (size_t)ftell(file) / sizeof(uint64_t);
 	rewind(file);
-	source->times = get_memory(source->count * sizeof(uint64_t) + 1);
+	source->times = zalloc(source->count * sizeof(uint64_t) + 1);
 	if (fread(source->times, sizeof(uint64_t), source->count, file) != source->count)
 		fail("%s", name);
 	fclose(file);
@@ -170,11 +170,11 @@ static void read_times(struct source *source, const char *name)
 
 static struct source *new_source(enum kind kind, const char *source_address, const char *sink_address)
 {
-	struct source *source = get_memory(sizeof(*source));
+	struct source *source = zalloc(sizeof(*source));
 
 	source->kind = kind;
 	source->index = (int)source_count;
-	source->at_once = UINT32_MAX;
+	source->max_open = UINT32_MAX;
 	source->stop = NEVER;
 	source->pause = -1;
 	source->flow = -1;
@@ -186,20 +186,20 @@ static struct source *new_source(enum kind kind, const char *source_address, con
 	return sources[source_count++] = source;
 }
 
-static void arm(struct source *s)
+static void schedule_source(struct source *s)
 {
 	switch (s->kind) {
 	case BULK:
-	case ASK:
-		listen_at(s);
-		set_deadline(zero + s->start, start, s);
+	case REQUESTS:
+		start_listening(s);
+		set_deadline(start_time + s->start, start_source, s);
 		if (s->stop != NEVER)
-			set_deadline(zero + s->stop, stop, s);
+			set_deadline(start_time + s->stop, stop_source, s);
 		break;
 	case PAGES:
-		listen_at(s);
+		start_listening(s);
 		if (s->count)
-			set_deadline(zero + s->times[0], next_page, s);
+			set_deadline(start_time + s->times[0], next_page, s);
 		break;
 	case DATAGRAMS:
 		start_datagrams(s);
@@ -216,15 +216,15 @@ static void read_line(const char *line)
 	struct source *s;
 
 	if (sscanf(line, "clock %llu %llu %llu %d %d", &n[0], &n[1], &n[2], &next_flow, &group_count) == 5) {
-		zero = n[0], end_of_run = n[1], sampling = n[2];
-		group_bytes = get_memory((size_t)group_count * sizeof(*group_bytes));
+		start_time = n[0], duration = n[1], sample_interval = n[2];
+		group_bytes = zalloc((size_t)group_count * sizeof(*group_bytes));
 		return;
 	}
 	if (sscanf(line, "look %llu", &n[0]) == 1) {
-		looks = realloc(looks, (look_count + 1) * sizeof(*looks));
-		if (!looks)
+		report_times = realloc(report_times, (report_count + 1) * sizeof(*report_times));
+		if (!report_times)
 			fail("memory");
-		looks[look_count++] = n[0];
+		report_times[report_count++] = n[0];
 		return;
 	}
 	if (sscanf(line, "%15s %31s %31s %31s %31s %d %d %n", word, a, b, from, to, &group, &flow, &used) != 7)
@@ -232,8 +232,9 @@ static void read_line(const char *line)
 	if (group >= group_count)
 		fail("traffic: group %d of %d", group, group_count);
 	line += used;
-	s = new_source(!strcmp(word, "bulk") ? BULK : !strcmp(word, "pages") ? PAGES : !strcmp(word, "ask") ? ASK : DATAGRAMS,
-		       from, to);
+	s = new_source(!strcmp(word, "bulk") ? BULK :
+		       !strcmp(word, "pages") ? PAGES :
+		       !strcmp(word, "ask") ? REQUESTS : DATAGRAMS, from, to);
 	s->group = group, s->flow = flow;
 	strcpy(s->source_namespace, a);
 	strcpy(s->sink_namespace, b);
@@ -251,9 +252,9 @@ static void read_line(const char *line)
 	if (s->kind == BULK && sscanf(line, "%llu %llu %llu %lld", &n[0], &n[1], &n[2], (long long *)&n[3]) == 4) {
 		s->start = n[0], s->stop = n[1], s->size = n[2], s->pause = (int64_t)n[3];
 	} else if (s->kind == PAGES && sscanf(line, "%llu %llu %llu %llu %63s", &n[0], &n[1], &n[2], &n[3], name) == 5) {
-		s->request = n[0], s->size = n[1], s->think = n[2], s->at_once = (uint32_t)n[3];
+		s->request = n[0], s->size = n[1], s->think = n[2], s->max_open = (uint32_t)n[3];
 		read_times(s, name);
-	} else if (s->kind == ASK &&
+	} else if (s->kind == REQUESTS &&
 		   sscanf(line, "%llu %llu %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5]) == 6) {
 		s->start = n[0], s->stop = n[1], s->request = n[2], s->size = n[3], s->think = n[4], s->pause = (int64_t)n[5];
 	} else {
@@ -274,16 +275,16 @@ static void wait_for_events(int timer)
 		fail("timer");
 	count = epoll_wait(events, ready, 64, -1);
 	for (int i = 0; i < count; i++) {
-		struct end *end = ready[i].data.ptr;
+		struct endpoint *ep = ready[i].data.ptr;
 
-		if (!end)
+		if (!ep)
 			(void)!read(timer, &expirations, sizeof(expirations));
-		else if (end->what == LISTENER)
-			on_listener(end);
-		else if (end->what == DATAGRAM_SINK)
-			on_datagram(end);
+		else if (ep->type == LISTENER)
+			on_listener(ep);
+		else if (ep->type == DATAGRAM_SINK)
+			on_datagram(ep);
 		else
-			on_tcp(end, ready[i].events);
+			on_tcp(ep, ready[i].events);
 	}
 }
 
@@ -299,23 +300,24 @@ void run_traffic(const char *file, const char *result)
 	events = epoll_create1(EPOLL_CLOEXEC);
 	if (events < 0 || timer < 0 || epoll_ctl(events, EPOLL_CTL_ADD, timer, &event))
 		fail("epoll");
-	be_punctual();
+	set_realtime_priority();
 	while (fgets(line, sizeof(line), from))
 		read_line(line);
 	fclose(from);
-	if (now() >= zero)
-		fail("the set-up took until %llu ns, the run begins at %llu", (unsigned long long)now(), (unsigned long long)zero);
+	if (now() >= start_time)
+		fail("the set-up took until %llu ns, the run begins at %llu", (unsigned long long)now(),
+		     (unsigned long long)start_time);
 	for (size_t i = 0; i < source_count; i++)
-		arm(sources[i]);
-	for (size_t i = 0; i < look_count; i++)
-		set_deadline(zero + looks[i], tell_counts, NULL);
-	if (sampling)
-		set_deadline(zero + sampling, sample, NULL);
-	set_deadline(zero, progress, NULL);
-	set_deadline(zero + end_of_run, end, NULL);
-	while (!over) {
+		schedule_source(sources[i]);
+	for (size_t i = 0; i < report_count; i++)
+		set_deadline(start_time + report_times[i], print_counts, NULL);
+	if (sample_interval)
+		set_deadline(start_time + sample_interval, sample, NULL);
+	set_deadline(start_time, on_progress, NULL);
+	set_deadline(start_time + duration, finish_run, NULL);
+	while (!is_over) {
 		if (next_deadline() <= now())
-			meet_deadline();
+			run_deadline();
 		else
 			wait_for_events(timer);
 	}

@@ -1,4 +1,4 @@
-/* The traffic of a scenario: what its parts share. */
+/* Shared declarations of a scenario's traffic. */
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 #include "timers.h"
@@ -10,16 +10,16 @@
 
 #define SERVER_PORT 5001
 #define FIRST_PORT 10000
-#define MOST_PORTS (65536 - FIRST_PORT)
+#define MAX_PORTS (65536 - FIRST_PORT)
 #define CHUNK 65536
 #define NEVER UINT64_MAX
 
-enum kind { BULK, PAGES, ASK, DATAGRAMS };
+enum kind { BULK, PAGES, REQUESTS, DATAGRAMS };
 
 struct source {
 	enum kind kind;
 	int index, group, flow;
-	/* At the data's source, and at their sink. */
+	/* sender and receiver of the data */
 	char source_namespace[32], sink_namespace[32];
 	struct in_addr source_address, sink_address;
 	char control[16];
@@ -27,79 +27,76 @@ struct source {
 	uint64_t start, stop;
 	uint64_t size, request, think;
 	int64_t pause;
-	/* Instants of pages or datagrams. */
+	/* times of pages or datagrams */
 	uint64_t *times;
 	size_t count, due, opened;
-	uint32_t at_once, open;
-	struct end *listener;
+	uint32_t max_open, open;
+	struct endpoint *listener;
 	struct connection **by_port;
 	uint32_t ports;
-	struct connection *present;
-	int tos, socket;	/* the byte of DSCP and ECN; TCP sets the latter itself */
+	struct connection *current;
+	int tos, socket;	/* DSCP and ECN; TCP sets ECN itself */
 	uint64_t delivered, sent, received, expected, delay, variation, last_delay;
 };
 
-struct end {
-	enum { LISTENER, TCP_END, DATAGRAM_SINK } what;
-	int file;
+struct endpoint {
+	enum { LISTENER, TCP_SOCKET, DATAGRAM_SINK } type;
+	int fd;
 	struct source *source;
 	struct connection *connection;
 	bool watched, connected, finish, shut, ended;
-	uint64_t left, got;
+	uint64_t left, received;
 };
 
 struct connection {
 	struct source *source;
 	int flow;
-	/* Who sends the data, and who connects. */
-	struct end *data, *sink, *active;
-	uint64_t asked_at, begun;
-	/* Bytes that each side will have received with the present question, or with its answer. */
-	uint64_t asked, promised;
+	/* sender of the data, its receiver, and the end that connects */
+	struct endpoint *data, *sink, *active;
+	uint64_t requested_at, began_at;
+	/* bytes received at the end of the current request, or of its response */
+	uint64_t request_end, response_end;
 };
 
-/* Where it goes, from the start of the scenario on the clock, and what each group has delivered. */
 extern FILE *out;
-extern uint64_t zero;
-extern uint64_t *group_bytes;
+extern uint64_t start_time;	/* of the scenario, on the monotonic clock */
+extern uint64_t *group_bytes;	/* delivered, by group */
 
-/* Number of the next connection that comes and goes. */
+/* Number of the next flow without a fixed number. */
 extern int next_flow;
 
-/* What is sent. */
 extern char payload[CHUNK];
 
-/* ns since the start of the scenario. */
-uint64_t clock_of_run(void);
+/* Time since the start of the scenario, ns. */
+uint64_t run_time(void);
 
-/* Has the events of a socket told to it. */
-void watch(struct end *end, uint32_t interest);
+/* Poll a socket for EPOLLIN, EPOLLOUT, or both. */
+void watch(struct endpoint *ep, uint32_t interest);
 
-/* No more of it. */
-void unwatch(struct end *end);
+void unwatch(struct endpoint *ep);
 
-struct end *new_end(int what, int file, struct source *source, struct connection *connection);
-void bind_to(int file, struct in_addr address, int port);
+struct endpoint *new_endpoint(int type, int fd, struct source *source, struct connection *connection);
+void bind_socket(int fd, struct in_addr address, int port);
 
-/* connections.c: a source's connections are opened by deadlines, and go on by events. */
-void listen_at(struct source *source);
-void start(void *source);
-void stop(void *source);
+/* connections.c: deadlines open a source's connections, socket events drive them. */
+void start_listening(struct source *source);
+void start_source(void *source);
+void stop_source(void *source);
 void next_page(void *source);
-void on_tcp(struct end *end, uint32_t ready);
-void on_listener(struct end *end);
+void on_tcp(struct endpoint *ep, uint32_t ready);
+void on_listener(struct endpoint *ep);
 
-/* TCP's own statistics of the end that sends the data. */
-struct tcp_info info_of(const struct end *end);
+/* TCP_INFO of a socket. */
+struct tcp_info get_tcp_info(const struct endpoint *ep);
 
-/* Bytes that have come to an end and that it has not read: those that wait for others before them, each counted once. */
-uint64_t unread_of(const struct end *end);
+/* Unread bytes of a socket, in order and out of order, each counted once. */
+uint64_t unread_bytes(const struct endpoint *ep);
 
-/* Writes a line with the packets sent, after `word`. */
-void tell_totals(const char *word, const struct connection *c, bool with_time);
+/* Print a line with `word` and the numbers of data packets sent and retransmitted. */
+void print_totals(const char *word, const struct connection *c, bool with_time);
 
 /* datagrams.c */
 void start_datagrams(struct source *source);
-void on_datagram(struct end *end);
+void on_datagram(struct endpoint *ep);
 
 #endif
