@@ -1,4 +1,4 @@
-"""Capture files made by hand, for the tests of captures."""
+"""Synthetic capture files for the tests of captures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACK, SYN = 0x10, 0x02
 
 @dataclass
 class Segment:
-    """A TCP segment at an instant; its IP packet has no checksum, as behind a network card that makes them."""
+    """A TCP segment with a timestamp; the IP packet has no checksum, as with checksum offload."""
 
     time_ns: int
     seq: int = 0
@@ -33,7 +33,7 @@ class Segment:
     def ip6(self) -> bytes:
         (source, sport), (target, dport) = (SERVER, CLIENT) if self.back else (CLIENT, SERVER)
         words = struct.pack(">HHIIHHHH", sport, dport, self.seq, self.ack, 0x5000 | self.flags, 99, 0, 0)
-        # A hop-by-hop header of eight bytes before TCP.
+        # An eight-byte hop-by-hop header before TCP.
         size = 8 + len(words) + self.payload
         addresses = bytes(12) + source + bytes(12) + target
         return (
@@ -47,7 +47,7 @@ class Segment:
 
 def ethernet(packet: bytes, *, vlan: bool = False) -> bytes:
     kind = b"\x86\xdd" if packet[0] >> 4 == 6 else b"\x08\x00"
-    # Ethernet pads short frames: what follows the IP packet is none of it.
+    # Ethernet pads short frames: the padding is not part of the IP packet.
     return bytes(12) + (b"\x81\x00\x00\x07" if vlan else b"") + kind + packet + bytes(max(0, 46 - len(packet)))
 
 
@@ -83,9 +83,9 @@ def pcapng(
     ticks = 10**6 if resolution is None else 2 ** (resolution & 127) if resolution & 128 else 10**resolution
     data = block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
     data += block(1, struct.pack(order + "HHI", link, 0, 0) + options + bytes(4 if options else 0))
-    data += block(5, bytes(12))  # statistics, which nobody needs
+    data += block(5, bytes(12))  # statistics block, to be skipped
     for time_ns, frame in frames:
-        # Rounded up where nanoseconds are no whole ticks, so that rounding down gives them again.
+        # Round up if nanoseconds are no whole ticks, so that rounding down restores them.
         up = 10**9 - 1 if ticks > 10**9 else 0
         stamp = ((time_ns - offset_s * 10**9) * ticks + up) // 10**9
         head = struct.pack(order + "IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(frame), len(frame))
@@ -94,7 +94,7 @@ def pcapng(
 
 
 def frames(path: Path) -> list[tuple[bytes, int]]:
-    """What is kept of each packet of a pcapng file of ours, and its length on the wire, in the order of the file."""
+    """Captured bytes and wire length of each packet of a pcapng file of ours, in order."""
     data, at, found = path.read_bytes(), 0, []
     while at < len(data):
         kind, size = struct.unpack_from("=II", data, at)
@@ -106,5 +106,5 @@ def frames(path: Path) -> list[tuple[bytes, int]]:
 
 
 def lengths(path: Path) -> list[int]:
-    """Lengths on the wire of the packets of a pcapng file, in the order of the file."""
+    """Wire lengths of the packets of a pcapng file, in order."""
     return [length for _, length in frames(path)]

@@ -1,4 +1,4 @@
-"""What the tests share: the repository, a command line in this process and one in a process of its own."""
+"""Common fixtures: the repository, and the command line in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sojourn.figures import KINDS
 
 REPO = Path(__file__).resolve().parents[2]
 
-# Who starts us in the background of a shell without job control leaves Ctrl-C ignored, for us and for our children.
+# A shell without job control starts background processes with SIGINT ignored, which our children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Cli = Callable[..., Result]
@@ -34,7 +34,7 @@ def repo() -> Path:
 
 @pytest.fixture
 def shared() -> Path:
-    """Folder of material that is not ours to ship."""
+    """Folder of material that we may not ship."""
     folder = REPO.parent / "shared"
     if not folder.is_dir():
         pytest.skip("../shared is absent")
@@ -43,7 +43,7 @@ def shared() -> Path:
 
 @pytest.fixture
 def kernel() -> Kernel:
-    """The real kernel that runs scenarios; it takes minutes to build, so tests do not."""
+    """The kernel that runs scenarios; tests do not build it, because that takes minutes."""
     from sojourn.engines.kernel import cache
 
     found = cache.find()
@@ -91,7 +91,7 @@ def printed_json(result: Result) -> Any:
 
 
 def entries(folder: Path) -> set[str]:
-    """Names in a folder, hidden ones included."""
+    """Names in a folder, including hidden ones."""
     return {entry.name for entry in folder.iterdir()}
 
 
@@ -144,6 +144,6 @@ def calls() -> list[sj.Result]:
 def everything(
     study: list[sj.Result], airtime: list[sj.Result], test_of_flent: list[sj.Result], calls: list[sj.Result]
 ) -> dict[str, list[sj.Result]]:
-    """Results that each kind can draw."""
+    """Results that each figure kind can draw."""
     others = {"airtime": airtime, "totals": test_of_flent, "media": calls}
     return {kind: others.get(kind, study) for kind in KINDS}

@@ -1,4 +1,4 @@
-"""Figures to check: runs of every kind that is drawn, and what of a figure can be seen."""
+"""Figures to check: runs for every figure kind, and the visible texts of a figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = {"ieee-column": 3.5, "acm-column": 3.33}
 
 
 def cell(seed: int = 1, **sets: object) -> sj.Result:
-    """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
+    """Two stations at 54 and 6 Mbit/s, each with a download, the second with an upload."""
     stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
     tcp = {"kind": "tcp", "stack": "linux-2.6.29", "cc": "reno", "rtt": "20 ms"}
     down = {**tcp, "count": 2}
@@ -34,7 +34,7 @@ def cell(seed: int = 1, **sets: object) -> sj.Result:
 
 
 def call(seed: int = 77, **sets: object) -> sj.Result:
-    """Two calls and a transfer over a slow link that becomes slower."""
+    """Two calls and a transfer over a slow link whose rate decreases."""
     media = {"kind": "media", "control": "nada", "count": 2}
     scenario = {
         "duration": "9 s",
@@ -52,7 +52,7 @@ def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **optio
 
 
 def texts(figure: Any) -> list[Text]:
-    """Texts of a figure that can be seen, without those of ticks beyond the limits."""
+    """Visible texts of a figure, without ticks outside the limits."""
     unseen: set[int] = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):

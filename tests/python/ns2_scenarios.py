@@ -1,4 +1,4 @@
-"""Scenarios that ns-2 can express, with untidy values: their scripts are snapshots in tests/python/ns2."""
+"""Scenarios that ns-2 can express, with odd values; their scripts are snapshots in tests/python/ns2."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ NS2: dict[str, Document] = {
         probes={"packets": True, "transfers": True, "flows": "370 ms", "queue": "50 ms", "utilisation": "700 ms"},
     ),
 }
-"""By name; all of them with ns-2's own queues."""
+"""By name; with ns-2's own queues."""
 PLUGIN: dict[str, Document] = {
     "codel": dumbbell(BASE, link={"aqm": "codel@ns2-2012 target 7ms"}, reverse={"rate": "3 Mbit/s", "aqm": "fq_codel"}),
 }
-"""With queues of Sojourn."""
+"""With Sojourn's queues."""
 
 TWO_WAY = [
     BASE | {"count": 7, "rtt": "111 ms", "receive_window": "1 MB"},

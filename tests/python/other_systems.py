@@ -1,6 +1,6 @@
-"""A process without what only Linux, or only Unix, has: the package is loaded, and simulates.
+"""Loads the package and simulates without the modules that exist only on Linux or Unix.
 
-Run by test_other_systems.py in a process of its own: what is hidden here stays hidden.
+Run by test_other_systems.py in a separate process, because hidden modules stay hidden.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import sys
 from importlib.abc import MetaPathFinder
 
-# What other packages load for themselves is theirs.
+# Load other packages first: they may use the hidden modules.
 for name in ("click", "gymnasium", "matplotlib.figure", "numpy", "pettingzoo", "polars", "rich.progress", "subprocess"):
     importlib.import_module(name)
 
@@ -41,7 +41,7 @@ OF_SIGNAL = "SIGALRM SIGBUS SIGCHLD SIGHUP SIGKILL SIGQUIT SIGTRAP SIGUSR1 SIGUS
 
 
 class Hidden(MetaPathFinder):
-    """Finds none of the modules that are hidden."""
+    """Import hook that rejects the hidden modules."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name in MODULES:
@@ -59,7 +59,7 @@ def hide() -> None:
 
 
 def load_all() -> list[str]:
-    """Load every module of the package; what each that fails says."""
+    """Load all modules of the package; return the errors."""
     import sojourn
 
     failed = []
@@ -74,7 +74,7 @@ def load_all() -> list[str]:
 
 
 def simulate() -> str:
-    """Compare two queue managers, on one process and on two; the fingerprints."""
+    """Compare two queue managers, with one process and with two; return the fingerprints."""
     import sojourn as sj
 
     found = [sj.compare(["codel", "pie"], duration="2 s", jobs=jobs, progress=False) for jobs in (1, 2)]
@@ -84,7 +84,7 @@ def simulate() -> str:
 
 
 def refused() -> list[str]:
-    """What those engines say that need Linux."""
+    """Errors of the engines that need Linux."""
     import sojourn as sj
     from sojourn.engines.emulated import engine
     from sojourn.engines.kernel import cache, needs

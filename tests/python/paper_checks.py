@@ -1,4 +1,4 @@
-"""What the tests of the papers share: all figures of one seed, made-up tables, relations on shuffled ones."""
+"""Common code of the papers' tests: all figures for one seed, synthetic tables, relations on shuffled tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLAIM = {
     "loose_lo": 5.0,
     "loose_hi": 15.0,
 }
-"""A made-up claim about a value."""
+"""A synthetic claim about a value."""
 SHUFFLES = 40
 
 Value = float | str | bool
@@ -34,14 +34,14 @@ Row = Mapping[str, Value]
 
 
 def every_figure(paper_id: str, root: Path) -> dict[str, Reproduction]:
-    """Every figure of a paper, made of one seed."""
+    """All figures of a paper, for one seed."""
     return {figure: reproduce(paper_id, figure, seeds=1, root=root) for figure in paper(paper_id).figures}
 
 
 def short_studies(
     paper_id: str, root: Path, changes: str, *, whole: Collection[str] = (), without: Collection[str] = ()
 ) -> dict[str, StudyResult]:
-    """Every figure's study of one seed, changed by lines such as `duration = "12 s"` where it is not to be `whole`."""
+    """Studies of all figures for one seed; those not in `whole` are overridden by lines such as `duration = "12 s"`."""
     found, done = paper(paper_id), {}
     for figure in [name for name in found.figures if name not in without]:
         with found.study_file(figure) as file:
@@ -52,12 +52,12 @@ def short_studies(
 
 
 def measured_of(paper_id: str, studies: Mapping[str, StudyResult]) -> dict[str, Measurements]:
-    """What every figure's study says."""
+    """Measurements of all figures' studies."""
     return {figure: paper(paper_id).figure(figure).measure(result) for figure, result in studies.items()}
 
 
 def relations_of(paper_id: str) -> dict[str, tuple[str, Relation]]:
-    """Figure and function of every relation of a paper, by the id of its claim."""
+    """Figure and function of each relation of a paper, by claim id."""
     return {
         claim: (figure, relation)
         for figure in paper(paper_id).figures
@@ -66,13 +66,13 @@ def relations_of(paper_id: str) -> dict[str, tuple[str, Relation]]:
 
 
 def table(keys: Mapping[str, Collection[Value]], cell: Callable[[Row], Row]) -> pl.DataFrame:
-    """A row per combination of the keys, with the columns that `cell` makes of them."""
+    """One row per combination of the keys, with the columns returned by `cell`."""
     rows = [dict(zip(keys, combination, strict=True)) for combination in product(*keys.values())]
     return pl.DataFrame([row | dict(cell(row)) for row in rows])
 
 
 def assert_true_but_false_when_shuffled(relation: Relation, cells: pl.DataFrame, keys: Collection[str]) -> None:
-    """The relation holds of the cells, and of few tables in which their values belong to other keys."""
+    """The relation holds for the cells, and for few tables with shuffled values."""
     assert relation(cells)
     values = [name for name in cells.columns if name not in keys]
     wrong = sum(not relation(cells.with_columns(pl.col(values).shuffle(seed=seed))) for seed in range(SHUFFLES))

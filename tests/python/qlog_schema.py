@@ -23,7 +23,7 @@ def one_of(*words: str) -> dict[str, Any]:
 
 
 def group(required: dict[str, Any], optional: dict[str, Any], *, more: bool = False) -> dict[str, Any]:
-    """A group of CDDL: members, optional members, and whether `* text => any` is in it."""
+    """JSON schema of a CDDL group; `more` for `* text => any`."""
     return {
         "type": "object",
         "required": list(required),
@@ -91,7 +91,7 @@ SIZES = ("pto_count", "congestion_window", "bytes_in_flight", "ssthresh", "packe
 DATA = {
     "transport:packet_sent": group({"header": PACKET_HEADER}, OF_PACKETS | {"trigger": one_of(*RESENT)}),
     "transport:packet_received": group({"header": PACKET_HEADER}, OF_PACKETS | {"trigger": one_of("keys_available")}),
-    # At least one of the metrics; others may be logged too.
+    # At least one of the metrics; others may be logged as well.
     "recovery:metrics_updated": group({}, dict.fromkeys(TIMES, NUMBER) | dict.fromkeys(SIZES, WHOLE), more=True)
     | {"minProperties": 1},
     "recovery:congestion_state_updated": group(
@@ -127,7 +127,7 @@ EVENT = group(
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSON text sequence: each begins with a record separator and ends with a line feed."""
+    """Records of a JSON text sequence: each starts with a record separator and ends with a line feed."""
     text = path.read_text(encoding="utf-8")
     assert text.startswith("\x1e") and text.endswith("\n")
     parts = text.split("\x1e")[1:]
@@ -136,7 +136,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def names(document: object) -> list[str]:
-    """The names of all fields, at any depth."""
+    """Names of all fields, at any depth."""
     if isinstance(document, dict):
         return [*document, *(name for value in document.values() for name in names(value))]
     return [name for value in document for name in names(value)] if isinstance(document, list) else []

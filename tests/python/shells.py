@@ -1,4 +1,4 @@
-"""What the tests of the emulator share: whether shells are possible, and running them."""
+"""Common code of the emulator's tests: whether shells are possible, and running them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROBE = """
 import fcntl, os, struct
 fcntl.ioctl(os.open("/dev/net/tun", os.O_RDWR), 0x400454CA, struct.pack("16sH14x", b"probe%d", 0x1001))
 """
-"""Makes a device (TUNSETIFF) by itself, so that what the emulator cannot do is not taken for what nobody can."""
+"""Creates a device (TUNSETIFF) independently, to distinguish a fault of the emulator from a missing permission."""
 
 
 @functools.cache
 def missing() -> str:
-    """Why no shell can run here; empty where one can.
+    """Reason why no shell can run here; empty if one can.
 
-    Where a device can be made at all, the rest is for the emulator to manage: a test that fails there, fails.
+    If a device can be created at all, everything else is the emulator's responsibility, and tests must pass.
     """
     if sys.platform != "linux":
         return "not Linux"
@@ -49,19 +49,19 @@ needs_shells = pytest.mark.skipif(bool(missing()), reason=f"no shells: {missing(
 
 
 def shell(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `sojourn WORDS`; generous with time, because nothing here measures it."""
+    """Run `sojourn WORDS`, with a generous timeout."""
     command = [sys.executable, "-m", "sojourn", *(str(word) for word in words)]
     options = {"capture_output": True, "text": True, "timeout": 120} | options
     return subprocess.run(command, check=False, **options)
 
 
 def python(code: str) -> list[str]:
-    """Words that run `code` in Python."""
+    """Command that runs `code` in Python."""
     return [sys.executable, "-c", code]
 
 
 def alone(code: str, *unshared: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a network namespace that stands for a machine of its own, so that nobody else changes it."""
+    """Run `code` in a separate network namespace, which no other process changes."""
     unshare = ["unshare", "-n" if os.geteuid() == 0 else "-Urn", *unshared]
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
     command = [*unshare, "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, "-c", start + code]
@@ -70,7 +70,7 @@ def alone(code: str, *unshared: str) -> subprocess.CompletedProcess[str]:
 
 @contextlib.contextmanager
 def others() -> Iterator[None]:
-    """Work of other users of the machine: a shell with traffic, and as root a named network namespace."""
+    """Other users of the machine: a shell with traffic, and as root a named network namespace."""
     name = f"beside-{os.getpid()}"
     code = """
 import os, socket, time
@@ -95,7 +95,7 @@ while True:
 
 
 def host_state() -> dict[str, Any]:
-    """What shells must leave as it was: addresses, routes, rules, firewall, parameters of the network."""
+    """State that shells must not change: addresses, routes, rules, firewall, sysctls of the network."""
     commands = {
         "links": ["ip", "-json", "link"],
         "addresses": ["ip", "-json", "address"],
@@ -112,11 +112,11 @@ def host_state() -> dict[str, Any]:
         except FileNotFoundError:
             continue
         state[name] = _without_counters(json.loads(text)) if "-json" in command and text else text
-    # The only part of the state that is the machine's and not a network namespace's: others may name some meanwhile.
+    # The only state that is global instead of per network namespace; other processes may add names.
     state["namespaces"] = sorted(path.name for path in Path("/run/netns").glob("sojourn*"))
-    # Not `rglob`: an interface that goes while it is read is no error for `os.walk`.
+    # Not `rglob`: `os.walk` ignores interfaces that disappear meanwhile.
     for folder, _, names in os.walk("/proc/sys/net"):
-        # Whatever counts or measures is no setting.
+        # Exclude counters and measurements.
         for name in set(names) - {"nf_conntrack_count", "tcp_mem", "udp_mem"}:
             path = Path(folder, name)
             with contextlib.suppress(OSError):
@@ -141,7 +141,7 @@ def alive(pid: int) -> bool:
 
 
 def eventually(happened: Callable[[], bool]) -> None:
-    """Wait for what the kernel does by itself."""
+    """Wait for an asynchronous action of the kernel."""
     end = time.monotonic() + 60
     while not happened():
         assert time.monotonic() < end

@@ -1,4 +1,4 @@
-"""Access points in a graph: wireless LANs and their stations by name, wherever results show them."""
+"""Access points in a graph: wireless LANs and their stations by name, in all results."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_queue_by_hand() -> None:
 
 
 def test_codel_by_hand_drops_after_one_interval() -> None:
-    """Constant sojourn of 10 ms: the first drop comes 100 ms after the target was first exceeded (RFC 8289 §4.4)."""
+    """Constant sojourn time of 10 ms: the first drop is 100 ms after the target was first exceeded (RFC 8289 §4.4)."""
     queue = sj.Queue(sj.Codel())
     ms = 1_000_000
     drops_ms = []
@@ -157,7 +157,7 @@ def test_compare_with_one_seed_has_no_interval() -> None:
 
 
 def test_the_default_sender_is_the_newest_linux_with_cubic() -> None:
-    """Which stack is the newest, the registry knows; a comparison and a scenario take the same one."""
+    """The newest stack is taken from the registry; comparison and scenario use the same one."""
     link = {"rate": "1 Mbit/s"}
     kinds = [{"kind": "tcp"}, {"kind": "web", "interval": "1 s", "size": "1 kB"}, {"kind": "request", "size": "1 kB"}]
     senders = sj.Scenario.build({"duration": "1 s", "link": link, "flows": kinds}).document["flows"]
@@ -173,7 +173,7 @@ def test_compare_finds_its_warm_up_by_default() -> None:
 
 
 def test_traffic_is_paired_between_aqms() -> None:
-    """The same seed starts the flows at the same instants, whatever the AQM."""
+    """With the same seed flows start at the same times under every AQM."""
     found = sj.compare(["codel", "droptail"], duration="2 s", flows=4)
     arrived_ns = pl.col("time_ns") - pl.col("sojourn_ns")
     firsts = [

@@ -1,4 +1,4 @@
-"""What users of applications get: pages and videos, in the summary, in tables, and in words."""
+"""Application metrics of pages and videos: in the summary, in tables, and as text."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_pages_and_videos_have_columns_and_rows_and_sentences(cli: Cli, tmp_path
 
 
 def test_responsiveness_is_told_with_its_class_and_its_probes(cli: Cli) -> None:
-    """Behind a full buffer it is poor, behind CoDel's five times as good at least."""
+    """Poor with a full buffer, and at least five times better with CoDel."""
     found = {}
     for aqm in ("codel", "droptail"):
         sets = ("--set", f"link.aqm={aqm}", "--set", "probes.transfers=true", "-o", "out")
@@ -74,7 +74,7 @@ def test_responsiveness_is_told_with_its_class_and_its_probes(cli: Cli) -> None:
         probes = result.rpm_probes
         assert set(probes["kind"]) == {"tcp_f", "tls_f", "http_f", "http_l"}
         assert (probes.filter(pl.col("kind") != "http_l")["in_socket_ms"] == 0).all()
-        # What is trimmed is the longest times, so the mean of the last seconds is below their largest.
+        # The longest times are trimmed, so the mean of the last seconds is below their maximum.
         last = probes.filter((pl.col("kind") == "http_l") & (pl.col("start_s") > row["rpm_over_s"] - 4))
         assert row["rpm_loaded_ms"] < 1e3 * last["duration_s"].max()
     assert found["droptail"]["rpm_class"] == "poor"

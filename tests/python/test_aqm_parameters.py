@@ -1,4 +1,4 @@
-"""Parameters of queue managers are keys: set, swept and drawn, also those of one in brackets and of one in Python."""
+"""Parameters of queue managers are keys: set, swept and drawn, also within `fq(…)` and for managers in Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_parameter_is_set_from_the_command_line(cli: Cli, aqm: str) -> None:
 @pytest.mark.parametrize("aqm", AQMS)
 @pytest.mark.parametrize("first", ["link.aqm", "link.aqm.target"])
 def test_a_parameter_is_swept_and_drawn(cli: Cli, tmp_path: Path, aqm: str, first: str) -> None:
-    """In any order of the keys, and though one of the values is the default."""
+    """In any order of the keys, even if one of the values is the default."""
     axes = {"link.aqm": [aqm, f"{aqm} exclude_ce"], "link.aqm.target": ["5 ms", "10 ms", "20 ms"]}
     lines = [f'"{path}" = {json.dumps(axes[path])}' for path in sorted(axes, key=lambda path: path != first)]
     (tmp_path / "study.toml").write_text(f"{SHORT.replace('3 s', '1500 ms')}[sweep]\n" + "\n".join(lines))

@@ -1,4 +1,4 @@
-"""`--assume`: what a paper leaves unsaid, varied; which of it decides a claim."""
+"""`--assume`: varies what a paper leaves open, and finds the assumptions that decide a claim."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _scenarios(paper: papers.Paper, figure_id: str, assumed: dict[str, Any]) -> 
 
 
 def _is_about(about: Assumption, value: Any, document: dict[str, Any]) -> bool:
-    """Whether an alternative changes a run: one with other queue managers leaves those that it does not name."""
+    """Whether an alternative changes a run: alternatives for queue managers change only the managers that they name."""
     aqm = document["link"]["aqm"]
     return not about.swaps or not about.swaps[value].keys().isdisjoint((ANY, f"{aqm['name']}@{aqm['profile']}"))
 

@@ -1,4 +1,4 @@
-"""A sample of the attack of `make soak`: mutated inputs and kills, and the judge of both against planted faults."""
+"""A sample of `make attack`: mutated inputs and kills, and the detection of planted faults."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_killed_runs_go_on_to_the_same_bytes() -> None:
     assert killed.count == KILLS
 
 
-class Ended:
-    """What click's runner says of a command."""
+class StubResult:
+    """Stub of click's result."""
 
     def __init__(
         self, code: int = 0, stdout: str = "", stderr: str = "", exception: BaseException | None = None
@@ -71,15 +71,15 @@ class Ended:
 @pytest.mark.parametrize(
     ("ended", "words", "fault"),
     [
-        (Ended(1, exception=ZeroDivisionError()), ["run"], "traceback: ZeroDivisionError"),
-        (Ended(2, stderr="Traceback (most recent call last):"), ["run"], "traceback in what is printed"),
-        (Ended(1, stderr="Error: x"), ["run"], "exit code 1"),
-        (Ended(2), ["run"], "refused without a word"),
-        (Ended(0, stdout="\x1b[31m"), ["run"], "a control character reaches the terminal"),
-        (Ended(0, stdout="{"), ["run", "--json"], "--json is no JSON"),
-        (Ended(0), ["run"], None),
-        (Ended(1), ["aqm", "diff", "codel", "pie"], None),
-        (Ended(1), ["sweep", "s.toml", "--until", "5%"], None),
+        (StubResult(1, exception=ZeroDivisionError()), ["run"], "traceback: ZeroDivisionError"),
+        (StubResult(2, stderr="Traceback (most recent call last):"), ["run"], "traceback in what is printed"),
+        (StubResult(1, stderr="Error: x"), ["run"], "exit code 1"),
+        (StubResult(2), ["run"], "refused without a word"),
+        (StubResult(0, stdout="\x1b[31m"), ["run"], "a control character reaches the terminal"),
+        (StubResult(0, stdout="{"), ["run", "--json"], "--json is no JSON"),
+        (StubResult(0), ["run"], None),
+        (StubResult(1), ["aqm", "diff", "codel", "pie"], None),
+        (StubResult(1), ["sweep", "s.toml", "--until", "5%"], None),
     ],
 )
 def test_the_judge_sees_faults(tmp_path: Path, ended: Any, words: list[str], fault: str | None) -> None:
@@ -128,7 +128,7 @@ def test_a_server_that_dies_of_a_request_is_seen(tmp_path: Path, monkeypatch: py
 def test_a_shell_that_dies_of_frames_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str, code: int
 ) -> None:
-    """Frames with nothing to five bytes behind their headers; then the same with a shell that ends."""
+    """Frames with zero to five bytes after their headers; then the same with a shell that ends."""
     (tmp_path / "sitecustomize.py").write_text(f"import sys\nif 'link' in sys.orig_argv:\n    {ends or 'pass'}\n")
     paths = [str(tmp_path), str(Path(__file__).parents[1])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
@@ -165,13 +165,13 @@ def test_frames_that_pass_no_more_are_seen(monkeypatch: pytest.MonkeyPatch, caps
 def test_the_judge_sees_half_written_files(tmp_path: Path) -> None:
     (tmp_path / "out" / "0123").mkdir(parents=True)
     (tmp_path / ".x.png.host.1.part").write_text("")
-    faults = judge(Case(0, "", ["run"], {}, False), Ended(), tmp_path)  # type: ignore[arg-type]
+    faults = judge(Case(0, "", ["run"], {}, False), StubResult(), tmp_path)  # type: ignore[arg-type]
     assert sorted(faults) == ["half a result: " + str(tmp_path / "out" / "0123"), "half-written: .x.png.host.1.part"]
 
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """A result with packets that were dropped and others that wait."""
+    """A result with dropped and with queued packets."""
     text = """
 duration = "310 ms"
 seed = 91
@@ -246,7 +246,7 @@ def test_nested_texts_are_as_deep_as_they_say(depth: int) -> None:
 
 
 def test_aborts_and_hangs_are_seen_and_the_next_case_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that aborts at its second case and hangs at its fourth."""
+    """A worker that aborts at its second case and hangs at its fourth one."""
     text = """
 import json, os, sys, time
 for number in range(int(sys.argv[1]), 6):

@@ -1,4 +1,4 @@
-"""Transfers in the background: what they leave to a Reno, and what the queue between them does to that."""
+"""Background transfers: their share beside a Reno flow, for different queue managers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.studies.study import read_document
 
 
 def _share(aqm: str, control: str, seed: int, *, last: bool = False) -> float:
-    """Percent of the payload that is the background's."""
+    """Share of the background flow in the payload, in percent."""
     document = read_document(REPO / "scenarios" / "background.toml")
     document.pop("sweep")
     document["link"]["aqm"] = aqm

@@ -1,4 +1,4 @@
-"""Bad input: an error that names place and remedy, exit code 2, and nothing written."""
+"""Invalid input: an error with place and remedy, exit code 2, and no files written."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_text_that_is_not_utf8(cli: Cli, tmp_path: Path) -> None:
 
 
 def _refused(result: object, folder: Path, expected: list[str], files: set[str]) -> None:
-    """Exit code 2, everything expected in the error, no traceback, and no file but the given ones."""
+    """Exit code 2, all expected texts in the error, no traceback, and no files except the given ones."""
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     for text in expected:

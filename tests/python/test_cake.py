@@ -1,4 +1,4 @@
-"""CAKE as users write it: words of tc in scenarios and queues, and what it shapes."""
+"""CAKE in tc's syntax, in scenarios and queues, and its shaper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures of results: what is in them is what the run recorded, and tshark agrees where it is installed."""
+"""Captures of results: they contain the recorded packets, and tshark, if installed, agrees."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def taps(run: sj.Result, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def summed(data: bytes) -> int:
-    """Sum of 16-bit words with carries, as RFC 1071 describes it; 0xFFFF over what has a right checksum."""
+    """One's complement sum of 16-bit words (RFC 1071); 0xFFFF if the checksum is correct."""
     total = sum(struct.unpack(f">{len(data) // 2 + len(data) % 2}H", data + bytes(len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -133,7 +133,7 @@ def test_both_flows_and_ends_can_be_told_apart(run: sj.Result, taps: dict[str, P
 
 
 def test_spp_gives_the_sojourn_times(run: sj.Result, taps: dict[str, Path]) -> None:
-    """Between the two sides of the bottleneck, the RTT is the sojourn time there and the sojourn time back."""
+    """Across the bottleneck, the RTT is the sum of the sojourn times in both directions."""
     samples = rtt(load_capture(taps["in"]).packets, load_capture(taps["out"]).packets)
     sent = run.table("packets").filter(pl.col("fate") < 2)
     sent = sent.with_columns(came=pl.col("time_ns") - pl.col("sojourn_ns"))
@@ -144,10 +144,10 @@ def test_spp_gives_the_sojourn_times(run: sj.Result, taps: dict[str, Path]) -> N
     checked = 0
     for time_ns, name, found in samples.filter(pl.col("time_ns") < 10**9).iter_rows():
         flow = flow_of.get(name.removeprefix("tcp "))
-        if flow is None:  # that of the reverse flow
+        if flow is None:  # the reverse flow's
             continue
         own = sent.filter(pl.col("flow") == flow)
-        sums = []  # one, unless several packets were sent at once
+        sums = []  # one entry, unless several packets were sent at once
         there = own.filter((pl.col("link") == 0) & (pl.col("came") == time_ns))
         for left, sojourn in there.select("time_ns", "sojourn_ns").iter_rows():
             back = own.filter((pl.col("link") == 1) & (pl.col("came") >= left)).sort("came", "arrival")
@@ -161,7 +161,7 @@ def test_goodput_behind_the_queue_is_the_result_s(run: sj.Result, taps: dict[str
     made = goodput(load_capture(taps["out"]).packets, 10**10)
     for flow in run.totals["flows"][:3]:
         [bytes_seen] = made.filter(pl.col("flow").str.contains(f":{10_000 + flow['id']} > ", literal=True))["bytes"]
-        # A capture has the start of a transmission, so of one packet the end may come after the run's.
+        # A capture has the start of a transmission, so one packet may end after the run.
         assert flow["bytes"] <= bytes_seen <= flow["bytes"] + 1448
     assert any(flow["delivered_bytes"] < flow["bytes"] for flow in run.totals["flows"]), "something waits for a hole"
 
@@ -266,7 +266,7 @@ def test_a_tap_says_which_way_a_packet_went(taps: dict[str, Path]) -> None:
 
 @tshark
 def test_tshark_counts_the_same_payload(taps: dict[str, Path]) -> None:
-    """New bytes, counted one by one from what tshark says of each segment."""
+    """New bytes, counted from tshark's output for each segment."""
     seen: dict[str, set[int]] = {}
     steps: dict[int, int] = {}
     rows = fields(

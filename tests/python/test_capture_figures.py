@@ -1,4 +1,4 @@
-"""Figures of captures show what is in them: RTT, what was sent again, goodput, sequence numbers, blocks of SACK."""
+"""Figures of captures: RTT, retransmissions, goodput, sequence numbers, SACK blocks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def own(run: sj.Result, tmp_path: Path) -> Path:
 
 
 def columns(kind: str, cli: Cli, *words: object) -> pl.DataFrame:
-    """What a figure shows, as its data."""
+    """Data of a figure."""
     done = cli("plot", kind, *words, "-o", "data.csv")
     assert done.exit_code == 0, done.output
     return pl.read_csv("data.csv", infer_schema_length=None)

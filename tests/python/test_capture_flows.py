@@ -21,7 +21,7 @@ MADE = [
     Segment(7 * MS, seq=1000, payload=311),
     Segment(8 * MS, seq=1311, payload=409),
     Segment(30 * MS, seq=1000, ack=1311, back=True),  # 23 ms after the first segment
-    Segment(45 * MS, seq=1311, payload=409),  # sent again: of these nobody knows which one is acknowledged
+    Segment(45 * MS, seq=1311, payload=409),  # retransmission: ambiguous RTT sample (Karn)
     Segment(71 * MS, seq=1000, ack=1720, back=True),
     Segment(80 * MS, seq=1720, payload=3),
     Segment(111 * MS, seq=1000, ack=1723, back=True),  # 31 ms
@@ -43,7 +43,7 @@ def test_flows_of_a_capture_made_by_hand(tmp_path: Path) -> None:
     assert (out["start_s"], out["duration_s"]) == (0, pytest.approx(0.120))
     assert out["goodput_bps"] == pytest.approx(8 * (311 + 409 + 3 + 5) / 0.120)
     assert out["repeated"] == pytest.approx(409 / (311 + 2 * 409 + 3 + 5))
-    # The other two segments stood alone: the receiver may have waited.
+    # The other two segments were alone: their ACKs may have been delayed.
     assert (out["rtt_p50_ms"], out["rtt_p95_ms"], out["delayed"]) == (23, 23, pytest.approx(2 / 3))
     assert (back["start_s"], back["goodput_bps"], back["repeated"], back["rtt_p50_ms"]) == (
         pytest.approx(0.030),
@@ -90,5 +90,5 @@ def test_what_a_sender_repeats_and_its_round_trips_are_those_of_the_run(tmp_path
         assert one["repeated"] * payload / 1448 == pytest.approx(of_run["retransmissions"], abs=0.1)
         assert of_run["retransmissions"] > 0
         assert one["ect"] > 0.9
-        # Up to 23 full packets in front of it: 38 ms. Propagation lies in front of the tap.
+        # Up to 23 full packets ahead of it: 38 ms. The propagation delay is before the tap.
         assert 38 / 2 < one["rtt_p50_ms"] < 38

@@ -1,4 +1,4 @@
-"""A capture that is replayed sends what it has: sizes, instants, code points; or the bytes of its connections."""
+"""Replay of a capture: sizes, times and code points of its packets, or the bytes of its connections."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_transfers_have_the_bytes_and_begin_when_the_connections_did(tmp_path: P
     segments = [
         Segment(0, seq=99, flags=SYN),
         Segment(30 * ms, seq=100, payload=1448),
-        Segment(31 * ms, seq=100, payload=1448, identification=9),  # again
+        Segment(31 * ms, seq=100, payload=1448, identification=9),  # retransmission
         Segment(32 * ms, seq=1548, payload=777),
         Segment(40 * ms, seq=5, payload=400, back=True),
         Segment(800 * ms, seq=7, flags=SYN, identification=3),

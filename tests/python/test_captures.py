@@ -1,4 +1,4 @@
-"""Captures: read in every dialect, measured against what is known, refused or warned about when damaged."""
+"""Captures: all formats are read, measurements have the known values, and damaged files give errors or warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.io.pcap.goodput import goodput
 from sojourn.io.pcap.rtt import rtt, summarise
 
 TODAY_NS = 1_700_000_000_123_456_789
-"""A float of seconds cannot hold it."""
+"""Needs more precision than seconds in a float."""
 TWO = [Segment(TODAY_NS, seq=7, payload=3), Segment(TODAY_NS + 1000, seq=1, ack=10, back=True, identification=5)]
 IN_ETHERNET = [(s.time_ns, ethernet(s.ip4())) for s in TWO]
 
@@ -155,12 +155,12 @@ def test_goodput_counts_each_byte_once(tmp_path: Path) -> None:
     near_the_end = 2**32 - 1000
     segments = [
         Segment(0, seq=near_the_end - 1, flags=SYN),
-        Segment(0, seq=near_the_end - 1, flags=SYN),  # sent again
+        Segment(0, seq=near_the_end - 1, flags=SYN),  # retransmission
         Segment(1 * S, seq=near_the_end, payload=600),
-        Segment(2 * S, seq=near_the_end + 1200, payload=600),  # beyond the wrap; 600 bytes are missing
-        Segment(3 * S, seq=near_the_end, payload=600),  # seen
-        Segment(6 * S, seq=near_the_end + 500, payload=400),  # 100 seen, 300 of the missing ones
-        Segment(11 * S, seq=near_the_end + 600, payload=700),  # the other 300, then seen ones
+        Segment(2 * S, seq=near_the_end + 1200, payload=600),  # after the wrap; 600 bytes are missing
+        Segment(3 * S, seq=near_the_end, payload=600),  # duplicate
+        Segment(6 * S, seq=near_the_end + 500, payload=400),  # 100 duplicate bytes, 300 of the missing ones
+        Segment(11 * S, seq=near_the_end + 600, payload=700),  # the other 300, then duplicates
         Segment(12 * S, seq=near_the_end + 1799, payload=1),  # keep-alive
         Segment(13 * S, ack=7, back=True, payload=50),
     ]
@@ -186,8 +186,8 @@ MS = 10**6
 
 
 def points(offset_ns: int) -> tuple[list[Segment], list[Segment]]:
-    """Three data segments and two acknowledgments at A and at B, whose clock is ahead by `offset_ns`."""
-    out = [(0, 30), (10, 45), (20, 50)]  # when at A, when at B
+    """Three data segments and two ACKs at A and at B; B's clock is ahead by `offset_ns`."""
+    out = [(0, 30), (10, 45), (20, 50)]  # time at A, time at B
     back = [(95, 60), (100, 80)]
     at_a = [Segment(a * MS, seq=100 * i, payload=100, identification=i) for i, (a, _) in enumerate(out)]
     at_b = [Segment(b * MS + offset_ns, seq=100 * i, payload=100, identification=i) for i, (_, b) in enumerate(out)]
@@ -200,10 +200,10 @@ def points(offset_ns: int) -> tuple[list[Segment], list[Segment]]:
 def test_a_pair_is_a_packet_and_the_next_one_back(tmp_path: Path, offset_ns: int) -> None:
     a, b = points(max(offset_ns, 0)), points(max(-offset_ns, 0))
     samples = rtt(table(b[0], tmp_path), table(a[1], tmp_path))
-    # The last segment reaches B 10 ms before the first acknowledgment leaves: (95 - 20) - (60 - 50). The second
-    # acknowledgment finds no segment that is in no pair yet.
+    # The last segment reaches B 10 ms before the first ACK leaves: (95 - 20) - (60 - 50). For the second ACK no
+    # unpaired segment is left.
     assert samples.to_dicts() == [{"time_ns": 20 * MS, "flow": FORWARD, "rtt_ns": 65 * MS}]
-    # Seen from B, a pair begins with an acknowledgment; nothing follows it.
+    # At B a pair starts with an ACK, which nothing follows.
     with pytest.raises(InputError, match="no flow goes both ways"):
         rtt(table(a[1], tmp_path), table(b[0], tmp_path))
 

@@ -1,4 +1,4 @@
-"""Files of a crate depend one way: no large circle, few imports that point up (`tests/structure/circles.py` counts)."""
+"""Dependencies between a crate's files: no large cycle, few upward imports (see `tests/structure/circles.py`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from circles import Graph, circles, graph_of, upward
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 8
-"""Files in a circle."""
+"""Maximum number of files in a cycle."""
 UPWARD = 20
-"""Imports that point up, in a crate."""
+"""Maximum number of upward imports in a crate."""
 CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
 
 

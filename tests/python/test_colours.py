@@ -19,7 +19,7 @@ AQMS = "pie,droptail,codel"
 
 
 def _colours(figure: Any) -> dict[str, str]:
-    """Colour by name: of curves, and of titles of panels."""
+    """Colours of curves and of panel titles, by name."""
     found = {}
     for axes in figure.axes:
         for line in axes.lines:
@@ -75,7 +75,7 @@ def test_folders_that_a_shell_lists_are_in_the_order_of_their_study(folder: Path
     one_by_one = load_all(sorted(path for path in folder.iterdir() if path.is_dir()))
     assert [one.folder for one in one_by_one] == [one.folder for one in load_all([folder])]
     assert [one.scenario.aqm for one in one_by_one][::4] == AQMS.split(",")
-    # Without that file, or with another's, results are in an order of their own.
+    # Without that file, or with that of another folder, results have their own order.
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / ".order").write_bytes(b"\xff\x00" * 99 + b"\n../../etc\n")
     names = [one.scenario.aqm for one in load_all([tmp_path / "copy"])]

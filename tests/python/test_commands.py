@@ -1,4 +1,4 @@
-"""Every command does its work, and prints JSON and nothing else when asked."""
+"""Every command works, and prints only JSON with --json."""
 
 from __future__ import annotations
 
@@ -175,11 +175,11 @@ def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
                 ["false", "true"] if param["kind"] == "flag" else [param["min"], param["max"]]
             )
             assert all(str(bound).split()[0] in shown for bound in bounds), param["name"]
-        several = entry["profiles"] if len(entry["profiles"]) > 1 else []  # a single one is not listed
+        several = entry["profiles"] if len(entry["profiles"]) > 1 else []  # a single profile is not listed
         assert all(profile["spelling"] in shown for profile in several)
         state = f"{entry['state_bytes']} bytes {'per flow' if entry['by_flow'] else 'of the manager'}"
         assert f"{state}, {entry['queue_bytes']} " in shown
-        # Whatever a queue is made of, the manager is a part of it, or all of it where it holds others.
+        # The manager is a part of the queue, or all of it if it has children.
         assert entry["by_flow"] or entry["state_bytes"] <= entry["queue_bytes"]
 
 
@@ -224,7 +224,7 @@ def test_progress_goes_to_stderr_only(process: Process, scenario_file: Path) -> 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["duration_s"] == 4000
     lines = done.stderr.splitlines()
-    # The last look may find the run finished and not yet written.
+    # At the last update the run may be finished but not yet written.
     assert all(line.startswith(("0 of 1 runs, ", "1 of 1 runs, ")) and " left" in line for line in lines), lines
 
 

@@ -1,4 +1,4 @@
-"""`sojourn compare --html`: tables, figure and a run to look into, in one page."""
+"""`sojourn compare --html`: tables, figure and an embedded run, in one page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_page_has_what_is_printed(cli: Cli, tmp_path: Path, monkeypatch: pyt
     for row in document["table"]:
         assert mean.show(row["sojourn_mean_ms"], row["sojourn_mean_ms_ci95"]) in text
     assert "Difference to codel" in text and "marks" not in text, "nobody uses ECN"
-    # Its own picture, although the figure is no picture of pages; nothing is loaded from elsewhere.
+    # The page embeds its own picture; nothing is loaded from elsewhere.
     assert text.count("data:image/png;base64,") == 1
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", text) and "<script" not in text
 

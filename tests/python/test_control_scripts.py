@@ -1,4 +1,4 @@
-"""The scripts of the congestion controls: they are what their generator writes, and each mechanism shows in them."""
+"""The scripts of the congestion controls equal their generator's output, and each mechanism affects them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What BLUE, SFB, PI, REM and AVQ are for, on whole runs of the studies in scenarios/."""
+"""Design goals of BLUE, SFB, PI, REM and AVQ, in complete runs of the studies in scenarios/."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _run(cli: Cli, study: str, **sets: object) -> dict[str, Any]:
     ("aqm", "target", "within"), [("pi ecn", 200, 0.1), ("rem@ns2 ecn mean_pktsize 500B", 20, 0.2)]
 )
 def test_the_queue_stands_where_it_is_steered_to(cli: Cli, aqm: str, target: int, within: float, count: int) -> None:
-    """Integral action: half the flows move the queue by no more than noise."""
+    """Integral action: with half the flows the queue changes only by noise."""
     link = _run(cli, "controllers", link__aqm=aqm, flows__0__count=count)["links"]["forward"]
     assert link["mean_backlog_packets"] == pytest.approx(target, rel=within)
     assert link["dropped"] == 0 < link["marked"]
 
 
 def test_avq_steers_the_utilisation(cli: Cli) -> None:
-    """To gamma, 98 % of the link."""
+    """The utilisation is gamma, 98 % of the link."""
     link = _run(cli, "controllers", link__aqm="avq ecn")["links"]["forward"]
     assert link["utilisation"] == pytest.approx(0.98, abs=0.005)
 
 
 def test_sfb_holds_what_does_not_react_and_blue_does_not(cli: Cli) -> None:
-    """At twice the link's rate tail drop and BLUE leave TCP less than a twentieth of the link, SFB more than half."""
+    """Unresponsive traffic at twice the link's rate leaves TCP 5 % with tail drop and BLUE, over half with SFB."""
     goodput = {
         aqm: _run(cli, "unresponsive", link__aqm=aqm)["groups"][0]["goodput_bps"] / 1e7
         for aqm in ("droptail", "blue", "sfb")
@@ -47,14 +47,14 @@ def test_sfb_holds_what_does_not_react_and_blue_does_not(cli: Cli) -> None:
 
 
 def test_dualpi2_keeps_ect1_short_and_classic_at_its_target(cli: Cli) -> None:
-    """Packets with ECT(1) wait a millisecond at most in the mean, the others the target."""
+    """The mean sojourn time is at most 1 ms for ECT(1), and the target for the others."""
     for aqm in ("dualpi2", "dualpi2@linux"):
         summary = _run(cli, "l4s", link__aqm=aqm)
         link, (classic, l4s) = summary["links"]["forward"], summary["groups"]
         assert link["utilisation"] > 0.99
-        # A tenth of the packets waits hardly at all, the rest about the target of 15 ms.
+        # A tenth of the packets hardly waits, the rest for about the target of 15 ms.
         assert link["sojourn_ms"]["mean"] == pytest.approx(0.9 * 15, rel=0.15)
-        # Half of the round trip, the packet's time of 0.3 ms, and what it waits.
+        # Half of the RTT, the transmission time of 0.3 ms, and the sojourn time.
         assert l4s["loss_rate"] == 0 and l4s["delay_ms"] < 1.5
         assert classic["goodput_bps"] > 34e6
 
@@ -64,5 +64,5 @@ def test_only_what_the_selector_names_is_marked_early(cli: Cli) -> None:
     selected = "fq_codel@linux ce_threshold 300us ce_threshold_selector"
     ect1 = _run(cli, "l4s", link__aqm=f"{selected} 0x1/0x3")["links"]["forward"]
     ect0 = _run(cli, "l4s", link__aqm=f"{selected} 0x2/0x3")["links"]["forward"]
-    # Packets with ECT(1) are a tenth of all; those of TCP wait longer, and are the rest.
+    # A tenth of the packets has ECT(1); TCP's packets wait longer, and are the rest.
     assert plain["mark_rate"] < ect1["mark_rate"] < 0.1 < ect0["mark_rate"]

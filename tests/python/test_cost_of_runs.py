@@ -1,4 +1,4 @@
-"""What a run costs besides its events, in calls: they are the same on every machine, however busy it is."""
+"""Overhead of a run besides its events, in function calls, which do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _runs(folder: Path) -> list[Run]:
 
 
 def _calls(do: Callable[[], object]) -> int:
-    """Calls of functions in this thread, those of Python and those that are built in."""
+    """Function calls in this thread, of Python and built-in functions."""
     profile = cProfile.Profile()
     profile.runcall(do)
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
@@ -41,20 +41,20 @@ def test_a_run_is_stored_by_five_hundred_calls(tmp_path: Path) -> None:
     runs = _runs(tmp_path)
     store.run(runs[0].scenario, runs[0].seed, tmp_path / "out", [])
     calls = _calls(lambda: [store.run(run.scenario, run.seed, tmp_path / "out", []) for run in runs[1:]])
-    assert calls / len(runs[1:]) < 600  # 2,350 where what was written is read and checked, and every hash made anew
+    assert calls / len(runs[1:]) < 600  # 2,350 if files are read back and checked, and all hashes recomputed
 
 
 def test_tables_that_nobody_asks_for_are_not_made(tmp_path: Path) -> None:
     runs = _runs(tmp_path)
     runs[0].scenario.run()
     calls = _calls(lambda: [run.scenario.run(run.seed) for run in runs])
-    assert calls / len(runs) < 150  # 340 where the histogram, the only table here, becomes a frame
+    assert calls / len(runs) < 150  # 340 if the histogram, the only table here, becomes a frame
 
 
 def test_waiting_for_a_run_takes_few_calls_however_many_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "LOOK_S", 600.0)  # one look: how many there are depends on the machine
+    monkeypatch.setattr(runner, "LOOK_S", 600.0)  # a single progress update: their number depends on the machine
     runs = _runs(tmp_path)
     calls = _calls(lambda: Runner(jobs=1)(runs))
-    assert calls / len(runs) < 150  # in this thread, which hands them out and waits
+    assert calls / len(runs) < 150  # in this thread, which distributes the runs and waits

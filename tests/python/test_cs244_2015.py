@@ -1,4 +1,4 @@
-"""The figures of cs244-2015: what they measure, and relations that can be true and false."""
+"""The figures of cs244-2015: measurements, and relations that can be true and false."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(out: Path) -> dict[str, Reproduction]:
-    """Every figure, made of one seed."""
+    """All figures, for one seed."""
     return every_figure(PAPER, out)
 
 
@@ -64,7 +64,7 @@ def test_every_second_accounts_for_what_the_link_sent(done: dict[str, Reproducti
 
 
 def _as_published() -> pl.DataFrame:
-    """Queues as the text describes them: tail drop full but for its sawtooth, CoDel below the link's rate."""
+    """Queues as described in the text: tail drop full except for its sawtooth, CoDel below the link's rate."""
     capacity = np.repeat(np.array(steps.RATES_MBIT, dtype=float), steps.SEGMENT_S)
     second = np.arange(steps.SECONDS)
     since = second % steps.SEGMENT_S
@@ -118,7 +118,7 @@ def test_a_recorded_trace_of_the_readers(cli: Cli, tmp_path: Path, monkeypatch: 
     for one in runs:
         links = [one.scenario.document[link] for link in ("link", "reverse")]
         assert [link["trace"] for link in links] == [str(tmp_path / f"mine.{suffix}") for suffix in ("down", "up")]
-        # An opportunity of 1500 bytes every 2 ms.
+        # One delivery opportunity of 1500 bytes every 2 ms.
         assert one.links["utilisation"][0] * 6e6 == pytest.approx(8 * one.links["bytes"][0] / 300, rel=0.01)
     assert len(runs) == 2
     refused = cli(*line, "trace=none.down")

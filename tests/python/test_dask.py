@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: the same numbers as here, whatever happens to its workers; one line for what is missing."""
+"""Runs on a Dask cluster: the same results as local runs even if workers fail; one-line errors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sojourn.studies.runs.cluster import GRACE_S, no_workers
 STUDY = SHORT.replace('"3 s"', '"300 s"') + '\n[sweep]\n"link.aqm" = ["codel", "pie"]\nseeds = 6\n'
 RUNS = 12
 SOON = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
-"""Dask's own setting of how long to try to connect."""
+"""Dask's connect timeout."""
 START_S = 40
-"""A scheduler and a worker take some seconds to start, more on a busy machine."""
+"""Timeout for the start of scheduler and worker, generous for a busy machine."""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a program of distributed; it ends with the test."""
+    """Start a program of distributed, terminated at the end of the test."""
     pytest.importorskip("distributed", reason="distributed (the extra dask) is not installed")
     running: list[subprocess.Popen[bytes]] = []
 
@@ -56,7 +56,7 @@ def scheduler(start: Start, tmp_path: Path) -> tuple[str, subprocess.Popen[bytes
 
 @pytest.fixture
 def workers(start: Start, scheduler: tuple[str, object]) -> list[subprocess.Popen[bytes]]:
-    """Two workers, which nobody starts again."""
+    """Two workers, which are not restarted."""
     return [start("dask_worker", scheduler[0], "--no-nanny", "--nthreads", 1) for _ in range(2)]
 
 
@@ -108,13 +108,13 @@ def test_the_scheduler_is_killed(
     scheduler[1].kill()
     _, err = sweep.communicate(timeout=90)
     assert sweep.returncode == 3, err
-    [line] = [line for line in err.splitlines() if " runs, " not in line]  # the others are progress
+    [line] = [line for line in err.splitlines() if " runs, " not in line]  # the other lines are progress
     assert line.startswith(f"Error: {scheduler[0]}: the Dask scheduler is gone")
     assert "finished runs are kept" in line
 
 
 def test_what_dask_logs_about_a_lost_connection_is_no_line_of_ours(scheduler: tuple[str, object]) -> None:
-    """Whether Dask's event loop comes to log an exception before the command ends is a race."""
+    """It is a race whether Dask's event loop logs an exception before the command ends."""
     code = f"""
 import contextlib, logging
 from sojourn.studies.runs.cluster import cluster
@@ -162,7 +162,7 @@ def test_the_last_worker_has_some_time_to_come_back() -> None:
 
 
 def _address(file: Path) -> str | None:
-    """Address in a scheduler's file, which is there before its text is."""
+    """Address in a scheduler's file, which is created before it is written."""
     try:
         return str(json.loads(file.read_text())["address"])
     except (OSError, ValueError):

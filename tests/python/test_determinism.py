@@ -39,7 +39,7 @@ packets = true
 
 
 def recorded_fingerprints() -> dict[str, str]:
-    """What the debug build of the simulator is tested to give, too."""
+    """Fingerprints that the simulator's debug build is tested for as well."""
     lines = (SIM_TESTS / "fingerprints.txt").read_text().splitlines()
     return dict(line.split() for line in lines if line and not line.startswith("#"))
 
@@ -96,7 +96,7 @@ def test_the_aqm_leaves_unresponsive_arrivals_untouched(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cbr", "poisson"])
 def test_arrival_times_do_not_depend_on_the_aqm(kind: str) -> None:
-    """A packet that is sent arrived its sojourn time before; where two AQMs both sent it, they agree on when."""
+    """Arrival time is departure time minus sojourn time; two AQMs agree on it for packets that both sent."""
     times = []
     for aqm in ("droptail", "codel"):
         sets = {"link.aqm": aqm, "link.rate": "20 Mbit/s", "link.limit": "1000 packets"}

@@ -1,4 +1,4 @@
-"""`sojourn aqm diff`: the first packet that is treated differently, for every source of arrivals."""
+"""`sojourn aqm diff`: the first packet with a different treatment, for every source of arrivals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def vector(folder: Path, rows: list[dict[str, Any]], **meta: Any) -> Path:
 
 
 def by_hand(last_verdict: str = "drop_on_arrival", departure_ns: int = -1) -> list[dict[str, Any]]:
-    """Three packets at once before a queue of one: one is sent, one waits, one does not fit."""
+    """Three simultaneous packets and a limit of one: one is sent, one is queued, one does not fit."""
     rows = [PASSED | {"arrival_ns": nanos} for nanos in (0, 1, 2)]
     rows[1]["departure_ns"] = 1_200_000
     rows[2] |= {"verdict": last_verdict, "departure_ns": departure_ns}
@@ -64,7 +64,7 @@ def test_json_is_the_python_result(cli: Cli) -> None:
     for side in ("a", "b"):
         assert set(first[side]) == {"verdict", "departure_ns", "dropped_ns", "reason", "state"}
         assert {"backlog_packets", "backlog_bytes", "count", "drop_next"} <= set(first[side]["state"])
-    # Nothing happened to either queue before that the other did not see.
+    # Up to then both queues had the same events.
     assert first["a"]["state"]["backlog_bytes"] == first["b"]["state"]["backlog_bytes"]
 
 
@@ -118,18 +118,18 @@ SFQ = {"qdisc": "sfq limit 4 quantum 1000"}
 
 
 def test_a_label_is_no_verdict(tmp_path: Path) -> None:
-    """What is dropped on arrival is, whether its sender was told of it or only of congestion."""
-    # Linux's FQ-PIE does not tell of a full queue, so there "drop" is the label.
+    """A drop on arrival is one, whether the sender gets NET_XMIT_DROP or NET_XMIT_CN."""
+    # Linux's FQ-PIE does not report a full queue, so the label is "drop".
     fq_pie = sj.diff("fq_pie", vector=vector(tmp_path, by_hand("drop"), qdisc="fq_pie limit 1"))
     assert (fq_pie.agreeing, fq_pie.differing_labels) == (3, 0)
     other = sj.diff("fq_pie", vector=vector(tmp_path, by_hand(), qdisc="fq_pie limit 1"))
     assert (other.agreeing, other.differing_labels, other.first_difference) == (3, 1, None)
-    # SFQ queues the packet and then makes room: it may be either.
+    # SFQ enqueues the packet and then drops one: either may be the victim.
     rows = [PASSED | {"arrival_ns": nanos, "departure_ns": nanos * 1_200_000} for nanos in range(3)]
     rows += [PASSED | {"arrival_ns": 3, "verdict": "drop", "departure_ns": -1}]
     sfq = sj.diff("sfq", vector=vector(tmp_path, rows, qdisc="sfq limit 2 quantum 1514"))
     assert (sfq.agreeing, sfq.differing_labels, sfq.first_difference) == (4, 1, None)
-    # A queue that tells of all its drops drops later what it says so of.
+    # In a queue that reports all its drops, the label "drop" means a later drop.
     assert sj.diff("droptail", vector=vector(tmp_path, by_hand("drop"))).agreeing == 2
 
 
@@ -140,7 +140,7 @@ def test_labels_are_told_apart_in_print(cli: Cli, tmp_path: Path) -> None:
 
 
 def colliding(**more: int) -> list[dict[str, Any]]:
-    """Four packets at once, of flows 0, 0, 4 and 1, before an SFQ that has flows 0 and 4 in one bucket."""
+    """Four simultaneous packets of flows 0, 0, 4 and 1, and an SFQ with flows 0 and 4 in the same bucket."""
     turns = enumerate([(0, 0), (0, 1), (4, 3), (1, 2)])
     return [
         PASSED | more | {"arrival_ns": i, "flow": flow, "departure_ns": turn * 1_200_000} for i, (flow, turn) in turns
@@ -154,7 +154,7 @@ def test_flows_that_share_a_bucket_are_found(cli: Cli, tmp_path: Path) -> None:
     result = cli("aqm", "diff", "sfq", "--vector", path)
     assert result.exit_code == 0
     assert "Buckets: flows 0 and 4 are taken to share one" in result.output
-    # No sharing explains a packet that waits for nothing.
+    # A hash collision does not explain a packet that waits while the link is idle.
     rows = colliding()
     rows[3]["departure_ns"] += 1
     found = sj.diff("sfq", vector=vector(tmp_path, rows, **SFQ))
@@ -175,7 +175,7 @@ def test_a_recorded_bucket_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_the_state_is_that_of_the_decision(seed: int) -> None:
-    """A packet that RED marks on arrival shows it when it leaves; by then the average is another one."""
+    """A packet marked by RED on arrival is reported at its departure, when the average has changed."""
     a = "red@linux min 3kB max 300kB burst 20 probability 0.9 ecn nodrop"
     found = sj.diff(a, "droptail", packets=4000, seed=seed).first_difference
     assert found is not None
@@ -244,7 +244,7 @@ def test_a_log_agrees_with_the_queue_it_is_of(cli: Cli, scenario_file: Path) -> 
 
 
 def before_warmup(run: dict[str, Any]) -> int:
-    """Arrivals that the summary leaves out."""
+    """Arrivals before the warm-up, not in the summary."""
     packets = store.load(run["folder"]).packets
     arrived = packets["time_s"] - packets["sojourn_ms"] / 1000
     return int(((packets["link"] == "forward") & (arrived < run["summary"]["warmup_s"])).sum())

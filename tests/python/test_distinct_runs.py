@@ -1,4 +1,4 @@
-"""Runs with equal fingerprints are one run: no interval, no star and no error bar come from repeating it."""
+"""Runs with equal fingerprints count as one: repetitions give no interval, no star and no error bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.model.analysis.stats import mean_ci, sample_ci
 from sojourn.papers.judge import Measurements, claims_of, judge, measured_text
 
 ALIKE = SHORT.replace('spread = "500 ms"', 'spread = "0 s"')
-"""Two flows that begin at once: no seed changes anything."""
+"""Two flows that start at once: the seed has no effect."""
 RTTS = '"flows.0.rtt" = ["20 ms", "50 ms"]\n'
 NOTHING_VARIES = "3 seeds, 1 distinct run: nothing varies with the seed; set `spread`"
 
@@ -134,7 +134,7 @@ def test_a_value_that_is_listed_twice_is_run_once(cli: Cli, tmp_path: Path) -> N
 
 
 def _runs(prints: str) -> pl.DataFrame:
-    """A run per letter, its fingerprint, whose metrics are all its place in the alphabet."""
+    """One run per letter, with the letter as fingerprint and its index in the alphabet as every metric."""
     rows: list[dict[str, Any]] = [
         {"aqm": "a", "seed": seed, "fingerprint": letter} | {metric.column: float(ord(letter)) for metric in METRICS}
         for seed, letter in enumerate(prints)

@@ -1,4 +1,4 @@
-"""Distributions of intervals and tests, each beside SciPy's."""
+"""Distributions of intervals and tests, compared with SciPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_students_t() -> None:
             assert t_quantile(freedom, share) == pytest.approx(special.stdtrit(freedom, share), rel=1e-10)
         for t in (0.0, 0.3, -1.7, 2.2, -4.4, 11.0, -37.0):
             assert t_cdf(freedom, t) == pytest.approx(special.stdtr(freedom, t), rel=1e-10, abs=1e-300)
-    assert t_quantile(1, 0.75) == pytest.approx(1.0)  # Cauchy's
+    assert t_quantile(1, 0.75) == pytest.approx(1.0)  # Cauchy distribution
     with pytest.raises(ValueError, match="outside"):
         t_quantile(3, 1.0)
 

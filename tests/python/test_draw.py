@@ -1,4 +1,4 @@
-"""Keys that the seed draws: the distributions, runs, studies, and the file that says what was drawn."""
+"""Keys drawn by the seed: distributions, runs, studies, and the file of drawn values."""
 
 from __future__ import annotations
 

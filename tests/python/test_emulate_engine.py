@@ -1,4 +1,4 @@
-"""Scenarios run by real programs behind an emulated link, and a paper's figure made that way."""
+"""Scenarios run by real programs over an emulated link, and a paper's figure made that way."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ packets = true
 
 
 def children() -> list[str]:
-    """Command lines of the programs of a run that are still there."""
+    """Command lines of a run's programs that are still running."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -74,19 +74,19 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert 1 <= pages["opened"] <= 16
     assert pages["transfers"] == pages["closed"] == result.transfers.height > 0
     assert result.transfers["bytes"].unique().to_list() == [20_000]
-    # A page takes three one-way delays at least: the connection, the request, the answer.
+    # A page takes at least three one-way delays: connection, request, response.
     assert result.transfers["duration_s"].min() > 0.015
     goodput = totals["goodput_bps"]
     sent = result.packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1) & (pl.col("fate") == "sent"))
-    # What has left the link for the first time is in its log, so it is no more than was sent, also where a busy machine
-    # makes the programs read late.
+    # Goodput is at most the bytes in the link's log, even if a busy machine makes the programs
+    # read late.
     assert 0 < goodput * 2 / 8 <= sent["bytes"].sum()
     counts = [key for group in (near, far, pages) for key in (group["bytes"], group["delivered_bytes"])]
     assert min(counts) > 0 and [flow["bytes"] for flow in totals["flows"]] != [0] * 3
     assert sum(flow["bytes"] for flow in totals["flows"][:2]) == near["bytes"]
     assert totals["delivered_bps"] * 2 / 8 == pytest.approx(sum(group["delivered_bytes"] for group in totals["groups"]))
     assert totals["jain"] is None and 0 < near["jain"] <= 1, "near and far differ in their round-trip times"
-    # It is kept: nothing is run again.
+    # The result is stored: nothing is rerun.
     again = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", timeout=20)
     assert result.fingerprint in again.stdout
 
@@ -131,11 +131,11 @@ def test_clients_ask_again_and_servers_think(process: Process, tmp_path: Path) -
     large, small, pages = (result.transfers.filter(pl.col("group") == group) for group in range(3))
     assert [one["opened"] for one in result.totals["groups"][:2]] == [1, 2]
     assert large["bytes"].unique().to_list() == [100_000] and small["bytes"].unique().to_list() == [1]
-    # Thinking and two one-way delays at least; of a page, one more each way for the connection.
+    # At least think time and two one-way delays; for a page one more RTT for the connection.
     assert large["duration_s"].min() >= 0.030
     assert small["duration_s"].min() >= 0.010
     assert pages["duration_s"].min() >= 0.050 + 4 * 0.005
-    # The gap is from one answer to the next question.
+    # The gap is from a response to the next request.
     starts, ends = large["start_s"], large["start_s"] + large["duration_s"]
     assert large.height >= 5 and (starts[1:] - ends[:-1]).min() >= 0.1
     assert small["start_s"].max() - small["start_s"].min() < 2
@@ -192,7 +192,7 @@ def test_classes_and_code_points_of_flows_reach_the_queue(process: Process, tmp_
     assert all(link["agreeing"] == link["replayed"] > 100 for link in result.totals["emulation"]["links"].values())
     packets = result.packets.filter(pl.col("fate") == "sent")
     down = packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1))
-    # A flow gets what its class is promised; the code point EF alone would give it a sixth of that.
+    # A flow gets its class' rate; by DSCP EF alone it would get a sixth of that.
     seconds = result.duration_s - 1
     rates = [group["goodput_bps"] for group in result.totals["groups"][:2]]
     assert 0.7 < rates[0] / 6e6 < 1
@@ -202,7 +202,7 @@ def test_classes_and_code_points_of_flows_reach_the_queue(process: Process, tmp_
 
 
 @needs_shells
-@pytest.mark.filterwarnings("ignore:All-NaN")  # a step is so short that nothing may be sent in ten of its parts
+@pytest.mark.filterwarnings("ignore:All-NaN")  # the steps are so short that ten parts may be empty
 def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of 0.5 s; the package's short study has steps of 10 s.
     whole = Path(steps.__file__).with_name(steps.STUDY)

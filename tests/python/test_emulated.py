@@ -1,4 +1,4 @@
-"""Results of emulated links: real programs, then the tables, figures and replays of a simulation."""
+"""Results of emulated links: real programs, with the tables, figures and replays of a simulation."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ with socket.create_connection((os.environ["SOJOURN_HOST"], int(sys.argv[1]))) as
     peer.shutdown(socket.SHUT_WR)
     peer.recv(1)
 """
-"""Sends bytes to the server, and waits until it has taken them."""
+"""Sends bytes to the server, and waits until it has read them."""
 
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    """Port of a server that sends `SIZE` bytes to whoever connects."""
+    """Port of a server that sends `SIZE` bytes on each connection."""
     with socket.create_server(("", 0)) as listener:
 
         def serve() -> None:
@@ -59,7 +59,7 @@ def server() -> Iterator[int]:
 
 
 def fetch(process: Process, server: int, *options: str) -> None:
-    """Fetch `SIZE` bytes behind a link with these options; its log goes to the folder `emulated`."""
+    """Fetch `SIZE` bytes over a link with these options; its log is the folder `emulated`."""
     command = [sys.executable, "-c", FETCH, str(server), str(SIZE)]
     done = process("link", *options, "--log", "emulated", "--", *command)
     assert done.returncode == 0, done.stderr
@@ -79,14 +79,14 @@ def test_a_log_becomes_a_result_and_replays_exactly(
     assert down.filter(pl.col("fate") == "sent")["bytes"].sum() > SIZE
     assert (result.engine, result.seed, result.scenario.document["flows"]) == ("emulate", 3, [])
     assert result.totals["links"]["forward"]["utilisation"] > 0
-    # The same once more by the command, which computes also when the link takes each packet.
+    # The same by the command, which also computes the link's dequeue times.
     replayed = cli("aqm", "diff", aqm, "--log", "emulated", "--json")
     assert replayed.exit_code == 0, replayed.output
     assert json.loads(replayed.stdout)["agreeing"] == json.loads(replayed.stdout)["packets"] > 1000
 
 
 def test_an_upload_is_shown_beside_the_idle_way_back(process: Process, cli: Cli, tmp_path: Path) -> None:
-    """What a shell's command sends goes up; the summary, figures and outcomes of its link have both directions."""
+    """Upload by a shell's command; the summary, figures and outcomes of its link have both directions."""
     with socket.create_server(("", 0)) as listener:
 
         def take() -> None:
@@ -157,7 +157,7 @@ sender = socket.socket(type=socket.SOCK_DGRAM)
 for _ in range(9):
     sender.sendto(bytes(999), (os.environ["SOJOURN_HOST"], int(sys.argv[1])))
 """
-    with socket.socket(type=socket.SOCK_DGRAM) as taker:  # so that no datagram is refused
+    with socket.socket(type=socket.SOCK_DGRAM) as taker:  # so that no datagram causes an ICMP error
         taker.bind(("", 0))
         command = [sys.executable, "-c", code, str(taker.getsockname()[1])]
         done = process("link", "--rate", "3mbit", "--log", "emulated", "--", *command)
@@ -184,7 +184,7 @@ def test_packets_of_a_rate_are_a_transmission_time_apart(process: Process, serve
     fetch(process, server, "--rate", "1gbit")
     result = load(tmp_path / "emulated")
     sent = result.table("packets").filter((pl.col("link") == 0) & (pl.col("bytes") == 1500) & (pl.col("fate") == 0))
-    # Where a full packet waited, the one before it took its 12 us, however they were read and written.
+    # If a full packet was queued, the previous one took 12 us, independent of batching.
     waited = sent.filter((pl.col("sojourn_ns") > 12_000) & (pl.col("arrival").diff() == 1))
     gaps = sent.with_columns(gap=pl.col("time_ns").diff()).join(waited, on="arrival", how="semi")["gap"]
     assert len(gaps) > 50

@@ -1,4 +1,4 @@
-"""Figures by real programs: which there are, how long they take, and that a starved run is refused."""
+"""Figures by real programs: available figures, duration, and rejection of starved runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATE = "the clients waited for a CPU for 1.5% of the time (bound: 1%)"
 
 
 def as_emulated(run: Run, fault: str | None = None) -> Result:
-    """A simulated result with what an emulated one says of the machine."""
+    """A simulated result with the machine data of an emulated one."""
     result = run.scenario.run(run.seed)
     result.totals["emulation"] = {
         "load": {"mean": 5.4, "most": 7.1, "cpus": 2},
@@ -50,7 +50,7 @@ def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """Three short runs, of which none waits for the others."""
+    """Three short runs, run concurrently."""
     monkeypatch.setattr(papers, "length_s", lambda run: 0.0)
     scenario = Scenario.parse(SCENARIO)
     return [Run(scenario, seed, "emulate") for seed in (1, 2, 3)]
@@ -66,7 +66,7 @@ def test_the_figures_are_those_with_claims_about_emulated_runs_or_a_study_of_the
 
 
 def test_it_says_beforehand_how_long_it_takes(tmp_path: Path) -> None:
-    """Figures 12 and 13 are made of the same runs: four schemes; and two in each of the other two."""
+    """Figures 12 and 13 share the runs of four schemes; the other two figures have two schemes each."""
     done = command("--results", "runs", "-o", "out", "--seeds", "3", "--at-once", "2", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "24 runs in real time, 2 at a time: 61 min; 0 are there already"
@@ -119,7 +119,7 @@ def test_a_stored_run_that_is_not_faithful_does_not_count_as_there(runs: list[Ru
 
 
 def test_a_figure_with_a_starved_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where `reproduce` has made the run itself, and keeps it."""
+    """Also if `reproduce` has made and stored the run itself."""
     from sojourn.papers import reproduction
     from sojourn.studies.study import Study, StudyResult
 

@@ -1,4 +1,4 @@
-"""Scenarios of several links by real programs: a network namespace for each node, all links in one process."""
+"""Scenarios with several links by real programs: one network namespace per node, all links in one process."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def test_a_graph_of_real_programs(process: Process, tmp_path: Path) -> None:
     names = ["slow", "slow reverse", "back", "back reverse", "last", "last reverse"]
     assert sorted(links) == sorted(names)
     assert all(link["agreeing"] == link["replayed"] for link in links.values())
-    # Data go over slow and last; acknowledgments over last and, the shortest way, over back, as pages do both ways.
+    # Data take slow and last; ACKs take last and, on the shortest path, back, as pages do in both directions.
     assert [links[name]["replayed"] > 100 for name in names] == [True, False, True, True, True, True]
     assert links["slow reverse"]["replayed"] == 0
-    # What leaves slow reaches last at that nanosecond: 1500 B take 1.5 ms at 8 Mbit/s, then there are 7 ms.
+    # Packets leave slow and reach last with nanosecond precision: 1500 B take 1.5 ms at 8 Mbit/s, plus 7 ms.
     left = of_link(result, "slow").filter((pl.col("fate") != "dropped") & (pl.col("bytes") == 1500))
     leaving = set((1e9 * left["time_s"]).round().cast(pl.Int64) + 8_500_000)
     there = of_link(result, "last").filter(pl.col("bytes") == 1500)
@@ -125,7 +125,7 @@ def test_a_graph_of_real_programs(process: Process, tmp_path: Path) -> None:
     assert there.height > 300 and known == there.height
     downloads, pages = result.totals["groups"]
     assert downloads["opened"] == 2 and pages["transfers"] > 3
-    # A round trip for the connection, and one for the page.
+    # One round trip for the connection, and one for the page.
     assert result.transfers["duration_s"].min() > 2 * 0.040
     goodput = downloads["bytes"] * 8 / 2
     assert 0.5 * 4.5e6 < goodput < 4.5e6, "6 Mbit/s in the first second, 3 in the last one"
@@ -157,7 +157,7 @@ with socket.socket() as peer:
         waited = time.monotonic() - begun
         print({told})
 """
-"""Tells of the seconds that a connection to bob waited until it was refused."""
+"""Prints the time until a connection to bob was refused."""
 INSIDE = """
 echo "$SOJOURN_SHELL"
 grep -w bob /etc/hosts | head -1
@@ -191,14 +191,14 @@ def test_a_shell_in_a_node(tmp_path: Path) -> None:
     inside = INSIDE.format(python=sys.executable, refused=refused, folder=tmp_path)
     done = within_alice(tmp_path, inside)
     assert done.returncode == 7, done.stderr
-    # 7 and 2 ms there, 3 ms and 2 ms back: bob is 14 ms away.
+    # 7 and 2 ms there, 3 and 2 ms back: the RTT to bob is 14 ms.
     assert done.stdout.splitlines() == ["alice", "100.64.0.3 bob", "refused after True"]
     assert "slow: " in done.stderr and " dropped, " in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scenario.toml"], "nothing is kept"
 
 
 KEPT = f"kept-{os.getpid()}"
-"""A name that no other shell on the machine has."""
+"""A name that is unique on the machine."""
 STEERED = """
 sojourn() {{ {python} -m sojourn "$@"; }}
 sojourn ctl {name} --link "back reverse" delay 300ms
@@ -237,7 +237,7 @@ def test_links_of_an_entered_network_are_changed_shown_and_captured(tmp_path: Pa
 
 
 def steered(tmp_path: Path, text: str, *orders: str, wishes: tuple[str, ...]) -> tuple[Result, str]:
-    """A run that is kept, with these orders as soon as it takes them."""
+    """A stored run, with these orders as soon as it accepts them."""
     (tmp_path / "scenario.toml").write_text(text)
     command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", "--engine", "emulate", "-o", "results", *wishes]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:

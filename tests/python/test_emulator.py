@@ -1,4 +1,4 @@
-"""Shells: a program behind an emulated path, and everything around it as it was before."""
+"""Shells: a program behind an emulated path, without changes to the machine."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from shells import alive, alone, eventually, needs_shells, others, python, shell
 pytestmark = needs_shells
 
 LONG_S = 60
-"""Longer than anything here takes, unless it hangs."""
+"""Timeout that is reached only by a hang."""
 
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    """A server of this machine, which sends back what it gets, over TCP and UDP; its port."""
+    """Port of an echo server on this machine, for TCP and UDP."""
     tcp = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     port = tcp.getsockname()[1]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("", port))
 
     def echo(connection: socket.socket) -> None:
-        # What ends with its shell ends in the middle.
+        # A connection may end in the middle, with its shell.
         with connection, suppress(OSError):
             while data := connection.recv(1 << 16):
                 connection.sendall(data)
@@ -73,7 +73,7 @@ print((time.monotonic() - began) * 1e3)
 """
     done = shell("delay", "--up", "30ms", "--down", "50ms", "--", *python(code))
     assert done.returncode == 0, done.stderr
-    # A machine can only be late, never early.
+    # A busy machine is late, never early.
     assert float(done.stdout) >= 80
 
 
@@ -155,7 +155,7 @@ print((time.monotonic() - began) * 1e3)
 """
     script = tmp_path / "serve.py"
     script.write_text(serve)
-    # Two shells on each side: were their addresses not all different, packets would take short cuts.
+    # Two shells on each side: with equal addresses packets would bypass a link.
     me = f"{sys.executable} -m sojourn"
     peer = f"{me} delay 15ms -- {me} delay 5ms -- {sys.executable} {script}"
     inner = [*me.split(), "delay", "6ms", "--", *me.split(), "delay", "4ms", "--", *python(ask)]
@@ -221,7 +221,7 @@ while len(pathlib.Path({str(numbers)!r}).read_text().split() if os.path.exists({
 
 
 def test_a_killed_shell_leaves_nothing(tmp_path: Path) -> None:
-    """Of its own: what others do on the machine meanwhile is not looked at."""
+    """Only its own traces are checked, not changes by other processes."""
     numbers = tmp_path / "numbers"
     inside = f"""
 import os, time
@@ -272,7 +272,7 @@ print(len(before) > 100, sorted(key for key in before | after if before.get(key)
 
 
 def test_a_refusal_outside_is_one_inside() -> None:
-    # Nobody listens there; a private outer end reaches this machine through the gateway.
+    # No server listens there; a private outer end reaches this machine through the gateway.
     code = """
 import os, socket
 try: socket.create_connection((os.environ["SOJOURN_HOST"], 9), 60)
@@ -325,7 +325,7 @@ print(got == data)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a machine another name server")
 def test_names_are_resolved_where_the_name_server_is_at_a_loopback_address(tmp_path: Path) -> None:
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.53\noptions timeout:20\n")
-    # Whatever is asked, the answer is the question with one address: 192.0.2.7.
+    # A DNS server that answers every query with 192.0.2.7.
     code = f"""
 import os, socket, struct, subprocess, threading
 from shells import shell
@@ -445,7 +445,7 @@ if [ -n "$closed" ]; then
 fi
 exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 """
-"""In a mount namespace: everybody may open the device and reach the interpreter, also below root's home."""
+"""In a mount namespace: all users may open the device and reach the interpreter, even below root's home."""
 
 
 def test_users_have_shells_too(server: int, tmp_path: Path) -> None:
@@ -496,7 +496,7 @@ def test_a_meter_shows_the_direction_and_the_number_that_is_asked_for() -> None:
 
 
 def test_a_shell_loads_nothing_that_it_does_not_need() -> None:
-    """Start-up is cheap because of what is not imported; its CPU time is measured in docs/emulator/measured.md."""
+    """Start-up is fast because few modules are imported; docs/emulator/measured.md has its CPU time."""
     command = [sys.executable, "-X", "importtime", "-m", "sojourn", "delay", "0s", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S, check=True)
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}

@@ -1,4 +1,4 @@
-"""Shells at interfaces that were there before, with live traffic through them."""
+"""Shells attached to existing interfaces with live traffic."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def grows():
 
 grows()
 '''
-"""One TCP connection whose bytes come back: data in both directions, in order and whole, or the digests differ."""
+"""One TCP echo connection; the digests differ unless both directions are complete and in order."""
 
 ENDS = """
 stop.set()
@@ -168,7 +168,7 @@ for name, at in (("a0", ()), ("b0", there)):
     ip("link", "set", name, "mtu", "9000", at=at)
 LISTEN = """
 import socket, struct, sys
-# Of all kinds: a tag for which there is no device is taken off before others see the frame.
+# Of all kinds: the kernel removes a tag without a device before other listeners see the frame.
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as port:
     port.bind((sys.argv[1], 3))
     port.setsockopt(263, 8, 1)  # PACKET_AUXDATA

@@ -1,4 +1,4 @@
-"""A shell that is changed while it runs, by its owner, and what of that is in its result."""
+"""Changes to a running shell by its owner, and their record in the result."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ for line in sys.stdin:
         plug.sendto(b"x" * 1000, (os.environ["SOJOURN_HOST"], 9))
     print("sent", flush=True)
 """
-"""Sends as many datagrams as it is told to."""
+"""Sends the requested number of datagrams."""
 
 
 class Running:
-    """A shell whose command waits for orders, and what it says."""
+    """A shell whose command waits for orders, with its output."""
 
     def __init__(self, *words: object) -> None:
         command = [*ME, *(str(word) for word in words), "--", *python(TALK)]
@@ -113,7 +113,7 @@ def test_what_runs_is_listed_by_number_name_and_what_it_does(folder: Path) -> No
         )
         two.process.kill()
         two.process.wait()
-        # A socket that was left is removed by who finds it.
+        # A stale socket is removed by the next command.
         assert str(two.process.pid) not in shell("ctl").stdout
         assert [path.name for path in folder.iterdir()] == [f"{one.process.pid}.home"]
         one.end()
@@ -168,7 +168,7 @@ def test_untidy_orders_are_refused_in_one_line_and_change_nothing(folder: Path) 
 
 
 def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path of one starts from the folder of who gives the order; what waits stays."""
+    """Its path is relative to the working folder of the ordering process; queued packets are kept."""
     for name, table in (("start", "0\n"), ("other", "8192\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "bell.dist").write_text(table)
@@ -182,7 +182,7 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
         change = ["netem", *line.split()]
         assert (done := shell("ctl", "home", "aqm", *change)).returncode == 0, done.stderr
         link.send(30)
-        time.sleep(0.3)  # until nothing waits
+        time.sleep(0.3)  # until the queue is empty
         link.send(1)
         told = json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"]
         assert f"distribution {tmp_path}/other/bell.dist" in told
@@ -193,7 +193,7 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.parent.name for path in dict.fromkeys(result.scenario.traces())] == ["start", "other"]
     times = result.packets.filter((pl.col("link") == "up") & (pl.col("fate") == "sent"))["sojourn_ms"]
     assert len(times) == 61
-    # Tables of one entry: the mean, and one jitter above it; then packets leave one after the other.
+    # Tables with one entry: the mean, and the mean plus one jitter; then packets leave in order.
     assert min(times[:30].to_list()) == pytest.approx(20, abs=0.01)
     assert times[-1] == pytest.approx(25, abs=0.01)
     assert min(times[30:].to_list()) >= 25 - 0.01
@@ -202,7 +202,7 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_path: Path) -> None:
-    """Every packet has the verdict of the log when the log is replayed, and the scenario in the result runs."""
+    """A replay of the log gives every packet its verdict, and the scenario in the result runs."""
     log = tmp_path / "log"
     words = ("--log", log, "--quiet", "--seed", 5, "--name", "home")
     with running("link", "--rate", "4mbit", "--aqm", "codel target 1ms interval 10ms", *words) as link:
@@ -233,7 +233,7 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
         "codel",
         "pie",
     ]
-    # Those of rate and delay are the schedule that they are the long form of.
+    # Changes of rate and delay are written as a schedule.
     assert re.findall(
         r"(\d+ \w+bit/s)@", result.scenario.document["reverse"]["rate"].replace("0 bit/s", "0 xbit/s")
     ) == [
@@ -256,7 +256,7 @@ def test_another_queue_manager_drops_what_waits() -> None:
             up: dict[str, Any] = json.loads(shell("ctl", "slow", "--json").stdout)["up"]
             return up
 
-        # Nothing leaves, however long the orders take.
+        # No packet leaves, however long the orders take.
         assert shell("ctl", "slow", "pause").returncode == 0
         link.send(20)
         eventually(lambda: told()["backlog"] == 19)
@@ -269,7 +269,7 @@ def test_another_queue_manager_drops_what_waits() -> None:
 
 
 def test_others_cannot_give_orders(folder: Path, tmp_path: Path) -> None:
-    """A folder that others can enter is not used, and a socket of somebody else's is not talked to."""
+    """A folder that other users can enter is not used, nor a socket of another user."""
     with running("delay", "1ms", "--name", "mine") as delay:
         assert folder.stat().st_mode & 0o777 == 0o700
         delay.end()
@@ -277,7 +277,7 @@ def test_others_cannot_give_orders(folder: Path, tmp_path: Path) -> None:
     done = shell(
         "delay", "1ms", "--name", "open", "--", "true", env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     )
-    # The folder of this user in /tmp takes its place.
+    # This user's folder in /tmp is used instead.
     assert done.returncode == 0
     assert list(folder.iterdir()) == []
 
@@ -303,7 +303,7 @@ def _looks_at_who_it_is(code: str, folder: Path) -> None:
         path = folder / str(delay.process.pid)
         done = subprocess.run([*python(code), str(path)], capture_output=True, text=True, check=True)
         assert done.stdout == "refused\n"
-        # Even where the folder lets somebody in, the shell looks at who it is.
+        # Even if the folder is accessible, the shell checks the peer's user.
         for place in (folder.parent, folder):
             place.chmod(0o755)
         path.chmod(0o777)
@@ -311,7 +311,7 @@ def _looks_at_who_it_is(code: str, folder: Path) -> None:
             "except PermissionError", "    plug.send(b'{}'); print(plug.recv(100) or 'refused')\nexcept OSError"
         )
         done = subprocess.run([*python(asks), str(path)], capture_output=True, text=True, check=True)
-        # The shell closes, before or after the order has come.
+        # The shell closes the connection before or after it receives the order.
         assert done.stdout == "refused\n"
 
 
@@ -346,7 +346,7 @@ def test_the_page_of_the_live_view() -> None:
 
 
 def test_the_end_of_a_shell_waits_for_no_reader_of_its_page() -> None:
-    """Clients without the token that go on for ever, a byte at a time: the owner reads on, and the shell ends."""
+    """Clients without the token that send a byte at a time, forever: the owner is still served, and the shell ends."""
     drips = """
 import socket, sys, time
 while True:

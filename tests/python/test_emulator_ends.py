@@ -1,4 +1,4 @@
-"""What a shell does when a part of it is gone, and what is outside of it: gateways, senders, the machine's servers."""
+"""Shells with a missing part, and their surroundings: gateways, senders, the machine's servers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_gateway_that_ended_is_told_of(which: str) -> None:
         command = int(process.stdout.readline())
         keeper = parent(command)
         if which == "private gateway":
-            # The peer's command is over.
+            # The peer's command has ended.
             eventually(lambda: len([pid for pid in children(keeper) if alive(pid)]) == 2)
             [victim] = [pid for pid in children(keeper) if pid != command and alive(pid)]
         else:
@@ -93,7 +93,7 @@ def test_what_is_sent_last_passes_the_gateway() -> None:
 
         thread = threading.Thread(target=take)
         thread.start()
-        # 60 kB are under way for half a second when the command ends.
+        # 60 kB are still in flight for half a second when the command ends.
         send = f"""
 import os, socket
 peer = socket.create_connection((os.environ["SOJOURN_HOST"], {server.getsockname()[1]}))
@@ -163,7 +163,7 @@ def test_a_download_that_its_sender_s_buffer_holds_back_is_told_of(
         return
     assert found["share"] >= 0.1
     assert 39 < found["rtt_ms"] < 80
-    # The buffer holds headers and bookkeeping, too.
+    # The buffer also contains headers and bookkeeping.
     assert 0.3 < found["rate_bps"] * found["rtt_ms"] / 8e3 / most <= 1
     assert found["buffer_bytes_per_gbit"] == pytest.approx(most * 1e9 / found["rate_bps"])
     assert "the sender at port 7000 waited" in told and 'net.ipv4.tcp_wmem="4096 16384 ' in told
@@ -216,7 +216,7 @@ def test_the_same_servers_are_reached_through_the_gateway_as_without(tmp_path: P
     host, host6 = "SOJOURN_HOST", "SOJOURN_HOST6"
     probes = [(tcp, 7001, host), (tcp, 7002, host), (tcp, 7003, host), (tcp, 7003, host6)]
     probes += [(udp, 7004, host), (udp, 7005, host)]
-    # The machine has an address beside its loopback ones.
+    # The machine has a non-loopback address.
     addresses = """
 import subprocess
 for address in ("192.0.2.7/32", "2001:db8::7/128"):
@@ -229,7 +229,7 @@ for address in ("192.0.2.7/32", "2001:db8::7/128"):
 
 @pytest.mark.parametrize("to_group", [True, False])
 def test_ctrl_c_ends_the_doctor_between_measurements_and_in_one(to_group: bool) -> None:
-    """From the terminal it goes to all processes, else to the first one alone."""
+    """From the terminal all processes get SIGINT, otherwise only the first one."""
     command = [sys.executable, "-m", "sojourn", "doctor"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -1,4 +1,4 @@
-"""What goes wrong around a shell, and programs that are not ours."""
+"""Faults around a shell, and foreign programs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ except ConnectionRefusedError: print("alive")
 
 
 def test_a_full_disk_ends_the_log_and_not_the_command(page: int, tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: both fail in the middle of a write."""
+    """A limit on file sizes replaces the full disk: both fail in the middle of a write."""
     limited = """
 import os, resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
@@ -105,7 +105,7 @@ print(len(urllib.request.urlopen("http://" + os.environ["SOJOURN_HOST"] + ":{pag
 
 
 def test_a_full_disk_at_the_end_loses_no_records(page: int, tmp_path: Path) -> None:
-    """A small file system, filled by the command, stands for the disk."""
+    """A small file system, filled by the command, replaces the full disk."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", disk], capture_output=True, check=False)
@@ -196,7 +196,7 @@ except ConnectionRefusedError: print("refused")
     ],
 )
 def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words: list[str]) -> None:
-    """A link that sends nothing more, and a delay of half a minute: the shell ends a second after its command."""
+    """With a stalled link, or a delay of half a minute, the shell ends a second after its command."""
     (tmp_path / "three.tr").write_text("1\n2\n3\n")
     ping = python(
         "import os, socket, time\n"
@@ -215,7 +215,7 @@ def test_the_report_comes_without_a_terminal_too() -> None:
 
 
 def test_a_shell_that_was_stopped_says_so(tmp_path: Path) -> None:
-    """Stopped for 1.3 s: what came meanwhile was read late, and the report, --strict and the manifest say from when."""
+    """Stopped for 1.3 s: packets were read late; report, --strict and manifest have the time."""
     sends = python(
         "import os, socket, time\n"
         "out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -257,7 +257,7 @@ def test_a_command_that_fails_leaves_a_result(tmp_path: Path) -> None:
 
 
 def test_a_log_is_repaired_after_kill_9(tmp_path: Path) -> None:
-    """Of a shell that is killed all but its last second is a result, also where a record was cut in two."""
+    """After a kill everything except the last second is recovered, even if a record is truncated."""
     sends = python(
         "import os, socket, time\n"
         "out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -349,7 +349,7 @@ def test_help_is_given(name: str) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Usage: ") and name in lines[0]
-    # The layout of the other commands, in 80 columns.
+    # Laid out like the other commands, in 80 columns.
     assert max(len(line) for line in lines) <= 80
     assert "Options:" in lines and lines[-1].split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
     assert all(line == "" or line.startswith("  ") or line.endswith(":") for line in lines[1:])
@@ -359,7 +359,7 @@ def test_the_meter_shows_and_gives_the_terminal_back() -> None:
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100)) if hasattr(termios, "tcsetwinsize") else None
     before = termios.tcgetattr(slave)
-    # The command ends when it has read a line, and is killed in a mode of its own.
+    # The command ends after reading a line, and is killed with its own terminal mode.
     command = [*ME, "delay", "1ms", "--meter", "--", "sh", "-c", "stty raw -echo; read line; kill -9 $$"]
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
     seen = b""

@@ -1,4 +1,4 @@
-"""How CAKE shares a rate among real programs, beside the simulator."""
+"""CAKE's fairness among real programs, compared with the simulator."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def test_the_simulator_shares_as_the_thresholds_say() -> None:
 
 @needs_shells
 def test_datagrams_of_programs_are_shared_as_in_the_simulator() -> None:
-    """A host with one flow beside one with nine: without their addresses it would have a tenth."""
+    """A host with one flow competes with a host with nine: without host fairness it would get a tenth."""
     case = next(case for case in CASES if case.words == "besteffort dual-srchost")
     found, faults = emulated(case)
-    # On a machine that is busy a run may say that it is not faithful; then only the order is sure.
+    # On a busy machine a run may be reported as not faithful; then check only the order.
     assert found == pytest.approx(simulated(case), rel=0.5 if faults else 0.05)
 
 

@@ -1,4 +1,4 @@
-"""Super-packets in an emulated queue, and links with packets of another size than Ethernet's."""
+"""Super-packets in an emulated queue, and links with another MTU than Ethernet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ with socket.socket() as any_socket:
 
 @pytest.fixture
 def sink() -> Iterator[int]:
-    """A server that says how many bytes it got; its port."""
+    """Port of a server that reports the number of bytes received."""
     server = socket.create_server(("", 0))
 
     def take() -> None:
@@ -78,7 +78,7 @@ def test_what_a_sender_hands_over_at_once_is_one_packet_of_the_queue(
     packets = result.packets.filter(result.packets["link"] == "up")
     assert packets["bytes"].sum() == up["arrived"]["bytes"]
     assert 10 * 1500 < packets["bytes"].max() <= 65_535 + 60 * 45
-    # Captures: what the device gave on the way in, what a card would send on the way out.
+    # Captures: packets from the device at the ingress, packets for the card at the egress.
     came, went = (lengths(tmp_path / f"c.up.{way}.pcapng") for way in ("in", "out"))
     assert len(came) == up["offered"] and max(came) > 10 * 1500
     assert len(went) == up["departed"]["packets"] and max(went) == 1500
@@ -98,7 +98,7 @@ def test_the_mtu_of_a_link_is_that_of_its_devices(sink: int, tmp_path: Path) -> 
     done = shell("link", "--up", up, "--down", "200mbit", "--log", tmp_path / "log", "--", *python(code), sink)
     assert (done.returncode, done.stdout.split()) == (0, ["9000"]), done.stderr
     packets = sj.load(tmp_path / "log").packets
-    # The other end takes no larger ones than those of its own direction, so TCP sends none.
+    # The peer advertises the MSS of its own direction, so TCP sends no larger packets.
     assert packets["bytes"].max() == 1500
     done = shell("link", "--rate", "200mbit", "--mtu", "9000B", "--log", tmp_path / "jumbo", "--", *python(SEND), sink)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Short samples of two long commands: shells that are disturbed, and the simulator beside real programs."""
+"""Short samples of two long-running commands: disturbed shells, and the simulator compared with real programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_two_builds_cost_is_measured_in_turn() -> None:
     assert head.count("|") == 8
     for build in (slice(2, 5), slice(5, 8)):
         gbps, cost, faithful = (cell.split() for cell in link.split("|")[build])
-        # A link carries no more than its rate, and no packet is free.
+        # At most the link's rate, and more than zero.
         assert 0 < float(gbps[0]) <= 0.1
         assert float(cost[0]) > 0
         assert int(faithful[0]) <= int(faithful[2]) == 2

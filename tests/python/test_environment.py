@@ -1,4 +1,4 @@
-"""A full disk, a place that may not be written, and Ctrl-C: the exit code says so, and nothing is half-written."""
+"""Full disk, missing write permission and Ctrl-C: the exit code is right, and no file is half-written."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def test_ctrl_c(tmp_path: Path, wait_s: float) -> None:
     assert code == 130
     assert "Traceback" not in stderr
     assert entries(tmp_path) == set()
-    assert took_s < 2.0  # 0.03 s on an idle machine; the bound only catches waiting for the run to end
+    assert took_s < 2.0  # 0.03 s on an idle machine; the bound only detects waiting for the end of the run
 
 
 def test_ctrl_c_during_a_replay(tmp_path: Path) -> None:
     code, stderr, took_s = _interrupt(["aqm", "diff", "codel", "pie", "--packets", "4000000"], tmp_path, 0.8)
     assert code == 130
     assert "Traceback" not in stderr
-    assert took_s < 4.0  # the arrivals are made in one go, about a second of it
+    assert took_s < 4.0  # the arrivals are computed in one step of about a second
 
 
 def test_ctrl_c_keeps_finished_runs_whole(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a newcomer begins with: a first scenario, copies of those that are shipped, completion, and its quiet ends."""
+"""First steps of a user: a first scenario, copies of shipped ones, shell completion and its failures."""
 
 from __future__ import annotations
 

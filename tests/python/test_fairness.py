@@ -1,4 +1,4 @@
-"""Jain's index: of bulk flows within one group, by name of several groups, a dash where there are none to compare."""
+"""Jain's index: of bulk flows within a group, per name for several groups, a dash if there is nothing to compare."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BULK = '[[flows]]\nkind = "tcp"\ncount = 3\nrtt = "43 ms"\n'
 
 
 def _of(result: sj.Result, group: int) -> float:
-    """The index by its definition, from the goodputs of a group's flows."""
+    """Jain's index by definition, from the goodputs of a group's flows."""
     rates = [flow["goodput_bps"] for flow in result.totals["flows"] if flow["group"] == group]
     return float(sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates)))
 
 
 def test_a_call_is_no_bulk_flow(cli: Cli, tmp_path: Path) -> None:
-    """What `sojourn init` writes: two equal downloads and a call."""
+    """The scenario of `sojourn init`: two equal downloads and a call."""
     cli("init", "first.toml", "--aqm", "cake", "--rate", "17 Mbit/s")
     done = cli("run", "first.toml", "--set", "duration=9 s", "-o", "out")
     [manifest] = [json.loads(path.read_text()) for path in tmp_path.glob("out/*/manifest.json")]
@@ -88,7 +88,7 @@ def test_later_windows_have_the_index_of_each_group() -> None:
 
 
 def test_other_engines_have_the_same_definition() -> None:
-    """What they make of groups and flows that were counted is what the simulator makes of its own."""
+    """From the same groups and flows they compute the same index as the simulator."""
     result = sj.Scenario.parse(SHORT + CALL + BULK + 'direction = "reverse"\n').run(7)
     groups = [{key: value for key, value in group.items() if key != "jain"} for group in result.totals["groups"]]
     ends = ends_of(groups, result.totals["flows"], bulk_groups(result.scenario))

@@ -1,4 +1,4 @@
-"""Figure kinds that read a study or the packets: what they draw, from which numbers, and what they refuse."""
+"""Figure kinds for studies or packets: drawn data, its source, and rejected input."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(seed: int = 1, **sets: object) -> sj.Result:
 
 @pytest.fixture(scope="module")
 def study() -> list[sj.Result]:
-    """Two queue managers, three rates, two round-trip times, two seeds."""
+    """Two queue managers, three rates, two RTTs, two seeds."""
     return [
         run(seed, link__aqm=aqm, link__rate=rate, flows__0__rtt=rtt)
         for aqm in ("droptail", "codel")
@@ -97,7 +97,7 @@ def test_every_kind_takes_a_single_result(name: str) -> None:
 
 def test_box_has_the_quantiles_of_all_seeds(study: list[sj.Result]) -> None:
     pair = study[-2:]
-    sojourn, throughput = drawn("box", pair)  # two seeds and nothing else: two labels
+    sojourn, throughput = drawn("box", pair)  # two runs that differ only in the seed: two labels
     assert [text.get_text() for text in sojourn.get_yticklabels()] == ["seed 1", "seed 2"]
     both = [*study[:2], *study[-2:]]
     sojourn, throughput = drawn("box", both)
@@ -169,7 +169,7 @@ def test_numbers_that_another_decides_are_no_difference() -> None:
     assert [str(name) for name in rest_names(results, [rate])] == ["droptail"] * 3 + ["codel"] * 3
     assert names_of(results)[0] == Name("droptail", "limit 20 packets, rate 2 Mbit/s")
     rate, other = choose(results, [None, None])
-    assert len(set(other.values)) == 1  # the limit would only give a diagonal
+    assert len(set(other.values)) == 1  # the limit would only add a diagonal
 
 
 def test_a_parameter_of_the_queue_manager_can_be_swept() -> None:
@@ -203,7 +203,7 @@ def test_heatmap_has_the_mean_in_every_cell_and_one_scale(study: list[sj.Result]
     assert [axes.get_title(loc="left") for axes in panels] == ["droptail", "codel"]
     assert [text.get_text() for text in panels[0].get_xticklabels()] == ["2", "5", "20"]
     assert [text.get_text() for text in panels[0].get_yticklabels()] == ["20", "80"]
-    labels = [panels[0].get_xlabel(), panels[0].get_ylabel(), bar.get_ylabel()]  # long ones have several lines
+    labels = [panels[0].get_xlabel(), panels[0].get_ylabel(), bar.get_ylabel()]  # long labels have several lines
     expected = ["rate of the link [Mbit/s]", "round-trip time [ms]", "sojourn mean [ms]"]
     assert [" ".join(label.split()) for label in labels] == expected
     images = [axes.collections[0] for axes in panels]
@@ -255,7 +255,7 @@ def test_colours_are_logarithmic_over_decades_only() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
     [
-        (99.8, 100.0, (90.0, 100.0)),  # a queue manager is not made to lose what it does not
+        (99.8, 100.0, (90.0, 100.0)),  # the axis must not exaggerate the loss
         (0.2, 0.5, (0.0, 10.0)),
         (61.3, 62.1, (56.7, 66.7)),
         (3.1, 88.0, (3.1, 88.0)),
@@ -277,7 +277,7 @@ def test_an_axis_of_shares_shows_ten_points_at_least(low: float, high: float, ex
 
 
 def test_small_shares_have_no_logarithmic_axis() -> None:
-    """A drop rate of 0.4 % beside 0.002 % is little of all packets."""
+    """Drop rates of 0.4 % and 0.002 % are both small shares of all packets."""
     assert not isinstance(common_norm([np.array([0.002, 0.4])], 100.0), LogNorm)
     assert isinstance(common_norm([np.array([0.02, 26.0])], 100.0), LogNorm)
 
@@ -339,7 +339,7 @@ def test_drops_are_smoothed(codel: sj.Result) -> None:
     times = forward(codel).filter(dropped())["time_s"].to_numpy()
     assert len(times) > 5
     assert line.get_ydata() == pytest.approx(tewma(times, line.get_xdata(), 0.1))
-    # Each drop adds an area of one; what lies beyond the end of the run is small.
+    # Each drop adds an area of one; the part after the end of the run is small.
     late = np.exp(-(3 - times) / 0.1).sum()
     assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(len(times) - late, rel=0.05)
     below = axes.figure.get_supxlabel()
@@ -502,7 +502,7 @@ def test_airtime_is_a_bar_per_station_in_two_parts_per_label() -> None:
     expected = [run.totals["wlan"]["stations"] for run in runs[:2]]
     assert up == pytest.approx([50 * (a["airtime"] + b["airtime"]) for a, b in zip(*expected, strict=True)])
     assert down == pytest.approx([50 * (a["airtime_down"] + b["airtime_down"]) for a, b in zip(*expected, strict=True)])
-    # Equal shares of packets: the slow station needs most of the time, and only it sends data.
+    # Equal packet rates: the slow station uses most of the airtime, and only it uploads.
     assert down[1] + up[1] > 3 * (down[0] + up[0]) and up[0] < down[0]
     assert 60 < sum(down) + sum(up) < 110
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["station 0", "station 1"]
@@ -553,14 +553,14 @@ def test_senders_of_a_wireless_lan_and_what_they_did() -> None:
 
 @pytest.mark.parametrize("unit", ["packets", "bytes", "ms"])
 def test_the_queue_is_the_same_from_samples_and_from_packets(unit: str) -> None:
-    """At each sample of the probe the queue is as long as arrivals and departures make it."""
+    """At each sample of the probe the queue length equals arrivals minus departures."""
     link = {"rate": "7.3 Mbit/s", "aqm": "codel", "limit": "83 packets"}
     flows = [{"kind": "tcp", "rtt": "23 ms", "count": 3}, {"kind": "cbr", "rate": "300 kbit/s", "size": "113 B"}]
     base = sj.Scenario.build({"duration": "4 s", "link": link, "flows": flows, "probes": {"packets": True}})
     exact = length_of(base.run(9), unit)
     sampled = length_of(base.replace({"probes.queue": "7.1 ms", "probes.packets": False}).run(9), unit)
     assert sampled.height == 563 and exact["value"].max() > 5
-    # What happens at the instant of a sample is in it; times in seconds are rounded.
+    # A sample includes events at its own time; times in seconds are rounded.
     places = np.searchsorted(exact["time_s"].to_numpy(), sampled["time_s"].to_numpy() + 1e-9, side="right") - 1
     expected = np.where(places < 0, 0.0, exact["value"].to_numpy()[places.clip(0)])
     assert sampled["value"].to_numpy() == pytest.approx(expected, abs=1e-9)

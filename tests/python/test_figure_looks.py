@@ -1,4 +1,4 @@
-"""How every figure can look: size, font, colours, labels, channels, ticks, and what it says about itself."""
+"""Appearance of all figures: size, font, colours, labels, channels, ticks, and metadata."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from sojourn.figures.data import plotted_axes
 from sojourn.figures.look import Look
 from sojourn.model.analysis.labels import Name, names_of, shortened
 
-# Presets: what a paper asks for.
+# Presets for papers.
 
 
 @pytest.mark.parametrize("preset", ["ieee-column", "slide", None])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_is_small_cut_or_hidden(kind: str, preset: str | None, everything: dict[str, list[sj.Result]]) -> None:
-    """In a column of a paper text has 7 pt at least; nowhere is it cut, and titles, labels and legends do not meet."""
+    """At column width text has at least 7 pt; no text is cut, and titles, labels and legends do not overlap."""
     _check_texts(drawn(kind, everything[kind], Look.of(style=preset or ())).figure, preset)
 
 
@@ -43,7 +43,7 @@ def test_the_other_column_holds_names_and_numbers_too(everything: dict[str, list
 
 
 def test_labels_and_titles_are_as_long_as_their_panel(study: list[sj.Result]) -> None:
-    """Rows of a heatmap are low, and "rate of the link [Mbit/s]" is long."""
+    """Heatmaps have low rows, and "rate of the link [Mbit/s]" is long."""
     base = study[0].scenario
     runs = [
         base.replace({"link.aqm": aqm, "link.rate": rate, "flows.0.count": count}).run()
@@ -77,12 +77,12 @@ def _check_texts(figure: Any, preset: str | None) -> None:
 
 
 def _apart(figure: Any) -> Iterator[tuple[str, Any]]:
-    """What must not meet, with its place."""
+    """Elements that must not overlap, with their boxes."""
     for axes in figure.axes:
         for loc, title in (("left", axes._left_title), ("right", axes._right_title)):
             if axes.get_title(loc=loc).strip():
                 lines, box = title.get_text().split("\n"), title.get_window_extent()
-                # A title above a remark ends with an empty line.
+                # A title with a remark below it ends with an empty line.
                 yield lines[0], box if lines[-1] else box.from_extents(box.x0, box.y1 - 6, box.x1, box.y1)
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_label_text():
@@ -100,7 +100,7 @@ def test_presets_stand_in_the_help_and_change_the_figure(preset: str, study: lis
 
 
 def luminance(color: str) -> float:
-    """Relative luminance after WCAG 2."""
+    """Relative luminance by WCAG 2."""
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in to_rgb(color)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -129,7 +129,7 @@ def test_fonts(study: list[sj.Result]) -> None:
     label = figure.axes[0].xaxis.label
     assert (label.get_fontname(), label.get_fontsize()) == ("STIXGeneral", 12)
     ticks = drawn("cdf", study, Look.of(font=18)).figure.axes[0].get_xticklabels()
-    assert ticks[0].get_fontsize() == 16  # the ticks' 8 pt of 9
+    assert ticks[0].get_fontsize() == 16  # ticks have 8/9 of the font size
     assert drawn("cdf", study, Look.of(font="serif")).figure.axes[0].xaxis.label.get_fontfamily() == ["serif"]
 
 
@@ -142,7 +142,7 @@ def test_a_style_file_lies_on_top_of_the_presets(study: list[sj.Result], tmp_pat
         (7, "#00ff00"),
     ]
     assert axes.xaxis.label.get_fontsize() == 8
-    drawn("cdf", study, Look.of(style="ggplot"))  # matplotlib's own
+    drawn("cdf", study, Look.of(style="ggplot"))  # a style of matplotlib
 
 
 @pytest.mark.parametrize("palette", [*PALETTES, "viridis", "tab10", "#112233,red,#445566"])
@@ -281,7 +281,7 @@ def test_too_many_panels_are_refused() -> None:
         draw("timeseries", [one] * 61, names)
 
 
-# What a figure says about itself.
+# Metadata of a figure.
 
 
 def test_one_point_says_so(study: list[sj.Result]) -> None:
@@ -289,7 +289,7 @@ def test_one_point_says_so(study: list[sj.Result]) -> None:
     assert single.get_supxlabel().startswith("one point: link.rate is 10 Mbit/s in all results; sweep it")
     assert [text.get_text() for text in single.axes[1].get_xticklabels()] == ["droptail"]
     assert f"{100 * study[0].summary['utilisation'][0]:.1f}" in {text.get_text() for text in single.axes[0].texts}
-    several = drawn("utilisation", study[::2]).figure  # targets differ, but each queue manager has its own
+    several = drawn("utilisation", study[::2]).figure  # targets differ per queue manager
     assert several.get_supxlabel().startswith("one point per curve: link.rate is 10 Mbit/s")
     assert [text.get_text() for text in several.axes[1].get_xticklabels()] == ["droptail", LONG, "pie@draft00"]
 
@@ -334,7 +334,7 @@ def test_a_single_curve_is_named(study: list[sj.Result]) -> None:
 
 
 def random_study(random_: random.Random, template: sj.Result) -> list[sj.Result]:
-    """Results as of a study, with made-up numbers: near each other, tiny, huge, or all the same."""
+    """Results of a study with random values: close to each other, tiny, huge, or equal."""
     text, seeds = json.dumps(template.totals), random_.choice([1, 3])
     share = 10 ** random_.uniform(-6, 0)
     base, spread = 10 ** random_.uniform(-7, 8), 10 ** random_.uniform(-9, 0.5)
@@ -365,7 +365,7 @@ def random_study(random_: random.Random, template: sj.Result) -> list[sj.Result]
 
 
 def test_axes_have_no_offset_over_200_random_studies(study: list[sj.Result], tmp_path: Path) -> None:
-    """Every tick says its whole value: no "+9.999e1" beside the axis, and no power of ten."""
+    """Every tick has its full value: no offset such as "+9.999e1" and no power of ten at the axis."""
     (tmp_path / "quick.mplstyle").write_text("figure.constrained_layout.use: False\n")
     quick = Look.of(style=tmp_path / "quick.mplstyle")
     random_ = random.Random(13)
@@ -385,7 +385,7 @@ def test_axes_have_no_offset_over_200_random_studies(study: list[sj.Result], tmp
 
 
 def _checked_ticks(axis: Any, about: object) -> Iterator[float]:
-    """Positions of an axis's numbers, each of which says where it is, and no two of which are the same."""
+    """Positions of an axis' tick labels; checks that each label equals its position and is unique."""
     low, high = sorted(axis.get_view_interval())
     seen: dict[str, float] = {}
     for tick in axis.get_major_ticks():
@@ -401,7 +401,7 @@ def _checked_ticks(axis: Any, about: object) -> Iterator[float]:
 
 
 def test_what_holds_others_is_named_by_what_it_alone_holds() -> None:
-    """A title of all of HTB's classes would leave no room for the figure."""
+    """A title with all classes of HTB would leave no space for the figure."""
     one, other = (
         f"htb default 20 {{ class 1 rate 45mbit burst 15kB; class 20 parent 1 rate 40mbit {{ {child}; }} }}"
         for child in ("fq_codel target 5ms", "pie")

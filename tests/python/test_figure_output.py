@@ -1,4 +1,4 @@
-"""Figures as files, data and objects: what is drawn is what is written, from Python and for LaTeX."""
+"""Figures as files, data and objects: the drawn data is written, from Python and for LaTeX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sojourn.model.analysis.labels import Name, names_of
 
 
 def _data_artists(axes: Any) -> list[Any]:
-    """What shows data: not the frame, nor separators drawn over the whole height."""
+    """Artists with data: not the frame, nor separators over the whole height."""
     return [*axes.lines, *axes.collections, *axes.patches, *axes.images]
 
 
@@ -164,7 +164,7 @@ def test_a_figure_can_go_on_axes_of_ones_own(study: list[sj.Result]) -> None:
         plt.close(figure)
     figure, axes = plt.subplots()
     try:
-        shown = draw("timeseries", study, names_of(study), ax=axes)[0]  # divided
+        shown = draw("timeseries", study, names_of(study), ax=axes)[0]  # the axes are subdivided
         assert len(shown.axes) == 6 and all(one.figure is figure for one in shown.axes)
         figure.savefig(io.BytesIO())
     finally:
@@ -205,7 +205,7 @@ def test_four_figures_in_a_document_of_two_columns(study: list[sj.Result], tmp_p
 
 
 def _check_pdf(file: Path) -> None:
-    """Every text of a document has 7 pt at least, and every font is outlines that are embedded."""
+    """All texts have at least 7 pt, and all fonts are embedded outlines."""
     if shutil.which("pdftohtml") is None or shutil.which("pdffonts") is None:
         return
     zoom = 3

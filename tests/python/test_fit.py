@@ -1,4 +1,4 @@
-"""`sojourn fit`: values that explain numbers, what these determine, and numbers held out."""
+"""`sojourn fit`: fitted values, their identifiability, and held-out data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORDS = ("goodput", "mean", "p95", "drops", "utilisation")
 
 
 def _made_up(numbers: int, slope: Any, noise: float, *, free: Mapping[str, str], truth: Sequence[float]) -> Any:
-    """Data and a simulator whose numbers are linear in the keys' places, with normal noise that belongs to the seed."""
+    """Data and a simulator with metrics linear in the keys' positions, plus normal noise drawn by the seed."""
     space = space_of(free)
 
     def level(sets: Mapping[str, Any]) -> np.ndarray[Any, Any]:
@@ -64,7 +64,7 @@ TWO = {"a": "1..100 s", "b": "1..100 s"}
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Noise as assumed, so that 95 % have to be kept: of 50 intervals 44 to 50, whichever keys they are of."""
+    """With the assumed noise the coverage is 95 %: 44 to 50 of 50 intervals, for all keys."""
     data, simulate = _made_up(4, [[3, 1], [1, 2], [0, 1], [2, -1]], 0.2, free=TWO, truth=(10.0, 30.0))
     covered = 0
     for seed in range(25):
@@ -85,7 +85,7 @@ def test_a_sum_of_two_keys_does_not_tell_them_apart() -> None:
 
 
 def test_a_valley_that_bends_is_walked_to_both_ends() -> None:
-    """Only the sum of two numbers on logarithmic ranges counts: the places where it is 30 are no line."""
+    """Only the sum of two keys on logarithmic ranges matters: the points with sum 30 form a curve."""
     space = space_of(TWO)
 
     def simulate(points: Sequence[tuple[Mapping[str, Any], Sequence[int]]]) -> list[np.ndarray[Any, Any]]:
@@ -141,7 +141,7 @@ def test_numbers_that_nothing_explains_are_said() -> None:
 
 
 def test_held_out_numbers_catch_a_fit_that_only_follows() -> None:
-    """Two keys follow any two numbers; the third tells whether the scenario is the right one."""
+    """Two keys fit any two metrics; the third one shows whether the scenario is right."""
     data, simulate = _made_up(3, [[2, 0], [0, 2], [1, 1]], 0.05, free=TWO, truth=(10.0, 10.0))
     right = data(900_000)
     numbers = (*right.numbers[:2], type(right.numbers[2])(**{**vars(right.numbers[2]), "value": 53.0}))
@@ -172,7 +172,7 @@ def test_coverage_of_a_value_of_zero_is_told_as_a_share_of_the_range() -> None:
 
 
 def _measured(scenario: str, sets: Mapping[str, str], seeds: Sequence[int], *words: str) -> list[dict[str, Any]]:
-    """What runs say, in the mean."""
+    """Mean metrics of the runs."""
     results = [Scenario.parse(scenario, sets).run(seed) for seed in seeds]
     table = [{"metric": word, "value": 0.0} for word in words or WORDS]
     numbers = data_of({"free": {"x": "1..2"}, "measured": table}).numbers
@@ -185,7 +185,7 @@ def _simulated(data: Data, scenario: str = LINE) -> Simulate:
 
 
 def test_rate_and_round_trip_time_are_found_again() -> None:
-    """Of single runs of ten seconds, whose round-trip time is not known better than by a tenth or two."""
+    """From single runs of ten seconds, in which the RTT is only known within 10 or 20 %."""
     covered = []
     for seed in (77, 78, 79, 80):
         measured = _measured(LINE, {"link.rate": "7.3 Mbit/s", "flows.0.rtt": "63 ms"}, [seed])
@@ -201,9 +201,9 @@ def test_rate_and_round_trip_time_are_found_again() -> None:
 
 
 def test_two_delays_on_one_path_cannot_be_told_apart() -> None:
-    """Each of the delays may be what it was, and the fit tells of the tie with each band.
+    """The intervals contain the true delays, and the fit reports the tie for each band.
 
-    A single Reno over a short queue and the means of ten runs.
+    For a single Reno flow over a short queue, and for the means of ten runs.
     """
     line = LINE.replace('aqm = "codel"', 'limit = "12 packets"').replace("10 s", "20 s")
     line = line.replace("count = 2", 'cc = "reno"')
@@ -285,7 +285,7 @@ def test_bad_data(cli: Cli, tmp_path: Path, case: str) -> None:
     result = cli("fit", "line.toml", "data.toml", "-o", "out")
     assert result.exit_code == 2, result.output
     assert all(word in result.stderr for word in words), result.stderr
-    # On a busy machine the runs that show what is wrong take long enough for a line of progress.
+    # On a busy machine the runs for the diagnosis take long enough for a line of progress.
     assert len([line for line in result.stderr.strip().splitlines() if not line.endswith(" left")]) == 1
 
 

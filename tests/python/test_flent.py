@@ -1,4 +1,4 @@
-"""Data files of Flent: read in all versions, written from results, refused in one line where they are damaged."""
+"""Data files of Flent: all versions are read, results are exported, and damaged files give a one-line error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T0_S = 1496158967.075621
 
 
 def _document(version: int = 4, **changes: Any) -> dict[str, Any]:
-    """A file as Flent writes it, with a ping by UDP and one by ICMP."""
+    """A file in Flent's format, with a UDP ping and an ICMP ping."""
     metadata = {
         "NAME": "tcp_1down",
         "TITLE": "untidy",
@@ -68,7 +68,7 @@ def _written(path: Path, document: Any) -> Path:
 
 
 def test_versions_are_read_in_the_units_of_the_newest(tmp_path: Path) -> None:
-    """Before version 4 pings by UDP were transactions per second: 25 a second are 40 ms each."""
+    """Before version 4 UDP pings were in transactions per second: 25 per second are 40 ms."""
     for version, expected in ((2, [40.0, 25.0]), (3, [40.0, 25.0]), (4, [25.0, 40.0])):
         data = load_flent(_written(tmp_path / "a.flent.gz", _document(version)))
         times, values = data.samples("Ping (ms) UDP BE")
@@ -91,7 +91,7 @@ def test_the_first_version_has_its_raw_values_elsewhere_or_not_at_all(tmp_path: 
 
 
 def test_a_time_without_a_zone_is_local(tmp_path: Path) -> None:
-    """Written two hours east of Greenwich: the measurements say which zone it was."""
+    """Written in UTC+2: the measurements reveal the time zone."""
     document = _document(2)
     document["metadata"] |= {"TIME": "2017-05-30T17:42:40.075621", "T0": "2017-05-30T17:42:47.075621"}
     data = load_flent(_written(tmp_path / "a.flent.gz", document))
@@ -180,11 +180,11 @@ def test_a_result_is_written_as_the_test_that_it_is() -> None:
     times, pings = data.samples("Ping (ms) ICMP")
     asked = result.transfers["duration_s"].to_numpy()[1:] * 1e3
     assert pings == pytest.approx(asked) and pings.min() > 43
-    assert times[0] > 0.17  # the first one has a handshake in it
+    assert times[0] > 0.17  # the first one includes a handshake
 
 
 def test_names_of_series_by_test() -> None:
-    """As in Flent's own files of these tests."""
+    """Equal to those in Flent's own files of these tests."""
     down, up = '{ kind = "tcp", count = 4, rtt = "43 ms" }', '{ kind = "tcp", count = 4, direction = "reverse" }'
     one = '{ kind = "tcp", rtt = "43 ms" }'
     marks = ", ".join(

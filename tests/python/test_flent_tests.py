@@ -1,4 +1,4 @@
-"""Flent's tests by name: what they send, what is measured, the data files and figures of it."""
+"""Flent's tests by name: traffic, measurements, data files and figures."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ def test_a_call_is_spoken_in_both_directions() -> None:
         for group, flow in zip(result.scenario.document["flows"], result.totals["flows"], strict=True)
         if group["kind"] == "voice"
     ]
-    # 50 packets a second, each of 200 B with 28 B of IP and UDP.
+    # 50 packets per second of 200 B, with 28 B of IP and UDP headers.
     assert calls == [(direction, pytest.approx(68_800, rel=0.02)) for direction in ("reverse", "forward")]
 
 
 def test_the_delay_of_a_call_is_that_which_its_receiver_counts() -> None:
-    """The core counts delays from sender to receiver by itself; here they are made of queue, link and path."""
+    """The core measures one-way delays; here they are computed from queue, link and path."""
     found = _compare("voip-1up", "droptail", duration="7 s", warmup="2 s")
     [result] = found.results
     data = export(result, test="voip-1up")
@@ -138,7 +138,7 @@ def test_the_delay_of_a_call_is_that_which_its_receiver_counts() -> None:
     window = times >= 2.0
     assert delays[window].mean() == pytest.approx(group["delay_ms"], rel=0.01)
     assert data.samples("VoIP::jitter")[1][window[1:]].mean() == pytest.approx(group["delay_variation_ms"], rel=0.05)
-    # 50 packets of 200 B a second.
+    # 50 packets of 200 B per second.
     steps, rate = data.steps("VoIP::bitrate")
     assert rate[steps > 2.5].mean() == pytest.approx(80.0, rel=0.1)
     assert data.metadata["SERIES_META"]["VoIP::bitrate"]["UNITS"] == "Kbits/s"
@@ -260,7 +260,7 @@ def test_flent_opens_and_draws_them(tmp_path: Path, test: str, plot: str) -> Non
 
 
 def test_pings_of_a_file_have_no_gaps_where_the_queue_is_short() -> None:
-    """Asked every 200 ms, or as soon as there is an answer."""
+    """A ping every 200 ms, or as soon as there is a response."""
     [result] = _compare("rrul", duration="4 s").results
     times, values = export(result, test="rrul").samples("Ping (ms) UDP EF")
     assert np.diff(times).max() < 0.2 + values.max() / 1e3

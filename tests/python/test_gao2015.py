@@ -1,4 +1,4 @@
-"""The figures of gao2015: what they measure, and relations that can be true and false."""
+"""The figures of gao2015: measurements, and relations that can be true and false."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PAPER = "gao2015"
 FOLDER = Path(gao2015.__file__).parent
 BOTH = (CODEL, HARD_LIMIT)
 WHOLE_LENGTH = {"fig12", "fig13"}
-"""Figures whose runs cannot be shortened, because the rate changes until the end."""
+"""Figures with runs that cannot be shortened, because the rate changes until the end."""
 COMPARED = ("grid", "traffic", "random")
-"""Figures that compare the published runs with ours, about which there are no claims."""
+"""Figures that compare published runs with ours, without claims."""
 
 
 def _table(keys: dict[str, tuple[Any, ...]], **values: Any) -> pl.DataFrame:
-    """A row per combination of the keys; `values` maps columns to functions of them."""
+    """One row per combination of the keys; `values` maps columns to functions of them."""
     return table(keys, lambda row: {name: float(value(**row)) for name, value in values.items()})
 
 
@@ -82,7 +82,7 @@ AS_PUBLISHED = {
         {"scheme": (*BOTH, SMALL), "step": tuple(range(6))}, mean_ms=_delay_in_step, max_ms=_delay_in_step
     ),
 }
-"""One row per point, as a paper that says so would have measured it."""
+"""One row per point, with values that satisfy the paper's claims."""
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def studies(root: Path) -> dict[str, StudyResult]:
-    """Every figure's study, one seed; runs of 12 s where these show how the figure is made."""
+    """Studies of all figures for one seed, shortened to 12 s if that suffices."""
     return short_studies(PAPER, root, 'duration = "12 s"\n', whole=WHOLE_LENGTH, without=COMPARED)
 
 
@@ -102,7 +102,7 @@ def measured(studies: dict[str, StudyResult]) -> dict[str, Measurements]:
 
 
 def test_quick_takes_no_more_seeds_than_a_figure_has() -> None:
-    """Nothing varies with the seed in most figures: three runs of each would be the same run three times."""
+    """In most figures the seed has no effect: three runs would be the same run three times."""
     assert study_of(paper(PAPER), "grid", quick=True).seeds == study_of(paper(PAPER), "grid").seeds == [1]
     assert study_of(paper(PAPER), "web", quick=True).seeds == [1, 2, 3]
     assert study_of(paper("nichols2012"), "fairness", quick=True).seeds == [1, 2, 3]
@@ -140,7 +140,7 @@ def test_a_figure_from_the_command_line(cli: Cli, studies: dict[str, StudyResult
 
 
 def test_contradicted_claims_come_first_and_fail_nothing(cli: Cli, studies: dict[str, StudyResult], root: Path) -> None:
-    """The authors' own samples contradict S1-F12-small, and what the figure's other claims say is true."""
+    """The authors' own samples contradict S1-F12-small, and the figure's other claims hold."""
     assert "fig12" in studies
     command = ("reproduce", PAPER, "--figure", "fig12", "-o", root / "results")
     shown, told = cli(*command), json.loads(cli(*command, "--json").stdout)
@@ -175,7 +175,7 @@ def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim
 
 
 def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measurements]) -> None:
-    """Made-up tables have the columns and keys of measured ones, so that neither is judged alone."""
+    """The synthetic tables have the columns and keys of measured ones."""
     for figure in measured:
         for claim in measured[figure].relations:
             made_up, cells = AS_PUBLISHED[claim], measured[figure].cells
@@ -205,7 +205,7 @@ def test_the_grids_are_the_published_runs() -> None:
 
 
 def test_a_single_flow_at_64_mbit_is_shown_as_a_range(root: Path) -> None:
-    """Its three runs are one row, whose throughput is that of the published round-trip time."""
+    """Its three runs are one row, with the throughput at the published RTT."""
     grid = study_of(paper(PAPER), "grid")
     assert len(grid.points) == 1152 + 2 * 36
     rows = {"98019.25 us": -2, "100019.25 us": 0, "102019.25 us": 2}
@@ -234,7 +234,7 @@ def test_a_single_flow_at_64_mbit_is_shown_as_a_range(root: Path) -> None:
 
 
 def test_random_points_are_made_as_those_of_the_files() -> None:
-    """What the files list of the grid and of reverse and web traffic follows from a published row in the same way."""
+    """The grid, reverse and web traffic in the files follow from published rows in the same way."""
     rows = {tuple(row[key] for key in published.KEYS): row for row in published.published().iter_rows(named=True)}
     for name in ("grid", "traffic"):
         figure = paper(PAPER).figure(name)
@@ -249,7 +249,7 @@ def test_random_points_are_made_as_those_of_the_files() -> None:
                 if key.endswith(".rtt"):
                     moved = 1000 * (keys["rtt_ms"] - nearest["rtt_ms"])
                     assert float(made[key].split()[0]) + moved == pytest.approx(float(value.split()[0]), abs=0.5), key
-                elif key.endswith(".delay"):  # of traffic both ways it is all of the propagation
+                elif key.endswith(".delay"):  # for two-way traffic it is the whole propagation delay
                     assert 2000 * float(made[key].split()[0]) == pytest.approx(float(made["flows.0.rtt"].split()[0]))
                     half = float(value.split()[0]) == pytest.approx(float(point.values["flows.0.rtt"].split()[0]) / 2)
                     assert half is (name == "traffic")
@@ -258,7 +258,7 @@ def test_random_points_are_made_as_those_of_the_files() -> None:
 
 
 def test_random_points_are_run_where_they_are_named(root: Path) -> None:
-    """Some of the slowest: all that do not draw are near the published ones, and the others not far."""
+    """Some of the slowest: runs without randomness are near the published ones, and the others not far."""
     study = study_of(paper(PAPER), "random")
     assert len(study.points) == published.published("published-random.csv").height == 2880
     slow = [point for point in study.points if point.values["link.rate"] in ("2 Mbit/s", "3 Mbit/s")]
@@ -277,7 +277,7 @@ def test_random_points_are_run_where_they_are_named(root: Path) -> None:
 
 
 def test_the_published_grid_tells_its_shares(root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the terminal, in the page and in `--json`, instead of claims, of which there are none."""
+    """In the terminal, in the page and in `--json`, because the grid has no claims."""
     whole = study_of(paper(PAPER), "grid")
     slow = [point for point in whole.points if point.values["link.rate"] == "1 Mbit/s"][::31]
     monkeypatch.setattr(Study, "load", classmethod(lambda cls, *_, **__: replace(whole, points=slow)))
@@ -295,7 +295,7 @@ def test_the_published_grid_tells_its_shares(root: Path, cli: Cli, monkeypatch: 
 
 
 def test_slow_links_send_and_wait_as_published(root: Path) -> None:
-    """Of the runs at 1 and 4 Mbit/s, every thirteenth: throughput within 2 %, the largest delay within 10 %."""
+    """Every thirteenth run at 1 and 4 Mbit/s: throughput within 2 %, maximum delay within 10 %."""
     grid = Study.load(FOLDER / "grid.toml")
     slow = [point for point in grid.points if point.values["link.rate"] in ("1 Mbit/s", "4 Mbit/s")]
     result = replace(grid, points=tuple(slow[::13])).run(root / "results")
@@ -323,7 +323,7 @@ def test_runs_far_from_the_published_are_told() -> None:
 
 
 def test_what_the_published_grid_says_of_a_claim() -> None:
-    """S1-RTT: in the authors' own runs the three schemes are in another order at 500 ms."""
+    """S1-RTT: in the authors' own runs the three schemes have another order at 500 ms."""
     few = (pl.col("reverse") == 0) & (pl.col("web") == 0) & pl.col("flows").is_in([1, 8, 64])
     rows = published.published().filter(few & pl.col("rtt_ms").is_in([10, 100, 500]))
     assert not rtt.S1_RTT(rows.rename({"published_mean_ms": "mean_ms"}))

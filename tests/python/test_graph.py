@@ -1,4 +1,4 @@
-"""Graphs of links: the paths that flows take, and links by their names wherever results show them."""
+"""Graphs of links: paths of flows, and names of links in all results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESH = REPO / "scenarios" / "mesh.toml"
 
 
 def made_up(draw: random.Random) -> dict[str, Any]:
-    """A connected graph with few delays, so that many paths are equally long, some hosts, and flows anywhere."""
+    """A random connected graph with few distinct delays, so that many paths tie, with hosts and flows."""
     nodes = draw.randint(2, 12)
     pairs = [(draw.randrange(node), node) for node in range(1, nodes)]
     pairs += [(a, b) for a, b in (draw.choices(range(nodes), k=2) for _ in range(draw.randint(0, 2 * nodes))) if a != b]
@@ -42,7 +42,7 @@ def made_up(draw: random.Random) -> dict[str, Any]:
 
 
 def network_of(document: dict[str, Any]) -> nx.MultiDiGraph:
-    """Both directions of every link: its number in the file as key, its name in results, its delay in ms."""
+    """Both directions of all links: index in the file as key, name in results, delay in ms."""
     graph = nx.MultiDiGraph()
     for number, link in enumerate(document["links"]):
         name, near, far = link["name"], link["from"], link["to"]
@@ -52,7 +52,7 @@ def network_of(document: dict[str, Any]) -> nx.MultiDiGraph:
 
 
 def expected(graph: nx.MultiDiGraph, hosts: set[str], near: str, far: str) -> list[str] | None:
-    """The path of the least delay after networkx; of several that of fewest links, then of the first in the file."""
+    """Minimum-delay path by networkx; ties go to the fewest links, then to the first in the file."""
     open_to_all = graph.subgraph([node for node in graph if node not in hosts or node in (near, far)])
     try:
         shortest = list(nx.all_shortest_paths(open_to_all, near, far, weight="delay"))

@@ -40,7 +40,7 @@ def scenario(sets: dict[str, object] | None = None, text: str = FOUR_FLOWS) -> s
 
 
 def episode(env: AqmEnv, action: Any, seed: int = 1) -> tuple[np.ndarray[Any, Any], list[float], dict[str, Any]]:
-    """Observations and rewards of an episode under one action, and what is told at its end."""
+    """Observations and rewards of an episode with a constant action, and the final info."""
     seen, rewards = [env.reset(seed=seed)[0]], []
     while True:
         observation, reward, terminated, truncated, info = env.step(action)
@@ -89,7 +89,7 @@ def test_a_queue_manager_that_is_judged_in_steps_runs_as_ever(aqm: str, step: st
 
 @pytest.mark.parametrize("ecn", [False, True])
 def test_an_agent_that_always_acts_closes_the_link_to_what_does_not_understand_marks(ecn: bool) -> None:
-    # A SYN does not understand marks: connections have to be there before.
+    # SYNs are not ECN-capable: connections must be established before.
     env = AqmEnv(scenario({"flows.0.ecn": ecn}), start="droptail" if ecn else None)
     _, rewards, info = episode(env, [1.0])
     forward = info["summary"]["links"]["forward"]
@@ -176,7 +176,7 @@ def test_every_action_and_entry_is_finite(action: str) -> None:
 
 
 def test_drawn_episodes_are_finite() -> None:
-    """A sample; `python -m sojourn.gym.soak` runs ten thousand and more."""
+    """A sample; `python -m sojourn.gym.soak` runs ten thousand or more."""
     from sojourn.apps.gym.soak import soak
 
     assert soak(12) == (12, [])
@@ -185,7 +185,7 @@ def test_drawn_episodes_are_finite() -> None:
 def test_a_stack_is_the_last_steps() -> None:
     one, three = (episode(AqmEnv(scenario(), stack=stack), [0.01])[0] for stack in (1, 3))
     assert (three[5] == np.concatenate([one[3], one[4], one[5]])).all()
-    # What was observed before the first step is there in the first observation.
+    # The first observation includes data from before the first step.
     assert (three[0][-8:] == one[0]).all() and not three[0][:16].any()
 
 

@@ -1,4 +1,4 @@
-"""`Sojourn/Cc-v0` and its twin with many agents: connections of the simulator, observed and steered in steps."""
+"""`Sojourn/Cc-v0` and its multi-agent variant: connections of the simulator, observed and controlled in steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scenario(sets: dict[str, object] | None = None, text: str = TWO_GROUPS) -> s
 
 
 def episode(env: CcEnv, action: Any, seed: int = 3) -> tuple[np.ndarray[Any, Any], list[dict[str, Any]]]:
-    """Observations of an episode under one action or those that a function gives by the step, and what was told."""
+    """Observations of an episode with one action, or a function of the step, and the infos."""
     observation, info = env.reset(seed=seed)
     seen, told, truncated = [observation], [info], False
     while not truncated:
@@ -135,7 +135,7 @@ def test_an_agent_cannot_ask_for_more_than_ten_times_what_was_seen() -> None:
     for info in told[1:]:
         raw = info["raw"]
         rate, rtt = max(rate, raw["rate_bps"]), max(rtt, raw["rtt_s"])
-        # The longest round trip of a step is above its mean.
+        # The maximum RTT of a step is above its mean.
         assert raw["cwnd"] <= max(10, 10 * rate * 1.3 * rtt / (8 * 1448))
     assert told[-1]["raw"]["cwnd"] > 100
     assert told[1]["raw"]["cwnd"] == 10, "nothing is known before the first acknowledgment of data"
@@ -154,7 +154,7 @@ def test_an_action_is_late_by_the_delay() -> None:
 
 
 def test_a_time_out_collapses_the_window_unless_the_policy_has_it() -> None:
-    # Nothing passes for a while: the retransmission time-out expires.
+    # An outage: the retransmission timeout expires.
     rate = {"link.rate": "9 Mbit/s@0s,0 bit/s@1500ms,9 Mbit/s@2700ms"}
     windows = {}
     for rto in ("collapse", "policy"):
@@ -217,7 +217,7 @@ def test_controls_and_policies_are_judged_on_the_same_episodes() -> None:
     ).table()
     rewards = dict(zip(found["candidate"], found["reward"], strict=True))
     assert found["candidate"].to_list() == ["cubic", "bbr", "reno", "23"]
-    # A window that fits into the path, and BBR, have little of a queue; CUBIC fills the buffer.
+    # A window below the BDP, and BBR, build little queue; CUBIC fills the buffer.
     assert min(rewards["23"], rewards["bbr"]) > rewards["cubic"] + 0.3
     same = evaluate("cubic", scenario(text=ALONE), episodes=2, settings=CcSettings()).of("cubic")
     still = evaluate({"still": Constant(0.0)}, scenario(text=ALONE), episodes=2, settings=CcSettings()).of("still")
@@ -234,7 +234,7 @@ def test_the_documentation_names_what_there_is() -> None:
     named = set(re.findall(r"^\| `([a-z_-]+)`", section, re.MULTILINE))
     starred = set(re.findall(r"^\| `([a-z_]+)` \*", section, re.MULTILINE))
     entries = {name for name, _ in cc_names()["observations"]}
-    # The heading of the tables of actions and of rewards is in code, too.
+    # The headings of the tables of actions and rewards are in code as well.
     assert named - {"action", "reward"} == (entries | set(cc_names()["actions"]) | set(cc_names()["rewards"])) - {
         "action"
     }

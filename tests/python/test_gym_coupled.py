@@ -43,12 +43,12 @@ def scenario(aqm: str = "droptail") -> sj.Scenario:
 
 
 def of_dualpi2(settings: Settings) -> PiStep:
-    """The controller of RFC 9332, Appendix A, which acts every Tupdate."""
+    """The controller of RFC 9332, Appendix A, run every Tupdate."""
     return PiStep(settings, target_s=0.015, alpha=0.15, beta=3.0, scaled=False)
 
 
 def test_the_law_of_dualpi2_as_an_agent_is_dualpi2() -> None:
-    # Not to the packet: an observation has 32 bits, and so a little less of the delay than DualPI2 sees.
+    # Not equal packet by packet: an observation has 32 bits, less precision than DualPI2's delay.
     settings = Settings(**DUALPI2)
     agent, env = of_dualpi2(settings), AqmEnv(scenario(), start=None, **DUALPI2)
     observation, _ = env.reset(seed=3)
@@ -69,7 +69,7 @@ def test_p_of_zero_marks_only_what_the_low_latency_queue_asks_for() -> None:
         _, _, _, truncated, info = env.step([0.0])
         total = {name: count + info["raw"][name] for name, count in total.items()}
     assert 0 < total["marked"] < total["ect1"] and total["dropped"] == total["overflowed"]
-    # p' = 1 lets nothing through that is not marked, and drops all in overload.
+    # p' = 1 marks all packets, and drops all in overload.
     env = AqmEnv(scenario(), action="coupled", start=None)
     env.reset(seed=5)
     truncated = False

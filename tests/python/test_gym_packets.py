@@ -1,4 +1,4 @@
-"""`Sojourn/AqmPacket-v0`: stopping at each packet changes no run, and each is judged as the agent says."""
+"""`Sojourn/AqmPacket-v0`: stopping at each packet does not change the run, and the agent decides each verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_checker_of_gymnasium_is_content() -> None:
 
 @pytest.mark.parametrize("name", ["", "web", "two-way", "parking-lot", "rate-steps", "voice", "bbr", "outages", "ns2"])
 def test_an_agent_that_lets_all_in_is_tail_drop_to_the_last_record(name: str) -> None:
-    """Over scenarios of many kinds: bursts, several links, other senders, ns-2's order of events."""
+    """For many kinds of scenarios: bursts, several links, other senders, ns-2's order of events."""
     sets = {"link.aqm": "droptail", "duration": "3 s", "warmup": "0 s"}
     path = SCENARIOS / f"{name}.toml"
     scenario = sj.Scenario.load(path, sets) if name else sj.Scenario.parse(TEXT)

@@ -1,4 +1,4 @@
-"""Policies in files: what acts in an environment is the same queue manager when it runs by itself."""
+"""Policies in files: a policy acts the same in an environment and as a standalone queue manager."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ spread = "500 ms"
 
 
 def network(action: str = "probability", **settings: Any) -> Network:
-    """A network of two layers with numbers of no meaning, which acts often enough."""
+    """A two-layer network with arbitrary weights that acts often enough."""
     chosen = Settings(action=action, **settings)
     random = np.random.default_rng(4)
     width = len(chosen.entries) * chosen.stack
@@ -62,7 +62,7 @@ def test_a_policy_by_itself_is_what_it_is_in_its_environment(
 ) -> None:
     policy = network(action, **settings)
     path = policy.save(tmp_path / "my.json")
-    # Even the name of the scenario's own queue manager is no matter.
+    # The name of the scenario's own queue manager does not matter either.
     scenario = sj.Scenario.parse(SCENARIO)
     steered = policy.settings
     env = AqmEnv(
@@ -141,7 +141,7 @@ def test_files_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_modules_of_torch_are_exported_by_their_layers(tmp_path: Path) -> None:
-    """Torch itself is no part of the tests: what is asked of it is there."""
+    """A stub replaces torch, which the tests do not need."""
 
     class Tensor:
         def __init__(self, values: Any) -> None:
@@ -207,7 +207,7 @@ def test_candidates_are_judged_on_the_same_episodes() -> None:
 
 
 def test_a_search_learns() -> None:
-    """Two short rounds; what a whole one finds stands in docs/gym.md."""
+    """Two short rounds; docs/gym.md has the result of a full search."""
     from sojourn.apps.gym.learning import SearchConfig, learn
 
     settings = Settings(action="probability-log", step="100 ms")

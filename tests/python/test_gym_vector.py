@@ -1,4 +1,4 @@
-"""Many environments at once give what single ones give, on any number of threads and in every autoreset mode."""
+"""Vectorised environments equal single ones, with any number of threads and in every autoreset mode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def actions(steps: int, seed: int = 1) -> NDArray[np.float32]:
 
 
 def run(envs: Any, steps: int, seed: int = 9, masked: bool = False) -> list[list[Any]]:
-    """Everything that is seen of the environments; with `masked` those whose episode is over are reset."""
+    """All outputs of the environments; with `masked` environments with a finished episode are reset."""
     observation, infos = envs.reset(seed=seed)
     seen = [[observation.copy(), None, None, infos["seed"].tolist()]]
     for action in actions(steps):
@@ -60,7 +60,7 @@ def same(first: list[list[Any]], second: list[list[Any]]) -> bool:
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("suite", [False, True])
 def test_each_is_what_a_single_one_is(mode: AutoresetMode, suite: bool) -> None:
-    """Gymnasium steps single ones one after another, and has the modes from itself."""
+    """Compared with Gymnasium's own vector environment of single ones, which has the same modes."""
     scenario = "short" if suite else sj.Scenario.parse(TEXT)
     settings: dict[str, Any] = {"scenario": scenario, "step": "500 ms" if suite else "10 ms"}
     steps, masked = 45, mode is AutoresetMode.DISABLED

@@ -1,4 +1,4 @@
-"""A queue manager in Python whose methods nobody would call is refused before anything runs."""
+"""A queue manager in Python with methods that are never called is rejected before any run."""
 
 from __future__ import annotations
 

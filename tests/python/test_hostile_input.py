@@ -1,4 +1,4 @@
-"""Input that was made to break things: a line and an exit code, never a traceback, an abort, a hang or gigabytes."""
+"""Hostile input: a one-line error and an exit code, never a traceback, an abort, a hang or gigabytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.model.aqms import loading
 
 
 def refused(result: Any, *expected: str, code: int = 2) -> None:
-    """The exit code, everything expected in one line of error, and no traceback."""
+    """The exit code, all expected texts in a one-line error, and no traceback."""
     assert result.exit_code == code, (result.output, result.exception)
     for text in expected:
         assert text in result.stderr, result.stderr
@@ -30,7 +30,7 @@ def refused(result: Any, *expected: str, code: int = 2) -> None:
 
 @pytest.fixture
 def folder(cli: Cli, tmp_path: Path) -> Path:
-    """A result with every probe."""
+    """A result with all probes."""
     (tmp_path / "short.toml").write_text(SHORT.replace('"3 s"', '"2 s"'))
     sets = ["--set", "probes.packets=true", "--set", 'probes.queue="10 ms"']
     return Path(printed_json(cli("run", "short.toml", "-o", "out", "--json", *sets))["folder"])
@@ -271,7 +271,7 @@ NAMES = {"link": "$x_{ $", "file": "a$b_{$.py"}
 
 @pytest.mark.parametrize("kind", ["cdf", "box", "timeseries", "drops", "utilisation", "state", "rates", "ellipse"])
 def test_names_are_no_formulas(cli: Cli, tmp_path: Path, kind: str) -> None:
-    """matplotlib reads what is between two $ as a formula, and fails if it is none."""
+    """matplotlib parses text between two $ as a formula, and fails on invalid ones."""
     (tmp_path / NAMES["file"]).write_text(
         "import sojourn as sj\nclass Mine(sj.Aqm):\n    def observe(self):\n        return {'$y_{$': 1.0}\n"
     )
@@ -410,7 +410,7 @@ CODE += "class Mine(sj.Aqm):\n    def dequeue(self, cx, queue):\n        return 
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """What exists once the code of mine.py has run; mine.toml and study.toml name it."""
+    """File that the code of mine.py creates; mine.toml and study.toml name mine.py."""
     (tmp_path / "mine.py").write_text(CODE.format(str(tmp_path / "marker")))
     text = SHORT.replace('"codel"', '"mine.py:Mine"').replace('"3 s"', '"2 s"')
     (tmp_path / "mine.toml").write_text(text)
@@ -445,7 +445,7 @@ def test_code_is_run_by_default_and_again_after_a_refusal(cli: Cli, marker: Path
 
 
 def test_reading_results_runs_no_code(cli: Cli, marker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the results of a queue manager in Python are read for, its file is not run."""
+    """Reading results of a queue manager in Python never runs its file."""
     for aqm in ("mine.py:Mine", "fq(mine.py:Mine)"):
         sets = ["--set", f"link.aqm={aqm}", "--set", "probes.packets=true", "--set", 'probes.queue="10 ms"']
         ran = cli("run", "mine.toml", "-o", "out", "--set", "probes.headers=true", *sets)
@@ -467,12 +467,12 @@ def test_reading_results_runs_no_code(cli: Cli, marker: Path, monkeypatch: pytes
 
 
 PATHS = ("../../beside", "/tmp/sojourn-beside", "a/b/c", "..", "x\\..\\y")
-"""Names that would lead out of a folder if they were taken for parts of paths."""
+"""Names that would escape a folder if used as paths."""
 
 
 @pytest.mark.parametrize("name", PATHS)
 def test_names_in_a_file_lead_nowhere(cli: Cli, tmp_path: Path, name: str) -> None:
-    """Names of scenarios, nodes and links in whatever is written: results, qlog, figures, captures, reports."""
+    """Names of scenarios, nodes and links in all outputs: results, qlog, figures, captures, reports."""
     text = f"""
 name = {json.dumps(name)}
 duration = "310 ms"

@@ -1,4 +1,4 @@
-"""`sojourn hunt`: the sentence, the search, the simpler points, the proof, and what is left behind."""
+"""`sojourn hunt`: the claim, the search, the simplification, the proof, and the files."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_wrong_sentence_is_refused(text: str, message: str, pair: list[Any]) -
 
 
 class MadeUp(Trials):
-    """Trials whose margin is a function of the point instead of a run."""
+    """Trials with a margin computed from the point instead of a run."""
 
     def __init__(self, space: Space, margin: Callable[[Space, Point, int], float]) -> None:
         super().__init__(space, Condition("", (), lambda _runs: 0.0), Runner(progress=False))
@@ -183,7 +183,7 @@ class MadeUp(Trials):
 
 
 def _distance(space: Space, point: Point, _seed: int) -> float:
-    """Above zero in a ball around one corner of the space that few random points hit."""
+    """Positive in a ball around one corner of the space, which few random points hit."""
     paths = space.paths(point)
     rtt, count = float(paths["flows.0.rtt"].split()[0]), paths["flows.0.count"]
     far = (log(rtt / 70) / log(30)) ** 2 + (log(count / 15) / log(20)) ** 2
@@ -252,7 +252,7 @@ def test_a_parameter_that_a_queue_manager_lacks_is_left_out(file: Path) -> None:
 
 
 def _simplest(file: Path, needed: Callable[[dict[str, Any]], bool], groups: frozenset[int] = frozenset()) -> Any:
-    """What is left of a point when the sentence needs so much of the scenario."""
+    """Simplify a point for a claim that needs `needed` of the scenario."""
     space = Space.load(file, ["codel"], {})
 
     def margin(space: Space, point: Point, _seed: int) -> float:
@@ -338,7 +338,7 @@ def test_runs_that_are_the_same_prove_nothing(file: Path) -> None:
 
 
 def test_a_hunt_goes_on_if_the_proof_fails(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof's seeds are others: a sentence true of the first seeds only is not the end of the search."""
+    """The proof uses other seeds: a claim that holds only for the first seeds does not end the search."""
     space = Space.load(file, ["codel"], {})
     trials = MadeUp(space, lambda *_: 1.0)
     proofs: list[bool] = []
@@ -352,7 +352,7 @@ def test_a_hunt_goes_on_if_the_proof_fails(file: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sojourn.studies.hunting.hunt.prove", proven)
     hunted = hunt(Search(trials, 1, 300), trials.sentence, shrink=0)
     assert hunted and hunted.proof.is_proof and len(proofs) == 3
-    assert hunted.found.evaluations > 10  # of the third one that was found
+    assert hunted.found.evaluations > 10  # the third candidate
 
 
 def test_what_is_found_is_a_scenario_that_runs(file: Path, cli: Cli, tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_nothing_found_says_what_came_nearest(file: Path, cli: Cli, tmp_path: Pa
     assert done.exit_code == 1
     assert "Nothing found" in done.stdout and "Nearest: " in done.stdout and f"{ROUND} evaluations" in done.stdout
     best = float(rate.removesuffix(" Mbit/s")) if (rate := _nearest(done.stdout)) else 0.0
-    assert best > 4  # of 1 to 7: the largest rates give most
+    assert best > 4  # from 1 to 7: the maximum is at the highest rates
 
 
 def _nearest(stdout: str) -> str:

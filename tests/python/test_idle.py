@@ -1,4 +1,4 @@
-"""What is varied and changes nothing is said: links on no flow's route, keys without an effect on any packet."""
+"""Parameters without effect are reported: links on no flow's route, keys that affect no packet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNUSED = "links.0 (second): is on no flow's route, so nothing passes it; name it
 
 
 def _row(route: str = "") -> str:
-    """A row of two links; by default the flows take the first one alone."""
+    """Two links in a row; by default the flows use only the first one."""
     link, flows = SHORT.split("[[flows]]")
     return f"{link}{SECOND}[[flows]]{flows}{route}"
 
@@ -26,7 +26,7 @@ def test_a_link_on_no_route_is_warned_of(cli: Cli, tmp_path: Path) -> None:
     assert advice([sj.Scenario.parse(_row('route = ["link", "second"]\n'))]) == []
     [first] = advice([sj.Scenario.parse(_row('route = ["second"]\n'))])
     assert first.startswith("link: is on no flow's route")
-    # A study in which one point uses it has it not in vain.
+    # The link has an effect if one point of the study uses it.
     both = [sj.Scenario.parse(_row(route)) for route in ("", 'route = ["link", "second"]\n')]
     assert advice(both) == []
     (tmp_path / "row.toml").write_text(_row())
@@ -77,7 +77,7 @@ def test_a_swept_key_without_effect_is_said_in_one_line(cli: Cli, tmp_path: Path
     said = [line for line in done.stdout.splitlines() if "nothing here depends on it" in line]
     assert said == ["links.0.rate: 3 values and the same runs with each: nothing here depends on it"]
     assert UNUSED in done.stderr
-    # A limit that is reached with one queue manager only has an effect; one that is never reached has none.
+    # A limit reached with only one queue manager has an effect; one that is never reached has none.
     for limits, expected in ((["9 packets", "900 packets"], 0), (["7000 packets", "9000 packets"], 1)):
         (tmp_path / "limits.toml").write_text(
             f'{SHORT}[sweep]\n"link.aqm" = ["codel", "droptail"]\n"link.limit" = {limits}\n'.replace("'", '"')

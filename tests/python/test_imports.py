@@ -1,4 +1,4 @@
-"""The packages of `sojourn` depend on each other in one direction, and no two modules need each other."""
+"""The packages of `sojourn` depend on each other in one direction, without import cycles."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ORDER = (
     *("apps.web", "apps.lab", "papers", "papers.report", "studies.score", "apps.cli", "apps.labs"),
     *("__main__", "demo"),
 )
-"""Packages and modules of `sojourn`; each imports those on its left only, and a group stands for its own modules.
+"""Packages and modules of `sojourn`; each imports only those on its left, and a group includes its own modules.
 
 docs/architecture.md has the same order.
 """
 SHARED_TYPES = {"sojourn.model.results.result", "sojourn.model.scenarios.scenario"}
-"""What everybody passes on: an import for type checkers alone may point up to these, and to no others."""
+"""Types that all modules may import upwards for type checking; no others."""
 LATE = {
     "sojourn": "everything: `import sojourn` loads nothing",
     "sojourn.__main__": "click: a shell runs without it, and Ctrl-C works while the rest is loaded",
@@ -44,12 +44,12 @@ LATE = {
     "sojourn.apps.gym": "PettingZoo: environments with one agent need none",
     "sojourn.apps.gym.render": "matplotlib: episodes of which nobody wants pictures",
 }
-"""Modules (with those below them, of packages of commands) that import within functions, and what that saves."""
+"""Modules (for packages of commands, with submodules) that import within functions, and the reason."""
 LOADERS = {
     *("sojourn", "sojourn.base.aliases", "sojourn.base.notebook", "sojourn.model.aqms.loading", "sojourn.apps.cli"),
     *("sojourn.engines", "sojourn.figures", "sojourn.io.logs", "sojourn.papers"),
 }
-"""Modules that load others by name: registries, whose lines are what is added, and the queue managers of users."""
+"""Modules that load others by name: registries, and queue managers of users."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _arrows(name: str, tree: ast.AST, in_function: bool, for_types: bool) -> Ite
 
 
 def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Modules of ours that an import loads: the one named, and the packages around it."""
+    """Own modules that an import loads: the named one and its parent packages."""
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "imports name the whole path"
         names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -105,7 +105,7 @@ def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def package(module: str) -> str:
-    """Package of `ORDER` that a module belongs to, the one in its group or the group itself; "" for a mere folder."""
+    """Package of `ORDER` that contains a module: the one in its group or the group itself; "" for a plain folder."""
     parts = module.split(".")[1:]
     inner = ".".join(parts[:2])
     if inner in ORDER:
@@ -119,7 +119,7 @@ def test_the_order_names_every_package() -> None:
 
 
 def test_every_package_of_a_group_has_its_public_path() -> None:
-    """As documents and users' programs name it: without the group, and the same module."""
+    """The path in documents and users' programs: without the group, and the same module."""
     grouped = dict(name.split(".")[::-1] for name in ORDER if "." in name)
     assert grouped == aliases.GROUPS
     for name in ("gym", "analysis.stats", "kernel.vectors", "emulated.torture", "labs.grade"):
@@ -132,7 +132,7 @@ def test_every_package_of_a_group_has_its_public_path() -> None:
 def test_no_two_modules_need_each_other() -> None:
     graph: dict[str, set[str]] = {name: set() for name in modules()}
     for arrow in arrows():
-        is_around = arrow.source.startswith(f"{arrow.target}.")  # a package is loaded before what is in it
+        is_around = arrow.source.startswith(f"{arrow.target}.")  # a package is loaded before its modules
         if not arrow.for_types and (not is_around or _names(arrow)):
             graph[arrow.source].add(arrow.target)
     try:
@@ -142,7 +142,7 @@ def test_no_two_modules_need_each_other() -> None:
 
 
 def _names(arrow: Arrow) -> bool:
-    """Whether an import is of the package around a module itself, not of another module in it."""
+    """Whether an import targets the module's own package, not another module in it."""
     return not any(other.startswith(f"{arrow.target}.") for other in _targets_of_lines()[arrow.source, arrow.line])
 
 
@@ -204,12 +204,12 @@ def test_what_is_named_in_a_text_exists() -> None:
         if re.fullmatch(r"sojourn(\.[a-z_0-9]+)+", node.value)
     }
     assert len(texts) > 50, "registries name their modules"
-    known = {*modules(), "sojourn._core", "sojourn.wasm"}  # the last is a file of the lab
+    known = {*modules(), "sojourn._core", "sojourn.wasm"}  # the last one is a file of the lab
     assert not [(name, text) for name, text in texts if text not in known and aliases.target(text) not in known]
 
 
 def test_what_is_imported_from_the_top_is_there() -> None:
-    """`sojourn` loads names on first use, so that a type checker takes any name for one of them."""
+    """`sojourn` loads names lazily, so a type checker accepts any name."""
     for name, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module == "sojourn":

@@ -1,4 +1,4 @@
-"""Runs that a program follows: awaited, cancelled, and with a bar in a notebook."""
+"""Jobs: awaited, cancelled, and with a progress bar in a notebook."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_goes_wrong_is_raised_where_it_is_awaited() -> None:
 
 @pytest.fixture
 def displayed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, bool]]:
-    """What IPython was told to display: html, id, and whether it replaces what was there."""
+    """Calls of IPython's display: HTML, id, and whether it is an update."""
     seen: list[tuple[str, str, bool]] = []
 
     def display(shown: dict[str, str], *, raw: bool, display_id: str, update: bool) -> None:

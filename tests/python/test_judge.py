@@ -1,4 +1,4 @@
-"""The judge: bands, relations, and claims.json as it was given."""
+"""The judge: bands, relations, and the contents of claims.json."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAPER_OF = {
     "S5": "nichols2012",
 }
 ALL = 242
-"""Number of claims: those of the specification's file, and three that only its text has."""
+"""Number of claims: those in the specification's file, and three that only its text has."""
 
 
 def test_every_claim_has_paper_figure_and_engine() -> None:
@@ -51,7 +51,7 @@ def test_every_claim_has_paper_figure_and_engine() -> None:
 def test_claims_are_those_of_the_specification(shared: Path) -> None:
     given: list[dict[str, Any]] = json.loads((shared / "specs" / "claims.json").read_text())
     added = ("paper", "figure", "engine")
-    judged = ("original", "original_evidence")  # written there as a hypothesis; ours is computed
+    judged = ("original", "original_evidence")  # a hypothesis there; computed here
     given = [{key: value for key, value in claim.items() if key not in judged} for claim in given]
     listed = [claim for claim in all_claims() if claim["paper"] != "nichols2012"]
     assert [{key: value for key, value in claim.items() if key not in added} for claim in listed] == given
@@ -89,8 +89,8 @@ def test_nothing_measured_is_not_run() -> None:
     [
         ([1, 1, 1, 1, 1], "holds"),
         ([1, 1, 1, 1, -1], "holds"),  # 80 %
-        ([5, 5, 5, -1, -1], "failed"),  # true of the means, but only of 60 %
-        ([1, 1, 1, 1, -9], "failed"),  # true of 80 %, but not of the means
+        ([5, 5, 5, -1, -1], "failed"),  # true for the means, but only for 60 %
+        ([1, 1, 1, 1, -9], "failed"),  # true for 80 %, but not for the means
     ],
 )
 def test_relations_need_the_means_and_most_replications(values: list[int], verdict: str) -> None:
@@ -106,18 +106,18 @@ def test_relations_need_the_means_and_most_replications(values: list[int], verdi
 @pytest.mark.parametrize(
     ("values", "full", "verdict"),
     [
-        ([5, 5, -1], 20, "undecided"),  # false in one of three, and may be in four of twenty
+        ([5, 5, -1], 20, "undecided"),  # false in one of three; four of twenty are allowed
         ([9, 9, 9, -1, -1], 20, "undecided"),
-        ([5, 5, -1], 5, "undecided"),  # may be in one of five
-        ([5, 5, -1], 4, "failed"),  # may be in none of four
+        ([5, 5, -1], 5, "undecided"),  # one of five is allowed
+        ([5, 5, -1], 4, "failed"),  # none of four is allowed
         ([9, 9, -1, -1, -1, -1], 20, "undecided"),  # four of twenty
-        ([9, 9, 9, -1, -1, -1, -1, -1], 20, "failed"),  # five of twenty, whatever the rest is
-        ([1, 1, -9], 20, "failed"),  # false of the means
+        ([9, 9, 9, -1, -1, -1, -1, -1], 20, "failed"),  # five of twenty, whatever the others are
+        ([1, 1, -9], 20, "failed"),  # false for the means
         ([-1, -1, -1], 20, "failed"),
         ([5, 5, 5], 20, "holds"),
         ([5, 5, 5, 5, -1], 20, "holds"),  # 80 %
-        ([5, 5, -1], 3, "failed"),  # all of them are there
-        ([5, 5, -1], 0, "failed"),  # nobody asked for more
+        ([5, 5, -1], 3, "failed"),  # all seeds are there
+        ([5, 5, -1], 0, "failed"),  # no more seeds requested
         ([5], 20, "holds"),
         ([-5], 20, "failed"),
     ],

@@ -1,4 +1,4 @@
-"""Building a kernel: what is missing is said first, edits fail loudly, a build goes on where it stopped."""
+"""Building a kernel: missing tools are reported first, failed edits are errors, an interrupted build continues."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ GIVE = '[ "$last" = update ] || echo > "${last}_${last#linux-source-}.7-1_all.de
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Stand-ins for apt-get, dpkg-deb, tar, make and gcc that note that they were called, and may fail."""
+    """Stubs of apt-get, dpkg-deb, tar, make and gcc that record their calls and may fail."""
     folder = tmp_path / "bin"
     folder.mkdir()
     log = tmp_path / "log"

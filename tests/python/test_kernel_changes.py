@@ -1,4 +1,4 @@
-"""`[[changes]]` on the kernel engine: tc changes a queue discipline at its instant."""
+"""`[[changes]]` on the kernel engine: tc changes a queue discipline at the given time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tc's words say to the kernel, of disciplines that the host's tc need not know. No kernel needed."""
+"""Netlink messages for disciplines that the host's tc may not support. No kernel needed."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_words_that_are_none_are_refused() -> None:
 
 
 def test_ours_reads_a_line_as_tc_does() -> None:
-    """What steers p' is said twice, here and by `dualpi2@linux`: gains and times of both are the same."""
+    """The controller of p' is configured here and by `dualpi2@linux`, with the same gains and times."""
     for number in range(200):
         made = pattern("dualpi2", 9, number, 10)
         said = {int(option.split(":")[0]): int(option.split(":")[2]) for option in _options(made.line)}
         table = json.loads(_core.parse_aqm(_core.tc_queue(made.aqm, made.line, 5)["aqm"]))["parameters"]
         assert table["created"] == "5 ns"
         if "rtt" in made.line:
-            continue  # ours keeps the round-trip times, and makes the rest of them when it is built
+            continue  # ours stores the RTTs, and derives the others at construction
         for key, option, scale in (("alpha", 5, 256), ("beta", 6, 256)):
             if option in said:
                 single = F32.unpack(F32.pack(table[key]))[0]
@@ -82,6 +82,6 @@ def test_a_kernel_has_what_came_before_it() -> None:
 
 
 def test_priorities_of_packets_choose_no_queue_of_dualpi2() -> None:
-    """A priority that is a class of the discipline would put a packet into the L queue."""
+    """A priority equal to a class of the discipline would select the L queue."""
     made = pattern("dualpi2", 1, 0, 50)
     assert made.naming == Naming.STACK and all(line.split()[4] == "0" for line in made.arrivals(0))

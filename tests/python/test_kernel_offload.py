@@ -1,4 +1,4 @@
-"""Super-packets on the kernel engine: what the guest is told, and runs beside the simulator where a kernel is built."""
+"""Super-packets on the kernel engine: commands of the guest, and, with a kernel, runs compared with the simulator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def job(flows: list[dict[str, Any]], **changes: Any) -> list[str]:
 
 
 def told(lines: list[str], verb: str) -> dict[str, str]:
-    """What follows a verb and its device, by device."""
+    """Arguments of a verb, by device."""
     return {line.split()[1]: line.split(maxsplit=2)[2] for line in lines if line.startswith(f"{verb} ")}
 
 
@@ -36,10 +36,10 @@ def test_without_super_packets_no_device_has_offloads_or_a_card() -> None:
 def test_a_sender_s_devices_and_the_bottlenecks_take_super_packets() -> None:
     lines = job([{**TCP, "gso": True, "access_rate": "1 Gbit/s"}, TCP], link={"aqm": "cake", "limit": "10240 packets"})
     flags = {device: int(rest.split()[5]) for device, rest in told(lines, "link").items()}
-    # Also the routers' devices at either end, which so send the segments of a super-packet without copying them.
+    # Also the routers' devices at both ends, which then send the segments of a super-packet without copying.
     assert {flags[device] for device in ("a0_0", "a0_0.p", "b0", "b0.p")} == {CARRY_OVER | OFFLOADS}
     assert flags["a1"] == flags["a1.p"] == CARRY_OVER and not {"b1", "b1.p"} & set(flags)
-    # Both directions of the bottleneck have the same name, one is CAKE's, the other one a queue that splits nothing.
+    # Both directions of the bottleneck have the same name; one is CAKE's, the other queue does not split.
     ways = [line.split()[7] for line in lines if line.startswith("link f ")]
     assert ways == [str(CARRY_OVER | OFFLOADS | SPLITS), str(CARRY_OVER | OFFLOADS)]
     whole = job([{**TCP, "gso": True}], link={"aqm": "cake no-split-gso", "limit": "10240 packets"})
@@ -75,7 +75,7 @@ def test_a_host_s_card_is_its_own() -> None:
 
 
 def both(flow: dict[str, Any], **link: Any) -> tuple[Result, Result]:
-    """A run of the simulator and one of the kernel."""
+    """The same run by the simulator and by the kernel."""
     document = {
         "duration": "2 s",
         "warmup": "500 ms",
@@ -103,7 +103,7 @@ def packets(result: Result, direction: str = "forward") -> pl.DataFrame:
     ],
 )
 def test_super_packets_leave_the_queue_as_in_the_simulator(kernel: Kernel, aqm: str, most: int, same: int) -> None:
-    """In slow start at the nanosecond; the segments leave back to back, each with its framing."""
+    """In slow start times are equal to the nanosecond; segments leave back to back, each with its framing."""
     here, there = both({"gso": True}, aqm=aqm, limit="10240 packets")
     columns = ["arrival", "bytes", "fate", "time_s"]
     first, expected = (packets(one).select(columns).head(same) for one in (there, here))
@@ -112,14 +112,14 @@ def test_super_packets_leave_the_queue_as_in_the_simulator(kernel: Kernel, aqm: 
     links, simulated = (one.totals["links"]["forward"] for one in (there, here))
     assert links["utilisation"] == pytest.approx(simulated["utilisation"], abs=0.02)
     assert links["bytes"] == pytest.approx(simulated["bytes"], rel=0.02)
-    # What the books say of the whole run is what the sizes of all packets come to.
+    # The counters of the whole run equal the sum of all packets' sizes.
     sent = packets(there).filter(~pl.col("fate").cast(str).str.contains("drop"))
     wire = sum(size + 38 * -(-size // 1500) for size in sent.filter(pl.col("time_s") >= 0.5)["bytes"])
     assert links["utilisation"] == pytest.approx(wire * 8 / 1.5 / 20e6, abs=0.01)
 
 
 def test_the_memory_of_segments_does_not_limit_a_window_of_many_megabytes(kernel: Kernel) -> None:
-    """The kernel's receiver stopped at 8 MB where each segment of a super-packet was copied into a page of its own."""
+    """The kernel's receiver stopped at 8 MB when each segment of a super-packet was copied into its own page."""
     document = {
         "duration": "1400 ms",
         "link": {"rate": "1 Gbit/s", "delay": "50 ms", "aqm": "codel@linux", "limit": "10240 packets"},
@@ -136,7 +136,7 @@ def test_cards_join_what_comes_within_a_poll_as_in_the_simulator(kernel: Kernel)
     here, there = both(flow, rate="500 Mbit/s", gro="50 us", aqm="codel@linux", limit="10240 packets")
     joined, expected = (packets(one) for one in (there, here))
     columns = ["arrival", "bytes", "fate", "time_s"]
-    # The 30th has two segments here and three there: when the rest of a burst goes with a write is not the same.
+    # The 30th has two segments here and three there: the rest of a burst is sent with another write.
     assert joined.select(columns).head(29).equals(expected.select(columns).head(29))
     assert joined["bytes"].max() > 60_000 and expected["bytes"].max() > 60_000
     acknowledgments = [packets(one, "reverse").height for one in (there, here)]

@@ -1,4 +1,4 @@
-"""Made-up patterns for the kernel's queue disciplines: whether they are untidy, and what is left out of them."""
+"""Synthetic arrival patterns for the kernel's queue disciplines: their coverage, and excluded cases."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_patterns_are_untidy() -> None:
     assert len(set(given["avpkt"])) > 20
     assert len({int(size) % 1500 for size in given["min"]}) > PATTERNS / 2
     assert all(size <= MTU for one in made for _, size, *_ in one.packets)
-    # Idle times from below a millisecond to seconds: those that age an average by a bit and by all of it.
+    # Idle times from below a millisecond to seconds, which age an average slightly and completely.
     gaps = np.concatenate([np.diff([at for at, *_ in one.packets]) for one in made])
     decades = np.bincount(np.log10(gaps).astype(int), minlength=10)
     assert (decades[5:10] > 0).all(), decades

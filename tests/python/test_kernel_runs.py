@@ -1,4 +1,4 @@
-"""Scenarios and made-up arrivals on the real kernel, where one is built; and what happens when something is wrong."""
+"""Scenarios and synthetic arrivals on the kernel, if one is built; and faults."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_same_run_gives_the_same_bytes(kernel: Kernel, result: Result) -> No
 
 
 def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel) -> None:
-    """Neither TCP nor chance is in it, so every packet leaves at the same nanosecond."""
+    """Without TCP and randomness every packet leaves at the same nanosecond."""
     document = {
         "duration": "3 s",
         "link": {"rate": "3 Mbit/s@0s,1 Mbit/s@1500ms", "aqm": "codel@linux", "overhead": "10 B", "delay": "1 ms"},
@@ -103,7 +103,7 @@ CHANCE = {
 
 @pytest.mark.parametrize("aqm", CHANCE)
 def test_chance_decides_as_in_the_simulator(kernel: Kernel, aqm: str) -> None:
-    """Each queue draws from the stream that it has in the simulator, and so does the hash of flows."""
+    """Each queue draws from the same random stream as in the simulator, and so does the flow hash."""
     limit = "10240 packets" if aqm.startswith("cake") else "1000 packets"
     document = {
         "duration": "3 s",
@@ -127,7 +127,7 @@ def test_chance_decides_as_in_the_simulator(kernel: Kernel, aqm: str) -> None:
 
 
 def test_a_guest_ends_with_the_process_that_waits_for_it(kernel: Kernel) -> None:
-    """However that ends: a signal leaves it no time to end anything itself."""
+    """Even after SIGKILL, which leaves no time for clean-up."""
     program = """
 from pathlib import Path
 from sojourn.engines.kernel.cache import find
@@ -141,7 +141,7 @@ with job_folder() as folder:
         folder = waits.stdout.readline().strip()
         try:
             guests = []
-            # The kernel and what runs in it; before, it tries out ptrace with a child that stops itself.
+            # The kernel and its processes; at first it probes ptrace with a child that stops itself.
             while sum(_has_computed(guest) for guest in guests) < 2:
                 assert waits.poll() is None
                 guests = _processes(f"{kernel.image}\0", f"SOJOURN_JOB={folder}")
@@ -155,15 +155,15 @@ with job_folder() as folder:
 
 
 def _has_computed(process: int) -> bool:
-    """Whether it has spent a tenth of a second in its own code."""
-    with contextlib.suppress(OSError):  # it has ended
+    """Whether a process has used 0.1 s of user time."""
+    with contextlib.suppress(OSError):  # the process has ended
         stat = Path(f"/proc/{process}/stat").read_text(encoding="ascii")
         return int(stat.rpartition(")")[2].split()[11]) >= 10
     return False
 
 
 def _processes(begin: str, has: str) -> list[int]:
-    """Processes by the begin of their command line and by what is in it."""
+    """Processes whose command line starts with `begin` and contains `has`."""
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -204,7 +204,7 @@ def test_two_bottlenecks_in_a_row_carry_and_delay_as_in_the_simulator(kernel: Ke
 
 
 def test_packets_cross_a_graph_at_the_simulator_s_nanosecond(kernel: Kernel) -> None:
-    """A ring of four with cross traffic and routes by name; neither TCP nor chance is in it."""
+    """A ring of four nodes with cross traffic and named routes, without TCP and randomness."""
 
     def link(name: str, rate: str, delay: str) -> dict[str, Any]:
         near, far = name
@@ -269,7 +269,7 @@ def test_goodput_counts_bytes_when_they_arrive_and_delivery_when_a_hole_is_fille
 
 
 def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
-    """Behind three packets of buffer small windows lose what only a time-out repairs."""
+    """With a buffer of three packets small windows have losses that only a timeout repairs."""
     tcp = {"kind": "tcp", "cc": "reno", "rtt": "20 ms", "stack": "linux-6.1"}
     document = {
         "duration": "8 s",
@@ -286,20 +286,20 @@ def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
         assert np.mean([count > 0 for one in late for count in one[:6]]) > 0.95
         assert all(one[6:] == [0] for one in late), "datagrams have no timer"
         assert [sum(one) for one in late] == [one[0] for one in counts]
-    # A run has some 40 of them; which connection is hit is chance.
+    # A run has about 40 timeouts, on random connections.
     here, there = found["simulate"], found["kernel"]
     errors = np.sqrt((here.var(axis=0, ddof=1) + there.var(axis=0, ddof=1)) / len(here))
     apart = np.abs(here.mean(axis=0) - there.mean(axis=0))
     assert apart[0] <= 3 * errors[0] and errors[0] < 5
-    # Short transfers have 8 there and 5 here, and more of them end: why is not known. With a kernel that began a third
-    # of a tick later it was 6 and 5, and 35 and 40 of the long ones.
+    # Short transfers have 8 there and 5 here, and more of them finish; the reason is unknown. With a kernel that
+    # started a third of a tick later it was 6 and 5, and 35 and 40 for the long ones.
     assert here[:, 1].mean() < there[:, 1].mean() < 2 * here[:, 1].mean()
     assert there[:, 2].sum() == here[:, 2].sum() == 0
 
 
 def test_a_flow_is_hashed_by_its_headers_and_stays_where_it_is(kernel: Kernel) -> None:
-    # Sockets draw a new hash at each time-out, which no wire carries: a router that hashed by it would share 64 queues
-    # among 48 flows evenly in the long run, and none would have less than half of what another one has.
+    # Sockets draw a new hash at each timeout, which is not in the packets: a router that used it would share 64 queues
+    # evenly among 48 flows in the long run, and no flow would get less than half of another one's share.
     link = {"rate": "10 Mbit/s", "delay": "5 ms", "aqm": "fq_codel@linux flows 64 ecn off"}
     flows = [{"kind": "tcp", "cc": "reno", "count": 48, "stack": "linux-6.1"}]
     run = Scenario.build({"duration": "15 s", "warmup": "5 s", "link": link, "flows": flows}).run(1, engine="kernel")
@@ -358,7 +358,7 @@ def test_disciplines_of_a_newer_kernel(aqm: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_window_that_a_receiver_is_given_holds(version: str) -> None:
-    """Thirteen segments of 1448 B fit, and a part of one, in a round trip that the queue hardly lengthens."""
+    """Thirteen and a fraction segments of 1448 B fit, with an RTT that the queue hardly increases."""
     if find(version) is None:
         pytest.skip(f"no kernel {version} is built here (sojourn kernel build --version {version})")
     document = {

@@ -1,4 +1,4 @@
-"""A scenario in the words of tc, ip and the guest's program; and what the kernel cannot express. No kernel needed."""
+"""A scenario as commands of tc, ip and the guest's program; unsupported scenarios. No kernel needed."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_the_network_of_a_dumbbell() -> None:
     ecn = [network.job[i - 1 : i + 1] for i, text in enumerate(network.job) if "tcp_ecn 1" in text]
     assert len(ecn) == 2
     near = network.files["L.ip"].splitlines()
-    for device in ("a0_0.p", "a0_1.p", "b1.p"):  # an address is reached over a device that is up
+    for device in ("a0_0.p", "a0_1.p", "b1.p"):  # a device must be up to reach an address
         assert near.index(f"link set {device} up") < min(i for i, t in enumerate(near) if t.endswith(f"dev {device}"))
 
 
@@ -322,7 +322,7 @@ def test_the_network_of_a_row_and_of_a_graph() -> None:
         "flows": [{**flow, **ends} for flow, ends in zip(kept, ways, strict=True)],
     }
     graph = lay_out(Scenario.build(document).document)
-    for network, nets in ((row, (3, 4)), (graph, (1, 2))):  # addresses of the second group
+    for network, nets in ((row, (3, 4)), (graph, (1, 2))):  # second group's addresses
         assert [queue.line for queue in network.queues][::2] == [
             "pfifo limit 1000",
             "codel limit 1000 target 5000us interval 100000us noecn",
@@ -397,7 +397,7 @@ def test_time_outs_are_counted_by_flow_and_are_no_packets() -> None:
     events["source_port"] = [10001, 10001, 5001, 10001, 5001]
     events["destination_port"] = [5001, 5001, 10000, 5001, 10001]
     opened = [OpenedFlow(4, 1, 10001), OpenedFlow(2, 2, 10000)]
-    # The last one is of the end that only acknowledges.
+    # The last one is at the end that only acknowledges.
     assert timeouts(events, opened) == {4: 2, 2: 1}
     assert entries(events, 0, opened, [0, 0, 1])["flow"].tolist() == [4]
     assert timeouts(events[:1], opened) == {}
@@ -439,7 +439,7 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
         (0, 300, 5, 3),
         (1, 30, 0, 0),
     ]
-    # What waited for others before it at the start of the window arrived before it.
+    # Bytes out of order at the start of the window arrived before it.
     assert (flows[0]["delivered_bytes"], flows[0]["bytes"]) == (375_000, 374_900)
     assert (flows[0]["delivered_bps"], flows[0]["goodput_bps"]) == (375_000 * 8 / 3, 374_900 * 8 / 3)
     assert flows[1]["delay_ms"] == pytest.approx(4.0) and flows[1]["loss_rate"] == pytest.approx(0.1)
@@ -519,11 +519,11 @@ def test_a_class_is_that_of_its_parent_behind_it_whatever_the_order() -> None:
     [
         (HTB, "1:10", "1 1:10"),
         (HTB, "1:0", "1 1:0"),
-        (HTB, "1:1", None),  # no leaf
+        (HTB, "1:1", None),  # not a leaf
         (HTB, "2:10", None),
         (HTB, "0:6", None),
         ("prio", "1:3", "1 1:3"),
-        ("prio", "1:4", "1 1:2"),  # no band, so that of the priority 0
+        ("prio", "1:4", "1 1:2"),  # not a band, so the band of priority 0
         ("prio", "1:0", "1 1:2"),
         ("prio", "0:6", "3 1:1"),
         ("prio", "2:1", "3 1:2"),

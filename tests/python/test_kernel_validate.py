@@ -1,4 +1,4 @@
-"""The table of the simulator beside the kernel: its grid, its bands, its verdicts. No kernel needed."""
+"""The comparison of simulator and kernel: grid, bands, verdicts. No kernel needed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_seeds_are_merged_into_means_and_a_spread() -> None:
 
 
 class Runs:
-    """Stands for the runner: the kernel has run some points with some seeds, and everything gives the same numbers."""
+    """Stub of the runner: the kernel has run some points with some seeds, and all results are equal."""
 
     totals: ClassVar[dict[str, Any]] = {
         "delivered_bps": 9e6,

@@ -1,4 +1,4 @@
-"""The figures of khademi2013: what they measure, and relations that can be true and false."""
+"""The figures of khademi2013: measurements, and relations that can be true and false."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS = {"aqm", "situation", "target_ms", "interval_ms", "rtt_ms", "flows", "ecn"
 
 
 def _by_target(row: Row) -> Row:
-    """Figures 3 and 4 as the text tells them."""
+    """Figures 3 and 4 as described in the text."""
     target, flows = float(row["target_ms"]), float(row["flows"])
     if row["aqm"] == "ARED":
         return {
@@ -119,7 +119,7 @@ AS_PUBLISHED = {
     "fig14": ECN,
     "overall": OVERALL,
 }
-"""One row per cell, as a paper that says so would have measured it."""
+"""One row per cell, with values that satisfy the paper's claims."""
 
 RELATIONS = relations_of(PAPER)
 
@@ -131,7 +131,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(out: Path) -> dict[str, Measurements]:
-    """Every figure, measured on one seed."""
+    """All figures, measured with one seed."""
     return {figure: done.measured for figure, done in every_figure(PAPER, out).items()}
 
 
@@ -150,7 +150,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path)
 
 
 def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
-    """Numbers that any seed comes close to, one per figure."""
+    """Values that every seed comes close to, one per figure."""
     near = {
         "S3-1flow-ARED-min": 7.1,
         "S3-F4-heavy": 9.75,
@@ -174,11 +174,11 @@ def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
     figure, relation = RELATIONS[claim]
     cells = AS_PUBLISHED[figure]
     assert_true_but_false_when_shuffled(relation, cells, KEYS)
-    assert isinstance(relation(measured[figure].cells.drop("seed")), bool)  # our cells have what it asks for
+    assert isinstance(relation(measured[figure].cells.drop("seed")), bool)  # our cells have the required columns
 
 
 def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measurements]) -> None:
-    """What section 7 recommends: ARED over-marks less at every load, CoDel in a full queue."""
+    """Recommendation of section 7: ARED over-marks less at every load, CoDel in a full queue."""
     cells = measured["table5"].cells
     ared = cells.filter(pl.col("aqm") == "ARED").pivot("variant", index="flows", values="ratio")
     assert (ared["CE excluded"] < ared[""]).all()
@@ -192,7 +192,7 @@ def test_a_limit_on_marking_lets_pie_drop_what_the_paper_marks(measured: dict[st
 
 
 def test_the_queueing_delay_is_what_a_packet_waits_until_it_has_left_the_link() -> None:
-    """Departures from the log: a link sends one packet after the other, each as soon as it can."""
+    """Departures from the log: a link sends packets one after the other, without gaps."""
     text = """
         duration = "5 s"
         [link]
@@ -216,7 +216,7 @@ def test_the_queueing_delay_is_what_a_packet_waits_until_it_has_left_the_link() 
     free_ms, before, waited = 0.0, 0, 0
     for time_s, sojourn_ms, size in sent.select("time_s", "sojourn_ms", "bytes").iter_rows():
         free_ms = max(free_ms, 1000 * time_s) + max(size + 38, 84) * 8 / 10_000
-        if size == before == 1500:  # not behind a connection's first packets, which are small
+        if size == before == 1500:  # not after a connection's first packets, which are small
             more_ms = free_ms - (1000 * time_s - sojourn_ms) - delay_ms(sojourn_ms)
             assert -0.001 < more_ms < (0.001 if sojourn_ms > 0 else PACKET_MS + 0.001)
             waited += sojourn_ms > 0

@@ -1,4 +1,4 @@
-"""`sojourn lab`: who is served, what, and what is refused."""
+"""`sojourn lab`: access, responses and rejected requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ rtt = "57 ms"
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that need not be built: each file says its name."""
+    """Stub of the built page: each file contains its name."""
     monkeypatch.setattr(static, "read", lambda name: name.encode())
     monkeypatch.setattr(static, "is_built", lambda: True)
 
@@ -69,7 +69,7 @@ def server(page: None) -> Iterator[Server]:
 def ask(
     server: Server, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Status, contents and headers of an answer; `path` is below the token, unless it begins with a slash."""
+    """Status, contents and headers of a response; `path` is below the token unless it starts with a slash."""
     whole = path if path.startswith("/") else f"/{server.token}/{path}"
     connection = HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request(method, whole, body, headers)
@@ -208,11 +208,11 @@ NAMING = {
     "library": ('aqm = "codel"', "aqm = 'BARE.so'"),
     "class": ('aqm = "codel"', "aqm = 'BARE.py:Own'"),
 }
-"""Every way of a scenario to name a file: what is replaced in `TEXT`, and by what."""
+"""All keys that name files: text to replace in `TEXT`, and its replacement."""
 
 
 def naming(way: str, name: str) -> str:
-    """The scenario that names a file in one of these ways."""
+    """The scenario that names a file with one of these keys."""
     before, after = NAMING[way]
     assert before in TEXT
     return TEXT.replace(before, after.format(json.dumps(name)).replace("BARE", name))
@@ -220,7 +220,7 @@ def naming(way: str, name: str) -> str:
 
 @pytest.mark.parametrize("way", NAMING)
 def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, way: str, capfd: Any) -> None:
-    """Neither its contents nor whether it is there are told, and no temporary folder."""
+    """The response reveals neither its contents nor its existence, nor a temporary folder."""
     secret = tmp_path / "secret"
     for ending in ("", ".so", ".py", ".dist"):
         (tmp_path / f"secret{ending}").write_text("root:hunter2:19000\n" if ending != ".py" else "raise SystemExit")
@@ -230,7 +230,7 @@ def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, wa
         said = body.decode()
         assert status == 400 and "hunter2" not in said and "root:" not in said, said
         assert "sojourn-lab-" not in said and len(said.splitlines()) == 1, said
-        # Long names are cut short, so that how long the temporary folder's is must not matter.
+        # Long names are truncated, so ignore the length of the temporary folder's name.
         answers.add(re.sub(r'"[^"]*"…?', '"NAME"', said.replace(there, "NAME")))
     assert len(answers) == 1, answers
     assert capfd.readouterr() == ("", "")
@@ -283,7 +283,7 @@ def test_files_that_come_with_a_request_are_read_and_called_as_they_were(server:
 
 
 def test_what_names_a_file_is_known_by_the_schema() -> None:
-    """A new key of a file, or a new parameter of a queue manager, has to be in the one list."""
+    """A new key or parameter that names a file must be in the list."""
 
     def keys(schema: Any) -> set[str]:
         inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
@@ -340,7 +340,7 @@ def test_nested_requests_are_one_line(server: Server) -> None:
 
 
 def test_a_request_that_drips_keeps_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One byte at a time, below the token or not: each has its time, and others are served meanwhile."""
+    """One byte at a time, with or without the token: each request has a timeout, and others are served meanwhile."""
     monkeypatch.setattr("sojourn.apps.lab.server.WAIT_S", 1.0)
     dripping = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
     dripping[1].sendall(f"POST /{server.token}/native HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n".encode())
@@ -514,7 +514,7 @@ def test_ctrl_c_ends_the_command_quietly(tmp_path: Path) -> None:
 
 
 def decoded(data: bytes) -> tuple[dict[str, object], dict[str, dict[str, np.ndarray]]]:  # type: ignore[type-arg]
-    """What is in a payload, as the page reads it."""
+    """Decode a payload like the page."""
     assert data[:8] == b"SOJOURN1"
     length = int.from_bytes(data[8:12], "little")
     head = json.loads(data[12 : 12 + length])

@@ -1,4 +1,4 @@
-"""The page of the lab under Node and in headless Chromium: its own tests, run where what they need is there."""
+"""The lab's page under Node and in headless Chromium: runs its own tests if the tools are installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ needs_packages = pytest.mark.skipif(
 
 
 def run(*command: str) -> str:
-    """What a script of the page's package says; its own words if it fails."""
+    """Output of an npm script of the page; fails with that output."""
     environment = {**os.environ, "SOJOURN_PYTHON": sys.executable}
     done = subprocess.run(["npm", *command], cwd=WEB, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

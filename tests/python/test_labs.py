@@ -1,4 +1,4 @@
-"""The exercises can be solved, their starts and wrong solutions miss a goal, and only what is free may be changed."""
+"""The exercises: solutions reach all goals, initial and wrong solutions miss one, and only free keys may be changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOLUTIONS = {
     5: ("fq_codel", "prio { band 1 match dscp EF; band 2 { codel } }"),
     6: ("cake bandwidth 9500kbit", "cake bandwidth 9mbit flowblind"),
 }
-"""A model solution of each exercise, and a wrong one."""
+"""A model solution and a wrong one for each exercise."""
 
 
 def graded(number: int, aqm: str | None = None) -> list[Grade]:
@@ -61,7 +61,7 @@ def test_the_grader_prints_a_line_for_each_goal_and_exits_with_the_verdict(tmp_p
     reached = labs("4", str(file))
     assert reached.returncode == 0 and not reached.stderr
     assert [line.split()[0] for line in reached.stdout.splitlines()] == ["reached", "reached"]
-    assert labs("4", "--start", str(file)).returncode == 2  # the student's file is there
+    assert labs("4", "--start", str(file)).returncode == 2  # the student's file exists
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Queue managers in shared libraries, by name: what runs, what is refused, what a library does wrong."""
+"""Queue managers in shared libraries, by name: runs, rejected libraries, and faults of libraries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def scenario(tmp_path: Path, libraries: Path) -> Path:
-    """Return a scenario under blue.so, with that and faulty.so beside it."""
+    """Return a scenario that uses blue.so, with blue.so and faulty.so in its folder."""
     for name in ("blue.so", "faulty.so"):
         shutil.copy(libraries / name, tmp_path / name)
     path = tmp_path / "blue.toml"
@@ -186,13 +186,13 @@ ENDS = {
     "aborts": "abort, as by a panic",
     "exits": "exit",
     "recurses": "stack overflow",
-    "jumps": "",  # what an undefined jump leads to: a fault, or the next call
+    "jumps": "",  # an undefined jump: a fault, or the next call
     "ends the thread": "",
 }
 
 
 def without_progress(errors: str) -> list[str]:
-    """Lines without those of progress, which a machine that is busy gets."""
+    """Lines without progress, which is printed on a busy machine."""
     return [line for line in errors.splitlines() if not re.match(r"\d+ of \d+ runs", line)]
 
 
@@ -319,7 +319,7 @@ def test_results_are_read_without_the_library(cli: Cli, scenario: Path) -> None:
 
 
 def test_a_library_is_scored(cli: Cli, scenario: Path) -> None:
-    """Its text goes with it; of what it has inside nothing is known, so the rows of marks leave it out."""
+    """Its text is passed on; its children are unknown, so the rows about marks exclude it."""
     done = cli(
         "score",
         "./blue.so increment 0.07",

@@ -1,4 +1,4 @@
-"""Licences of dependencies: each crate in Cargo.lock has one that can be shipped under MIT OR Apache-2.0."""
+"""Licences of dependencies: each crate in Cargo.lock is compatible with MIT OR Apache-2.0."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALLOWED = {
     *("MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC", "Zlib"),
     *("Unlicense", "CC0-1.0", "Unicode-3.0"),
 }
-"""Licences without copyleft, by their SPDX identifiers."""
+"""Licences without copyleft, by SPDX identifier."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_our_own_crates_have_ours(packages: list[dict[str, Any]]) -> None:
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether an SPDX expression, or a list with slashes as of older crates, offers licences of `ALLOWED` alone."""
+    """Whether an SPDX expression, or an older list with slashes, can be satisfied with `ALLOWED` licences only."""
     words = re.sub(r"\s*/\s*", " OR ", expression)
     choices = re.split(r"\s+OR\s+(?![^(]*\))", words)
     return any(all(_is_part_allowed(part) for part in re.split(r"\s+AND\s+(?![^(]*\))", choice)) for choice in choices)

@@ -1,4 +1,4 @@
-"""Logs of Mahimahi and ns-2: round trips through results, hand-made ones, malformed ones, and figures."""
+"""Logs of Mahimahi and ns-2: round trips through results, handwritten and malformed logs, and figures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run() -> sj.Result:
 
 @pytest.mark.parametrize("headers", [False, True])
 def test_what_ns2_lines_hold_comes_back(run: sj.Result, tmp_path: Path, headers: bool) -> None:
-    if headers:  # and something in the queue at the end
+    if headers:  # packets are queued at the end
         run = run.scenario.replace({"probes.headers": True, "link.limit": "60 packets"}).run()
         assert run.waiting.height > 0
     back = load_log(write_log(run, tmp_path / "x.tr"))
@@ -109,7 +109,7 @@ def test_opportunities_of_a_trace(cli: Cli, tmp_path: Path) -> None:
     lines = write_log(result, tmp_path / "x.log").read_text().splitlines()
     chances = [int(line.split()[0]) for line in lines if line.split()[1] == "#"]
     assert chances[:6] == [3, 3, 7, 10, 10, 14]
-    assert len(chances) == 3 * (3000 // 7) + 2  # the last lap has 4 ms of its 7
+    assert len(chances) == 3 * (3000 // 7) + 2  # the last repetition has 4 of its 7 ms
 
 
 def test_a_mahimahi_log_made_by_hand(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
     medians = [result.packets.filter(pl.col("link") == "forward")["sojourn_ms"].median() for result in results]
     assert medians[0] == medians[2]
     assert medians[1] == pytest.approx(medians[0], abs=1)
-    # A log ends with its last line, and its last step there.
+    # A log, and its last step, end with its last line.
     of_run, of_log, of_trace = (
         [mbps * np.diff(edges) for mbps in (into, out)] for into, out, edges in (rates(one, 1.0) for one in results)
     )

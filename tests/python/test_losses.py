@@ -1,4 +1,4 @@
-"""The probe of drops, and what is told of losses: bursts, and how many flows lose at once."""
+"""The probe of drops, and statistics of losses: bursts, and flows per loss event."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_drops_are_those_of_the_table_of_packets(aqm: str) -> None:
 
 
 def brute(result: Result) -> list[tuple[int, int]]:
-    """Flow and length of every burst of the forward link, packet by packet."""
+    """Flow and length of all bursts at the forward link, computed packet by packet."""
     waiting = result.table("waiting").with_columns(fate=pl.lit(0, pl.UInt8))
     columns = ["link", "flow", "arrival", "time_ns", "fate"]
     table = pl.concat([result.table("packets").select(columns), waiting.select(columns)]).filter(link=0).sort("arrival")

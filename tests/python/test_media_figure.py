@@ -1,4 +1,4 @@
-"""The figure of flows of media: what it draws, from which numbers, and what it refuses."""
+"""The figure of media flows: drawn data, its source, and rejected input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts of the congestion controls of media are what their second implementations say."""
+"""The scripts of the media congestion controls equal the output of the second implementations."""
 
 import runpy
 from pathlib import Path

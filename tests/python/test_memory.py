@@ -1,4 +1,4 @@
-"""A run needs no memory for what it records, and too little memory is one line and exit code 3."""
+"""Recorded tables do not stay in memory, and too little memory gives a one-line error and exit code 3."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVERY_PROBE = {
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Result]:
-    """A run in memory, and the same run from a folder, of several row groups."""
+    """A run in memory, and the same run from a folder, with several row groups."""
     scenario = sj.Scenario.load(REPO / "scenarios" / "codel.toml", EVERY_PROBE)
     root = tmp_path_factory.mktemp("out")
     return scenario.run(1), store.run(scenario, 1, root, [])
@@ -46,7 +46,7 @@ def test_tables_that_were_written_while_the_run_went_on_are_the_same(both: tuple
     assert stored.fingerprint == in_memory.fingerprint
     assert stored.totals == in_memory.totals
     assert stored.table_names == in_memory.table_names
-    assert stored.table("packets").height > 2**17  # more than a row group
+    assert stored.table("packets").height > 2**17  # more than one row group
     for name in stored.table_names:
         assert stored.table(name).schema == in_memory.table(name).schema, name
         assert stored.table(name).equals(in_memory.table(name)), name
@@ -60,11 +60,11 @@ def test_other_readers_read_them_too(both: tuple[Result, Result]) -> None:
         path = stored.folder / f"{name}.parquet"
         assert pl.DataFrame(parquet.read_table(path)).equals(stored.table(name)), name
     groups = parquet.read_metadata(stored.folder / "packets.parquet").num_row_groups
-    assert 1 < groups <= stored.table("packets").height // 2**17 + 1  # each has so many rows, but for the last one
+    assert 1 < groups <= stored.table("packets").height // 2**17 + 1  # each group but the last one has this many rows
 
 
 def test_columns_that_begin_late_are_nan_before(tmp_path: Path) -> None:
-    """A queue manager may have something to show only later on, when rows without it are in the file already."""
+    """A queue manager may report a variable late, after rows without it have been written."""
     (tmp_path / "late.py").write_text(LATE)
     sets = {"probes.state": "20 us", "duration": "3 s", "warmup": "0 s", "link.aqm": f"{tmp_path}/late.py:Late"}
     scenario = sj.Scenario.load(REPO / "scenarios" / "codel.toml", sets)
@@ -99,7 +99,7 @@ def test_files_are_no_larger_than_those_of_polars(both: tuple[Result, Result], t
 
 def test_a_run_with_every_packet_takes_no_more_memory_when_it_is_longer(tmp_path: Path) -> None:
     peaks = [_peak_mb(tmp_path, f"{seconds} s") for seconds in (12, 45)]
-    assert peaks[1] < peaks[0] + 30, peaks  # its 1.3 million packets took 90 MB
+    assert peaks[1] < peaks[0] + 30, peaks  # 1.3 million packets took 90 MB
 
 
 def _peak_mb(folder: Path, duration: str) -> float:
@@ -175,7 +175,7 @@ def test_enough_memory_under_a_limit_changes_nothing(process: Process, tmp_path:
     limited = process(*COMMANDS["run"], "-o", "limited", preexec_fn=_limit_memory(8000))
     assert (plain.returncode, limited.returncode) == (0, 0), limited.stderr
     assert plain.stdout.replace("plain", "limited") == limited.stdout
-    # Progress may be shown, of a run that takes over a second.
+    # Progress may be printed if the run takes over a second.
     assert "Error" not in limited.stderr
     assert "emory" not in limited.stderr
     for path in (tmp_path / "plain").rglob("*.parquet"):
@@ -202,7 +202,7 @@ def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
         return do(worker, scenario, seed, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Worker, "do", killed)
-    monkeypatch.setattr(memory, "ANNOUNCED_BYTES", 0)  # every run might be lost
+    monkeypatch.setattr(memory, "ANNOUNCED_BYTES", 0)  # announce every run
     with pytest.raises(MissingError, match=r"out of memory: 1 of 4 runs were lost, the first as .* SIGKILL"):
         study.run_by(Runner(tmp_path / "out"))
     found = study.run_by(Runner(tmp_path / "out", keeps_going=True))
@@ -279,7 +279,7 @@ delay = "3 s"
 kind = "cbr"
 rate = "19 Gbit/s"
 """
-"""Almost five million packets are under way at last."""
+"""Almost five million packets are in flight at the end."""
 
 
 def test_a_run_whose_packets_there_is_no_room_for_is_one_line_and_3(process: Process, tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def _chained(error: BaseException, cause: BaseException) -> BaseException:
 
 
 def test_drops_of_a_tunnel_take_little_memory(process: Process, tmp_path: Path) -> None:
-    """A tunnel's number is near 2**32, and was the index of a list."""
+    """A tunnel's id is near 2**32, and was the index of a list."""
     (tmp_path / "tunnel.toml").write_text(
         'duration = "900 ms"\n[link]\nrate = "4.7 Mbit/s"\nlimit = "9 packets"\n[[flows]]\nkind = "tcp"\n'
         'middlebox = "tunnel"\n[probes]\ndrops = true\n'
@@ -354,7 +354,7 @@ def test_drops_of_a_tunnel_take_little_memory(process: Process, tmp_path: Path) 
 
 
 def test_queues_that_there_is_no_memory_for_are_one_line_and_3(process: Process, tmp_path: Path) -> None:
-    """A few bytes of text each ask for a megabyte: 20,000 classes with eight tins."""
+    """A few bytes of text each request a megabyte: 20,000 classes with eight tins."""
     classes = "; ".join(f"class {n:x} parent 1 rate 9kbit {{ cake diffserv8 }}" for n in range(2, 20_000))
     (tmp_path / "wide.toml").write_text(
         'duration = "1 s"\n[link]\nrate = "5 Mbit/s"\n'

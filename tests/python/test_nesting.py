@@ -1,4 +1,4 @@
-"""Texts that go down, or round, without end: each is one line with its place and a remedy, and exit code 2."""
+"""Unbounded nesting and cycles in texts: a one-line error with place and remedy, and exit code 2."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_queue_managers_within_each_other(process: Process, tmp_path: Path, kind
         assert done.returncode == 2
         line = one_line(done.stderr)
         assert line.startswith(f"Error: {deep}: link.aqm: ")
-        assert line.endswith(DEEP) or (kind, depth) == ("fq", 65)  # which holds no other flow queue
+        assert line.endswith(DEEP) or (kind, depth) == ("fq", 65)  # fq has no other flow queue as child
     if kind != "fq":
         deep.write_text(scenario(begin * 64 + "codel" + end * 64))
         assert process("run", deep).returncode == 0
@@ -96,7 +96,7 @@ def test_a_circle_of_classes_in_tcs_words(tmp_path: Path, parents: tuple[str, st
 
 
 def nested(depth: int) -> str:
-    """A netem in a tbf in a netem …, as tc prints it."""
+    """A netem in a tbf in a netem …, in tc's output format."""
     said = ["qdisc tbf 1: dev eth0 root refcnt 2 rate 9Mbit burst 4Kb lat 50ms"]
     said += [f"qdisc netem {n:x}: dev eth0 parent {n - 1:x}:1 limit 100 delay 1ms" for n in range(2, depth + 2)]
     return "\n".join(said)
@@ -136,7 +136,7 @@ def test_disciplines_of_tc_that_hold_each_other(tmp_path: Path, text: str, circl
 
 
 def test_long_texts_of_tc_are_read_at_once(tmp_path: Path) -> None:
-    """Thousands of classes and their queues, told twice, took minutes: each line looked through all before it."""
+    """Thousands of classes with queues, each printed twice, took minutes in a quadratic parser."""
     said = ["tc qdisc add dev eth0 root handle 1: htb default 2"]
     for number in range(2, 5_000):
         said.append(f"tc class replace dev eth0 parent 1: classid 1:{number:x} htb rate 1mbit ceil 9mbit")

@@ -1,4 +1,4 @@
-"""netem beside a second implementation, written in Python from Linux's sch_netem.c, on the same random stream."""
+"""netem compared with a second implementation in Python, from Linux's sch_netem.c, on the same random stream."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mix(z: int) -> int:
 
 
 class Stream:
-    """The random stream of the queue of a seed: splitmix64."""
+    """Random stream of the queue for a seed: splitmix64."""
 
     def __init__(self, seed: int) -> None:
         state = mix(seed ^ GOLDEN)
@@ -73,7 +73,7 @@ class Crandom:
 
 @dataclass
 class Netem:
-    """Uniform jitter, losses at random, reordering and a rate; the others of netem are off."""
+    """Uniform jitter, random loss, reordering and a rate; netem's other features are off."""
 
     stream: Stream
     latency: int
@@ -84,7 +84,7 @@ class Netem:
     rate: int = 0
     """Bytes per second."""
     correlations: tuple[float, float, float] = (0, 0, 0)
-    """Of delay, loss and reordering."""
+    """Correlations of delay, loss and reordering."""
     limit: int = 1000
     counter: int = 0
     front: list[tuple[int, int]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Netem:
         self.delay_cor = Crandom(scaled(delay), draw() if sent else 0)
         self.loss_cor = Crandom(scaled(loss), draw() if sent else 0)
         if sent:
-            draw()  # that of duplicates
+            draw()  # draw for duplication
         self.reorder_cor = Crandom(scaled(reorder), draw() if self.reorder else 0)
 
     def enqueue(self, now: int, packet: int, size: int) -> str:
@@ -109,7 +109,7 @@ class Netem:
         if held_up or scaled(self.reorder) < self.reorder_cor.next(self.stream):
             self.counter += 1
             self.waiting.append((self.time_to_send(now, size), packet))
-            self.waiting.sort(key=lambda one: one[0])  # stable: equal times as they came
+            self.waiting.sort(key=lambda one: one[0])  # stable: equal times in order of arrival
         else:
             self.counter = 0
             self.front.insert(0, (now, packet))
@@ -212,7 +212,7 @@ def test_a_table_of_a_file_decides_and_is_part_of_the_identity(tmp_path: Path) -
     assert run_hash(one, 1) == run_hash(same, 1) != run_hash(other, 1)
     alone = [scenario.replace({"link.aqm": "codel", "reverse.aqm": "codel"}) for scenario in (one, other)]
     assert run_hash(alone[0], 1) != run_hash(alone[1], 1), "a table in a change counts as well"
-    # A table of zeros is the mean itself.
+    # A table of zeros gives the mean.
     plain = {"changes": "", "reverse.aqm": "codel"}
     even = one.replace({**plain, "link.aqm": "netem delay 20ms"}).run().fingerprint
     assert one.replace(plain).run().fingerprint == even != other.replace(plain).run().fingerprint

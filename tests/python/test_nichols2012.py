@@ -1,4 +1,4 @@
-"""The figures of nichols2012: what they measure, and relations that can be true and false."""
+"""The figures of nichols2012: measurements, and relations that can be true and false."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAPER = "nichols2012"
 
 
 def _over_bandwidth(row: Row) -> Row:
-    """RED gives up utilisation for delay as the rate grows; at the lowest rate the two are alike."""
+    """RED trades utilisation for delay as the rate increases; at the lowest rate both are similar."""
     rate = float(row["rate_mbit"])
     share = (rate - 3) / 97
     if row["scheme"] == CODEL:
@@ -37,15 +37,15 @@ AS_PUBLISHED = {
     "S5-DELAY": WIDE,
     "S5-JAIN": table(BOTH | {"ftps": fairness.LOADS, "rate_mbit": fairness.RATES}, _fair),
 }
-"""One row per point, as a paper that says so would have measured it."""
+"""One row per point, with values that satisfy the paper's claims."""
 RELATIONS = relations_of(PAPER)
 KEYS = {"scheme", "mix", "ftps", "rate_mbit"}
 
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
-    """Every figure's study, one seed, short runs: they show how the figure is made."""
-    # What has not begun when a run of 12 s ends would begin later still.
+    """Studies of all figures for one seed, with short runs."""
+    # Flows that start after 12 s are not needed.
     return short_studies(PAPER, tmp_path_factory.mktemp(PAPER), 'duration = "12 s"\nwarmup = "2 s"\n')
 
 

@@ -1,4 +1,4 @@
-"""The figures of ns2-codel-variants: relations that can be true and false, and what goes through their studies."""
+"""The figures of ns2-codel-variants: relations that can be true and false, and the points of their studies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _best_at_all(scheme: str) -> tuple[float, float, float]:
     return 0.99 - 0.05 * place, 5.0 + 20 * place, 0.01 + 0.02 * place
 
 
-# What a paper that says so would have measured: one row per scheme and bandwidth or number of FTPs.
+# One row per scheme and bandwidth or number of FTPs, with values that satisfy the paper's claims.
 AS_PUBLISHED = {
     "S2-F2-a": _cells("rate_mbit", RATES, "utilisation", lambda scheme, rate: 1 - rate / 2000 - 0.1 * _tail(scheme)),
     "S2-F2-b": _cells("rate_mbit", RATES, "utilisation", lambda s, rate: 1 - rate / 2000 - 0.1 * (s != "sfqCoDel")),
@@ -110,7 +110,7 @@ def test_the_conclusion_has_every_point_of_the_figures() -> None:
 
 
 def _recorded(seeds: int) -> pl.DataFrame:
-    """A made-up `original.csv`: every point of the studies, with values that satisfy every claim but S2-F7."""
+    """A synthetic `original.csv`: all points of the studies, with values that satisfy all claims except S2-F7."""
     points = {(*at, 5.0, 80.0) for at in zip(map(float, RATES), strict=True)}
     points |= {(10.0, float(ftps), 80.0) for ftps in FTPS} | {(10.0, 5.0, float(rtt)) for rtt in sweeps.RTTS_MS}
     rows = [
@@ -154,7 +154,7 @@ def test_ns2s_own_runs_are_judged_from_ten_seeds_on_where_every_scheme_has_them(
     assert (says["S2-F2-a"], says["S2-F5-a"], says["S2-F7"], says["S2-C"]) == (
         "satisfies",
         "unknown",
-        "contradicts",  # it is about one to seven FTPs
+        "contradicts",  # the claim is about one to seven FTPs
         "unknown",
     )
     changed = whole.with_columns(
@@ -177,7 +177,7 @@ def test_points_that_ns2_did_not_run_speak_for_a_claim(monkeypatch: pytest.Monke
     [claim] = [claim for claim in claims_of(PAPER, "fig6") if claim["id"] == "S2-F6"]
     [verdict] = add_original([claim], judge([claim], None), paper(PAPER).original("fig6"))
     assert verdict["original_evidence"] == "ns-2: false, 0% of seeds; 700 to 1000 FTPs not run"
-    # 29 of 33 points were run: best at 13 of them and at the other four is most, at 12 it is not.
+    # 29 of 33 points were run: best at 13 of them plus the other four is a majority, at 12 it is not.
     places = some.filter(pl.col("scheme") == "sfqCoDel").select(conclusion.POINT).unique().sort(conclusion.POINT)
     assert places.height == 29
     for lost, expected in ((16, "unknown"), (17, "contradicts")):
@@ -188,7 +188,7 @@ def test_points_that_ns2_did_not_run_speak_for_a_claim(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_buffers_and_access_links_follow_the_rule(name: str) -> None:
-    """Eight times the bandwidth-delay product in packets of 1000 B, at least two per FTP; twice the rate."""
+    """Buffer of eight BDPs in packets of 1000 B, at least two per FTP; access links at twice the rate."""
     for point in Study.load(FOLDER / name, seeds=1).points:
         values = {"link.rate": "10 Mbit/s", "flows.0.count": 5, "flows.0.rtt": "80 ms"} | point.values
         rate, rtt = (int(str(values[key]).split()[0]) for key in ("link.rate", "flows.0.rtt"))
@@ -203,7 +203,7 @@ def test_buffers_and_access_links_follow_the_rule(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
-    """Every study at three of its points, for five seconds and one seed."""
+    """All studies at three points each, for five seconds and one seed."""
     folder = tmp_path_factory.mktemp("short")
     done = {}
     for name in STUDIES:
@@ -231,7 +231,7 @@ def test_a_figure_measures_every_run_and_is_drawn(figure: str, short: dict[str, 
     for cell, one in zip(measured.cells.iter_rows(named=True), result.results, strict=True):
         assert cell["utilisation"] == one.summary["utilisation"][0]
         assert cell["queue"] == one.links["mean_backlog_packets"][0]
-        # Of the packets that arrived in the window; `dropped` also counts those that had waited at its start.
+        # Relative to arrivals in the window; `dropped` includes packets queued at its start.
         dropped = one.links["dropped"][0]
         buffer = int(one.scenario.document["link"]["limit"].split()[0])
         assert dropped - buffer <= round(cell["drop_rate"] * one.links["arrived"][0], 6) <= dropped

@@ -1,4 +1,4 @@
-"""Our queue managers inside ns-2, where the plugin is built; and what happens when something is missing."""
+"""Our queue managers inside ns-2, if the plugin is built; and errors if something is missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sojourn.engines.ns2.script import script
 
 @pytest.fixture
 def built() -> Plugin:
-    """The plugin that is built."""
+    """The built plugin."""
     if installed.find() is None:
         pytest.skip("ns-2 is not installed (apt install ns2)")
     if plugin.find() is None:
@@ -29,7 +29,7 @@ def built() -> Plugin:
 
 
 def trace(scenario: Scenario, folder: Path, of: Plugin | None) -> bytes:
-    """What ns-2 writes, with our queues or with its own."""
+    """Trace of ns-2, with our queues or with its own."""
     (folder / "run.tcl").write_text(script(scenario, 7, plugin=of is not None).text, encoding="utf-8")
     process.run(folder / "run.tcl", folder / "trace", [str(of.file)] if of else [])
     return (folder / "trace").read_bytes()

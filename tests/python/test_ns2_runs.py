@@ -1,6 +1,6 @@
-"""Recorded runs of ns-2 replayed as data; and, where ns-2 is installed, the same runs made now.
+"""Recorded runs of ns-2; and, if ns-2 is installed, the same runs repeated.
 
-`SOJOURN_BLESS=1` records them again.
+`SOJOURN_BLESS=1` updates the recordings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DATAGRAMS = ("cbr", "poisson", "streaming", "voice")
 
 @pytest.fixture
 def ns2() -> Path:
-    """The program that is installed."""
+    """The installed program."""
     found = installed.find()
     if found is None:
         pytest.skip("ns-2 is not installed (apt install ns2)")
@@ -78,7 +78,7 @@ def test_ns2_writes_the_trace_that_is_kept(ns2: Path, name: str, tmp_path: Path)
 
 
 def test_connections_of_the_web_count_by_hand(tmp_path: Path) -> None:
-    """What the generators of ns-2 wrote against the books, which get the payload from the trace."""
+    """Output of ns-2's generators against our counters, which take the payload from the trace."""
     result = replayed("web", tmp_path)
     said = [line.split() for line in (FOLDER / "web.said").read_text(encoding="utf-8").splitlines()]
     reverse, *_ = result.totals["groups"][1:]
@@ -91,7 +91,7 @@ def test_connections_of_the_web_count_by_hand(tmp_path: Path) -> None:
     assert reverse["closed"] == len(closed) > 10
     transfers = result.table("transfers").filter(pl.col("group") == 1)
     assert sorted(transfers["bytes"]) == sorted(int(words[4]) for words in answered)
-    # A connection that is over has delivered its answers, to the byte.
+    # A finished connection has delivered its responses, to the byte.
     sizes = dict.fromkeys((words[1] for words in said if words[0] == "opened" and words[2] == "2"), 0)
     for flow, size in transfers.select("flow", "bytes").iter_rows():
         sizes[str(flow)] += size
@@ -102,14 +102,14 @@ def test_connections_of_the_web_count_by_hand(tmp_path: Path) -> None:
 
 
 def web_payload(result: Result, folder: Path, flows: set[str]) -> int:
-    """Payload of the packets that left the reverse link, each first byte counted once."""
+    """Payload of the packets that left the reverse link, each sequence number once."""
     lines = [line.split() for line in (folder / "trace").read_text(encoding="utf-8").splitlines()]
     first = {(line[7], line[10]): int(line[5]) - 40 for line in lines if line[0] == "r" and line[2:4] == ["1", "0"]}
     return sum(size for (flow, _), size in first.items() if flow in flows)
 
 
 def test_a_recorded_run_counts_by_hand(tmp_path: Path) -> None:
-    """Numbers of the trace's own lines, without the books."""
+    """Counts of the trace's lines, without our counters."""
     result = replayed("row", tmp_path)
     lines = [line.split() for line in (tmp_path / "trace").read_text(encoding="utf-8").splitlines()]
     sent = [line for line in lines if line[0] == "-" and (line[2], line[3]) == ("1", "2") and float(line[1]) >= 1]
@@ -142,7 +142,7 @@ def test_a_run_has_the_tables_and_the_summary_of_a_simulation(tmp_path: Path) ->
 
 
 def test_datagrams_arrive_at_the_simulator_s_microsecond(ns2: Path) -> None:
-    """Neither TCP nor chance is in it; three queues and an access link are."""
+    """Three queues and an access link, without TCP and randomness."""
     flows: list[Any] = [flow for flow in NS2["datagrams"]["flows"] if flow["kind"] in DATAGRAMS]
     flows = [flow | {"route": ["link", "second"]} for flow in flows]
     second = {"name": "second", "rate": "461 kbit/s", "delay": "7 ms"}

@@ -1,6 +1,6 @@
-"""Scenarios as scripts for ns-2, what it cannot express, and recorded runs of it. No ns-2 needed.
+"""Scenarios as scripts for ns-2, unsupported scenarios, and recorded runs. No ns-2 needed.
 
-`SOJOURN_BLESS=1` writes the scripts again; `python -m record` beside this file does so with the runs.
+`SOJOURN_BLESS=1` updates the scripts; `python -m record` in this folder updates the runs.
 """
 
 from __future__ import annotations

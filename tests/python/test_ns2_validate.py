@@ -1,4 +1,4 @@
-"""The table of the simulator beside ns-2: its grid, its bands, where runs part. No ns-2 needed."""
+"""The comparison of simulator and ns-2: grid, bands, first difference of runs. No ns-2 needed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_cell_whose_seeds_differ_by_more_than_the_bands_does_not_count() -> No
 
 
 class Runs:
-    """In place of both engines: what was asked, and which runs are there."""
+    """Stub of both engines: records requests, and provides some runs."""
 
     def __init__(self, finished: set[tuple[str, int]]) -> None:
         self.finished, self.asked = finished, Counter[str]()

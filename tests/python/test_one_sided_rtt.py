@@ -1,4 +1,4 @@
-"""RTT from one side beside that between two taps: in simulated captures, and in real ones where tcpdump is there."""
+"""One-sided RTT compared with that between two taps: in simulated captures, and, with tcpdump, in real ones."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _one_sided(capture: Capture) -> pl.DataFrame:
 
 @pytest.mark.parametrize("cc", LINES)
 def test_from_one_side_it_is_the_two_sided_one(tmp_path: Path, cc: str) -> None:
-    """Beside the senders and between two taps around the queues; both see all of the round trip but its propagation.
+    """At the senders, and between two taps around the queues; both measure the RTT without the propagation delay.
 
-    That is the same for all packets, in front of the taps, and a sender's round-trip time has it: it is added to both.
+    That is constant and before the taps, and part of a sender's RTT, so it is added to both.
     """
     rate, back, rtt_ms, aqm, limit, loss, count = LINES[cc]
     text = f"""
@@ -65,7 +65,7 @@ probes = {{ packets = true, headers = true }}
 
 
 def test_lone_segments_are_told_apart(cli: Cli, tmp_path: Path) -> None:
-    """Answers 150 ms apart wait for a delayed acknowledgment; the segments of a transfer beside them do not."""
+    """Responses 150 ms apart get delayed ACKs; the segments of a concurrent transfer do not."""
     text = """
 duration = "9 s"
 link = { rate = "6.1 Mbit/s" }
@@ -102,7 +102,7 @@ while peer.recv(1 << 20):
 
 @needs_shells
 def test_real_captures(tmp_path: Path) -> None:
-    """A real TCP over our emulator, with tcpdump at both ends; super-packets off, so that both ends see the same."""
+    """Real TCP over our emulator, with tcpdump at both ends; without super-packets, so that both captures are equal."""
     if shutil.which("tcpdump") is None or shutil.which("ethtool") is None:
         pytest.skip("tcpdump and ethtool are not installed")
     (tmp_path / "send.py").write_text(SENDER)

@@ -1,4 +1,4 @@
-"""What the original says of a claim is computed: by the same judge, from the authors' own runs."""
+"""The original's verdict on a claim is computed by the same judge from the authors' own runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_was_not_run_stays_not_run_and_tells_the_original() -> None:
         ((-1.0,) * 9, 10, "unknown"),  # one run too few
         ((-1.0,) * 10, 10, "contradicts"),
         ((2.0,) * 8 + (-1.0,) * 2, 10, "satisfies"),
-        ((9.0,) * 7 + (-1.0,) * 3, 10, "contradicts"),  # true of the means, false in three runs
+        ((9.0,) * 7 + (-1.0,) * 3, 10, "contradicts"),  # true for the means, false in three runs
     ],
 )
 def test_a_tool_speaks_with_enough_runs_only(values: tuple[float, ...], least: int, says: str) -> None:
@@ -97,7 +97,7 @@ def test_places_that_are_false_are_told_and_counted() -> None:
 
 
 def _of_paper(paper_id: str) -> dict[str, Verdict]:
-    """What the original says of every claim of a paper, by its id."""
+    """The original's verdict on each claim of a paper, by id."""
     found = paper(paper_id)
     verdicts = []
     for figure in found.figures:
@@ -136,7 +136,7 @@ def test_it_agrees_with_what_the_specification_supposes(shared: Path) -> None:
 
 
 def _changed(monkeypatch: pytest.MonkeyPatch, column: str, value: float, **where: Any) -> None:
-    """Another value in one row of the published runs."""
+    """Change a value in one row of the published runs."""
     rows = published.published()
     here = pl.all_horizontal(pl.col(name) == one for name, one in where.items())
     assert rows.filter(here).height == 1
@@ -147,7 +147,7 @@ def _changed(monkeypatch: pytest.MonkeyPatch, column: str, value: float, **where
 
 @pytest.fixture
 def fresh() -> Any:
-    """Read the published runs again, before and after."""
+    """Clear the cache of published runs before and after a test."""
     of_authors.grid.cache_clear()
     yield
     of_authors.grid.cache_clear()

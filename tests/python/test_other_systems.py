@@ -1,4 +1,4 @@
-"""Without the modules that only Linux or Unix has, the package is loaded and simulates; what needs Linux says so."""
+"""Without modules of Linux or Unix the package loads and simulates; engines that need Linux report it."""
 
 from __future__ import annotations
 

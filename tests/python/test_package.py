@@ -1,4 +1,4 @@
-"""What is given away: a source distribution with everything in it, a wheel that needs no compiler, their check-list."""
+"""Release artefacts: a complete source distribution, a wheel that needs no compiler, and their checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def names(sdist: Path) -> set[str]:
-    """Return what is in the source distribution."""
+    """Return the names in the source distribution."""
     with tarfile.open(sdist) as archive:
         return {name.partition("/")[2] for name in archive.getnames()}
 
@@ -75,7 +75,7 @@ def test_the_gpl_part_is_not_in_it(names: set[str]) -> None:
 
 
 def test_its_crates_are_whole(sdist: Path, tmp_path: Path) -> None:
-    """The wheel is built from them, in a workspace without the crates that no wheel needs, by the locked versions."""
+    """The wheel is built from them with the locked versions, in a workspace without crates that no wheel needs."""
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     [root] = tmp_path.iterdir()
@@ -90,7 +90,7 @@ def test_its_crates_are_whole(sdist: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """Return the wheel that `make wheel` has built, if it is of these sources."""
+    """Return the wheel of `make wheel`, if built from these sources."""
     found = sorted((REPO / "out" / "dist").glob("sojourn-*.whl"))
     if not found:
         pytest.skip("no wheel is built (make wheel)")
@@ -101,7 +101,7 @@ def wheel() -> Path:
 
 
 def test_the_wheel_works_in_an_environment_without_a_compiler(wheel: Path, tmp_path: Path) -> None:
-    """What it needs is lent by the environment of the tests, so that no index of packages is asked."""
+    """Its dependencies come from the environment of the tests, so no package index is queried."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     [site] = (tmp_path / "venv" / "lib").glob("python*/site-packages")
     python = tmp_path / "venv" / "bin" / "python"
@@ -120,7 +120,7 @@ def test_the_wheel_works_in_an_environment_without_a_compiler(wheel: Path, tmp_p
 
 
 def release() -> ModuleType:
-    """Return the check-list as a module."""
+    """Return the release checks as a module."""
     spec = spec_from_file_location("release", REPO / "packages" / "release.py")
     assert spec is not None and spec.loader is not None
     found = module_from_spec(spec)
@@ -140,7 +140,7 @@ def _wheel(folder: Path, name: str, files: dict[str, str], **headers: str) -> Pa
 
 
 def _dist(folder: Path, version: str, glibc: str = "2.28") -> None:
-    """Write what a release consists of, as small as can be."""
+    """Write minimal release artefacts."""
     licences = {"x/LICENSE-MIT": "", "x/LICENSE-APACHE": ""}
     core = {"sojourn/_core.abi3.so": f"GLIBC_2.17 GLIBC_{glibc}"}
     package = dict.fromkeys(release().EXPECTED["wheel"], "")

@@ -1,4 +1,4 @@
-"""Compressed files: what comes out is what went in, or one line; and never more than a bound."""
+"""Compressed files: the original data or a one-line error, and never more than a limit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_no_more_comes_out_than_the_bound() -> None:
 
 
 def bomb(size: int) -> bytes:
-    """A gzip file of at least `size` zeros; its checksum is wrong, which no reader gets as far as."""
+    """A gzip file of at least `size` zeros; its checksum is wrong, but readers stop before it."""
     pack = zlib.compressobj(9, wbits=31)
     blocks = [pack.compress(bytes(1 << 20)) + pack.flush(zlib.Z_FULL_FLUSH) for _ in range(2)]
     return blocks[0] + blocks[1] * (size >> 20) + pack.flush()

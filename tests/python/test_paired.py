@@ -29,7 +29,7 @@ def test_darwin_s_maize() -> None:
     assert found.n == 15
     assert found.difference == pytest.approx(20.933, abs=5e-4)
     assert found.p_t == pytest.approx(0.0497, abs=5e-5)  # t = 2.148
-    # The ranks of the two negative ones add up to 24; 1352 of the 2^15 sign patterns are as far from the middle.
+    # The rank sum of the two negative differences is 24; 1352 of the 2^15 sign patterns are as extreme.
     assert found.p_wilcoxon == pytest.approx(1352 / 2**15, rel=1e-12)
     assert found.ci95 == pytest.approx(20.933 * 2.14479 / 2.148, rel=1e-3)
     assert found.significant
@@ -49,7 +49,7 @@ def test_wilcoxon_where_all_go_one_way(n: int, p: float | None) -> None:
 
 
 def test_both_tests_have_to_agree() -> None:
-    """One outlier decides the t test, the ranks do not see how far out it is."""
+    """One outlier dominates the t test, but not the ranks."""
     found = _of([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 1000.0])
     assert found.p_wilcoxon is not None
     assert found.p_t is not None
@@ -98,7 +98,7 @@ def test_the_interval_and_the_t_test_say_the_same(pairs: list[tuple[int, int]]) 
 
 
 def _runs(rows: list[tuple[str, int, int, float]]) -> pl.DataFrame:
-    """Runs whose metrics are all the same value."""
+    """Runs with the same value for all metrics."""
     return pl.DataFrame(
         [
             {"aqm": aqm, "load": load, "seed": seed, "fingerprint": str(number)} | {m.column: value for m in METRICS}
@@ -137,7 +137,7 @@ def test_a_baseline_may_be_spelled_otherwise() -> None:
 
 
 def test_common_random_numbers_narrow_the_difference() -> None:
-    """Of two queue managers that hardly differ, the difference is known better than either."""
+    """For two similar queue managers the difference has a narrower interval than each value."""
     found = sj.compare(
         ["codel", "codel target 5700us"], flows=4, rtt="20 ms", duration="10 s", warmup="0 s", seeds=8, packets=False
     )
@@ -179,7 +179,7 @@ def test_paired_refused(cli: Cli, case: str) -> None:
 
 
 def test_sweep_pairs_what_changes_together(cli: Cli, tmp_path: Path) -> None:
-    """A limit that comes with its queue manager belongs to it, not to the place where it is compared."""
+    """A limit that varies with the queue manager belongs to it, not to the point of comparison."""
     sweep = '"link.aqm, link.limit" = [["codel", "1000 packets"], ["pie", "50 packets"]]\n"flows.0.count" = [1, 2]'
     (tmp_path / "study.toml").write_text(f"{SHORT}[sweep]\n{sweep}\nseeds = 2\n")
     found = printed_json(cli("sweep", "study.toml", "--json"))["paired"]

@@ -1,4 +1,4 @@
-"""Frames for pandas: without pyarrow, and with a plain word where pandas is missing."""
+"""Frames for pandas: without pyarrow, and with a clear error if pandas is missing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Papers on the real kernel: what stands for their queue managers, what is left out, and which claims are judged.
+"""Papers on the real kernel: substitutes of their queue managers, excluded parts, and judged claims.
 
-Where no kernel is built, the studies as it would run them are simulated.
+If no kernel is built, the studies for it are simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sojourn.papers.schwarzkopf2016 import table1
 PAPER = "schwarzkopf2016"
 WIRELESS = ["fig9", "fig10"]
 STATE = ["fig4", "fig5", "fig6"]
-"""Figures of schwarzkopf2016 that look into the queue manager."""
+"""Figures of schwarzkopf2016 that need the queue manager's state."""
 NO_ACT = "Linux has no CoDel-ACT"
 NOT_RUN = {
     "fig1": {"a", "f"},
@@ -35,18 +35,18 @@ NOT_RUN = {
     "timescales": {"TS-1", "TS-2", "TS-9", "TS-10"},
     "utilisation": {"ACT", "count-600", "count-6000", "count-60000", "nonmono"},
 }
-"""Ends of the ids of the claims that need what no kernel has; in table1 all cells of CoDel-ACT besides."""
+"""Suffixes of claim ids that need features no kernel has; in table1 also all cells of CoDel-ACT."""
 
 
 def there(paper_id: str, figure: str) -> tuple[Study, EngineMapping]:
-    """A figure's study as the kernel runs it."""
+    """A figure's study for the kernel."""
     found = paper(paper_id)
     with found.study_file(figure) as path:
         return on_engine(found, Study.load(path, seeds=1), "kernel")
 
 
 def canonical(link: str, flow: str = 'cc = "reno"') -> dict[str, object]:
-    """A scenario with these lines in two of its tables."""
+    """A scenario with these lines in its tables link and flows."""
     flow = f'kind = "tcp"\nstack = "linux-2.6.29"\n{flow}'
     text = f'duration = "1 s"\n[link]\nrate = "10 Mbit/s"\n{link}\n[[flows]]\n{flow}'
     return Scenario.parse(text).document
@@ -78,7 +78,7 @@ def test_schwarzkopf2016_on_the_kernel() -> None:
         "flows.0.cc = reno",
     }
     assert len(study.points) == 16 and study.engine == "kernel"
-    # But for these the scenario is the paper's, and the points are found by the paper's names.
+    # Otherwise the scenario is the paper's, and points have the paper's names.
     with paper("schwarzkopf2016").study_file("table1") as path:
         given = {json.dumps(point.values): point.scenario for point in Study.load(path, seeds=1).points}
     for point in study.points:
@@ -138,7 +138,7 @@ def test_what_the_kernel_cannot_express_is_refused() -> None:
 
 
 def judged(figure: str) -> tuple[list[Verdict], EngineMapping]:
-    """Verdicts of a figure of schwarzkopf2016, its short runs simulated, after it was drawn."""
+    """Verdicts of a figure of schwarzkopf2016, drawn from short simulated runs."""
     study, left = there("schwarzkopf2016", figure)
     sets = {"duration": "12 s"} if figure != "utilisation" else {"duration": "492 s"}
     result = replace(study.replace(sets), engine="simulate").run()
@@ -163,13 +163,13 @@ def test_a_claim_is_judged_if_what_it_needs_was_run(figure: str) -> None:
 
 
 def test_a_relation_that_is_judged_without_codel_act_does_not_look_at_it(tmp_path: Path) -> None:
-    """With and without its rows it says the same, of cells that are as measured and of such that are shuffled."""
+    """The relation has the same value with and without its rows, for measured and for shuffled cells."""
     seen = set()
     for figure in NOT_RUN:
         found = paper("schwarzkopf2016")
         with found.study_file(figure) as path:
             study = Study.load(path, seeds=1).replace({"duration": "12 s"})
-        if figure == "utilisation":  # its only relation needs all
+        if figure == "utilisation":  # its only relation needs all rows
             continue
         measured = found.figure(figure).measure(study.run())
         for claim, relation in measured.relations.items():
@@ -200,7 +200,7 @@ def test_relations_about_ecn_do_not_need_the_variants_without_ce() -> None:
 
 
 def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command with runs of the simulator in place of the kernel's."""
+    """The command, with simulated runs instead of the kernel's."""
 
     def simulate(scenario: Scenario, seed: int, _progress: object = None) -> Result:
         return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, None))
@@ -236,7 +236,7 @@ def test_a_study_runs_on_the_kernel(kernel: Kernel, paper_id: str, figure: str) 
 
 
 def test_the_table_in_the_documents_is_that_of_table1() -> None:
-    """The published column is the claims', and the simulated ones come out again, of 20 seeds."""
+    """The published column has the claims' values, and the simulated ones are reproduced with 20 seeds."""
     text = (REPO / "docs" / "kernel" / "papers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (CoDel|PIE), (\d+) ms, (\d+) \|(.*)\|$", text, re.MULTILINE)
     shown = {row[:3]: [tuple(map(float, one.split(","))) for one in row[3].split("|")] for row in rows}

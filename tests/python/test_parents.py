@@ -1,4 +1,4 @@
-"""Disciplines that hold others, in Python: their classes, and packets that name a class."""
+"""Classful disciplines in Python: their classes, and packets that name a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results, comparisons and studies go through pickle and deepcopy, to other processes and without their folders."""
+"""Results, comparisons and studies can be pickled and copied, to other processes and without their folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def copied(request: pytest.FixtureRequest) -> Any:
 
 
 class Shallow(sj.Aqm):
-    """Known to this program only."""
+    """A class that only this program has."""
 
     def __init__(self, depth: int = 20) -> None:
         self.depth = depth

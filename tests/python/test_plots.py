@@ -1,4 +1,4 @@
-"""Figures: what they show, in which units, in which style."""
+"""Figures: data, units and style."""
 
 from __future__ import annotations
 

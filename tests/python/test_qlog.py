@@ -1,4 +1,4 @@
-"""qlog of senders: as the draft requires, the same as the tables, and where it is written."""
+"""qlog of senders: conforms to the draft, equals the tables, and is written to the right place."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def written(result: sj.Result, tmp_path_factory: pytest.TempPathFactory) -> list
 
 
 def own(result: sj.Result, table: str, path: Path) -> pl.DataFrame:
-    """Rows of the sender whose file it is."""
+    """Rows of the file's sender."""
     _, flow, *sink = path.stem.split("-")
     return result.table(table).filter((pl.col("flow") == int(flow)) & (pl.col("end") == len(sink)))
 
@@ -86,7 +86,7 @@ def test_every_record_is_as_the_drafts_require(written: list[Path]) -> None:
         times = [one["time"] for one in events]
         assert times == sorted(times)
         assert all(name == name.lower() for one in (first, *events) for name in names(one))
-        # Tools look for them there.
+        # Tools search for them at the start of the file.
         assert all(word in path.read_text()[:256] for word in ('"qlog_version":"0.3"', '"qlog_format":"JSON-SEQ"'))
 
 
@@ -109,7 +109,7 @@ def test_the_schema_refuses_what_the_drafts_do_not_have(name: str, wrong: dict[s
 def test_every_sender_has_a_file(result: sj.Result, written: list[Path]) -> None:
     senders = result.table("segments").select("flow", "end").unique().sort("flow", "end").rows()
     assert [path.name for path in written] == [f"flow-{flow}{'-sink' * end}.sqlog" for flow, end in senders]
-    assert len(senders) > 10  # connections too, with a sender at either end
+    assert len(senders) > 10  # including connections, with a sender at each end
     points = {path.name: records(path)[0]["trace"]["vantage_point"]["type"] for path in written}
     assert points["flow-0.sqlog"] == "client"
     pages = [name for name in points if name.endswith("-sink.sqlog")]
@@ -145,7 +145,7 @@ def test_what_is_told_is_what_the_tables_have(result: sj.Result, written: list[P
 
 
 def test_acknowledged_packets_make_up_what_is_acknowledged(result: sj.Result, written: list[Path]) -> None:
-    """Every packet is acknowledged once at most, and the data of those that are reach up to the last number."""
+    """Each packet is acknowledged at most once, and the acknowledged data ends at the last sequence number."""
     lossy = 0
     for path in written:
         _, *events = records(path)
@@ -165,7 +165,7 @@ def test_acknowledged_packets_make_up_what_is_acknowledged(result: sj.Result, wr
             if start <= reach:
                 reach = max(reach, end)
         fin = any(f.get("fin") for number in acked for f in frames[number])
-        # What is SACKed above a hole goes further.
+        # SACKed data above a hole extends further.
         assert isinstance(una, int)
         assert reach >= una - 1 - fin
         assert (own(result, "acks", path)["ack"].max() or 0) == una
@@ -248,7 +248,7 @@ def test_losses_that_were_none_are_acknowledged_with_their_data() -> None:
 def test_parts_of_the_tables_give_the_same_files(
     result: sj.Result, written: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few rows are in memory at a time, and however often files are appended to."""
+    """For any number of rows in memory, and any number of appends."""
     shares: list[float] = []
     for rows, kept in ((1, 1 << 30), (61, 500)):
         monkeypatch.setattr(files, "ROWS", rows)
@@ -273,7 +273,7 @@ def test_the_command_turns_the_probe_on_and_replaces_what_it_wrote(cli: Cli, los
         Path("q") / folder.name / name for name in sorted(entries(folder), key=_number)
     ]
     assert sj.load(Path(found["folder"])).scenario.document["probes"]["senders"] is True
-    # Another file in the folder of all runs stays; one in the folder of this run was of an earlier one.
+    # Other files in the folder of all runs are kept; files in this run's folder are from an earlier run.
     (tmp_path / "q" / "mine").write_text("kept")
     (folder / "flow-0.sqlog").write_text("old")
     (folder / "flow-999.sqlog").write_text("old")

@@ -1,4 +1,4 @@
-"""qlog of QUIC senders: as the draft requires, and the packets and ACK frames of the run."""
+"""qlog of QUIC senders: conforms to the draft, with the packets and ACK frames of the run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_packets_are_sent_acknowledged_or_lost_once(result: sj.Result, written: 
     frames = [frame for one in data(events, "transport:packet_received") for frame in one["frames"]]
     acked = {n for frame in frames for first, last in frame["acked_ranges"] for n in range(first, last + 1)}
     assert acked <= set(numbers)
-    # What was taken for lost and has arrived all the same is the exception.
+    # Spurious losses are rare.
     assert len(acked & set(lost)) <= 1
     assert all(frame["acked_ranges"] == sorted(frame["acked_ranges"]) for frame in frames)
     delays = [frame["ack_delay"] for frame in frames]
@@ -102,7 +102,7 @@ def test_what_is_sent_again_has_the_bytes_that_were_lost(written: list[Path]) ->
     again = [one["frames"][0]["offset"] for one in sent if "trigger" in one and one["frames"]]
     lost = [one["frames"][0] for one in data(events, "recovery:packet_lost")]
     assert again
-    # Where headers have grown, they take two packets.
+    # Retransmissions take two packets if headers have grown.
     assert all(any(0 <= offset - frame["offset"] < frame["length"] for frame in lost) for offset in again)
     assert abs(len(lost) - len(again)) < 5
 

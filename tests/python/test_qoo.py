@@ -1,4 +1,4 @@
-"""Quality of Outcome: scores by hand, percentiles of sums by hand, and what a run's links say."""
+"""Quality of Outcome: scores and percentiles of sums computed by hand, and the links of a run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_idle_link_below_the_optimum_is_as_good_as_it_can_be() -> None:
 
 
 def test_a_queue_that_is_always_full_and_loses_a_third_by_hand() -> None:
-    """12 Mbit/s into 8: what goes waits for ten packets of 1.5 ms, and a third is dropped."""
+    """12 Mbit/s into 8: packets wait for ten packets of 1.5 ms, and a third is dropped."""
     full = IDLE | {
         "warmup": "1 s",
         "link": {"rate": "8 Mbit/s", "delay": "20 ms", "limit": "10 packets"},

@@ -1,4 +1,4 @@
-"""The script of QUIC's loss detection: it is what its generator writes, and each mechanism shows in it."""
+"""The script of QUIC's loss recovery equals its generator's output, and each mechanism affects it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of recordings: round-trip times from one side, captures and Flent's files in `sojourn fit`, drawn trials."""
+"""Metrics of recordings: one-sided RTTs, captures and Flent's files in `sojourn fit`, random trials."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _whole(*numbers: int) -> np.ndarray[Any, Any]:
 def _caused(
     sent: list[tuple[int, int, int]], acks: list[tuple[int, int, int | None, bool]]
 ) -> list[tuple[int, int, bool]]:
-    """Samples of segments (time, first byte, behind the last) and acknowledgments (time, of what, SACK, data)."""
+    """RTT samples of segments (time, first byte, end) and ACKs (time, ACK number, SACK, data)."""
     segments = [_whole(*column) for column in zip(*sent, strict=True)] or [_whole()] * 3
     times, covers, tops, carries = zip(*acks, strict=True)
     own = _whole(*(NO_SACK if top is None else top for top in tops))
@@ -49,20 +49,20 @@ MS = 1_000_000
 
 
 def test_an_acknowledgment_is_caused_by_the_last_segment_that_it_covers() -> None:
-    """The first of two segments waited for the second; the third is not acknowledged."""
+    """The ACK of the first of two segments was delayed until the second; the third is not acknowledged."""
     sent = [(3, 0, 1000), (5, 1000, 2000), (11, 2000, 3000)]
     assert _caused(sent, [(40, 0, None, False), (47, 2000, None, False)]) == [(5, 42, False)]
 
 
 def test_what_was_sent_again_does_not_count() -> None:
-    """The second segment and a part of the third are sent again; the fourth and the first were sent once."""
+    """The second segment and a part of the third are retransmitted; the fourth and the first are sent once."""
     sent = [(1, 1, 101), (2, 101, 201), (3, 201, 301), (4, 301, 401), (30, 101, 250)]
     assert _caused(sent, [(21, 101, None, False), (55, 401, None, False)]) == [(1, 20, False)]
     assert _caused([], [(1, 1, None, False)]) == []
 
 
 def test_behind_a_hole_sack_tells_and_the_repair_does_not() -> None:
-    """The second segment is lost. The third and the fourth are reported when they come; then the hole is filled."""
+    """The second segment is lost; the third and the fourth are SACKed on arrival, then the hole is filled."""
     sent = [(1, 0, 100), (2, 100, 200), (3, 200, 300), (4, 300, 400), (40, 100, 200), (41, 400, 500)]
     acks = [(21, 100, None, False), (23, 100, 300, False), (24, 100, 400, False), (60, 400, None, False)]
     assert _caused(sent, [*acks, (61, 500, None, False)]) == [
@@ -76,7 +76,7 @@ def test_behind_a_hole_sack_tells_and_the_repair_does_not() -> None:
 
 
 def test_lone_segments_may_have_a_delayed_acknowledgment() -> None:
-    """Alone for 25 ms the receiver may have waited; followed at once it did not. An answer takes a program's time."""
+    """The ACK of a segment alone for 25 ms may be delayed, else it is not. A response includes the program's time."""
     sent = [(0, 0, 1000), (90 * MS, 1000, 2000), (100 * MS, 2000, 3000), (101 * MS, 3000, 3100)]
     acks = [(60 * MS, 1000, None, False), (110 * MS, 2000, None, False), (121 * MS, 3000, None, True)]
     told = [(0, 60 * MS, True), (90 * MS, 20 * MS, False), (100 * MS, 21 * MS, True)]
@@ -92,7 +92,7 @@ def test_a_part_of_a_super_packet_is_a_sample_of_it() -> None:
 
 
 def _packets(rows: list[tuple[int, bool, int, int, int, int]]) -> pl.DataFrame:
-    """A capture of time, whether it goes out, sequence and acknowledgment number, flags and payload."""
+    """A capture of rows: time, outgoing, sequence number, ACK number, flags, payload."""
     ends = {True: ("10.0.0.1", 10000, "10.0.0.2", 5001), False: ("10.0.0.2", 5001, "10.0.0.1", 10000)}
     found = []
     for time_ns, out, seq, ack, flags, payload in rows:
@@ -138,16 +138,16 @@ def sent() -> Result:
 
 
 def test_a_capture_beside_the_senders_has_the_numbers_of_the_run(sent: Result, tmp_path: Path) -> None:
-    """All but the time in which acknowledgments are transmitted: half a microsecond."""
+    """Equal up to the transmission time of ACKs, half a microsecond."""
     path = tmp_path / "a.pcapng"
     export_capture(sent, path, side="in", link="both")
     data = data_of_recording(of_capture(path, 3.0), FREE, 18.0)
     numbers = {number.metric: number for number in data.numbers}
     assert list(numbers)[:3] == ["tcp goodput", "retransmitted", "rtt mean"]
     for name, number in numbers.items():
-        # Goodput is that of what enters the queue, here, and of what leaves it there. Long round trips are few,
-        # so that the last tenth of a second shows.
-        # Round trips are up to half of a packet's time of 2.3 ms apart, which a quantile may move by.
+        # Goodput is measured at the queue's entrance here and at its exit there. Long round trips are few,
+        # so the last tenth of a second matters.
+        # RTTs differ by up to half of a packet's 2.3 ms, and so may quantiles.
         near = {
             "tcp goodput": 0.05,
             "retransmitted": 0.03,
@@ -177,7 +177,7 @@ probes = { flows = "200 ms", transfers = true }
 
 
 def test_a_data_file_of_flent_has_the_numbers_of_the_run() -> None:
-    """Pings of the window, which a summary counts by when they came back, and the file by when they were sent."""
+    """Pings within the window: the summary uses the time of the reply, the file the time of the request."""
     result = Scenario.parse(LINE, {}).run(4)
     data = data_of_recording(of_flent(export(result), 3.0), FREE, 18.0)
     names = [number.metric for number in data.numbers]
@@ -188,7 +188,7 @@ def test_a_data_file_of_flent_has_the_numbers_of_the_run() -> None:
 
 
 def test_a_recordings_deviations_are_those_of_seeds() -> None:
-    """Of goodput and the upper quartile (the median is one value in most runs); root mean square of eight runs."""
+    """For goodput and upper quartile (the median is equal in most runs): root mean square over eight runs."""
     values, deviations = [], []
     for seed in range(60, 68):
         result = Scenario.parse(LINE, {"duration": "60 s"}).run(seed)
@@ -243,7 +243,7 @@ def test_what_a_recording_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) ->
     ):
         refused = cli("fit", *command, "-o", "out")
         assert refused.exit_code == 2 and words in refused.stderr, refused.stderr
-        # On a busy machine the runs that show what is wrong take long enough for a line of progress.
+        # On a busy machine the runs for the diagnosis take long enough for a line of progress.
         assert len([line for line in refused.stderr.strip().splitlines() if not line.endswith(" left")]) == 1
     with pytest.raises(InputError, match=r"a\.flent\.gz: free"):
         read_recording(tmp_path / "a.flent.gz", {"link.aqm": ["codel", "pie"]}, 3.0, 18.0)

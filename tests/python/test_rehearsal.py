@@ -125,7 +125,7 @@ def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path
     found = printed_json(ran)
     numbers = {(one["about"], one["name"]): one for one in found["numbers"]}
     down = numbers["bulk", "down"]
-    # A tenth of the bandwidth, of which calls and games take 0.2 Mbit/s: a little less than a tenth of the goodput.
+    # A tenth of the bandwidth, minus 0.2 Mbit/s for calls and games: slightly less than a tenth of the goodput.
     assert 0.05 < down["after"] / down["before"] < 0.1
     assert down["significant"]
     assert abs(down["difference"] - (down["after"] - down["before"])) < 1e-9

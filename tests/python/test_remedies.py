@@ -1,4 +1,4 @@
-"""No message advises to delete anything: it may be somebody's only copy, and we may not have made it."""
+"""No message advises to delete anything: it may be the user's only copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import Cli
 ROOT = Path(__file__).parents[2]
 WORDS = re.compile(r"\b(delete|remove|erase|wipe|unlink|discard|throw away|rm -\w+|rm \S+/)\b", re.IGNORECASE)
 OTHERS = {
-    ("io/tc/lines.py", "delete"),  # a verb of tc
+    ("io/tc/lines.py", "delete"),  # a tc verb
     ("apps/lab/embedded.py", "remove"),  # JavaScript
     ("apps/lab/widget.py", "remove"),
     ("engines/ns2/web.py", "delete"),  # Tcl
@@ -22,7 +22,7 @@ OTHERS = {
 
 
 def texts_of_python(path: Path) -> Iterator[str]:
-    """Strings of a module but its docstrings."""
+    """Strings of a module except docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docs = {
         id(node.body[0].value)
@@ -38,7 +38,7 @@ def texts_of_python(path: Path) -> Iterator[str]:
 
 
 def texts_of_rust(path: Path) -> Iterator[str]:
-    """Strings of a file on lines that are neither comments nor in its tests."""
+    """Strings of a file outside comments and tests."""
     source = path.read_text(encoding="utf-8").split("\n#[cfg(test)]\nmod tests")[0]
     for line in source.splitlines():
         if not line.lstrip().startswith(("//", "#[")):

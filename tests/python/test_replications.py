@@ -1,4 +1,4 @@
-"""How often to repeat, and MSER-5 on known transients; what of a run is left out: test_warmup.py."""
+"""Number of replications, and MSER-5 on known transients; test_warmup.py tests the warm-up of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sojourn.model.analysis.stats import mser
 
 NOISE = random.Random(1)
 FEWEST_BATCHES = 5
-"""Batches that have to remain behind the transient."""
+"""Minimum number of batches after the transient."""
 GAUSS = [NOISE.gauss(0, 1) for _ in range(2000)]
 
 TRANSIENTS = {
@@ -66,7 +66,7 @@ def test_mser_is_the_least_of_its_definition(series: list[int]) -> None:
 
 
 def _seeds_tried(goal: Precision, first: int, half: Any) -> tuple[list[int], bool]:
-    """How many seeds each round has, where `half(n)` is the half width in percent."""
+    """Seeds per round, if `half(n)` is the half width in percent."""
     tried: list[int] = []
 
     def run(seeds: list[int]) -> pl.DataFrame:

@@ -18,7 +18,7 @@ VERDICTS = set(ALL_VERDICTS)
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results that the tests share: the second test finds the runs of the first."""
+    """Folder shared by the tests, so that later tests reuse runs."""
     return tmp_path_factory.mktemp("reproduce")
 
 
@@ -35,7 +35,7 @@ def test_claims_as_json(cli: Cli, out: Path) -> None:
     assert all(claim["verdict"] in VERDICTS - {"not-run", "contradicted"} for claim in claims)
     values = [claim for claim in claims if claim["kind"] == "value"]
     assert all(claim["measured"] > 0 and claim["n"] == 2 for claim in values)
-    # Two runs with the same quantile have no interval.
+    # Two runs with equal quantiles have no interval.
     assert all(claim["ci95"] is None or claim["ci95"] > 0 for claim in values)
     assert sum(claim["ci95"] is not None for claim in values) > len(values) / 2
     assert all("pooled" in claim for claim in values if claim["id"].endswith("q99"))
@@ -64,7 +64,7 @@ def test_table_and_figure(cli: Cli, out: Path) -> None:
 def test_with_few_seeds_a_relation_may_be_undecided_and_is_told_so(
     cli: Cli, out: Path, monkeypatch: pytest.MonkeyPatch, truths: list[bool], verdict: str
 ) -> None:
-    """True in the first seed, false in the second of twenty, and then of the means, or not of them."""
+    """True for the first seed, false for the second of twenty; and then true or false for the means."""
     others = {name: (lambda _cells: True) for name in table1.RELATIONS}
     said = iter(truths * 3)
     monkeypatch.setattr(table1, "RELATIONS", {**others, "S0-T1-rel6": lambda _cells: next(said)})
@@ -86,7 +86,7 @@ def test_papers_are_listed(cli: Cli) -> None:
 
 
 def test_one_set_up_for_all_cells() -> None:
-    """The points differ in nothing but what the table's rows and columns name."""
+    """The points differ only in the parameters of the table's rows and columns."""
     study = Study.load(Path(table1.__file__).with_name(table1.STUDY))
     assert len(study.points) == 24
     assert study.seeds == list(range(1, 21))

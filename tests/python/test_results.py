@@ -1,4 +1,4 @@
-"""Result folders: complete or absent, reused, and refused when damaged."""
+"""Result folders: complete or absent, reused, and rejected if damaged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MANY_KINDS = {
     ],
     "probes": {"packets": True, "queue": "100 ms", "flows": "100 ms", "state": "100 ms"},
 }
-"""A scenario whose manifest has much in it."""
+"""A scenario with a large manifest."""
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_failing_run_keeps_the_finished_ones(tmp_path: Path, monkeypatch: pyte
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Each place in a manifest: of lists only the first."""
+    """Paths of all values in a manifest; of lists only the first entry."""
     yield place
     if isinstance(value, dict):
         for key, one in value.items():
@@ -201,7 +201,7 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def _with(manifest: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The manifest with another value at a place, and the hash that fits it."""
+    """The manifest with another value at a path, and a matching hash."""
     changed = copy.deepcopy(manifest)
     table = changed
     for key in place[:-1]:
@@ -215,7 +215,7 @@ def _with(manifest: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[
 
 @pytest.mark.parametrize("value", [None, [], {}, -1, 1e300], ids=str)
 def test_no_value_in_a_manifest_is_taken_for_another(cli: Cli, tmp_path: Path, value: object) -> None:
-    """Every place of a manifest in turn, with a hash that fits: read as a result, or refused in one line."""
+    """For each path of a manifest, with a matching hash: read as a result, or rejected with a one-line error."""
     scenario = sj.Scenario.build(MANY_KINDS)
     folder = store.run(scenario, 1, tmp_path, ["x"]).folder
     assert folder is not None

@@ -1,4 +1,4 @@
-"""`sojourn import tc`: what tc prints and is told, and sqm-scripts' configuration, as scenarios."""
+"""`sojourn import tc`: output and commands of tc, and sqm-scripts' configuration, as scenarios."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table(name: str, **wanted: str) -> dict[str, Any]:
 
 
 def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
-    """A discipline of eth0 as we spell it, and what was not understood of it."""
+    """A discipline of eth0 in our syntax, and its unsupported parts."""
     found = import_text(line, "a line", ImportOptions(rate="97 Mbit/s", download="eth0", **wanted))
     return next(text.split("eth0, ")[1] for text in found.understood if "eth0, " in text), list(found.notes)
 
@@ -176,7 +176,7 @@ def test_openwrt_with_three_classes_on_a_slow_line_of_atm() -> None:
     assert made["reverse"]["framing"] == "atm"
     assert made["reverse"]["overhead"] == "22 B"
     inside = made["reverse"]["aqm"]["name"]
-    # sqm-scripts: a third, and a sixth up to all but 16 kbit/s; the target is 33 cells: 1000·33·53·8/900 us.
+    # sqm-scripts: a third, and a sixth up to the rate minus 16 kbit/s; the target is 33 cells: 1000·33·53·8/900 us.
     assert "class 11 parent 1 rate 128kbit/s ceil 300kbit/s" in inside
     assert "class 12 parent 1 rate 150kbit/s ceil 884kbit/s" in inside
     assert "target 15.546ms interval 110.546ms noecn" in inside
@@ -208,7 +208,7 @@ def test_a_libreqos_node_and_one_of_its_circuits() -> None:
 def test_a_circuit_is_shaped_to_its_ceiling() -> None:
     made = load(ROUTERS / "libreqos.txt", ImportOptions(download="eth1", class_id="1:3"))
     result = sj.Scenario.parse(made.text).replace({"duration": "9 s", "warmup": "4 s"}).run(seed=5)
-    # 115 Mbit/s of frames as they are accounted; goodput has 1448 B of 1500 B.
+    # 115 Mbit/s of accounted frame bytes; goodput is 1448 of 1500 B.
     assert 0.93 * 115e6 < float(result.summary["goodput_bps"][0]) < 115e6 * 1448 / 1500
 
 
@@ -260,13 +260,13 @@ FQ, CAKE = "fq_codel 0: dev {} root limit 10240p", "cake 1: dev {} root bandwidt
 @pytest.mark.parametrize(
     ("devices", "wanted", "down", "up"),
     [
-        # An OpenWrt router: the network card of the LAN does not shape.
+        # An OpenWrt router: the LAN interface does not shape.
         ([FQ.format("eth0"), CAKE.format("eth1", 9), CAKE.format("ifb4eth1", 41)], {}, "ifb4eth1", "eth1"),
-        # A box between networks that shapes on both sides.
+        # A middlebox that shapes on both sides.
         ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {}, "lan", "wan"),
         ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {"upload": "lan"}, "wan", "lan"),
         ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {"download": "wan"}, "wan", "lan"),
-        # A laptop: only one of its cards shapes.
+        # A laptop: only one interface shapes.
         ([FQ.format("eth0"), CAKE.format("wlan0", 9)], {}, None, "wlan0"),
     ],
 )

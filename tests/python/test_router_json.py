@@ -1,4 +1,4 @@
-"""`import tc` of what `tc -j` prints, of disciplines that have a nearest one, and of filters of more kinds."""
+"""`import tc` of `tc -j` output, of disciplines replaced by the nearest one, and of further kinds of filters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CAKE = {
     "bytes": 1841939,
     "tins": [{"threshold_rate": 140625, "drops": 3}],
 }
-"""As iproute2's `cake_print_opt` writes it."""
+"""Format of iproute2's `cake_print_opt`."""
 TBF = [
     {
         "kind": "tbf",
@@ -50,7 +50,7 @@ TBF = [
     },
     {"kind": "bfifo", "handle": "2:", "dev": "eth0", "parent": "1:1", "options": {"limit": 60000}, "qlen": 0},
 ]
-"""As tc 6.1 printed it."""
+"""Output of tc 6.1."""
 TEXTS = {
     "cake": (
         CAKE,

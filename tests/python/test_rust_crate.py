@@ -1,4 +1,4 @@
-"""`sojourn aqm new`: a crate for a queue manager in Rust; `examples/rust-template` builds its source and runs it."""
+"""`sojourn aqm new`: a crate for a queue manager in Rust; `examples/rust-template` builds and runs its source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_is_there_is_kept(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_it_builds_and_its_digest_is_in_the_hash(tmp_path: Path) -> None:
-    """With what an earlier build of cargo has left; without that, it would take minutes."""
+    """With the artefacts of an earlier cargo build; without them it would take minutes."""
     target = os.environ.get("SOJOURN_TEMPLATE_TARGET")
     if target is None or shutil.which("cargo") is None:
         pytest.skip("SOJOURN_TEMPLATE_TARGET names no folder for cargo's build of the crate")

@@ -1,4 +1,4 @@
-"""Every file in scenarios/ is valid and runs; the exported schema accepts them and refuses what the core refuses."""
+"""All files in scenarios/ are valid and run; the exported schema accepts them and rejects what the core rejects."""
 
 from __future__ import annotations
 
@@ -89,21 +89,21 @@ def test_schema_refuses(validator: Any, old: str, new: str) -> None:
 
 
 def test_poisson_scenario_has_the_textbook_s_wait() -> None:
-    """M/D/1: the mean wait is rho / (2 (1 - rho)) service times; at 0.8 and 1.2 ms that is 2.4 ms."""
+    """M/D/1: the mean wait is rho / (2 (1 - rho)) service times; for rho = 0.8 and 1.2 ms that is 2.4 ms."""
     scenario = sj.Scenario.load(REPO / "scenarios" / "poisson.toml")
     waits = [scenario.run(seed).summary["sojourn_mean_ms"][0] for seed in range(1, 5)]
     assert sum(waits) / len(waits) == pytest.approx(2.4, rel=0.05)
 
 
 def test_tcpeval_offers_what_the_suite_says() -> None:
-    """Five streams of 640 kbit/s each way, calls that talk 1 s of 2.35 s, fifteen connections of the web a second."""
+    """Five streams of 640 kbit/s per direction, calls that talk 1 s of 2.35 s, fifteen web connections per second."""
     scenario = sj.Scenario.load(REPO / "scenarios" / "tcpeval.toml")
     groups = scenario.run().groups
     assert groups["kind"].to_list() == ["tcp", "tcp", "packmime", "voice", "voice", "streaming", "streaming"]
     sent = groups["sent"].to_list()
     assert [n * 840 * 8 / 100 for n in sent[5:]] == pytest.approx([3.2e6] * 2, rel=0.01)
     calls = [scenario.run(seed).groups["sent"].to_list()[3:5] for seed in range(1, 5)]
-    # Forty directions of a call for 100 s: 1700 bursts, whose mean length is right to 3 %.
+    # Forty call directions for 100 s: 1700 bursts, with a mean length accurate to 3 %.
     assert sum(map(sum, calls)) * 200 * 8 / 100 / 40 == pytest.approx(64e3 / 2.35, rel=0.1)
     assert groups["opened"][2] == pytest.approx(15 * 80, rel=0.15)
     assert groups["completion_p50_ms"][2] > 2 * 80, "handshake and request"
@@ -111,7 +111,7 @@ def test_tcpeval_offers_what_the_suite_says() -> None:
 
 
 def test_parking_lot_names_its_links() -> None:
-    """The long flows get less than those that cross one bottleneck, and every bottleneck is told of by name."""
+    """Long flows get less than those over one bottleneck, and every bottleneck is reported by name."""
     result = sj.Scenario.load(REPO / "scenarios" / "parking-lot.toml", {"probes.queue": "1 s"}).run()
     names = ["forward", "reverse", "second", "second reverse", "third", "third reverse"]
     assert result.links["link"].to_list() == names

@@ -1,4 +1,4 @@
-"""The figures of schwarzkopf2016: what they measure, and relations that can be true and false."""
+"""The figures of schwarzkopf2016: measurements, and relations that can be true and false."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sojourn.papers.schwarzkopf2016.analysis import drop_phases
 
 PAPER = "schwarzkopf2016"
 SAME_FOR_EVERY_ROW = {"S0-F1-a"}
-"""It asks the same of every row, so that an exchange of rows cannot change it."""
+"""Relations with the same condition on every row, which shuffling cannot change."""
 
-# One row per AQM and load (and value), as a paper that says so would have measured it. `f` flows, `v` swept value.
+# One row per AQM and load (and value) that satisfies the paper's claims. `f` flows, `v` swept value.
 LOADS, AQMS = (1, 4, 16, 64), ("CoDel", "CoDel-ACT", "PIE")
 SWEEP_LOADS = (1, 4, 8, 16, 64)
 
@@ -87,7 +87,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(out: Path) -> dict[str, Measurements]:
-    """Every figure, measured on one seed."""
+    """All figures, measured with one seed."""
     return {figure: done.measured for figure, done in every_figure(PAPER, out).items()}
 
 
@@ -106,7 +106,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path)
 
 
 def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
-    """Numbers that any seed comes close to, one per figure."""
+    """Values that every seed comes close to, one per figure."""
     near = {
         "S0-F1-e": 0.97,
         "S0-F2-a": 0.04,
@@ -134,7 +134,7 @@ RELATIONS = {
 def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
     claim: str, measured: dict[str, Measurements]
 ) -> None:
-    """Cells made up where our own do not show what the paper says."""
+    """Synthetic cells if our own do not satisfy the paper's claims."""
     figure, relation = RELATIONS[claim]
     cells = AS_PUBLISHED[claim] if claim in AS_PUBLISHED else measured[figure].cells.drop("seed")
     assert_true_but_false_when_shuffled(relation, cells, {"aqm", "flows", "value_ms"})

@@ -1,4 +1,4 @@
-"""Scorecards: rows, profiles, grades, what is written, and the check of a lock."""
+"""Scorecards: rows, profiles, grades, output files, and the check of a lock file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_row_can_be_planned_on_every_profile(name: str, profile: str) -> None:
 
 
 def test_loads_follow_the_size_of_the_link() -> None:
-    """RFC 7928, 8.2: so many flows of BDP and buffer; on the ns-3 suite's link 62 packets, hence 2, 5 and 7 flows."""
+    """RFC 7928, 8.2: number of flows from BDP and buffer; on ns-3's link 62 packets, hence 2, 5 and 7 flows."""
     counts: dict[str, list[int]] = {}
     for profile in PROFILES:
         for row in ("load-mild", "load-medium", "load-heavy"):
@@ -150,7 +150,7 @@ def test_matrices_are_run_where_they_are_asked_for(cli: Cli, tmp_path: Path) -> 
         share = point["ratio"] / (1 + point["ratio"])
         assert point["jain"] == pytest.approx(1 / (2 * (share**2 + (1 - share) ** 2)))
     drawn = (tmp_path / "out" / "figures" / "fairness-droptail.svg").read_text()
-    assert drawn.count('<g id="axes_') == 3 * 2 + 1  # the last one is the scale of the colours
+    assert drawn.count('<g id="axes_') == 3 * 2 + 1  # the last one is the colour bar
     assert "droptail: goodput of the first of two senders" in (tmp_path / "out" / "scorecard.html").read_text()
 
 
@@ -162,7 +162,7 @@ def score(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 
 def test_a_scorecard(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The document fits its schema, files are there, the same command computes nothing, and the lock holds."""
+    """The document matches its schema, files exist, repeating the command computes nothing, and the lock matches."""
     jsonschema = pytest.importorskip("jsonschema")
     monkeypatch.setattr(static, "is_built", lambda: False)
     found = score(cli, "codel,pie", "--only", "flood", "--quick", "-o", "out")
@@ -277,7 +277,7 @@ def test_a_lock_names_another_tenth_for_another_seed() -> None:
 
 
 def test_a_class_of_a_user_is_a_column(cli: Cli) -> None:
-    """The same algorithm in Python: the same runs, so there is no difference to it."""
+    """The same algorithm in Python gives the same runs, hence no difference."""
     mine = f"{REPO}/examples/python-aqm/my_codel.py:MyCodel"
     found = score(cli, mine, "--baseline", "codel", "--only", "flood", "--seeds", "1", "-o", "out")
     column = next(column for name, column in found["rows"][0]["columns"].items() if name != "codel")
@@ -315,7 +315,7 @@ def test_the_tables_of_the_page_are_those_of_the_registry() -> None:
 
 @pytest.mark.parametrize(("row", "promised"), [("load-mild", 0.001), ("load-medium", 0.005), ("load-heavy", 0.01)])
 def test_tail_drop_loses_what_the_formula_promises(row: str, promised: float) -> None:
-    """0.76 N²/S² of Morris, within a factor of two, for senders that grow by acknowledgments as it assumes."""
+    """0.76 N²/S² (Morris), within a factor of two, for senders that grow per ACK, as the formula assumes."""
     study = plan(row, wanted("codel")).study
     assert study is not None
     tail = [point for point in study.points if point.values["link.aqm"] == "droptail"]
@@ -324,7 +324,7 @@ def test_tail_drop_loses_what_the_formula_promises(row: str, promised: float) ->
 
 
 def test_delays_have_the_order_of_the_ns3_suite() -> None:
-    """Its aggressive sender: CoDel < PIE < ARED < RED < tail drop; RED with 5 and 15 packets, as in ns-3."""
+    """With an aggressive sender: CoDel < PIE < ARED < RED < tail drop; RED with 5 and 15 packets, as in ns-3."""
     order = ["codel", "pie", "ared", "red min 3750B max 11250B avpkt 750B", "droptail"]
     study = plan("aggressive", wanted(*order[:-1], profile="rfc7928-1M", quick=False)).study
     assert study is not None
@@ -334,7 +334,7 @@ def test_delays_have_the_order_of_the_ns3_suite() -> None:
 
 
 def test_the_same_queue_manager_twice_shows_no_difference() -> None:
-    """With other seeds: of all graded numbers of the loads one in twenty differs significantly, as chance has it."""
+    """With other seeds one in twenty of the graded numbers differs significantly, as expected by chance."""
     from sojourn.model.analysis.stats import paired_difference
 
     p_values = []
@@ -359,7 +359,7 @@ def test_the_same_queue_manager_twice_shows_no_difference() -> None:
     ids=["time inside the root", "no root", "forgets its count"],
 )
 def test_an_error_in_codel_is_seen(cli: Cli, tmp_path: Path, before: str, after: str, graded: bool) -> None:
-    """Errors of the bug museum: another grade under heavy congestion, or at least a significant difference."""
+    """Bugs of the museum: another grade under heavy congestion, or at least a significant difference."""
     source = (REPO / "examples" / "python-aqm" / "my_codel.py").read_text(encoding="utf-8")
     assert source.count(before) == 1
     (tmp_path / "wrong.py").write_text(source.replace(before, after))

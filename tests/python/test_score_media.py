@@ -1,4 +1,4 @@
-"""Rows of the scorecard with calls: they are RFC 8867's cases, and their numbers are what they say."""
+"""Rows of the scorecard with calls: RFC 8867's test cases, and the definitions of their metrics."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_neither_profile_nor_quick_changes_a_case(name: str) -> None:
 
 
 def test_numbers_of_calls() -> None:
-    """Two calls and a transfer: two thirds of 0.9 Mbit/s for 4 s of 6, then at most what the calls make."""
+    """Two calls and a transfer: two thirds of 0.9 Mbit/s for 4 of 6 s, then at most the calls' own rate."""
     result = sj.Scenario.parse(
         """
 duration = "8 s"

@@ -1,4 +1,4 @@
-"""A search over what a paper leaves unsaid: what it draws, how it climbs, what it says of luck and of assumptions."""
+"""Search over assumptions that a paper leaves open: sampling, hill climbing, and reports on chance and assumptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLAIMS = {f"fig{figure}": [f"{figure}-{claim}" for claim in range(6)] for figure
 
 
 def _world(effects: Mapping[tuple[str, Any], float], noise: float) -> Any:
-    """A judge whose scores are a sum of effects, the same for all claims, and of what depends on set-up and claim."""
+    """A judge with scores from effects common to all claims, plus a part that depends on set-up and claim."""
 
     def judged(setup: Mapping[str, Any]) -> JudgedSetup:
         level = 0.4 + sum(effects.get((name, value), 0.0) for name, value in setup.items())

@@ -1,4 +1,4 @@
-"""The figures of a flow: what they draw is what a capture of the same run shows, and what its sender did."""
+"""The figures of a flow agree with a capture of the same run, and with the sender's records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sojourn.io.pcap.wire import ports
 from sojourn.model.analysis.senders import delivered, merge_blocks, newly_sacked, subtract_blocks
 
 ACCESS_NS = 15_000_000
-"""Half of the round-trip time is on the access link in front of the queue."""
+"""Delay of the access link before the queue: half of the RTT."""
 LOSSY = """
 duration = "6 s"
 
@@ -53,15 +53,15 @@ def lossy() -> sj.Result:
 
 
 def parts(result: sj.Result, kind: str = "sequence", **options: str) -> dict[str, Series]:
-    """What a figure of one panel has drawn, by its name."""
+    """Drawn series of a figure with one panel, by name."""
     figure = drawn(kind, [result], **options)
     axes = figure.axes if not isinstance(figure.axes, list) else figure.axes[0]
-    # A retransmission is a stroke and a point.
+    # A retransmission is drawn as a line and a point.
     return {one.name: one for one in reversed(series_of(axes))}
 
 
 def seen(result: sj.Result, folder: Path, side: str, flow: int) -> pl.DataFrame:
-    """Segments with data of a flow on one side of the first queue, as a capture has them."""
+    """Data segments of a flow on one side of the first queue, from a capture."""
     path = folder / f"{side}.pcapng"
     export(result, path, side=side)
     near, far = ports(flow)
@@ -84,24 +84,24 @@ def test_what_is_drawn_is_what_a_capture_shows(lossy: sj.Result, tmp_path: Path,
         (time, seq - first, seq - first + payload)
         for time, seq, payload in entered.select("time_ns", "seq", "payload").iter_rows()
     }
-    # What the access link holds at the end has not reached the queue.
+    # Packets on the access link at the end have not reached the queue.
     late = {row for row in drawn_rows if row[0] > 6_000_000_000}
     assert captured == drawn_rows - late
     assert len(captured) > 200
-    # A segment is sent again if a capture has seen its numbers before.
+    # A segment is a retransmission if the capture has its sequence numbers already.
     ends = entered["seq"].cast(pl.Int64) + entered["payload"]
     before = ends.cum_max().shift(1, fill_value=0)
     again = entered.filter(ends <= before)
     assert len(strokes[1]["x"]) - len([row for row in late if row[2] < max(e for _, _, e in captured)]) == again.height
     assert again.height > 5
-    # What comes in and does not go out is dropped, but for what waits at the end.
+    # Packets that enter and do not leave are dropped, except those queued at the end.
     missing = entered.join(left, on="identification", how="anti")
     waiting = lossy.waiting.filter((pl.col("link") == "forward") & (pl.col("flow") == flow)).height
     drops = shown["drop"].columns
     assert len(drops["x"]) == missing.height - waiting
     middle = missing["seq"].cast(pl.Int64) - first + missing["payload"] / 2
     assert set(np.round(drops["y"], 6)) <= set((middle / 1e3).round(6))
-    # Of those that go out, a mark is in the header.
+    # Departing packets have marks in the header.
     marks = left.filter(pl.col("ecn") == 3)
     assert len(shown["congestion mark"].columns["x"] if "congestion mark" in shown else ()) == marks.height
     assert (marks.height > 0) == (flow == 2)
@@ -116,7 +116,7 @@ def test_acknowledgments_and_window_are_the_sender_s(lossy: sj.Result) -> None:
     assert line["x"][[0, -1]].tolist() == [1, 3]
     assert line["y"][1:-1].tolist() == ((rows["una"] - 1) / 1e3).to_list()
     assert np.all(np.diff(line["y"]) >= 0)
-    # What is SACKed is above what is acknowledged, and every byte of it is told once.
+    # SACKed data is above the cumulative ACK, and each byte is reported once.
     sacked = shown["SACKed"].columns
     at = np.searchsorted(line["x"], sacked["x"], side="right") - 1
     assert np.all(sacked["y_low"] >= line["y"][at])
@@ -166,7 +166,7 @@ def test_pacing_shows_rates_gaps_bursts_and_windows(lossy: sj.Result) -> None:
     assert gaps["cubic (flow 0)"]["y"][1:].tolist() == pytest.approx(
         np.diff(1e3 * counts["time_s"].to_numpy()).tolist()
     )
-    # The rates of all steps make up what arrived, as the receiver has it.
+    # The rates of all steps add up to the bytes received.
     steps = rates["delivered rate, bbr"]
     total = float(np.sum(steps["y"] * (steps["x_end"] - steps["x"]))) / 8e-6
     una = lossy.acks.filter(pl.col("flow") == 2).filter(pl.col("time_s").is_between(2, 4))

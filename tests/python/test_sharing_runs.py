@@ -1,4 +1,4 @@
-"""Who does the runs of a study does not matter: jobs, shards, executors, and processes that are killed meanwhile."""
+"""Results do not depend on how a study is run: jobs, shards, executors, and killed processes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def study(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def undisturbed(study: Path, cli: Cli) -> bytes:
-    """Table of all runs, made in one go."""
+    """Table of all runs, made without interruption."""
     return Path(printed_json(cli("sweep", study, "-o", "undisturbed", "--json"))["runs"]).read_bytes()
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Contents of every file below a folder, hidden ones included."""
+    """Contents of all files below a folder, including hidden ones."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -130,7 +130,7 @@ def test_results_of_another_version(cli: Cli, study: Path, change: dict[str, Any
 
 
 def test_a_folder_of_another_format_is_named(cli: Cli, study: Path) -> None:
-    """Another format has other hashes, so that none of its runs is found by name."""
+    """Another format has other hashes, so none of its runs is found by name."""
     found = printed_json(cli("sweep", study, "--shard", "1/12", "-o", "s1", "--json"))
     folder = Path(found["folders"][0])
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -239,7 +239,7 @@ seeds = 8
 
 
 def test_killed_at_any_moment(tmp_path: Path, process: Process) -> None:
-    """SIGKILL, again and again: in the end every byte is as without it, and nothing half-written is left."""
+    """After repeated SIGKILLs the final files are identical, and no file is half-written."""
     (tmp_path / "study.toml").write_text(KILLED)
     args = ["sweep", "../study.toml", "-o", "results", "--jobs", "2"]
     command = [sys.executable, "-m", "sojourn", *args]
@@ -271,7 +271,7 @@ def _finished(folder: Path) -> int:
 
 
 def test_what_a_killed_process_left_is_not_taken_over(tmp_path: Path) -> None:
-    """Its number may come again, and its half-written folder is then in the way."""
+    """A process id may be reused, and then the half-written folder has the same name."""
     run = sj.Study.load(_written(tmp_path)).runs[0]
     name = store.run_hash(run.scenario, run.seed)
     host = files._HOST
@@ -293,9 +293,9 @@ def _written(tmp_path: Path) -> Path:
 
 
 def _obey_permissions() -> None:
-    """Take from a process, and so from root too, the right to write where the mode forbids it."""
+    """Make a process, even of root, obey file permissions."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; in force from the next exec on
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; takes effect at the next exec
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drops a capability of Linux")

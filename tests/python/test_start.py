@@ -1,4 +1,4 @@
-"""The command line starts at once: help loads click and nothing heavy."""
+"""The command line starts fast: help loads click and no heavy module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence intervals, merged histograms and the aggregation of runs, against numbers worked out by hand."""
+"""Confidence intervals, merged histograms and the aggregation of runs, against values computed by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.model.analysis.stats import mean_ci, merge_histograms, quantile
 def test_mean_and_half_width() -> None:
     mean, half = mean_ci([1.0, 2.0, 3.0, 4.0])
     assert mean == 2.5
-    # Student's t for 3 degrees of freedom is 3.1824463; the standard deviation sqrt(5/3).
+    # Student's t with 3 degrees of freedom is 3.1824463; the standard deviation is sqrt(5/3).
     assert half == pytest.approx(3.182446305 * sqrt(5 / 3) / 2, rel=1e-9)
     assert mean_ci([7.0]) == (7.0, None)
     assert mean_ci([7.0, 7.0]) == (7.0, 0.0)

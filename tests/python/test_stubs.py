@@ -1,4 +1,4 @@
-"""What editors and type checkers see of the queue managers is what the registry has."""
+"""The stubs of the queue managers, for editors and type checkers, match the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies: which runs a file means."""
+"""Studies: the runs that a file describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: they fit, they have no idle columns, and they go into documents and programs."""
+"""Tables: they fit the width, have no useless columns, and can be exported."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_csv_leaves_nothing_out() -> None:
 
 
 def test_any_table_fits_any_width() -> None:
-    """Random tables: no line is wider than asked for, every word and number is there, every part has the names."""
+    """Random tables: no line exceeds the width, all words and numbers are present, and every part has the row names."""
     random_ = random.Random(7)
     for _ in range(300):
         words = random_.random() < 0.3

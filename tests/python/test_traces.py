@@ -1,4 +1,4 @@
-"""Traces: made, measured, converted and drawn."""
+"""Traces: generated, measured, converted and plotted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ RECORDED = {  # measured from the recordings; see the columns of `numbers`
 
 
 def numbers(stats: dict[str, Any]) -> tuple[str, str]:
-    """Write statistics as the two tables of the recordings have them."""
+    """Format statistics as in the two tables of the recordings."""
 
     def slashed(values: list[float], digits: int) -> str:
         return "/".join(f"{value:.{digits}f}" for value in values)
@@ -104,7 +104,7 @@ def test_same_seed_same_trace(name: str) -> None:
 
 
 def test_a_trace_is_the_same_everywhere() -> None:
-    """The streams and functions are ours, so a preset's trace may change with its parameters only."""
+    """Random streams and functions are our own, so a preset's trace changes only with its parameters."""
     trace = synth_lte("verizon-short", 20, 3)
     assert (len(trace), trace[:8].tolist(), int(trace.sum())) == EVERYWHERE
 
@@ -119,7 +119,7 @@ def test_valid_for_mahimahi(name: str, tmp_path: Path) -> None:
     assert sj.compare(["droptail"], trace=tmp_path / "x.down", duration="5 s").table["packets"][0] > 100
 
 
-TOLERANCES = {  # of the fit; one statistic may be off by so much
+TOLERANCES = {  # of the fit, per statistic
     "cov10": 0.08,
     "cov100": 0.06,
     "cov1000": 0.06,
@@ -139,7 +139,7 @@ TOLERANCES = {  # of the fit; one statistic may be off by so much
     "outages/min": 3.0,
 }
 
-REAL_AND_MODEL = {  # of each preset: the recording, and the model on held-out seeds as its fit has it
+REAL_AND_MODEL = {  # per preset: the recording, and the fitted model on held-out seeds
     "verizon-short": (
         "1.00 0.71 0.64 0.47 0.87 0.67 0.08 0.31 0.26 0.29 7 22 76 0.14 0.07 0.03 9.0",
         "0.93 0.73 0.66 0.50 0.88 0.65 0.12 0.33 0.27 0.28 7 23 65 0.15 0.06 0.04 10.0",
@@ -193,13 +193,13 @@ DISTANCES = {  # to the recording: squared errors in units of the tolerances, on
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_have_the_statistics_of_their_fit(name: str) -> None:
-    """Twelve seeds of 300 s: each statistic as the fit's table has it, and the recording as near as it says."""
+    """Twelve seeds of 300 s: each statistic equals the fit's table, with the stated distance to the recording."""
     found = np.mean([model_statistics(synth_lte(name, 300, seed)) for seed in range(11, 23)], axis=0)
     real, model = (published(text) for text in REAL_AND_MODEL[name])
     tolerances = np.array(list(TOLERANCES.values()))
     off = np.abs(found - model) / tolerances
     assert (off < 1).all(), dict(zip(TOLERANCES, off.tolist(), strict=True))
-    # The means of two sets of seeds differ by chance; one unit is what one statistic's tolerance makes.
+    # Means over two sets of seeds differ by chance; one unit is the tolerance of one statistic.
     assert (((found - real) / tolerances) ** 2).sum() < DISTANCES[name] + 1
     means = [len(synth_lte(name, 300, seed)) * 12e-3 / 300 for seed in (1, 2, 3, 4)]
     assert np.mean(means) == pytest.approx(presets()[name].mean_mbps, rel=0.02)

@@ -1,4 +1,4 @@
-"""A queue manager in Python that goes wrong: the exception reaches its author, and nothing is left half done."""
+"""Errors in a queue manager in Python: the exception reaches the caller, and no output is half-written."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_queue_goes_on_after_an_exception(tmp_path: Path) -> None:
 
 
 class Keeper(sj.Aqm):
-    """Keeps what it is given for a call, and does something at a later call."""
+    """Stores the arguments of a call, and uses them in a later call."""
 
     kept: list[Any] = []  # noqa: RUF012
     then: Callable[[], object] | None = None
@@ -123,7 +123,7 @@ class Keeper(sj.Aqm):
 
 def test_what_was_lent_is_of_no_use_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     class Local(Keeper):
-        """Runs in this process, so that the test sees what it keeps."""
+        """Runs in this process, so that the test can read the stored arguments."""
 
     queue = sj.Queue(Local)
     queue.push(7, 100, flow=4)

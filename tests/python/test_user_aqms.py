@@ -1,4 +1,4 @@
-"""Queue managers written in Python: the same verdicts as the built-in, by every way of naming them."""
+"""Queue managers in Python: the same verdicts as the built-in ones, for every way of naming them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_it_manages_300_000_packets_per_second() -> None:
 
 
 class Shallow(sj.Aqm):
-    """Drops what finds `depth` packets waiting."""
+    """Drops packets that find `depth` packets queued."""
 
     def __init__(self, depth: int = 5) -> None:
         self.depth = depth
@@ -124,7 +124,7 @@ def test_classes_and_instances_stand_for_their_names() -> None:
 
 def test_a_class_without_a_file_runs_in_this_process() -> None:
     class Local(Shallow):
-        """Not in any module."""
+        """A class that is not in any module."""
 
     queue = sj.Queue(Local(depth=1))
     assert [queue.push(0), queue.push(0)] == ["queued", "dropped:early"]

@@ -1,4 +1,4 @@
-"""The comparison with runs of the real kernel."""
+"""Comparison with runs of the real kernel."""
 
 from __future__ import annotations
 

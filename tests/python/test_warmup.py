@@ -1,4 +1,4 @@
-"""What of a run is left out: found from its own backlog, said where it is not found, shared by what is compared."""
+"""Warm-up of runs: detected from the backlog, reported if not detected, and common to compared runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.model.analysis.labels import Name
 from sojourn.model.analysis.metrics import METRICS
 from sojourn.studies.study import SPREAD
 
-# An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
+# An overload of 3 s fills the queue; then half the load remains, and the queue empties in 0.24 s.
 OVERLOAD = """
 duration = "30 s"
 warmup = "auto"
@@ -41,7 +41,7 @@ rate = "12 Mbit/s"
 stop = "3 s"
 """
 LONG = SHORT.replace('"3 s"', '"20 s"').replace('warmup = "1 s"\n', "")
-"""Two flows through CoDel for 20 s; nothing is said of the warm-up."""
+"""Two flows through CoDel for 20 s, without a warm-up key."""
 UNSETTLED = ["--aqm", "droptail", "--duration", "30s", "--cc", "cubic", "--stack", "linux-6.1"]
 
 
@@ -74,7 +74,7 @@ def test_a_run_on_the_kernel_has_the_numbers_of_the_warm_up_that_was_found(kerne
 
 
 def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What left the link and what the programs read: from the same instant on, also in the table `windows`."""
+    """Departures from the link and bytes read by programs count from the same time on, also in the table `windows`."""
     from sojourn.engines.emulated.engine import _add_traffic, _flow_number
 
     result = sj.Scenario.parse(OVERLOAD).run()
@@ -123,7 +123,7 @@ def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) 
     refused = cli("compare", *steps, "--warmup", "auto")
     assert refused.exit_code == 2
     assert "warmup: link.rate changes with time, so that nothing settles; give" in refused.stderr
-    # The key of a file is the default written down.
+    # The key in the file equals the default.
     (tmp_path / "study.toml").write_text(SHORT.replace('"1 s"', '"auto"') + 'stop = "2 s"\n[sweep]\nseeds = 2\n')
     text = cli("sweep", "study.toml").output
     assert "flows[0].stop ends flows during the run, so that nothing settles; a tenth" in text
@@ -151,7 +151,7 @@ def test_a_run_says_what_it_found(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_slow_start_is_left_out_by_default() -> None:
-    """PIE with four flows: a tenth of ten seconds leaves most of the first overshoot in."""
+    """PIE with four flows: a warm-up of 10 % of ten seconds would include most of the first overshoot."""
     ten, sixty = (
         sj.compare(["pie"], duration=duration, cc="reno", stack="linux-2.6.29").table.row(0, named=True)
         for duration in ("10 s", "60 s")
@@ -184,7 +184,7 @@ def _named(result: object) -> list[tuple[dict[str, object], sj.Result]]:
 
 
 def test_where_one_run_does_not_settle_all_of_its_load_leaves_out_half() -> None:
-    """Tail drop has no steady state in so short a time; what it is compared with is seen over the same time."""
+    """Tail drop has no steady state in so short a time; the compared managers use the same window."""
     found = sj.compare(["droptail", "codel", "pie"], rate=["9 Mbit/s", "83 Mbit/s"], duration="31 s", seeds=2, flows=3)
     own = list(zip(found.runs.iter_rows(named=True), found.results, strict=True))
     halves = {
@@ -201,7 +201,7 @@ def test_where_one_run_does_not_settle_all_of_its_load_leaves_out_half() -> None
 
 
 def test_the_window_does_not_depend_on_how_the_runs_were_made(cli: Cli, tmp_path: Path) -> None:
-    """At once, in shards that are merged, and seed by seed with --until: the same instant, over all seeds."""
+    """At once, in merged shards, and seed by seed with --until: the same warm-up, over all seeds."""
     text = f'{LONG}[sweep]\n"link.aqm" = ["codel", "pie", "red"]\n"flows.0.count" = [3, 7]\nseeds = 5\n'
     (tmp_path / "study.toml").write_text(text)
     whole = printed_json(cli("sweep", "study.toml", "-o", "whole", "--json"))
@@ -217,7 +217,7 @@ def test_the_window_does_not_depend_on_how_the_runs_were_made(cli: Cli, tmp_path
 
 
 def test_what_the_queue_manager_or_the_seed_decides_is_no_cell_of_its_own(tmp_path: Path) -> None:
-    """A limit that changes with the queue manager, and a rate that each seed draws."""
+    """A limit that varies with the queue manager, and a rate drawn by each seed."""
     (tmp_path / "study.toml").write_text(
         f'{LONG}[draw]\n"link.rate" = {{ uniform = ["5 Mbit/s", "9 Mbit/s"] }}\n'
         '[sweep]\n"link.aqm, link.limit" = [["codel", "97 packets"], ["pie", "311 packets"]]\nseeds = 3\n'
@@ -256,7 +256,7 @@ def test_a_study_has_defaults_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "told.toml").write_text(f"{SHORT}[sweep]\nseeds = 2\n")
     document = sj.Study.load(tmp_path / "told.toml").points[0].scenario.document
     assert (document["warmup"], document["flows"][0]["spread"]) == ("1 s", "500 ms")
-    # Flows that stop may have no time to start at random.
+    # Flows that stop may have no time for a random start.
     stopping = LONG.replace('spread = "500 ms"\n', 'stop = "200 ms"\n')
     (tmp_path / "stop.toml").write_text(f"{stopping}[sweep]\nseeds = 2\n")
     assert sj.Study.load(tmp_path / "stop.toml").points[0].scenario.document["flows"][0]["spread"] == "0 s"
@@ -302,7 +302,7 @@ def test_the_summary_from_later_on_is_in_half_per_cents() -> None:
 
 
 def test_a_point_keeps_its_runs(tmp_path: Path) -> None:
-    """A finished study is found again, with the same shared windows."""
+    """A finished study is reused, with the same common windows."""
     (tmp_path / "study.toml").write_text(f'{LONG}[sweep]\n"link.aqm" = ["codel", "pie"]\nseeds = 2\n')
     study = sj.Study.load(tmp_path / "study.toml")
     first, again = (study.run(tmp_path / "out") for _ in range(2))
@@ -312,7 +312,7 @@ def test_a_point_keeps_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_figure_is_drawn_from_the_window_of_the_table(cli: Cli, tmp_path: Path) -> None:
-    """The end of the grey, and the mean of the plotted distribution, are those of the queue manager's row."""
+    """The end of the grey area, and the mean of the plotted distribution, equal the queue manager's row."""
     args = [
         "compare",
         "--aqm",
@@ -332,7 +332,7 @@ def test_a_figure_is_drawn_from_the_window_of_the_table(cli: Cli, tmp_path: Path
     drawn = pl.read_csv(tmp_path / "figure.csv", infer_schema_length=None)
     curves = pl.read_csv(tmp_path / "cdf.csv", infer_schema_length=None)
     own = [json.loads(path.read_text())["summary"]["warmup_s"] for path in tmp_path.glob("out/*/manifest.json")]
-    assert len(set(own)) > 2  # else each run's own warm-up would do
+    assert len(set(own)) > 2  # otherwise each run's own warm-up would suffice
     for aqm, row in table.items():
         name = f"{aqm}, not settled" if row["not_settled"] else aqm
         [grey] = drawn.filter((pl.col("series") == GID) & pl.col("panel").str.starts_with(name))["time_s_end"].unique()
@@ -341,12 +341,12 @@ def test_a_figure_is_drawn_from_the_window_of_the_table(cli: Cli, tmp_path: Path
             curve = frame.filter((pl.col("series") == name) & pl.col("share_of_packets").is_not_null())
             counts = curve["share_of_packets"].diff().fill_null(curve["share_of_packets"][0])
             mean = (curve["sojourn_time_ms"] * counts).sum()
-            # Bins are 0.2 % wide, and a curve has their upper bounds.
+            # Bins are 0.2 % wide, and the curve is at their upper bounds.
             assert mean == pytest.approx(row["sojourn_mean_ms"], rel=3e-3), aqm
 
 
 def test_boxes_ellipses_and_airtimes_are_over_the_window_of_the_table() -> None:
-    """Each is that of the same runs with that warm-up given."""
+    """Each equals that of the same runs with an explicit warm-up."""
     wlan = '[wlan]\n[[wlan.stations]]\nsnr = "23 dB"\nfading = "3 dB"\n[[wlan.stations]]\nrate = "mcs3"\n'
     text = LONG.replace('rate = "10 Mbit/s"\n', "") + wlan
     sets = {"warmup": "auto", "duration": "9.3 s", "probes.packets": True, "probes.utilisation": "70 ms"}
@@ -383,7 +383,7 @@ def test_the_summary_of_any_link_and_flow_can_begin_later() -> None:
 
 
 def test_results_without_later_statistics_are_not_mixed_in(tmp_path: Path) -> None:
-    """An earlier version wrote the table `windows` of runs that settled only, and without its column `link`."""
+    """An earlier version wrote the table `windows` only for settled runs, without the column `link`."""
     run = sj.Scenario.parse(LONG, {"warmup": "auto"}).run(2)
     run.add_table("windows", run.table("windows").drop("link"))
     with pytest.raises(sj.InputError, match=r"lacks the statistics .* run it again into another folder \(-o\)"):

@@ -1,4 +1,4 @@
-"""The WebAssembly module beside the native core: the same fingerprints, and the interface that pages have."""
+"""The WebAssembly module compared with the native core: equal fingerprints, and the page's interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.base.inputs import parse_toml
 ROOT = Path(__file__).parents[2]
 MODULE = ROOT / "web" / "build" / "sojourn.wasm"
 LARGEST = 4_200_000
-"""Bytes of the module, of which brotli leaves less than a quarter."""
+"""Maximum size of the module in bytes; brotli reduces it to less than a quarter."""
 
 pytestmark = [
     pytest.mark.skipif(not MODULE.exists(), reason="the WebAssembly module is not built (make web)"),
@@ -48,7 +48,7 @@ direction = "reverse"
 
 
 def in_module(wanted: list[dict[str, object]]) -> list[str]:
-    """Fingerprints of scenarios as the module runs them."""
+    """Fingerprints of scenarios run by the module."""
     command = ["node", str(ROOT / "tests" / "web" / "run.mjs"), str(MODULE)]
     done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_every_shipped_scenario_has_its_native_fingerprint() -> None:
 
 
 def runs_as_it_is(path: Path) -> bool:
-    """Whether a file is one scenario, not a study and nothing to be drawn."""
+    """Whether a file is a single scenario: not a study, and without drawn keys."""
     return not {"sweep", "draw"} & parse_toml(path.read_text()).keys()
 
 

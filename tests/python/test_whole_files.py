@@ -1,4 +1,4 @@
-"""A file of ours appears whole or not at all, and none that was there is lost to a full disk or a kill."""
+"""Files are written completely or not at all, and existing files survive a full disk or a kill."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNSEEN = {
     "io/qlog/files.py": "a folder that nobody has seen",
     "apps/web/addon.py": "a temporary folder",
 }
-"""Modules that write files otherwise than by `write_file`, and where these lie."""
+"""Modules that write files without `write_file`, and the location of these files."""
 
 
 def test_files_that_others_see_are_written_whole() -> None:
