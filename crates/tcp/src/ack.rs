@@ -10,7 +10,7 @@ use crate::state::CaState;
 use crate::{Header, HostTime};
 use sojourn_aqm::{Duration, Instant};
 
-/// One acknowledgment: what its header and the retransmission queue tell, and what followed from it.
+/// One acknowledgment: the values from its header and the retransmission queue, and its consequences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckInfo {
     /// SND.UNA moved.
@@ -18,30 +18,30 @@ pub(crate) struct AckInfo {
     pub acked: AckedSegments,
     pub sacked: SackedSegments,
     pub ece: bool,
-    /// The timestamp that it echoes.
+    /// The timestamp that it echoes (TSecr).
     pub ts_ecr: u32,
-    /// Segments newly known to have arrived.
+    /// Segments that it newly delivered: acknowledged or SACKed.
     pub delivered: u32,
-    /// RTT of the newest segment that it covers, if that was sent once.
+    /// RTT of the newest segment that it acknowledges, if that was never retransmitted.
     pub rtt: Option<Duration>,
     /// End of the duplicate that its D-SACK reports.
     pub duplicate_end: Option<u64>,
-    /// A segment from before `high_seq` arrived that was never sent again.
+    /// A segment from before `high_seq` arrived that was never retransmitted.
     pub original_delivered: bool,
-    /// Packets that it reports to carry a congestion mark, of those that it delivered.
+    /// Newly delivered packets that it reports as CE-marked.
     pub ce: u32,
     /// A retransmission was found to be lost.
     pub lost_retransmission: bool,
-    /// It made the sender enter recovery.
+    /// The sender entered recovery on it.
     pub entered_recovery: bool,
-    /// The retransmission timer is to be set anew.
+    /// The retransmission timer has to be rearmed.
     pub rearms_timer: bool,
-    /// What it tells of a loss probe.
+    /// Its outcome for a tail loss probe.
     pub probe: ProbeOutcome,
     pub send_times: SendTimes,
 }
 
-/// When the segments were sent that one acknowledgment covers, each sent only once.
+/// Send times of the segments that one acknowledgment covers and that were never retransmitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendTimes {
     pub first_acked: Option<Instant>,
@@ -51,7 +51,7 @@ pub(crate) struct SendTimes {
 }
 
 impl AckInfo {
-    /// Fields of the header alone.
+    /// From the header alone.
     pub fn of(header: &Header, una: u64) -> Self {
         Self { advanced: header.ack > una, ts_ecr: header.ts_ecr, ..Self::default() }
     }
@@ -73,15 +73,15 @@ impl AckInfo {
         !self.advanced && !self.data_acked()
     }
 
-    /// What the congestion control may know of it, `packets` of which count.
+    /// The record for the congestion control, which counts `packets` of it.
     #[inline]
     pub fn cc_ack(&self, packets: u32, now: HostTime, state: CaState, queue: &SendQueue) -> cc::Ack {
         let (una, nxt) = (queue.una(), queue.nxt());
         cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
-    /// The RTT of the newest segment that it covers and that was sent once, else by the timestamp that it echoes, finer
-    /// than the estimator's.
+    /// The RTT of the newest segment that it covers and that was never retransmitted, else from the echoed timestamp;
+    /// unlike the estimator's sample it is in full microseconds.
     pub fn sample_rtt(&self, now: HostTime, rtt: &RoundTrip) -> Option<Duration> {
         let micros = |at: Instant| (at.as_nanos() / 1_000) as i64;
         match self.newest_sent_at() {
@@ -92,25 +92,25 @@ impl AckInfo {
         }
     }
 
-    /// Whether it acknowledged one segment that was sent once, and told nothing else.
+    /// Whether it acknowledged exactly one segment, never retransmitted, and carried no SACK, D-SACK or ECE.
     pub fn acks_one_original(&self) -> bool {
         let nothing_else = !self.sacked.new && !self.sacked.duplicate && !self.ece;
         self.acked.packets == 1 && self.send_times.first_acked.is_some() && !self.acked.retransmitted && nothing_else
     }
 
-    /// When the newest segment that it covers and that was sent once was sent.
+    /// Send time of the newest segment that it covers and that was never retransmitted.
     pub fn newest_sent_at(&self) -> Option<Instant> {
         self.send_times.last_sacked.or(self.send_times.last_acked.filter(|_| !self.acked.retransmitted))
     }
 }
 
-/// What an acknowledgment tells of a probe.
+/// Outcome of an acknowledgment for a tail loss probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ProbeOutcome {
-    /// Nothing of a loss.
+    /// No loss is indicated.
     #[default]
     NoLoss,
-    /// It is for the probe or for the original: nobody knows yet.
+    /// It acknowledges the probe or the original; later acknowledgments decide.
     Ambiguous,
     /// The probe repaired a loss.
     Repaired,

@@ -13,18 +13,18 @@ use crate::{Header, HostTime};
 use sojourn_aqm::Duration;
 
 impl AckInfo {
-    /// The SACK option, with what RACK and the RTT learn from it.
+    /// Tags the segments of the SACK option, and updates RACK and the RTT send times.
     #[inline(always)]
     pub fn process_sacks<K: AckKind>(
         &mut self,
         header: &Header,
         now: HostTime,
         recovery: &mut Recovery,
-        books: AckContext,
+        ctx: AckContext,
     ) {
         let mut delivered = 0;
         let times = &mut self.send_times;
-        let AckContext { queue, board, mut sampler, .. } = books;
+        let AckContext { queue, board, mut sampler, .. } = ctx;
         let sack_result = recovery.on_sacks(header, queue, board, |episode, i, segment| {
             if !K::RECOVERY_FIRST {
                 return;
@@ -47,29 +47,30 @@ impl AckInfo {
         self.sacked = sack_result;
     }
 
-    /// Removes what is acknowledged; from Linux 3.10 on also takes the RTT sample.
+    /// Removes acknowledged segments; from Linux 3.10 on it also takes the RTT sample.
     #[inline(always)]
     pub fn clean_rtx_queue<K: AckKind>(
         &mut self,
         before: &PriorState,
         now: HostTime,
         recovery: &mut Recovery,
-        mut books: AckContext,
+        mut ctx: AckContext,
     ) {
         if self.advanced {
-            self.remove_acknowledged::<K>(before, now, recovery, &mut books);
-        } else if K::RECOVERY_FIRST && books.board.is_reno() {
-            // A duplicate tells of one that has arrived, and removes nothing.
+            self.remove_acknowledged::<K>(before, now, recovery, &mut ctx);
+        } else if K::RECOVERY_FIRST && ctx.board.is_reno() {
+            // Without SACK, a duplicate means that one more segment has arrived; it removes none.
             self.delivered += 1;
         }
-        let AckContext { queue, board, rtt, .. } = books;
+        let AckContext { queue, board, rtt, .. } = ctx;
         debug_assert!(
             board.head().is_none_or(|head| head.end() > queue.una()),
             "what is acknowledged is removed at once"
         );
         let measured = K::RECOVERY_FIRST && self.update_rtt(now, recovery, queue, rtt);
         if !K::FAST_PATH && self.acked.packets == 0 && measured {
-            // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
+            // Segments SACKed that were sent before the head's last transmission rearm the timer. Other SACKs do not:
+            // they would postpone the time-out for ever.
             let oldest = self.send_times.first_sacked.zip(board.head());
             self.rearms_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
         }
@@ -81,14 +82,14 @@ impl AckInfo {
         before: &PriorState,
         now: HostTime,
         recovery: &mut Recovery,
-        books: &mut AckContext,
+        ctx: &mut AckContext,
     ) {
-        let AckContext { queue, board, rtt, sampler } = books;
+        let AckContext { queue, board, rtt, sampler } = ctx;
         let mut sampler = sampler.as_deref_mut().filter(|_| !K::FAST_PATH);
         let fackets = board.fackets_out;
         let episode = &mut recovery.episode;
-        // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
-        // expects nothing more.
+        // Without SACK, an acknowledgment does not show when its segments arrived: RACK gets no samples, and at a
+        // time-out expects no segment to be in flight.
         let sack = K::FAST_PATH || !board.is_reno();
         let (mut rack, clock, echoed) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), now.echoed(self.ts_ecr));
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
@@ -108,7 +109,7 @@ impl AckInfo {
             }
             if !tags.any(Tags::SACKED) {
                 delivered += 1;
-                // An echo from before the retransmission: it was the original that arrived.
+                // Eifel: an echo from before the retransmission means that the original arrived.
                 let original = sent_again && echoed != 0 && echoed < clock.ticks(segment.sent);
                 if let Some(rack) = rack.as_mut().filter(|_| !original) {
                     rack.on_delivered(now.at, segment, tags);
@@ -117,7 +118,7 @@ impl AckInfo {
         });
         let acked = &self.acked;
         if K::RECOVERY_FIRST {
-            // Without SACK, duplicates have told of some before.
+            // Without SACK, duplicates have already counted some of them as delivered.
             self.delivered += match acked.packets {
                 _ if sack => delivered,
                 0 => 0,
@@ -136,7 +137,7 @@ impl AckInfo {
         }
     }
 
-    /// Takes an RTT sample: from segments that were sent once, else from the timestamp.
+    /// Takes an RTT sample: from segments that were never retransmitted, else from the echoed timestamp.
     #[inline(always)]
     fn update_rtt(&mut self, now: HostTime, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
         let times = self.send_times;

@@ -1,11 +1,12 @@
-//! Clocks of hosts: ticks, timestamps, microseconds.
+//! Clocks of hosts: jiffies, timestamps, microseconds.
 
 use sojourn_aqm::{Duration, Instant};
 
-/// A time on a host's coarse clock, or a span. Timestamps on the wire are its low 32 bits.
+/// A time on a host's coarse clock, or a span. 64 bits, so that timers need no wrapping arithmetic; a timestamp on the
+/// wire is the low 32 bits (RFC 7323).
 pub type Ticks = u64;
 
-/// An instant, and the tick of the host's clock in which it lies.
+/// An instant, and the tick of the host's clock that contains it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostTime {
     pub at: Instant,
@@ -13,38 +14,40 @@ pub(crate) struct HostTime {
 }
 
 impl HostTime {
-    /// The tick of this host whose timestamp the other side echoes.
+    /// The tick of this host whose timestamp the peer echoes.
     #[inline]
     pub fn echoed(self, ts_ecr: u32) -> Ticks {
         unwrap_timestamp(self.tick, ts_ecr)
     }
 
-    /// Ticks since the one that a timestamp echoes; none since one to come.
+    /// Ticks since the tick of an echoed timestamp; zero if that lies in the future.
     #[inline(always)]
     pub fn since_echoed(self, ts_ecr: u32) -> Ticks {
-        // As `tick - echoed(ts_ecr)`, with no look at what lies on the way.
+        // Equal to `tick - echoed(ts_ecr)` saturated at zero, without a branch.
         let since = -i64::from(ts_ecr.wrapping_sub(self.tick as u32) as i32);
         (since.max(0) as u64).min(self.tick)
     }
 }
 
-/// The tick nearest to `now` that has these low 32 bits.
+/// The tick nearest to `now` with these low 32 bits.
 #[inline]
 pub(crate) fn unwrap_timestamp(now: Ticks, low: u32) -> Ticks {
     now.saturating_add_signed(low.wrapping_sub(now as u32) as i32 as i64)
 }
 
-/// Whether a timestamp is newer than another one (RFC 7323 §5.2: by half of their range).
+/// Whether a timestamp is newer than another (RFC 7323 §5.2: less than half the range ahead).
 #[inline]
 pub(crate) fn is_newer(stamp: u32, than: u32) -> bool {
     stamp.wrapping_sub(than) as i32 > 0
 }
 
-/// How long every host had been up when the run began. So had the guest of the kernel engine, and the queue managers of links:
-/// clocks of microseconds turn over when theirs do.
+/// Uptime of every host at the start of the run, the same as of the kernel engine's guest and of the links' queue
+/// disciplines, so that microsecond clocks change at the same instants. The 100 ns are the guest's too: its run begins
+/// 100 ns after a tick.
 pub const UPTIME: Duration = Duration::from_nanos(10_000_000_100);
 
-/// Microseconds on a host's clock (`tcp_mstamp`), on which the run begins 100 ns behind a whole one.
+/// Microseconds on a host's clock (`tcp_mstamp`). Rounded with [`UPTIME`]: otherwise rate samples differ from the
+/// kernel's by a microsecond, and flows soon diverge.
 #[inline]
 pub(crate) fn micros_at(at: Instant) -> u64 {
     (at + UPTIME).as_nanos() / 1_000
@@ -57,7 +60,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that counts spans of `tick`.
+    /// A clock with ticks of `tick`.
     pub const fn new(tick: Duration) -> Self {
         Self { tick }
     }
@@ -68,13 +71,13 @@ impl Clock {
         now.as_nanos() / self.tick.as_nanos() as u64
     }
 
-    /// The tick at `at`, with it.
+    /// The tick at `at`, together with it.
     #[inline]
     pub(crate) fn now(self, at: Instant) -> HostTime {
         HostTime { at, tick: self.ticks(at) }
     }
 
-    /// The instant of a tick.
+    /// The instant at which a tick begins.
     #[inline]
     pub fn instant(self, ticks: Ticks) -> Instant {
         Instant::from_nanos(ticks * self.tick.as_nanos() as u64)
@@ -86,7 +89,7 @@ impl Clock {
         self.tick * ticks as i64
     }
 
-    /// Ticks in a span, begun ones included.
+    /// Ticks in a span, rounded up.
     pub(crate) fn ticks_rounded_up(self, span: Duration) -> Ticks {
         (span.as_nanos() as u64).div_ceil(self.tick.as_nanos() as u64)
     }

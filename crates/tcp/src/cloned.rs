@@ -1,7 +1,7 @@
-//! Copies into memory that is there.
+//! `Clone` that reuses memory.
 
-/// Implements `Clone` for a struct of these fields, all that it has, with a `clone_from` that does the same field by field: a
-/// field's memory is kept where it can be, and nothing as large as the struct is made first and moved.
+/// Implements `Clone` for a struct with exactly these fields, with a `clone_from` that works field by field: it reuses
+/// each field's allocation where possible, and builds no temporary of the whole struct.
 macro_rules! cloned_in_place {
     ($type:ident { $( $field:ident ),* $(,)? }) => {
         impl Clone for $type {

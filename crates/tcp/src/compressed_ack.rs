@@ -1,21 +1,22 @@
-//! Compressed acknowledgments: while data arrives out of order, acknowledgments wait for each other for a moment.
+//! Compressed acknowledgments: while data arrives out of order, duplicate acknowledgments are held back for a moment
+//! and merged.
 //!
 //! Source: Linux 6.1 `__tcp_ack_snd_check`, `tcp_compressed_ack_kick`, `tcp_sack_compress_send_ack`.
-//! `Differs:` another timer of the host that is due during the slack of this one would take it along.
+//! `Differs:` no other timer of the host expires during the slack of this one and takes it along.
 
 use super::stack::CompressedAcks;
 use sojourn_aqm::{Duration, Instant};
 
-/// Which acknowledgments wait.
+/// The compressed acknowledgments that are held back.
 #[derive(Clone, Debug)]
 pub(super) struct AckCompression {
     config: CompressedAcks,
-    /// Acknowledgments that wait.
+    /// Number of acknowledgments held back.
     pending: u32,
-    /// Duplicates sent at once since `rcv_nxt` was this.
+    /// Duplicates sent at once since `rcv_nxt` had this value.
     duplicates: u32,
     rcv_nxt: u64,
-    /// When what waits is sent.
+    /// When the held acknowledgment is sent.
     pub due: Instant,
 }
 
@@ -24,9 +25,9 @@ impl AckCompression {
         Self { config, pending: 0, duplicates: 0, rcv_nxt: 0, due: Instant::NEVER }
     }
 
-    /// Out-of-order data arrived. Returns whether its acknowledgment waits; an RTT of zero is unknown. The timer of delayed
-    /// acknowledgments, which those that were sent since have not stopped, expires at `delayed`: then it goes at the latest
-    /// (`tcp_delack_timer_handler`).
+    /// Out-of-order data arrived. Returns whether its acknowledgment is held back. An RTT of zero is unknown. `delayed`
+    /// is when the delayed-ACK timer expires, which is still running although acknowledgments were sent since; the held
+    /// acknowledgment leaves by then at the latest (`tcp_delack_timer_handler`).
     pub fn may_defer(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration, delayed: Instant) -> bool {
         if self.pending >= self.config.max_segments {
             return false;
@@ -34,7 +35,7 @@ impl AckCompression {
         if self.rcv_nxt != rcv_nxt {
             (self.rcv_nxt, self.duplicates) = (rcv_nxt, 0);
         }
-        // The sender needs its three duplicates at once.
+        // The sender needs its three duplicates without delay.
         if self.duplicates < FAST_RETRANSMIT_THRESHOLD {
             self.duplicates += 1;
             return false;
@@ -47,19 +48,22 @@ impl AckCompression {
         true
     }
 
-    /// Whether an acknowledgment waits that a block in position `i` would push out of the SACK option's usual two.
+    /// Whether an acknowledgment is held back, and a block in position `i` would push one of the usual two out of the
+    /// SACK option.
     pub fn must_flush_before(&self, i: usize) -> bool {
         self.pending > 0 && i >= USUAL_BLOCKS
     }
 
-    /// An acknowledgment was sent: it tells of everything.
+    /// An acknowledgment was sent; it covers everything held back.
     pub fn on_ack_sent(&mut self) {
         self.pending = 0;
         self.due = Instant::NEVER;
     }
 }
 
-/// How late the timer is where no other one is due (`tcp_comp_sack_slack_ns`).
+/// Slack of the timer when no other timer is due (`tcp_comp_sack_slack_ns`). hrtimers are batched within their slack,
+/// and this one, alone in its host, expires at the end. The kernel engine's guest is patched to do so always
+/// (`edits.toml`), because its hosts share one processor.
 const SLACK: Duration = Duration::from_micros(100);
 
 /// Duplicates that start a fast retransmission.

@@ -1,4 +1,4 @@
-//! Context of an event: the parts of a sender that its mechanisms look at and act on.
+//! Context of an event: the parts of a sender that its mechanisms read and change.
 
 use crate::HostTime;
 use crate::control::Control;
@@ -10,11 +10,11 @@ use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::timer::RetransmitTimer;
 
-/// What recovery looks at and acts on, besides its own state.
+/// Context of recovery, besides its own state.
 pub(crate) struct Cx<'a> {
     pub now: HostTime,
     pub queue: &'a SendQueue,
-    /// Where the receiver's window ends.
+    /// The right edge of the receiver's window.
     pub right_edge: u64,
     pub board: &'a mut Scoreboard,
     pub control: &'a mut Control,
@@ -24,40 +24,40 @@ pub(crate) struct Cx<'a> {
 }
 
 impl Cx<'_> {
-    /// Whether something new could be sent at once.
+    /// Whether a new segment could be sent at once.
     #[inline(always)]
     pub fn may_send_now(&self) -> bool {
         self.board.in_flight() < self.control.window.cwnd && self.queue.has_sendable(self.right_edge)
     }
 
-    /// Whether the oldest segment has been out for longer than the time-out.
+    /// Whether the oldest segment has been outstanding for longer than the time-out.
     #[inline(always)]
     pub fn head_timed_out(&self) -> bool {
         self.board.head().is_some_and(|head| self.rtt.has_timed_out(self.now, head))
     }
 }
 
-/// What recovery wants to be sent next.
+/// The transmission that recovery requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rexmit {
     Nothing,
-    /// What is marked lost.
+    /// Segments marked lost.
     Lost,
-    /// The same, with so many segments more than the window allows.
+    /// Segments marked lost, with this many segments beyond the window.
     LostBeyond(u32),
-    /// The oldest segment, whatever the window.
+    /// The oldest segment, regardless of the window.
     Head,
-    /// The same, and nothing new behind it.
+    /// The oldest segment, and no new data after it.
     HeadOnly,
-    /// What is marked lost and then something new, as far as ns-2's `pipe_` leaves room.
+    /// Segments marked lost and then new data, as far as ns-2's `pipe_` has room.
     ByPipe,
-    /// Nothing, nor anything new.
+    /// Neither retransmissions nor new data.
     Hold,
-    /// Something new, which tells whether the time-out was spurious (F-RTO).
+    /// New data, to find out whether the time-out was spurious (F-RTO).
     New,
 }
 
-/// What becomes of an acknowledgment in ns-2.
+/// Action of ns-2 on an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckAction {
     /// The window grows.
@@ -65,7 +65,7 @@ pub(crate) struct AckAction {
     pub rexmit: Rexmit,
 }
 
-/// How things stood when an acknowledgment arrived.
+/// State of the sender before an acknowledgment is processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PriorState {
     pub una: u64,
@@ -88,7 +88,7 @@ impl PriorState {
     }
 }
 
-/// What an acknowledgment changes, besides recovery.
+/// The state that an acknowledgment changes, besides recovery.
 pub(crate) struct AckContext<'a> {
     pub queue: &'a SendQueue,
     pub board: &'a mut Scoreboard,

@@ -1,4 +1,4 @@
-//! The congestion control with the window that it steers.
+//! The congestion control and its window.
 
 use crate::HostTime;
 use crate::ack::AckInfo;
@@ -10,28 +10,28 @@ use crate::state::CaState;
 use crate::validation::CwndUsage;
 use sojourn_aqm::Instant;
 
-/// A congestion control, its window, and when that may grow. In this order, so that
-/// what every segment is asked for lies together.
+/// A congestion control, its window, and its validation. Fields used for every segment come first and share a cache
+/// line.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Control {
     pub window: Window,
-    /// The control is Reno, beside the window: most acknowledgments ask nothing else of it.
+    /// The control is Reno. Kept beside the window, because most acknowledgments need nothing else of the control.
     is_reno: bool,
     pub usage: CwndUsage,
     /// The control sets the window itself.
     steers: bool,
-    /// The control hears of every acknowledgment.
+    /// The control gets a report of every acknowledgment.
     wants_reports: bool,
-    /// The control is told of each segment that is marked lost.
+    /// The control is notified of each segment that is marked lost.
     wants_losses: bool,
-    /// The control is told what each acknowledgment delivered.
+    /// The control is notified of the packets that each acknowledgment delivered.
     wants_deliveries: bool,
-    /// How many windows the send buffer is to hold.
+    /// Size of the send buffer, in windows.
     windows_in_buffer: u8,
     grows_before_sending: bool,
     counts_delivered: bool,
-    /// The state that such a control was last told of, unless a reduction has begun since.
+    /// The last state that a steering control was notified of; `None` once another reduction has begun.
     notified_state: Option<CaState>,
     pub cc: AnyCc,
 }
@@ -44,7 +44,7 @@ cloned_in_place! {
 }
 
 impl Control {
-    /// The window of a new connection whose receiver takes `receive_window` bytes.
+    /// The window of a new connection whose receiver offers `receive_window` bytes.
     pub fn from_config(config: &SenderConfig, receive_window: u64) -> Self {
         let (stack, mss) = (config.stack, config.mss);
         let ssthresh = match stack.max_window {
@@ -55,16 +55,18 @@ impl Control {
         Self::new(stack, config.cc.clone(), cwnd, mss, ssthresh)
     }
 
-    /// Growth counts bytes, in slow start for `most` segments per acknowledgment; with none, acknowledgments.
-    pub fn set_byte_counting(&mut self, most: u32) {
-        self.window.counting = if most == 0 { GrowthCounting::Acknowledgments } else { GrowthCounting::Bytes(most) };
+    /// Growth counts bytes, in slow start up to `max_segments` segments per acknowledgment; with 0 it counts
+    /// acknowledgments.
+    pub fn set_byte_counting(&mut self, max_segments: u32) {
+        self.window.counting =
+            if max_segments == 0 { GrowthCounting::Acknowledgments } else { GrowthCounting::Bytes(max_segments) };
     }
 
-    /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
+    /// A window of `cwnd` segments of `mss` bytes, with the threshold `ssthresh`.
     pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
         cc.attach(stack, false);
         let needs = cc.needs();
-        let (steers, hears) = (needs.steers, needs.reports);
+        let (steers, reports) = (needs.steers, needs.reports);
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
         Self {
             is_reno: cc.is_reno(),
@@ -74,7 +76,7 @@ impl Control {
             grows_before_sending: stack.grows_before_sending,
             counts_delivered: stack.growth_counts_delivered,
             steers,
-            wants_reports: hears,
+            wants_reports: reports,
             wants_losses: steers && needs.losses,
             wants_deliveries: needs.samples,
             windows_in_buffer: if needs.wide_buffer { 3 } else { 2 },
@@ -84,43 +86,43 @@ impl Control {
 
     /// An acknowledgment of new data.
     #[inline(always)]
-    pub fn acked(&mut self, news: impl Fn() -> Ack) {
-        self.cc.on_ack(&mut self.window, news);
+    pub fn acked(&mut self, ack: impl Fn() -> Ack) {
+        self.cc.on_ack(&mut self.window, ack);
     }
 
-    /// The window grows on an acknowledgment.
+    /// Grows the window on an acknowledgment.
     #[inline(always)]
-    pub fn increase(&mut self, news: impl Fn() -> Ack) {
-        self.cc.grow(&mut self.window, news);
+    pub fn increase(&mut self, ack: impl Fn() -> Ack) {
+        self.cc.grow(&mut self.window, ack);
     }
 
-    /// The window grows on an acknowledgment if it was the limit, as [`Self::is_limited`] has it.
+    /// Grows the window on an acknowledgment if the flow is limited by it ([`Self::is_limited`]).
     #[inline(always)]
-    pub fn grow(&mut self, now: HostTime, in_flight: u32, reordering: u32, news: impl Fn() -> Ack) {
+    pub fn grow(&mut self, now: HostTime, in_flight: u32, reordering: u32, ack: impl Fn() -> Ack) {
         if self.is_limited(in_flight, reordering) {
-            self.increase(news);
+            self.increase(ack);
             self.usage.on_cwnd_checked(now);
         } else {
-            self.on_unlimited_ack(news);
+            self.on_unlimited_ack(ack);
         }
     }
 
-    /// An acknowledgment of so many new segments, with which the window `may_grow` if it was the limit: so many segments were
-    /// in flight, and so many may be out of order.
+    /// An acknowledgment of `packets` new segments. The window grows if it `may_grow` and limits the flow; `flight` is
+    /// the number of segments in flight, and the reordering tolerance.
     #[inline(always)]
-    pub fn on_ack(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), news: impl Fn() -> Ack) {
+    pub fn on_ack(&mut self, packets: u32, may_grow: bool, flight: (u32, u32), ack: impl Fn() -> Ack) {
         if !self.is_reno {
-            self.report_and_grow(may_grow, flight, &news());
+            self.report_and_grow(may_grow, flight, &ack());
         } else if may_grow && self.is_limited(flight.0, flight.1) {
             reno::increase(&mut self.window, packets);
         }
     }
 
     #[inline(never)]
-    fn report_and_grow(&mut self, may_grow: bool, flight: (u32, u32), news: &Ack) {
-        self.acked(|| *news);
+    fn report_and_grow(&mut self, may_grow: bool, flight: (u32, u32), ack: &Ack) {
+        self.acked(|| *ack);
         if may_grow && self.is_limited(flight.0, flight.1) {
-            self.increase(|| *news);
+            self.increase(|| *ack);
         }
     }
 
@@ -130,69 +132,70 @@ impl Control {
         self.usage.is_limited(&self.window, in_flight, reordering)
     }
 
-    /// Whether the control sets the window itself: no rule of the stack but that of the time-out touches it.
+    /// Whether the control sets the window itself: of the stack's rules only that of the time-out changes it.
     #[inline]
     pub fn steers(&self) -> bool {
         self.steers
     }
 
-    /// Whether the control is told of each segment that is marked lost.
+    /// Whether the control is notified of each segment that is marked lost.
     #[inline]
     pub fn wants_losses(&self) -> bool {
         self.wants_losses
     }
 
-    /// Whether the control is told what each acknowledgment delivered.
+    /// Whether the control is notified of the packets that each acknowledgment delivered.
     #[inline]
     pub fn wants_deliveries(&self) -> bool {
         self.wants_deliveries
     }
 
-    /// How many windows the send buffer is to hold.
+    /// Size of the send buffer, in windows.
     #[inline]
     pub fn windows_in_buffer(&self) -> u64 {
         self.windows_in_buffer.into()
     }
 
-    /// Whether a control that steers is to be told that congestion avoidance is in `state` now.
+    /// Whether a steering control has to be notified that congestion avoidance is in `state` now.
     pub fn needs_state_notification(&mut self, state: CaState) -> bool {
         self.steers && self.notified_state.replace(state) != Some(state)
     }
 
-    /// A reduction begins, or another time-out expired: the state is told even if it is the one from before.
+    /// A reduction begins, or another time-out expired: the control is notified of the state even if it is unchanged.
+    /// Controls such as Prague reduce once per such event.
     pub fn forget_notified_state(&mut self) {
         self.notified_state = None;
     }
 
-    /// Another control takes over, on a connection that has not sent anything.
+    /// Replaces the control of a connection that has not sent anything.
     pub fn replace(&mut self, stack: &Stack, cc: AnyCc) {
         let Window { cwnd, mss, ssthresh, .. } = self.window;
         *self = Self::new(stack, cc, cwnd, mss, ssthresh);
     }
 
-    /// Whether the window grows before what recovery asks for is sent.
+    /// Whether the window grows before recovery's transmissions are sent.
     pub fn grows_before_sending(&self) -> bool {
         self.grows_before_sending
     }
 
-    /// Segments of an acknowledgment on which the window grows.
+    /// Segments of an acknowledgment that count for growth.
     pub fn growth_of(&self, ack: &AckInfo) -> u32 {
         if self.counts_delivered { ack.delivered } else { ack.acked.packets }
     }
 
-    /// A congestion event: the threshold falls to what the control says.
+    /// A congestion event: the control lowers the threshold.
     pub fn lower_ssthresh(&mut self) {
         self.window.ssthresh = self.cc.ssthresh(&self.window);
     }
 
-    /// A loss: the threshold falls to what the control says, if it has an answer of its own to losses.
+    /// A loss: lowers the threshold, if the control has a separate response to losses.
     pub fn lower_ssthresh_on_loss(&mut self) {
         if let Some(ssthresh) = self.cc.ssthresh_on_loss(&self.window) {
             self.window.ssthresh = ssthresh;
         }
     }
 
-    /// The same where a time-out told of it.
+    /// A time-out: the control lowers the threshold.
     pub fn lower_ssthresh_after_timeout(&mut self) {
         self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
     }
@@ -202,7 +205,7 @@ impl Control {
         self.cc.event(&mut self.window, WindowEvent::Reduced);
     }
 
-    /// A time-out expired and everything outstanding is taken for lost.
+    /// A time-out expired; all outstanding segments are marked lost.
     pub fn on_timeout(&mut self) {
         self.cc.event(&mut self.window, WindowEvent::TimedOut);
     }
@@ -212,35 +215,35 @@ impl Control {
         self.cc.event(&mut self.window, WindowEvent::Restarted { now, last_sent });
     }
 
-    /// The control hears of an acknowledgment, whatever that tells.
+    /// Reports an acknowledgment of any kind to the control.
     #[inline(never)]
     pub fn report(&mut self, report: &Ack) {
         self.cc.on_report(&mut self.window, report);
     }
 
-    /// The window was not used up, so that it does not grow.
+    /// The flow was not limited by the window, which does not grow.
     #[inline(never)]
-    pub fn on_unlimited_ack(&mut self, news: impl Fn() -> Ack) {
-        self.cc.on_unlimited_ack(&mut self.window, news);
+    pub fn on_unlimited_ack(&mut self, ack: impl Fn() -> Ack) {
+        self.cc.on_unlimited_ack(&mut self.window, ack);
     }
 
-    /// Whether the control hears of every acknowledgment.
+    /// Whether the control gets a report of every acknowledgment.
     #[inline]
     pub fn wants_reports(&self) -> bool {
         self.wants_reports
     }
 
-    /// After a time-out everything starts from `cwnd` segments.
+    /// Restarts the window from `cwnd` segments after a time-out.
     pub fn restart(&mut self, cwnd: u32) {
         (self.window.cwnd, self.window.cwnd_cnt, self.window.bytes_acked) = (cwnd, 0, 0);
     }
 
-    /// The window after a reduction that turned out to be needless.
+    /// The window after a spurious reduction.
     pub fn undo_cwnd(&mut self) -> u32 {
         self.cc.undo_cwnd(&self.window)
     }
 
-    /// The window is at most `cwnd`.
+    /// Limits the window to `cwnd`.
     pub fn limit_cwnd(&mut self, cwnd: u32) {
         self.window.cwnd = self.window.cwnd.min(cwnd);
     }
@@ -251,19 +254,19 @@ impl Control {
         self.usage.restart((now, last_sent), state, rtt, &mut self.window);
     }
 
-    /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
+    /// The threshold in `state` (`tcp_current_ssthresh`): outside Cwr and Recovery at least three quarters of the window.
     pub fn current_ssthresh(&self, state: CaState) -> u32 {
         self.window.current_ssthresh(state)
     }
 
-    /// `bytes` are acknowledged in `state`, for controls that count them (RFC 3465).
+    /// Counts `bytes` acknowledged in `state`, for controls with byte counting (RFC 3465).
     #[inline]
     pub fn count_bytes(&mut self, bytes: u64, state: CaState) {
         let window = &mut self.window;
         if matches!(window.counting, GrowthCounting::Bytes(_)) {
             match state {
                 CaState::Open | CaState::Disorder => window.bytes_acked += bytes,
-                // One segment is assumed to have left the network.
+                // Only one segment is assumed to have left the network.
                 CaState::Loss => window.bytes_acked += bytes.min(window.mss as u64),
                 CaState::Cwr | CaState::Recovery => {}
             }

@@ -1,4 +1,4 @@
-//! Early retransmit (RFC 5827) with a delay: few segments out cannot cause three duplicates.
+//! Early retransmit (RFC 5827) with a delay: with few segments outstanding there cannot be three duplicates.
 //!
 //! Source: Linux 3.5 to 4.9, `tcp_pause_early_retransmit` and `tcp_resume_early_retransmit`.
 
@@ -8,33 +8,33 @@ use crate::stack::Stack;
 use crate::{HostTime, Ticks};
 use sojourn_aqm::Duration;
 
-/// Whether few segments are enough to tell of a loss.
+/// Early retransmit: whether a loss may be inferred from fewer duplicates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EarlyRetransmit {
     enabled: bool,
 }
 
 impl EarlyRetransmit {
-    /// As the stack has it.
+    /// As configured in the stack.
     pub fn new(stack: &Stack) -> Self {
         Self { enabled: stack.early_retransmit }
     }
 
-    /// Whether it is used, where reordering was `seen` or not.
+    /// Whether it applies. Reordering on the path switches it off.
     #[inline]
     pub fn applies(&self, reordering_seen: bool) -> bool {
         self.enabled && !reordering_seen
     }
 
-    /// Whether fewer than four segments are out, some SACKed, none retransmitted; nothing new can be sent, unless
-    /// `may_send`.
+    /// Whether fewer than four segments are outstanding, some SACKed and none retransmitted, and no new data can be
+    /// sent (`may_send`).
     pub fn is_possible(&self, board: &Scoreboard, may_send: bool) -> bool {
         let (out, sacked) = (board.packets_out(), board.sacked_out);
         board.retrans_out == 0 && sacked > 0 && out > sacked && out < 4 && !may_send
     }
 
-    /// The wait before it, since the segment may only be late: a quarter of the RTT. None on a mark, before the first
-    /// sample, or where the timer expires before anyway, at `expiry`.
+    /// The delay before it, since the segment may only be late: a quarter of the RTT. `None` with an ECN echo, before
+    /// the first RTT sample, or if the timer expires before that anyway, at `expiry`.
     pub fn delay(&self, now: HostTime, ece: bool, rtt: &RoundTrip, expiry: Option<Ticks>) -> Option<Ticks> {
         if ece || !rtt.estimator().is_measured() {
             return None;
@@ -44,7 +44,7 @@ impl EarlyRetransmit {
     }
 }
 
-/// Shortest wait.
+/// Minimum delay.
 const MIN_DELAY: Duration = Duration::from_millis(2);
 
 #[cfg(test)]

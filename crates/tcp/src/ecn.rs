@@ -1,10 +1,11 @@
-//! Explicit congestion notification at the sender: what is negotiated, marked capable, echoed and announced (RFC 3168), or
-//! counted (accurate ECN, RFC 9768).
+//! Explicit congestion notification at the sender: negotiation, codepoints, echoes and CWR (RFC 3168), and the counter
+//! of accurate ECN (RFC 9768).
 //!
-//! Source: Linux 6.1 `tcp_ecn_*`; for accurate ECN Linux 6.18 `tcp_accecn_process` without the option, whose three bits
-//! are those of AE, CWR and ECE.
+//! Source: Linux 6.1 `tcp_ecn_*`; for accurate ECN Linux 6.18 `tcp_accecn_process` without the option. AE, CWR and ECE
+//! are bits of the header's flags, so headers do not grow and an ACK filter sees the bits of the wire.
 //!
-//! Differs: the sender takes acknowledgments only, and counts no marks on them, so its own counter stays at its start.
+//! Differs: the sender receives pure acknowledgments only and counts no marks on them, so its own counter stays at its
+//! initial value.
 
 use crate::cc::Needs;
 use crate::stack::Stack;
@@ -14,15 +15,15 @@ use sojourn_aqm::Ecn;
 /// The sender's side of ECN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnSender {
-    /// ECN is in use, or asked for, in the classic way.
+    /// Classic ECN is in use, or requested.
     enabled: bool,
-    /// A reduction is to be announced by CWR on the next new segment.
+    /// The next new segment carries CWR.
     cwr_pending: bool,
-    /// A SYN that is sent again does not ask any more.
+    /// A retransmitted SYN does not request ECN.
     fallback: bool,
-    /// The flags of new segments.
+    /// Flags of new segments.
     flags: Flags,
-    /// The codepoints of new segments, and of the others, if ECN is in use.
+    /// Codepoints of new segments and of the others; Not-ECT if ECN is not in use.
     new_codepoint: Ecn,
     syn_codepoint: Ecn,
     ack_codepoint: Ecn,
@@ -30,7 +31,7 @@ pub(crate) struct EcnSender {
     accurate: AccEcn,
 }
 
-/// Whether marks are counted.
+/// State of accurate ECN.
 #[derive(Clone, Copy, Debug)]
 enum AccEcn {
     Off,
@@ -38,19 +39,19 @@ enum AccEcn {
     Counting(AceCounter),
 }
 
-/// What the receiver's counter has told.
+/// The receiver's counter of marks, as reported by its acknowledgments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AceCounter {
     /// Marked packets reported so far, modulo 2^32.
     marked: u32,
-    /// Mean packets per acknowledgment in 1/64, zero before the first.
+    /// Mean number of packets per acknowledgment in 1/64; zero before the first.
     mean_per_ack: u32,
-    /// The present acknowledgment has a newer timestamp than those before.
+    /// The current acknowledgment has a newer timestamp than those before.
     pub is_newer_timestamp: bool,
 }
 
 impl EcnSender {
-    /// ECN is `asked` for, or the control needs it.
+    /// Requests ECN if `requested` or if the control needs it.
     pub fn new(stack: &Stack, requested: bool, needs: &Needs) -> Self {
         let requested = requested || needs.ecn;
         let capable = if stack.ect1 || needs.ect1 { Ecn::Ect1 } else { Ecn::Ect0 };
@@ -69,64 +70,64 @@ impl EcnSender {
         }
     }
 
-    /// RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN; with AE for accurate ECN.
+    /// RFC 3168 §6.1.1: ECE and CWR on the SYN request ECN, together with AE accurate ECN.
     pub fn of_syn(&self) -> (Flags, Ecn) {
         let classic = Flags::default().with_if(Flags::ECE.with(Flags::CWR), self.enabled);
         (classic.with_if(Flags::AE, self.requests_accurate()), self.syn_codepoint)
     }
 
-    /// The SYN was lost: something on the path may not like SYNs that ask for ECN (RFC 3168 §6.1.1.1).
+    /// The SYN was lost: a middlebox may drop SYNs that request ECN (RFC 3168 §6.1.1.1).
     pub fn on_syn_lost(&mut self) {
         if self.fallback {
             self.disable();
         }
     }
 
-    /// The answer to the SYN.
+    /// The SYN-ACK arrived.
     pub fn on_syn_ack(&mut self, flags: Flags) {
         let requested_accurate = self.requests_accurate();
         self.accurate = AccEcn::Off;
         match flags.ace() {
-            // RFC 9768 §3.1.2: each tells under which codepoint the SYN arrived.
+            // RFC 9768 §3.1.2: each reports the codepoint with which the SYN arrived.
             0b010 | 0b011 | 0b100 | 0b110 if requested_accurate => self.start_counting(),
-            // All three set: the server reflects what it does not know.
+            // All three set: the server reflects flags that it does not understand.
             0b111 if requested_accurate => self.disable(),
             _ if !flags.contains(Flags::ECE) => self.disable(),
             _ => {}
         }
     }
 
-    /// The side that was connected to: its answer agreed on what it was asked for.
+    /// Passive side: its SYN-ACK has accepted the request.
     pub fn on_accept(&mut self) {
         if self.requests_accurate() {
             self.start_counting();
         }
     }
 
-    /// Marks are counted from now on.
+    /// Counts marks from now on.
     fn start_counting(&mut self) {
         self.accurate = AccEcn::Counting(AceCounter::default());
         self.enabled = false;
         self.flags = Flags::ACK.with_ace(Flags::ACE_START);
     }
 
-    /// Whether an acknowledgment tells of a congestion mark in the classic way.
+    /// Whether an acknowledgment echoes a congestion mark (classic ECN).
     #[inline]
     pub fn is_echo(&self, header: &Header) -> bool {
         self.enabled && header.flags.contains(Flags::ECE)
     }
 
-    /// Whether the SYN asks for accurate ECN.
+    /// Whether the SYN requests accurate ECN.
     pub fn requests_accurate(&self) -> bool {
         matches!(self.accurate, AccEcn::Requested)
     }
 
-    /// Whether ECN is in use, in either form, once the SYN is answered.
+    /// Whether ECN of either form is in use, once the handshake is complete.
     pub fn is_used(&self) -> bool {
         self.enabled || matches!(self.accurate, AccEcn::Counting(_))
     }
 
-    /// The counter, where marks are counted.
+    /// The counter of accurate ECN, if in use.
     #[inline]
     pub fn counter(&mut self) -> Option<&mut AceCounter> {
         match &mut self.accurate {
@@ -135,17 +136,17 @@ impl EcnSender {
         }
     }
 
-    /// The window is reduced.
+    /// The window was reduced: CWR is due.
     pub fn on_reduction(&mut self) {
         self.cwr_pending = true;
     }
 
-    /// The window is as it was.
+    /// The reduction was undone.
     pub fn on_undo(&mut self) {
         self.cwr_pending = false;
     }
 
-    /// Flags and codepoint of a new segment, which announces a reduction.
+    /// Flags and codepoint of a new segment, with CWR if it is due.
     #[inline(always)]
     pub fn of_new(&mut self) -> (Flags, Ecn) {
         if self.cwr_pending {
@@ -160,23 +161,23 @@ impl EcnSender {
         (self.flags.with_if(Flags::CWR, self.enabled), self.new_codepoint)
     }
 
-    /// Flags and codepoint of a segment that is sent again. RFC 3168 §6.1.5: it is not ECN-capable.
+    /// Flags and codepoint of a retransmission. RFC 3168 §6.1.5: it is not ECN-capable.
     pub fn of_retransmission(&self) -> (Flags, Ecn) {
         (self.flags, self.rexmit_codepoint)
     }
 
-    /// Flags and codepoint of an acknowledgment without data.
+    /// Flags and codepoint of a pure acknowledgment.
     pub fn of_ack(&self) -> (Flags, Ecn) {
         (self.flags, self.ack_codepoint)
     }
 
-    /// ECN is not used.
+    /// Stops using ECN.
     fn disable(&mut self) {
         (self.enabled, self.accurate) = (false, AccEcn::Off);
         [self.new_codepoint, self.syn_codepoint, self.ack_codepoint, self.rexmit_codepoint] = [Ecn::NotEct; 4];
     }
 
-    /// Whether ECN is in use, or asked for.
+    /// Whether classic ECN is in use, or requested.
     #[cfg(test)]
     pub fn is_on(&self) -> bool {
         self.enabled
@@ -184,8 +185,8 @@ impl EcnSender {
 }
 
 impl AceCounter {
-    /// Marked packets that an acknowledgment reports anew which delivered `delivered` packets. It may be an old one, which
-    /// tells nothing, if it made no `progress` and its timestamp is not newer.
+    /// Newly reported marked packets of an acknowledgment that delivered `delivered` packets. Without `progress` and a
+    /// newer timestamp it may be an old one, and reports nothing.
     pub fn on_ack(&mut self, flags: Flags, delivered: u32, progress: bool) -> u32 {
         if !progress && !self.is_newer_timestamp {
             return 0;
@@ -199,8 +200,8 @@ impl AceCounter {
             self.mean_per_ack = mean.min(0xffff);
         }
         let delta = (flags.ace() as u32).wrapping_sub(Flags::ACE_START as u32).wrapping_sub(self.marked) & ACE_MASK;
-        // The counter may have wrapped where more was delivered than it can tell: the largest number that fits is taken,
-        // unless acknowledgments for many packets are the rule.
+        // The counter may have wrapped if more was delivered than its three bits can count: assume the largest number
+        // that fits, unless acknowledgments usually cover many packets.
         let wrapped = delivered > ACE_MASK && self.mean_per_ack <= FEW_PER_ACK << MEAN_SHIFT;
         let marked = if wrapped { delivered - ((delivered - delta) & ACE_MASK) } else { delta };
         self.marked = self.marked.wrapping_add(marked);
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_the_syn_says_which_ecn_it_is() {
-        // Each ACE of an answer: whether it counts, whether it is classic.
+        // For each ACE of a SYN-ACK: accurate ECN in use, classic ECN in use.
         let answer = |ace: u64| {
             let needs = Needs { accurate_ecn: true, ..Needs::default() };
             let mut ecn = EcnSender::new(Stack::find("linux-6.1").expect("a stack"), true, &needs);
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn up_to_seven_packets_the_counter_tells_exactly() {
-        // The vectors of specs: 2 delivered, ACE 7, nothing reported before.
+        // Test vectors of the specification: 2 delivered, ACE 7, none reported before.
         assert_eq!(take(counter(0), 7, 2), 2);
         assert_eq!([take(counter(3), 0, 1), take(counter(3), 2, 7), take(counter(u32::MAX), 5, 3)], [0, 2, 1]);
         let mut old = counter(0);

@@ -1,4 +1,4 @@
-//! What is sent when a timer expires: the time-out, early retransmit, a tail loss probe, RACK's timer, pacing.
+//! Transmissions at the expiry of a timer: the time-out, early retransmit, a tail loss probe, RACK's timer, pacing.
 //!
 //! Source: Linux `tcp_retransmit_timer`, `tcp_resume_early_retransmit`, `tcp_send_loss_probe`, `tcp_rack_reo_timeout`,
 //! `tcp_tsq_write`.
@@ -11,7 +11,7 @@ use crate::transmission::Transmission;
 use crate::{HostTime, Wire};
 
 impl Transmission {
-    /// The timer has expired. Returns what recovery wants to be sent besides.
+    /// The timer has expired. Returns the transmission that recovery requests in addition.
     #[inline(never)]
     pub fn on_expiry(
         &mut self,
@@ -24,12 +24,12 @@ impl Transmission {
             TimerPurpose::Retransmit => self.on_retransmission_timeout(now, control, recovery, wire),
             TimerPurpose::LossProbe => self.send_loss_probe(now, control, recovery, wire),
             TimerPurpose::EarlyRetransmit => {
-                // The wait is over: the first hole is a loss.
+                // The delay is over: the first hole counts as lost.
                 self.resume_timer(now);
                 return recovery.on_early_retransmit(&mut self.cx(now, control));
             }
             TimerPurpose::Reordering => {
-                // RACK's reordering window is over for something.
+                // RACK's reordering window has passed for some segment.
                 let cwnd = control.window.cwnd;
                 if recovery.episode.on_reordering_timeout(&mut self.cx(now, control)) {
                     self.notify_losses(now, recovery.state(), cwnd, control);
@@ -41,7 +41,7 @@ impl Transmission {
         Rexmit::Nothing
     }
 
-    /// What was held may go: what is lost first, then what is new.
+    /// Sends segments that were held back (by pacing or TSQ): retransmissions first, then new data.
     #[inline(never)]
     pub fn send_held(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let cwnd = control.window.cwnd;
@@ -74,7 +74,7 @@ impl Transmission {
         self.timer.restart(now, &self.rtt);
     }
 
-    /// The probe's time has come: something new, else the last segment again.
+    /// Sends a tail loss probe: new data, else the last segment again.
     fn send_loss_probe(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let episode = &mut recovery.episode;
         if self.board.packets_out() == 0 {
@@ -93,7 +93,7 @@ impl Transmission {
             self.retransmit_uncounted((self.board.packets_out() as usize - 1, 1), now, episode, wire);
             episode.probe.on_retransmitted(self.queue.nxt());
         }
-        // The time-out runs from the probe.
+        // The time-out runs from the probe on.
         self.timer.restart(now, &self.rtt);
     }
 }

@@ -1,4 +1,4 @@
-//! What a control that asked for samples is told, and what it may set.
+//! Interface to controls that need samples: notifications, and the values that they may set.
 //!
 //! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
 
@@ -15,26 +15,26 @@ use crate::{Header, HostTime, Wire};
 use sojourn_aqm::Duration;
 
 impl Transmission {
-    /// Tells the control something, with the state of the connection, and takes over what it sets.
+    /// Calls the control with the state of the connection, and applies the values that it sets.
     #[inline(never)]
     pub fn with_control(
         &mut self,
         now: HostTime,
         state: CaState,
         control: &mut Control,
-        what: impl FnOnce(&mut AnyCc, &mut Flight),
+        call: impl FnOnce(&mut AnyCc, &mut Flight),
     ) {
-        self.with_control_inline(now, state, control, what);
+        self.with_control_inline(now, state, control, call);
     }
 
-    /// The same, compiled into the caller.
+    /// [`Self::with_control`], compiled into the caller.
     #[inline(always)]
     fn with_control_inline(
         &mut self,
         now: HostTime,
         state: CaState,
         control: &mut Control,
-        what: impl FnOnce(&mut AnyCc, &mut Flight),
+        call: impl FnOnce(&mut AnyCc, &mut Flight),
     ) {
         let Some(sampler) = &mut self.sampler else { return };
         let (in_flight, steers) = (self.board.in_flight(), control.steers());
@@ -60,7 +60,7 @@ impl Transmission {
             window,
             limits_by_application: false,
         };
-        what(cc, &mut flight);
+        call(cc, &mut flight);
         let (rate, limits) = (flight.pacing_rate, flight.limits_by_application);
         self.queue.set_mss(flight.window.mss);
         if let Some(pacer) = self.pacer.as_mut().filter(|_| steers) {
@@ -71,14 +71,14 @@ impl Transmission {
         }
     }
 
-    /// Tells a control that steers of a new state.
+    /// Notifies a steering control of a new state.
     pub fn notify_state(&mut self, now: HostTime, state: CaState, control: &mut Control) {
         if control.needs_state_notification(state) {
             self.with_control(now, state, control, |cc, flight| cc.on_state(flight, state));
         }
     }
 
-    /// Tells a control that asked for it of each segment that was marked lost, while the window was `cwnd`.
+    /// Notifies a control that wants losses of each segment that was marked lost; `cwnd` is the window before that.
     #[inline]
     pub fn notify_losses(&mut self, now: HostTime, state: CaState, cwnd: u32, control: &mut Control) {
         if control.wants_losses() {
@@ -100,7 +100,7 @@ impl Transmission {
         control.window.cwnd = after;
     }
 
-    /// Tells it that a loss probe has repaired a loss.
+    /// Notifies the control that a loss probe has repaired a loss.
     #[cold]
     pub fn notify_repair(&mut self, now: HostTime, state: CaState, control: &mut Control) {
         if control.wants_losses() {
@@ -109,14 +109,14 @@ impl Transmission {
         }
     }
 
-    /// Tells a control that steers that data is sent into an empty network.
+    /// Notifies a steering control that data is sent into an empty network.
     #[cold]
     #[inline(never)]
     pub fn notify_resumed(&mut self, now: HostTime, state: CaState, control: &mut Control) {
         self.with_control(now, state, control, |cc, flight| cc.on_restart(flight));
     }
 
-    /// An acknowledgment arrives, whose timestamp was not looked at.
+    /// Notes whether the timestamp of an acknowledgment is newer, for accurate ECN.
     #[cold]
     #[inline(never)]
     pub fn note_timestamp(&mut self, header: &Header) {
@@ -125,7 +125,7 @@ impl Transmission {
         }
     }
 
-    /// Counts what an acknowledgment delivered, and its marks.
+    /// Counts the packets that an acknowledgment delivered, and their marks.
     #[inline(always)]
     pub fn count_delivery(
         &mut self,
@@ -139,7 +139,7 @@ impl Transmission {
                 ack.ce = counter.on_ack(header.flags, ack.delivered, ack.forward_progress());
                 ack.ece = ack.ce > 0;
             }
-            // RFC 3168 tells of marks, not of how many: an echo counts for all.
+            // Classic ECN (RFC 3168) does not report the number of marks: an echo counts for all packets.
             None => ack.ce = if ack.ece { ack.delivered } else { 0 },
         }
         let (packets, ce) = (ack.delivered, ack.ce);
@@ -151,7 +151,7 @@ impl Transmission {
         }
     }
 
-    /// The rate sample of an acknowledgment; a control that steers gets it.
+    /// Takes the rate sample of an acknowledgment; a steering control gets it.
     pub fn take_rate_sample(
         &mut self,
         now: HostTime,
@@ -178,7 +178,7 @@ impl Transmission {
         }
     }
 
-    /// The pacing rate follows the window of a control that does not set it.
+    /// The pacing rate follows the window of a control that does not set the rate.
     #[inline]
     pub fn follow_window(&mut self, control: &Control) {
         match &mut self.pacer {
@@ -192,8 +192,8 @@ impl Transmission {
         }
     }
 
-    /// The application is about to write: if the sender has less than a segment to send, room in the window and nothing
-    /// lost that waits to be sent again, the application was what limited it.
+    /// The application is about to write. If less than a segment is unsent, the window has room and no retransmission
+    /// is pending, the flow was application-limited (`tcp_rate_check_app_limited`).
     pub fn check_application(&mut self, now: HostTime, control: &Control, wire: &impl Wire) {
         let is_idle_below = self.is_idle_below(now, wire);
         let Some(sampler) = &mut self.sampler else { return };

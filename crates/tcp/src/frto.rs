@@ -1,44 +1,45 @@
-//! F-RTO: was the time-out spurious? (RFC 5682)
+//! F-RTO: detection of spurious time-outs (RFC 5682).
 //!
-//! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`, where the test comes before the loss
-//! state and takes SACKs; Linux 3.10 `tcp_process_loss`, where it is part of that state.
+//! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`, where the test precedes the Loss
+//! state and uses SACKs; Linux 3.10 `tcp_process_loss`, where it is part of that state.
 
 use crate::ack::AckInfo;
 use crate::stack::Stack;
 
-/// The test before the loss state.
+/// The test before the Loss state (up to Linux 3.9).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frto {
     enabled: bool,
     progress: Phase,
-    /// SND.NXT at the time-out, or an earlier recovery's end.
+    /// SND.NXT at the time-out, or the end of an earlier recovery.
     highmark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Off,
-    /// The oldest segment was sent again, and its acknowledgment is waited for.
+    /// The oldest segment was retransmitted; waits for its acknowledgment.
     HeadSent,
-    /// Two new segments were sent, and the next acknowledgment is waited for.
+    /// Two new segments were sent; waits for the next acknowledgment.
     NewSent,
 }
 
-/// What an acknowledgment means to the test.
+/// Outcome of an acknowledgment for the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing new is sent until the head's fate is known.
+    /// Send no new data until the head is acknowledged.
     Wait,
-    /// Two new segments tell more.
+    /// Send two new segments.
     SendTwo,
-    /// Everything outstanding is lost, except the head if it is in flight; so many segments may be sent at once.
+    /// The time-out was genuine: all outstanding segments are lost, except the head if it is in flight; `segments` may
+    /// be sent at once.
     Genuine { segments: u32, head_in_flight: bool },
-    /// The originals arrived.
+    /// The time-out was spurious: the originals arrived.
     Spurious,
 }
 
 impl Frto {
-    /// No test runs.
+    /// No test in progress.
     pub fn new(stack: &Stack, sack: bool) -> Self {
         Self { enabled: stack.frto && sack, progress: Phase::Off, highmark: 0 }
     }
@@ -48,34 +49,35 @@ impl Frto {
         self.enabled
     }
 
-    /// Whether a test runs.
+    /// Whether a test is in progress.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.progress != Phase::Off
     }
 
-    /// Where a test would end: what was sent up to there was sent before the time-out.
+    /// End of the data that was sent before the time-out.
     pub fn highmark(&self) -> u64 {
         self.highmark
     }
 
-    /// A time-out; the head is sent again. What is out ends at `highmark`.
+    /// Begins a test at a time-out; the head is retransmitted. `highmark` is the end of the outstanding data.
     pub fn begin(&mut self, highmark: u64) {
         (self.highmark, self.progress) = (highmark, Phase::HeadSent);
     }
 
-    /// No test runs any more.
+    /// Ends the test.
     pub fn abort(&mut self) {
         self.progress = Phase::Off;
     }
 
-    /// Whether an acknowledgment covers a retransmission that is not the test's: then nobody can tell what was needless.
+    /// Whether an acknowledgment covers a retransmission other than the test's, so that spurious and genuine cannot be
+    /// distinguished.
     pub fn is_ambiguous(&self, ack: &AckInfo) -> bool {
         let only_head = self.progress == Phase::HeadSent;
         ack.acked.retransmitted_behind_head || (!only_head && ack.acked.retransmitted)
     }
 
-    /// An acknowledgment up to `una` during the test.
+    /// Processes an acknowledgment of `una` during the test.
     pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> Outcome {
         let waiting_for_first = self.progress == Phase::HeadSent;
         let head_in_flight = waiting_for_first && !ack.data_acked();
@@ -97,7 +99,7 @@ impl Frto {
     }
 }
 
-/// The test within the loss state.
+/// The test within the Loss state (from Linux 3.10 on).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrtoInLoss {
     enabled: bool,
@@ -105,27 +107,27 @@ pub(crate) struct FrtoInLoss {
 }
 
 impl FrtoInLoss {
-    /// No test runs.
+    /// No test in progress.
     pub fn new(stack: &Stack) -> Self {
         Self { enabled: stack.frto, running: false }
     }
 
-    /// A time-out, `fresh` unless it interrupts a recovery for the first time.
+    /// Begins a test at a time-out if that is `fresh`: not the first one that interrupts a recovery.
     pub fn begin(&mut self, fresh: bool) {
         self.running = self.enabled && fresh;
     }
 
-    /// Whether a test runs.
+    /// Whether a test is in progress.
     pub fn is_running(&self) -> bool {
         self.running
     }
 
-    /// No test runs any more.
+    /// Ends the test.
     pub fn abort(&mut self) {
         self.running = false;
     }
 
-    /// An acknowledgment after new data had been sent: RFC 5682 §3.1 step 3.a, a duplicate means that the loss was real.
+    /// An acknowledgment after new data was sent. RFC 5682 §3.1 step 3.a: a duplicate means that the loss was genuine.
     pub fn on_ack_after_new(&mut self, ack: &AckInfo) {
         self.running &= !(ack.sacked.new || ack.is_duplicate());
     }

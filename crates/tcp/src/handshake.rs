@@ -1,4 +1,4 @@
-//! The opening of a connection.
+//! The handshake.
 //!
 //! Source: RFC 9293 §3.5; Linux `tcp_rcv_synsent_state_process`, `tcp_synack_rtt_meas`.
 
@@ -6,7 +6,7 @@ use crate::round_trip::RoundTrip;
 use crate::{FIRST_BYTE, Flags, Header, HostTime};
 use sojourn_aqm::Instant;
 
-/// How far the connection is.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Closed,
@@ -42,12 +42,12 @@ impl Handshake {
         self.phase == Phase::Established
     }
 
-    /// A SYN goes out, the first or another one.
+    /// A SYN is sent, the first or a retransmission.
     pub fn on_syn_sent(&mut self, now: HostTime) {
         (self.phase, self.syn_sent, self.syns) = (Phase::SynSent, now.at, self.syns + 1);
     }
 
-    /// A segment arrived while the SYN was out. If it is the answer, the connection is established.
+    /// A segment arrived in SYN-SENT. Returns whether it is the SYN-ACK, which establishes the connection.
     pub fn on_syn_ack(&mut self, header: &Header) -> bool {
         let answers = header.flags.contains(Flags::SYN.with(Flags::ACK)) && header.ack == FIRST_BYTE;
         if answers {
@@ -56,7 +56,7 @@ impl Handshake {
         answers
     }
 
-    /// On the side that was connected to: its answer to the SYN was answered by `header`, if that opens the connection.
+    /// Passive side: returns whether `header` completes the handshake.
     pub fn on_connection(&mut self, header: &Header) -> bool {
         let opens = self.phase == Phase::Closed && !header.flags.contains(Flags::SYN);
         if opens {
@@ -65,8 +65,8 @@ impl Handshake {
         opens
     }
 
-    /// The RTT in units that `header` shows, which established the connection. Of a SYN that was sent again only a
-    /// timestamp tells which one was answered, in whole ticks.
+    /// The RTT sample, in units, from the segment that established the connection. After a retransmitted SYN only a
+    /// timestamp shows which SYN was answered, in whole ticks.
     pub fn rtt_sample(&self, now: HostTime, header: &Header, rtt: &RoundTrip) -> Option<u32> {
         if self.syns == 1 { Some(rtt.age_in_units(now, self.syn_sent)) } else { rtt.units_by_echo(now, header.ts_ecr) }
     }

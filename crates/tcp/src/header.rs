@@ -18,14 +18,14 @@ pub struct Header {
     pub ts_val: u32,
     /// Timestamp option: the clock value echoed.
     pub ts_ecr: u32,
-    /// The receive window of an acknowledgment, in units of [`Header::WINDOW_UNIT`] bytes; 0 where the host tells none.
+    /// Advertised window, in units of [`Header::WINDOW_UNIT`] bytes; 0 if the host advertises none.
     pub window: u32,
     /// Selective acknowledgments.
     pub sack: Sack,
 }
 
 impl Header {
-    /// What the window counts, in bytes: a window scale of 11, which Linux takes where a buffer may grow to 64 MB.
+    /// Bytes per unit of the window: a window scale of 11, which Linux uses if a buffer may grow to 64 MB.
     pub const WINDOW_UNIT: u64 = 1 << 11;
 
     /// The sequence number after this segment: SYN and FIN take one each.
@@ -56,7 +56,7 @@ impl Header {
         self.ip_len() - without - if stack.pads_options { 0 } else { self.option_padding() }
     }
 
-    /// What the options take beside timestamps and SACK blocks.
+    /// Bytes of the options beside timestamps and SACK blocks.
     fn option_padding(&self) -> u32 {
         match () {
             () if self.flags.contains(Flags::SYN) => 8,
@@ -75,30 +75,31 @@ impl Flags {
     pub const SYN: Self = Self(1);
     /// Ends the sender's data.
     pub const FIN: Self = Self(2);
-    /// The acknowledgment field counts.
+    /// The acknowledgment field is valid.
     pub const ACK: Self = Self(4);
     /// ECN echo.
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
-    /// The end of a burst.
+    /// Push: the end of a burst.
     pub const PSH: Self = Self(32);
-    /// Accurate ECN; with CWR and ECE the bits of a counter.
+    /// Accurate ECN; with CWR and ECE it forms a counter of three bits.
     pub const AE: Self = Self(128);
-    /// What the counter of accurate ECN starts at (RFC 9768 §3.2.1).
+    /// Initial value of the counter of accurate ECN (RFC 9768 §3.2.1).
     pub const ACE_START: u64 = 5;
-    /// No bit of the header: the segment belongs to the half of a connection in which the server sends. Each half has
-    /// sequence numbers of its own in both directions, where real segments share them.
+    /// No bit of the wire: the segment belongs to the half of a connection in which the server sends. Each half has its
+    /// own sequence numbers in both directions, whereas real segments share them.
     pub const ANSWER: Self = Self(64);
-    /// No bit of the header: the segment was cut out of a burst in its host, and lies in as little memory as it needs.
+    /// No bit of the wire: the segment was cut out of a super-packet in its host, and occupies no more memory than it
+    /// needs.
     pub const CUT: Self = Self(256);
 
-    /// Both sets of flags.
+    /// Union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// `other` if `condition`, added.
+    /// Union with `other` if `condition`.
     pub const fn with_if(self, other: Self, condition: bool) -> Self {
         if condition { self.with(other) } else { self }
     }
@@ -108,7 +109,7 @@ impl Flags {
         (self.contains(Self::AE) as u8) << 2 | (self.contains(Self::CWR) as u8) << 1 | self.contains(Self::ECE) as u8
     }
 
-    /// The three lowest bits of `count` as AE, CWR and ECE, which were not set.
+    /// With the three lowest bits of `count` as AE, CWR and ECE, which must not be set.
     pub const fn with_ace(self, count: u64) -> Self {
         let high = self.with_if(Self::AE, count & 4 != 0).with_if(Self::CWR, count & 2 != 0);
         high.with_if(Self::ECE, count & 1 != 0)
@@ -124,7 +125,7 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// The flags but for those of `other`.
+    /// The flags without those of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -137,7 +138,7 @@ impl Flags {
 
 const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
-/// The timestamp option, padded.
+/// Timestamp option with padding.
 const TIMESTAMPS: u32 = 12;
 
 /// Sequence number of the first data byte: the SYN takes 0.

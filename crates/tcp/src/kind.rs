@@ -1,8 +1,9 @@
 //! Kinds of acknowledgment. `Sender::on_ack` and the state machines of recovery are compiled once per kind, without the
-//! branches that its constants exclude.
+//! branches that its constants exclude. So the code exists once for all kinds, and a change of recovery, growth or
+//! sending is made once.
 //!
-//! [`AnyAck`] excludes nothing. The others give the same results for the acknowledgments that `Sender::classify` assigns to
-//! them; `tests/short_ways.rs` compares.
+//! [`AnyAck`] excludes nothing. The others give the same results for the acknowledgments that `Sender::classify`
+//! assigns to them; `tests/fast_paths.rs` compares them.
 
 /// Capabilities of a kind of acknowledgment.
 pub(crate) trait AckKind {
@@ -14,7 +15,7 @@ pub(crate) trait AckKind {
     const MAY_ECHO: bool = true;
     /// It may arrive during F-RTO's test before the loss state (Linux up to 3.9).
     const MAY_TEST: bool = true;
-    /// It brings no SACKs, and the sender is [calm](crate::transmission::Transmission::is_calm).
+    /// It carries no SACKs, and the sender is in the [fast path](crate::transmission::Transmission::is_fast_path).
     const FAST_PATH: bool = false;
 }
 
@@ -25,7 +26,7 @@ impl<const RECOVERY_FIRST: bool> AckKind for AnyAck<RECOVERY_FIRST> {
     const RECOVERY_FIRST: bool = RECOVERY_FIRST;
 }
 
-/// New data and nothing else, while nothing is suspicious: header prediction.
+/// Header prediction: new data and nothing else, with the sender in the fast path.
 pub(crate) struct PredictedAck<const RECOVERY_FIRST: bool>;
 
 impl<const RECOVERY_FIRST: bool> AckKind for PredictedAck<RECOVERY_FIRST> {
@@ -36,7 +37,7 @@ impl<const RECOVERY_FIRST: bool> AckKind for PredictedAck<RECOVERY_FIRST> {
     const FAST_PATH: bool = true;
 }
 
-/// New data, without a mark's echo or a test of a time-out, up to Linux 3.9.
+/// New data, without an ECN echo or an F-RTO test, up to Linux 3.9.
 pub(crate) struct NewDataAck;
 
 impl AckKind for NewDataAck {
@@ -46,7 +47,7 @@ impl AckKind for NewDataAck {
     const MAY_TEST: bool = false;
 }
 
-/// No new data, without a mark's echo or a test of a time-out, up to Linux 3.9: mostly the next SACK of a recovery.
+/// No new data, ECN echo or F-RTO test, up to Linux 3.9: mostly the next SACK during recovery.
 pub(crate) struct DuplicateAck;
 
 impl AckKind for DuplicateAck {

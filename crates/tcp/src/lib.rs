@@ -1,48 +1,48 @@
 //! TCP with real segments: sequence space in bytes, a retransmission queue, SACK, acknowledgments that are packets.
 //!
-//! The endpoints do no I/O and own no clock. A host tells them what happens and when, takes the segments that they send
+//! The endpoints do no I/O and own no clock. A host calls them with each event and its time, sends their segments
 //! through a [`Wire`], and calls `on_timer` at their `deadline`. Both ends of a connection:
 //!
 //! | | |
 //! |---|---|
-//! | [`Sender`] | sends data, takes acknowledgments: retransmission, loss recovery, the congestion window |
-//! | [`Receiver`] | takes data, sends acknowledgments: reassembly, SACK, delayed and compressed acknowledgments |
+//! | [`Sender`] | sends data, processes acknowledgments: retransmission, loss recovery, the congestion window |
+//! | [`Receiver`] | receives data, sends acknowledgments: reassembly, SACK, delayed and compressed acknowledgments |
 //!
-//! What they do is chosen by name:
+//! Selected by name:
 //!
 //! | | |
 //! |---|---|
-//! | [`stack`] | which mechanisms a kernel (or ns-2) has, one file each |
+//! | [`stack`] | the mechanisms of a kernel (or ns-2), one file each |
 //! | [`cc`] | congestion controls, one file each |
 //!
 //! # Map
 //!
-//! The sender arranges mechanisms. Each is a type in a file of its own that owns its state and its rules: it is told what
-//! happened and answers what to do, and it alone reads the settings of the stack that are named after it.
+//! The sender arranges mechanisms. Each is a type in its own file that owns its state and its rules: it is notified of
+//! events and returns decisions, and it alone reads the fields of `Stack` that configure it.
 //!
-//! | What | Where |
+//! | Subject | Module |
 //! |---|---|
 //! | the connection's life | `sender`, `handshake` |
-//! | the path of an acknowledgment beside Linux's `tcp_ack`, and the kinds for which it is compiled | `sender/ack`, `kind` |
-//! | an acknowledgment: its values, and what it removes from the retransmission queue | `ack`, `cleaning` |
-//! | what a mechanism acts on in an event; the states of congestion avoidance | `context`, `state`, `stats` |
+//! | the path of an acknowledgment (Linux's `tcp_ack`), and the kinds for which it is compiled | `sender/ack`, `kind` |
+//! | an acknowledgment: its values, and the segments that it removes from the retransmission queue | `ack`, `clean_rtx_queue` |
+//! | context of an event; the states of congestion avoidance | `context`, `state`, `stats` |
 //! | headers, clocks, the host below | `header`, `sack`, `clock`, `wire` |
-//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `send_buffer`, `segmentation`, `small_queue`, `offered`, `output`, `ecn` |
-//! | the congestion control and its window, and when that may grow | `cc`, `control`, `validation` |
-//! | what a control may ask for: rate samples, pacing, to set the window itself | `flight`, `rate_sample`, `min_filter`, `pacing` |
-//! | what is out and what is known of it | `scoreboard`, `segment` |
-//! | loss recovery: three state machines, what they share, what is sent again | `recovery` |
-//! | … how losses are told | `reordering`, `rack`, `early_retransmit`, `tlp` |
-//! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
-//! | round-trip times, the timer and what its expiry sends | `round_trip`, `rtt`, `timer`, `expiry` |
-//! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
+//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `send_buffer`, `segmentation`, `small_queue`, `receive_window`, `output`, `ecn` |
+//! | the congestion control and its window; window validation | `cc`, `control`, `validation` |
+//! | for controls that need it: rate samples, pacing, a window set by the control | `flight`, `rate_sample`, `min_filter`, `pacing` |
+//! | outstanding segments and their tags | `scoreboard`, `segment` |
+//! | loss recovery: three state machines, their shared state, retransmissions | `recovery` |
+//! | … loss detection | `reordering`, `rack`, `early_retransmit`, `tlp` |
+//! | … window reduction and undo | `reduction`, `undo`, `frto` |
+//! | RTT measurement, the timer and its expiry | `round_trip`, `rtt`, `timer`, `expiry` |
+//! | the receiver: reassembly, delayed acknowledgments, ECN | `receiver`, `compressed_ack`, `receive_buffer` |
 //! | segments as one super-packet | `offload` |
-//! | what queue disciplines see of a header | `view` |
-//! | what a host sees that watches a sender | `watch`, `snapshot` |
-//! | QUIC, with endpoints of its own over the same controls, pacing and rate samples | [`quic`] |
+//! | a header as queue disciplines see it | `view` |
+//! | events and snapshots for a host that observes a sender | `sender_event`, `snapshot` |
+//! | QUIC: its own endpoints, with the same controls, pacing and rate samples | [`quic`] |
 //!
-//! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
-//! rule is named at the head of its file.
+//! Sequence numbers are absolute and do not wrap, windows count segments as in Linux, and the head of each file names
+//! the source of its rules.
 //!
 //! # Example
 //!
@@ -60,7 +60,7 @@
 //! let mut sender = Sender::new(SenderConfig { stack, cc, mss, sack, ecn, initial_window: None, receive_window });
 //! let mut receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
 //!
-//! // What is under way, in the order of arrival: when, whether to the receiver, and the segment.
+//! // Packets in flight, in the order of arrival: time, whether to the receiver, and the segment.
 //! let mut pipe: Vec<(Instant, bool, Header)> = Vec::new();
 //! let mut rng = Rng::from_state(7);
 //! let mut now = Instant::ZERO;
@@ -71,7 +71,7 @@
 //! };
 //! sender.open(now, Some(40 * 1448), &mut |header: &Header, _: Ecn| lossy(&mut pipe, now, true, header));
 //! while !sender.is_finished() {
-//!     // The next event: an arrival or a timer, of whichever end.
+//!     // The next event: an arrival or a timer, at either end.
 //!     let arrival = pipe.first().map_or(Instant::NEVER, |&(at, ..)| at);
 //!     now = arrival.min(sender.deadline()).min(receiver.deadline());
 //!     let arrived = (arrival == now).then(|| pipe.remove(0));

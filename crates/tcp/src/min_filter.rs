@@ -1,10 +1,10 @@
-//! The least, or the largest, value of a sliding window of time, from three samples (Kathleen Nichols' algorithm).
+//! Windowed minimum and maximum from three samples (Kathleen Nichols' algorithm).
 //!
 //! Source: Linux `lib/win_minmax.c`, `minmax_running_min`, `minmax_running_max`.
 
 use sojourn_aqm::{Duration, Instant};
 
-/// The least duration within a window of time.
+/// The minimum duration within a window of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MinFilter(MinMax);
 
@@ -14,18 +14,18 @@ impl MinFilter {
         Self(MinMax { span: span.as_nanos() as u64, best: None })
     }
 
-    /// The least value, once there was a sample.
+    /// The minimum; `None` before the first sample.
     pub fn minimum(&self) -> Option<Duration> {
         self.0.first().map(|nanos| Duration::from_nanos(nanos as i64))
     }
 
-    /// Takes a sample; those before it were not later.
+    /// Adds a sample. Times must not decrease.
     pub fn observe(&mut self, at: Instant, value: Duration) {
         self.0.observe(at.as_nanos(), value.as_nanos() as u64, |new, old| new <= old);
     }
 }
 
-/// The largest number within a window of so many rounds.
+/// The maximum within a window of rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaxFilter(MinMax);
 
@@ -35,18 +35,18 @@ impl MaxFilter {
         Self(MinMax { span: rounds, best: None })
     }
 
-    /// The largest value; zero before the first sample.
+    /// The maximum; zero before the first sample.
     pub fn maximum(&self) -> u64 {
         self.0.first().unwrap_or(0)
     }
 
-    /// Takes a sample in `round`; those before it were in no later one.
+    /// Adds a sample in `round`. Rounds must not decrease.
     pub fn observe(&mut self, round: u64, value: u64) {
         self.0.observe(round, value, |new, old| new >= old);
     }
 }
 
-/// The best, the second and the third choice, each later than the one before, within a window of `span`.
+/// The best, second and third best sample, each later than the one before, within a window of `span`.
 #[derive(Clone, Copy, Debug)]
 struct MinMax {
     span: u64,
@@ -64,7 +64,7 @@ impl MinMax {
         self.best.as_ref().map(|[first, ..]| first.value)
     }
 
-    /// Takes a sample; `beats` tells whether a new value is at least as good as an old one.
+    /// Adds a sample; `beats` returns whether a new value is at least as good as an old one.
     #[inline(always)]
     fn observe(&mut self, at: u64, value: u64, beats: impl Fn(u64, u64) -> bool) {
         let new = MinMaxSample { value, at };
@@ -83,7 +83,7 @@ impl MinMax {
         }
         let age = at - first.at;
         if age > self.span {
-            // The first is out of the window; the second may be as well, the third was looked at above.
+            // The first sample has left the window. The second may have as well; the third was checked above.
             (*first, *second, *third) = (*second, *third, new);
             if at - first.at > self.span {
                 (*first, *second, *third) = (*second, *third, new);
@@ -100,7 +100,7 @@ impl MinMax {
 mod tests {
     use super::*;
 
-    /// A window of 100 ms; each sample is a time and a value in milliseconds, the answer the least after each.
+    /// Minimum after each of the samples (time, value), all in milliseconds, with a window of 100 ms.
     fn least(samples: &[(u64, i64)]) -> Vec<i64> {
         let mut filter = MinFilter::new(Duration::from_millis(100));
         let take = |&(at, value): &(u64, i64)| {

@@ -1,13 +1,15 @@
-//! Segmentation offload: consecutive segments as one super-packet, joined by a sender or a receiving card, cut again.
+//! Segmentation offload: a sender or GRO joins consecutive segments to a super-packet, which is later cut into
+//! segments.
 //!
-//! Source: Linux `tcp_gro_receive`, `skb_gro_receive` (6.1, and 3.10 in what is here) and `tcp_gso_segment`.
+//! Source: Linux `tcp_gro_receive`, `skb_gro_receive` (6.1; the rules used here are the same in 3.10) and
+//! `tcp_gso_segment`.
 
 use crate::{Flags, Header};
 
 impl Header {
-    /// Whether `next` goes on where this segment, or super-packet of segments of `size` bytes of payload, ends, so that both
-    /// become one: nothing but sequence number, length, PSH and FIN may differ, and no congestion reduction be told anew. A
-    /// shorter segment, PSH, FIN or 64 kB end a super-packet.
+    /// Whether `next` can be joined to this segment, or to this super-packet of segments with `size` bytes of payload.
+    /// It must follow in sequence and differ in nothing but sequence number, length, PSH and FIN; it must not carry a
+    /// CWR of its own. A shorter segment, PSH, FIN or 64 kB end a super-packet.
     pub fn is_continued_by(&self, next: &Self, size: u16) -> bool {
         let is_open =
             self.flags.contains(Flags::ACK) && self.len > 0 && self.len % size == 0 && !self.flags.has_any(BARRIERS);
@@ -17,14 +19,14 @@ impl Header {
         is_open && fits && like && flags && self.seq + u64::from(self.len) == next.seq
     }
 
-    /// The segment `next` becomes part of this super-packet.
+    /// Appends the segment `next` to this super-packet.
     pub fn join(&mut self, next: &Self) {
         self.len += next.len;
         self.flags = self.flags.with(next.flags);
     }
 
-    /// Cuts the first `size` bytes of payload off, which are fewer than there are: the segment that carries them. What ends
-    /// data stays with the rest, and only the first segment tells of a congestion reduction.
+    /// Cuts off and returns the first segment, of `size` bytes of payload, which must be fewer than there are. PSH and
+    /// FIN stay with the remainder; CWR leaves with the first segment.
     pub fn cut(&mut self, size: u16) -> Self {
         let first = Self { len: size, flags: self.flags.without(TAIL), ..*self };
         self.seq += u64::from(size);
@@ -37,11 +39,11 @@ impl Header {
     }
 }
 
-/// The last segment of a super-packet has these.
+/// Flags that only the last segment of a super-packet may have.
 const TAIL: Flags = Flags::PSH.with(Flags::FIN);
-/// Nothing is joined to a segment with one of these.
+/// Flags that end a super-packet.
 const BARRIERS: Flags = TAIL.with(Flags::SYN);
-/// Most payload of a super-packet: 64 KiB with its headers.
+/// Maximum payload of a super-packet: 64 KiB with headers.
 const MAX_PAYLOAD: u32 = 65_535 - 52;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The headers of what the sender sends.
+//! Headers of outgoing segments.
 //!
 //! Source: Linux `__tcp_transmit_skb`; RFC 7323 for timestamps.
 
@@ -8,23 +8,22 @@ use crate::stats::SenderStats;
 use crate::{FIRST_BYTE, Flags, Header, HostTime, SenderEvent, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 
-/// Fills in headers and hands segments to the host. In this order, so that
-/// what every segment is asked for lies together.
+/// Fills in headers and hands segments to the host. Fields used for every segment come first and share a cache line.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     /// IP bytes of a data segment without its payload.
     overhead: u32,
-    /// The newest timestamp of the peer, to be echoed.
+    /// The newest timestamp of the peer (TS.Recent).
     ts_recent: u32,
-    /// When data was last sent.
+    /// Time at which data was last sent.
     last_sent: Instant,
     pub stats: SenderStats,
     stack: &'static Stack,
 }
 
 impl Output {
-    /// Nothing was sent.
+    /// No segment sent yet.
     pub fn new(stack: &'static Stack) -> Self {
         Self {
             stack,
@@ -35,12 +34,12 @@ impl Output {
         }
     }
 
-    /// Whether the timestamp `ts_val` of the peer is newer than those before.
+    /// Whether the peer's timestamp `ts_val` is newer than those before.
     pub fn is_newer(&self, ts_val: u32) -> bool {
         is_newer(ts_val, self.ts_recent)
     }
 
-    /// Whether the answer to the SYN is acknowledged at once.
+    /// Whether the SYN-ACK is acknowledged at once.
     pub fn acks_handshake(&self) -> bool {
         self.stack.acks_handshake
     }
@@ -50,7 +49,7 @@ impl Output {
         header.ip_len_of(self.stack)
     }
 
-    /// The first segment of the peer carried the timestamp `ts_val`.
+    /// The peer's first segment carried the timestamp `ts_val`.
     pub fn init_ts_recent(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
     }
@@ -63,13 +62,13 @@ impl Output {
         }
     }
 
-    /// When data was last sent; zero if never.
+    /// Time at which data was last sent; zero if never.
     #[inline]
     pub fn last_sent(&self) -> Instant {
         self.last_sent
     }
 
-    /// Sends data for the first time, compiled into the caller with what the host does.
+    /// Sends new data. Inlined into the caller together with the host's part.
     #[inline(always)]
     pub fn send_data(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
         self.stats.sent += 1;
@@ -78,7 +77,7 @@ impl Output {
         wire.send_data(&header, len, ecn);
     }
 
-    /// Sends data again.
+    /// Retransmits a segment.
     pub fn retransmit(&mut self, segment: &Segment, how: (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
@@ -93,13 +92,13 @@ impl Output {
         self.hand_down((&header, header.ip_len_of(self.stack), ecn), self.stats.timeouts > 0, wire);
     }
 
-    /// Sends an acknowledgment without data.
+    /// Sends a pure acknowledgment.
     pub fn send_pure_ack(&self, seq: u64, (flags, ecn): (Flags, Ecn), now: HostTime, wire: &mut impl Wire) {
         let header = Header { seq, flags, ..self.empty_header(now) };
         self.hand_down((&header, header.ip_len_of(self.stack), ecn), false, wire);
     }
 
-    /// The header of a segment that is sent now, and its IP bytes.
+    /// Header and IP bytes of a segment that is sent now.
     #[inline(always)]
     fn segment(&mut self, segment: &Segment, flags: Flags, now: HostTime) -> (Header, u32) {
         self.last_sent = now.at;
@@ -108,7 +107,7 @@ impl Output {
         (header, self.overhead + segment.len as u32)
     }
 
-    /// Hands a segment to the host: its header, its IP bytes, its codepoint.
+    /// Hands a segment to the host: header, IP bytes, codepoint.
     #[inline(always)]
     fn hand_down(&self, (header, len, ecn): (&Header, u32, Ecn), again: bool, wire: &mut impl Wire) {
         wire.notify(|| SenderEvent::Sent { header, len, ecn, is_retransmission: again });
@@ -117,7 +116,7 @@ impl Output {
 
     #[inline]
     fn empty_header(&self, now: HostTime) -> Header {
-        // The receiver sends no data: all that is acknowledged is its SYN.
+        // The receiver sends no data, so only its SYN is acknowledged.
         Header { ack: FIRST_BYTE, ts_val: now.tick as u32, ts_ecr: self.ts_recent, ..Header::default() }
     }
 }
@@ -126,7 +125,7 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// Collects what is sent: header, IP bytes, codepoint.
+    /// Collects sent segments: header, IP bytes, codepoint.
     struct SentSegments(Vec<(Header, u32, Ecn)>);
 
     impl Wire for SentSegments {

@@ -1,45 +1,47 @@
-//! Pacing: a burst may leave when the one before it has taken its time at the pacing rate.
+//! Pacing: the departure time of each burst follows from that of the one before and its duration at the pacing rate.
 //!
-//! Source: Linux 6.1 `tcp_update_skb_after_send`, `tcp_pacing_check`, `tcp_update_pacing_rate`, `tcp_tso_autosize`: the
-//! internal pacing of TCP, or that of the queue discipline fq below, which gets the departure times (`sk_pacing_status`). A
-//! burst is what leaves at once: several segments where the stack sends bursts, else one; each retransmission is a burst of
-//! its own.
+//! Source: Linux 6.1 `tcp_update_skb_after_send`, `tcp_pacing_check`, `tcp_update_pacing_rate`, `tcp_tso_autosize`:
+//! TCP's internal pacing, or that of the fq qdisc below, which gets the departure times (`sk_pacing_status`). A burst
+//! is a unit of transmission: several segments if the stack sends bursts, otherwise one. A retransmission is a burst of
+//! its own, unless it belongs to a burst that nothing has split since (`scoreboard/pieces.rs`).
 //!
-//! Differs: what is sent although it is held (the head on a time-out) carries the time at which it is sent, not the
-//! departure time that was planned for it.
+//! Differs: a segment sent in spite of pacing (the head on a time-out) carries the time at which it is sent, not its
+//! planned departure time.
 
 use crate::cc::Window;
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
 use sojourn_aqm::{Duration, Instant, Rate};
 
-/// When the next burst may leave.
+/// Departure time of the next burst.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// Payload bits per second; none as long as there is no limit.
+    /// Payload bits per second; `None` without a limit.
     rate: Option<Rate>,
     /// The departure time of the next burst (`tcp_wstamp_ns`).
     departure: Instant,
-    /// When something that was held is to be sent; never if nothing is.
+    /// Time at which held segments are sent; `NEVER` if none are held.
     wakeup: Instant,
     /// Data segments sent.
     sent: u32,
-    /// The largest rate, whatever is set (`sk_max_pacing_rate`).
+    /// Upper bound of the rate (`sk_max_pacing_rate`).
     max_rate: Option<Rate>,
-    /// The host's device holds each burst until its departure: what is sent may go down at once (`SK_PACING_FQ`).
+    /// The host's device holds each burst until its departure time, so segments are handed down at once
+    /// (`SK_PACING_FQ`).
     paced_by_device: bool,
 }
 
 impl Pacer {
-    /// Pacing, if the stack has it or the control needs it.
+    /// The pacer, if the stack has one or the control needs it. No stack paces by itself: Linux holds segments back
+    /// only if `sk_pacing_status` is set, by a control, by `SO_MAX_PACING_RATE`, or by fq on the host.
     pub fn for_stack(stack: &Stack, needed: bool) -> Option<Box<Self>> {
         (stack.paces || needed).then(|| Box::new(Self::unlimited()))
     }
 
-    /// A pacer without a rate, which holds nothing.
+    /// A pacer without a rate, which holds nothing back.
     pub fn unlimited() -> Self {
-        let (departure, wakes) = (Instant::ZERO, Instant::NEVER);
-        Self { rate: None, departure, wakeup: wakes, sent: 0, max_rate: None, paced_by_device: false }
+        let (departure, wakeup) = (Instant::ZERO, Instant::NEVER);
+        Self { rate: None, departure, wakeup, sent: 0, max_rate: None, paced_by_device: false }
     }
 
     /// Payload bytes per second.
@@ -52,40 +54,40 @@ impl Pacer {
         self.rate
     }
 
-    /// From now on bursts leave at `rate`; at none, or zero, nothing is held.
+    /// Sets the rate; with `None` or zero nothing is held back.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         let rate = rate.filter(|rate| rate.as_bps() > 0);
         self.rate = rate.into_iter().chain(self.max_rate).min_by_key(|rate| rate.as_bps());
     }
 
-    /// No rate is above `most` from now on.
-    pub fn set_max_rate(&mut self, most: Option<Rate>) {
-        self.max_rate = most;
+    /// Sets an upper bound of the rate.
+    pub fn set_max_rate(&mut self, max: Option<Rate>) {
+        self.max_rate = max;
         self.set_rate(self.rate);
     }
 
-    /// From now on the host's device holds what is to wait.
+    /// Leaves pacing to the host's device, which gets departure times.
     pub fn delegate_to_device(&mut self) {
         self.paced_by_device = true;
     }
 
-    /// The departure time of what is sent at `now`, if the host's device is to hold it until then.
+    /// Departure time of a burst sent at `now`, if the host's device paces.
     #[inline]
     pub fn stamp(&self, now: Instant) -> Option<Instant> {
         self.paced_by_device.then(|| self.departure.max(now))
     }
 
-    /// When the next burst may leave; in the past where nothing holds it.
+    /// Departure time of the next burst; in the past if it need not wait.
     pub fn departure(&self) -> Instant {
         self.departure
     }
 
-    /// When what was held is to be sent; never if nothing is.
+    /// Time at which held segments are sent; `NEVER` if none are held.
     pub fn wakeup(&self) -> Instant {
         self.wakeup
     }
 
-    /// Whether a burst has to wait; if so, [`Self::wakes`] says until when.
+    /// Whether a burst has to wait; if so, until [`Self::wakeup`].
     pub fn must_wait(&mut self, now: Instant) -> bool {
         let held = self.departure > now && !self.paced_by_device;
         if held && self.wakeup == Instant::NEVER {
@@ -94,7 +96,7 @@ impl Pacer {
         held
     }
 
-    /// The wait may be over. Returns whether there was one until `now`.
+    /// Ends the wait if it is over. Returns whether one ended.
     pub fn on_wakeup(&mut self, now: Instant) -> bool {
         let due = self.wakeup <= now;
         if due {
@@ -103,43 +105,44 @@ impl Pacer {
         due
     }
 
-    /// A burst of `segments` with `bytes` of payload leaves.
+    /// A burst of `segments` with `bytes` of payload is sent.
     pub fn on_burst(&mut self, now: Instant, segments: u32, bytes: u64) {
         let prior = self.departure;
         self.departure = prior.max(now);
         self.sent = self.sent.saturating_add(segments);
         let Some(rate) = self.rate.filter(|_| self.sent >= UNPACED_SEGMENTS) else { return };
         let took = rate.time_for(bytes);
-        // A burst that was late makes up for it, by at most half of its time.
+        // A late burst earns credit, up to half of its duration.
         self.departure = self.departure + took - (took / 2).min(self.departure - prior);
     }
 
-    /// Sets the rate of a control that sets none: 200 % of the window per RTT in the first half of slow start, 120 % after
-    /// it. `out` segments are out.
+    /// Sets the rate for a control that sets none: 200 % of the window per RTT in the first half of slow start, 120 %
+    /// after it, with `out` segments outstanding.
     pub fn follow_window(&mut self, window: &Window, out: u32, rtt: &RoundTrip) {
         let bytes_per_s = bytes_per_s(window, out, rtt);
         self.set_rate(Some(Rate::from_bps(bytes_per_s.saturating_mul(8))));
     }
 }
 
-/// Segments of a burst of a connection that sends so many bytes per second: about a millisecond (2^-10 s) of the rate, more
-/// where the least RTT is below 8 ms, at least `least`, at most `most` bytes.
-pub(crate) fn burst(bytes_per_s: u64, mss: u32, least: u32, most: u64, min_rtt: Option<Duration>) -> u32 {
-    let near = min_rtt.map_or(0, |rtt| most.checked_shr((rtt.as_nanos() / 1_000) as u32 >> RTT_SHIFT).unwrap_or(0));
-    let bytes = (bytes_per_s >> PACING_SHIFT).saturating_add(near).min(most);
-    ((bytes / mss as u64) as u32).max(least)
+/// Segments per burst at `bytes_per_s`: about a millisecond (2^-10 s) of the rate, more if the minimum RTT is below 8
+/// ms; at least `min_segments`, at most `max` bytes.
+pub(crate) fn burst(bytes_per_s: u64, mss: u32, min_segments: u32, max: u64, min_rtt: Option<Duration>) -> u32 {
+    let near = min_rtt.map_or(0, |rtt| max.checked_shr((rtt.as_nanos() / 1_000) as u32 >> RTT_SHIFT).unwrap_or(0));
+    let bytes = (bytes_per_s >> PACING_SHIFT).saturating_add(near).min(max);
+    ((bytes / mss as u64) as u32).max(min_segments)
 }
 
-/// The rate of a control that sets none (`tcp_update_pacing_rate`), which Linux knows also of a connection that is not paced.
+/// Pacing rate for a control that sets none (`tcp_update_pacing_rate`). Linux computes it for connections without
+/// pacing, too, to size bursts.
 pub(crate) fn bytes_per_s(window: &Window, out: u32, rtt: &RoundTrip) -> u64 {
     let percent = if window.cwnd < window.ssthresh / 2 { SLOW_START_PERCENT } else { PERCENT };
     let segments = window.cwnd.max(out) as u64;
-    // As Linux: bytes per second from eight times the RTT in microseconds; before a sample that counts as one.
+    // As Linux: bytes per second from eight times the RTT in microseconds, which is taken as 1 before the first sample.
     let bytes = (window.mss as u64 * (1_000_000 / 100 * 8) * percent).saturating_mul(segments);
     bytes / rtt.srtt_us_x8().max(1)
 }
 
-/// So many segments of a connection leave unpaced: the initial window.
+/// Segments at the start of a connection that are not paced: the initial window.
 const UNPACED_SEGMENTS: u32 = 10;
 
 /// Linux `tcp_pacing_ss_ratio`.
@@ -184,8 +187,8 @@ mod tests {
             assert!(!pacer.must_wait(us(500)));
         }
         pacer.on_burst(us(500), 2, 2_896);
-        // The tenth is counted with its burst, 2,896 bytes of which take 1,876,608 ns, less the credit: half at most,
-        // and none where the departure before it was now.
+        // The tenth is counted with its burst, 2,896 bytes of which take 1,876,608 ns. The credit is zero, because the
+        // previous departure time was now.
         assert!(pacer.must_wait(us(500)));
         assert_eq!(pacer.wakeup().as_nanos(), 500_000 + 2_896 * 8_000_000_000 / 12_345_678);
     }

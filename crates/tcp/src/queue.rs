@@ -1,7 +1,7 @@
-//! What is sent for the first time: the send sequence, and what the application has written.
+//! The send sequence, and the data that the application has written.
 //!
-//! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_send_fin`. What of the application's data is in the socket, where
-//! a buffer limits that, is told by `send_buffer.rs`.
+//! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_send_fin`. If the stack limits the socket's buffer,
+//! `send_buffer.rs` decides how much of the application's data is in it.
 
 use crate::FIRST_BYTE;
 use crate::segment::Segment;
@@ -12,24 +12,24 @@ use sojourn_aqm::Instant;
 pub(crate) struct SendQueue {
     una: u64,
     nxt: u64,
-    /// End of what is in the socket.
+    /// End of the data in the socket.
     limit: u64,
-    /// End of what the application wants to send.
+    /// End of the data that the application wants to send.
     app_limit: u64,
-    /// Data come into the socket by [`Self::accept_bytes`], and not as the application has them.
+    /// Data enters the socket by [`Self::accept_bytes`], not as soon as the application has it.
     buffered: bool,
     /// A FIN follows the application's last byte.
     closing: bool,
     fin_sent: bool,
-    /// A segment that is not full waits until nothing is out.
+    /// Nagle: a segment that is not full waits until nothing is outstanding.
     nagle: bool,
-    /// Where the last one that was not full ended.
+    /// End of the last segment that was not full (`snd_sml`).
     last_short_end: u64,
     mss: u64,
 }
 
 impl SendQueue {
-    /// Nothing is written and nothing is sent, not even the SYN.
+    /// Nothing written or sent, not even the SYN.
     pub fn new(mss: u32) -> Self {
         Self {
             una: 0,
@@ -45,7 +45,7 @@ impl SendQueue {
         }
     }
 
-    /// The same in front of which there is a [`SendBuffer`](crate::send_buffer::SendBuffer).
+    /// With a [`SendBuffer`](crate::send_buffer::SendBuffer) in front of it.
     pub fn buffered(self) -> Self {
         Self { buffered: true, ..self }
     }
@@ -55,19 +55,21 @@ impl SendQueue {
         self.mss
     }
 
-    /// New segments have `mss` bytes.
+    /// Sets the size of new segments to `mss` bytes.
     #[inline]
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss as u64;
     }
 
-    /// From now on a segment that is not full waits until everything sent before is acknowledged (J. Nagle, RFC 896), also
-    /// one that a FIN goes with: ns-2's `FullTcpAgent::foutput` without `nodelay_`, whose FIN comes later.
+    /// Enables Nagle's algorithm (RFC 896): a segment that is not full waits until everything sent before is
+    /// acknowledged. A FIN with it changes nothing: ns-2's `FullTcpAgent::foutput` without `nodelay_` sends the FIN
+    /// later.
     pub fn enable_nagle(&mut self) {
         self.nagle = true;
     }
 
-    /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
+    /// The SYN is sent; `bytes` and a FIN follow, or with `None` data without end. Differs: the FIN of a transfer that
+    /// fits into the window leaves with its last segment; in Linux `close` comes after it.
     pub fn open(&mut self, bytes: Option<u64>) {
         self.app_limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
         self.offer();
@@ -75,7 +77,7 @@ impl SendQueue {
         self.nxt = FIRST_BYTE;
     }
 
-    /// What the application writes is told by [`Self::write`], and its end by [`Self::end`].
+    /// The application writes by [`Self::write`] and ends by [`Self::end`].
     pub fn stay_open(&mut self) {
         self.closing = false;
     }
@@ -85,54 +87,54 @@ impl SendQueue {
         (self.una, self.nxt) = (FIRST_BYTE, FIRST_BYTE);
     }
 
-    /// The application has `bytes` more.
+    /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64) {
         self.app_limit = self.app_limit.saturating_add(bytes);
         self.offer();
     }
 
-    /// The application stops: what was not sent yet is not sent any more.
+    /// The application stops: data that was not sent is discarded.
     pub fn close(&mut self) {
         self.limit = self.limit.min(self.nxt.max(FIRST_BYTE));
         self.app_limit = self.limit;
         self.closing = true;
     }
 
-    /// Bytes that the application has and that are not in the socket.
+    /// Bytes of the application that are not in the socket yet.
     #[inline]
     pub fn unwritten(&self) -> u64 {
         self.app_limit - self.limit
     }
 
-    /// End of what is in the socket.
+    /// End of the data in the socket.
     #[inline]
     pub fn written(&self) -> u64 {
         self.limit
     }
 
-    /// The socket takes so many [bytes](Self::unwritten) of the application.
+    /// Moves `bytes` of the [unwritten](Self::unwritten) data into the socket.
     pub fn accept_bytes(&mut self, bytes: u64) {
         self.limit += bytes;
     }
 
-    /// What the application has is in the socket, if no buffer limits that.
+    /// Without a send buffer, all data of the application is in the socket.
     fn offer(&mut self) {
         if !self.buffered {
             self.limit = self.app_limit;
         }
     }
 
-    /// A FIN goes with what is written last.
+    /// A FIN follows the data written so far.
     pub fn end(&mut self) {
         self.closing = true;
     }
 
-    /// Whether a FIN goes with the last of what is to be sent.
+    /// Whether a FIN follows the last data.
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// The oldest sequence number that is not acknowledged.
+    /// The oldest unacknowledged sequence number.
     #[inline]
     pub fn una(&self) -> u64 {
         self.una
@@ -144,7 +146,7 @@ impl SendQueue {
         self.nxt
     }
 
-    /// Everything before `ack` is acknowledged. Returns the sequence numbers that this acknowledged anew.
+    /// Everything before `ack` is acknowledged. Returns the number of newly acknowledged sequence numbers.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> u64 {
         let newly = ack - self.una;
@@ -152,13 +154,13 @@ impl SendQueue {
         newly
     }
 
-    /// Whether the application has nothing more to send for now.
+    /// Whether the application has no more data for now.
     #[inline]
     pub fn is_app_exhausted(&self) -> bool {
         self.nxt >= self.app_limit
     }
 
-    /// Whether the FIN has gone out.
+    /// Whether the FIN was sent.
     pub fn fin_sent(&self) -> bool {
         self.fin_sent
     }
@@ -169,8 +171,8 @@ impl SendQueue {
         self.next_len(right_edge).is_some()
     }
 
-    /// The payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`. One that
-    /// more data are going to fill waits for them while something is out (RFC 896).
+    /// Payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`. A segment
+    /// that more data is going to fill waits while anything is outstanding (RFC 896).
     #[inline]
     pub fn next_len(&self, right_edge: u64) -> Option<u16> {
         if self.nxt < self.limit {
@@ -184,8 +186,8 @@ impl SendQueue {
         }
     }
 
-    /// The same behind other segments of a burst, whose last one may fill the receiver's window (`tcp_mss_split_point`)
-    /// unless one that was not full is out (`tcp_minshall_check`).
+    /// [`Self::next_len`] within a burst, whose last segment may fill up the receiver's window (`tcp_mss_split_point`),
+    /// unless a segment that was not full is outstanding (`tcp_minshall_check`).
     pub fn next_len_in_burst(&self, right_edge: u64) -> Option<u16> {
         self.next_len(right_edge).or_else(|| {
             let room = right_edge.saturating_sub(self.nxt);
@@ -194,17 +196,17 @@ impl SendQueue {
         })
     }
 
-    /// Whether one segment is left to be sent, with the FIN, or the FIN alone.
+    /// Whether a single segment is left to send, with the FIN, or the FIN alone.
     pub fn is_last_segment(&self) -> bool {
         self.closing && !self.fin_sent && self.is_fully_buffered() && self.waiting_bytes() <= self.mss
     }
 
-    /// Bytes that the application has had sent and that wait to be sent for the first time.
+    /// Bytes of the application that were not sent yet.
     pub fn unsent_bytes(&self) -> u64 {
         self.app_limit.saturating_sub(self.nxt)
     }
 
-    /// Those of them that are in the socket.
+    /// Unsent bytes in the socket.
     pub fn waiting_bytes(&self) -> u64 {
         self.limit.saturating_sub(self.nxt)
     }
@@ -218,14 +220,14 @@ impl SendQueue {
         self.nxt - from - (self.fin_sent && self.nxt > from) as u64
     }
 
-    /// Segments in the socket that wait to be sent for the first time.
+    /// Unsent segments in the socket.
     pub fn unsent(&self) -> u32 {
         let segments = self.waiting_bytes().div_ceil(self.mss);
         segments.min(u32::MAX as u64) as u32
     }
 
-    /// Takes the next segment, if it is a full one with more behind it, which the receiver's window ending at `right_edge`
-    /// takes: what most segments are.
+    /// Takes the next segment if it is a full one, is not the last, and ends within `right_edge`. The fast path: most
+    /// segments are like that.
     #[inline(always)]
     pub fn take_full(&mut self, right_edge: u64, at: Instant) -> Option<Segment> {
         let (seq, end) = (self.nxt, self.nxt + self.mss);
@@ -236,7 +238,7 @@ impl SendQueue {
         Some(Segment::new(seq, self.mss as u16, false, at))
     }
 
-    /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
+    /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next_len`] returned.
     #[inline(always)]
     pub fn take(&mut self, len: u16, at: Instant) -> Segment {
         let fin = self.closing && self.nxt + len as u64 >= self.app_limit;
@@ -254,7 +256,7 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    /// Takes everything that fits; each segment's start, payload and whether it has a FIN.
+    /// Takes all segments that fit: start, payload, FIN.
     fn drain(queue: &mut SendQueue, right_edge: u64) -> Vec<(u64, u16, bool)> {
         let mut taken = Vec::new();
         while let Some(len) = queue.next_len(right_edge) {

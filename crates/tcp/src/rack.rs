@@ -1,4 +1,4 @@
-//! RACK: a segment is lost if one that was sent later has arrived, and some time for reordering has passed.
+//! RACK: a segment is lost if a segment sent later was delivered and the reordering window has passed.
 //!
 //! Source: RFC 8985 §6, Linux `tcp_recovery.c`.
 
@@ -8,41 +8,41 @@ use crate::stack::Stack;
 use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
 
-/// What RACK knows of a connection.
+/// RACK's state of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// Transmission time and end of the most recently sent segment that was delivered (RACK.xmit_ts, RACK.end_seq).
     latest: (Instant, u64),
     /// Its RTT (RACK.rtt).
     rtt: Duration,
-    /// `latest` moved since losses were last looked for.
+    /// `latest` has moved since the last loss detection.
     advanced: bool,
-    /// Least RTT, and when it was measured.
+    /// Minimum RTT, and when it was measured.
     min_rtt: Option<(Duration, Instant)>,
-    /// The reordering window in quarters of the least RTT, less one.
+    /// The reordering window in quarters of the minimum RTT, less one.
     reo_wnd_steps: u32,
-    /// Recoveries for which a widened window is kept.
+    /// Recoveries for which a widened window persists.
     reo_wnd_persist: u32,
-    /// Beyond this `snd_una` a D-SACK counts anew.
+    /// The next D-SACK counts from this `snd_una` on.
     dsack_round: u64,
-    /// Transmissions in the order of their time: start of the segment and when. Those that no longer hold are
-    /// passed over.
+    /// Transmissions in order of time: time and first sequence number. Stale entries are skipped. 16 bytes per
+    /// transmission beside the queue, so that segments of stacks without RACK stay at 24 bytes.
     send_order: Deque<(Instant, u64)>,
 }
 
 impl Rack {
-    /// RACK, if the stack tells losses by time.
+    /// RACK, if the stack detects losses by time.
     pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
         stack.rack.then(Box::default)
     }
 
-    /// Notes a transmission.
+    /// Records a transmission.
     #[inline]
     pub fn on_sent(&mut self, segment: &Segment) {
         self.send_order.push_back((segment.sent, segment.seq));
     }
 
-    /// Forgets transmissions of what is acknowledged.
+    /// Drops transmissions of acknowledged segments from the front.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, una: u64) {
         while self.send_order.front().is_some_and(|&(_, seq)| seq < una) {
@@ -50,11 +50,11 @@ impl Rack {
         }
     }
 
-    /// A segment was delivered (RFC 8985 §6.2 steps 2 and 3); `tags` as before.
+    /// A segment was delivered (RFC 8985 §6.2 steps 2 and 3); `tags` are those before that.
     #[inline]
     pub fn on_delivered(&mut self, now: Instant, segment: &Segment, tags: Tags) {
         let rtt = now - segment.sent;
-        // It may be the original that was delivered, and not the retransmission.
+        // The original may have been delivered, not the retransmission.
         let ambiguous = tags.any(Tags::EVER_RETRANS) && self.min_rtt.is_some_and(|(least, _)| rtt < least);
         if ambiguous {
             return;
@@ -63,7 +63,8 @@ impl Rack {
         self.latest = self.latest.max((segment.sent, segment.end()));
     }
 
-    /// Takes an RTT sample for the least RTT of the last [`MIN_RTT_WINDOW`].
+    /// Adds an RTT sample to the minimum of the last [`MIN_RTT_WINDOW`]. Differs: Linux's `win_minmax` keeps the three
+    /// best samples, this filter one. Controls with rate samples use the kernel's filter (`min_filter.rs`).
     pub fn observe_rtt(&mut self, now: Instant, rtt: Duration) {
         let lasts = |&(least, at): &(Duration, Instant)| least < rtt && now - at <= MIN_RTT_WINDOW;
         if self.min_rtt.as_ref().is_none_or(|min| !lasts(min)) {
@@ -71,7 +72,7 @@ impl Rack {
         }
     }
 
-    /// The least RTT, once it was measured.
+    /// The minimum RTT, once measured.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
@@ -88,17 +89,17 @@ impl Rack {
         }
     }
 
-    /// A recovery ended whose reduction was not undone.
+    /// A recovery ended without an undo.
     pub fn on_recovery_end(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
 
-    /// Losses are to be looked for although nothing new was delivered.
+    /// The next loss detection runs even if nothing was delivered.
     pub fn force_detection(&mut self) {
         self.advanced = true;
     }
 
-    /// The reordering window: none where `eager`, as long as the path has not shown any reordering.
+    /// The reordering window: zero if `eager`, otherwise a share of the minimum RTT.
     fn reordering_window(&self, eager: bool, srtt: Duration) -> Duration {
         if eager {
             return Duration::ZERO;
@@ -107,7 +108,8 @@ impl Rack {
         (least / 4 * (1 + self.reo_wnd_steps) as i64).min(srtt)
     }
 
-    /// Looks for losses if something was delivered; returns how long to wait for what may still come.
+    /// Detects losses if a segment was delivered. Returns the time after which to check again, if segments are still
+    /// within the reordering window.
     pub fn detect_if_advanced(
         &mut self,
         now: Instant,
@@ -122,13 +124,13 @@ impl Rack {
         (wait > Duration::ZERO).then(|| wait + TIMER_MARGIN)
     }
 
-    /// Marks what is lost. Where `eager`, losses need no wait: without reordering, after the classic number of duplicates
-    /// and in recovery. Returns the longest wait for what is not lost yet.
+    /// Marks lost segments. If `eager` the reordering window is zero: after the classic number of duplicates and in
+    /// recovery, if the path has not shown reordering. Returns the longest remaining wait.
     pub fn detect_loss(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Duration {
         self.detect_within(now, self.reordering_window(eager, srtt), board)
     }
 
-    /// A time-out: marks what is not expected any more; only segments that are as old as the head are lost with it.
+    /// A time-out: marks the head, and all segments that should have arrived by now (`tcp_rack_skb_timeout`).
     pub fn mark_lost_on_timeout(&self, now: Instant, board: &mut Scoreboard) {
         for i in 0..board.packets_out() as usize {
             let segment = *board.get(i).expect("there are that many segments");
@@ -140,14 +142,14 @@ impl Rack {
         board.forget_hints();
     }
 
-    /// How long a segment may still be under way: RACK.rtt from its transmission.
+    /// Remaining time in which a segment may still be delivered: RACK.rtt and the window from its transmission.
     fn remaining(&self, now: Instant, segment: &Segment, window: Duration) -> Duration {
         self.rtt + window - (now - segment.sent)
     }
 
     fn detect_within(&mut self, now: Instant, window: Duration, board: &mut Scoreboard) -> Duration {
         let (mut longest, mut kept) = (Duration::ZERO, 0);
-        // Nothing that was sent later than what was delivered is lost, nor does anything behind it in the order matter.
+        // Segments sent after the latest delivered one are not lost, nor is anything after them in this order.
         while let Some(&(sent, seq)) = self.send_order.get(kept).filter(|&&(sent, _)| sent <= self.latest.0) {
             let i = board.position(seq);
             let current =
@@ -171,7 +173,7 @@ impl Rack {
         longest
     }
 
-    /// Neither delivered nor waiting to be sent again.
+    /// Neither delivered nor waiting to be retransmitted.
     fn is_outstanding(tags: Tags) -> bool {
         !tags.any(Tags::SACKED) && (!tags.any(Tags::LOST) || tags.any(Tags::RETRANS))
     }
@@ -185,13 +187,13 @@ impl Rack {
     }
 }
 
-/// How long a least RTT holds (Linux `tcp_min_rtt_wlen`).
+/// Lifetime of a minimum RTT (Linux `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// Recoveries for which a widened reordering window is kept (RFC 8985 §6.2 step 4).
+/// Recoveries for which a widened reordering window persists (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u32 = 16;
 
-/// What Linux adds to the wait (`TCP_TIMEOUT_MIN_US`).
+/// Margin that Linux adds to the wait (`TCP_TIMEOUT_MIN_US`).
 const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
@@ -237,7 +239,7 @@ mod tests {
         }
         rack.observe_rtt(ms(0), Duration::from_millis(80));
         board.tag(&[(2_000, 3_000)], 0, 0, |_, s| rack.on_delivered(ms(100), s, s.tags));
-        // It took 80 ms, and its window is 20 ms: 0 was sent 100 ms ago and 1 10 ms later, 3 after the delivered one.
+        // It took 80 ms, and the window is 20 ms: 0 was sent 100 ms ago, 1 10 ms later, and 3 after the delivered one.
         let wait = rack.detect_if_advanced(ms(100), false, srtt, &mut board);
         assert_eq!((board.lost_out, wait), (1, Some(Duration::from_millis(10) + TIMER_MARGIN)));
         assert_eq!(rack.detect_if_advanced(ms(105), false, srtt, &mut board), None, "nothing new was delivered");

@@ -1,14 +1,14 @@
-//! The memory that segments take in a receiver's buffer, packet by packet: those beyond a hole, and those in order that the
-//! application has not read.
+//! Memory of a receiver's buffer, per skb: segments beyond a hole, and in-order segments that the application has not
+//! read.
 //!
 //! Source: Linux 6.1 `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`, `tcp_try_coalesce`, `skb_try_coalesce`,
-//! `skb_condense`. Segments are packets of their own, without a card that lays them down in fragments.
+//! `skb_condense`. Each segment is an skb of its own: this is not for NICs that place payload in page fragments.
 
 use crate::send_buffer::{OVERHEAD, lone_segment_memory, segment_memory};
 use crate::{Flags, Header};
 use std::collections::VecDeque;
 
-/// A packet (`sk_buff`): what it carries, and the memory that it takes.
+/// A packet (`sk_buff`): its range, and its memory (`truesize`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Skb {
     seq: u64,
@@ -21,7 +21,7 @@ impl Skb {
         self.seq + u64::from(self.len)
     }
 
-    /// Takes along what follows on it, if there is room for that in a block of so much memory.
+    /// Appends the following segment if a block of `block` bytes of memory has room for both.
     fn try_coalesce(&mut self, next: &Self, block: u32) -> bool {
         let fits = self.end() == next.seq && u64::from(self.len + next.len) + OVERHEAD <= block.into();
         self.len += if fits { next.len } else { 0 };
@@ -29,26 +29,27 @@ impl Skb {
     }
 }
 
-/// What lies in the buffer.
+/// Contents of the buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveBuffer {
     /// Memory of a full segment that was cut out of a burst.
     cut_segment_memory: u32,
-    /// Memory of all.
+    /// Memory of all skbs (`sk_rmem_alloc`).
     memory_used: u64,
-    /// What was not read takes so much of it.
+    /// Memory of unread in-order data.
     unread: u64,
-    /// The last packet that was not read, if any was, and the memory of its block.
+    /// The last unread skb, if any, and the memory of its block.
     last: Skb,
     block: u32,
-    /// Where the first of them ends.
+    /// End of the first unread skb.
     first: u64,
-    /// Beyond a hole, in the order of sequence.
+    /// Skbs beyond a hole, in sequence order. A sum would not do: the segment that fills a hole coalesces with the next
+    /// skb if that fits, and the end of the first skb of a read begins the round of `tcp_rcv_space_adjust`.
     beyond: VecDeque<Skb>,
 }
 
 impl ReceiveBuffer {
-    /// An empty one, for segments of `mss` bytes.
+    /// An empty buffer for segments of `mss` bytes.
     pub fn new(mss: u32) -> Self {
         let of_cut = segment_memory(mss.into()) as u32;
         let last = Skb { seq: 0, len: 0, memory: 0 };
@@ -63,17 +64,17 @@ impl ReceiveBuffer {
         }
     }
 
-    /// A segment comes in order.
+    /// Queues an in-order segment.
     #[inline]
     pub fn queue(&mut self, header: &Header) {
         let block = self.block_of(header);
-        // One that was sent alone lies in a larger block than it is charged for.
+        // A segment that was sent alone lies in a larger block than it is charged for.
         let is_cut = header.flags.contains(Flags::CUT);
         let memory = if is_cut { block } else { u32::from(header.len) + OVERHEAD as u32 };
         self.append(Skb { seq: header.seq, len: header.len.into(), memory }, block);
     }
 
-    /// A segment comes beyond a hole. One that is there already takes nothing.
+    /// Queues a segment beyond a hole; duplicates take no memory.
     #[inline(never)]
     pub fn queue_beyond(&mut self, header: &Header) {
         let (seq, memory) = (header.seq, self.block_of(header));
@@ -94,7 +95,7 @@ impl ReceiveBuffer {
         self.memory_used = self.memory_used - freed + u64::from(memory);
     }
 
-    /// Everything up to `nxt` has arrived: what lies there waits to be read.
+    /// Everything up to `nxt` has arrived: moves skbs from beyond the hole to the unread data.
     #[inline(never)]
     pub fn fill(&mut self, nxt: u64) {
         while let Some(&packet) = self.beyond.front().filter(|packet| packet.seq < nxt) {
@@ -106,7 +107,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The application reads everything. Where the first packet of it ended; none if nothing was there.
+    /// The application reads everything. Returns the end of the first skb; `None` if there was no data.
     #[inline]
     pub fn read(&mut self) -> Option<u64> {
         let first = (self.unread > 0).then_some(self.first);
@@ -114,13 +115,13 @@ impl ReceiveBuffer {
         first
     }
 
-    /// Memory of all that lies there (`sk_rmem_alloc`).
+    /// Memory of all skbs (`sk_rmem_alloc`).
     #[inline]
     pub fn memory_used(&self) -> u64 {
         self.memory_used
     }
 
-    /// Memory of the block in which a segment lies. One that was not cut has a larger one, which takes the next one along.
+    /// Memory of a segment's block. A segment that was not cut has a larger one, with room for the next segment.
     #[inline]
     fn block_of(&self, header: &Header) -> u32 {
         if header.flags.contains(Flags::CUT) {
@@ -130,7 +131,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// `packet` goes behind what was not read, in a block of so much memory.
+    /// Appends `packet`, in a block of `block` bytes, to the unread data.
     #[inline]
     fn append(&mut self, packet: Skb, block: u32) {
         let (is_alone, is_first) = (self.unread == 0, self.first == self.last.end());
@@ -160,7 +161,7 @@ mod tests {
         FIRST_BYTE + n * 1_448
     }
 
-    /// `sk_rmem_alloc` of Linux 6.1 after each of these, which come beyond a hole.
+    /// `sk_rmem_alloc` of Linux 6.1 after each of these segments beyond a hole.
     fn beyond(segments: &[(u64, bool)]) -> (ReceiveBuffer, Vec<u64>) {
         let mut buffer = ReceiveBuffer::new(1_448);
         let taken = segments.iter().map(|&(n, is_cut)| {
@@ -191,8 +192,8 @@ mod tests {
         assert_eq!((buffer.memory_used(), buffer.beyond.len()), (2 * 2_304, 2));
     }
 
-    /// The first hole of Westwood at 10 Mbit/s and 20 ms under CoDel on Linux 6.1: what was sent alone fills it, takes one
-    /// segment along into its block, and leaves the rest where it is until it is read.
+    /// The first hole of Westwood at 10 Mbit/s and 20 ms under CoDel on Linux 6.1: a segment that was sent alone fills
+    /// it and coalesces with one more segment; the others keep their skbs until they are read.
     #[test]
     fn what_fills_a_hole_keeps_its_memory_until_it_is_read() {
         let (mut buffer, _) = beyond(&[(1, false), (2, false), (3, false), (6, false), (7, true)]);

@@ -1,10 +1,10 @@
-//! The window that a receiver offers: it grows with what arrives in a round trip, and so seldom limits a flow. But what
-//! waits out of order has its place in the same buffer: in a recovery without SACK, which repairs one hole per round
-//! trip, new data soon stop at the window's edge.
+//! The receive window. It grows with the bytes that arrive per round trip, and so seldom limits a flow. But
+//! out-of-order data takes memory of the same buffer: in a recovery without SACK, which repairs one hole per round
+//! trip, new data soon reaches the window's right edge.
 //!
 //! Source: Linux 6.1 `tcp_init_buffer_space`, `tcp_rcv_space_adjust`, `tcp_grow_window`, `tcp_select_window`,
-//! `tcp_ack_update_window`. An acknowledgment tells the window in units of 2 KiB, rounded up, and its end never goes back.
-//! `Differs:` its largest size (`tcp_rmem`) is out of reach.
+//! `tcp_ack_update_window`. Acknowledgments advertise the window in units of 2 KiB, rounded up, and its right edge
+//! never moves back. `Differs:` the maximum size (`tcp_rmem`) is out of reach.
 
 use crate::receive_buffer::ReceiveBuffer;
 use crate::send_buffer::OVERHEAD;
@@ -12,13 +12,13 @@ use crate::stack::Stack;
 use crate::{FIRST_BYTE, Header, Ticks, unwrap_timestamp};
 use sojourn_aqm::{Duration, Instant};
 
-/// How large a receiver's window may be, by what arrived in its best round trip.
+/// Size of the receive buffer by the bytes that arrived in its best round trip (`tcp_rcv_space_adjust`).
 #[derive(Clone, Copy, Debug)]
 struct ReceiveSpace {
     mss: u64,
-    /// The largest window so far, in bytes.
+    /// Maximum window so far, in bytes.
     window: u64,
-    /// Most bytes that arrived in a round trip.
+    /// Maximum number of bytes that arrived in a round trip.
     space: u64,
 }
 
@@ -28,13 +28,13 @@ impl ReceiveSpace {
         Self { mss, window: FIRST_WINDOW, space: FIRST_SPACE * mss }
     }
 
-    /// A round trip brought `copied` bytes.
+    /// A round trip delivered `copied` bytes.
     fn round(&mut self, copied: u64) {
         if copied > self.space {
-            // Twice as much, and sixteen segments; and room to grow as fast as before, and twice that.
+            // Twice as much, and sixteen segments; and room to grow at the same rate as before, twice.
             let window = 2 * copied + 16 * self.mss;
             let growth = window * (copied - self.space) / self.space;
-            // Memory for as many whole segments, half of which is window.
+            // Memory for that many whole segments, half of which is window.
             let segments = (window + 2 * growth) / self.mss;
             self.window = self.window.max(segments * segment_memory(self.mss) / 2);
             self.space = copied;
@@ -42,29 +42,30 @@ impl ReceiveSpace {
     }
 }
 
-/// The window as the receiver raises it: by two segments for each that arrives, up to what its size allows.
+/// The window that the receiver advertises: raised by two segments per arriving segment, up to the buffer's size.
 #[derive(Clone, Debug)]
 pub(crate) struct AdvertisedWindow {
     size: ReceiveSpace,
-    /// What is to be advertised (rcv_ssthresh).
+    /// Window to advertise (`rcv_ssthresh`).
     window: u64,
-    /// Where it ends by the last acknowledgment, and what that told, in bytes.
+    /// Right edge by the last acknowledgment, and the window advertised in it, in bytes.
     edge: u64,
     advertised: u64,
-    /// What the application has read up to.
+    /// Sequence number up to which the application has read.
     copied: u64,
-    /// What had been read when the round began, and when that was.
+    /// Sequence number and time at which the round began.
     round_start_copied: u64,
     pub round_start: Instant,
-    /// Eight times the smoothed RTT by the timestamps echoed, in microseconds; zero before the first.
+    /// Eight times the smoothed RTT by echoed timestamps, in microseconds; zero before the first.
     rtt_x8: i64,
     last_echo: u32,
-    /// What lies in the buffer; none where a card's fragments are joined there.
+    /// Skbs in the buffer; `None` with a NIC whose page fragments are coalesced. Needed exactly: Linux acknowledges at
+    /// once while the window grows, so the skb at which memory runs out decides which acknowledgments are sent.
     packets: Option<ReceiveBuffer>,
 }
 
 impl AdvertisedWindow {
-    /// Nothing has arrived yet.
+    /// No segment has arrived.
     pub fn new(mss: u32) -> Self {
         let (window, begun, since) = (FIRST_WINDOW, FIRST_BYTE, Instant::ZERO);
         let edge = FIRST_BYTE + FIRST_WINDOW;
@@ -84,36 +85,37 @@ impl AdvertisedWindow {
         }
     }
 
-    /// The same behind a card that lays segments down in fragments.
+    /// With a NIC that places payload in page fragments.
     pub fn with_fragments(mut self) -> Self {
         self.packets = None;
         self
     }
 
-    /// A segment arrived at tick `now`, a millisecond each, while so many bytes were `waiting` out of order; whether it goes
-    /// `beyond` a hole. Returns whether the window grew.
+    /// A segment arrived at tick `now` (1 ms each), `beyond` a hole or in order, while `waiting` bytes were out of
+    /// order. Returns whether the window grew.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Ticks, header: &Header, waiting: u64, beyond: bool) -> bool {
         if header.ts_ecr != self.last_echo && header.len as u64 >= self.size.mss {
             let sample = now.saturating_sub(unwrap_timestamp(now, header.ts_ecr)).max(1) as i64 * 1000;
-            // `tcp_rcv_rtt_update`: a shorter one counts at once.
+            // `tcp_rcv_rtt_update`: a smaller sample counts at once.
             let smoothed = self.rtt_x8 - (self.rtt_x8 >> 3) + sample;
             self.rtt_x8 = if self.rtt_x8 == 0 || 8 * sample < self.rtt_x8 { 8 * sample } else { smoothed };
         }
         self.last_echo = header.ts_ecr;
         let before = self.window;
         let room = self.space(header, waiting, beyond);
-        // Segments that were joined count by what they carry.
+        // Twice the payload of a super-packet, if that exceeds two full segments (`tcp_grow_window`): the window rises
+        // in fewer steps, and each step is acknowledged at once.
         self.window = before.max(room.min(before + 2 * self.size.mss.max(header.len as u64)));
         self.window > before
     }
 
-    /// What of the largest window is left for raising it when a segment has come (`tcp_space`).
+    /// Room for raising the window when a segment has arrived (`tcp_space`).
     #[inline(always)]
     fn space(&mut self, header: &Header, waiting: u64, beyond: bool) -> u64 {
         let len = u64::from(header.len);
         let taken = match &mut self.packets {
-            // What goes beyond a hole is put into the buffer after the window was raised for it.
+            // An out-of-order segment enters the buffer after the window was raised for it.
             Some(packets) if beyond => {
                 let before = packets.memory_used();
                 packets.queue_beyond(header);
@@ -129,20 +131,20 @@ impl AdvertisedWindow {
         self.size.window.saturating_sub(taken)
     }
 
-    /// Everything up to `nxt` has arrived, by what has filled a hole.
+    /// A hole was filled: everything up to `nxt` has arrived.
     pub fn on_hole_filled(&mut self, nxt: u64) {
         if let Some(packets) = &mut self.packets {
             packets.fill(nxt);
         }
     }
 
-    /// The smoothed RTT by the timestamps echoed, eight times, in microseconds; zero before the first.
+    /// Eight times the smoothed RTT by echoed timestamps, in microseconds; zero before the first.
     pub fn rtt_x8(&self) -> i64 {
         self.rtt_x8
     }
 
-    /// The window of an acknowledgment up to `nxt`, in units of [`Header::WINDOW_UNIT`], while `waiting` bytes have arrived out
-    /// of order; and whether more than half of the buffer is taken.
+    /// The window of an acknowledgment up to `nxt`, in units of [`Header::WINDOW_UNIT`], with `waiting` bytes out of
+    /// order; and whether more than half of the buffer is used.
     pub fn advertise(&mut self, nxt: u64, waiting: u64) -> (u32, bool) {
         let (window, is_tight) = self.select(nxt, waiting);
         let units = window.max(self.edge.saturating_sub(nxt)).div_ceil(Header::WINDOW_UNIT);
@@ -151,12 +153,12 @@ impl AdvertisedWindow {
         (units.try_into().unwrap_or(u32::MAX), is_tight)
     }
 
-    /// Whether a window that is told now is no smaller than the one before (`__tcp_ack_snd_check`).
+    /// Whether a window advertised now is no smaller than the last one (`__tcp_ack_snd_check`).
     pub fn does_not_shrink(&self, nxt: u64, waiting: u64) -> bool {
         self.advertised_space(nxt, waiting) >= self.advertised
     }
 
-    /// Whether twice as large a window could be told as is left of the one before (`__tcp_cleanup_rbuf`).
+    /// Whether a window advertised now is at least twice what is left of the last one (`__tcp_cleanup_rbuf`).
     pub fn would_double(&self, nxt: u64, waiting: u64) -> bool {
         let left = self.edge.saturating_sub(nxt);
         2 * left <= self.size.window && self.advertised_space(nxt, waiting) >= (2 * left).max(1)
@@ -166,7 +168,8 @@ impl AdvertisedWindow {
         self.select(nxt, waiting).0.next_multiple_of(Header::WINDOW_UNIT)
     }
 
-    /// The window that the buffer has room for, and whether more than half of it is taken (`__tcp_select_window`).
+    /// The window for which the buffer has room, and whether more than half of the buffer is used
+    /// (`__tcp_select_window`).
     fn select(&self, nxt: u64, waiting: u64) -> (u64, bool) {
         let mut left = self.free_space(nxt, waiting);
         let is_tight = left < self.size.window / 2;
@@ -179,41 +182,42 @@ impl AdvertisedWindow {
         (left.min(self.window), is_tight)
     }
 
-    /// What waits out of order takes room, and what the application has not read.
+    /// Free space: out-of-order data and unread data take memory.
     fn free_space(&self, nxt: u64, waiting: u64) -> u64 {
-        // Half of the memory is window; what was joined takes what it carries.
+        // Half of the memory is window; coalesced fragments take the size of their payload.
         let taken = self.packets.as_ref().map_or(waiting + (nxt - self.copied), ReceiveBuffer::memory_used);
         self.size.window.saturating_sub(taken / 2)
     }
 
-    /// The application reads everything up to `nxt`, packet by packet.
+    /// The application reads everything up to `nxt`, skb by skb.
     #[inline]
     pub fn on_read(&mut self, at: Instant, nxt: u64) {
         let first = self.packets.as_mut().and_then(ReceiveBuffer::read).unwrap_or(nxt);
-        let news = std::mem::replace(&mut self.copied, nxt) < nxt;
-        if news && self.rtt_x8 > 0 && at - self.round_start >= Duration::from_micros(self.rtt_x8 >> 3) {
-            // What is read behind its first packet counts in the next round.
+        let has_new_data = std::mem::replace(&mut self.copied, nxt) < nxt;
+        if has_new_data && self.rtt_x8 > 0 && at - self.round_start >= Duration::from_micros(self.rtt_x8 >> 3) {
+            // The data after the first skb counts for the next round.
             self.size.round(first - self.round_start_copied);
             (self.round_start_copied, self.round_start) = (first, at);
         }
     }
 }
 
-/// The receiver's window as the sender knows it: of a fixed size, or as acknowledgments tell it. In this order, so that
-/// what every segment is asked for lies together.
+/// The receiver's window as the sender knows it: fixed, or as advertised. Taken from each acknowledgment: computed from
+/// the acknowledged bytes it would be ahead of the receiver by a round trip, and half of the window is the size of the
+/// application's writes. Fields used for every segment come first and share a cache line.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfferedWindow {
-    /// As it was told last.
+    /// The window last advertised.
     bytes: u64,
-    /// Where it ends, if that was told.
+    /// Its right edge, if advertised.
     edge: Option<u64>,
-    /// The largest that was told.
+    /// The maximum window advertised so far.
     max_bytes: u64,
 }
 
 impl OfferedWindow {
-    /// The window of `stack`'s receiver, or one of `bytes`, for segments of `mss` bytes.
+    /// The window of `stack`'s receiver, or a fixed one of `bytes`, for segments of `mss` bytes.
     pub fn new(stack: &Stack, bytes: Option<u64>, mss: u32) -> Self {
         let most = stack.max_window.map(|segments| segments as u64 * mss as u64);
         let initial_window = stack.tunes_window_of(bytes).then_some(FIRST_WINDOW);
@@ -226,7 +230,7 @@ impl OfferedWindow {
         self.bytes
     }
 
-    /// The largest size that it has had, in bytes.
+    /// Maximum size so far, in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
@@ -236,13 +240,13 @@ impl OfferedWindow {
         (self.bytes / mss as u64).clamp(1, u32::MAX as u64) as u32
     }
 
-    /// Where it ends when `una` is acknowledged.
+    /// Right edge when `una` is acknowledged.
     #[inline]
     pub fn right_edge(&self, una: u64) -> u64 {
         self.edge.unwrap_or(una + self.bytes)
     }
 
-    /// What is acknowledged up to `una` tells a window of so many units; 0 if it tells none.
+    /// An acknowledgment of `una` advertises a window of `units`; 0 if it carries none.
     #[inline]
     pub fn on_advertisement(&mut self, una: u64, units: u32) {
         if let Some(edge) = self.edge.as_mut().filter(|_| units > 0) {
@@ -258,24 +262,24 @@ impl OfferedWindow {
     }
 }
 
-/// The first window: 64 KiB less one segment, of a buffer of 128 KiB (`tcp_rmem`).
+/// The initial window: 64 KiB less one segment, of a buffer of 128 KiB (`tcp_rmem`).
 const FIRST_WINDOW: u64 = 64_088;
 
-/// Segments that count as the first round's.
+/// Segments that count for the first round (`TCP_INIT_CWND`).
 const FIRST_SPACE: u64 = 10;
 
-/// Memory that the buffer has for a segment of `mss` bytes: of a packet with Linux's headers, and more in steps of 128 bytes
-/// until half of it holds the segment (`tcp_rcv_space_adjust`).
+/// Buffer memory per segment of `mss` bytes: an skb with Linux's headers, and more in steps of 128 bytes until half of
+/// it holds the segment (`tcp_rcv_space_adjust`).
 fn segment_memory(mss: u64) -> u64 {
     let least = mss + OVERHEAD;
     least + (2 * mss).saturating_sub(least).next_multiple_of(128)
 }
 
-/// A window below this part of the largest one is told as none.
+/// A window below this share of the maximum is advertised as zero.
 const MIN_SHARE: u64 = 16;
 
-/// The window is half of the buffer, and a segment of 1448 bytes takes 2304 of it. Fragments that wait out of order are
-/// joined and take what they carry (`tcp_try_coalesce`).
+/// The window is half of the buffer, and a segment of 1448 bytes takes 2304 of it. Out-of-order fragments are coalesced
+/// and take the size of their payload (`tcp_try_coalesce`).
 const MEMORY_PERCENT: u64 = 80;
 
 #[cfg(test)]
@@ -292,7 +296,7 @@ mod tests {
         Header { seq: sent(n), len: 1000, flags: Flags::CUT, ..Header::default() }
     }
 
-    /// A buffer in which so many segments lie beyond a hole of one segment.
+    /// A buffer with `segments` segments beyond a hole of one segment.
     fn holding(segments: u64) -> AdvertisedWindow {
         let mut raised = AdvertisedWindow::new(1000);
         let packets = raised.packets.as_mut().expect("segments are packets of their own");
@@ -308,9 +312,9 @@ mod tests {
             size.window
         };
         assert_eq!(after(10), 64_088, "ten were taken for granted");
-        // Twenty: 2 * 20 + 16 = 56, which may double: 56 + 2 * 56 segments, for each of which there are 2024 bytes.
+        // Twenty: 2 * 20 + 16 = 56, which may double: 56 + 2 * 56 segments, each with 2024 bytes of memory.
         assert_eq!(after(20), 168 * 1_012);
-        // Twenty-five after twenty: 66 and half of it.
+        // Twenty-five after twenty: 66 and half of that.
         assert_eq!([after(25), after(5)], [168 * 1_012; 2]);
     }
 
@@ -323,7 +327,7 @@ mod tests {
             (raised.advertise(sent(segments), 0).0, raised.edge - sent(segments))
         };
         assert_eq!([0, 10].map(|n| advertise(&mut raised, n)), [(32, 65_536); 2]);
-        // Twenty segments behind a hole take 17,920 bytes of it, so that the end stays where it is.
+        // Twenty segments after a hole take 17,920 bytes of it, so the right edge stays.
         let mut full = AdvertisedWindow { edge: raised.edge, ..holding(20) };
         assert_eq!(advertise(&mut full, 10), (32, 65_536));
         assert_eq!(advertise(&mut full, 15), (30, 61_440), "60,536 bytes, rounded up");
@@ -407,7 +411,7 @@ mod tests {
             raised.on_read(at(tick), sent(segments));
             grew
         };
-        // A round ends with the first segment, another one 100 ms later: thirty in it allow for 76 + 2 * 2 * 76.
+        // A round ends with the first segment, another one 100 ms later; its thirty segments allow for 76 + 2 * 2 * 76.
         let grew: Vec<_> = (1..=30).map(|n| take(100 + n, n as u64)).collect();
         assert_eq!(grew, [false; 30]);
         let grew: Vec<_> = (31..=60).map(|n| take(200 + n, n as u64)).collect();
@@ -424,7 +428,7 @@ mod tests {
     #[test]
     fn the_segment_that_has_just_come_has_its_place_in_the_buffer() {
         // Linux 6.1, 100 Mbit/s and 100 ms: 79 segments after 39 allow for 530, and the window ends 1152 bytes below
-        // their half of the memory, after 251 segments that raise it.
+        // half of their memory, after 251 segments that raise it.
         let mut raised = AdvertisedWindow::new(1_448);
         raised.size.space = 39 * 1_448;
         raised.size.round(79 * 1_448);
@@ -436,7 +440,7 @@ mod tests {
             (grew, raised.window)
         };
         assert_eq!((0..300).filter(|_| grows(&header).0).count(), 251);
-        // One that was sent alone takes 88 bytes less of the buffer, so that there is room for a little more.
+        // A segment that was sent alone takes 88 bytes less of the buffer, which leaves room for a little more.
         let alone = Header { flags: Flags::ACK, ..header };
         let most = 530 * 1_492;
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Bringing the window down: proportional rate reduction (RFC 6937), where what may be sent in recovery follows what was
-//! delivered, or rate halving, one segment less for every second acknowledgment.
+//! Window reduction: proportional rate reduction (RFC 6937), which sends in recovery in proportion to deliveries, or
+//! rate halving, one segment less per two acknowledgments.
 //!
-//! Source: Linux `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, in its two forms; Linux 2.6.29 `tcp_cwnd_down`.
+//! Source: Linux `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction` in its two forms; Linux 2.6.29 `tcp_cwnd_down`.
 
 use crate::ack::AckInfo;
 use crate::cc::Window;
@@ -9,38 +9,38 @@ use crate::control::Control;
 use crate::scoreboard::Scoreboard;
 use crate::stack::{self, Stack};
 
-/// A reduction that runs. All in segments.
+/// A reduction in progress. All in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
     form: stack::WindowReduction,
     /// The window before the reduction (RecoverFS).
     prior_cwnd: u32,
-    /// Delivered since its start.
+    /// Delivered since the start.
     delivered: u32,
-    /// Sent since its start.
+    /// Sent since the start.
     sent: u32,
 }
 
 impl Reduction {
-    /// None runs.
+    /// No reduction in progress.
     pub fn new(stack: &Stack) -> Self {
         Self { form: stack.reduction, prior_cwnd: 0, delivered: 0, sent: 0 }
     }
 
-    /// A reduction of the window begins.
+    /// Begins a reduction of the window.
     pub fn begin(&mut self, window: &mut Window) {
         window.cwnd_cnt = 0;
         *self = Self { form: self.form, prior_cwnd: window.cwnd, delivered: 0, sent: 0 };
     }
 
-    /// On a mark the window goes to what is in flight at once, if acknowledgments are halved.
+    /// Rate halving on a congestion mark: limits the window to the segments in flight at once.
     pub fn begin_on_mark(&self, window: &mut Window, in_flight: u32) {
         if self.form == stack::WindowReduction::RateHalving {
             window.cwnd = window.cwnd.min(in_flight + 1);
         }
     }
 
-    /// Whether recovery begins one of its own also where a mark had begun one before.
+    /// Whether recovery begins a reduction even if a mark has begun one (rate halving).
     pub fn starts_anew(&self) -> bool {
         self.form == stack::WindowReduction::RateHalving
     }
@@ -50,18 +50,18 @@ impl Reduction {
         self.prior_cwnd
     }
 
-    /// A time-out finds a window of `cwnd`.
+    /// Records the window at a time-out.
     pub fn set_prior_cwnd(&mut self, cwnd: u32) {
         self.prior_cwnd = cwnd;
     }
 
-    /// `segments` go out while the reduction runs.
+    /// `segments` were sent during the reduction.
     #[inline]
     pub fn on_sent(&mut self, segments: u32) {
         self.sent += segments;
     }
 
-    /// A step; `lost` segments were newly marked, `first` asks for the first fast retransmission.
+    /// A step of the reduction. `lost` segments were newly marked; `first` requests the first fast retransmission.
     #[inline(always)]
     pub fn step(&mut self, ack: &AckInfo, (lost, first): (u32, bool), control: &mut Control, board: &Scoreboard) {
         if self.form == stack::WindowReduction::RateHalving {
@@ -82,6 +82,8 @@ impl Reduction {
         if careful && ack.delivered == 0 {
             return;
         }
+        // 6.1: the slow-start bound requires that SND.UNA moved and no new loss; a delivered retransmission is not
+        // enough.
         let bound = if !careful || (ack.advanced && lost == 0) {
             ReductionBound::SlowStart
         } else {
@@ -89,12 +91,12 @@ impl Reduction {
         };
         let in_flight = board.in_flight();
         let allowance = self.allowance(control.window.ssthresh, in_flight, ack.delivered, bound);
-        // The first retransmission goes out whatever the arithmetic says.
+        // The first retransmission is always sent.
         let least = if careful { self.sent == 0 } else { first } as u32;
         control.window.cwnd = in_flight + allowance.max(least);
     }
 
-    /// The reduction is over: the window is the threshold, unless it was `undone`.
+    /// Ends the reduction: the window is set to the threshold, unless the reduction was `undone`.
     pub fn end(&self, undone: bool, window: &mut Window) {
         if self.form == stack::WindowReduction::RateHalving {
             window.cwnd = window.cwnd.min(window.ssthresh);
@@ -103,7 +105,7 @@ impl Reduction {
         }
     }
 
-    /// How much may be sent on an acknowledgment that delivered `acked` segments.
+    /// Segments that may be sent on an acknowledgment that delivered `acked` segments.
     fn allowance(&mut self, ssthresh: u32, in_flight: u32, acked: u32, bound: ReductionBound) -> u32 {
         self.delivered += acked;
         let sent = if in_flight > ssthresh {
@@ -118,7 +120,7 @@ impl Reduction {
     }
 }
 
-/// Rate halving: one segment less for every second acknowledgment.
+/// Rate halving: one segment less per two acknowledgments.
 #[inline(always)]
 fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
     if !(ack.any_progress() || ack.sacked.duplicate || (board.is_reno() && ack.is_duplicate())) {
@@ -133,12 +135,12 @@ fn halve(ack: &AckInfo, control: &mut Control, board: &Scoreboard) {
     window.cwnd = window.cwnd.min(board.in_flight() + 1);
 }
 
-/// RFC 6937 §3: how fast the flight grows back to the threshold.
+/// RFC 6937 §3: reduction bounds, which limit how fast the flight grows back to the threshold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReductionBound {
-    /// As much as was delivered.
+    /// As many as were delivered.
     Conservation,
-    /// One segment more (SSRB).
+    /// One segment more (PRR-SSRB).
     SlowStart,
 }
 
@@ -154,7 +156,7 @@ mod tests {
         Reduction { form: stack::WindowReduction::Prr, prior_cwnd: cwnd, delivered: 0, sent: 0 }
     }
 
-    /// Runs `acks` of one segment each; what is allowed is sent at once.
+    /// Runs `acks` acknowledgments of one segment each; the allowance is sent at once.
     fn run(prr: &mut Reduction, ssthresh: u32, mut in_flight: u32, acks: usize, bound: ReductionBound) -> Vec<u32> {
         let step = |_| {
             in_flight -= 1;
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_in_time_is_banked() {
-        // Five were delivered while nothing could be sent: they may follow at once.
+        // Five were delivered while nothing could be sent: five may follow at once.
         let mut prr = Reduction { delivered: 5, ..reducing_from(20) };
         assert_eq!(prr.allowance(10, 3, 1, ReductionBound::Conservation), 6);
     }

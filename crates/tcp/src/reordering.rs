@@ -1,28 +1,28 @@
-//! How much reordering the path has shown, and what is given up once it has: forward acknowledgment and early retransmit.
+//! Reordering observed on the path; it switches off FACK and early retransmit.
 //!
 //! Source: Linux `tcp_update_reordering`, `tcp_check_sack_reordering`.
 
 use crate::stack::Stack;
 
-/// The reordering tolerance: so many segments sent later may arrive before a missing one counts as lost.
+/// The reordering tolerance: the number of later segments that may arrive before a missing one counts as lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reordering {
     degree: u32,
     initial: u32,
     max_degree: u32,
     seen: bool,
-    /// Forward acknowledgment: used until a segment was later than the tolerance.
+    /// Forward acknowledgment: used until a segment exceeded the tolerance.
     fack: bool,
 }
 
 impl Reordering {
-    /// None was seen yet.
+    /// No reordering seen.
     pub fn new(stack: &Stack, sack: bool) -> Self {
         let (initial, most) = (stack.reordering, stack.max_reordering);
         Self { degree: initial, initial, max_degree: most, seen: false, fack: sack && stack.fack }
     }
 
-    /// A segment was late by `metric` others; zero tells nothing.
+    /// A segment arrived `metric` positions late; zero is ignored.
     pub fn observe(&mut self, metric: u32) {
         self.seen |= metric > 0;
         if metric > self.degree {
@@ -37,27 +37,27 @@ impl Reordering {
         self.degree
     }
 
-    /// What the tolerance was at first.
+    /// The initial tolerance.
     pub fn initial(&self) -> u32 {
         self.initial
     }
 
-    /// Whether the path needs more tolerance than at first.
+    /// Whether the tolerance is above the initial one.
     pub fn is_raised(&self) -> bool {
         self.degree > self.initial
     }
 
-    /// A time-out: the losses were real, whatever the tolerance said.
+    /// A time-out: the losses were real, so the tolerance returns to the initial one.
     pub fn reset_degree(&mut self) {
         self.degree = self.degree.min(self.initial);
     }
 
-    /// Whether any segment was late.
+    /// Whether any reordering was seen.
     pub fn is_seen(&self) -> bool {
         self.seen
     }
 
-    /// Whether everything more than the tolerance below the highest SACK counts as lost.
+    /// FACK: whether segments more than the tolerance below the highest SACK count as lost.
     pub fn uses_fack(&self) -> bool {
         self.fack
     }

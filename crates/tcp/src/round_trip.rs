@@ -1,4 +1,4 @@
-//! Round-trip times: what is measured, and in which units; the estimator itself is in `rtt.rs`.
+//! RTT measurement: samples and their units. The estimator itself is in `rtt.rs`.
 //!
 //! Source: Linux `tcp_ack_update_rtt`, `tcp_rto_delta_us`; ns-2 `rtt_update` for one timed segment.
 
@@ -8,8 +8,8 @@ use crate::stack::Stack;
 use crate::{Clock, HostTime, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
-/// The sender's measurement of the round-trip time, and the time-out that follows from it. In this order, so that
-/// what every segment is asked for lies together.
+/// The sender's RTT measurement, and the time-out derived from it. Fields used for every segment come first and share a
+/// cache line.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
@@ -21,7 +21,7 @@ pub(crate) struct RoundTrip {
     timestamps: bool,
     tick: Duration,
     unit: Duration,
-    /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.
+    /// Without timestamps: end of the timed segment, and the tick at which it was sent.
     timed: Option<(u64, Ticks)>,
 }
 
@@ -39,7 +39,7 @@ impl RoundTrip {
         self.clock
     }
 
-    /// Takes a sample of `units`; `una` and `nxt` tell when a round has passed.
+    /// Adds a sample of `units`; `una` and `nxt` delimit rounds.
     #[inline]
     pub fn sample(&mut self, units: u32, una: u64, nxt: u64) {
         self.count(units);
@@ -57,8 +57,8 @@ impl RoundTrip {
         (self.sum * self.unit.as_nanos() as u64, self.samples)
     }
 
-    /// How long ago the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by
-    /// the one segment that was timed, if that is among them.
+    /// Ticks since the transmission of the segments that an acknowledgment of `una` covers: by its echoed timestamp, or
+    /// by the timed segment, if that is among them.
     #[inline(always)]
     pub fn since_sent(&mut self, now: HostTime, ts_ecr: u32, una: u64) -> Option<Ticks> {
         if self.timestamps {
@@ -67,22 +67,22 @@ impl RoundTrip {
         self.stop_timing(una).map(|sent| now.tick.saturating_sub(sent))
     }
 
-    /// The age in units of what was sent in tick `sent`.
+    /// Units since tick `sent`.
     pub fn units_since(&self, now: HostTime, sent: Ticks) -> u32 {
         now.tick.saturating_sub(sent) as u32 * self.estimator.per_tick()
     }
 
-    /// The age in units of what the other side echoes the timestamp of; `None` without timestamps.
+    /// Units since the tick whose timestamp the peer echoes; `None` without timestamps.
     pub fn units_by_echo(&self, now: HostTime, ts_ecr: u32) -> Option<u32> {
         self.timestamps.then(|| self.units_since(now, now.echoed(ts_ecr)))
     }
 
-    /// Time between the timestamps of a segment and of its answer, by two clocks; `None` without timestamps.
+    /// Time between the timestamps of a segment and of its acknowledgment, on two clocks; `None` without timestamps.
     pub fn one_way(&self, ts_val: u32, ts_ecr: u32) -> Option<Duration> {
         self.timestamps.then(|| self.tick * ts_val.wrapping_sub(ts_ecr) as i32 as i64)
     }
 
-    /// The age in units of what was sent at `sent`.
+    /// Units since the instant `sent`.
     pub fn age_in_units(&self, now: HostTime, sent: Instant) -> u32 {
         let unit = Clock::new(self.unit);
         unit.ticks(now.at).saturating_sub(unit.ticks(sent)) as u32
@@ -103,12 +103,12 @@ impl RoundTrip {
         self.estimator.srtt_x8() as u64 * self.unit.as_nanos() as u64 / 1_000
     }
 
-    /// The smoothed RTT in seconds, with its fraction of a unit.
+    /// The smoothed RTT in seconds, with fractions of a unit.
     pub fn srtt_s(&self) -> f64 {
         self.estimator.srtt() * self.unit.as_secs_f64()
     }
 
-    /// The estimator's smoothed values.
+    /// The estimator.
     pub fn estimator(&self) -> &RttEstimator {
         &self.estimator
     }
@@ -119,12 +119,12 @@ impl RoundTrip {
         self.estimator.rto()
     }
 
-    /// The time-out has expired: the next one is twice as long.
+    /// Doubles the time-out after it has expired.
     pub fn back_off(&mut self) {
         self.estimator.back_off();
     }
 
-    /// Ticks until the time-out of a segment that was sent at `sent`, begun ones included; zero if it is due.
+    /// Ticks until the time-out of a segment sent at `sent`, rounded up; zero if it is due.
     pub fn time_out_left(&self, now: HostTime, sent: Instant) -> Ticks {
         let (unit, rto) = (self.unit, self.clock.instant(self.rto()).as_nanos());
         let due = sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
@@ -132,7 +132,7 @@ impl RoundTrip {
         due.saturating_sub(at).div_ceil(self.tick.as_nanos() as u64)
     }
 
-    /// Whether it is certain without a division that more than so many ticks are left until then.
+    /// Whether more than `ticks` are certainly left until that time-out, without a division.
     #[inline]
     pub fn has_ticks_left(&self, ticks: Ticks, now: HostTime, sent: Instant) -> bool {
         let rto = self.clock.instant(self.rto());
@@ -140,14 +140,14 @@ impl RoundTrip {
         now.at + self.clock.duration(ticks) + self.unit < rto + (sent - Instant::ZERO)
     }
 
-    /// Whether a segment has been out for longer than the time-out.
+    /// Whether a segment has been outstanding for longer than the time-out.
     #[inline(always)]
     pub fn has_timed_out(&self, now: HostTime, segment: &Segment) -> bool {
-        // As ticks(sent) < now - rto, without the division.
+        // Equivalent to ticks(sent) < now - rto, without the division.
         segment.sent < self.clock.instant(now.tick.saturating_sub(self.rto()))
     }
 
-    /// A new segment goes out: it is timed if nothing else is.
+    /// A new segment is sent: it is timed if no other one is.
     #[inline]
     pub fn on_sent(&mut self, now: HostTime, segment: &Segment) {
         if !self.timestamps {
@@ -155,22 +155,22 @@ impl RoundTrip {
         }
     }
 
-    /// A recovery begins, or a time-out has expired (ns-2's `reset_rtx_timer`). Karn: of a retransmission nobody knows which
-    /// copy was acknowledged.
+    /// A recovery begins, or a time-out has expired (ns-2's `reset_rtx_timer`). Karn's algorithm: an acknowledgment
+    /// does not show which copy of a retransmitted segment arrived.
     #[inline]
     pub fn cancel_timing(&mut self) {
         self.timed = None;
     }
 
-    /// An acknowledgment of `una` in a recovery of ns-2's that goes on. It gives no sample: NewReno forgets the timed
-    /// segment (`partialnewack`), with SACK it is taken as acknowledged by the end of the recovery only.
+    /// A partial acknowledgment of `una` in ns-2. It gives no sample: NewReno cancels the timing of the segment
+    /// (`partialnewack`); with SACK the timed segment counts as acknowledged only at the end of the recovery.
     pub fn on_partial_acknowledgment(&mut self, una: u64, sack: bool) {
         if sack || self.stop_timing(una).is_some() {
             self.estimator.end_back_off();
         }
     }
 
-    /// Ends the timing of a segment that is acknowledged; returns when it was sent.
+    /// Ends the timing of an acknowledged segment; returns when it was sent.
     fn stop_timing(&mut self, una: u64) -> Option<Ticks> {
         let (_, sent) = self.timed.filter(|&(end, _)| end <= una)?;
         self.timed = None;

@@ -1,13 +1,13 @@
-//! Round-trip time and retransmission time-out, Linux's way or RFC 6298's.
+//! RTT estimator and retransmission time-out, of Linux or RFC 6298.
 //!
-//! Source: Linux `tcp_rtt_estimator`, in its own fixed-point arithmetic: `srtt` holds eight times the smoothed
-//! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
+//! Source: Linux `tcp_rtt_estimator`, in its fixed-point arithmetic: `srtt` holds eight times the smoothed RTT and
+//! `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
 use crate::stack::{RtoFormula, Stack};
 use crate::{Clock, Ticks};
 
-/// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
+/// The estimator. All values are in units of the RTT's resolution: a tick, or an integral fraction of it.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     srtt_x8: u32,
@@ -17,14 +17,14 @@ pub struct RttEstimator {
     /// The next sample beyond this sequence number starts a new round.
     rtt_seq: u64,
     rto: u32,
-    /// The same in ticks, begun ones included: it is asked for more often than it changes.
+    /// The same in ticks, rounded up: it is read more often than it changes.
     rto_ticks: u32,
-    /// RFC 6298: the time-out without back-off, and how often it was doubled since the last sample.
+    /// RFC 6298: the time-out without back-off, and the number of doublings since the last sample.
     rto_base: u32,
     doublings: u32,
     rto_min: u32,
     rto_max: u32,
-    /// Units in a tick.
+    /// Units per tick.
     per_tick: u32,
     form: RtoFormula,
 }
@@ -38,7 +38,7 @@ impl RttEstimator {
         Self::new(bounds, units(stack.tick)).with_form(stack.rto)
     }
 
-    /// No sample yet: the time-out is the first of the initial, least and largest one.
+    /// No sample yet. The array holds the initial, minimum and maximum time-out.
     pub fn new([initial, min, max]: [u32; 3], per_tick: u32) -> Self {
         let (rto, rto_min, rto_max) = (initial, min, max);
         let rto_ticks = rto.div_ceil(per_tick);
@@ -59,12 +59,12 @@ impl RttEstimator {
         }
     }
 
-    /// The same with another form of the time-out than Linux's.
+    /// With another formula for the time-out than Linux's.
     pub fn with_form(self, form: RtoFormula) -> Self {
         Self { form, ..self }
     }
 
-    /// Takes a sample of `rtt` units and ends any back-off; `una` and `nxt` tell when a round has passed.
+    /// Adds a sample of `rtt` units and ends any back-off; `una` and `nxt` delimit rounds.
     #[inline(always)]
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
@@ -90,19 +90,20 @@ impl RttEstimator {
         if self.form == RtoFormula::Rfc6298 {
             self.doublings += 1;
             if self.doublings > MAX_DOUBLINGS {
-                // RFC 6298 §5, ns-2's `rtt_backoff`: the estimate is likely bogus; the next sample is as the first.
+                // RFC 6298 §5, ns-2's `rtt_backoff`: the estimate is likely bogus, so the next sample counts as the
+                // first.
                 self.srtt_x8 = 0;
             }
         }
     }
 
-    /// RFC 6298: an acknowledgment of new data ends any back-off without a sample.
+    /// RFC 6298: an acknowledgment of new data ends the back-off even without a sample.
     pub fn end_back_off(&mut self) {
         self.set_rto(self.rto_base);
         self.doublings = 0;
     }
 
-    /// The time-out in ticks, begun ones included, and with back-off.
+    /// The time-out in ticks, rounded up, with back-off.
     #[inline]
     pub fn rto(&self) -> Ticks {
         self.rto_ticks.into()
@@ -114,12 +115,12 @@ impl RttEstimator {
         self.rto_ticks = if self.per_tick == 1 { rto } else { rto.div_ceil(self.per_tick) };
     }
 
-    /// Units in a tick.
+    /// Units per tick.
     pub fn per_tick(&self) -> u32 {
         self.per_tick
     }
 
-    /// The smoothed RTT in units, with its fraction; zero before the first sample.
+    /// The smoothed RTT in units, with fractions; zero before the first sample.
     pub fn srtt(&self) -> f64 {
         self.srtt_x8 as f64 / 8.0
     }
@@ -134,7 +135,7 @@ impl RttEstimator {
         self.srtt_x8 as u64 * parts as u64 / (64 * self.per_tick as u64)
     }
 
-    /// Twice the smoothed RTT in ticks, begun ones included; zero before the first sample.
+    /// Twice the smoothed RTT in ticks, rounded up; zero before the first sample.
     pub fn two_srtt_ticks(&self) -> Ticks {
         (self.srtt_x8 >> 2).div_ceil(self.per_tick) as u64
     }
@@ -163,7 +164,7 @@ impl RttEstimator {
         let mut error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
         self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
         if error < 0 {
-            // A sudden fall of the RTT must not raise the deviation: its gain is an eighth.
+            // A sudden decrease of the RTT must not raise the deviation: its gain is an eighth.
             error = -error - (self.mdev_x4 >> 2) as i32;
             if error > 0 {
                 error >>= 3;
@@ -186,14 +187,14 @@ impl RttEstimator {
     }
 }
 
-/// After more of them in a row the smoothed RTT is given up.
+/// More consecutive doublings discard the smoothed RTT.
 const MAX_DOUBLINGS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `n` samples of `rtt` ms, a window of one segment per round.
+    /// `n` samples of `rtt` ms, with a window of one segment per round.
     fn feed(estimator: &mut RttEstimator, rtt: u32, n: u64, seq: &mut u64) {
         for _ in 0..n {
             *seq += 1;
@@ -250,7 +251,7 @@ mod tests {
         for (time_outs, rto) in [(3, 28), (4, 3 * 25)] {
             let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(RtoFormula::Rfc6298);
             feed(&mut estimator, 25, 20, &mut 0);
-            // Integers leave a deviation of three quarters of a tick.
+            // Integer arithmetic leaves a deviation of three quarters of a tick.
             assert_eq!(estimator.rto(), 28);
             (0..time_outs).for_each(|_| estimator.back_off());
             assert_eq!(estimator.rto(), 28 << time_outs);
@@ -278,9 +279,9 @@ mod tests {
             feed(&mut estimator, rtt, 1, &mut seq);
             assert_eq!(estimator.rto(), 3 * rtt as u64);
             feed(&mut estimator, rtt, 100, &mut seq);
-            // Integers leave three quarters of a tick of deviation.
+            // Integer arithmetic leaves three quarters of a tick of deviation.
             assert_eq!(estimator.rto(), rto);
-            // A fall raises it as much as a rise does.
+            // A decrease raises it as much as an increase does.
             feed(&mut estimator, rtt / 2, 1, &mut seq);
             assert!(estimator.rto() > (rtt + rtt / 4) as u64);
         }

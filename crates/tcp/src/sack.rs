@@ -3,14 +3,14 @@
 use crate::stack;
 use std::fmt;
 
-/// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
+/// Up to three SACK blocks (the number that fits beside timestamps), most recent first; a D-SACK, if any, before them.
 #[derive(Clone, Copy)]
 pub struct Sack {
     blocks: [SeqRange; Self::MAX_BLOCKS],
     count: u8,
 }
 
-/// A range of sequence numbers: first, and one past the last.
+/// A range of sequence numbers, the end excluded.
 pub type SeqRange = (u64, u64);
 
 impl Sack {
@@ -19,24 +19,24 @@ impl Sack {
     /// No blocks.
     pub(crate) const NONE: Self = Self { blocks: [(0, 0); Self::MAX_BLOCKS], count: 0 };
 
-    /// Those that fit of `blocks`, from the first on.
+    /// The first blocks, as many as fit.
     #[inline(always)]
     pub(crate) fn of(blocks: &[SeqRange]) -> Self {
         let mut sack = Self::NONE;
         sack.count = blocks.len().min(Self::MAX_BLOCKS) as u8;
-        for (told, &block) in sack.blocks.iter_mut().zip(blocks) {
-            *told = block;
+        for (slot, &block) in sack.blocks.iter_mut().zip(blocks) {
+            *slot = block;
         }
         sack
     }
 
-    /// Bytes of the option, which is not empty, as `stack` sends it.
+    /// Bytes of a non-empty option, as `stack` sends it.
     #[inline(always)]
     pub(crate) fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
         8 * u32::from(self.count) + if stack.pads_options { SACK_HEADER } else { 0 }
     }
 
-    /// Adds a block behind the others; one that does not fit is left out.
+    /// Appends a block; ignored if it does not fit.
     #[inline]
     pub fn push(&mut self, block: SeqRange) {
         if (self.count as usize) < Self::MAX_BLOCKS {
@@ -51,20 +51,20 @@ impl Sack {
         &self.blocks[..self.count as usize]
     }
 
-    /// Whether there are none.
+    /// Whether there are no blocks.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes all blocks away.
+    /// Removes all blocks.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
     }
 }
 
-/// A constant: the default of an array is made by a loop.
+/// By hand: the derived default of an array is a loop.
 impl Default for Sack {
     #[inline]
     fn default() -> Self {
@@ -72,7 +72,7 @@ impl Default for Sack {
     }
 }
 
-/// What lies behind the blocks means nothing.
+/// By hand: entries after the last block are ignored.
 impl PartialEq for Sack {
     fn eq(&self, other: &Self) -> bool {
         self.blocks() == other.blocks()
@@ -87,5 +87,5 @@ impl fmt::Debug for Sack {
     }
 }
 
-/// What the option takes beside its blocks, padded.
+/// Bytes of the option without its blocks, with padding.
 pub(crate) const SACK_HEADER: u32 = 4;

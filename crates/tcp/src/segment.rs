@@ -1,17 +1,18 @@
-//! Segments in the retransmission queue, and what acknowledgments tell of them.
+//! Segments in the retransmission queue, and their tags.
 //!
 //! Source: Linux `TCPCB_SACKED_ACKED`, `TCPCB_SACKED_RETRANS`, `TCPCB_LOST`, `TCPCB_EVER_RETRANS`.
 
 use crate::sack::SeqRange;
 use sojourn_aqm::Instant;
 
-/// A segment that was sent and is not acknowledged.
+/// A segment that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub seq: u64,
-    /// Its last transmission.
+    /// Time of its last transmission.
     pub sent: Instant,
-    /// The low bits of [`Self::retrans_nxt`].
+    /// The low half of [`Self::retrans_nxt`]: the sequence moves by less than 4 GB while a segment is outstanding. So a
+    /// segment takes 24 bytes.
     nxt_low: u32,
     pub len: u16,
     pub fin: bool,
@@ -25,13 +26,13 @@ impl Segment {
         Self { seq, sent, nxt_low: 0, len, fin, tags: Tags::default() }
     }
 
-    /// `snd_nxt` when it was last retransmitted: data beyond it was sent later.
+    /// `snd_nxt` when it was last retransmitted: data after it was sent later.
     #[inline]
     pub fn retrans_nxt(&self) -> u64 {
         self.seq + u64::from(self.nxt_low.wrapping_sub(self.seq as u32))
     }
 
-    /// It is retransmitted at `snd_nxt`, which lies less than 4 GB beyond its start.
+    /// Records a retransmission at `snd_nxt`, which is less than 4 GB after its start.
     #[inline]
     pub fn retransmitted_at(&mut self, snd_nxt: u64) {
         debug_assert!(snd_nxt - self.seq <= u64::from(u32::MAX));
@@ -43,20 +44,20 @@ impl Segment {
     }
 }
 
-/// What is known about a segment.
+/// Tags of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tags(u8);
 
 impl Tags {
     /// Selectively acknowledged.
     pub const SACKED: Self = Self(1);
-    /// Retransmitted, and the retransmission is believed in flight.
+    /// Retransmitted, and the retransmission is assumed in flight.
     pub const RETRANS: Self = Self(2);
-    /// Believed lost.
+    /// Marked lost.
     pub const LOST: Self = Self(4);
-    /// Retransmitted at any time.
+    /// Ever retransmitted.
     pub const EVER_RETRANS: Self = Self(8);
-    /// It left in one burst with the segment before, and nothing has parted them since: in Linux they are one `sk_buff`.
+    /// It left in one burst with the segment before, and nothing has split them since: in Linux they are one `sk_buff`.
     pub const FOLLOWS: Self = Self(16);
 
     pub const fn or(self, other: Self) -> Self {
@@ -65,7 +66,7 @@ impl Tags {
     pub const fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
-    /// Which of these it has.
+    /// The tags that are also in `of`.
     pub const fn only(self, of: Self) -> Self {
         Self(self.0 & of.0)
     }
@@ -77,50 +78,50 @@ impl Tags {
     }
 }
 
-/// What a cumulative acknowledgment removed.
+/// Segments removed by a cumulative acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckedSegments {
     pub packets: u32,
-    /// When the newest of them was sent that was neither retransmitted nor SACKed before.
+    /// Send time of the newest of them that was neither retransmitted nor SACKed before.
     pub last_sent: Instant,
-    /// A retransmitted segment was among them.
+    /// At least one was retransmitted.
     pub retransmitted: bool,
     /// … and it was not the first of them.
     pub retransmitted_behind_head: bool,
-    /// Position of the first segment that was neither retransmitted nor SACKed before: late, not lost.
+    /// Position of the first of them that was neither retransmitted nor SACKed before: late, not lost.
     pub reordered_at: Option<u32>,
 }
 
 impl AckedSegments {
-    /// When the newest of them was sent, if its RTT is known. Karn: of a retransmission nobody knows which copy was
-    /// acknowledged.
+    /// Send time of the newest, if its RTT is known. Karn's algorithm: an acknowledgment does not show which copy of a
+    /// retransmitted segment arrived.
     #[inline]
     pub fn sent_once(&self) -> Option<Instant> {
         (!self.retransmitted && self.reordered_at.is_some()).then_some(self.last_sent)
     }
 }
 
-/// What a SACK option told.
+/// Segments reported by a SACK option.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SackedSegments {
-    /// Something was newly SACKed.
+    /// At least one segment was newly SACKed.
     pub new: bool,
-    /// Only segments that were never retransmitted, from before the time-out (F-RTO).
+    /// All of them were never retransmitted and sent before the time-out (F-RTO).
     pub only_original: bool,
-    /// The first block reported a duplicate.
+    /// The first block is a D-SACK.
     pub duplicate: bool,
-    /// Lowest position at which a hole was filled by an original: reordering.
+    /// Lowest position at which an original filled a hole: reordering.
     pub reordered_at: Option<u32>,
 }
 
-/// What a sender believes of segments that it has sent; each is a range of sequence numbers, the end excluded.
+/// Change of a sender's loss marks; ranges exclude the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossMark {
-    /// The segment is lost as it was sent first.
+    /// The segment's original transmission is lost.
     Original(SeqRange),
-    /// Its last retransmission is lost too.
+    /// Its last retransmission is lost, too.
     Retransmission(SeqRange),
-    /// No segment is lost, after all; nothing below this number was meant.
+    /// All loss marks from this sequence number on are cleared.
     Cleared(u64),
 }
 
