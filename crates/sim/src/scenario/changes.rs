@@ -184,6 +184,7 @@ pub(super) fn fold(values: &Map<String, Value>) -> Result<FoldedChanges<'_>, Err
     folded.remove(KEY);
     for (i, first) in changes.iter().enumerate() {
         let is_same = |other: &&Change| (other.target, other.key) == (first.target, first.key);
+        // Folded with the first change of this key.
         if changes[..i].iter().any(|other| is_same(&other)) {
             continue;
         }

@@ -57,6 +57,7 @@ fn behind_string(bytes: &[u8], begin: usize, is_json: bool) -> usize {
 
 /// Rejects a value at `place` that is nested too deeply.
 pub(super) fn check(place: &str, value: &Value) -> Result<(), Error> {
+    // Level by level: recursion could overflow the stack on a deep document.
     let mut level = vec![(None, value)];
     for _ in 0..=DEEPEST {
         level = level.into_iter().flat_map(below).collect();

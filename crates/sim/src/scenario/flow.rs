@@ -119,6 +119,7 @@ impl FlowSpec {
             flow.count = own;
         }
         for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
+            // The last flow's offset must stay within the maximum time.
             let most = LONGEST / i64::from(flow.count);
             if let Some(step) = step.filter(|&step| step > most) {
                 let text = format!("{step} is out of range; at most {most} for {} flows", flow.count);

@@ -66,6 +66,7 @@ impl Hop {
             let text = "goes with [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]";
             return Err(Error::new(format!("{place}.{}", wlan::KEY), text));
         }
+        // The reader of a link rejects keys that it does not know.
         ["name", "from", "to"].iter().for_each(|key| drop(values.remove(*key)));
         take_names(place, [name.clone(), format!("{name} reverse")], names)?;
         let (values, back) = (Value::Object(values), format!("{place}.reverse"));

@@ -41,6 +41,7 @@ impl LinkSpec {
         own: &dyn Catalogue,
     ) -> Result<RunningChange, Error> {
         let (mut new, mut changed) = (self.clone(), RunningChange::default());
+        // Planned changes after `at` are appended again below, so the list stays in order of time.
         let later = new.changes.split_off(new.changes.partition_point(|change| change.at <= at));
         for (key, value) in values {
             let known = CHANGING.iter().map(|key| key.name);

@@ -51,6 +51,7 @@ pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue)
     for name in parents {
         at = step_into(at, name, &place)?;
         place = join(&place, name);
+        // A path below `aqm` names a parameter, so convert tc's spelling to a table.
         if let (Value::String(spelling), "aqm") = (&*at, name.as_str()) {
             let aqm = AqmSpec::parse_with(spelling, own).map_err(|wrong| Error::new(&place, wrong.to_string()))?;
             *at = Value::Object(aqm.short_table());

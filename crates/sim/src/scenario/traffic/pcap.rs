@@ -46,6 +46,7 @@ impl PcapSpec {
 
     pub(in crate::scenario) fn read(table: &Table) -> Result<Self, Error> {
         let keys = PcapKeys::read(table)?;
+        // `gso` applies to packets too: larger ones than `mtu` stay together.
         let foreign = TcpSpec::KEYS.iter().filter(|key| key.name != GSO);
         if keys.send == PACKETS {
             if let Some(key) = foreign.into_iter().find(|key| table.values.contains_key(key.name)) {

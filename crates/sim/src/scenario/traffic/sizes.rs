@@ -26,6 +26,7 @@ impl SizeDistribution {
             Self::LogUniform(least, most) => {
                 let span = libm::log(most as f64) - libm::log(least as f64);
                 let size = least as f64 * libm::exp(span * rng.uniform());
+                // Rounding errors of exp() may leave the range.
                 (size.round() as u64).clamp(least, most)
             }
         }

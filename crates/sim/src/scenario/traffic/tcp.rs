@@ -157,6 +157,7 @@ impl TcpSpec {
             let key = if self.pacing == Some(true) { "pacing" } else { "max_pacing_rate" };
             return Err(table.error(key, format!("{} has no pacing; choose linux-3.13 or linux-6.1", self.stack)));
         }
+        // As in Linux, a maximum pacing rate turns pacing on.
         if let (Some(false), Some(_)) = (self.pacing, self.max_pacing_rate) {
             return Err(table.error("pacing", "max_pacing_rate paces; leave out one of the two"));
         }
