@@ -138,6 +138,6 @@ def test_the_table_has_verdicts_and_where_runs_part() -> None:
     assert frame["verdict"].to_list() == [AGREES, APART, NOT_COUNTED]
     packets = ("equal_packets", "packet_there", "packet_here")
     assert frame.select(packets).rows() == [(None,) * 3, (parted.before, parted.there, parted.here), (None,) * 3]
-    assert table(found, {outside: None})["remark"][1] == "seed 1 does not part"
+    assert table(found, {outside: None})["remark"][1] == "seed 1 does not diverge"
     assert frame["delivered_mbps_here"].to_list() == [9.0, 8.1, 9.0]
     assert set(AQMS) >= set(frame["aqm"])

@@ -1,6 +1,6 @@
-"""The grid of super-packets: senders with segmentation offload, receivers with receive offload, queues that judge both.
+"""Grid of super-packets: senders with GSO, receivers with GRO, and AQMs.
 
-Hosts have no access links, so that what a sender may send at once comes to the queue in one piece.
+Hosts have no access links, so a sender's burst reaches the queue as one super-packet.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ AQMS = {
     "cake": "cake flows",
     "cake no-split-gso": "cake flows no-split-gso",
 }
-"""By the name in the table. CAKE isolates flows, because hosts differ: those of a group share theirs in the simulator,
-while each has its own on the kernel."""
+"""By name in the table. CAKE isolates flows rather than hosts: in the simulator the flows of a group share a host, in
+the kernel each has its own."""
 RATES, RTTS_MS, FLOWS = (10, 100, 1000), (20, 100), (1, 4, 16)
 DURATION_S = {10: 60, 100: 30, 1000: 15}
-"""By rate; a faster link sends as much in less time."""
+"""By rate."""
 LIMIT = "10240 packets"
-"""Linux's own of `fq_codel`, and the least that CAKE knows."""
+"""Linux's default of `fq_codel`, and CAKE's minimum."""
 POLL = "50 us"
-"""How long a receiver's card waits."""
+"""Delay from a packet's arrival to the receiver's poll."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Point:
 
     @property
     def duration_s(self) -> int:
-        """How long it runs."""
+        """Duration of the run."""
         return DURATION_S[self.rate]
 
     def scenario(self) -> Scenario:
-        """What both engines run."""
+        """Scenario for both engines."""
         flow = {"kind": "tcp", "cc": self.control, "stack": "linux-6.1", "count": self.flows, "spread": "1 s"}
         link = {"rate": f"{self.rate} Mbit/s", "overhead": "38 B", "account": "ip", "limit": LIMIT}
         return Scenario.build(
@@ -62,15 +62,15 @@ class Point:
 
 
 def grid() -> list[AnyPoint]:
-    """Every combination, the slowest links first."""
+    """All combinations, slowest links first."""
     return [Point(aqm, rate, rtt, flows) for rate, rtt, flows, aqm in product(RATES, RTTS_MS, FLOWS, AQMS)]
 
 
-LEAST_MS: dict[int, float] = {rate: 2 * 1538 * 8 / 1000 / rate for rate in RATES}
+MIN_BURST_MS: dict[int, float] = {rate: 2 * 1538 * 8 / 1000 / rate for rate in RATES}
 """Transmission time of a super-packet of two segments, the minimum burst, by rate."""
 FEW = 4
 SHALLOW = Cause(
-    lambda cell: cell.point.flows == 1 and cell.there["delay"] < LEAST_MS[cell.point.rate],
+    lambda cell: cell.point.flows == 1 and cell.there["delay"] < MIN_BURST_MS[cell.point.rate],
     "the queue of a single flow is empty half of the time, so its median is zero or the transmission time of a packet, "
     "and one drop more or less moves it by more than a band",
 )

@@ -1,4 +1,4 @@
-"""The table of the simulator beside the kernel, one row per cell; no kernel is needed to write it."""
+"""Table of the comparison of the simulator with the kernel, a row per cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.engines.kernel.grid import AnyPoint, Cell, RepeatedCell
 
 @dataclass(frozen=True)
 class Cause:
-    """Why runs of a kind differ from seed to seed."""
+    """A reason why matching cells differ."""
 
     applies: Callable[[Cell], bool]
     text: str
@@ -23,9 +23,9 @@ class Causes:
     """Known causes of differences in a grid; the first match wins."""
 
     seeds: Sequence[Cause] = ()
-    """Why seeds differ. Not enough for a cell whose means are apart."""
+    """Why seeds differ; does not explain a cell with the verdict "apart"."""
     apart: Sequence[Cause] = ()
-    """Why means are apart."""
+    """Why cells are apart."""
 
 
 MARKS_ALL = 50.0
@@ -48,7 +48,7 @@ SEEDS = (
 """Causes in the grid of queues."""
 
 AGREES, MEANS_AGREE, WITHIN_SEEDS, APART = VERDICTS = ("agrees", "means agree", "within seeds", "apart")
-"""A cell agrees with seed 1; in the mean over seeds; lies within the spread of the simulator's seeds; or does not."""
+"""A cell agrees with seed 1, or in the mean over seeds, or is within the spread of the simulator's seeds, or is not."""
 COLUMNS = {
     "delivered": "delivered_mbps",
     "delay": "delay_p50_ms",
@@ -63,7 +63,7 @@ MEANS = {"delivered": "mean_delivered_mbps", "delay": "mean_delay_p50_ms"}
 def table(
     cells: Sequence[Cell], again: Mapping[AnyPoint, RepeatedCell], kernel: str, causes: Causes | None = None
 ) -> pl.DataFrame:
-    """Return a row per cell; `again` has the repetitions of the cells that do not agree with seed 1."""
+    """Make a row per cell; `again` has the repetitions of the cells that do not agree with seed 1."""
     causes = causes or Causes(SEEDS)
     rows = []
     for cell in cells:

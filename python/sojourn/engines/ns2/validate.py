@@ -23,7 +23,7 @@ from sojourn.engines.validation.engine_pair import EnginePair
 @click.option("--jobs", type=int, help="runs at a time; default: all cores")
 @click.option("--finished", is_flag=True, help="only cells that ns-2 has already run")
 def main(out: Path | None, results: Path | None, jobs: int | None, finished: bool) -> None:
-    """Run the grid on both, compare, and write the table."""
+    """Run the grid on both engines, compare, and write the table."""
     installed.ns()
     plugin.built()
     with progress() as report:
@@ -35,13 +35,13 @@ def main(out: Path | None, results: Path | None, jobs: int | None, finished: boo
     click.echo(f"{sum(cell.agrees for cell in counted)} of {len(counted)} counted cells agree")
 
 
-def divergences(found: Iterable[Cell]) -> dict[Point, Divergence | None]:
-    """Return where the runs of the first seed part, for counted cells that do not agree."""
-    return {cell.point: part(cell.point, SEEDS[0]) for cell in found if cell.counts and not cell.agrees}
+def divergences(cells: Iterable[Cell]) -> dict[Point, Divergence | None]:
+    """Find the first divergence between the runs of the first seed, for counted cells that do not agree."""
+    return {cell.point: diverge(cell.point, SEEDS[0]) for cell in cells if cell.counts and not cell.agrees}
 
 
-def part(point: Point, seed: int) -> Divergence | None:
-    """Return where both runs of a point part."""
+def diverge(point: Point, seed: int) -> Divergence | None:
+    """Find the first divergence between both engines' runs of a point."""
     scenario = point.scenario(probes={"packets": True})
     there, here = (scenario.run(seed, engine=engine) for engine in (point.engine, SIMULATE))
     return find_divergence(there, here)

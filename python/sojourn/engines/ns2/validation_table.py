@@ -1,4 +1,4 @@
-"""The table of the simulator beside ns-2, one row per cell; no ns-2 is needed to write it."""
+"""Table of the comparison of the simulator with ns-2, a row per cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = {
     "jain": "jain",
 }
 AGREES, APART, NOT_COUNTED = VERDICTS = ("agrees", "apart", "not counted")
-"""The last one: the standard error of a mean is larger than the bands."""
+"""A cell is not counted if the standard error of a mean is larger than its band."""
 CAUSES = {
     FATE: "the queue decides differently on the same packet",
     TICKS: "a time-out fires some ticks of 10 ms earlier or later, by the clock of ns-2's agent (`boot_time_`)",
@@ -27,12 +27,12 @@ CAUSES = {
     ORDER: "a packet of another flow is next; unexplained",
     END: "one run sends nothing more",
 }
-"""By how the first packets differ."""
+"""By kind of the first divergence."""
 DRAWN = "RED draws from another generator, so the same packet is dropped on one side only"
 
 
 def table(cells: Sequence[Cell], divergences: Mapping[Point, Divergence | None]) -> pl.DataFrame:
-    """One row per cell; `divergences` has the first differing packet of the first seed for cells that are apart."""
+    """Make a row per cell; `divergences` has the first differing packet of the first seed for cells that are apart."""
     rows = []
     for cell in cells:
         point, there, here = cell.point, means(cell.there), means(cell.here)
@@ -57,9 +57,9 @@ def table(cells: Sequence[Cell], divergences: Mapping[Point, Divergence | None])
 
 
 def _divergence_columns(cell: Cell, found: Divergence | None, verdict: str) -> dict[str, object]:
-    """Return the columns about the first packet that differs; `+` is sent, `d` dropped, with its arrival in s."""
+    """Columns of the first packet that differs: `+` for sent or `d` for dropped, with its arrival time in s."""
     if found is None:
-        remark = f"seed {SEEDS[0]} does not part" if verdict == APART else None
+        remark = f"seed {SEEDS[0]} does not diverge" if verdict == APART else None
         return {"equal_packets": None, "packet_there": None, "packet_here": None, "remark": remark}
     remark = DRAWN if found.kind == FATE and cell.point.aqm == "red" else CAUSES[found.kind]
     return {"equal_packets": found.before, "packet_there": found.there, "packet_here": found.here, "remark": remark}

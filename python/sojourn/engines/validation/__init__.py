@@ -1,1 +1,1 @@
-"""The simulator against runs of the real Linux kernel that were recorded: `python -m sojourn.validation`."""
+"""Comparison of the simulator with recorded runs of the real Linux kernel: `python -m sojourn.validation`."""

@@ -1,12 +1,12 @@
 """Compare the simulator with recorded runs of Linux: ``python -m sojourn.validation FOLDER -o FILE.csv``.
 
-FOLDER holds `reference.csv`: real Linux 6.1 TCP over real queue disciplines, one row per run. Each row is simulated in
-the same set-up, with the same start times of the flows. The set-up, as the reference's notes describe it:
+FOLDER contains `reference.csv`: real Linux 6.1 TCP over real queue disciplines, a row per run. Each row is simulated in
+the same set-up, with the same start times of the flows. The set-up, according to the reference's notes:
 
 - The bottleneck adds 24 bytes of framing to each Ethernet packet of 14 + IP bytes. The simulator has one `overhead`, 38
   bytes, so its queues account 24 bytes more than the kernel's: RED's thresholds are scaled by 1538/1514.
-- Sources sit on links of 1 Gbit/s, the round-trip time lies behind the bottleneck.
-- Flow `i` starts at the i-th number that Python's generator, seeded with the row's seed, gives in a second.
+- Sources have access links of 1 Gbit/s; the propagation delay is behind the bottleneck.
+- Flow `i` starts at the i-th number in [0, 1) s of Python's generator, seeded with the row's seed.
 - tc's ``red … adaptative`` does not adapt there (`ared@linux-5.7`).
 """
 
@@ -30,44 +30,45 @@ from sojourn.studies.runs.runner import Run, run_all
 STACK = "linux-6.1"
 KEY = ["aqm", "cc", "ecn", "rate_mbps", "base_rtt_ms", "flows"]
 ETHERNET, FRAMING = 14, 24
-"""Bytes per packet that the kernel's queues count, and that only the wire does."""
+"""Bytes per packet on the wire, in addition to IP: counted by the kernel's queues, and not counted."""
 SCALE = (1500 + ETHERNET + FRAMING) / (1500 + ETHERNET)
 
 DELIVERED_BAND = 0.03
 DELAY_BAND, DELAY_BAND_MS = 0.15, 1.0
 FAR, FAR_MS = 0.4, 2.0
 SHARE = 0.8
-"""What agreement means: payload and median delay within their bands in this share of the cells, and none far off."""
+"""The reference agrees if payload and median delay are within their bands in this share of the cells, and none is far
+off."""
 AGREES, OUTSIDE, FAR_OFF = "agrees", "outside", "far off"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: the kernel's runs and the simulator's."""
+    """Results of the kernel and of the simulator in a cell, averaged over seeds."""
 
     key: tuple[Any, ...]
     delivered: float
-    """Mean payload that the kernel delivered in order, in Mbit/s."""
+    """Goodput of the kernel in Mbit/s."""
     delay: float
-    """Mean of the kernel's median queueing delays in ms."""
+    """Median queueing delay of the kernel in ms."""
     spread: float
-    """Largest less smallest of the kernel's median delays in ms."""
+    """Range of the kernel's median delays over seeds in ms."""
     delivered_here: float
     delay_here: float
 
     @property
     def delivered_error(self) -> float:
-        """What is delivered here over what is there, less one."""
+        """Relative error of the simulator's goodput."""
         return self.delivered_here / self.delivered - 1
 
     @property
     def delay_error(self) -> float:
-        """Median delay here less there, in ms."""
+        """Error of the simulator's median delay in ms."""
         return self.delay_here - self.delay
 
     @property
     def distance(self) -> float:
-        """Distance in bands: payload within 3 %, median delay within 15 %, 1 ms or the kernel's own spread."""
+        """Distance in bands: goodput within 3 %, median delay within 15 %, 1 ms or the kernel's own spread."""
         band = max(DELAY_BAND * self.delay, DELAY_BAND_MS, self.spread)
         return max(abs(self.delivered_error) / DELIVERED_BAND, abs(self.delay_error) / band)
 
@@ -78,13 +79,13 @@ class Cell:
 
     @property
     def is_far(self) -> bool:
-        """Off by more than any cell may be; one within what the kernel's own seeds differ by is not."""
+        """Whether the error exceeds the limit for any cell, and the kernel's own spread."""
         is_far = abs(self.delivered_error) > FAR or abs(self.delay_error) > max(FAR * self.delay, FAR_MS)
         return is_far and not self.agrees
 
 
 def scenario(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the scenario that repeats a row of the reference."""
+    """Scenario of a row of the reference."""
     ecn = bool(row["ecn"])
     aqm, limit = discipline(row, ecn)
     draw = random.Random(row["seed"])
@@ -114,7 +115,7 @@ def scenario(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def discipline(row: dict[str, Any], ecn: bool) -> tuple[str, str]:
-    """Return the queue manager and the limit that a row's tc line stands for."""
+    """Queue manager and limit of a row's tc command."""
     words = row["qdisc"].split()
     values = dict(pairwise(words))
     marks = " ecn" if ecn else " ecn off"
@@ -123,7 +124,7 @@ def discipline(row: dict[str, Any], ecn: bool) -> tuple[str, str]:
         case "pfifo":
             return "droptail", limit
         case "pie":
-            # tc's alpha and beta count sixteenths: 2 and 20 are the profile's.
+            # tc's alpha and beta are in sixteenths; 2 and 20 are the profile's values.
             return f"pie@linux target {values['target']} tupdate {values['tupdate']}{marks}", limit
         case "codel" | "fq_codel" as name:
             return f"{name}@linux target {values['target']} interval {values['interval']}{marks}", limit
@@ -135,7 +136,7 @@ def discipline(row: dict[str, Any], ecn: bool) -> tuple[str, str]:
 
 
 def validate(folder: Path, controls: Iterable[str], jobs: int | None = None) -> list[Cell]:
-    """Simulate every row of the reference whose congestion control is among `controls`."""
+    """Simulate all rows of the reference with one of the congestion controls."""
     rows = pl.read_csv(folder / "reference.csv").filter(pl.col("cc").is_in(list(controls))).sort(*KEY, "seed")
     runs = [Run(Scenario.build(scenario(row)), row["seed"]) for row in rows.iter_rows(named=True)]
     totals = [result.totals for result in run_all(runs, jobs=jobs)]
@@ -156,7 +157,7 @@ def validate(folder: Path, controls: Iterable[str], jobs: int | None = None) -> 
 
 
 def table(cells: list[Cell]) -> pl.DataFrame:
-    """Return a row per cell."""
+    """Make a row per cell."""
     rows = []
     for cell in cells:
         row: dict[str, object] = dict(zip(("aqm", "cc", "ecn", "rate_mbps", "rtt_ms", "flows"), cell.key, strict=True))

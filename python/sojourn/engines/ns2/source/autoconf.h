@@ -1,4 +1,4 @@
-/* What ns-2's configure finds on the machines that have its headers in use here. */
+/* Results of ns-2's configure on supported machines (64-bit Linux). */
 #define HAVE_INT64 1
 #define SIZEOF_LONG 8
 #define STDC_HEADERS 1

@@ -1,11 +1,10 @@
-// Queue managers of Sojourn as a queue of ns-2, over the C interface: `load sojourn_ns2.so Sojourn` in a script, then
+// Sojourn's queue managers as a queue of ns-2, over the C API: `load sojourn_ns2.so Sojourn` in a script, then
 //
-//     set queue [[$ns link $a $b] queue]                     ;# of a link made with the queue `Sojourn`
+//     set queue [[$ns link $a $b] queue]                     ;# of a link created with the queue `Sojourn`
 //     $queue manage {codel target 7ms} 1000 0 0 10000000 1500 20000000 1 0
 //
-// with tc's words, the most packets, bytes and nanoseconds (0: no such limit), the link's rate in bit/s, the largest
-// packet, the link's delay in nanoseconds, the seed, and the number of the queue, by which random draws are those of
-// Sojourn's simulator.
+// with tc's arguments, limits in packets, bytes and nanoseconds (0: no limit), link rate in bit/s, MTU, link delay in
+// nanoseconds, seed, and queue number. With the same seed and number, random numbers are those of Sojourn's simulator.
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,10 +23,10 @@ namespace {
 
 class SojournQueue;
 
-// Wakes a queue that has packets which may not go yet.
-class Wake : public TimerHandler {
+// Wakes a queue whose packets must not leave before a given time.
+class WakeTimer : public TimerHandler {
 public:
-    explicit Wake(SojournQueue& woken) : queue(woken) {}
+    explicit WakeTimer(SojournQueue& owner) : queue(owner) {}
 
 protected:
     virtual void expire(Event*);
@@ -38,7 +37,7 @@ private:
 
 class SojournQueue : public Queue {
 public:
-    SojournQueue() : managed(0), wake(*this) { pq_ = new PacketQueue; }
+    SojournQueue() : managed(0), wake_timer(*this) { pq_ = new PacketQueue; }
     ~SojournQueue() { sojourn_queue_free(managed); }
 
     int command(int argc, const char* const* argv) {
@@ -48,27 +47,27 @@ public:
     }
 
     void enque(Packet* packet) {
-        require();
-        sojourn_packet offered;
-        describe(packet, &offered);
-        const int verdict = sojourn_queue_enqueue(managed, now(), &offered);
+        require_manager();
+        sojourn_packet arrival;
+        describe(packet, &arrival);
+        const int verdict = sojourn_queue_enqueue(managed, now(), &arrival);
         if (verdict < 0) fail();
         if (verdict == SOJOURN_MARKED) hdr_flags::access(packet)->ce() = 1;
     }
 
     Packet* deque() {
-        if (!managed) return 0;  // ns-2 empties its queues before the run begins
-        sojourn_packet taken;
+        if (!managed) return 0;  // ns-2 flushes its queues before the run starts
+        sojourn_packet departure;
         sojourn_time not_before = 0;
-        taken.size = sizeof taken;
-        switch (sojourn_queue_dequeue(managed, now(), &taken, &not_before)) {
+        departure.size = sizeof departure;
+        switch (sojourn_queue_dequeue(managed, now(), &departure, &not_before)) {
         case SOJOURN_PACKET: {
-            Packet* packet = static_cast<Packet*>(taken.handle);
-            if (taken.ecn == SOJOURN_CE) hdr_flags::access(packet)->ce() = 1;
+            Packet* packet = static_cast<Packet*>(departure.handle);
+            if (departure.ecn == SOJOURN_CE) hdr_flags::access(packet)->ce() = 1;
             return packet;
         }
         case SOJOURN_NOT_BEFORE:
-            wake.resched(not_before * 1e-9 - Scheduler::instance().clock());
+            wake_timer.resched(not_before * 1e-9 - Scheduler::instance().clock());
             return 0;
         case SOJOURN_EMPTY:
             return 0;
@@ -78,7 +77,7 @@ public:
         }
     }
 
-    void woken() {
+    void on_wake() {
         if (!blocked()) {
             blocked_ = 1;
             resume();
@@ -108,7 +107,7 @@ private:
 
     int state(const char* name) {
         double value = 0;
-        require();
+        require_manager();
         if (sojourn_queue_state(managed, name, &value) < 0) {
             Tcl::instance().resultf("%s", sojourn_error());
             return TCL_ERROR;
@@ -117,29 +116,29 @@ private:
         return TCL_OK;
     }
 
-    static void describe(Packet* packet, sojourn_packet* told) {
-        memset(told, 0, sizeof *told);
+    static void describe(Packet* packet, sojourn_packet* description) {
+        memset(description, 0, sizeof *description);
         const hdr_ip* ip = hdr_ip::access(packet);
         hdr_flags* flags = hdr_flags::access(packet);
-        told->size = sizeof *told;
-        told->length = hdr_cmn::access(packet)->size();
-        told->segments = 1;
-        told->flow = const_cast<hdr_ip*>(ip)->flowid();
-        told->source = const_cast<hdr_ip*>(ip)->saddr();
-        told->destination = const_cast<hdr_ip*>(ip)->daddr();
-        told->ecn = flags->ce() ? SOJOURN_CE : flags->ect() ? SOJOURN_ECT0 : SOJOURN_NOT_ECT;
-        told->handle = packet;
+        description->size = sizeof *description;
+        description->length = hdr_cmn::access(packet)->size();
+        description->segments = 1;
+        description->flow = const_cast<hdr_ip*>(ip)->flowid();
+        description->source = const_cast<hdr_ip*>(ip)->saddr();
+        description->destination = const_cast<hdr_ip*>(ip)->daddr();
+        description->ecn = flags->ce() ? SOJOURN_CE : flags->ect() ? SOJOURN_ECT0 : SOJOURN_NOT_ECT;
+        description->handle = packet;
     }
 
     static void dropped(void* user, const sojourn_packet* packet, int reason) {
-        Packet* back = static_cast<Packet*>(packet->handle);
-        if (reason == SOJOURN_FREED) Packet::free(back);
-        else static_cast<SojournQueue*>(user)->drop(back);
+        Packet* ns_packet = static_cast<Packet*>(packet->handle);
+        if (reason == SOJOURN_FREED) Packet::free(ns_packet);
+        else static_cast<SojournQueue*>(user)->drop(ns_packet);
     }
 
     static sojourn_time now() { return llround(Scheduler::instance().clock() * 1e9); }
 
-    void require() {
+    void require_manager() {
         if (managed) return;
         fprintf(stderr, "Queue/Sojourn: no queue manager is chosen; call manage before the run\n");
         exit(1);
@@ -151,10 +150,10 @@ private:
     }
 
     sojourn_queue* managed;
-    Wake wake;
+    WakeTimer wake_timer;
 };
 
-void Wake::expire(Event*) { queue.woken(); }
+void WakeTimer::expire(Event*) { queue.on_wake(); }
 
 class SojournClass : public TclClass {
 public:
