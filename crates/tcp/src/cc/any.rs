@@ -1,4 +1,4 @@
-//! What a sender asks of its control, whichever that is.
+//! Dispatch of a sender's callbacks to its congestion control.
 
 use super::{Ack, AnyCc, BurstSize, CongestionEvent, Flight, LostSegment, Needs, Window, WindowEvent};
 use crate::stack::Stack;
@@ -6,7 +6,7 @@ use crate::state::CaState;
 use sojourn_aqm::{Instant, Rate, Rng};
 
 impl AnyCc {
-    /// Whether it is Reno, whose growth depends on nothing but the number of acknowledged segments.
+    /// Whether this is Reno, whose growth depends only on the number of acknowledged segments.
     #[inline(always)]
     pub(crate) fn is_reno(&self) -> bool {
         matches!(self, Self::Reno(_))
@@ -42,7 +42,7 @@ impl AnyCc {
         self.control().burst(rate)
     }
 
-    /// The threshold after a congestion event; a control that steers leaves it.
+    /// Slow-start threshold after a congestion event; unchanged for a control that steers.
     pub fn ssthresh(&mut self, window: &Window) -> u32 {
         if let Some(control) = self.window_control() {
             return control.ssthresh(window);
@@ -53,18 +53,18 @@ impl AnyCc {
         window.ssthresh
     }
 
-    /// The threshold after a loss, of a control whose answer to marks is another one.
+    /// Threshold after a loss, if the control responds to losses and to marks differently.
     pub fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
         self.window_control()?.event_ssthresh(window, CongestionEvent::Loss)
     }
 
-    /// The threshold after a time-out.
+    /// Threshold after a retransmission time-out.
     pub fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
         let own = self.window_control().and_then(|control| control.event_ssthresh(window, CongestionEvent::TimeOut));
         own.unwrap_or_else(|| self.ssthresh(window))
     }
 
-    /// Any acknowledgment, for a control that takes [reports](Needs::reports).
+    /// Reports any acknowledgment to a control with [`Needs::reports`].
     pub fn on_report(&mut self, window: &mut Window, ack: &Ack) {
         let reports = self.needs().reports;
         if let Some(control) = self.window_control().filter(|_| reports) {
@@ -72,7 +72,7 @@ impl AnyCc {
         }
     }
 
-    /// An acknowledgment on which the window does not grow, because it was not used up.
+    /// Offers growth to a control with [`Needs::grows_unlimited`] when the window was not the limit.
     #[cold]
     pub fn on_unlimited_ack(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         let grows = self.needs().grows_unlimited;
@@ -95,7 +95,7 @@ impl AnyCc {
         }
     }
 
-    /// The window after a reduction that turned out to be needless.
+    /// Window after a reduction turned out to be spurious.
     pub fn undo_cwnd(&mut self, window: &Window) -> u32 {
         if let Some(control) = self.window_control() {
             return control.undo_cwnd(window);
@@ -103,7 +103,7 @@ impl AnyCc {
         self.control_mut().steering().map_or(window.cwnd, |control| control.undo_cwnd(window))
     }
 
-    /// The connection is established, its first RTT known; nothing was sent.
+    /// Called when the connection is established and its first RTT is known, before any data is sent.
     pub fn on_established(&mut self, flight: &mut Flight) {
         let control = self.control_mut();
         if let Some(control) = control.steering() {
@@ -113,21 +113,21 @@ impl AnyCc {
         }
     }
 
-    /// See [`DeliveryControl::delivered`](super::DeliveryControl::delivered).
+    /// See [`DeliveryControl::on_delivered`](super::DeliveryControl::on_delivered).
     pub fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         if let Some(control) = self.control_mut().deliveries() {
             control.on_delivered(flight, packets, ce);
         }
     }
 
-    /// See [`SteeringControl::entered`](super::SteeringControl::entered).
+    /// See [`SteeringControl::on_state`](super::SteeringControl::on_state).
     pub fn on_state(&mut self, flight: &mut Flight, state: CaState) {
         if let Some(control) = self.control_mut().steering() {
             control.on_state(flight, state);
         }
     }
 
-    /// See [`SteeringControl::lost`](super::SteeringControl::lost).
+    /// See [`SteeringControl::on_loss`](super::SteeringControl::on_loss).
     pub fn on_loss(&mut self, flight: &mut Flight, loss: &LostSegment) {
         if let Some(control) = self.control_mut().steering() {
             control.on_loss(flight, loss);
@@ -141,7 +141,7 @@ impl AnyCc {
         }
     }
 
-    /// See [`SteeringControl::resumed`](super::SteeringControl::resumed).
+    /// See [`SteeringControl::on_restart`](super::SteeringControl::on_restart).
     pub fn on_restart(&mut self, flight: &mut Flight) {
         if let Some(control) = self.control_mut().steering() {
             control.on_restart(flight);
@@ -158,7 +158,7 @@ mod tests {
     fn every_registered_control_has_one_face_the_one_that_it_needs() {
         for (name, _) in NAMES {
             let cc = AnyCc::new(name).expect("a registered name");
-            // It asserts what is required of a control.
+            // The constructor asserts that the control implements exactly one interface.
             let own = CustomControl::new(cc.control().clone_box());
             let needs = cc.needs();
             assert_eq!(own.control().needs(), needs, "{name}");

@@ -1,16 +1,17 @@
-//! BIC: searches the window between the last two losses by halves, at most 16 segments per round trip (L. Xu, K. Harfoush and
-//! I. Rhee, INFOCOM 2004).
+//! BIC: binary search for the window between the last two losses, by at most 16 segments per round trip (L. Xu, K.
+//! Harfoush and I. Rhee, INFOCOM 2004).
 //!
-//! The integers are those of Linux 6.1 (`tcp_bic.c`), whatever the stack. Up to a window of 14 it is Reno. A step goes a
-//! quarter of the way to the window before the last loss, and beyond it the other way round; within four segments of it a
-//! step takes five windows. A loss leaves 0.8 of the window; one that came before the last maximum was reached lowers that
-//! too. The number of packets per acknowledgment corrects the step, which since Linux 4.0 counts packets anyway: with
-//! delayed acknowledgments BIC has been twice as fast since.
+//! Integer arithmetic as in Linux 6.1 (`tcp_bic.c`) on every stack. Up to a window of 14 segments BIC is Reno. Per
+//! round trip the window moves a quarter of the distance to the window before the last loss, and beyond that window it
+//! accelerates symmetrically; within four segments of it one segment takes five windows. A loss multiplies the window
+//! by 0.8; if the window had not yet reached the last maximum, that maximum is lowered too (fast convergence). The step
+//! is corrected for the number of packets per acknowledgment although Linux counts packets since 4.0, so with delayed
+//! acknowledgments BIC grows twice as fast since then.
 //!
 //! # When to use
 //!
-//! To reproduce Linux between 2.6.8 and 2.6.18, whose default it was, and as CUBIC's predecessor: it scales to large windows
-//! without regard to the RTT, and takes more from Reno on short paths than CUBIC does.
+//! To reproduce Linux 2.6.8 to 2.6.18, in which it was the default, and as the predecessor of CUBIC. It scales to large
+//! windows independently of the RTT, and on short paths it takes more from Reno than CUBIC does.
 
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
@@ -22,15 +23,15 @@ use sojourn_aqm::Duration;
 #[derive(Clone, Debug)]
 pub struct Bic {
     clock: Clock,
-    /// Packets that make a step.
+    /// Packets per segment of growth.
     cnt: u32,
-    /// The window before the last loss, or less.
+    /// Window before the last loss, lowered by fast convergence.
     last_max_cwnd: u32,
-    /// The window for which `cnt` was computed.
+    /// Window for which `cnt` was computed.
     last_cwnd: u32,
-    /// … and when; none since the last time-out.
+    /// Time at which `cnt` was computed; none since the last time-out.
     last_time: Option<Ticks>,
-    /// Packets per acknowledgment, in 1/16.
+    /// Mean number of packets per acknowledgment, in 1/16.
     delayed_ack: u32,
 }
 
@@ -46,7 +47,7 @@ impl Bic {
         Self { clock, cnt: 0, last_max_cwnd: 0, last_cwnd: 0, last_time: None, delayed_ack }
     }
 
-    /// `bictcp_update`: how many packets make a step.
+    /// `bictcp_update`: packets per segment of growth.
     fn update(&mut self, cwnd: u32, now: Ticks) {
         let fresh = |at: Ticks| now.wrapping_sub(at) <= self.clock.ticks_at_least_one(UPDATE_INTERVAL);
         if self.last_cwnd == cwnd && self.last_time.is_some_and(fresh) {
@@ -59,7 +60,7 @@ impl Bic {
         }
         let mut cnt = self.search(cwnd);
         if self.last_max_cwnd == 0 {
-            // Nothing is known of the path yet: at least 5 % per round trip.
+            // Before the first loss: at least 5 % per round trip.
             cnt = cnt.min(MAX_BEFORE_LOSS);
         }
         self.cnt = ((cnt << ACK_RATIO_SHIFT) / self.delayed_ack).max(1);
@@ -116,7 +117,7 @@ impl WindowControl for Bic {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         let cwnd = window.cwnd as u64;
         self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
-            // Fast convergence: what did not come back leaves room for others.
+            // Fast convergence: a flow whose window did not recover to the maximum releases bandwidth to others.
             (cwnd * (BICTCP_BETA_SCALE + BETA) as u64 / (2 * BICTCP_BETA_SCALE) as u64) as u32
         } else {
             window.cwnd
@@ -150,15 +151,15 @@ impl WindowControl for Bic {
     }
 }
 
-/// 0.8.
+/// 0.8, in 1/1024.
 const BETA: u32 = 819;
 const BICTCP_BETA_SCALE: u32 = 1024;
 const BICTCP_B: u32 = 4;
 const MAX_INCREMENT: u32 = 16;
 const LOW_WINDOW: u32 = 14;
 const SMOOTH_PART: u32 = 20;
-/// Packets per step before the first loss: 5 % per round trip.
+/// Packets per segment of growth before the first loss: 5 % per round trip.
 const MAX_BEFORE_LOSS: u32 = 20;
 const ACK_RATIO_SHIFT: u32 = 4;
-/// An unchanged window is looked at again after this time (HZ / 32).
+/// With an unchanged window `cnt` is recomputed only after this time (HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);

@@ -1,4 +1,4 @@
-//! What a made-up connection tells a control, call by call (`tests/steered/connection.py`).
+//! Replays tables of callbacks on a control; a second implementation generates them (`tests/steered/connection.py`).
 
 use super::{Flight, GrowthCounting, LostSegment, SteeringControl, Window};
 use crate::rate_sample::RateSample;
@@ -18,7 +18,7 @@ pub fn span(us: u64) -> Duration {
     Duration::from_micros(us as i64)
 }
 
-/// A connection whose handshake took `rtt` microseconds, at 5 s.
+/// Connection whose handshake took `rtt` microseconds, at time 5 s.
 pub fn flight(window: &mut Window, rtt: u64) -> Flight<'_> {
     Flight {
         now: at(5_000_000),
@@ -42,7 +42,7 @@ pub fn flight(window: &mut Window, rtt: u64) -> Flight<'_> {
     }
 }
 
-/// A line of a table: a call, what is told, what is found after it.
+/// A line of a table: callback, arguments and expected state after it.
 pub struct CallRow {
     pub event: &'static str,
     args: Vec<i64>,
@@ -51,15 +51,15 @@ pub struct CallRow {
 
 pub fn lines(table: &'static str) -> impl Iterator<Item = CallRow> {
     table.lines().map(|line| {
-        let (args, found) = line.split_once(" | ").expect("a line has two parts");
+        let (args, expected) = line.split_once(" | ").expect("a line has two parts");
         let mut words = args.split(' ');
         let event = words.next().expect("an event");
         let args = words.map(|word| word.parse().expect("a number")).collect();
-        CallRow { event, args, expected: found }
+        CallRow { event, args, expected: expected }
     })
 }
 
-/// Takes a line's call. Returns the window after an undo.
+/// Applies the callback of a line. Returns the window after an undo.
 pub fn apply(control: &mut impl SteeringControl, window: &mut Window, line: &CallRow) -> Option<u32> {
     let arg = |i: usize| line.args[i] as u64;
     let state =

@@ -1,12 +1,12 @@
-//! CUBIC as RFC 9438 has it, with HyStart++ (RFC 9406) in the first slow start.
+//! CUBIC as in RFC 9438, with HyStart++ (RFC 9406) in the first slow start.
 //!
-//! The RFC's names and order. Windows are in segments and have fractions; the sender sees the whole part.
-//! `Differs:` a reduction starts from the window, not from the flight size, which the RFC allows where a window that
-//! is not used does not grow.
+//! Names and order are those of the RFC. Windows are in segments with fractions; the sender uses the integer part.
+//! `Differs:` a reduction starts from the window instead of the flight size, which the RFC allows if an unused window
+//! does not grow.
 //!
 //! # When to use
 //!
-//! For what the standard says, where `cubic` is what Linux does.
+//! For the behaviour that the standard specifies; `cubic` is the one that Linux implements.
 
 use super::hystart_pp::{HyStartPlusPlus, SlowStartStep};
 use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl, WindowEvent};
@@ -15,21 +15,21 @@ use sojourn_aqm::{Duration, Instant};
 /// CUBIC (RFC 9438).
 #[derive(Clone, Debug, Default)]
 pub struct CubicRfc9438 {
-    /// The window with its fraction; its whole part is the sender's, unless that was changed by a recovery.
+    /// Window with its fraction; its integer part is the sender's window unless recovery has changed that.
     cwnd: f64,
     w_max: f64,
-    /// The window before the last reduction.
+    /// Window before the last reduction.
     cwnd_prior: f64,
     stage: Option<Epoch>,
-    /// `w_max` and `stage` before the last reduction.
+    /// `w_max` and `stage` before the last reduction, for an undo.
     before: (f64, Option<Epoch>),
-    /// After a time-out, and after a slow start without a loss, the curve starts at its plateau.
+    /// The next stage starts at its plateau: after a time-out, and after slow start ends without a loss.
     plateau_is_here: bool,
     srtt: Option<Duration>,
     hystart: HyStartPlusPlus,
 }
 
-/// A stage of congestion avoidance.
+/// A congestion avoidance stage (RFC 9438 §4.1.2).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     t_epoch: Instant,
@@ -74,7 +74,7 @@ impl CubicRfc9438 {
         let t = (ack.now - stage.t_epoch).as_secs_f64();
         let rtt = self.srtt.map_or(0.0, Duration::as_secs_f64);
         let segments_acked = ack.packets as f64;
-        // §4.3: as fast as Reno with the same mean, and later with the same slope.
+        // §4.3: W_est grows by alpha until it reaches `cwnd_prior`, then by 1 like Reno.
         let alpha = if stage.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
         stage.w_est += alpha * segments_acked / self.cwnd;
         self.stage = Some(stage);
@@ -87,19 +87,19 @@ impl CubicRfc9438 {
         }
     }
 
-    /// The sender's window may have been changed by a recovery or an idle time.
+    /// Recovery or idle time may have changed the sender's window.
     fn follow(&mut self, window: &Window) {
         if self.cwnd as u32 != window.cwnd {
             self.cwnd = window.cwnd as f64;
         }
     }
 
-    /// §4.6, §4.7: what a loss or a mark leaves.
+    /// §4.6, §4.7: threshold after a loss or a mark.
     fn reduce(&mut self, window: &Window) -> u32 {
         self.follow(window);
         self.cwnd_prior = self.cwnd;
         self.before = (self.w_max, self.stage);
-        // Fast convergence: a window that did not come back to W_max leaves room for others.
+        // Fast convergence: a flow whose window did not recover to W_max releases bandwidth to others.
         let to = if self.cwnd < self.w_max { (1.0 + BETA) / 2.0 } else { 1.0 };
         self.w_max = self.cwnd * to;
         self.stage = None;
@@ -152,7 +152,7 @@ impl WindowControl for CubicRfc9438 {
                 self.plateau_is_here = true;
             }
             WindowEvent::Restarted { now, last_sent } => {
-                // §5.8: time in which nothing was sent is not time since the last reduction.
+                // §5.8: idle time does not count as time since the last reduction.
                 if let Some(stage) = &mut self.stage {
                     stage.t_epoch = (stage.t_epoch + (now - last_sent)).min(now);
                 }
@@ -172,9 +172,9 @@ impl WindowControl for CubicRfc9438 {
     }
 }
 
-/// How fast the window grows in the concave and the convex part, in segments per second cubed.
+/// C: aggressiveness in the concave and the convex region, in segments per second cubed.
 const C: f64 = 0.4;
-/// beta_cubic: what a reduction leaves.
+/// beta_cubic: multiplicative decrease factor.
 const BETA: f64 = 0.7;
 /// §4.3, equation 4.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     impl Connection {
-        /// A connection after its first slow start.
+        /// Connection after its first slow start.
         fn new(cwnd: u32, rtt_ms: i64) -> Self {
             let counting = GrowthCounting::Packets;
             let window = Window { cwnd, ssthresh: 2, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn in_the_reno_friendly_region_it_grows_by_alpha_and_then_by_one() {
-        // RTT 5 ms: 100 lost 30 of its segments; alpha = 0.529 brings them back in 57 round trips, then 1 a round trip.
+        // RTT 5 ms: a loss took 30 of 100 segments; alpha = 0.529 regains them in 57 round trips, then one per round
+        // trip.
         let mut path = Connection::new(100, 5);
         path.lose();
         let windows: Vec<u32> = (0..157).map(|_| (path.round(), path.window.cwnd).1).collect();
@@ -272,7 +273,7 @@ mod tests {
         path.round();
         let stage = path.cubic.stage.unwrap();
         assert_eq!((stage.k, stage.w_max), (0.0, 70.0));
-        // The next reduction starts from what was reached.
+        // The next reduction starts from the window reached.
         path.lose();
         path.round();
         assert!(path.cubic.stage.unwrap().k > 1.0);
@@ -318,7 +319,7 @@ mod tests {
             una = nxt;
             path.now += rtt;
         }
-        // 10, 20, 40, 80; eight acknowledgments later in conservative slow start: 1.25 a round trip, for five.
+        // Windows 10, 20, 40, 80; eight acknowledgments later conservative slow start: 1.25 per round trip, five times.
         let expected = (88.0 + 72.0 / 4.0) * 1.25f64.powi(4);
         let ssthresh = path.window.ssthresh as f64;
         assert!((ssthresh / expected - 1.0).abs() < 0.05, "{ssthresh}, expected {expected}");

@@ -1,13 +1,13 @@
-//! Controls that no line of the registry names: those of other crates and of tests.
+//! Controls outside the registry: those of other crates and of tests.
 
 use super::{Ack, CongestionControl, Window};
 
-/// A control in a box; [`AnyCc::custom`](super::AnyCc::custom) makes one.
+/// A boxed control; see [`AnyCc::custom`](super::AnyCc::custom).
 #[derive(Debug)]
 pub struct CustomControl(Box<dyn CongestionControl>);
 
 impl CustomControl {
-    /// `control` in a box.
+    /// Boxes `control`, and asserts that it implements exactly one interface.
     pub(super) fn new(mut control: Box<dyn CongestionControl>) -> Self {
         let steers = control.needs().steers;
         assert!(control.steering().is_some() == steers, "a control has the face of steering exactly if it steers");
@@ -23,7 +23,7 @@ impl CustomControl {
         &mut *self.0
     }
 
-    // Cold: the registered controls do not pay for the acknowledgment's place in memory.
+    // Cold, so that the registered controls need not materialise the `Ack` in memory.
     #[cold]
     #[inline(never)]
     pub(super) fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {

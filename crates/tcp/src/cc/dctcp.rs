@@ -1,19 +1,19 @@
-//! DCTCP: the window falls with the share of packets that were marked.
+//! DCTCP: reduces the window by the fraction of packets that were marked.
 //!
-//! Source: Linux 6.1 `tcp_dctcp.c` (`dctcp_update_alpha`, `dctcp_ssthresh`, `dctcp_react_to_loss`, `dctcp_cwnd_undo`), in
-//! its integers: `alpha` in 1/1024, a gain of 1/16. The receiver's side, `dctcp_ece_ack_update`, is in `receiver/ecn.rs`.
+//! Source: Linux 6.1 `tcp_dctcp.c` (`dctcp_update_alpha`, `dctcp_ssthresh`, `dctcp_react_to_loss`, `dctcp_cwnd_undo`),
+//! in its integers: `alpha` in 1/1024, gain 1/16. The receiver's side, `dctcp_ece_ack_update`, is in `receiver/ecn.rs`.
 //!
-//! The integers have many fixed points: a share of marks that adds less than 1/1024 per window is not seen at all, and
-//! `alpha` falls from below 16 straight to zero.
+//! The integer arithmetic has many fixed points: a fraction of marks that adds less than 1/1024 per window has no
+//! effect, and `alpha` below 16 falls straight to zero.
 //!
-//! Differs: what an acknowledgment SACKs counts with the next window, as what it acknowledges does; in Linux 6.1 it counts
-//! with the present one.
+//! Differs: SACKed segments count in the next window, like cumulatively acknowledged ones; Linux 6.1 counts them in the
+//! current one.
 //!
 //! # When to use
 //!
-//! In data centres and other closed networks in which every queue marks early, with a threshold of a few packets
-//! (`ce_threshold`, `red`): the queue stays short, and the rate follows the share of marks. It needs ECN, and beside Reno or
-//! CUBIC in one queue it takes nearly everything.
+//! In data centres and other closed networks in which every queue marks early, at a threshold of a few packets
+//! (`ce_threshold`, `red`): the queue stays short and the rate follows the fraction of marks. DCTCP needs ECN. In one
+//! queue with Reno or CUBIC it takes nearly all of the capacity.
 
 use super::{
     Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, DeliveryControl, Flight, Needs, Window,
@@ -23,13 +23,13 @@ use super::{
 /// DCTCP as in Linux.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// The share of marked packets, in 1/1024.
+    /// Estimated fraction of marked packets, in 1/1024.
     alpha: u32,
-    /// Where the window of observation ends.
+    /// End of the observation window.
     next_seq: u64,
     old_delivered: u64,
     old_delivered_ce: u64,
-    /// The window before the last reduction.
+    /// Window before the last reduction.
     loss_cwnd: u32,
 }
 
@@ -39,7 +39,7 @@ impl Default for Dctcp {
     }
 }
 
-/// What DCTCP asks for, in either version.
+/// Needs of DCTCP, in either version.
 pub(super) const NEEDS: Needs =
     Needs { samples: true, ecn: true, echo_per_packet: true, ect_on_control: true, ..Needs::NONE };
 
@@ -105,7 +105,8 @@ impl DeliveryControl for Dctcp {
         if flight.una < self.next_seq {
             return;
         }
-        // Before 6.16 the kernel looks before it has counted what the acknowledgment delivered.
+        // `dctcp_update_alpha` runs before the kernel counts what this acknowledgment delivered (before Linux 6.16), so
+        // a window's last acknowledgment counts in the next window.
         let (delivered, marked) = (flight.delivered - packets as u64, flight.delivered_ce - ce as u64);
         self.alpha =
             updated(self.alpha, (marked - self.old_delivered_ce) as u32, (delivered - self.old_delivered) as u32);
@@ -113,7 +114,7 @@ impl DeliveryControl for Dctcp {
     }
 }
 
-/// `alpha` after a window in which `marked` of `delivered` packets were marked.
+/// `alpha` after a window of `delivered` packets, of which `marked` were marked.
 fn updated(alpha: u32, marked: u32, delivered: u32) -> u32 {
     let decay = match alpha >> SHIFT_G {
         0 => alpha,
@@ -123,22 +124,22 @@ fn updated(alpha: u32, marked: u32, delivered: u32) -> u32 {
     (alpha - decay + share).min(MAX_ALPHA)
 }
 
-/// The threshold after a mark in a window of `cwnd`.
+/// Threshold after a mark in a window of `cwnd`.
 fn reduced(cwnd: u32, alpha: u32) -> u32 {
     (cwnd - ((cwnd as u64 * alpha as u64) >> (MAX_ALPHA.ilog2() + 1)) as u32).max(2)
 }
 
-/// A share of one.
+/// A fraction of one.
 const MAX_ALPHA: u32 = 1024;
 
-/// The gain g = 1/16 as a shift (`dctcp_shift_g`).
+/// The gain g = 1/16, as a shift (`dctcp_shift_g`).
 const SHIFT_G: u32 = 4;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `alpha` after each of `windows` windows of 100 packets with `marked` marked ones.
+    /// `alpha` after `windows` windows of 100 packets, of which `marked` are marked.
     fn after(mut alpha: u32, marked: u32, windows: usize) -> u32 {
         (0..windows).for_each(|_| alpha = updated(alpha, marked, 100));
         alpha
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn without_marks_alpha_decays_to_zero_in_75_windows() {
-        // The vectors of the specification, made by its own Python.
+        // Test vectors of the specification, generated by its Python code.
         let first = [1, 2, 3, 4, 5, 6, 7, 8].map(|windows| after(MAX_ALPHA, 0, windows));
         assert_eq!(first, [960, 900, 844, 792, 743, 697, 654, 614]);
         assert_eq!((after(MAX_ALPHA, 0, 74) > 0, after(MAX_ALPHA, 0, 75)), (true, 0));
@@ -169,7 +170,7 @@ mod tests {
         ] {
             assert_eq!(after(from, marked, 400), settled, "{marked} of 100 from {from}");
         }
-        // Below 16 all of it goes: 6, 0 + 6, 6 - 6 + 6, …
+        // Below 16 alpha decays to zero at once: 6, 0 + 6, 6 - 6 + 6, …
         assert_eq!([1, 2, 3].map(|windows| after(0, 10, windows)), [6, 6, 6]);
         assert_eq!(after(15, 10, 1), 6);
     }

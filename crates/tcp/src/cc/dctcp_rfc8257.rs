@@ -1,12 +1,12 @@
-//! DCTCP as RFC 8257 has it, in real numbers.
+//! DCTCP as in RFC 8257, in floating point.
 //!
 //! Source: RFC 8257 §3.3 (`DCTCP.Alpha`, `WindowEnd`), §3.4 (no growth rule of its own), §3.5 (losses), §4.2 (`Alpha`
 //! starts at 1, g = 1/16). Bytes are counted in whole segments.
 //!
 //! # When to use
 //!
-//! To see what the document says without the rounding of `dctcp@linux`: small shares of marks move it, where
-//! Linux's integers stand still.
+//! To see DCTCP without the rounding of `dctcp@linux`: small fractions of marks move `alpha`, while Linux's integers
+//! stay at a fixed point.
 
 use super::{
     Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, DeliveryControl, Flight, Needs, Window,
@@ -16,14 +16,14 @@ use super::{
 /// DCTCP as in RFC 8257.
 #[derive(Clone, Debug)]
 pub struct DctcpRfc8257 {
-    /// The share of bytes that were marked.
+    /// Estimated fraction of marked bytes.
     alpha: f64,
-    /// The observation window ends with the first acknowledgment beyond this.
+    /// The observation window ends with the first acknowledgment beyond this sequence number.
     window_end: u64,
-    /// Delivered in this window, and of that marked.
+    /// Segments delivered in this window, and segments marked among them.
     acked: u64,
     marked: u64,
-    /// The window before the last reduction.
+    /// Window before the last reduction.
     prior_cwnd: u32,
 }
 
@@ -88,12 +88,12 @@ impl DeliveryControl for DctcpRfc8257 {
     }
 }
 
-/// `alpha` after an observation window in which `marked` of `acked` segments were marked.
+/// `alpha` after an observation window of `acked` segments, of which `marked` were marked.
 fn updated(alpha: f64, marked: u64, acked: u64) -> f64 {
     alpha * (1.0 - GAIN) + GAIN * (marked as f64 / acked.max(1) as f64)
 }
 
-/// The threshold after a mark in a window of `cwnd`: RFC 8257 §3.3, and RFC 5681's least of two segments.
+/// Threshold after a mark in a window of `cwnd`: RFC 8257 §3.3 with the minimum of two segments of RFC 5681.
 fn reduced(cwnd: u32, alpha: f64) -> u32 {
     ((cwnd as f64 * (1.0 - alpha / 2.0)) as u32).max(2)
 }
@@ -112,7 +112,7 @@ mod tests {
             (0..400).for_each(|_| alpha = updated(alpha, 1, 100));
             assert!((alpha - 0.01).abs() < 1e-9, "{alpha} from {from}");
         }
-        // (15/16)^8 of 1: in 1/1024 that is 611.0, where Linux's integers have 614.
+        // (15/16)^8 is 611.0 in 1/1024; Linux's integers yield 614.
         let mut alpha = 1.0;
         (0..8).for_each(|_| alpha = updated(alpha, 0, 100));
         assert!((alpha * 1024.0 - 611.0).abs() < 0.05, "{alpha}");

@@ -1,27 +1,27 @@
-//! The queueing delay as LEDBAT measures it: the least of the last samples, less the least of the last ten minutes
-//! (RFC 6817 §2.4.2, UPDATE_BASE_DELAY and UPDATE_CURRENT_DELAY).
+//! Queueing delay as LEDBAT measures it: the minimum of the last samples less the minimum of the last ten minutes (RFC
+//! 6817 §2.4.2, UPDATE_BASE_DELAY and UPDATE_CURRENT_DELAY).
 
 use sojourn_aqm::{Duration, Instant};
 
-/// Samples of the delay. Whatever constant the samples contain, such as the difference between two clocks, cancels out.
+/// Delay samples. A constant offset, such as the difference between two clocks, cancels out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayHistory {
-    /// The least of each minute in which there were samples, the present one last.
+    /// Minimum of each minute that has samples, the current minute last.
     base: Vec<Duration>,
-    /// The minute of the last of them.
+    /// Minute of the last sample.
     minute: u64,
-    /// The last samples, in a ring.
+    /// Last samples, as a ring.
     current: Vec<Duration>,
-    /// Where the next one goes.
+    /// Index of the next sample in the ring.
     next: usize,
 }
 
 impl DelayHistory {
-    /// Takes a sample.
+    /// Adds a sample.
     pub fn add_sample(&mut self, now: Instant, delay: Duration) {
         let minute = now.as_nanos() / MINUTE;
         match self.base.last_mut().filter(|_| self.minute == minute) {
-            Some(least) => *least = delay.min(*least),
+            Some(minimum) => *minimum = delay.min(*minimum),
             None => {
                 if self.base.len() == BASE_HISTORY {
                     self.base.remove(0);
@@ -38,27 +38,28 @@ impl DelayHistory {
         self.next = (self.next + 1) % CURRENT_FILTER;
     }
 
-    /// The least sample of the last ten minutes; none before the first.
+    /// Base delay: minimum of the last ten minutes; none before the first sample.
     pub fn base(&self) -> Option<Duration> {
         self.base.iter().min().copied()
     }
 
-    /// The least of the last samples.
+    /// Minimum of the last samples; none before the first sample.
     pub fn current(&self) -> Option<Duration> {
         self.current.iter().min().copied()
     }
 
-    /// The queueing delay.
+    /// Current delay less base delay; zero before the first sample.
     pub fn queueing_delay(&self) -> Duration {
         self.current().zip(self.base()).map_or(Duration::ZERO, |(current, base)| current - base)
     }
 }
 
-/// Minutes (BASE_HISTORY).
+/// BASE_HISTORY, in minutes.
 pub(super) const BASE_HISTORY: usize = 10;
-/// Samples (CURRENT_FILTER).
+/// CURRENT_FILTER, in samples. The one-way delay by timestamps includes the time for which the receiver delays an
+/// acknowledgment; the minimum of four samples removes it.
 pub(super) const CURRENT_FILTER: usize = 4;
-/// Nanoseconds.
+/// In nanoseconds.
 const MINUTE: u64 = 60_000_000_000;
 
 #[cfg(test)]
@@ -73,14 +74,14 @@ mod tests {
     fn the_base_is_the_least_of_ten_minutes_and_the_filter_the_least_of_four_samples() {
         let mut delays = DelayHistory::default();
         assert_eq!(delays.queueing_delay(), Duration::ZERO);
-        // Two clocks may be any time apart.
+        // The offset between the two clocks is arbitrary.
         for (s, ms, queuing) in
             [(0, -40, 0), (1, -10, 0), (2, -20, 0), (3, -30, 0), (4, -5, 10), (59, -7, 10), (60, -9, 10), (61, -8, 31)]
         {
             delays.add_sample(at(s), Duration::from_millis(ms));
             assert_eq!(delays.queueing_delay(), Duration::from_millis(queuing), "after {s} s");
         }
-        // The first minute counts until nine others with samples have come after the next.
+        // The first minute counts until ten later minutes have samples.
         for minute in 2..10 {
             delays.add_sample(at(60 * minute), Duration::from_millis(-8));
         }

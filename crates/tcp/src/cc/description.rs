@@ -1,44 +1,44 @@
-//! What a control tells of itself: its source and its constants.
+//! Documentation of a control: its source and its constants.
 
 /// A constant of a control's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name in the source.
+    /// Name in the source.
     pub name: &'static str,
-    /// Its value, in `unit`.
+    /// Value, in `unit`.
     pub value: u64,
-    /// The unit, or what it is a fraction of ("/ 1024").
+    /// Unit, or the denominator ("/ 1024").
     pub unit: &'static str,
-    /// What it does.
+    /// Effect on the algorithm.
     pub meaning: &'static str,
 }
 
 impl Constant {
-    /// A constant called `name`, which is `value` `unit`.
+    /// Constant `name` with a value in `unit`.
     pub(super) const fn new(name: &'static str, value: u64, unit: &'static str, meaning: &'static str) -> Self {
         Self { name, value, unit, meaning }
     }
 }
 
-/// The parts of a control's page that only its own file knows.
+/// Documentation that a control's own file provides.
 pub trait ControlDocs {
-    /// The documents and files that it follows.
+    /// Documents and source files that the control implements.
     const SOURCE: &'static str;
-    /// The constants of its algorithm.
+    /// Constants of the algorithm.
     const CONSTANTS: &'static [Constant] = &[];
 }
 
 /// A registered control.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Documents and files that it follows.
+    /// Documents and source files that it implements.
     pub source: &'static str,
-    /// The constants of its algorithm.
+    /// Constants of the algorithm.
     pub constants: &'static [Constant],
-    /// Bytes of its state per connection.
+    /// Size of its state per connection, in bytes.
     pub state_bytes: usize,
 }

@@ -1,27 +1,27 @@
-//! HighSpeed TCP: Reno whose increase grows and whose decrease falls with the window, so that a large one needs fewer
-//! losses than Reno's (RFC 3649).
+//! HighSpeed TCP: Reno with an increase that grows and a decrease that shrinks with the window, so that a large window
+//! needs fewer losses than Reno's (RFC 3649).
 //!
-//! A table gives both by the window: row i, counted from 0, adds i + 1 segments per window and takes md / 256 of it. The
-//! integers are those of Linux 6.1 (`tcp_highspeed.c`), whatever the stack: the row moves in congestion avoidance only, so
-//! that a loss out of the first slow start halves the window however large that is; an acknowledgment counts once, however
+//! A table gives both by the window: row i, counted from 0, adds i + 1 segments per window, and a loss takes md / 256
+//! of it. Integer arithmetic as in Linux 6.1 (`tcp_highspeed.c`) on every stack. The row changes only in congestion
+//! avoidance, so a loss in the first slow start halves the window at any size; an acknowledgment counts once however
 //! many packets it covers.
 //!
 //! # When to use
 //!
-//! As the conservative one among the controls for large windows: below 38 segments it is Reno, and the window at a given
-//! loss rate is prescribed (RFC 3649, table 3). On the links of today CUBIC has taken its place.
+//! As the conservative one of the controls for large windows: below 38 segments it is Reno, and RFC 3649 (table 3)
+//! defines the window at a given loss rate. CUBIC has replaced it on today's links.
 
 use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl};
 
 /// HighSpeed TCP.
 #[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
-    /// The row of the table in use.
+    /// Current row of the table.
     ai: u32,
 }
 
 impl HighSpeed {
-    /// The row whose window is the least that is not below `cwnd`, from the present one on.
+    /// Moves to the first row whose window is at least `cwnd`.
     fn follow(&mut self, cwnd: u32) {
         while cwnd > AIMD[self.ai as usize].0 && (self.ai as usize) < AIMD.len() - 1 {
             self.ai += 1;
@@ -67,7 +67,7 @@ impl WindowControl for HighSpeed {
     }
 }
 
-/// RFC 3649, appendix B: windows, and the decrease at each in 1/256 (0.5 at 38, 0.1 at 83,000, linear in the logarithm).
+/// RFC 3649, appendix B: windows and the decrease at each in 1/256 (0.5 at 38, 0.1 at 83,000, linear in log(w)).
 const AIMD: [(u32, u32); 72] = [
     (38, 128),
     (118, 112),

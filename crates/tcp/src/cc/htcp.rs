@@ -1,15 +1,16 @@
-//! H-TCP: an increase that grows with the time since the last loss, and a decrease that only empties the queue
-//! (R. N. Shorten and D. J. Leith, PFLDnet 2004).
+//! H-TCP: an increase that grows with the time since the last loss, and a decrease that only empties the queue (R. N.
+//! Shorten and D. J. Leith, PFLDnet 2004).
 //!
-//! The integers are those of Linux 6.1 (`tcp_htcp.c`), whatever the stack: times and RTTs in jiffies. In the first second
-//! after a loss it grows as Reno does, then by 10 t + (t / 2)² more for t seconds, scaled by the least RTT. A loss leaves
-//! minRTT / maxRTT of the window, between a half and 0.8, but half if the rate achieved between losses changed by more than
-//! a fifth (the bandwidth switch). The largest RTT fades by 5 % of the difference per loss.
+//! Integer arithmetic as in Linux 6.1 (`tcp_htcp.c`) on every stack, with times and RTTs in jiffies. In the first
+//! second after a loss the window grows like Reno's, then by an additional 10 t + (t / 2)² after t more seconds, scaled
+//! by the minimum RTT. A loss multiplies the window by minRTT / maxRTT, between 0.5 and 0.8, but by 0.5 if the rate
+//! achieved between losses changed by more than a fifth (bandwidth switch). The maximum RTT decays by 5 % of its
+//! distance to the minimum per loss.
 //!
 //! # When to use
 //!
-//! On long paths of high rate: flows of different RTT get nearly equal rates, because the increase goes by time and not by
-//! round trips.
+//! On long paths of high rate. Flows with different RTTs get nearly equal rates, because the increase depends on time
+//! instead of round trips.
 
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
@@ -21,33 +22,33 @@ use sojourn_aqm::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Htcp {
     clock: Clock,
-    /// Segments per round trip, in 1/128.
+    /// Increase in segments per round trip, in 1/128.
     alpha: u32,
-    /// Share of the window that a loss leaves, in 1/128.
+    /// Multiplicative decrease factor, in 1/128.
     beta: u8,
-    /// The decrease may follow the RTTs: not before the second loss of a constant rate.
+    /// The decrease may follow the RTTs: not before the second loss at a constant rate.
     modeswitch: bool,
-    /// Packets that the present acknowledgment covers.
+    /// Packets that the current acknowledgment covers.
     pkts_acked: u16,
     /// Packets acknowledged since `lasttime`.
     packetcount: u32,
-    /// The least RTT; zero before the first sample.
+    /// Minimum RTT; zero before the first sample.
     min_rtt: u32,
-    /// The largest RTT, with a memory that fades.
+    /// Maximum RTT, decaying with each loss.
     max_rtt: u32,
-    /// A loss was answered, and the increase follows when the state is told.
+    /// A reduction was computed; `alpha` follows when the state change is reported.
     alpha_is_due: bool,
-    /// The last congestion event, or its end; none before data was sent.
+    /// Time of the last congestion event or of its end; none before data was sent.
     last_cong: Option<Ticks>,
-    /// What an undo restores, while there is one: `last_cong`, `max_rtt`, `old_max_b`.
+    /// `last_cong`, `max_rtt` and `old_max_b` before the reduction, for an undo; none when there is nothing to undo.
     undo: Option<(Option<Ticks>, u32, u32)>,
-    /// The largest rate since the last congestion event, in packets per second.
+    /// Maximum rate since the last congestion event, in packets per second.
     max_b: u32,
-    /// … and before that one.
+    /// Maximum rate before the last congestion event, in packets per second.
     old_max_b: u32,
-    /// The rate, smoothed (`Bi`).
+    /// Smoothed rate (`Bi`).
     bi: u32,
-    /// When the present measurement of the rate began; none before the first, which is then too long to count.
+    /// Start of the current rate measurement; none before the first, whose rate is then nearly zero.
     lasttime: Option<Ticks>,
 }
 
@@ -78,7 +79,7 @@ impl Htcp {
         }
     }
 
-    /// Jiffies of a second.
+    /// Jiffies per second.
     fn hz(&self) -> u32 {
         self.clock.ticks_at_least_one(Duration::from_secs(1)) as u32
     }
@@ -100,14 +101,15 @@ impl Htcp {
         }
     }
 
-    /// The rate between two moments at least an RTT apart in which about a window was acknowledged.
+    /// Rate over an interval of at least an RTT in which about a window was acknowledged.
     fn measure_rate(&mut self, now: Ticks, packets: u32, cwnd: u32, state: CaState) {
         if !matches!(state, CaState::Open | CaState::Disorder) {
             (self.packetcount, self.lasttime) = (0, Some(now));
             return;
         }
         self.packetcount += packets;
-        // The kernel's first measurement begins at zero of a clock that began long before.
+        // The kernel's `lasttime` starts at zero and jiffies start five minutes before they wrap, so its first rate is
+        // nearly zero. An unbounded first interval gives the same.
         let span = self.lasttime.map_or(u32::MAX, |at| (now - at) as u32);
         let window = cwnd.wrapping_sub((self.alpha >> 7).max(1));
         if self.packetcount < window || span < self.min_rtt || self.min_rtt == 0 {
@@ -123,7 +125,7 @@ impl Htcp {
         (self.packetcount, self.lasttime) = (0, Some(now));
     }
 
-    /// What a loss leaves from now on (`htcp_beta_update`).
+    /// Sets the multiplicative decrease factor (`htcp_beta_update`).
     fn update_beta(&mut self) {
         let old = std::mem::replace(&mut self.old_max_b, self.max_b);
         let changed = self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2);
@@ -136,7 +138,7 @@ impl Htcp {
         }
     }
 
-    /// The increase so long after the last congestion event (`htcp_alpha_update`).
+    /// Sets the increase by the time since the last congestion event (`htcp_alpha_update`).
     fn update_alpha(&mut self, now: Ticks) {
         let (hz, mut diff) = (self.hz(), self.cong_time(now));
         let mut factor = 1u32;
@@ -272,7 +274,7 @@ const BETA_MIN: u8 = 1 << 6;
 const BETA_MAX: u8 = 102;
 const MAX_RISE: Duration = Duration::from_millis(20);
 const MIN_RTT: Duration = Duration::from_millis(10);
-/// RTTs.
+/// In RTTs.
 const JUST_AFTER: u32 = 3;
-/// What a loss leaves of the difference between the largest RTT and the least, in percent.
+/// Percentage of the difference between maximum and minimum RTT that remains after a loss.
 const FADING: u32 = 95;

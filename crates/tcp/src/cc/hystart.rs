@@ -1,27 +1,27 @@
-//! HyStart: leaving slow start before it loses packets (Ha and Rhee, "Taming the Elephants", 2011).
+//! HyStart: ends slow start before it causes losses (Ha and Rhee, "Taming the Elephants", 2011).
 //!
-//! Source: Linux `tcp_cubic.c`. Either of two signs within a round ends slow start: acknowledgments that come in
-//! one train for longer than half the least RTT, or an RTT that rose.
+//! Source: Linux `tcp_cubic.c`. One of two signals within a round ends slow start: an ACK train longer than half the
+//! minimum RTT, or a rise of the RTT.
 //!
-//! Differs: `hystart_ack_delay` (5.6 on) is 256 kB at the pacing rate where that is less than a millisecond, beyond 2 Gbit/s;
-//! here it is a millisecond at any rate.
+//! Differs: `hystart_ack_delay` (since 5.6) is the time of 256 kB at the pacing rate if that is below a millisecond,
+//! that is above 2 Gbit/s; here it is a millisecond at any rate.
 
 use super::Ack;
 use crate::stack::hystart::Config;
 use sojourn_aqm::{Duration, Instant};
 
-/// The state of a connection's HyStart.
+/// State of HyStart for a connection.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     config: Config,
-    /// Slow start was ended once; only a time-out starts the search again.
+    /// HyStart has ended slow start; only a time-out restarts the search.
     found: bool,
     round_start: Instant,
-    /// The last acknowledgment of the train that the round began with.
+    /// Last acknowledgment of the train at the start of the round.
     last_ack: Instant,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this sequence number is acknowledged.
     end_seq: u64,
-    /// Least RTT of the round.
+    /// Minimum RTT of the round.
     curr_rtt: Duration,
     samples: u32,
 }
@@ -39,7 +39,7 @@ impl HyStart {
         }
     }
 
-    /// An RTT sample in slow start, of a window of `cwnd`; returns whether slow start is to end.
+    /// Takes an RTT sample in slow start with window `cwnd`; returns whether slow start ends.
     pub fn ends_slow_start(&mut self, cwnd: u32, ack: &Ack, rtt: Duration, delay_min: Duration) -> bool {
         if self.config.every_sample && ack.una > self.end_seq {
             self.start_round(ack);
@@ -66,7 +66,7 @@ impl HyStart {
         self.found
     }
 
-    /// The window grows in slow start.
+    /// Called when the window grows in slow start.
     pub fn grows(&mut self, ack: &Ack) {
         if !self.config.every_sample && ack.una > self.end_seq {
             self.start_round(ack);
@@ -83,13 +83,13 @@ impl HyStart {
 
 /// `hystart_low_window`: smaller windows stay in slow start.
 const LOW_WINDOW: u32 = 16;
-/// `hystart_ack_delta`: acknowledgments no further apart belong to one train.
+/// `hystart_ack_delta`: maximum spacing of acknowledgments within one train.
 const ACK_SPACING: Duration = Duration::from_millis(2);
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MAX`.
 const MAX_RISE: Duration = Duration::from_millis(16);
-/// Longer than any RTT.
+/// Longer than any RTT: no sample yet.
 const NO_SAMPLE: Duration = Duration::from_secs(1 << 30);
 
 #[cfg(test)]
@@ -102,8 +102,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Acknowledgments in one round, each `gap` after the last, of a connection whose least RTT is `delay_min`:
-    /// the number of the one that ends slow start.
+    /// Acknowledgments in one round, spaced by `gap`, on a connection with a minimum RTT of `delay_min`: index of the
+    /// one that ends slow start.
     fn ends_at(config: Config, cwnd: u32, delay_min: Duration, gap: Duration, rtts: &[Duration]) -> Option<usize> {
         let mut hystart = HyStart::new(config);
         let mut ack = Ack {
@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn a_train_longer_than_half_the_least_rtt_ends_slow_start() {
         for config in [LINUX_2_6_29, LINUX_3, LINUX_6] {
-            // The 21st acknowledgment comes 21 ms after the round began.
+            // The 21st acknowledgment arrives 21 ms after the round began.
             assert_eq!(ends_at(config, 16, ms(40), ms(1), &[ms(40); 50]), Some(20));
-            // From 5.6 on a millisecond is added to the least RTT: 21 ms are no longer than half of 42.
+            // Linux 5.6 adds a millisecond to the minimum RTT: 21 ms is not longer than half of 42 ms.
             let late = if config == LINUX_6 { 21 } else { 20 };
             assert_eq!(ends_at(config, 16, ms(41), ms(1), &[ms(41); 50]), Some(late));
             assert_eq!(ends_at(config, 16, ms(40), ms(2), &[ms(40); 50]), Some(10));
             assert_eq!(ends_at(config, 16, ms(40), ms(3), &[ms(40); 50]), None, "no train");
-            // Since 5.6 a paced one may last the whole of it: 42 ms are longer than 41.
+            // Since 5.6 a paced train may last a full minimum RTT: 42 ms is longer than 41 ms.
             let paced = if config == LINUX_6 { 41 } else { 20 };
             assert_eq!(ends_at(config.paced(), 16, ms(40), ms(1), &[ms(40); 50]), Some(paced));
         }

@@ -1,25 +1,25 @@
-//! HyStart++ (RFC 9406): a rise of the RTT ends slow start, after a trial in conservative slow start.
+//! HyStart++ (RFC 9406): a rise of the RTT ends slow start, after a trial period in conservative slow start (CSS).
 
 use super::Ack;
 use sojourn_aqm::Duration;
 
-/// The state of the first slow start of a connection. The RFC's names, in its order.
+/// State of the first slow start of a connection, with the RFC's names in its order.
 #[derive(Clone, Debug)]
 pub(super) struct HyStartPlusPlus {
     window_end: u64,
     last_round_min_rtt: Duration,
     current_round_min_rtt: Duration,
     rtt_sample_count: u32,
-    /// In conservative slow start: the RTT at its begin, and the rounds that it lasts already.
+    /// In CSS: the RTT at its start, and the rounds completed so far.
     css: Option<(Duration, u32)>,
 }
 
-/// What an acknowledgment adds to the window in slow start.
+/// Growth of the window by an acknowledgment in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SlowStartStep {
-    /// So many segments.
+    /// Grow by this number of segments.
     Grow(f64),
-    /// Nothing more: the window is the threshold.
+    /// Slow start ends: the window becomes the threshold.
     Exit,
 }
 
@@ -36,7 +36,7 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// An acknowledgment in the first slow start.
+    /// Handles an acknowledgment in the first slow start.
     pub fn acked(&mut self, ack: &Ack) -> SlowStartStep {
         if ack.una > self.window_end && self.start_round(ack.nxt) {
             return SlowStartStep::Exit;
@@ -50,7 +50,7 @@ impl HyStartPlusPlus {
         SlowStartStep::Grow(if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked })
     }
 
-    /// Returns whether the last round of conservative slow start is over.
+    /// Starts a round. Returns whether the last round of CSS is over.
     fn start_round(&mut self, window_end: u64) -> bool {
         self.window_end = window_end;
         self.last_round_min_rtt = self.current_round_min_rtt;
@@ -70,7 +70,7 @@ impl HyStartPlusPlus {
             None if last != INFINITY && current >= last + (last / 8).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH) => {
                 self.css = Some((current, 0));
             }
-            // The rise was a passing one.
+            // The rise was spurious: resume slow start.
             Some((baseline, _)) if current < baseline => self.css = None,
             _ => {}
         }
@@ -82,7 +82,7 @@ const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// Segments that an acknowledgment may count for when nothing paces the sender.
+/// Maximum number of segments that one acknowledgment counts for if the sender is not paced.
 const L: u32 = 8;
 const INFINITY: Duration = Duration::from_secs(1 << 30);
 
@@ -92,7 +92,7 @@ mod tests {
     use crate::state::CaState;
     use sojourn_aqm::Instant;
 
-    /// Rounds of ten acknowledgments with the given RTTs in ms: what the last acknowledgment of each adds.
+    /// Rounds of ten acknowledgments with the given RTTs in ms: growth by the last acknowledgment of each.
     fn rounds(rtts_ms: &[i64]) -> Vec<SlowStartStep> {
         let mut hystart = HyStartPlusPlus::default();
         let mut una = 0;

@@ -1,13 +1,13 @@
-//! Illinois: Reno whose increase falls from 10 to 0.3 segments per round trip and whose decrease rises from an eighth to half
-//! as the mean queueing delay grows (S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008).
+//! Illinois: Reno with an increase that falls from 10 to 0.3 segments per round trip and a decrease that rises from 1/8
+//! to 1/2 as the mean queueing delay grows (S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008).
 //!
-//! The integers are those of Linux 6.1 (`tcp_illinois.c`), whatever the stack. Mean and largest RTT are taken per round trip
-//! and for ever; both parameters are set once per round trip, also when the window is not used up.
+//! Integer arithmetic as in Linux 6.1 (`tcp_illinois.c`) on every stack. The mean RTT is taken per round trip, the
+//! maximum RTT over the connection; both parameters are set once per round trip, even if the window is not fully used.
 //!
 //! # When to use
 //!
-//! On long paths of high rate where delay warns of loss, and where a loss-based control is to get its share all the same:
-//! delay sets the pace only, loss the direction.
+//! On long paths of high rate on which delay predicts loss, if the flow must still compete with loss-based controls:
+//! delay sets only the step size, loss the direction.
 
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl};
 use crate::state::CaState;
@@ -18,23 +18,23 @@ use sojourn_aqm::Instant;
 pub struct Illinois {
     /// Sum of the RTTs of this round.
     sum_rtt: u64,
-    /// Their number; as in the kernel it wraps.
+    /// Number of RTT samples of this round; wraps as in the kernel.
     cnt_rtt: u16,
-    /// The least RTT.
+    /// Minimum RTT.
     base_rtt: u32,
-    /// The largest RTT.
+    /// Maximum RTT.
     max_rtt: u32,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this sequence number is acknowledged.
     end_seq: u64,
-    /// Segments per round trip, in 1/128.
+    /// Increase in segments per round trip, in 1/128.
     alpha: u32,
-    /// Share of the window that a loss takes, in 1/64.
+    /// Fraction of the window that a loss takes, in 1/64.
     beta: u32,
-    /// Packets that the present acknowledgment covers.
+    /// Packets that the current acknowledgment covers.
     acked: u16,
-    /// The mean has been above the low delay.
+    /// Whether the mean delay has been above the low threshold.
     rtt_above: bool,
-    /// Rounds of low delay since.
+    /// Rounds of low delay since then.
     rtt_low: u8,
 }
 
@@ -60,7 +60,7 @@ impl Illinois {
         (self.end_seq, self.cnt_rtt, self.sum_rtt) = (nxt, 0, 0);
     }
 
-    /// Sets both parameters where a round ends.
+    /// Sets both parameters when a round ends.
     fn update_params(&mut self, cwnd: u32, ack: &Ack) {
         if ack.una <= self.end_seq {
             return;
@@ -76,12 +76,12 @@ impl Illinois {
         self.reset_round(ack.nxt);
     }
 
-    /// The increase at a mean queueing delay of `da`, of at most `dm`.
+    /// Increase at a mean queueing delay of `da`, with a maximum queueing delay of `dm`.
     fn alpha_of(&mut self, da: u32, dm: u32) -> u32 {
         let d1 = dm / 100;
         if da <= d1 {
             if self.rtt_above {
-                // One good round does not make the window jump.
+                // A single round of low delay does not raise the increase to its maximum.
                 self.rtt_low += 1;
                 if self.rtt_low < THETA {
                     return self.alpha;
@@ -169,7 +169,7 @@ impl WindowControl for Illinois {
     }
 }
 
-/// The share that a loss takes, at a mean queueing delay of `da`, of at most `dm`.
+/// Decrease at a mean queueing delay of `da`, with a maximum queueing delay of `dm`.
 fn beta_of(da: u32, dm: u32) -> u32 {
     let (d2, d3) = (dm / 10, 8 * dm / 10);
     if da <= d2 {

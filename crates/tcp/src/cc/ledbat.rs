@@ -1,18 +1,19 @@
-//! LEDBAT, Low Extra Delay Background Transport: keeps 100 ms of queueing delay on the way to the receiver, and shrinks in
-//! proportion to what exceeds them, so that it yields to whatever fills the queue (RFC 6817).
+//! LEDBAT, Low Extra Delay Background Transport: keeps 100 ms of one-way queueing delay and reduces the window in
+//! proportion to any excess, so that it yields to other traffic that fills the queue (RFC 6817).
 //!
-//! The delay is that of the forward path, by the timestamps of both ends; their resolution is a tick of the stack. GAIN is 1,
-//! the most that the RFC admits, and there is no slow start, as in µTP. A loss halves the window once per round trip.
+//! The delay is that of the forward path by the timestamps of both ends; their resolution is one tick of the stack.
+//! GAIN is 1, the maximum that the RFC allows, and there is no slow start, as in µTP. A loss halves the window once per
+//! round trip.
 //!
-//! Differs: the window starts as the stack's does, unless `initial_window` says otherwise (the RFC recommends 2). Whether the
-//! flight is large enough for the window to grow is the stack's rule (`tcp_is_cwnd_limited`) in place of ALLOWED_INCREASE.
-//! After a time-out it grows from one segment more than what is in flight.
+//! Differs: the window starts at the stack's initial window unless `initial_window` is set (the RFC recommends 2).
+//! Whether the window is used enough to grow is decided by the stack (`tcp_is_cwnd_limited`) instead of
+//! ALLOWED_INCREASE. After a time-out it grows from one segment more than the data in flight.
 //!
 //! # When to use
 //!
-//! For transfers in the background: updates, backups, file sharing. Behind a queue that holds more than 100 ms it gives way
-//! to Reno and CUBIC. Behind CoDel or PIE, which keep the delay far below its target, it is a Reno among others. Two LEDBAT
-//! flows of different age share badly: the later one takes the queue of the other for its base delay.
+//! For background transfers: updates, backups, file sharing. In a queue that holds more than 100 ms it yields to Reno
+//! and CUBIC. Behind CoDel or PIE, which keep the delay far below its target, it competes like Reno. LEDBAT flows that
+//! start at different times share badly: the later one includes the queue of the earlier one in its base delay.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, reno};
@@ -23,20 +24,22 @@ use sojourn_aqm::Duration;
 pub struct Ledbat {
     /// One-way delays.
     delays: DelayHistory,
-    /// The window in bytes, with its fraction.
+    /// Window in bytes, with its fraction.
     bytes: f64,
 }
 
 impl Ledbat {
-    /// The step of an acknowledgment of `packets`; the window grows if it `may`.
-    fn step(&mut self, window: &mut Window, packets: u32, may: bool) {
+    /// Adjusts the window on an acknowledgment of `packets`; it grows only if `may_grow` is set. The condition is Linux's
+    /// `is_cwnd_limited` and not ALLOWED_INCREASE: a sender with bursts nearly always has a segment less in flight than
+    /// its window, and the window would never grow.
+    fn step(&mut self, window: &mut Window, packets: u32, may_grow: bool) {
         let off_target = (TARGET - self.delays.queueing_delay()).as_nanos() as f64 / TARGET.as_nanos() as f64;
-        if !may && off_target > 0.0 {
+        if !may_grow && off_target > 0.0 {
             return;
         }
         let mss = window.mss as f64;
         if (self.bytes / mss) as u32 != window.cwnd {
-            // The stack has set the window: a reduction, an undo, a pause.
+            // The stack has set the window: a reduction, an undo or a restart after idle.
             self.bytes = window.cwnd as f64 * mss;
         }
         self.bytes += GAIN as f64 * off_target * packets as f64 * mss * mss / self.bytes;

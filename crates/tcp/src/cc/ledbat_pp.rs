@@ -1,18 +1,22 @@
-//! LEDBAT++: LEDBAT on the round-trip time with a target of 60 ms, slower than Reno in its increase, multiplicative in its
-//! decrease, and with pauses in which every flow sees the empty path (draft-irtf-iccrg-ledbat-plus-plus-01).
+//! LEDBAT++: LEDBAT on the round-trip time with a target of 60 ms, an increase slower than Reno's, a multiplicative
+//! decrease, and periodic slowdowns in which every flow measures the empty path (draft-irtf-iccrg-ledbat-plus-plus-01).
 //!
 //! The increase per round trip is GAIN = 1 / min(16, ⌈2 TARGET / base⌉) segments, in slow start GAIN per acknowledged
-//! segment. Above the target a round trip takes W (delay / TARGET − 1) of the window W, at most half of it. The first slow
-//! start ends at three quarters of the target. Two round trips later, and then after nine times the length of each slowdown,
-//! the window falls to two segments for two round trips, and slow start brings it back to where it was.
+//! segment. Above the target the window W shrinks by W (delay / TARGET − 1) per round trip, at most by half. The first
+//! slow start ends at three quarters of the target. Two round trips later, and then after nine times the length of each
+//! slowdown, the window falls to two segments for two round trips, and slow start restores it.
 //!
-//! Differs: the draft leaves open what a loss does to a slow start after a slowdown; here it ends at the threshold. After a
-//! time-out slow start goes up to the threshold too. The window starts as the stack's does (the draft recommends 2).
+//! Differs: the draft does not specify how a loss affects a slow start after a slowdown; here slow start ends at the
+//! threshold. After a time-out slow start also runs up to the threshold. The window starts at the stack's initial
+//! window (the draft recommends 2).
+//!
+//! Draft 01 is implemented from memory; TARGET, GAIN, the slowdown of two round trips and the factor of nine were
+//! checked against the documentation of freenet-core.
 //!
 //! # When to use
 //!
-//! For transfers in the background where LEDBAT's flows would not share evenly, as the update service of Windows does. It
-//! pays for that with about a tenth of the rate.
+//! For background transfers that must share fairly among themselves, which LEDBAT flows do not; Windows Update uses it.
+//! The slowdowns cost about a tenth of the rate.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
@@ -24,25 +28,25 @@ use sojourn_aqm::{Duration, Instant};
 pub struct LedbatPp {
     /// Round-trip times.
     delays: DelayHistory,
-    /// The window in segments, with its fraction.
+    /// Window in segments, with its fraction.
     window: f64,
-    /// What it does at the moment.
+    /// Current phase.
     phase: Phase,
-    /// The window at the last slowdown, or the threshold of a loss since.
+    /// Window at the last slowdown, or the threshold of a later loss.
     ssthresh: f64,
 }
 
-/// What the window does.
+/// Phases of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Phase {
-    /// The first slow start.
+    /// First slow start.
     #[default]
     SlowStart,
-    /// It follows the delay until the next slowdown.
+    /// The window follows the delay until the next slowdown.
     Steady { slowdown: Instant },
-    /// It is two segments since `since`, until the given time.
+    /// The window is two segments from `since` to `until`.
     Slowdown { since: Instant, until: Instant },
-    /// Slow start up to the threshold; the slowdown, if it follows one, began at `since`.
+    /// Slow start up to the threshold; `since` is the start of the preceding slowdown, if any.
     RampUp { since: Option<Instant> },
 }
 
@@ -53,17 +57,17 @@ impl LedbatPp {
         (2 * TARGET.as_nanos() as u64).div_ceil(base).min(MAX_DIVISOR as u64) as u32
     }
 
-    /// A time of so many round trips.
+    /// Duration of `n` round trips.
     fn round_trips(&self, n: i64) -> Duration {
         self.delays.current().map_or(Duration::ZERO, |rtt| rtt * n)
     }
 
-    /// The initial slowdown is two round trips away.
+    /// Ends slow start; the initial slowdown follows two round trips later.
     fn end_slow_start(&mut self, now: Instant) {
         self.phase = Phase::Steady { slowdown: now + self.round_trips(SLOWDOWN_RTTS) };
     }
 
-    /// What is due by the clock.
+    /// Performs the phase change that is due at `now`.
     fn advance(&mut self, now: Instant, window: &mut Window) {
         match self.phase {
             Phase::Steady { slowdown } if now >= slowdown => {
@@ -77,19 +81,19 @@ impl LedbatPp {
         }
     }
 
-    /// The step of an acknowledgment of `packets`; the window grows if it `may`.
-    fn step(&mut self, window: &mut Window, packets: u32, may: bool, now: Instant) {
+    /// Adjusts the window on an acknowledgment of `packets`; it grows only if `may_grow` is set.
+    fn step(&mut self, window: &mut Window, packets: u32, may_grow: bool, now: Instant) {
         if self.window as u32 != window.cwnd {
-            // The stack has set the window: a reduction, an undo, a pause.
+            // The stack has set the window: a reduction, an undo or a restart after idle.
             self.window = window.cwnd as f64;
         }
         let (w, packets, gain) = (self.window, packets as f64, 1.0 / self.divisor() as f64);
         match self.phase {
             Phase::SlowStart if self.delays.queueing_delay() > TARGET * 3 / 4 => self.end_slow_start(now),
-            Phase::SlowStart if may => return self.set(window, w + gain * packets),
+            Phase::SlowStart if may_grow => return self.set(window, w + gain * packets),
             Phase::RampUp { since } => {
                 if w < self.ssthresh {
-                    return self.set(window, if may { (w + gain * packets).min(self.ssthresh) } else { w });
+                    return self.set(window, if may_grow { (w + gain * packets).min(self.ssthresh) } else { w });
                 }
                 let pause = since.map_or(Duration::ZERO, |since| (now - since) * SLOWDOWN_SHARE);
                 self.phase = Phase::Steady { slowdown: now + pause.max(self.round_trips(SLOWDOWN_RTTS)) };
@@ -102,7 +106,7 @@ impl LedbatPp {
             let excess = (delay - TARGET).as_nanos() as f64 / TARGET.as_nanos() as f64;
             let per_round_trip = (gain - w * excess).max(-w / 2.0);
             self.set(window, w + per_round_trip * packets / w);
-        } else if may {
+        } else if may_grow {
             self.set(window, w + gain * packets / w);
         }
     }
@@ -179,10 +183,10 @@ impl WindowControl for LedbatPp {
 }
 
 const TARGET: Duration = Duration::from_millis(60);
-/// The increase is at least a sixteenth of Reno's.
+/// The increase is at least 1/16 of Reno's.
 const MAX_DIVISOR: u32 = 16;
 const MIN_CWND: u32 = 2;
-/// Round trips.
+/// In round trips.
 const SLOWDOWN_RTTS: i64 = 2;
-/// Slowdowns take a tenth of the time: the next one comes after nine times the length of the last.
+/// Slowdowns take a tenth of the time: the next one follows after nine times the length of the last.
 const SLOWDOWN_SHARE: i64 = 9;

@@ -1,4 +1,4 @@
-//! Congestion controls: how the window grows, and what it falls to.
+//! Congestion controls: growth and reduction of the window.
 
 mod ack;
 mod any;
@@ -48,22 +48,22 @@ pub use window::Window;
 use super::rate_sample::RateSample;
 use std::borrow::{Borrow, BorrowMut};
 
-/// What a sender runs where nothing is said: Linux's own default since 2.6.19, in the version of the stack.
+/// Default control: Linux's own default since 2.6.19, in the version of the stack.
 pub const DEFAULT: &str = "cubic";
 
-/// How a control lies in [`AnyCc`]: in it, or in a box.
+/// Storage of a control in [`AnyCc`]: inline or boxed.
 macro_rules! held {
     (Box $type:ty) => { Box<$type> };
     ($type:ty) => { $type };
 }
 
-// What takes more than 40 bytes is in a box: every flow has room for the largest that is not.
+// Controls larger than 40 bytes are boxed: every flow reserves space for the largest inline variant.
 macro_rules! congestion_controls {
     ($( $name:literal $( | $alias:literal )? => $([$boxed:ident])? $module:ident :: $type:ident, $summary:literal; )+) => {
         /// Name and summary of every congestion control.
         pub const NAMES: &[(&str, &str)] = &[ $( ($name, $summary), )+ ];
 
-        /// Shorter names, and what they stand for.
+        /// Short names and the names that they stand for.
         pub const ALIASES: &[(&str, &str)] = &[ $( $( ($alias, $name), )? )+ ];
         /// Every congestion control.
         pub const DESCRIPTIONS: &[Description] = &[ $( Description {
@@ -75,23 +75,23 @@ macro_rules! congestion_controls {
         }, )+ ];
 
         /// Any registered congestion control.
-        // A plain tag: one hidden among the fields takes a dozen instructions to read.
+        // Explicit tag: reading one hidden in a niche of the fields takes a dozen instructions.
         #[repr(u8)]
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
         pub enum AnyCc {
             $( $type(held!($($boxed)? $module::$type)), )+
-            /// None of the registry; see [`AnyCc::custom`].
+            /// A control outside the registry; see [`AnyCc::custom`].
             Custom(CustomControl),
         }
 
         impl AnyCc {
-            /// One that the registry does not name.
+            /// Wraps a control outside the registry.
             #[doc = include_str!("custom.md")]
             ///
             /// # Panics
             ///
-            /// If the control does not have exactly the face that its [`Needs::steers`] says.
+            /// If the control does not implement exactly the interface that its [`Needs::steers`] selects.
             pub fn custom(control: impl CongestionControl + 'static) -> Self {
                 Self::Custom(CustomControl::new(Box::new(control)))
             }
@@ -104,7 +104,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// The control itself.
+            /// The control as a trait object.
             fn control(&self) -> &dyn CongestionControl {
                 match self {
                     $( Self::$type(cc) => Borrow::<$module::$type>::borrow(cc), )+
@@ -119,7 +119,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Its face as a control of the window.
+            /// Interface of a control that grows and reduces the window.
             fn window_control(&mut self) -> Option<&mut dyn WindowControl> {
                 match self {
                     $( Self::$type(cc) => cc.window(), )+
@@ -127,10 +127,11 @@ macro_rules! congestion_controls {
                 }
             }
 
-            // Called for each acknowledgment: dispatched without a table of methods, so that a control pays for no more
-            // of `ack` than it reads.
+            // Called for each acknowledgment: statically dispatched, so a control pays only for the fields of `ack`
+            // that it reads.
 
-            /// An acknowledgment of new data. With [reports](Needs::reports) its window is told by [`Self::reported`].
+            /// Handles an acknowledgment of new data. With [reports](Needs::reports) the window's part follows in
+            /// [`Self::on_report`].
             #[inline(always)]
             pub fn on_ack(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
                 match self {
@@ -147,7 +148,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// The window grows on an acknowledgment.
+            /// Grows the window on an acknowledgment.
             #[inline(always)]
             pub fn grow(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
                 match self {
@@ -156,7 +157,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// The window below which rate halving does not go during recovery.
+            /// Lower bound of the window during rate halving in recovery.
             #[inline(always)]
             pub fn min_cwnd(&mut self, window: &Window) -> u32 {
                 match self {

@@ -1,8 +1,8 @@
-//! NewReno (RFC 6582): Reno's window, and patience in recovery.
+//! NewReno (RFC 6582): Reno that stays in recovery on partial acknowledgments.
 //!
 //! # When to use
 //!
-//! Without SACK, and for papers that name it. With SACK it is Reno.
+//! Without SACK, and for papers that name it. With SACK it is identical to Reno.
 
 use super::{Ack, CongestionControl, ControlDocs, Window, WindowControl, reno};
 

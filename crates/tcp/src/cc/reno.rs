@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! As the measure of all others: half the window after a loss, one segment more per round trip. It runs in every stack, and
-//! counts what that stack counts.
+//! As the baseline for all other controls: a loss halves the window, a round trip adds one segment. It runs in every
+//! stack and counts growth as that stack does.
 
 use super::{Ack, CongestionControl, ControlDocs, GrowthCounting, Needs, Window, WindowControl};
 
@@ -36,7 +36,7 @@ impl WindowControl for Reno {
     }
 }
 
-/// Slow start below the threshold, congestion avoidance above it.
+/// Slow start below the threshold, congestion avoidance above.
 #[inline]
 pub(crate) fn increase(window: &mut Window, mut packets: u32) {
     if window.in_slow_start() {
@@ -46,7 +46,7 @@ pub(crate) fn increase(window: &mut Window, mut packets: u32) {
         }
     }
     if matches!(window.counting, GrowthCounting::Bytes(_)) {
-        // RFC 3465: one segment per window of bytes, however few acknowledgments tell of them.
+        // RFC 3465: one segment per window of acknowledged bytes, independent of the number of acknowledgments.
         let bytes_per_step = window.cwnd as u64 * window.mss as u64;
         if window.bytes_acked >= bytes_per_step {
             window.bytes_acked -= bytes_per_step;
@@ -57,7 +57,7 @@ pub(crate) fn increase(window: &mut Window, mut packets: u32) {
     }
 }
 
-/// Half the window, at least two segments.
+/// Half of the window, at least two segments.
 pub(super) fn halved(window: &Window) -> u32 {
     (window.cwnd / 2).max(2)
 }
@@ -91,7 +91,7 @@ mod tests {
         let mut w = window(10, 5, GrowthCounting::Packets);
         (0..5).for_each(|_| increase(&mut w, 2));
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 0));
-        // Slow start takes what it needs of an acknowledgment, congestion avoidance the rest.
+        // Slow start consumes packets up to the threshold, congestion avoidance the remaining ones.
         let mut w = window(8, 10, GrowthCounting::Packets);
         increase(&mut w, 5);
         assert_eq!((w.cwnd, w.cwnd_cnt), (10, 3));

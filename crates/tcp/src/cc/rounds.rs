@@ -1,20 +1,20 @@
-//! RTT samples of a round, as Vegas and YeAH take them (Linux 6.1 `tcp_vegas.c`: `tcp_vegas_pkts_acked` and its state).
+//! RTT samples per round for Vegas and YeAH (Linux 6.1 `tcp_vegas.c`: `tcp_vegas_pkts_acked` and its state).
 
 use super::Ack;
 use crate::state::CaState;
 
-/// The least RTT ever, and that of the present round. RTTs in microseconds.
+/// Minimum RTT of the connection and of the current round, in microseconds.
 #[derive(Clone, Debug)]
 pub(super) struct RttRounds {
-    /// Whether rounds are looked at: in the state Open.
+    /// Whether rounds are evaluated: only in the state Open.
     pub enabled: bool,
-    /// Least RTT since the connection was last idle (`baseRTT`).
+    /// Minimum RTT since the connection was last idle (`baseRTT`).
     pub base_rtt: u32,
-    /// Least RTT of this round (`minRTT`).
+    /// Minimum RTT of this round (`minRTT`).
     pub min_rtt: u32,
-    /// Samples of this round (`cntRTT`).
+    /// Number of samples of this round (`cntRTT`).
     cnt_rtt: u32,
-    /// The round ends when this is acknowledged (`beg_snd_nxt`).
+    /// The round ends when this sequence number is acknowledged (`beg_snd_nxt`).
     beg_snd_nxt: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for RttRounds {
 }
 
 impl RttRounds {
-    /// A sample counts in every state.
+    /// Adds a sample, in every state.
     pub fn add_sample(&mut self, report: &Ack) {
         if let Some(rtt) = report.rtt {
             // Never zero.
@@ -36,7 +36,7 @@ impl RttRounds {
         }
     }
 
-    /// A new round begins with the state Open; in every other one there are none.
+    /// Begins a round when the state becomes Open; in other states there are no rounds.
     pub fn state_changed(&mut self, state: CaState, nxt: u64) {
         self.enabled = state == CaState::Open;
         if self.enabled {
@@ -44,7 +44,7 @@ impl RttRounds {
         }
     }
 
-    /// Everything is forgotten while nothing is out, so that whatever is acknowledged next ends a round.
+    /// Resets everything after idle, so that the next acknowledgment ends a round.
     pub fn restart(&mut self) {
         *self = Self::default();
     }
@@ -54,23 +54,23 @@ impl RttRounds {
         ack.una > self.beg_snd_nxt
     }
 
-    /// A round begins that ends when `nxt` is acknowledged.
+    /// Begins a round that ends when `nxt` is acknowledged.
     pub fn begin(&mut self, nxt: u64) {
         (self.beg_snd_nxt, self.cnt_rtt, self.min_rtt) = (nxt, 0, NONE);
     }
 
-    /// Whether the round has samples enough, so that not all of them are of delayed acknowledgments.
+    /// Whether the round has enough samples, so that not all of them include delayed acknowledgments.
     pub fn is_sampled(&self) -> bool {
         self.cnt_rtt > MIN_SAMPLES
     }
 
-    /// How much longer the least RTT of this round is than the least ever.
+    /// Minimum RTT of this round less the minimum RTT of the connection.
     pub fn queueing_delay(&self) -> u32 {
         self.min_rtt - self.base_rtt
     }
 }
 
-/// No sample.
+/// Sentinel: no sample.
 const NONE: u32 = 0x7fff_ffff;
-/// One more sample than this is needed.
+/// A round needs more samples than this.
 pub(super) const MIN_SAMPLES: u32 = 2;

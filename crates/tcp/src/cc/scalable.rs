@@ -1,13 +1,13 @@
-//! Scalable TCP: one segment more for every hundredth acknowledged, an eighth less after a loss, so that the time to grow
-//! back does not depend on the window (T. Kelly, CCR 33(2), 2003).
+//! Scalable TCP: one segment more per hundred acknowledged, an eighth less after a loss, so that the recovery time is
+//! independent of the window (T. Kelly, CCR 33(2), 2003).
 //!
-//! The integers are those of Linux 6.1 (`tcp_scalable.c`), whatever the stack. Below a window of 100 segments it grows as
-//! Reno does.
+//! Integer arithmetic as in Linux 6.1 (`tcp_scalable.c`) on every stack. Below a window of 100 segments it grows like
+//! Reno.
 //!
 //! # When to use
 //!
-//! To see what multiplicative increase does to others: flows of equal RTT do not converge to equal shares, and Reno and
-//! CUBIC beside it get little. On a long path of high rate it recovers from a loss within about 14 round trips.
+//! To study multiplicative increase: flows with equal RTTs do not converge to equal shares, and competing Reno and
+//! CUBIC flows get little. On a long path of high rate it recovers from a loss within about 14 round trips.
 
 use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl};
 
@@ -44,7 +44,7 @@ impl WindowControl for Scalable {
     }
 }
 
-/// Slow start, then one segment for each hundred packets or each window, whichever is less.
+/// Slow start, then one segment per hundred packets or per window, whichever is fewer.
 pub(super) fn increase(window: &mut Window, packets: u32) {
     let left = if window.in_slow_start() { window.slow_start(packets) } else { packets };
     if left > 0 {

@@ -1,49 +1,51 @@
-//! What a control may ask of its sender beyond growth and reduction: samples, pacing, codepoints, and to set the window
-//! and the pacing rate itself.
+//! Services that a control requests from its sender beyond growth and reduction: samples, pacing, codepoints, and
+//! setting the window and the pacing rate itself.
 
 use super::Window;
 use crate::stack::Stack;
 use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rate};
 
-/// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
+/// Services that a control requests from its sender. Queried once, when the sender is built, so that a control without
+/// requests costs one test of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// [`acked`](super::WindowControl::acked) is called for every acknowledgment, also one of nothing new.
+    /// [`on_ack`](super::WindowControl::on_ack) is called for every acknowledgment, duplicates included, before
+    /// recovery and the window act on it (Linux `pkts_acked` and `in_ack_event`).
     pub reports: bool,
-    /// [`grow`](super::WindowControl::grow) is called also if the window was not used up (Linux calls `cong_avoid` all the
-    /// same, and most controls do nothing then).
+    /// [`grow`](super::WindowControl::grow) is called even if the window was not the limit. Linux always calls
+    /// `cong_avoid`, and most controls return early then.
     pub grows_unlimited: bool,
     /// Without SACK the first partial acknowledgment ends recovery (Reno; NewReno stays, RFC 6582).
     pub partial_ack_ends_recovery: bool,
-    /// The counts of delivered and marked packets for each acknowledgment:
-    /// [`delivered`](super::DeliveryControl::delivered) is called.
+    /// Counts of delivered and marked packets per acknowledgment:
+    /// [`on_delivered`](super::DeliveryControl::on_delivered) is called.
     pub samples: bool,
-    /// It sets the window and the pacing rate itself: [`steer`](super::SteeringControl::steer) is called in place of
-    /// growth and reduction, with a sample.
+    /// The control sets the window and the pacing rate itself: [`steer`](super::SteeringControl::steer) is called with
+    /// a rate sample instead of growth and reduction.
     pub steers: bool,
-    /// Each segment that is marked lost is told: [`lost`](super::SteeringControl::lost) is called. For a control that
-    /// steers.
+    /// [`on_loss`](super::SteeringControl::on_loss) is called for each segment marked lost. For a control that steers.
     pub losses: bool,
-    /// The send buffer has room for three windows and not for two, since the control may go into slow start within a recovery
+    /// The send buffer holds three windows instead of two, because the control may enter slow start during recovery
     /// (`bbr_sndbuf_expand`).
     pub wide_buffer: bool,
-    /// Over QUIC a recovery lasts until a round trip brings no loss, as in Google's QUIC, and not for one round trip: it keeps
-    /// to packet conservation in the first one only, as over TCP. For a control that steers.
+    /// Over QUIC a recovery lasts until a round trip has no loss, as in Google's QUIC, instead of one round trip;
+    /// packets are conserved in the first one only, as over TCP. For a control that steers.
     pub long_recovery: bool,
-    /// Segments leave at a pacing rate: what the control sets, or 200 % of the window per RTT in the first half of slow
-    /// start and 120 % after it.
+    /// Segments are paced: at the rate that the control sets, or at 200 % of the window per RTT in the first half of
+    /// slow start and 120 % after it.
     pub paces: bool,
-    /// ECN is negotiated, whatever is configured (Linux `TCP_CONG_NEEDS_ECN`).
+    /// ECN is negotiated regardless of the configuration (Linux `TCP_CONG_NEEDS_ECN`). Both hosts run the same control,
+    /// so its receiver echoes per packet (DCTCP) or counts marks (Prague).
     pub ecn: bool,
-    /// The receiver echoes the mark of each packet instead of latching it (RFC 8257 §3.2); see
+    /// The receiver echoes the mark of each packet instead of latching ECE (RFC 8257 §3.2); see
     /// [`Receiver::serving`](crate::Receiver::serving).
     pub echo_per_packet: bool,
-    /// Accurate ECN (RFC 9768), where the receiver has it: the number of marked packets with each acknowledgment.
+    /// Accurate ECN (RFC 9768), if the receiver supports it: each acknowledgment carries the number of marked packets.
     pub accurate_ecn: bool,
-    /// What is ECN-capable is sent as ECT(1), as L4S asks (RFC 9331); else as the stack says.
+    /// ECN-capable packets are sent as ECT(1), as L4S requires (RFC 9331); otherwise the stack chooses the codepoint.
     pub ect1: bool,
-    /// SYN, pure acknowledgments and retransmissions are ECN-capable too, whatever the stack says.
+    /// SYN, pure acknowledgments and retransmissions are ECN-capable too, regardless of the stack.
     pub ect_on_control: bool,
 }
 
@@ -54,7 +56,7 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Nothing is asked for.
+    /// No requests.
     pub const NONE: Self = Self {
         reports: false,
         grows_unlimited: false,
@@ -72,70 +74,69 @@ impl Needs {
         ect_on_control: false,
     };
 
-    /// Whether `stack` has what is asked for. Reports, samples, pacing, steering and accurate ECN need a stack that decides
-    /// on recovery first, then on the window, then sends (`linux-3.13` and later).
+    /// Whether `stack` provides these services. Reports, samples, pacing, steering and accurate ECN need a stack that
+    /// decides on recovery first, then on the window, then sends (`linux-3.13` and later).
     pub fn is_met_by(&self, stack: &Stack) -> bool {
         stack.recovers_first() || !(self.reports || self.samples || self.steers || self.paces || self.accurate_ecn)
     }
 }
 
-/// A segment that was marked lost (Linux `skb_marked_lost` of BBRv3).
+/// A segment marked lost (Linux `skb_marked_lost` of BBRv3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostSegment {
-    /// Packets in flight once it had been sent.
+    /// Packets in flight right after its transmission.
     pub tx_in_flight: u32,
-    /// Packets marked lost since it was sent, up to and with itself.
+    /// Packets marked lost since its transmission, this one included.
     pub lost: u32,
-    /// The application may have limited the rate when it was sent.
+    /// Whether the application may have limited the rate when it was sent.
     pub is_app_limited: bool,
-    /// The segment before it in sequence is lost too: they are one range.
+    /// Whether the preceding segment in sequence order is lost too, so that both form one range.
     pub continues: bool,
 }
 
-/// The state of a connection, for a control that asked for samples.
+/// State of a connection, for a control that requests samples.
 #[derive(Debug)]
 pub struct Flight<'a> {
-    /// The time of the event.
+    /// Time of the event.
     pub now: Instant,
-    /// Where congestion avoidance stands.
+    /// State of congestion avoidance.
     pub state: CaState,
-    /// Everything before this sequence number is acknowledged.
+    /// Cumulative acknowledgment: all data before this sequence number has arrived.
     pub una: u64,
-    /// The next sequence number to be sent.
+    /// Next sequence number to be sent.
     pub nxt: u64,
-    /// Segments that were sent and are not acknowledged.
+    /// Segments sent and not acknowledged.
     pub packets_out: u32,
-    /// … of which so many are believed to be in the network.
+    /// Segments estimated to be in the network (`tcp_packets_in_flight`).
     pub in_flight: u32,
-    /// Whether the window, and not the application or the receiver, limits what is sent.
+    /// Whether the window limits transmission, and not the application or the receiver.
     pub is_cwnd_limited: bool,
     /// Packets delivered since the start of the connection, the SYN included.
     pub delivered: u64,
-    /// … and those of them that carried a congestion mark.
+    /// Delivered packets that carried a CE mark.
     pub delivered_ce: u64,
-    /// When something was last delivered.
+    /// Time of the last delivery.
     pub delivered_at: Instant,
     /// Packets marked lost since the start of the connection.
     pub lost: u64,
-    /// Whether the application limits the rate at the moment.
+    /// Whether the application currently limits the rate.
     pub is_app_limited: bool,
-    /// Smoothed RTT with its fraction of a microsecond; zero before the first sample.
+    /// Smoothed RTT with sub-microsecond precision; zero before the first sample.
     pub srtt: Duration,
-    /// Least RTT of the last 300 s.
+    /// Minimum RTT of the last 300 s.
     pub min_rtt: Option<Duration>,
-    /// When the next burst may leave; in the past where nothing holds it.
+    /// Earliest departure time of the next burst; in the past if pacing does not delay it.
     pub next_departure: Instant,
-    /// The pacing rate in payload bits per second; none as long as nothing is held back. A control that steers and paces
-    /// sets it.
+    /// Pacing rate in payload bit/s; none while nothing is paced. Set by a control that steers and paces.
     pub pacing_rate: Option<Rate>,
-    /// The window; a control that steers sets it, and may change the size of new segments with it.
+    /// The window; a control that steers sets it, and may change the size of new segments in it.
     pub window: &'a mut Window,
     pub(crate) limits_by_application: bool,
 }
 
 impl Flight<'_> {
-    /// What is sent from now on is to count as limited by the application, until what is in flight is delivered: the
-    /// control itself sends less than it could.
+    /// Marks new transmissions as application-limited until the data in flight is delivered, because the control itself
+    /// sends less than it could.
     pub fn mark_app_limited(&mut self) {
         self.limits_by_application = true;
     }

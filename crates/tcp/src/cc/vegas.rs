@@ -1,14 +1,15 @@
-//! Vegas: compares the window with what the least RTT would hold, and keeps two to four packets in the queue
-//! (L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995).
+//! Vegas: compares the window with the bandwidth-delay product at the minimum RTT and keeps two to four packets in the
+//! queue (L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995).
 //!
-//! The integers are those of Linux 6.1 (`tcp_vegas.c`), whatever the stack. Once per round trip with at least three samples
-//! it moves the window by one; in slow start it sets the window to what the least RTT holds as soon as more than one packet
-//! waits. Whether the window was used plays no part. Outside the state Open it is Reno; after idling it learns anew.
+//! Integer arithmetic as in Linux 6.1 (`tcp_vegas.c`) on every stack. Once per round trip with at least three samples
+//! the window moves by one segment; in slow start it is set to the bandwidth-delay product as soon as more than one
+//! packet is queued. The window may move even if it was not fully used. Outside the state Open it is Reno; after idle
+//! it measures anew.
 //!
 //! # When to use
 //!
-//! As the classic delay-based control: alone it keeps a queue of alpha to beta packets whatever the buffer, and behind CoDel
-//! it never meets a drop. Beside a control that fills the buffer it starves.
+//! As the classic delay-based control. Alone it keeps alpha to beta packets in the queue at any buffer size, and behind
+//! CoDel it never sees a drop. It starves next to a control that fills the buffer.
 
 use super::rounds::{MIN_SAMPLES, RttRounds};
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
@@ -18,7 +19,7 @@ use sojourn_aqm::Instant;
 /// Vegas.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
-    /// RTTs ever and of this round.
+    /// Minimum RTTs of the connection and of this round.
     rounds: RttRounds,
 }
 
@@ -40,11 +41,11 @@ impl Vegas {
         }
     }
 
-    /// The step of a round.
+    /// Adjusts the window at the end of a round.
     fn adjust(&self, window: &mut Window, packets: u32) {
         let base = self.rounds.base_rtt;
         let target = (window.cwnd as u64 * base as u64 / self.rounds.min_rtt as u64) as u32;
-        // As in the kernel the product wraps: 5000 segments and 0.86 s of queue are too much for it.
+        // Wraps as in the kernel, at 5000 segments and 0.86 s of queue.
         let diff = window.cwnd.wrapping_mul(self.rounds.queueing_delay()) / base;
         if window.in_slow_start() {
             if diff > GAMMA {

@@ -1,16 +1,17 @@
-//! Westwood+: Reno that after a loss goes to the rate that acknowledgments told of, times the least RTT, in place of half the
-//! window (L. A. Grieco and S. Mascolo, CCR 34(2), 2004).
+//! Westwood+: Reno that after a loss sets the window to the estimated bandwidth times the minimum RTT instead of
+//! halving it (L. A. Grieco and S. Mascolo, CCR 34(2), 2004).
 //!
-//! The integers are those of Linux 6.1 (`tcp_westwood.c`), whatever the stack: RTTs in jiffies, bytes acknowledged per
-//! window of the RTT or 50 ms, whichever is longer, through a filter of two stages. Duplicates count as a segment each, which
-//! a later cumulative acknowledgment takes back.
+//! Integer arithmetic as in Linux 6.1 (`tcp_westwood.c`) on every stack: RTTs in jiffies; bytes acknowledged per RTT or
+//! 50 ms, whichever is longer, through a two-stage filter. A duplicate counts as one segment, which a later cumulative
+//! acknowledgment subtracts again.
 //!
-//! Differs: an acknowledgment that arrives while nothing is out is not seen (Linux counts a window update as a duplicate).
+//! Differs: an acknowledgment that arrives with no data outstanding is ignored (Linux counts a window update as a
+//! duplicate).
 //!
 //! # When to use
 //!
-//! Where losses are not congestion: on a radio link a random loss leaves the window where the link's rate is. Behind a full
-//! drop-tail queue it empties the queue and no more, so the link stays busy.
+//! For losses that are not congestion: on a radio link a random loss leaves the window at the link's rate. Behind a
+//! full drop-tail queue a loss drains the queue and no more, so the link stays busy.
 
 use super::{
     Ack, CongestionControl, CongestionEvent, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno,
@@ -23,23 +24,23 @@ use sojourn_aqm::Duration;
 #[derive(Clone, Debug)]
 pub struct Westwood {
     clock: Clock,
-    /// Bytes per jiffy after the filter's first stage (`bw_ns_est`).
+    /// Bytes per jiffy after the first stage of the filter (`bw_ns_est`).
     bw_ns_est: u32,
-    /// … and after its second.
+    /// Bytes per jiffy after the second stage of the filter (`bw_est`).
     bw_est: u32,
-    /// When the present window of measurement began; none before data was sent.
+    /// Start of the current measurement interval; none before data was sent.
     rtt_win_sx: Option<Ticks>,
-    /// Bytes acknowledged in it.
+    /// Bytes acknowledged in the current interval.
     bk: u32,
-    /// Everything before this is counted; none before the first acknowledgment.
+    /// Bytes before this sequence number are counted; none before the first acknowledgment.
     snd_una: Option<u64>,
-    /// Bytes that duplicates were counted for and no cumulative acknowledgment has told of yet.
+    /// Bytes counted for duplicates that no cumulative acknowledgment has covered yet.
     accounted: u32,
-    /// The last RTT.
+    /// Last RTT.
     rtt: u32,
-    /// The least RTT.
+    /// Minimum RTT.
     rtt_min: u32,
-    /// The next acknowledgment sets the least RTT.
+    /// The next acknowledgment resets the minimum RTT.
     reset_rtt_min: bool,
 }
 
@@ -66,7 +67,7 @@ impl Westwood {
         }
     }
 
-    /// The window of measurement closes when it is longer than an RTT and 50 ms.
+    /// Ends the measurement interval when it is longer than an RTT and 50 ms.
     fn update_window(&mut self, now: Ticks) {
         let delta = (now - *self.rtt_win_sx.get_or_insert(now)) as u32;
         if self.rtt > 0 && delta > self.rtt.max(self.clock.ticks_at_least_one(RTT_MIN) as u32) {
@@ -81,7 +82,7 @@ impl Westwood {
         }
     }
 
-    /// Bytes that an acknowledgment counts for, `told` of which it moved `snd_una` by.
+    /// Bytes to count for an acknowledgment that advanced `snd_una` by `acked_bytes`.
     fn acked_count(&mut self, acked_bytes: u32, mss: u32) -> u32 {
         if acked_bytes == 0 {
             self.accounted += mss;
@@ -90,7 +91,7 @@ impl Westwood {
         if acked_bytes <= mss {
             return acked_bytes;
         }
-        // A partial or a delayed acknowledgment: what duplicates were counted for is not counted again.
+        // Partial or delayed acknowledgment: bytes counted for duplicates are not counted again.
         if self.accounted >= acked_bytes {
             self.accounted -= acked_bytes;
             return mss;
@@ -98,7 +99,7 @@ impl Westwood {
         acked_bytes - std::mem::take(&mut self.accounted)
     }
 
-    /// The window that the rate and the least RTT make.
+    /// Window for the estimated bandwidth and the minimum RTT.
     fn bw_rttmin(&self, mss: u32) -> u32 {
         (self.bw_est.wrapping_mul(self.rtt_min) / mss).max(2)
     }
@@ -179,7 +180,7 @@ const fn millis(span: Duration) -> u64 {
     span.as_nanos() as u64 / 1_000_000
 }
 
-/// Weight of the old value, of 8.
+/// Weight of the old value, in 1/8.
 const OLD: u32 = 7;
 /// `TCP_WESTWOOD_RTT_MIN`.
 const RTT_MIN: Duration = Duration::from_millis(50);

@@ -1,22 +1,23 @@
-//! The window that a congestion control steers, and the arithmetic of its steps.
+//! The congestion window and the arithmetic of its growth.
 
 use crate::stack::GrowthCounting;
 use crate::state::CaState;
 
-/// The window that a congestion control steers. Counted in segments, as Linux does.
+/// Congestion window and slow-start threshold, in segments as in Linux.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Congestion window.
     pub cwnd: u32,
     /// Slow-start threshold.
     pub ssthresh: u32,
-    /// Acknowledgments (or packets) since the last change of `cwnd`; in rate halving every second one counts.
+    /// Acknowledgments (or packets) since the last change of `cwnd`; during rate halving every second one decrements
+    /// the window.
     pub cwnd_cnt: u32,
-    /// Bytes acknowledged since the last step, for appropriate byte counting.
+    /// Bytes acknowledged since the last increase, for appropriate byte counting.
     pub bytes_acked: u64,
     /// Segment size in bytes.
     pub mss: u32,
-    /// What a step counts.
+    /// Unit in which growth is counted.
     pub counting: GrowthCounting,
 }
 
@@ -24,7 +25,6 @@ impl Window {
     /// No threshold: slow start until the first loss.
     pub const INFINITE_SSTHRESH: u32 = i32::MAX as u32;
 
-    /// Whether the window is in slow start.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         // Linux before 4.1 is still in slow start at the threshold.
@@ -33,13 +33,14 @@ impl Window {
                 && !matches!(self.counting, GrowthCounting::Packets | GrowthCounting::Fractions))
     }
 
-    /// The threshold, or 0 where there is none. No window follows from `INFINITE_SSTHRESH`: an undo restores it, and a
-    /// second one (`linux-3.13` without SACK, F-RTO after timestamps) doubled it, so that the sender never stopped.
+    /// The threshold, or 0 if it is infinite. A window must not be derived from `INFINITE_SSTHRESH`: an undo restores
+    /// it, and a second undo (`linux-3.13` without SACK, F-RTO after timestamps) would double it, so that the window no
+    /// longer limits the sender.
     pub(crate) fn reduced_ssthresh(&self) -> u32 {
         if self.ssthresh < Self::INFINITE_SSTHRESH { self.ssthresh } else { 0 }
     }
 
-    /// Half the window with its fraction, at least one segment.
+    /// Halves the window exactly, with its fraction; the minimum is one segment.
     pub fn halve_exactly(&mut self) {
         let half = (((self.cwnd as u64) << FRACTION_BITS) + self.cwnd_cnt as u64) / 2;
         let half = half.max(1 << FRACTION_BITS);
@@ -47,7 +48,7 @@ impl Window {
         self.cwnd_cnt = (half & ((1 << FRACTION_BITS) - 1)) as u32;
     }
 
-    /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
+    /// Threshold to use in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
     pub(crate) fn current_ssthresh(&self, state: CaState) -> u32 {
         match state {
             CaState::Cwr | CaState::Recovery => self.ssthresh,
@@ -55,7 +56,7 @@ impl Window {
         }
     }
 
-    /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.
+    /// Slow start on an acknowledgment of `packets`; returns the packets left for congestion avoidance.
     pub(super) fn slow_start(&mut self, packets: u32) -> u32 {
         match self.counting {
             GrowthCounting::Bytes(_) if self.bytes_acked < self.mss as u64 => 0,
@@ -85,20 +86,20 @@ impl Window {
         }
     }
 
-    /// What an acknowledgment is worth in slow start, in segments: more than one if byte counting allows that and it tells of
-    /// so many bytes.
+    /// Segments that an acknowledgment counts for in slow start; more than one if byte counting allows it and enough
+    /// bytes were acknowledged.
     fn segments_acknowledged(&self) -> u32 {
         match self.counting {
-            GrowthCounting::Bytes(most) => most.min((self.bytes_acked / self.mss as u64) as u32),
+            GrowthCounting::Bytes(limit) => limit.min((self.bytes_acked / self.mss as u64) as u32),
             _ => 1,
         }
     }
 
-    /// A step of congestion avoidance on an acknowledgment of `packets`: one segment more for each `per` that count.
+    /// Congestion avoidance on an acknowledgment of `packets`: one segment more per `per` counted.
     pub(super) fn step(&mut self, per: u32, packets: u32) {
         if self.counting == GrowthCounting::Packets {
             if self.cwnd_cnt >= per {
-                // Left over from when a step took more.
+                // Counted while `per` was larger (`tcp_cong_avoid_ai`).
                 self.cwnd_cnt = 0;
                 self.cwnd += 1;
             }
@@ -113,7 +114,7 @@ impl Window {
             self.cwnd += self.cwnd_cnt >> FRACTION_BITS;
             self.cwnd_cnt &= (1 << FRACTION_BITS) - 1;
         } else if self.cwnd_cnt >= per {
-            // A step takes one acknowledgment more than `per`: the counter is compared before it is raised.
+            // Takes one acknowledgment more than `per`, because the counter is compared before it is incremented.
             self.cwnd += 1;
             self.cwnd_cnt = 0;
         } else {
@@ -122,7 +123,7 @@ impl Window {
     }
 }
 
-/// Bits behind the point of a window with a fraction.
+/// Fractional bits of a window with a fraction.
 const FRACTION_BITS: u32 = 20;
 
 #[cfg(test)]
@@ -135,11 +136,12 @@ mod tests {
 
     #[test]
     fn slow_start_counts_acknowledgments_or_packets() {
-        // Acknowledgments of two packets each: the growth, per kernel.
+        // Acknowledgments of two packets each: growth per kernel.
         for (counting, after) in [
             (GrowthCounting::Acknowledgments, [11, 12, 13, 14]),
             (GrowthCounting::Bytes(1), [11, 12, 13, 14]),
-            // Two windows' worth count, compared with a window that grows meanwhile: 20 leaves 10, 32 leaves 9, 35 leaves 8.
+            // `tcp_slow_start` compares its counter with the window as it grows, so two segments add a little less than
+            // two: 20 leaves 10, 32 leaves 9, 35 leaves 8.
             (GrowthCounting::Bytes(2), [11, 13, 15, 17]),
             (GrowthCounting::PacketsInSlowStart, [12, 14, 16, 16]),
             (GrowthCounting::Packets, [12, 14, 15, 15]),
@@ -165,12 +167,12 @@ mod tests {
 
     #[test]
     fn byte_counting_waits_for_a_whole_segment() {
-        for most in [1, 2] {
-            let mut w = window(10, 100, GrowthCounting::Bytes(most));
+        for limit in [1, 2] {
+            let mut w = window(10, 100, GrowthCounting::Bytes(limit));
             w.bytes_acked = 1447;
             w.slow_start(1);
             assert_eq!((w.cwnd, w.bytes_acked), (10, 1447));
-            // One segment and a half is worth one, whatever the most.
+            // One and a half segments count as one, regardless of the limit.
             w.bytes_acked = 2895;
             w.slow_start(2);
             assert_eq!((w.cwnd, w.cwnd_cnt, w.bytes_acked), (11, 0, 0));
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn fractions_grow_by_one_over_the_window() {
-        // From 10 the window w fulfils w² = 100 + 2 n, nearly: after 105 acknowledgments it is sqrt(310) = 17.6.
+        // From 10 the window w satisfies w² = 100 + 2 n, nearly: after 105 acknowledgments it is sqrt(310) = 17.6.
         let mut w = window(10, 5, GrowthCounting::Fractions);
         (0..105).for_each(|_| w.step(w.cwnd, 1));
         let exact = w.cwnd as f64 + w.cwnd_cnt as f64 / (1 << FRACTION_BITS) as f64;

@@ -1,16 +1,16 @@
-//! YeAH: Scalable TCP as long as the queue is short, Reno where it is not, and a window that gives the queue back before it
+//! YeAH: Scalable TCP while the queue is short, Reno otherwise, with a window reduction that drains the queue before it
 //! overflows (A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007).
 //!
-//! The integers are those of Linux 6.1 (`tcp_yeah.c`), whatever the stack. Once per round trip the queue is estimated as
-//! Vegas does. If more than 80 packets wait, or the RTT is more than an eighth above the least one, the mode is slow and
-//! grows as Reno; with more than 80 the queue is taken out of the window, down to an estimate of what Reno would have
-//! (`reno_count`). A loss takes the queue, between an eighth and half of the window, but half after 16 slow round trips in a
-//! row, which tell of greedy competitors.
+//! Integer arithmetic as in Linux 6.1 (`tcp_yeah.c`) on every stack. The queue is estimated once per round trip as in
+//! Vegas. If more than 80 packets are queued, or if the RTT exceeds its minimum by more than an eighth, the mode is
+//! slow and the window grows like Reno's. With more than 80 packets, the queue is subtracted from the window, down to
+//! an estimate of Reno's window (`reno_count`). A loss subtracts the queue, between an eighth and half of the window,
+//! but half after 16 slow round trips in a row, which indicate greedy competitors.
 //!
 //! # When to use
 //!
-//! As a hybrid for long paths of high rate that keeps queues below 80 packets where it is alone and competes as Reno does
-//! where it is not.
+//! As a hybrid for long paths of high rate: alone it keeps queues below 80 packets, and next to loss-based flows it
+//! competes like Reno.
 
 use super::rounds::RttRounds;
 use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, scalable};
@@ -20,15 +20,15 @@ use sojourn_aqm::Instant;
 /// YeAH.
 #[derive(Clone, Debug)]
 pub struct Yeah {
-    /// RTTs ever and of this round.
+    /// Minimum RTTs of the connection and of this round.
     rounds: RttRounds,
-    /// Packets in the queue, by the last estimate (`lastQ`).
+    /// Packets in the queue by the last estimate (`lastQ`).
     last_q: u32,
-    /// Slow round trips in a row; zero in the fast mode.
+    /// Consecutive slow round trips; zero in fast mode.
     doing_reno_now: u32,
-    /// The window that Reno would have.
+    /// Estimate of the window that Reno would have.
     reno_count: u32,
-    /// Fast round trips since the last loss, or since there were 50.
+    /// Fast round trips since the last loss, reset at 50.
     fast_count: u32,
 }
 
@@ -49,7 +49,7 @@ impl Yeah {
         }
     }
 
-    /// The decision of a round.
+    /// Decides on mode and window at the end of a round.
     fn judge(&mut self, window: &mut Window) {
         let queued = self.rounds.queueing_delay();
         let queue = (window.cwnd as u64 * queued as u64 / self.rounds.min_rtt as u64) as u32;
@@ -155,5 +155,5 @@ const EPSILON: u32 = 1;
 const PHY: u32 = 8;
 const RHO: u32 = 16;
 const ZETA: u32 = 50;
-/// What `reno_count` starts from.
+/// Initial value of `reno_count`.
 const MIN_RENO: u32 = 2;

@@ -1,4 +1,4 @@
-//! ACK aggregation: how much more is acknowledged at a time than the rate explains, and room for that in the window.
+//! ACK aggregation: data acknowledged in excess of the bandwidth estimate, and room for it in the window.
 //!
 //! Source: Linux 6.1 `tcp_bbr.c`, `bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`; the same in BBRv3.
 
@@ -8,34 +8,34 @@ use crate::micros_at;
 use crate::rate_sample::RateSample;
 use sojourn_aqm::Instant;
 
-/// How much more was acknowledged at a time than the rate explains.
+/// Data acknowledged in excess of the bandwidth estimate (`extra_acked`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct AckAggregation {
     epoch_us: u64,
     epoch_acked: u64,
-    /// The largest excess of the last one to two windows.
+    /// Maximum excess of the last one to two windows.
     acked: [u64; 2],
     slot: usize,
     rounds: u32,
 }
 
-/// The round of an acknowledgment.
+/// The round trip of an acknowledgment.
 pub struct Round {
-    /// The rate of delivery.
+    /// Estimated bandwidth.
     pub bw: u64,
-    /// The acknowledgment begins it.
+    /// Whether the acknowledgment starts the round.
     pub starts: bool,
-    /// The largest excess is that of so many to twice as many rounds.
+    /// Window of the maximum, in rounds; it covers this many to twice as many.
     pub window: u32,
 }
 
 impl AckAggregation {
-    /// A new epoch begins.
+    /// Begins a new epoch.
     pub fn restart(&mut self, now: Instant) {
         (self.epoch_us, self.epoch_acked) = (micros_at(now), 0);
     }
 
-    /// Takes an acknowledgment into account.
+    /// Counts an acknowledgment.
     #[inline(always)]
     pub fn update(&mut self, flight: &Flight, sample: &RateSample, round: Round) {
         let Round { bw, starts, window } = round;
@@ -59,12 +59,12 @@ impl AckAggregation {
         self.acked[self.slot] = self.acked[self.slot].max(excess);
     }
 
-    /// What the window gets for it.
+    /// Packets added to the window for aggregation.
     pub fn cwnd(&self, bw: u64) -> u32 {
         self.acked[0].max(self.acked[1]).min(bw * EXTRA_ACKED_US / BW_UNIT) as u32
     }
 
-    /// Without it.
+    /// Clears the maxima.
     #[cfg(test)]
     pub fn reset(&mut self) {
         self.acked = [0, 0];

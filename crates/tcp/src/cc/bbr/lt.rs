@@ -1,4 +1,5 @@
-//! Token-bucket policers: two intervals in a row with much loss and the same rate, and BBR goes by that rate for a while.
+//! Token-bucket policers: after two consecutive lossy intervals with similar rates BBR uses that rate for a while
+//! (`lt_bw`).
 //!
 //! Source: Linux 6.1 `tcp_bbr.c`, `bbr_lt_bw_sampling`, `bbr_lt_bw_interval_done`.
 
@@ -6,33 +7,33 @@ use super::units::{BW_UNIT, SCALE, UNIT, bytes_per_s};
 use super::{Bbr, Flight, Mode, RateSample};
 use crate::micros_at;
 
-/// The long-term rate.
+/// Long-term bandwidth sampling.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongTermBw {
     is_sampling: bool,
-    /// The rate of the last lossy interval; zero if none.
+    /// Rate of the last lossy interval; zero if none.
     bw: u64,
     use_bw: bool,
-    /// Rounds in this interval, or since the rate is used.
+    /// Rounds in this interval, or since the rate has been in use.
     rounds: u32,
-    /// Where the interval began: milliseconds, packets delivered and lost.
+    /// Start of the interval: time in milliseconds, packets delivered and lost.
     since_ms: u64,
     delivered: u64,
     lost: u64,
 }
 
 impl LongTermBw {
-    /// The rate, while it is used.
+    /// The long-term rate, while it is in use.
     pub fn in_use(&self) -> Option<u64> {
         self.use_bw.then_some(self.bw)
     }
 
-    /// Nothing is known of a policer; the interval stays where it began.
+    /// Forgets the policer; the interval keeps its start.
     pub fn reset(&mut self) {
         *self = Self { is_sampling: false, bw: 0, use_bw: false, rounds: 0, ..*self };
     }
 
-    /// Nothing is known of a policer, and an interval begins.
+    /// Forgets the policer and begins an interval.
     pub fn restart(&mut self, flight: &Flight) {
         self.reset();
         self.begin_interval(flight);
@@ -43,7 +44,7 @@ impl LongTermBw {
         (self.delivered, self.lost, self.rounds) = (flight.delivered, flight.lost, 0);
     }
 
-    /// The rate in the interval, if it ends here: long enough, and lossy.
+    /// Rate in the interval, if it ends here because it is long enough and lossy.
     fn rate_of_interval(&mut self, flight: &Flight) -> Option<u64> {
         let (lost, delivered) = (flight.lost - self.lost, flight.delivered - self.delivered);
         if delivered == 0 || lost << SCALE < LOSS_THRESH * delivered {
@@ -55,7 +56,7 @@ impl LongTermBw {
 }
 
 impl Bbr {
-    /// Looks at a sample for signs of a policer.
+    /// Checks a sample for signs of a policer.
     #[inline]
     pub(super) fn sample_long_term(&mut self, flight: &Flight, sample: &RateSample) {
         let lt = &mut self.lt;
@@ -84,7 +85,7 @@ impl Bbr {
         if lt.rounds > 4 * MIN_ROUNDS {
             return lt.restart(flight);
         }
-        // The interval ends with a loss, so that it has whole periods of the bucket.
+        // The interval ends with a loss, so that it covers whole token-bucket periods.
         if sample.losses > 0 {
             if let Some(bw) = lt.rate_of_interval(flight) {
                 self.end_interval(bw, flight);
@@ -108,13 +109,13 @@ impl Bbr {
     }
 }
 
-/// Least rounds of an interval; at most four times as many.
+/// Minimum number of rounds of an interval; the maximum is four times as many.
 const MIN_ROUNDS: u32 = 4;
-/// A fifth lost makes an interval lossy.
+/// An interval is lossy if a fifth of its packets are lost (50/256).
 pub(super) const LOSS_THRESH: u64 = 50;
-/// Rates within an eighth are the same,
+/// Two rates are equal if they differ by at most an eighth,
 const RATIO: u64 = UNIT / 8;
-/// or within 4 kbit/s.
+/// or by at most 4 kbit/s.
 const NEAR_BYTES_PER_S: u64 = 4_000 / 8;
 /// Rounds for which the rate is used.
 const USED_ROUNDS: u32 = 48;

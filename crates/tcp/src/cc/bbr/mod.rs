@@ -1,16 +1,16 @@
-//! BBR, version 1: the sender paces at the rate that the path delivered, and keeps twice its bandwidth-delay product in
-//! flight.
+//! BBR version 1: paces at the estimated bottleneck bandwidth and keeps twice the bandwidth-delay product in flight.
 //!
-//! Source: Linux 6.1 `tcp_bbr.c`, with its names, integers and order; N. Cardwell et al., "BBR: Congestion-Based Congestion
-//! Control", ACM Queue 14 (2016). The pacing is TCP's own (`pacing.rs`). Policers are recognised in `lt.rs`.
+//! Source: Linux 6.1 `tcp_bbr.c`, with its names, integers and order; N. Cardwell et al., "BBR: Congestion-Based
+//! Congestion Control", ACM Queue 14 (2016). Pacing is TCP's internal pacing (`pacing.rs`). Policers are detected in
+//! `lt.rs`.
 //!
-//! Differs: the phase in which PROBE_BW begins comes from the simulation's stream of random numbers.
+//! Differs: the phase in which PROBE_BW begins is drawn from the simulation's random stream.
 //!
 //! # When to use
 //!
-//! For what much of the web sends. It goes by the rate delivered, not by losses: alone it leaves the queue almost empty, with
-//! others up to a bandwidth-delay product of its packets waits there. Beside CUBIC it takes more than its share of a shallow
-//! buffer and less of a deep one. It does not answer marks.
+//! For what much of the web sends. BBR follows the delivery rate instead of losses: alone it keeps the queue almost
+//! empty; several flows together queue up to a bandwidth-delay product. Against CUBIC it takes more than its share of a
+//! shallow buffer and less of a deep one. It ignores ECN marks.
 
 pub(super) mod aggregation;
 mod lt;
@@ -40,50 +40,50 @@ pub struct Bbr {
     mode: Mode,
     clock: Clock,
     rng: Rng,
-    /// Largest rate of delivery of the last ten rounds, in packets per 2^-24 µs.
+    /// Maximum delivery rate of the last ten rounds, in packets per 2^-24 µs.
     bw: MaxFilter,
-    /// Rounds so far.
+    /// Number of rounds.
     rtt_cnt: u64,
-    /// A round ends with the first sample of what was sent when so much had been delivered.
+    /// The round ends with the first sample of a packet that was sent after this many packets were delivered.
     next_rtt_delivered: u64,
     round_start: bool,
-    /// Least RTT of the last ten seconds, in microseconds.
+    /// Minimum RTT of the last ten seconds, in microseconds.
     min_rtt_us: Option<u64>,
-    /// The tick until which it counts.
+    /// Tick at which the minimum RTT expires.
     min_rtt_until: Ticks,
     probe_rtt: ProbeRtt<Ticks>,
-    /// Data was sent after a pause, and nothing has been delivered since.
+    /// Data was sent after idle, and none of it has been delivered yet.
     idle_restart: bool,
-    /// Where the cycle of gains is, and since when.
+    /// Index in the gain cycle, and start of the current phase.
     cycle_idx: usize,
     cycle_us: u64,
     pacing_gain: u64,
     cwnd_gain: u64,
-    /// The largest rate that was more than a quarter above the one before.
+    /// Bandwidth at the last growth by at least a quarter.
     full_bw: u64,
     full_bw_cnt: u32,
     full_bw_reached: bool,
     lt: LongTermBw,
     prev_state: CaState,
-    /// In the first round of recovery only what was delivered is sent.
+    /// In the first round of recovery the sender sends only as much as is delivered.
     packet_conservation: bool,
-    /// The window before recovery or PROBE_RTT.
+    /// Window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     extra: AckAggregation,
-    /// The pacing rate, in bytes per second.
+    /// Pacing rate, in bytes per second.
     pacer: PacingRate<HIGH_GAIN, 0>,
 }
 
-/// Where BBR is.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// The rate is searched by doubling.
+    /// Doubles the rate each round to find the bandwidth.
     Startup,
-    /// The queue that this made is drained.
+    /// Drains the queue that STARTUP built.
     Drain,
-    /// A cycle of gains: more, less, and six times what is delivered.
+    /// Cycles through the gains: one phase above, one below and six at the estimated bandwidth.
     ProbeBw,
-    /// Four packets in flight, to see the RTT without a queue.
+    /// Four packets in flight, to measure the RTT without a queue.
     ProbeRtt,
 }
 
@@ -209,7 +209,7 @@ impl SteeringControl for Bbr {
         self.pacer.start(flight);
     }
 
-    /// `bbr_main`.
+    /// `bbr_main`: called for each acknowledgment.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.update_bw(flight, sample);
         let bw = self.bw();
@@ -239,7 +239,7 @@ impl SteeringControl for Bbr {
         }
     }
 
-    /// `bbr_cwnd_event`, at the start of a transmission.
+    /// `bbr_cwnd_event` for `CA_EVENT_TX_START`.
     fn on_restart(&mut self, flight: &mut Flight) {
         if !flight.is_app_limited {
             return;
@@ -253,7 +253,7 @@ impl SteeringControl for Bbr {
         }
     }
 
-    /// `bbr_undo_cwnd`: what was lost was not, so the rate is searched anew.
+    /// `bbr_undo_cwnd`: the loss was spurious, so the search for the bandwidth restarts.
     fn undo_cwnd(&mut self, window: &Window) -> u32 {
         (self.full_bw, self.full_bw_cnt) = (0, 0);
         self.lt.reset();
@@ -262,7 +262,7 @@ impl SteeringControl for Bbr {
 }
 
 impl Bbr {
-    /// The rate that the model goes by.
+    /// Bandwidth that the model uses.
     fn bw(&self) -> u64 {
         self.lt.in_use().unwrap_or(self.bw.maximum())
     }
@@ -289,7 +289,7 @@ impl Bbr {
         }
     }
 
-    /// Whether the present gain has done its work.
+    /// Whether the current gain phase is complete.
     fn is_next_cycle_phase(&self, flight: &Flight, sample: &RateSample) -> bool {
         let length = micros_at(flight.delivered_at).saturating_sub(self.cycle_us);
         let full = self.min_rtt_us.is_some_and(|min_rtt| length > min_rtt);
@@ -307,7 +307,7 @@ impl Bbr {
         self.cycle_us = micros_at(flight.delivered_at);
     }
 
-    /// PROBE_BW begins in any phase but that of the low gain.
+    /// PROBE_BW begins in any phase except the one with the low gain.
     fn reset_probe_bw_mode(&mut self, flight: &Flight) {
         self.mode = Mode::ProbeBw;
         self.cycle_idx = CYCLE.len() - 1 - self.rng.below(CYCLE_RAND) as usize;
@@ -345,7 +345,7 @@ impl Bbr {
         }
     }
 
-    /// Until when the least RTT counts that was measured, or confirmed, at `now`.
+    /// Expiry of a minimum RTT that was measured, or confirmed, at `now`.
     fn min_rtt_lasts(&self, now: Ticks) -> Ticks {
         now + self.clock.ticks_at_least_one(MIN_RTT_WINDOW)
     }
@@ -354,7 +354,7 @@ impl Bbr {
         let now = self.clock.ticks(flight.now);
         let expired = now > self.min_rtt_until;
         if let Some(rtt) = sample.rtt.map(micros) {
-            if self.min_rtt_us.is_none_or(|least| rtt < least) || (expired && !sample.is_ack_delayed) {
+            if self.min_rtt_us.is_none_or(|min_rtt| rtt < min_rtt) || (expired && !sample.is_ack_delayed) {
                 (self.min_rtt_us, self.min_rtt_until) = (Some(rtt), self.min_rtt_lasts(now));
             }
         }
@@ -376,7 +376,7 @@ impl Bbr {
                 ProbeRttState::RoundDone => self.check_probe_rtt_done(flight),
             }
         }
-        // After a pause the RTT needs no probing before something was delivered.
+        // After idle the RTT needs no probing until data is delivered.
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
         }
@@ -425,7 +425,7 @@ impl Bbr {
         }
     }
 
-    /// Takes losses out of the window, and restores it after recovery. Returns whether that is all.
+    /// Subtracts losses from the window and restores it after recovery. Returns whether the window is final.
     fn recover_or_restore(&mut self, flight: &mut Flight, sample: &RateSample) -> bool {
         let (acked, in_flight, state) = (sample.acked_sacked, flight.in_flight, flight.state);
         let cwnd = &mut flight.window.cwnd;
@@ -452,7 +452,7 @@ impl Bbr {
         };
     }
 
-    /// Packets that a rate keeps in flight, with what bursts need besides.
+    /// In-flight target for a bandwidth, with a quantization budget for bursts.
     fn inflight(&self, flight: &Flight, bw: u64, gain: u64) -> u32 {
         self.quantized(flight.window.mss, self.bdp(bw, gain))
     }
@@ -461,7 +461,7 @@ impl Bbr {
         self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| bdp(bw, min_rtt, gain))
     }
 
-    /// Room for a burst at the sender, one on the way and one at the receiver, and an even number.
+    /// Adds room for one burst each at the sender, in the network and at the receiver, and rounds up to an even number.
     fn quantized(&self, mss: u32, cwnd: u32) -> u32 {
         let even = (cwnd + 3 * self.tso_segs_goal(mss) + 1) & !1;
         even + if self.mode == Mode::ProbeBw && self.cycle_idx == 0 { 2 } else { 0 }
@@ -482,13 +482,13 @@ fn min_tso_segs(bytes_per_s: u64) -> u32 {
     if bytes_per_s < MIN_TSO_RATE { 1 } else { 2 }
 }
 
-/// 2 / ln 2: the least gain that doubles the rate each round.
+/// 2 / ln 2: minimum gain that doubles the rate each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = UNIT * 2;
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 const CYCLE_RAND: u64 = 7;
-/// Window of the largest rate, in rounds.
+/// Window of the maximum bandwidth, in rounds.
 const BW_ROUNDS: u64 = CYCLE.len() as u64 + 2;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
@@ -497,5 +497,5 @@ const MIN_CWND: u32 = 4;
 const INITIAL_CWND: u32 = 10;
 const FULL_BW_THRESH: u64 = UNIT * 5 / 4;
 const FULL_BW_ROUNDS: u32 = 3;
-/// Bytes per second below which a burst is one segment (1.2 Mbit/s).
+/// Pacing rate in bytes per second below which a burst is one segment (1.2 Mbit/s).
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;

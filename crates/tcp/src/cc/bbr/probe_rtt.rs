@@ -1,22 +1,23 @@
-//! The end of PROBE_RTT, as all versions have it.
+//! End of PROBE_RTT, common to all versions.
 
-/// PROBE_RTT lasts for a time and a round, once the flight is small enough (`bbr_update_min_rtt`); `T` is an instant.
+/// PROBE_RTT lasts a fixed time and one round after the flight has become small enough (`bbr_update_min_rtt`). `T` is
+/// an instant.
 #[derive(Clone, Debug)]
 pub struct ProbeRtt<T> {
-    /// When it may end (`probe_rtt_done_stamp`).
+    /// Earliest end (`probe_rtt_done_stamp`).
     done_stamp: Option<T>,
-    /// The round is over (`probe_rtt_round_done`).
+    /// Whether the round is complete (`probe_rtt_round_done`).
     pub round_done: bool,
 }
 
-/// The state of PROBE_RTT after an acknowledgment.
+/// Progress of PROBE_RTT after an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRttState {
-    /// The flight is too large, or the round is not over.
+    /// The flight is too large, or the round is not complete.
     Waiting,
-    /// The flight has become small enough: a round begins.
+    /// The flight has become small enough; a round begins.
     Drained,
-    /// The round is over.
+    /// The round is complete.
     RoundDone,
 }
 
@@ -27,12 +28,12 @@ impl<T> Default for ProbeRtt<T> {
 }
 
 impl<T: Copy + PartialOrd> ProbeRtt<T> {
-    /// It begins.
+    /// Begins PROBE_RTT.
     pub fn begin(&mut self) {
         self.done_stamp = None;
     }
 
-    /// An acknowledgment arrives; `until` is when PROBE_RTT may end if the flight `is_small` now.
+    /// Handles an acknowledgment; `until` is the earliest end if the flight `is_small` now.
     pub fn advance(&mut self, is_small: bool, until: T, round_start: bool) -> ProbeRttState {
         if self.done_stamp.is_none() {
             if !is_small {
@@ -45,7 +46,7 @@ impl<T: Copy + PartialOrd> ProbeRtt<T> {
         if self.round_done { ProbeRttState::RoundDone } else { ProbeRttState::Waiting }
     }
 
-    /// Whether its time is over at `now`.
+    /// Whether the earliest end has passed at `now`.
     pub fn is_over(&self, now: T) -> bool {
         self.done_stamp.is_some_and(|done| now > done)
     }

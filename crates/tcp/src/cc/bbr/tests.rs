@@ -1,4 +1,4 @@
-//! The specification's numbers, and the table of a second implementation (`tests/steered/bbr.py`).
+//! Values from the specification, and the table of a second implementation (`tests/steered/bbr.py`).
 
 use super::*;
 use crate::cc::call_table::{CallRow, apply, flight, lines, window};
@@ -24,7 +24,7 @@ fn rates_are_those_of_the_specification() {
 
 #[test]
 fn windows_are_those_of_the_specification() {
-    // bw, RTT; goal, bdp(1), bdp(2), inflight(1), window in PROBE_BW, target of the probe.
+    // Bandwidth, RTT; goal, bdp(1), bdp(2), inflight(1), window in PROBE_BW, target of the probe.
     for (mbit, rtt, [goal, one, two, inflight, cwnd], probe) in [
         (10.0, 40_000, [2, 35, 70, 42, 76], None),
         (10.0, 100_000, [2, 87, 173, 94, 180], Some(116)),
@@ -50,7 +50,7 @@ fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr.txt"))
 }
 
-/// The first line after which the two implementations differ, and what was found instead.
+/// First line at which the two implementations differ, and our state there.
 fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr::default(), window(10));
     bbr.seed(Rng::from_state(7));
@@ -76,7 +76,7 @@ fn a_second_implementation_finds_the_same_after_every_call() {
     }
 }
 
-/// Takes something out.
+/// Removes one part of the model.
 type Mutation = fn(&mut Bbr);
 
 #[test]

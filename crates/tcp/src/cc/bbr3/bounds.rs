@@ -1,30 +1,30 @@
-//! What losses teach: a rate and an amount of data in flight that are safe for now (`bw_lo`, `inflight_lo`), and an amount
-//! beyond which the path has lost much (`inflight_hi`).
+//! Bounds learnt from losses: short-term bounds on bandwidth and inflight (`bw_lo`, `inflight_lo`), and a long-term
+//! bound on inflight (`inflight_hi`).
 
 use super::{Bbr3, CaState, Flight, LostSegment, MIN_CWND, Mode, RateSample, SCALE, UNIT, valid};
 
-/// The bounds, and the signals that set them.
+/// The bounds and the congestion signals that set them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// No more than this rate until the next search.
+    /// Maximum bandwidth until the next probe.
     pub bw_lo: u64,
-    /// No more packets in flight than this until then.
+    /// Maximum packets in flight until the next probe.
     pub inflight_lo: u32,
-    /// No more than this in flight at any time, until a search shows that more is safe.
+    /// Maximum packets in flight until a probe shows that more is safe.
     pub inflight_hi: u32,
-    /// The largest rate delivered in the last round.
+    /// Maximum delivery rate in the last round.
     pub bw_latest: u64,
-    /// The most packets delivered during one.
+    /// Maximum packets delivered in the last round.
     pub inflight_latest: u32,
-    /// A round of losses ends with the first sample of what was sent when so much had been delivered.
+    /// The loss round ends with the first sample of a packet that was sent after this many packets were delivered.
     pub loss_round_delivered: u64,
     pub loss_round_start: bool,
     pub loss_in_round: bool,
-    /// Acknowledgments of the round with which something was marked lost; 15 at the most.
+    /// Loss events in the round, at most 15.
     loss_events_in_round: u32,
-    /// The bounds before the last reduction, to come back to if that was needless.
+    /// Bounds before the last reduction, for an undo.
     undo: Option<(u64, u32, u32)>,
-    /// A reduction has begun: they are to be saved once the losses with it are known.
+    /// A reduction has begun; the bounds are saved once the losses of the same acknowledgment are known.
     save_pending: bool,
 }
 
@@ -47,19 +47,20 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// A reduction begins (`bbr_ssthresh`); Linux has told of the losses with it before.
+    /// A reduction begins (`bbr_ssthresh`). Linux has already reported the losses that come with it, and saves the
+    /// bounds with these; the draft saves them at the first loss of a round.
     pub fn save(&mut self) {
         self.save_pending = true;
     }
 
-    /// The losses with it are known.
+    /// Saves the bounds after the losses are known.
     pub fn finish_save(&mut self) {
         if std::mem::take(&mut self.save_pending) {
             self.undo = Some((self.bw_lo, self.inflight_lo, self.inflight_hi));
         }
     }
 
-    /// The last reduction was needless (`bbr_undo_cwnd`).
+    /// Undoes the last reduction (`bbr_undo_cwnd`).
     pub fn undo(&mut self) {
         self.finish_save();
         self.loss_in_round = false;
@@ -70,25 +71,25 @@ impl Bounds {
         }
     }
 
-    /// What is safe for now is not known any more.
+    /// Forgets the short-term bounds.
     pub fn reset_lower(&mut self) {
         (self.bw_lo, self.inflight_lo) = (u64::MAX, NONE);
     }
 
-    /// Packets in flight that were safe, if nothing is known of that.
+    /// Initialises the short-term bound on inflight if it is unset.
     pub fn init_inflight_lo(&mut self, cwnd: u32) {
         if self.inflight_lo == NONE {
             self.inflight_lo = cwnd;
         }
     }
 
-    /// Signals so far tell nothing more (`bbr_reset_congestion_signals`).
+    /// Discards the signals so far (`bbr_reset_congestion_signals`).
     pub fn reset_signals(&mut self) {
         self.loss_in_round = false;
         (self.bw_latest, self.inflight_latest) = (0, 0);
     }
 
-    /// What may be in flight so that others find room (`bbr_inflight_with_headroom`).
+    /// Inflight bound that leaves headroom for other flows (`bbr_inflight_with_headroom`).
     pub fn with_headroom(&self) -> u32 {
         if self.inflight_hi == NONE {
             return NONE;
@@ -99,12 +100,12 @@ impl Bounds {
 }
 
 impl Bbr3 {
-    /// Whether it wants to see more than it has.
+    /// Whether BBR is probing for more bandwidth.
     pub(super) fn is_probing_bandwidth(&self) -> bool {
         matches!(self.mode, Mode::Startup | Mode::ProbeRefill | Mode::ProbeUp)
     }
 
-    /// What the last round delivered.
+    /// Updates the delivery signals of the last round.
     pub(super) fn update_latest_signals(&mut self, flight: &Flight, sample: &RateSample, bw: u64) {
         let bounds = &mut self.bounds;
         bounds.loss_round_start = false;
@@ -117,15 +118,15 @@ impl Bbr3 {
         }
     }
 
-    /// A new round begins with this sample alone.
+    /// Starts a new loss round with the signals of this sample alone.
     pub(super) fn advance_latest_signals(&mut self, sample: &RateSample, bw: u64) {
-        // With a probe it is not known yet whether the tail was lost: the filter remembers what came before.
+        // A tail loss probe does not show yet whether the tail was lost, so the filter keeps the older samples.
         if self.bounds.loss_round_start && !sample.acks_probe {
             (self.bounds.bw_latest, self.bounds.inflight_latest) = (bw, sample.delivered.unwrap_or(0));
         }
     }
 
-    /// The largest rate, and once per round of losses what they say of the safe one.
+    /// Updates the maximum bandwidth and, once per loss round, the short-term bounds.
     pub(super) fn update_congestion_signals(&mut self, flight: &Flight, sample: &RateSample, bw: u64) {
         if valid(sample).is_none() || sample.acked_sacked == 0 {
             return;
@@ -154,7 +155,7 @@ impl Bbr3 {
         bounds.inflight_lo = bounds.inflight_latest.max(reduced_by_beta(bounds.inflight_lo));
     }
 
-    /// STARTUP ends where the end of a round of recovery finds much lost, at many times.
+    /// Leaves STARTUP if a round of recovery ends with high loss in many loss events.
     pub(super) fn check_loss_too_high_in_startup(&mut self, flight: &Flight, sample: &RateSample) {
         if self.full_bw_reached {
             return;
@@ -176,7 +177,7 @@ impl Bbr3 {
         }
     }
 
-    /// A loss: the round of losses goes up to what is delivered now (`bbr_note_loss`).
+    /// Notes a loss: the loss round ends at what is delivered by now (`bbr_note_loss`).
     pub(super) fn note_loss(&mut self, flight: &Flight) {
         if !self.bounds.loss_in_round {
             self.bounds.loss_round_delivered = flight.delivered;
@@ -184,19 +185,19 @@ impl Bbr3 {
         self.bounds.loss_in_round = true;
     }
 
-    /// A segment of a search is lost: was it one too many?
+    /// Checks whether a segment lost during a probe shows that inflight was too high.
     pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &LostSegment) {
         self.judge_flight(flight, loss, inflight_from_lost);
     }
 
-    /// The same with what was in flight when it became too much.
+    /// Same check with the inflight at which the loss rate became too high.
     pub(super) fn judge_flight(&mut self, flight: &Flight, loss: &LostSegment, inflight: impl Fn(&LostSegment) -> u32) {
         if self.cycle.bw_probe_samples && is_too_high(loss.lost, loss.tx_in_flight) {
             self.handle_inflight_too_high(flight, inflight(loss), loss.is_app_limited);
         }
     }
 
-    /// A search went too far: at `tx_in_flight` packets much was lost.
+    /// Handles a probe that went too far, with high loss at `tx_in_flight` packets.
     pub(super) fn handle_inflight_too_high(&mut self, flight: &Flight, tx_in_flight: u32, is_app_limited: bool) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.bw_probe_samples = false;
@@ -208,12 +209,12 @@ impl Bbr3 {
         }
     }
 
-    /// The bandwidth-delay product, unless the window is less.
+    /// Bandwidth-delay product, at most the window.
     pub(super) fn target_inflight(&self, flight: &Flight) -> u32 {
         self.inflight(flight.window.mss, self.bw(), UNIT).min(flight.window.cwnd)
     }
 
-    /// The window is within the bounds.
+    /// Bounds the window by the inflight bounds.
     pub(super) fn bound_cwnd(&self, flight: &mut Flight) {
         let cap = match self.mode {
             Mode::ProbeUp | Mode::ProbeDown | Mode::ProbeRefill => self.bounds.inflight_hi,
@@ -225,12 +226,12 @@ impl Bbr3 {
     }
 }
 
-/// Whether so many packets of so many in flight are more than 2 %.
+/// Whether `lost` packets of `tx_in_flight` exceed 2 %.
 pub(super) fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
     lost > 0 && tx_in_flight > 0 && lost as u64 > (tx_in_flight as u64 * LOSS_THRESH) >> SCALE
 }
 
-/// What was in flight when the share of losses came to be too high, on the way to a lost segment
+/// Inflight at which the loss rate became too high, interpolated within the lost segment
 /// (`bbr_inflight_hi_from_lost_skb`).
 fn inflight_from_lost(loss: &LostSegment) -> u32 {
     let (inflight_prev, lost_prev) = (loss.tx_in_flight as u64 - 1, loss.lost as u64 - 1);
@@ -243,7 +244,7 @@ fn reduced_by_beta(packets: u32) -> u32 {
     ((packets as u64 * (UNIT - BETA)) >> SCALE) as u32
 }
 
-/// No bound.
+/// Sentinel: no bound.
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const BETA: u64 = UNIT * 30 / 100;
 pub(super) const LOSS_THRESH: u64 = UNIT * 2 / 100;

@@ -1,44 +1,44 @@
-//! PROBE_BW: cruise with headroom, refill the path, search for more, drain what that made.
+//! PROBE_BW: cruise with headroom, refill the pipe, probe up, drain the resulting queue.
 
 use super::bounds::{NONE, is_too_high};
 use super::{Bbr3, Flight, Mode, RateSample, UNIT};
 use crate::micros_at;
 
-/// The cycle of searches.
+/// State of the PROBE_BW cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
-    /// When the phase began that the clock counts from.
+    /// Start of the phase that the timer measures.
     since_us: u64,
-    /// From then to the next search.
+    /// Time from `since_us` to the next probe.
     wait_us: u64,
-    /// Rounds since the last search; it begins at nought or one.
+    /// Rounds since the last probe; starts at a random 0 or 1.
     pub rounds_since_probe: u32,
     acks: AckPhase,
-    /// What is acknowledged was sent during a search.
+    /// Whether acknowledged data was sent during a probe.
     pub bw_probe_samples: bool,
-    /// The last search went too far.
+    /// Whether the last probe went too far.
     pub prev_probe_too_high: bool,
-    /// The last search stopped where the one before had gone too far.
+    /// The last probe stopped at the inflight at which the one before went too far.
     stopped_risky: bool,
-    /// Rounds of the search in which the window was used.
+    /// Rounds of the probe in which the window was fully used.
     up_rounds: u32,
-    /// Packets acknowledged per packet by which `inflight_hi` grows; none outside a search.
+    /// Packets acknowledged per increment of `inflight_hi`; none outside a probe.
     up_cnt: Option<u32>,
     up_acks: u32,
 }
 
-/// What acknowledgments are of, also in the draft.
+/// Phase in which the acknowledged data was sent; also used by the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPhase {
-    /// No search.
+    /// Outside a probe.
     Init,
-    /// The path is being filled.
+    /// While the pipe is being refilled.
     Refilling,
-    /// A search has begun, and these were sent before.
+    /// A probe has begun; this data was sent before it.
     ProbeStarting,
-    /// A search.
+    /// During a probe.
     ProbeFeedback,
-    /// A search that is over.
+    /// During a probe that has ended.
     ProbeStopping,
 }
 
@@ -60,7 +60,7 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// What comes from now on tells nothing of a search.
+    /// Later acknowledgments say nothing about a probe.
     pub fn stop(&mut self) {
         self.acks = AckPhase::ProbeStopping;
     }
@@ -84,7 +84,8 @@ impl Bbr3 {
         }
     }
 
-    /// A search ends where the one before went too far, or where the rate grows no more though nothing held it back.
+    /// Ends a probe at the inflight at which the one before went too far, or when the bandwidth no longer grows
+    /// although nothing limits it.
     fn judge_probe_up(&mut self, flight: &Flight, inflight: u32, bw: u64) {
         if self.cycle.prev_probe_too_high && inflight >= self.bounds.inflight_hi {
             self.cycle.stopped_risky = true;
@@ -97,7 +98,7 @@ impl Bbr3 {
         self.start_probe_down(flight);
     }
 
-    /// What searches teach of the upper bound. Returns whether a new phase has begun.
+    /// Adapts the upper bound to the outcome of probes. Returns whether a new phase has begun.
     fn adapt_upper_bounds(&mut self, flight: &Flight, sample: &RateSample) -> bool {
         if self.cycle.acks == AckPhase::ProbeStarting && self.round_start {
             self.cycle.acks = AckPhase::ProbeFeedback;
@@ -105,7 +106,7 @@ impl Bbr3 {
         if self.cycle.acks == AckPhase::ProbeStopping && self.round_start {
             self.cycle.bw_probe_samples = false;
             self.cycle.acks = AckPhase::Init;
-            // The samples of the search are in: those of the search before may be forgotten.
+            // All samples of the probe are in, so those of the previous one expire.
             if self.mode.is_probe_bw() && !sample.is_app_limited && self.bw_hi[1] > 0 {
                 self.bw_hi = [self.bw_hi[1], 0];
             }
@@ -142,19 +143,19 @@ impl Bbr3 {
         }
     }
 
-    /// Each round of a search the bound may grow by twice as much.
+    /// Doubles the growth of the bound in each round of a probe.
     fn raise_slope(&mut self, cwnd: u32) {
         let growth = 1 << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(30);
         self.cycle.up_cnt = Some((cwnd / growth).max(1));
     }
 
-    /// Whether so few packets are in the network that there is no queue, and headroom.
+    /// Whether the flight is small enough for an empty queue and for headroom.
     fn is_drained(&self, flight: &Flight, inflight: u32) -> bool {
         inflight <= self.bounds.with_headroom() && inflight <= self.inflight(flight.window.mss, self.max_bw(), UNIT)
     }
 
-    /// By the clock, or after as many rounds as a Reno flow of this size has between its losses.
+    /// By time, or after as many rounds as a Reno flow of this size has between losses.
     fn is_time_to_probe(&self, flight: &Flight) -> bool {
         micros_at(flight.now) > self.cycle.since_us + self.cycle.wait_us
             || self.cycle.rounds_since_probe >= self.target_inflight(flight).min(MAX_ROUNDS)
@@ -196,7 +197,7 @@ impl Bbr3 {
         self.begin(Mode::ProbeCruise);
     }
 
-    /// A phase of PROBE_BW begins: rate and window change.
+    /// Enters a phase of PROBE_BW; pacing rate and window change.
     fn begin(&mut self, phase: Mode) {
         self.mode = phase;
         self.try_fast_path = false;

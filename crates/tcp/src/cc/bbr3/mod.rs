@@ -1,17 +1,18 @@
-//! BBR, version 3, as in Google's Linux: the model of version 1 with bounds on rate and data in flight that losses set.
+//! BBR version 3 as in Google's Linux: the model of version 1 with bounds on bandwidth and inflight that losses set.
 //!
-//! Source: `tcp_bbr.c` of github.com/google/bbr, branch v3 (commit 001a430), with its names, integers and order; what is new
-//! beside version 1 is described in draft-ietf-ccwg-bbr. The bounds are in `bounds.rs`, the cycle of PROBE_BW in `cycle.rs`.
+//! Source: `tcp_bbr.c` of github.com/google/bbr, branch v3 (commit 001a430), with its names, integers and order;
+//! draft-ietf-ccwg-bbr describes the changes from version 1. The bounds are in `bounds.rs`, the PROBE_BW cycle in
+//! `cycle.rs`.
 //!
-//! Differs: the route never says that marks are those of a shallow threshold (`ECN_LOW`), so they are not answered, as in
-//! Linux by default; the receiver acknowledges as its own stack does, without `fast_ack_mode`; the random waits come from
+//! Differs: routes do not have the feature `ECN_LOW` (shallow marking threshold), so ECN marks are ignored as in Linux
+//! by default; the receiver acknowledges as its own stack does, without `fast_ack_mode`; random waits are drawn from
 //! the simulation's stream.
 //!
 //! # When to use
 //!
-//! For what BBR has become: it searches for more every two to three seconds, or as often as a Reno flow of its size would
-//! lose a packet, leaves headroom of 15 % meanwhile, and takes a loss of more than 2 % of a flight for the end of the path's
-//! capacity. It leaves CUBIC more in shallow buffers than version 1 does.
+//! For the current BBR. It probes for bandwidth every two to three seconds, or as often as a Reno flow of its size
+//! would lose a packet; between probes it leaves 15 % headroom. A loss above 2 % of a flight marks the limit of the
+//! path. In shallow buffers it leaves CUBIC more than version 1 does.
 
 mod bounds;
 pub(super) mod cycle;
@@ -38,64 +39,64 @@ pub struct Bbr3 {
     mode: Mode,
     clock: Clock,
     rng: Rng,
-    /// Least RTT of the last ten seconds, in microseconds.
+    /// Minimum RTT of the last ten seconds, in microseconds.
     min_rtt_us: Option<u64>,
     min_rtt_stamp: Ticks,
-    /// Least RTT of the last five seconds: PROBE_RTT looks for it.
+    /// Minimum RTT of the last five seconds; PROBE_RTT refreshes it.
     probe_rtt_min_us: Option<u64>,
     probe_rtt_min_stamp: Ticks,
     probe_rtt: ProbeRtt<Ticks>,
-    /// A round ends with the first sample of what was sent when so much had been delivered.
+    /// The round ends with the first sample of a packet that was sent after this many packets were delivered.
     next_rtt_delivered: u64,
     round_start: bool,
-    /// Data was sent after a pause, and nothing has been delivered since.
+    /// Data was sent after idle, and none of it has been delivered yet.
     idle_restart: bool,
     pacing_gain: u64,
     cwnd_gain: u64,
-    /// The largest rate that was more than a quarter above the one before.
+    /// Bandwidth at the last growth by at least a quarter.
     full_bw: u64,
     full_bw_cnt: u32,
-    /// The rate has not grown for three rounds.
+    /// Bandwidth has not grown for three rounds.
     full_bw_now: bool,
-    /// … once since the start.
+    /// Bandwidth has plateaued at least once since the start.
     full_bw_reached: bool,
-    /// The largest rate of this cycle and of the one before.
+    /// Maximum bandwidth of the previous and of this cycle.
     bw_hi: [u64; 2],
-    // In a box, so that senders with another control are not larger for it.
+    // Boxed, so that senders with other controls do not become larger.
     bounds: Box<Bounds>,
     cycle: Cycle,
     prev_ca_state: CaState,
-    /// The window before recovery or PROBE_RTT.
+    /// Window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     init_cwnd: u32,
     extra: AckAggregation,
-    /// The window is at its target: acknowledgments of an application that sends little change nothing.
+    /// The window is at its target: acknowledgments change nothing while the application limits the rate.
     try_fast_path: bool,
-    /// The pacing rate, in bytes per second.
+    /// Pacing rate, in bytes per second.
     pacer: PacingRate<STARTUP_PACING_GAIN, 1>,
 }
 
-/// Where it is.
+/// State of BBR; PROBE_BW has four phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// The rate is searched by doubling.
+    /// Doubles the rate each round to find the bandwidth.
     Startup,
-    /// The queue that this made is drained.
+    /// Drains the queue that STARTUP built.
     Drain,
-    /// PROBE_BW: more than what is delivered, to see whether the path has it.
+    /// PROBE_BW: sends faster than the estimated bandwidth to probe for more.
     ProbeUp,
-    /// PROBE_BW: less, until the queue that this made is gone and there is headroom.
+    /// PROBE_BW: sends slower until the queue is drained and there is headroom.
     ProbeDown,
-    /// PROBE_BW: what is delivered, with headroom.
+    /// PROBE_BW: sends at the estimated bandwidth, with headroom.
     ProbeCruise,
-    /// PROBE_BW: what is delivered, without headroom, for a round.
+    /// PROBE_BW: sends at the estimated bandwidth without headroom for one round.
     ProbeRefill,
-    /// Half of the bandwidth-delay product in flight, to see the RTT without a queue.
+    /// Half of the bandwidth-delay product in flight, to measure the RTT without a queue.
     ProbeRtt,
 }
 
 impl Mode {
-    /// The same with one mode for the phases of PROBE_BW.
+    /// Linux's mode, which is the same for all phases of PROBE_BW.
     fn of_linux(self) -> Self {
         if self.is_probe_bw() { Self::ProbeUp } else { self }
     }
@@ -201,7 +202,7 @@ impl SteeringControl for Bbr3 {
         self.pacer.start(flight);
     }
 
-    /// `bbr_main`.
+    /// `bbr_main`: called for each acknowledgment.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.bounds.finish_save();
         self.update_round_start(flight, sample);
@@ -252,7 +253,7 @@ impl SteeringControl for Bbr3 {
         }
     }
 
-    /// `bbr_cwnd_event`, at the start of a transmission.
+    /// `bbr_cwnd_event` for `CA_EVENT_TX_START`.
     fn on_restart(&mut self, flight: &mut Flight) {
         if !flight.is_app_limited {
             return;
@@ -275,12 +276,12 @@ impl SteeringControl for Bbr3 {
 }
 
 impl Bbr3 {
-    /// The largest rate of the last one to two cycles.
+    /// Maximum bandwidth of the last one to two cycles.
     fn max_bw(&self) -> u64 {
         self.bw_hi[0].max(self.bw_hi[1])
     }
 
-    /// The rate that it goes by.
+    /// Bandwidth that the model uses.
     fn bw(&self) -> u64 {
         self.max_bw().min(self.bounds.bw_lo)
     }
@@ -293,7 +294,8 @@ impl Bbr3 {
         }
     }
 
-    /// What an acknowledgment changes, less where the application sends little. Returns whether nothing has changed.
+    /// Fast path that skips most of the model while the application limits the rate (`bbr_run_fast_path`). Returns
+    /// whether nothing has changed.
     fn run_fast_path(&mut self, flight: &mut Flight, sample: &RateSample, bw: u64) -> bool {
         let calm = sample.is_app_limited && bw < self.max_bw() && !self.bounds.loss_in_round;
         if !(self.try_fast_path && calm) {
@@ -315,7 +317,7 @@ impl Bbr3 {
         before == (self.mode.of_linux(), self.min_rtt_us) && self.try_fast_path
     }
 
-    /// Whether the path is full: the rate has not grown by a quarter in three rounds.
+    /// Whether the pipe is full: bandwidth has not grown by a quarter in three rounds.
     fn check_full_bw_reached(&mut self, sample: &RateSample, bw: u64) {
         if self.full_bw_now || sample.is_app_limited {
             return;
@@ -338,7 +340,7 @@ impl Bbr3 {
         let target = |bbr: &Self, flight: &Flight| bbr.inflight(flight.window.mss, bbr.max_bw(), UNIT);
         if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;
-            // For those who look on; BBR does not go by it.
+            // For monitoring only; BBR does not use the threshold.
             flight.window.ssthresh = target(self, flight);
             self.bounds.reset_signals();
         }
@@ -351,7 +353,7 @@ impl Bbr3 {
         let now = self.clock.ticks(flight.now);
         let probe_expired = now > self.probe_rtt_min_stamp + self.clock.ticks_at_least_one(PROBE_RTT_WINDOW);
         if let Some(rtt) = sample.rtt.map(micros) {
-            let less = self.probe_rtt_min_us.is_none_or(|least| rtt < least);
+            let less = self.probe_rtt_min_us.is_none_or(|min_rtt| rtt < min_rtt);
             if less || (probe_expired && !sample.is_ack_delayed) {
                 (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (Some(rtt), now);
             }
@@ -362,7 +364,7 @@ impl Bbr3 {
             (self.min_rtt_us, self.min_rtt_stamp) = (self.probe_rtt_min_us, self.probe_rtt_min_stamp);
         }
         if probe_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            // The window is saved as that of PROBE_RTT: a larger one from before is kept.
+            // The mode is set first, so that the window saved for PROBE_RTT does not replace a larger one from before.
             self.mode = Mode::ProbeRtt;
             self.save_cwnd(flight.window.cwnd);
             self.probe_rtt.begin();
@@ -453,7 +455,7 @@ impl Bbr3 {
         };
     }
 
-    /// Packets that a rate keeps in flight, with what bursts need.
+    /// In-flight target for a bandwidth, with a quantization budget for bursts.
     fn inflight(&self, mss: u32, bw: u64, gain: u64) -> u32 {
         self.quantized(mss, self.bdp(bw, gain))
     }
@@ -462,10 +464,10 @@ impl Bbr3 {
         self.min_rtt_us.map_or(self.init_cwnd, |min_rtt| bdp(bw, min_rtt, gain))
     }
 
-    /// Room for a burst at the sender, one on the way and one at the receiver.
+    /// Adds room for one burst each at the sender, in the network and at the receiver.
     fn quantized(&self, mss: u32, cwnd: u32) -> u32 {
-        let least = cwnd.max(3 * self.tso_segs_goal(mss)).max(MIN_CWND);
-        least + if self.mode == Mode::ProbeUp { 2 } else { 0 }
+        let target = cwnd.max(3 * self.tso_segs_goal(mss)).max(MIN_CWND);
+        target + if self.mode == Mode::ProbeUp { 2 } else { 0 }
     }
 
     fn tso_segs_goal(&self, mss: u32) -> u32 {
@@ -481,7 +483,7 @@ impl Bbr3 {
     }
 }
 
-/// 4 ln 2: the least gain that doubles the rate each round.
+/// 4 ln 2: minimum pacing gain that doubles the rate each round.
 const STARTUP_PACING_GAIN: u64 = UNIT * 277 / 100 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = UNIT * 2;
@@ -495,6 +497,6 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const MIN_CWND: u32 = 4;
 const FULL_BW_THRESH: u64 = UNIT * 5 / 4;
 const FULL_BW_ROUNDS: u32 = 3;
-/// Every 512 µs of the least RTT halve the part of a burst that goes by it.
+/// Each 512 µs of minimum RTT halves the part of a burst that depends on it.
 const TSO_RTT_SHIFT: u32 = 9;
 const GSO_LEGACY_MAX_SIZE: u64 = 65_536;

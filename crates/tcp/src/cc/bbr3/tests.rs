@@ -1,4 +1,4 @@
-//! The specification's numbers, and the table of a second implementation (`tests/steered/bbr3.py`).
+//! Values from the specification, and the table of a second implementation (`tests/steered/bbr3.py`).
 
 use super::bounds::{LOSS_THRESH, NONE};
 use super::*;
@@ -19,15 +19,16 @@ fn the_constants_are_those_of_the_specification() {
 
 #[test]
 fn a_loss_names_what_was_in_flight_when_it_became_too_much() {
-    // 2 % (5/256) of 99 before it are 2 (rounded up): with none lost before, 2 / 0.98 of the segments after 99.
+    // 2 % (5/256) of the 99 packets before it are 2 (rounded up): with none lost before, 2 / 0.98 segments after the
+    // 99.
     for (tx_in_flight, lost, found) in [(100, 1, 101), (100, 2, 100), (100, 3, 99), (100, 60, 99), (1, 1, 0)] {
         let (mut bbr, mut window) = (Bbr3::default(), window(10));
         bbr.cycle.bw_probe_samples = true;
         let loss = LostSegment { tx_in_flight, lost, is_app_limited: false, continues: false };
         bbr.on_loss(&mut flight(&mut window, 40_000), &loss);
         let too_many = u64::from(lost) > u64::from(tx_in_flight) * LOSS_THRESH / 256;
-        let least = (bbr.target_inflight(&flight(&mut window, 40_000)) * 180) >> 8;
-        let expected = if too_many { found.max(least) } else { NONE };
+        let minimum = (bbr.target_inflight(&flight(&mut window, 40_000)) * 180) >> 8;
+        let expected = if too_many { found.max(minimum) } else { NONE };
         assert_eq!(bbr.bounds.inflight_hi, expected, "{lost} of {tx_in_flight}");
         assert_eq!(bbr.cycle.prev_probe_too_high, too_many);
     }
@@ -37,7 +38,7 @@ fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr3.txt"))
 }
 
-/// The first line after which the two implementations differ, and what was found instead.
+/// First line at which the two implementations differ, and our state there.
 fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr3::default(), window(10));
     bbr.seed(Rng::from_state(7));
@@ -65,7 +66,7 @@ fn a_second_implementation_finds_the_same_after_every_call() {
     }
 }
 
-/// Takes something out.
+/// Removes one part of the model.
 type Mutation = fn(&mut Bbr3);
 
 #[test]

@@ -1,8 +1,8 @@
-//! What losses teach: the short-term and the long-term model (§5.5.10, §5.5.11).
+//! Short-term and long-term model, learnt from losses (§5.5.10, §5.5.11).
 
 use super::{Bbr3Draft, CaState, DeliverySample, Flight, LostSegment, MIN_PIPE_CWND, Mode, RateSample};
 
-/// The bounds, and the signals that set them. Segments, and segments per second.
+/// The bounds and the congestion signals that set them, in segments and segments per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub bw_shortterm: f64,
@@ -10,16 +10,16 @@ pub(super) struct Bounds {
     pub inflight_longterm: f64,
     pub bw_latest: f64,
     pub inflight_latest: f64,
-    /// A round of losses ends with the first sample of what was sent when so much had been delivered.
+    /// The loss round ends with the first sample of a packet that was sent after this many packets were delivered.
     loss_round_delivered: u64,
     loss_round_start: bool,
     pub is_loss_in_round: bool,
-    /// Ranges of the sequence that were lost in it.
+    /// Lost sequence ranges in the round.
     lost_ranges: u32,
-    /// The state to come back to if the losses were none.
+    /// State to return to if the losses were spurious.
     pub undo_state: Option<Mode>,
     undo: (f64, f64, f64),
-    /// The losses were none: the state is still to be restored.
+    /// The losses were spurious, and the state has not been restored yet.
     pub undo_pending: bool,
 }
 
@@ -56,16 +56,16 @@ impl Bounds {
 
     /// `InflightWithHeadroom` (§5.3.3.9).
     pub fn inflight_with_headroom(&self) -> f64 {
-        let most = self.inflight_longterm;
-        if most.is_infinite() { most } else { (most - (HEADROOM * most).max(1.0)).max(MIN_PIPE_CWND) }
+        let bound = self.inflight_longterm;
+        if bound.is_infinite() { bound } else { (bound - (HEADROOM * bound).max(1.0)).max(MIN_PIPE_CWND) }
     }
 
-    /// A lost segment begins a range, or goes on with one.
+    /// Counts a lost segment that begins a new range.
     pub fn count_range(&mut self, loss: &LostSegment) {
         self.lost_ranges += !loss.continues as u32;
     }
 
-    /// The losses were none: bounds as before, at least.
+    /// Undoes spurious losses: no bound is below its earlier value.
     pub fn undo(&mut self) {
         self.is_loss_in_round = false;
         self.bw_shortterm = self.bw_shortterm.max(self.undo.0);
@@ -80,7 +80,8 @@ impl Bbr3Draft {
         matches!(self.state, Mode::Startup | Mode::ProbeBwRefill | Mode::ProbeBwUp)
     }
 
-    /// `SaveStateUponLoss`.
+    /// `SaveStateUponLoss` (§5.5.11), at the first loss of a round. Differs from `bbr3@google`, which saves when
+    /// recovery begins.
     pub(super) fn save_state_upon_loss(&mut self) {
         self.save_cwnd();
         let bounds = &mut self.bounds;
@@ -88,7 +89,7 @@ impl Bbr3Draft {
         bounds.undo = (bounds.bw_shortterm, bounds.inflight_shortterm, bounds.inflight_longterm);
     }
 
-    /// The rest of `HandleSpuriousLossDetection`: back to what the losses had ended.
+    /// Remainder of `HandleSpuriousLossDetection`: returns to the state that the losses ended.
     pub(super) fn finish_undo(&mut self, flight: &Flight) {
         if !std::mem::take(&mut self.bounds.undo_pending) {
             return;
@@ -165,7 +166,7 @@ impl Bbr3Draft {
         self.bounds.is_loss_in_round = true;
     }
 
-    /// The rest of `HandleLostPacket`, `HandleInflightTooHigh`.
+    /// Remainder of `HandleLostPacket`, and `HandleInflightTooHigh`.
     pub(super) fn judge_lost(&mut self, flight: &Flight, loss: &LostSegment) {
         if !self.cycle.is_bw_probe_sample || !is_too_high(loss.lost, loss.tx_in_flight) {
             return;

@@ -5,7 +5,7 @@ use super::{Bbr3Draft, DeliverySample, Flight, Mode, RateSample};
 use crate::cc::bbr3::cycle::AckPhase;
 use sojourn_aqm::{Duration, Instant};
 
-/// The cycle of searches.
+/// State of the ProbeBW cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     cycle_stamp: Instant,
@@ -38,7 +38,7 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// What comes from now on tells nothing of a search.
+    /// Later acknowledgments say nothing about a probe.
     pub fn stop(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
     }

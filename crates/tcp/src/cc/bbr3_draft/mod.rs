@@ -1,18 +1,18 @@
-//! BBR, version 3, as the IETF's draft writes it, in real numbers.
+//! BBR version 3 as in the IETF draft, in floating point.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, with its names and its order of steps; sections are named at the functions. The cycle of
-//! ProbeBW is in `cycle.rs`, what losses teach in `bounds.rs`. Amounts of data are counted in full segments.
+//! Source: draft-ietf-ccwg-bbr-06, with its names and its order of steps; functions cite their sections. The ProbeBW
+//! cycle is in `cycle.rs`, the model of losses in `bounds.rs`. Data is counted in full segments.
 //!
-//! Differs: SACK is taken for granted. Where the draft has prose only or leaves something open, this holds: the loss rate
-//! that ends Startup (§5.3.1.3) is looked at where a round of losses ends; a tail loss probe that repaired a loss counts as
-//! a loss of its round; `TargetInflight` is compared with 63 rounds in segments; `probe_rtt_min_delay` begins as `min_rtt`.
-//! The draft has no answer to marks and asks that ECN be used with one only, so ECN is not asked for.
+//! Differs: SACK is assumed. If the draft is vague, this holds: the loss rate that ends Startup (§5.3.1.3) is checked
+//! at the end of a loss round; a tail loss probe that repaired a loss counts as a loss of its round; `TargetInflight`
+//! is compared with 63 rounds in segments; `probe_rtt_min_delay` starts as `min_rtt`. The draft defines no response to
+//! ECN marks and requires one for ECN use, so ECN is not negotiated.
 //!
 //! # When to use
 //!
-//! To see what the standard will say. Beside `bbr3@google` it drains slower after its start (half of the rate instead of a
-//! third), leaves Drain after three rounds at the latest, counts a plateau once per round, and comes back to Startup or to
-//! its search where a loss that had ended them turns out to be none.
+//! To study the future standard. Compared with `bbr3@google` it drains more slowly after Startup (half of the rate
+//! instead of a third), leaves Drain after at most three rounds, counts a plateau once per round, and returns to
+//! Startup or to its probe if the loss that ended it was spurious.
 
 mod bounds;
 mod cycle;
@@ -32,29 +32,29 @@ use sojourn_aqm::{Duration, Instant, Rate, Rng};
 pub struct Bbr3Draft {
     state: Mode,
     rng: Rng,
-    /// Segments; the window is its whole part.
+    /// In segments; the sender's window is the integer part.
     cwnd: f64,
     initial_cwnd: f64,
     mss: u32,
-    /// Segments per second.
+    /// In segments per second.
     pacing_rate: f64,
-    /// Segments of a burst.
+    /// In segments per burst.
     send_quantum: f64,
-    /// The rate that it goes by, in segments per second.
+    /// Bandwidth that the model uses, in segments per second.
     bw: f64,
     max_bw: f64,
-    /// The largest rates of the last two cycles in which there were any, by the number of the cycle.
+    /// Maximum bandwidth of the last two cycles with samples, with the number of the cycle.
     max_bw_filter: [(u64, f64); 2],
     cycle_count: u64,
-    /// Least RTT of the last ten seconds, in seconds.
+    /// Minimum RTT of the last ten seconds, in seconds.
     min_rtt: f64,
     min_rtt_stamp: Instant,
-    /// Least RTT of the last five seconds, in seconds.
+    /// Minimum RTT of the last five seconds, in seconds.
     probe_rtt_min_delay: f64,
     probe_rtt_min_stamp: Instant,
     probe_rtt_expired: bool,
     probe_rtt: ProbeRtt<Instant>,
-    /// A round ends with the first sample of what was sent when so much had been delivered.
+    /// The round ends with the first sample of a packet that was sent after this many packets were delivered.
     next_round_delivered: u64,
     round_count: u64,
     round_start: bool,
@@ -62,24 +62,24 @@ pub struct Bbr3Draft {
     idle_restart: bool,
     full_bw: f64,
     full_bw_count: u32,
-    /// The rate has not grown for three rounds.
+    /// Bandwidth has not grown for three rounds.
     full_bw_now: bool,
-    /// … once since the start.
+    /// Bandwidth has plateaued at least once since the start.
     full_bw_reached: bool,
-    // In a box, so that senders with another control are not larger for it.
+    // Boxed, so that senders with other controls do not become larger.
     bounds: Box<Bounds>,
     cycle: Cycle,
-    /// The window before recovery or ProbeRTT.
+    /// Window before recovery or ProbeRTT.
     prior_cwnd: f64,
     in_recovery: bool,
     has_seen_rtt: bool,
     extra_acked_interval_start: Instant,
     extra_acked_delivered: f64,
-    /// The largest excess of acknowledgments of each of the last ten rounds.
+    /// Maximum excess of acknowledged data in each of the last ten rounds.
     extra_acked_filter: Box<[f64; EXTRA_ACKED_ROUNDS]>,
 }
 
-/// Where it is.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -96,7 +96,7 @@ impl Mode {
         matches!(self, Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 
-    /// Gains of the rate and of the window (§5.6.1).
+    /// Pacing gain and window gain (§5.6.1).
     fn gains(self) -> (f64, f64) {
         match self {
             Self::Startup => (STARTUP_PACING_GAIN, DEFAULT_CWND_GAIN),
@@ -109,12 +109,12 @@ impl Mode {
     }
 }
 
-/// What an acknowledgment tells, in the draft's units (`RS`).
+/// Rate sample of an acknowledgment in the draft's units (`RS`).
 #[derive(Clone, Copy, Debug)]
 struct DeliverySample {
-    /// Segments per second; zero without a reliable sample.
+    /// In segments per second; zero without a reliable sample.
     delivery_rate: f64,
-    /// Segments; zero without a sample.
+    /// In segments; zero without a sample.
     delivered: f64,
     newly_acked: f64,
 }
@@ -264,7 +264,7 @@ impl SteeringControl for Bbr3Draft {
     /// Entering and leaving recovery (§5.6.4.4).
     fn on_state(&mut self, flight: &mut Flight, state: CaState) {
         if state == CaState::Loss {
-            // The stack has set the window to what is in flight and one more.
+            // The stack has set the window to one segment more than the data in flight.
             self.cwnd = flight.window.cwnd.into();
             self.in_recovery = true;
         } else if self.in_recovery && state < CaState::Recovery {
@@ -280,8 +280,9 @@ impl SteeringControl for Bbr3Draft {
             return;
         }
         self.idle_restart = true;
-        // Differs: the draft sets only the start of the interval. What was delivered before would count as delivered since, so
-        // that the window of an application that pauses grew with each pause; Linux begins anew, too.
+        // Differs: the draft sets only the start of the interval. Data delivered before the pause would then count as
+        // delivered after it, and the window of an application that pauses would grow with each pause. Linux resets
+        // both, too.
         (self.extra_acked_delivered, self.extra_acked_interval_start) = (0.0, flight.now);
         if self.state.is_probe_bw() {
             self.set_pacing_rate(flight, 1.0);
@@ -320,7 +321,7 @@ impl Bbr3Draft {
             let best = if slot.0 == self.cycle_count { slot.1.max(rate) } else { rate };
             *slot = (self.cycle_count, best);
             let within = |&(cycle, _): &&(u64, f64)| cycle + 1 >= self.cycle_count;
-            self.max_bw = self.max_bw_filter.iter().filter(within).fold(0.0, |most, slot| slot.1.max(most));
+            self.max_bw = self.max_bw_filter.iter().filter(within).fold(0.0, |max, slot| slot.1.max(max));
         }
     }
 
@@ -336,7 +337,7 @@ impl Bbr3Draft {
         *slot = slot.max(extra);
     }
 
-    /// The largest excess of the last ten rounds, before the path was full of this one.
+    /// Maximum excess of the last ten rounds; until the pipe is full, of this round.
     fn extra_acked(&self) -> f64 {
         match self.full_bw_reached {
             true => self.extra_acked_filter.iter().fold(0.0, |most, &extra| extra.max(most)),
@@ -395,7 +396,7 @@ impl Bbr3Draft {
     /// `CheckProbeRTT`, `HandleProbeRTT` (§5.3.4.3).
     fn check_probe_rtt(&mut self, flight: &mut Flight, rs: &DeliverySample) {
         if self.state != Mode::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            // The state first, as the draft has it: a larger window from before is kept.
+            // The state is set first, as in the draft, so that a larger window from before is kept.
             self.state = Mode::ProbeRtt;
             self.save_cwnd();
             self.probe_rtt.begin();
@@ -451,17 +452,17 @@ impl Bbr3Draft {
 
     fn pace(&mut self, rate: f64, flight: &mut Flight) {
         self.pacing_rate = rate;
-        // One bit per second at the least, so that it does not stand still.
+        // At least one bit per second, so that the sender does not stall.
         flight.pacing_rate = Some(Rate::from_bps(((rate * f64::from(self.mss) * 8.0) as u64).max(1)));
     }
 
     /// `SetCwnd` (§5.6.4.6).
     fn set_cwnd(&mut self, flight: &mut Flight, rs: &DeliverySample) {
         if rs.newly_acked > 0.0 {
-            let most = self.quantized(self.state.gains().1 * self.bdp(self.bw) + self.extra_acked());
+            let target = self.quantized(self.state.gains().1 * self.bdp(self.bw) + self.extra_acked());
             if self.full_bw_reached {
-                self.cwnd = (self.cwnd + rs.newly_acked).min(most);
-            } else if self.cwnd < most || (flight.delivered as f64) < self.initial_cwnd {
+                self.cwnd = (self.cwnd + rs.newly_acked).min(target);
+            } else if self.cwnd < target || (flight.delivered as f64) < self.initial_cwnd {
                 self.cwnd += rs.newly_acked;
             }
             self.cwnd = self.cwnd.max(MIN_PIPE_CWND);
@@ -510,8 +511,8 @@ impl Bbr3Draft {
 
     /// `QuantizationBudget` (§5.6.4.2).
     fn quantized(&self, inflight: f64) -> f64 {
-        let least = inflight.max(3.0 * self.send_quantum).max(MIN_PIPE_CWND);
-        least + if self.state == Mode::ProbeBwUp { 2.0 } else { 0.0 }
+        let target = inflight.max(3.0 * self.send_quantum).max(MIN_PIPE_CWND);
+        target + if self.state == Mode::ProbeBwUp { 2.0 } else { 0.0 }
     }
 }
 
@@ -532,7 +533,7 @@ const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 const EXTRA_ACKED_ROUNDS: usize = 10;
-/// A burst is what leaves in a millisecond, two segments at the least and 64 kB at the most (§5.6.3).
+/// A burst is one millisecond at the pacing rate, between two segments and 64 kB (§5.6.3).
 const QUANTUM_S: f64 = 0.001;
 const MIN_QUANTUM: f64 = 2.0;
 const MAX_QUANTUM: f64 = 65_536.0;

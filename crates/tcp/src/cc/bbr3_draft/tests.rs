@@ -1,4 +1,4 @@
-//! The table of a second implementation (`tests/steered/bbr3_draft.py`), and what the draft says in numbers.
+//! Table of a second implementation (`tests/steered/bbr3_draft.py`), and values from the draft.
 
 use super::*;
 use crate::cc::call_table::{CallRow, apply, at, flight, lines, span, window};
@@ -7,7 +7,7 @@ fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr3_draft.txt"))
 }
 
-/// The first line after which the two implementations differ, and what was found instead.
+/// First line at which the two implementations differ, and our state there.
 fn first_difference(mut change: impl FnMut(&mut Bbr3Draft)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
     bbr.seed(Rng::from_state(7));
@@ -35,7 +35,7 @@ fn a_second_implementation_finds_the_same_after_every_call() {
     }
 }
 
-/// Takes something out.
+/// Removes one part of the model.
 type Mutation = fn(&mut Bbr3Draft);
 
 #[test]
@@ -94,7 +94,7 @@ fn a_spurious_loss_that_ended_startup_or_a_search_is_taken_back() {
 
 #[test]
 fn pauses_of_the_application_are_no_aggregation() {
-    // Ten segments in every 50 ms: what was delivered before a pause does not count for the time after it.
+    // Ten segments every 50 ms: data delivered before a pause does not count for the time after it.
     let (mut bbr, mut window) = (Bbr3Draft::default(), window(10));
     bbr.on_established(&mut flight(&mut window, 40_000));
     for n in 1..100u64 {

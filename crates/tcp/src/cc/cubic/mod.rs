@@ -1,12 +1,12 @@
 //! CUBIC as in Linux `tcp_cubic.c`, in its integer arithmetic.
 //!
 //! Source: Ha, Rhee and Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", 2008, and the kernels named at the
-//! constants below. The kernel's names are kept. Time runs in clock ticks and, inside the cubic function, in units of
-//! 1/1024 s; windows are in segments.
+//! constants below. Names are the kernel's. Time is in clock ticks and, inside the cubic function, in 1/1024 s; windows
+//! are in segments.
 //!
 //! # When to use
 //!
-//! For what most of the traffic of today is: Linux's default since 2.6.19, in the version of the stack.
+//! For most of today's traffic: CUBIC has been Linux's default since 2.6.19. It runs in the version of the stack.
 
 mod root;
 #[cfg(test)]
@@ -27,33 +27,33 @@ pub struct Cubic {
     version: Version,
     clock: Clock,
     epoch: Epoch,
-    /// Wmax: the window before the last reduction, less with fast convergence; 0 before the first.
+    /// W_max: window before the last reduction, lowered by fast convergence; 0 before the first.
     last_max_cwnd: u32,
-    /// The window before the last reduction, for its undoing.
+    /// Window before the last reduction, for an undo.
     loss_cwnd: u32,
-    /// Least RTT; zero before the first sample.
+    /// Minimum RTT; zero before the first sample.
     delay_min: Duration,
-    /// 16 times the mean number of packets per acknowledgment; its integers never fall from 2 to below 31/16.
+    /// Mean number of packets per acknowledgment, times 16; in integers it never falls from 2 below 31/16.
     delayed_ack: u32,
     hystart: Option<HyStart>,
 }
 
-/// Counting since the last reduction.
+/// Growth since the last reduction.
 #[derive(Clone, Debug, Default)]
 struct Epoch {
-    /// When the first acknowledgment of this epoch grew the window.
+    /// Time of the first acknowledgment of this epoch that grew the window.
     start: Option<Ticks>,
-    /// One segment more for each `cnt` acknowledgments.
+    /// Acknowledgments per segment of growth.
     cnt: u32,
     last_cwnd: u32,
     last_time: Ticks,
-    /// Where the cubic function has its plateau.
+    /// Plateau of the cubic function.
     bic_origin_point: u32,
     /// Time from the start to the plateau, in 1/1024 s.
     bic_k: u32,
-    /// Acknowledgments not yet counted into `tcp_cwnd`.
+    /// Acknowledgments not yet added to `tcp_cwnd`.
     ack_cnt: u32,
-    /// The window that Reno would have with the same mean.
+    /// Window of a Reno flow with the same mean window.
     tcp_cwnd: u32,
 }
 
@@ -77,14 +77,14 @@ impl Cubic {
         }
     }
 
-    /// `bictcp_acked`: learns from an acknowledgment; HyStart may end slow start.
+    /// `bictcp_acked`: takes the samples of an acknowledgment; HyStart may end slow start.
     fn take_sample(&mut self, window: &mut Window, ack: &Ack) {
         if self.version.delayed_ack && ack.state == CaState::Open {
             let ratio = self.delayed_ack - (self.delayed_ack >> ACK_RATIO_SHIFT) + ack.packets;
             self.delayed_ack = ratio.min(ACK_RATIO_LIMIT);
         }
         let Some(rtt) = ack.rtt else { return };
-        // Samples right after a recovery are of its queue.
+        // Samples right after a reduction still include the queue that caused it.
         let now = self.clock.ticks(ack.now);
         if self.epoch.start.is_some_and(|start| now - start < self.clock.ticks_at_least_one(Duration::from_secs(1))) {
             return;
@@ -117,7 +117,7 @@ impl Cubic {
         window.step(cnt, packets);
     }
 
-    /// `bictcp_update`: how many acknowledgments (or packets) make a step.
+    /// `bictcp_update`: acknowledgments (or packets) per segment of growth.
     fn update(&mut self, cwnd: u32, now: Ticks, acked: u32) -> u32 {
         let epoch = &mut self.epoch;
         epoch.ack_cnt += acked;
@@ -134,17 +134,17 @@ impl Cubic {
                 epoch.bic_origin_point = self.last_max_cwnd.max(cwnd);
                 now
             });
-            // The window that will be right a round trip from now.
+            // Target window one round trip from now.
             let delay = if self.delay_min > Duration::ZERO { self.clock.ticks_at_least_one(self.delay_min) } else { 0 };
             let t = units_of_time(self.clock.duration(now - start + delay));
             let bic_target = epoch.w_cubic(t);
             epoch.cnt = if bic_target > cwnd { cwnd / (bic_target - cwnd) } else { scaled(cwnd, 100, 1) };
             if self.last_max_cwnd == 0 {
-                // Nothing is known of the path yet: at least 5 % per round trip.
+                // Before the first loss: at least 5 % per round trip.
                 epoch.cnt = epoch.cnt.min(20);
             }
         }
-        epoch.be_friendly(cwnd);
+        epoch.apply_tcp_friendliness(cwnd);
         if self.version.delayed_ack {
             epoch.cnt = scaled(epoch.cnt, 1 << ACK_RATIO_SHIFT, self.delayed_ack);
         }
@@ -154,7 +154,9 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// C (t − K)³ + Wmax for `t` in 1/1024 s.
+    /// W_cubic(t) = C (t − K)³ + W_max, for `t` in 1/1024 s. The plateau counts from within one segment of W_max, that
+    /// is cbrt(1/C) = 1.36 s early; a loss in that time leaves W_max unchanged. Mean windows are therefore up to 20 %
+    /// above RFC 9438 §5.1.
     fn w_cubic(&self, t: u32) -> u32 {
         let offs = t.abs_diff(self.bic_k).min(MAX_OFFSET) as u64;
         // The first kernels had a factor of 32 here, 12.5 times too small for their K.
@@ -166,8 +168,9 @@ impl Epoch {
         }
     }
 
-    /// At least as fast as a Reno that loses as little: it grows by one in (1 + beta) / (3 (1 − beta)) windows.
-    fn be_friendly(&mut self, cwnd: u32) {
+    /// At least as fast as a Reno flow with the same losses, which grows by one segment in (1 + beta) / (3 (1 − beta))
+    /// windows.
+    fn apply_tcp_friendliness(&mut self, cwnd: u32) {
         let per_step = scaled(cwnd, BETA_SCALE, 8);
         while self.ack_cnt > per_step {
             self.ack_cnt -= per_step;
@@ -209,7 +212,7 @@ impl CongestionControl for Cubic {
 impl WindowControl for Cubic {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.epoch.start = None;
-        // Fast convergence: a window that did not come back to Wmax leaves room for others.
+        // Fast convergence: a flow whose window did not recover to W_max releases bandwidth to others.
         self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
             scaled(window.cwnd, BICTCP_BETA_SCALE + BETA, 2 * BICTCP_BETA_SCALE)
         } else {
@@ -252,12 +255,12 @@ impl WindowControl for Cubic {
     }
 }
 
-/// A span in units of the cubic function: 2^−10 s.
+/// Duration in units of the cubic function, 2^−10 s.
 fn units_of_time(span: Duration) -> u32 {
     ((span.as_nanos() as u64).saturating_mul(1 << BICTCP_HZ) / 1_000_000_000).min(u32::MAX as u64) as u32
 }
 
-/// `n` * `by` / `of`; of windows that no link can fill, the largest that can be written.
+/// `n` * `by` / `of`, saturating: such windows exceed the capacity of any link.
 fn scaled(n: u32, by: u32, of: u32) -> u32 {
     (n as u64 * by as u64 / of as u64).min(u32::MAX as u64) as u32
 }
@@ -271,11 +274,13 @@ const BICTCP_HZ: u32 = 10;
 const CUBE_RTT_SCALE: u64 = 410;
 /// 1 / C in cubed units of time.
 const CUBE_FACTOR: u64 = (1 << (10 + 3 * BICTCP_HZ)) / CUBE_RTT_SCALE;
-/// Eight times the windows per step of a Reno with the same mean: 15 for 717, in the kernel's integers.
+/// Windows per segment of growth of a Reno flow with the same mean, times 8: 15 for beta = 717, in the kernel's
+/// integers.
 const BETA_SCALE: u32 = 8 * (BICTCP_BETA_SCALE + BETA) / 3 / (BICTCP_BETA_SCALE - BETA);
 const ACK_RATIO_SHIFT: u32 = 4;
 const ACK_RATIO_LIMIT: u32 = 32 << ACK_RATIO_SHIFT;
-/// An unchanged window is looked at again after this time (HZ / 32).
+/// With an unchanged window `cnt` is recomputed only after this time (HZ / 32).
 const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
-/// Four minutes from the plateau: beyond it the cube would leave 64 bits, and the target is millions of segments.
+/// Maximum distance from the plateau, four minutes: beyond it the cube would overflow 64 bits, and the target is
+/// millions of segments anyway.
 const MAX_OFFSET: u32 = 1 << 18;

@@ -1,27 +1,28 @@
-//! The cube root as the kernel takes it, which is not exact: a first guess from the leading bits, one step after Newton, and a
-//! third that is 341 / 1024.
+//! The kernel's approximate cube root: a first guess from the leading bits, one Newton-Raphson step, and 341 / 1024 for
+//! a third.
 //!
-//! Source: Linux `cubic_root` (2.6.22 on). Windows grow an acknowledgment earlier or later by it.
+//! Source: Linux `cubic_root` (since 2.6.22). It is up to 0.2 % off the exact root. The kernel's arithmetic is kept
+//! because a window that grows one acknowledgment earlier makes the flow diverge from the kernel's.
 
-/// About the cube root of `a`, as large as the kernel says.
+/// Approximate cube root of `a`, equal to the kernel's.
 pub(super) fn cube_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if a < GUESS.len() as u64 {
         return (u32::from(GUESS[a as usize]) + 35) >> GUESS_BITS;
     }
-    // How many bits the root has less one: a third of those of the cube.
-    let behind = ((bits * 84) >> 8) - 1;
-    let leading = (a >> (3 * behind)) as usize;
-    let guess = u64::from(((u32::from(GUESS[leading]) + 10) << behind) >> GUESS_BITS);
+    // Bits of the root less one: a third of the bits of the cube.
+    let shift = ((bits * 84) >> 8) - 1;
+    let leading = (a >> (3 * shift)) as usize;
+    let guess = u64::from(((u32::from(GUESS[leading]) + 10) << shift) >> GUESS_BITS);
     let three_times = 2 * guess + a / (guess * (guess - 1));
     ((three_times * 341) >> 10) as u32
 }
 
-/// First guesses for the leading bits of a cube, in 64ths.
+/// First guesses for the leading bits of a cube, in 1/64.
 const GUESS: [u8; 64] = guesses();
 const GUESS_BITS: u32 = 6;
 
-/// Roots rounded down and less one, and moved.
+/// Roots rounded down, less one, plus the kernel's correction.
 const fn guesses() -> [u8; 64] {
     let mut guesses = [0; 64];
     let (mut cube, mut root) = (1, 0u32);
@@ -35,7 +36,7 @@ const fn guesses() -> [u8; 64] {
     guesses
 }
 
-/// How far the kernel's first guesses were moved by hand.
+/// Manual corrections of the kernel's first guesses.
 #[rustfmt::skip]
 const MOVED: [i8; 64] = [
     0, -9, -25, -37, 18, 10, 3, -3, -4, -3, -2, -3, -2, -2, -2, 0,
@@ -48,7 +49,7 @@ const MOVED: [i8; 64] = [
 mod tests {
     use super::*;
 
-    /// Of `cubic_root`, which was compiled from the kernel's file.
+    /// Values from `cubic_root`, compiled from the kernel's source file.
     #[test]
     fn roots_are_off_as_the_kernels() {
         const OF: [(u64, u32); 18] = [

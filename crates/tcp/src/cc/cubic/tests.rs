@@ -1,4 +1,4 @@
-//! K, the curve, the friendly region, and what the kernels do differently.
+//! K, the cubic function, the Reno-friendly region, and differences between kernels.
 
 use super::*;
 use crate::stack::cubic::{LINUX_2_6_29, LINUX_3};
@@ -6,7 +6,7 @@ use sojourn_aqm::Instant;
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// A connection in congestion avoidance, `rtt` apart from its receiver, which acknowledges every `per_ack` packets.
+/// Connection in congestion avoidance with RTT `rtt`; its receiver acknowledges every `per_ack` packets.
 struct Connection {
     cubic: Cubic,
     window: Window,
@@ -24,13 +24,13 @@ impl Connection {
         Self { cubic, window, now: Instant::ZERO + Duration::from_secs(10), una: 1, rtt, per_ack: 1 }
     }
 
-    /// Reduces the window; it is in congestion avoidance then, which old kernels are one above the threshold.
+    /// Reduces the window. Congestion avoidance follows, in which old kernels are one segment above the threshold.
     fn lose(&mut self) {
         self.window.cwnd = self.cubic.ssthresh(&self.window);
         self.window.cwnd_cnt = 0;
     }
 
-    /// A round trip: a window of packets is acknowledged, evenly.
+    /// One round trip: a window of packets is acknowledged, evenly spaced.
     fn round(&mut self) {
         let acks = self.window.cwnd.div_ceil(self.per_ack);
         let start = self.now;
@@ -53,7 +53,7 @@ impl Connection {
         }
     }
 
-    /// Rounds until the window is `cwnd`.
+    /// Rounds until the window reaches `cwnd`.
     fn rounds_to(&mut self, cwnd: u32) -> u32 {
         let mut rounds = 0;
         while self.window.cwnd < cwnd {
@@ -74,7 +74,7 @@ fn k_is_the_cube_root_of_what_was_lost_over_c() {
             assert_eq!(path.window.cwnd, w_max * 7 / 10);
             path.round();
             let k = path.cubic.epoch.bic_k as f64 / 1024.0;
-            // The kernel's C is 410 / 1024 in place of 0.4: 0.03 % in K; its root is off by 0.2 % at the most.
+            // The kernel's C is 410 / 1024 instead of 0.4, 0.03 % in K; its root is off by at most 0.2 %.
             assert!((k - k_s).abs() < 0.0024 * k_s, "{w_max} segments: {k} s, expected {k_s} s");
             assert_eq!(path.cubic.epoch.bic_origin_point, w_max);
         }
@@ -83,14 +83,14 @@ fn k_is_the_cube_root_of_what_was_lost_over_c() {
 
 #[test]
 fn the_window_follows_the_cubic_function() {
-    // Large windows, so that Reno's slower growth does not show and a step is no jump.
+    // Large windows, so that Reno's slower growth does not matter and steps are small.
     for version in [LINUX_3, LINUX_6] {
         let mut path = Connection::new(version, 2000, RTT);
         path.lose();
         let (start, k) = (path.now, (600.0f64 / 0.4).cbrt());
         for _ in 0..200 {
             path.round();
-            // After a round trip the window is what the function said a round trip before.
+            // After a round trip the window is the function's value one round trip earlier.
             let t = (path.now - start).as_secs_f64();
             let expected = 0.4 * (t - k).powi(3) + 2000.0;
             let error = (path.window.cwnd as f64 - expected) / expected;
@@ -102,7 +102,7 @@ fn the_window_follows_the_cubic_function() {
 
 #[test]
 fn growth_without_a_plateau_is_five_per_cent_of_the_window_per_round_trip_at_least() {
-    // A step per 20 packets until the first loss.
+    // One segment per 20 packets until the first loss.
     let mut path = Connection::new(LINUX_6, 100, RTT);
     path.round();
     assert_eq!(path.window.cwnd, 105);
@@ -110,7 +110,7 @@ fn growth_without_a_plateau_is_five_per_cent_of_the_window_per_round_trip_at_lea
 
 #[test]
 fn a_step_takes_at_least_two_packets_in_new_kernels() {
-    // Long after the plateau the function asks for more than the window allows.
+    // Long after the plateau the function exceeds the maximum growth.
     for (version, grown) in [(LINUX_6, 50), (Version { min_cnt: 1, ..LINUX_6 }, 100), (LINUX_3, 50)] {
         let mut path = Connection::new(version, 100, RTT);
         path.lose();
@@ -118,7 +118,7 @@ fn a_step_takes_at_least_two_packets_in_new_kernels() {
         path.now += Duration::from_secs(60);
         path.window.cwnd = 100;
         path.round();
-        // Old kernels: one acknowledgment, and one more because the counter is compared before it is raised.
+        // Old kernels: one acknowledgment, and one more because the counter is compared before it is incremented.
         assert!((grown..=grown + 2).contains(&(path.window.cwnd - 100)), "{version:?}: {}", path.window.cwnd);
     }
 }
@@ -130,7 +130,7 @@ fn it_is_no_slower_than_reno_with_the_same_mean() {
     path.lose();
     let rounds = path.rounds_to(100);
     assert!((52..=62).contains(&rounds), "{rounds} round trips");
-    // At 1 s the function is faster: 43 round trips.
+    // With an RTT of 1 s the function is faster: K is then 4.2 round trips.
     let mut path = Connection::new(LINUX_6, 100, Duration::from_secs(1));
     path.lose();
     assert!(path.rounds_to(99) <= 5);
@@ -138,11 +138,11 @@ fn it_is_no_slower_than_reno_with_the_same_mean() {
 
 #[test]
 fn delayed_acknowledgments_do_not_slow_it_down() {
-    // Before the first loss a window of 200 grows by a twentieth in a round trip.
+    // Before the first loss a window of 200 grows by a twentieth per round trip.
     let grown = |version: Version, counting, per_ack| {
         let mut path = Connection { per_ack, ..Connection::new(version, 200, RTT) };
         path.window.counting = counting;
-        // The mean number of packets per acknowledgment is learnt.
+        // The control first learns the mean number of packets per acknowledgment.
         (0..20).for_each(|_| path.round());
         (path.window.cwnd, path.window.cwnd_cnt, path.cubic.epoch.start) = (200, 0, None);
         path.round();
@@ -152,7 +152,7 @@ fn delayed_acknowledgments_do_not_slow_it_down() {
         let grown = grown(LINUX_6, GrowthCounting::Packets, per_ack);
         assert!((9..=10).contains(&grown), "{per_ack} packets per acknowledgment: {grown}");
     }
-    // The old mean never falls below 31/16: with an acknowledgment for every packet they grew twice as fast.
+    // The old mean never falls below 31/16: with one acknowledgment per packet growth was twice as fast.
     for (per_ack, expected) in [(1, 18), (2, 9), (4, 9)] {
         let grown = grown(LINUX_3, GrowthCounting::Acknowledgments, per_ack);
         assert!(grown.abs_diff(expected) <= 1, "{per_ack} packets per acknowledgment: {grown}");
@@ -163,14 +163,14 @@ fn delayed_acknowledgments_do_not_slow_it_down() {
 
 #[test]
 fn a_window_that_did_not_come_back_leaves_room() {
-    // Fast convergence: 80 after 100 gives Wmax = 80 · 1741 / 2048 = 68.
+    // Fast convergence: 80 after 100 gives W_max = 80 · 1741 / 2048 = 68.
     let mut path = Connection::new(LINUX_6, 100, RTT);
     path.lose();
     assert_eq!((path.window.cwnd, path.cubic.last_max_cwnd), (70, 100));
     path.window.cwnd = 80;
     path.lose();
     assert_eq!((path.window.cwnd, path.cubic.last_max_cwnd), (56, 68));
-    // One that grew beyond it sets a new mark.
+    // A window that grew beyond W_max sets a new maximum.
     path.window.cwnd = 69;
     path.lose();
     assert_eq!((path.window.cwnd, path.cubic.last_max_cwnd), (48, 69));

@@ -1,16 +1,19 @@
-//! TCP Prague, version 0.7: DCTCP for the Internet, with a window of fractions, accurate ECN, pacing, and growth that below
-//! 25 ms does not depend on the round-trip time.
+//! TCP Prague version 0.7: DCTCP for the Internet, with a fractional window, accurate ECN, pacing, and growth that is
+//! RTT-independent below 25 ms.
 //!
-//! Source: `tcp_prague.c` 0.7 (minuscat/rpi-6.18.y, commit 330b511), with its names, integers and order. Version 0.6 is in
-//! `v0_6.rs`.
+//! Source: `tcp_prague.c` 0.7 (minuscat/rpi-6.18.y, commit 330b511), with its names, integers and order. Version 0.6 is
+//! in `v0_6.rs`.
 //!
-//! At four packets or less the rate is what marks and growth change, and the window follows; above, it is the window.
-//! Below about 1 Mbit/s packets shrink, so that two of them fit into 25 ms.
+//! At four packets or fewer, marks and growth change the rate and the window follows (rate mode); above, they change
+//! the window. Below about 1 Mbit/s packets shrink so that two of them fit into 25 ms.
+//!
+//! Not implemented: the SYN's codepoint in the third packet of the handshake, PLB, and the module's behaviour when CWR
+//! is entered and left at once after a tail loss probe that repaired a loss.
 //!
 //! # When to use
 //!
-//! As the sender of L4S: behind `dualpi2`, or `fq_codel` with a `ce_threshold` for ECT(1), its queue is below a millisecond.
-//! In one queue with CUBIC that marks both alike (RFC 3168) it takes nearly everything.
+//! As the sender of L4S: behind `dualpi2`, or `fq_codel` with a `ce_threshold` for ECT(1), its queue is below a
+//! millisecond. In one queue with CUBIC that marks both alike (RFC 3168) it takes nearly all of the capacity.
 
 #[cfg(test)]
 mod tests;
@@ -26,32 +29,32 @@ use sojourn_aqm::Rate;
 /// Prague 0.7.
 #[derive(Clone, Debug, Default)]
 pub struct Prague {
-    /// The window in packets of 2^-20.
+    /// Window in units of 2^-20 packets.
     frac_cwnd: u64,
-    /// Bytes per second, headers included.
+    /// Rate in bytes per second, headers included.
     rate_bytes: u64,
-    /// Sixteen times the share of marks, of 2^24.
+    /// Marked fraction times 16, in 2^-24.
     upscaled_alpha: u64,
     alpha_us: u64,
-    /// Growth per packet that was acknowledged without a mark, in packets of 2^-20 per window.
+    /// Growth per packet acknowledged without a mark, in 2^-20 packets per window.
     ai_ack_increase: u64,
-    /// 128 times the smoothed RTT in 1/8 µs.
+    /// Slow RTT: 128 times the smoothed RTT in 1/8 µs.
     hsrtt: u64,
     rounds: RoundCounters,
-    /// A mark was seen: there is an AQM on the path.
+    /// A mark was seen, so there is an AQM on the path.
     saw_ce: bool,
-    /// The rate is changed, and the window follows.
+    /// Rate mode: the rate is changed and the window follows.
     by_rate: bool,
     loss: LossState,
-    /// When the window was last reduced on marks.
+    /// Time of the last reduction on marks.
     cwr_us: u64,
-    /// The largest size of a packet.
+    /// Maximum packet size.
     mtu_cache: u64,
     max_tso_burst: u32,
     path: PathState,
 }
 
-/// Rounds since slow start, and what was counted when the present one began.
+/// Rounds since slow start, and the counters at the start of the current round.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundCounters {
     count: u32,
@@ -67,30 +70,30 @@ impl RoundCounters {
         *self = Self { count, next_seq: flight.nxt, delivered, delivered_ce };
     }
 
-    /// The share of marked packets, of 2^`bits`.
+    /// Marked fraction of the packets of this round, in 2^-`bits`.
     fn share(&self, flight: &Flight, bits: u32) -> u64 {
         ((flight.delivered_ce - self.delivered_ce) << bits) / (flight.delivered - self.delivered).max(1)
     }
 }
 
-/// What was before a loss.
+/// State before a loss.
 #[derive(Clone, Copy, Debug, Default)]
 struct LossState {
-    /// No growth until the state is open again.
+    /// No growth until the state is Open again.
     reduced: bool,
-    /// A reduction was asked for and not yet named.
+    /// A reduction was requested, and its state change has not been reported yet.
     reduction_pending: bool,
     cwnd: u32,
-    /// The rate, or in version 0.6 the window of fractions.
+    /// Rate before the loss, or in version 0.6 the fractional window.
     amount: u64,
 }
 
-/// The path as it was last told of.
+/// Path properties at the last callback.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
-    /// Bytes of a packet.
+    /// Packet size in bytes.
     mtu: u64,
-    /// Eight times the smoothed RTT in microseconds; zero before the first sample.
+    /// Smoothed RTT times 8, in microseconds; zero before the first sample.
     srtt8: u64,
     now_us: u64,
 }
@@ -108,13 +111,13 @@ impl PathState {
         self.srtt8.max(TARGET_RTT8)
     }
 
-    /// Bytes per second of a packet per RTT.
+    /// One packet per RTT, in bytes per second.
     fn packet_per_rtt(&self) -> u64 {
         8_000_000 * self.mtu / if self.srtt8 > 0 { self.srtt8 } else { 1 }
     }
 }
 
-/// What Prague asks for, in either version.
+/// Needs of Prague, in either version.
 const NEEDS: Needs = Needs {
     samples: true,
     steers: true,
@@ -189,7 +192,7 @@ impl SteeringControl for Prague {
         self.new_round(flight);
     }
 
-    /// `prague_cong_control`.
+    /// `prague_cong_control`: called for each acknowledgment.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.path = PathState::of(flight);
         self.update_cwnd(flight, sample);
@@ -209,7 +212,7 @@ impl SteeringControl for Prague {
         (self.loss.reduction_pending, self.loss.cwnd) = (true, window.cwnd);
     }
 
-    /// `prague_state`, and the event of a time-out.
+    /// `prague_state`, and the event of a retransmission time-out.
     fn on_state(&mut self, flight: &mut Flight, state: CaState) {
         self.path = PathState::of(flight);
         let reduction_pending = std::mem::take(&mut self.loss.reduction_pending);
@@ -217,7 +220,7 @@ impl SteeringControl for Prague {
             CaState::Recovery => self.enter_loss(flight.window),
             CaState::Loss if reduction_pending => self.enter_loss(flight.window),
             CaState::Cwr => {
-                // An episode of losses may have ended with the acknowledgment that brought the mark.
+                // The acknowledgment that carried the mark may also have ended a loss episode.
                 self.loss.reduced = false;
                 self.enter_cwr(flight.window);
             }
@@ -235,7 +238,7 @@ impl SteeringControl for Prague {
 }
 
 impl Prague {
-    /// Whether growth and reductions keep to 25 ms: four rounds after slow start.
+    /// Whether growth and reductions are RTT-independent: from four rounds after slow start.
     fn is_rtt_indep(&self, window: &Window) -> bool {
         !window.in_slow_start() && self.rounds.count >= RTT_TRANSITION
     }
@@ -244,7 +247,8 @@ impl Prague {
         let unmarked = (sample.acked_sacked as u64).saturating_sub(sample.ce as u64);
         if sample.ce > 0 {
             if !self.saw_ce {
-                // Slow start ends with half the window at the first mark.
+                // The first mark ends slow start and halves the window. The half lasts only if this acknowledgment
+                // delivered nothing unmarked: slow start sets the fractional window from `cwnd` again.
                 self.frac_cwnd = (self.frac_cwnd + 1) >> 1;
             }
             self.saw_ce = true;
@@ -259,7 +263,7 @@ impl Prague {
         self.step(flight.window);
     }
 
-    /// Slow start, if that is where the window is. Returns the packets that are left.
+    /// Runs slow start if the window is below the threshold. Returns the packets left for congestion avoidance.
     fn slow_start(&mut self, flight: &mut Flight, acked: u64) -> u64 {
         if !flight.window.in_slow_start() {
             return acked;
@@ -289,7 +293,7 @@ impl Prague {
         }
     }
 
-    /// The window follows by one packet per acknowledgment.
+    /// Moves the window towards its target by one packet per acknowledgment.
     fn step(&mut self, window: &mut Window) {
         let target = self.target_cwnd();
         if window.cwnd > target {
@@ -320,7 +324,7 @@ impl Prague {
         self.new_round(flight);
     }
 
-    /// Packets shrink, or grow again, so that two of them fit into a virtual RTT.
+    /// Adapts the packet size so that two packets fit into a virtual RTT.
     fn fit_packets(&mut self, window: &mut Window) {
         let used = self.path.mtu;
         let mtu = self.largest_packet().min(self.mtu_cache).max(MIN_MSS + HEADERS);
@@ -338,7 +342,7 @@ impl Prague {
         }
     }
 
-    /// Half of what a virtual RTT carries.
+    /// Half of the data of a virtual RTT.
     fn largest_packet(&self) -> u64 {
         let PathState { mtu, srtt8, .. } = self.path;
         let bytes = if self.by_rate {
@@ -353,13 +357,14 @@ impl Prague {
     fn update_pacing_rate(&mut self, flight: &mut Flight) {
         let PathState { mtu, now_us, .. } = self.path;
         let mut rate = if self.is_rtt_indep(flight.window) && self.by_rate {
-            // A little more in the first half of an RTT, a little less in the second: a steady number of marks on a step.
+            // A little faster in the first half of an RTT, a little slower in the second, for a steady number of marks
+            // at a step AQM.
             let offset = scaled(RATE_OFFSET, self.rate_bytes, OFFSET_UNIT);
             let second_half = now_us.saturating_sub(self.alpha_us) >= self.path.virtual_rtt8() >> (3 + 1);
             if second_half { self.rate_bytes - offset } else { self.rate_bytes + offset }
         } else {
-            let most = (self.frac_cwnd >> CWND_UNIT).max(flight.in_flight as u64);
-            self.rate_bytes = (self.path.packet_per_rtt() * most).max(MINIMUM_RATE);
+            let packets = (self.frac_cwnd >> CWND_UNIT).max(flight.in_flight as u64);
+            self.rate_bytes = (self.path.packet_per_rtt() * packets).max(MINIMUM_RATE);
             self.rate_bytes
         };
         if flight.window.cwnd < flight.window.ssthresh / 2 {
@@ -374,7 +379,7 @@ impl Prague {
         self.cwnd_changed();
     }
 
-    /// Growth below 25 ms is that of a flow of 25 ms with the same rate.
+    /// Below 25 ms growth is that of a flow with an RTT of 25 ms and the same rate.
     fn cwnd_changed(&mut self) {
         let rtt8 = self.path.srtt8;
         let scales = self.rounds.count >= RTT_TRANSITION && rtt8 > 0 && rtt8 < TARGET_RTT8;
@@ -395,7 +400,7 @@ impl Prague {
         }
     }
 
-    /// Once per RTT, or per 25 ms, half of the share of marks goes.
+    /// Reduces the window by half of the marked fraction, at most once per RTT or 25 ms.
     fn enter_cwr(&mut self, window: &Window) {
         let (independent, now) = (self.is_rtt_indep(window), self.path.now_us);
         if independent && now.saturating_sub(self.cwr_us) < TARGET_RTT8 / 8 {
@@ -426,27 +431,27 @@ impl Prague {
     }
 }
 
-/// What a window of fractions loses at a share of marks `alpha`, of 2^`bits`: half of that share, rounded.
+/// Reduction of a fractional window for a marked fraction `alpha`, in 2^-`bits`: half of that fraction, rounded.
 fn reduction_of(frac_cwnd: u64, alpha: u64, bits: u32) -> u64 {
     ((alpha as u128 * frac_cwnd as u128 + (1 << bits)) >> (bits + 1)) as u64
 }
 
-/// `a` times `b`, shifted (`mul_u64_u64_shr`).
+/// `a` * `b` >> `shift` (`mul_u64_u64_shr`).
 fn scaled(a: u64, b: u64, shift: u32) -> u64 {
     ((a as u128 * b as u128) >> shift) as u64
 }
 
-/// The integer closest to a quotient.
+/// Quotient rounded to the nearest integer.
 fn closest(a: u64, b: u64) -> u64 {
     (a + b / 2) / b
 }
 
 const MIN_CWND: u32 = 2;
-/// Payload of the smallest packet.
+/// Payload of the smallest packet, in bytes.
 const MIN_MSS: u64 = 150;
-/// IPv4, TCP and timestamps.
+/// Headers of IPv4, TCP and timestamps, in bytes.
 const HEADERS: u64 = 52;
-/// Bytes per second: 100 kbit/s.
+/// In bytes per second: 100 kbit/s.
 const MINIMUM_RATE: u64 = 12_500;
 const ALPHA_BITS: u32 = 24;
 const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
@@ -454,7 +459,7 @@ const CWND_UNIT: u32 = 20;
 const ONE_CWND: u64 = 1 << CWND_UNIT;
 /// The gain g = 1/16.
 const SHIFT_G: u32 = 4;
-/// Rounds after slow start.
+/// In rounds after slow start.
 const RTT_TRANSITION: u32 = 4;
 /// 25 ms, in 1/8 µs.
 const TARGET_RTT8: u64 = 25_000 << 3;
@@ -463,9 +468,9 @@ const MTU_SYS: u64 = 1_500;
 const RATE_OFFSET: u64 = 4;
 const OFFSET_UNIT: u32 = 7;
 const HSRTT_SHIFT: u32 = 7;
-/// 2^23 stands for 8,000,000.
+/// Approximates 8,000,000 by 2^23.
 const RTT2SEC_SHIFT: u32 = 23;
-/// A burst is 2^-12 s of the rate.
+/// A burst is 2^-12 s at the rate.
 const BURST_SHIFT: u32 = 12;
-/// Bytes of a window up to which the rate is what changes.
+/// Window in bytes up to which rate mode applies.
 const CWND_TRANSIT: u64 = 4 * MTU_SYS;

@@ -1,4 +1,4 @@
-//! The specification's numbers, and the tables of a second implementation (`tests/steered/prague.py`).
+//! Values from the specification, and the tables of a second implementation (`tests/steered/prague.py`).
 
 use super::*;
 use crate::cc::GrowthCounting;
@@ -9,7 +9,7 @@ fn window() -> Window {
     Window { cwnd: 10, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: GrowthCounting::Packets }
 }
 
-/// A line of a table: a call, what is told, what is found after it.
+/// A line of a table: callback, arguments and expected state after it.
 struct CallRow {
     event: &'static str,
     args: Vec<u64>,
@@ -18,10 +18,10 @@ struct CallRow {
 
 fn lines(table: &'static str) -> impl Iterator<Item = CallRow> {
     table.lines().map(|line| {
-        let (args, found) = line.split_once(" | ").expect("a line has two parts");
+        let (args, expected) = line.split_once(" | ").expect("a line has two parts");
         let mut words = args.split(' ');
         let event = words.next().expect("an event");
-        CallRow { event, args: words.map(|word| word.parse().expect("a number")).collect(), expected: found }
+        CallRow { event, args: words.map(|word| word.parse().expect("a number")).collect(), expected: expected }
     })
 }
 
@@ -51,7 +51,7 @@ fn flight<'a>(window: &'a mut Window, args: &[u64]) -> Flight<'a> {
     }
 }
 
-/// The first line after which a control and the table differ, and what was found instead.
+/// First line at which a control and the table differ, and its state there.
 fn first_difference<C: SteeringControl + Default>(
     table: &'static str,
     inside: impl Fn(&C) -> (u64, u64),
@@ -100,7 +100,7 @@ fn a_second_implementation_finds_the_same_after_every_call() {
     assert_eq!((new(|_| ()), old(|_| ())), (None, None), "tests/steered/prague-0.7.txt and -0.6.txt");
 }
 
-/// Takes something out.
+/// Removes one part of the control.
 type Mutation = fn(&mut Prague);
 
 #[test]

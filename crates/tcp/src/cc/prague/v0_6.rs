@@ -1,10 +1,10 @@
-//! TCP Prague, version 0.6: the window alone is what marks and growth change.
+//! TCP Prague version 0.6: marks and growth change the window only.
 //!
-//! Source: `tcp_prague.c` 0.6 (L4STeam/linux, commit 02573a2), with the module's defaults: RTT independence by rate with a
-//! target of 25 ms, 500 rounds after slow start, no fallback to classic ECN.
+//! Source: `tcp_prague.c` 0.6 (L4STeam/linux, commit 02573a2), with the module's defaults: RTT independence by rate
+//! with a target of 25 ms, 500 rounds after slow start, no fallback to classic ECN.
 //!
-//! In slow start the window of fractions stays at the initial window, so that the first mark makes the window walk back to
-//! it, a packet per acknowledgment.
+//! In slow start the fractional window stays at the initial window, so after the first mark the window decreases to it
+//! by one packet per acknowledgment.
 
 use super::{
     AnyCc, BurstSize, CWND_UNIT, CaState, CongestionControl, Constant, ControlDocs, Flight, LossState, MIN_CWND, NEEDS,
@@ -16,9 +16,9 @@ use crate::segmentation::MIN_BURST;
 /// Prague 0.6.
 #[derive(Clone, Debug)]
 pub struct Prague06 {
-    /// The window in packets of 2^-20.
+    /// Window in units of 2^-20 packets.
     frac_cwnd: u64,
-    /// Sixteen times the share of marks, of 2^20.
+    /// Marked fraction times 16, in 2^-20.
     upscaled_alpha: u64,
     alpha_us: u64,
     ai_ack_increase: u64,
@@ -88,7 +88,8 @@ impl SteeringControl for Prague06 {
     fn on_established(&mut self, flight: &mut Flight) {
         self.path = PathState::of(flight);
         self.alpha_us = self.path.now_us;
-        // No rate before the first acknowledgment: the module asks for one before it has set the window.
+        // No rate before the first acknowledgment: the module computes the rate before it has set the fractional
+        // window.
         self.frac_cwnd = (flight.window.cwnd as u64) << CWND_UNIT;
         self.saw_ce = flight.delivered_ce > 0;
         self.new_round(flight);
@@ -190,7 +191,7 @@ impl Prague06 {
         self.cwnd_changed();
     }
 
-    /// As in 0.7, by RTTs in units of 128 µs.
+    /// As in 0.7, with RTTs in units of 128 µs.
     fn cwnd_changed(&mut self) {
         let rtt = self.path.srtt8 >> (3 + RTT_UNIT);
         let scales = self.rounds.count >= RTT_TRANSITION && rtt > 0 && rtt < TARGET_RTT;
@@ -216,7 +217,7 @@ impl Prague06 {
 
 #[cfg(test)]
 impl Prague06 {
-    /// The window of fractions and sixteen times alpha.
+    /// Fractional window and 16 times alpha.
     pub(super) fn inside(&self) -> (u64, u64) {
         (self.frac_cwnd, self.upscaled_alpha)
     }
@@ -224,10 +225,10 @@ impl Prague06 {
 
 const ALPHA_BITS: u32 = 20;
 const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
-/// Rounds after slow start.
+/// In rounds after slow start.
 const RTT_TRANSITION: u32 = 500;
-/// RTTs are counted in 2^7 µs.
+/// RTTs are in units of 2^7 µs.
 const RTT_UNIT: u32 = 7;
-/// 25 ms in these units, and what they stand for.
+/// 25 ms in these units, and the rounded value in µs.
 const TARGET_RTT: u64 = 25_000 >> RTT_UNIT;
 const TARGET_US: u64 = TARGET_RTT << RTT_UNIT;
