@@ -6,40 +6,41 @@ use sojourn_aqm::{Duration, Ecn};
 /// An ACK frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AckFrame {
-    /// Packet numbers that have arrived, as ranges, the highest first; both ends are included.
+    /// Received packet numbers as inclusive ranges, highest first.
     pub ranges: Vec<(u64, u64)>,
-    /// How long the receiver had held the packet with the largest number when it sent this, in units of 8 µs.
+    /// ACK Delay: time for which the receiver delayed the acknowledgment of the largest packet number; a multiple of 8
+    /// µs.
     pub delay: Duration,
-    /// Packets by their ECN codepoint, if any was ECN-capable.
+    /// Received packets by ECN codepoint, if any was ECN-capable.
     pub ecn: Option<EcnCounts>,
 }
 
-/// Packets that have arrived, by their ECN codepoint.
+/// Received packets by ECN codepoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounts {
     /// With ECT(0).
     pub ect0: u64,
     /// With ECT(1).
     pub ect1: u64,
-    /// With a congestion mark.
+    /// With CE.
     pub ce: u64,
 }
 
 impl AckFrame {
-    /// Largest packet number that has arrived; zero in a frame without ranges, which nobody sends.
+    /// Largest acknowledged packet number; zero in a frame without ranges, which is never sent.
     pub fn largest(&self) -> u64 {
         self.ranges.first().map_or(0, |&(_, largest)| largest)
     }
 
-    /// Bytes on the wire.
+    /// Size on the wire in bytes.
     pub fn bytes(&self) -> u32 {
         let delay = self.delay.as_nanos() as u64 / DELAY_UNIT_NS;
         let count = self.ranges.len().max(1) as u64 - 1;
         let mut bytes = 1 + varint(self.largest()) + varint(delay) + varint(count);
-        for (place, &(from, to)) in self.ranges.iter().enumerate() {
-            if place > 0 {
-                // The numbers between two ranges, less one.
-                bytes += varint(self.ranges[place - 1].0 - to - 2);
+        for (index, &(from, to)) in self.ranges.iter().enumerate() {
+            if index > 0 {
+                // Gap: numbers between two ranges, less one.
+                bytes += varint(self.ranges[index - 1].0 - to - 2);
             }
             bytes += varint(to - from);
         }
@@ -49,7 +50,7 @@ impl AckFrame {
 }
 
 impl EcnCounts {
-    /// A packet has arrived.
+    /// Counts a received packet.
     pub fn count(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::NotEct => {}
@@ -59,13 +60,13 @@ impl EcnCounts {
         }
     }
 
-    /// Whether none was ECN-capable.
+    /// Whether no packet was ECN-capable.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A delay as it is told: in whole units of 8 µs (ack_delay_exponent 3, RFC 9000 §18.2).
+/// Rounds an ACK Delay down to a multiple of 8 µs (ack_delay_exponent 3, RFC 9000 §18.2).
 pub(super) fn round_delay(delay: Duration) -> Duration {
     Duration::from_nanos(delay.as_nanos() / DELAY_UNIT_NS as i64 * DELAY_UNIT_NS as i64)
 }
@@ -78,7 +79,8 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_rfc_9000() {
-        // Type, largest 1000 (2), delay 200 units (2), one more range, 1000 - 990, gap 989 - 970 - 1 (1), 970 - 905 (2).
+        // Type, largest 1000 (2), delay 200 units (2), one more range, 1000 - 990, gap 989 - 970 - 1 (1), 970 - 905
+        // (2).
         let (delay, ecn) = (round_delay(Duration::from_nanos(1_603_999)), None);
         assert_eq!(delay, Duration::from_micros(1_600));
         let frame = AckFrame { ranges: vec![(990, 1_000), (905, 969)], delay, ecn };

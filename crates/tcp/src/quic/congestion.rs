@@ -1,4 +1,4 @@
-//! How much may be in flight, and how fast it leaves (RFC 9002 §7, appendix B).
+//! Congestion window, bytes in flight and pacing (RFC 9002 §7, appendix B).
 
 use super::newreno::NewReno;
 use super::recovery::SentPacket;
@@ -9,21 +9,21 @@ use crate::pacing::Pacer;
 use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
-/// The window, what of it is used, and the pacer.
+/// Window, data in flight and pacer of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
     kind: Controller,
     pub pacer: Pacer,
     bytes_in_flight: u64,
     packets_in_flight: u32,
-    /// `congestion_recovery_start_time`; none is long ago.
+    /// `congestion_recovery_start_time`; none before the first recovery period.
     recovery_start: Option<Instant>,
     state: CaState,
-    /// When the state was entered, unless it is Open.
+    /// Time at which `state` was entered, unless it is Open.
     entered: Instant,
-    /// One packet may go out whatever the window says (`MaybeSendOnePacket`).
+    /// One packet may be sent regardless of the window (`MaybeSendOnePacket`).
     sends_one: bool,
-    /// When the sender last had to stop, there was nothing more to send (`IsAppOrFlowControlLimited`).
+    /// The sender last stopped because it had no more data (`IsAppOrFlowControlLimited`).
     is_app_limited: bool,
     last_sent: Instant,
 }
@@ -35,31 +35,31 @@ enum Controller {
     Registered(RegisteredControl),
 }
 
-/// What a congestion event is known by.
+/// Signal of a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CongestionSignal {
     Loss,
     Mark,
 }
 
-/// Where a connection stands, beside its window.
+/// State of a connection, apart from its window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendState {
     pub now: Instant,
-    /// The oldest packet number that is out, and the next one.
+    /// Oldest outstanding packet number, and the next one to be sent.
     pub una: u64,
     pub nxt: u64,
     pub srtt: Duration,
 }
 
 impl Congestion {
-    /// The window of a new connection.
+    /// Initial window of a new connection.
     pub fn new(config: &Config) -> Self {
         let mds = config.max_datagram_size;
-        let most = u64::from(INITIAL_BYTES.max(2 * mds));
+        let limit = u64::from(INITIAL_BYTES.max(2 * mds));
         let bytes = match config.initial_window {
             Some(packets) => u64::from(packets) * u64::from(mds),
-            None => most.min(10 * u64::from(mds)),
+            None => limit.min(10 * u64::from(mds)),
         };
         let kind = match is_newreno(&config.cc) {
             true => Controller::NewReno(NewReno::new(bytes, mds)),
@@ -81,51 +81,51 @@ impl Congestion {
         }
     }
 
-    /// The control gets its stream of random numbers.
+    /// Passes the control its random stream.
     pub fn seed(&mut self, rng: Rng) {
         if let Controller::Registered(control) = &mut self.kind {
             control.seed(rng);
         }
     }
 
-    /// The handshake is over, and has measured `rtt`.
-    pub fn opened(&mut self, place: &SendState, rtt: Duration) {
-        let path = self.path(place);
+    /// The handshake is complete; it measured `rtt`.
+    pub fn opened(&mut self, send_state: &SendState, rtt: Duration) {
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.opened(&path, rtt, &mut self.pacer);
         }
-        self.pace(place);
+        self.pace(send_state);
     }
 
     /// `OnPacketSentCC`.
-    pub fn on_sent(&mut self, place: &SendState, packet: &SentPacket) {
-        let path = self.path(place);
+    pub fn on_sent(&mut self, send_state: &SendState, packet: &SentPacket) {
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.on_sent(&path, packet, self.last_sent, &mut self.pacer);
         }
         self.bytes_in_flight += u64::from(packet.size);
         self.packets_in_flight += 1;
         self.sends_one = false;
-        self.last_sent = place.now;
-        self.pacer.on_burst(place.now, 1, packet.size.into());
+        self.last_sent = send_state.now;
+        self.pacer.on_burst(send_state.now, 1, packet.size.into());
     }
 
-    /// A frame acknowledges packets anew; losses were not considered yet.
-    pub fn on_newly_acked(&mut self, place: &SendState, acked: &[SentPacket], ce: u64, rtt: Option<Duration>) {
+    /// A frame newly acknowledges packets; loss detection has not run yet.
+    pub fn on_newly_acked(&mut self, send_state: &SendState, acked: &[SentPacket], ce: u64, rtt: Option<Duration>) {
         let bytes: u64 = acked.iter().map(|packet| u64::from(packet.size)).sum();
         self.bytes_in_flight -= bytes;
         self.packets_in_flight -= acked.len() as u32;
-        let path = self.path(place);
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.on_newly_acked(&path, (acked, ce as u32), rtt, &mut self.pacer);
         }
     }
 
-    /// `OnCongestionEvent`, of a packet that was sent at `sent`.
-    pub fn on_event(&mut self, place: &SendState, sent: Instant, cause: CongestionSignal) {
+    /// `OnCongestionEvent`, for a packet sent at `sent`.
+    pub fn on_event(&mut self, send_state: &SendState, sent: Instant, cause: CongestionSignal) {
         if (self.state, cause) == (CaState::Recovery, CongestionSignal::Loss) && self.prolongs_recovery() {
-            // The recovery goes on until what is sent after this loss is acknowledged.
-            (self.recovery_start, self.entered) = (Some(place.now), place.now);
+            // Recovery continues until data sent after this loss is acknowledged.
+            (self.recovery_start, self.entered) = (Some(send_state.now), send_state.now);
             return;
         }
         let within = self.is_in_recovery(sent);
@@ -133,13 +133,13 @@ impl Congestion {
             return;
         }
         if !within && self.state != CaState::Open {
-            // What was sent behind the beginning of a period is known to be lost by something sent later that has arrived.
-            self.recover(place);
+            // The loss of a packet sent after the period began implies that a later packet has been acknowledged.
+            self.recover(send_state);
         }
         let (before, state) =
             (self.state, if cause == CongestionSignal::Loss { CaState::Recovery } else { CaState::Cwr });
         self.state = state;
-        let path = self.path(place);
+        let path = self.path(send_state);
         match &mut self.kind {
             Controller::Registered(control) if within => {
                 if !control.reduce_further(&path) {
@@ -154,39 +154,39 @@ impl Congestion {
             Controller::NewReno(window) => window.reduce(),
             Controller::Registered(control) => control.reduce(&path, cause == CongestionSignal::Loss),
         }
-        (self.recovery_start, self.entered, self.sends_one) = (Some(place.now), place.now, true);
+        (self.recovery_start, self.entered, self.sends_one) = (Some(send_state.now), send_state.now, true);
     }
 
-    /// `OnPacketsLost`, of packets of which there are any.
-    pub fn on_lost(&mut self, place: &SendState, lost: &[SentPacket], is_persistent: bool) {
+    /// `OnPacketsLost`; `lost` may be empty.
+    pub fn on_lost(&mut self, send_state: &SendState, lost: &[SentPacket], is_persistent: bool) {
         let Some(last) = lost.last() else { return };
         self.bytes_in_flight -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
         self.packets_in_flight -= lost.len() as u32;
         let cwnd = self.packets();
-        // The last one was sent last.
-        self.on_event(place, last.at, CongestionSignal::Loss);
+        // The last lost packet was sent last.
+        self.on_event(send_state, last.at, CongestionSignal::Loss);
         if is_persistent {
-            (self.state, self.entered, self.recovery_start) = (CaState::Loss, place.now, None);
-            let path = self.path(place);
+            (self.state, self.entered, self.recovery_start) = (CaState::Loss, send_state.now, None);
+            let path = self.path(send_state);
             match &mut self.kind {
                 Controller::NewReno(window) => window.collapse(),
                 Controller::Registered(control) => control.collapse(&path),
             }
         }
-        let path = self.path(place);
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.on_lost(&path, lost, cwnd, &mut self.pacer);
         }
     }
 
-    /// `OnPacketsAcked`, and where the control steers what it makes of the acknowledgment.
-    pub fn on_acked(&mut self, place: &SendState, acked: &[SentPacket], summary: AckSummary) {
+    /// `OnPacketsAcked`. A control that steers sets the window here.
+    pub fn on_acked(&mut self, send_state: &SendState, acked: &[SentPacket], summary: AckSummary) {
         let grows = |packet: &&SentPacket| !self.is_in_recovery(packet.at);
         let growing = acked.iter().filter(grows).count() as u32;
         if self.state != CaState::Open && acked.iter().any(|packet| packet.at > self.entered) {
-            self.recover(place);
+            self.recover(send_state);
         }
-        let path = self.path(place);
+        let path = self.path(send_state);
         let (start, limited) = (self.recovery_start, self.is_app_limited);
         match &mut self.kind {
             Controller::NewReno(window) => {
@@ -198,28 +198,28 @@ impl Congestion {
                 control.on_ack_processed(&path, &summary, &mut self.pacer);
             }
         }
-        self.pace(place);
+        self.pace(send_state);
     }
 
-    /// The recovery period is over: something is acknowledged that was sent in it.
-    fn recover(&mut self, place: &SendState) {
+    /// The recovery period ends: a packet sent during it is acknowledged.
+    fn recover(&mut self, send_state: &SendState) {
         self.state = CaState::Open;
-        let path = self.path(place);
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.on_recovery_end(&path, &mut self.pacer);
         }
     }
 
-    /// Losses were detected by time, without an acknowledgment.
-    pub fn on_timer(&mut self, place: &SendState) {
-        let path = self.path(place);
+    /// The loss timer has detected losses without an acknowledgment.
+    pub fn on_timer(&mut self, send_state: &SendState) {
+        let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
             control.notify_state(&path, &mut self.pacer);
         }
-        self.pace(place);
+        self.pace(send_state);
     }
 
-    /// The sender has to stop; because there is nothing more to send, if so.
+    /// The sender stops; `is_app_limited` if it has no more data.
     pub fn on_blocked(&mut self, is_app_limited: bool) {
         self.is_app_limited = is_app_limited;
         if let Controller::Registered(control) = &mut self.kind {
@@ -229,7 +229,7 @@ impl Congestion {
         }
     }
 
-    /// The path does not carry ECN.
+    /// ECN validation of the path has failed.
     pub fn on_ecn_failed(&mut self) {
         if let Controller::Registered(control) = &mut self.kind {
             control.on_ecn_failed();
@@ -241,7 +241,7 @@ impl Congestion {
         self.sends_one || self.bytes_in_flight + u64::from(size) <= self.window()
     }
 
-    /// The window in bytes.
+    /// Congestion window in bytes.
     pub fn window(&self) -> u64 {
         match &self.kind {
             Controller::NewReno(window) => window.cwnd,
@@ -249,7 +249,7 @@ impl Congestion {
         }
     }
 
-    /// The threshold in bytes, if there is one.
+    /// Slow-start threshold in bytes; none before a congestion event.
     pub fn ssthresh(&self) -> Option<u64> {
         match &self.kind {
             Controller::NewReno(window) => window.ssthresh,
@@ -260,11 +260,11 @@ impl Congestion {
         }
     }
 
-    /// UDP payload of a full packet: a control may make packets smaller.
-    pub fn datagram(&self, most: u32) -> u32 {
+    /// UDP payload of a full packet, at most `max_size`: a control may make packets smaller.
+    pub fn datagram(&self, max_size: u32) -> u32 {
         match &self.kind {
-            Controller::NewReno(_) => most,
-            Controller::Registered(control) => control.window.mss.min(most),
+            Controller::NewReno(_) => max_size,
+            Controller::Registered(control) => control.window.mss.min(max_size),
         }
     }
 
@@ -273,18 +273,18 @@ impl Congestion {
         self.packets_in_flight
     }
 
-    /// … in bytes.
+    /// Bytes in flight.
     #[cfg(test)]
     pub fn bytes_in_flight(&self) -> u64 {
         self.bytes_in_flight
     }
 
-    /// Where congestion avoidance stands.
+    /// State of congestion avoidance.
     pub fn state(&self) -> CaState {
         self.state
     }
 
-    /// The least RTT that the control is told.
+    /// Minimum RTT that the control sees.
     pub fn min_rtt(&self) -> Option<Duration> {
         match &self.kind {
             Controller::NewReno(_) => None,
@@ -292,6 +292,9 @@ impl Congestion {
         }
     }
 
+    /// Whether a loss during recovery extends it. A recovery period of RFC 9002 lasts one round trip, and BBR conserves
+    /// packets in the first one: behind CoDel, which drops in every round trip of four flows, that would be 63 % of the
+    /// time.
     fn prolongs_recovery(&self) -> bool {
         matches!(&self.kind, Controller::Registered(control) if control.prolongs_recovery())
     }
@@ -301,7 +304,7 @@ impl Congestion {
         self.recovery_start.is_some_and(|start| sent <= start)
     }
 
-    /// The window of a control that counts packets; unused where bytes are counted.
+    /// Window of a control that counts packets; unused if the control counts bytes.
     fn packets(&self) -> u32 {
         match &self.kind {
             Controller::NewReno(_) => 0,
@@ -309,22 +312,22 @@ impl Congestion {
         }
     }
 
-    /// The pacing rate follows the window, unless the control sets it: 1.25 windows per RTT (§7.7).
-    fn pace(&mut self, place: &SendState) {
+    /// Sets the pacing rate to 1.25 windows per RTT (§7.7), unless the control sets the rate.
+    fn pace(&mut self, send_state: &SendState) {
         if matches!(&self.kind, Controller::Registered(control) if control.steers()) {
             return;
         }
         let bits = u128::from(self.window()) * 8 * 5 / 4;
-        let bps = bits * 1_000_000_000 / (place.srtt.as_nanos().max(1) as u128);
+        let bps = bits * 1_000_000_000 / (send_state.srtt.as_nanos().max(1) as u128);
         self.pacer.set_rate(Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64)));
     }
 
-    fn path(&self, place: &SendState) -> PathState {
-        let &SendState { now, una, nxt, srtt } = place;
+    fn path(&self, send_state: &SendState) -> PathState {
+        let &SendState { now, una, nxt, srtt } = send_state;
         let (state, in_flight, is_cwnd_limited) = (self.state, self.packets_in_flight, !self.is_app_limited);
         PathState { now, state, una, nxt, in_flight, srtt, is_cwnd_limited }
     }
 }
 
-/// Largest initial window of ten packets in bytes (§7.2).
+/// Upper bound of the initial window of ten packets, in bytes (§7.2).
 const INITIAL_BYTES: u32 = 14_720;

@@ -1,40 +1,40 @@
-//! Validation of ECN (RFC 9000 §13.4.2 and appendix A.4): packets are sent ECN-capable until the counts of the other side show
-//! that something on the way changes their codepoints.
+//! ECN validation (RFC 9000 §13.4.2 and appendix A.4): packets are sent ECN-capable until the peer's counts show that
+//! the path changes their codepoints.
 
 use super::EcnCounts;
 use sojourn_aqm::Ecn;
 
-/// Whether a path carries ECN.
+/// State of ECN validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Packets are marked; nobody has told of them.
+    /// Packets are sent ECN-capable; none has been acknowledged with counts.
     Testing,
-    /// Enough were marked; none is until somebody tells of them.
+    /// The test packets are sent; further packets are not ECN-capable until counts arrive.
     Unknown,
     Capable,
     Failed,
 }
 
-/// What is known of a path's ECN.
+/// ECN validation of a path.
 #[derive(Clone, Debug)]
 pub(super) struct EcnValidation {
     state: State,
-    /// What packets are sent as.
+    /// Codepoint of sent packets.
     codepoint: Ecn,
-    /// Packets that were sent so.
+    /// Packets sent with this codepoint.
     sent: u64,
-    /// What the other side has told, with its largest packet number so far.
+    /// Counts of the peer's ACK frame with the largest packet number so far.
     reported: EcnCounts,
 }
 
 impl EcnValidation {
-    /// A path whose packets are to be sent as `codepoint`.
+    /// A path on which packets are to be sent with `codepoint`.
     pub fn new(codepoint: Ecn) -> Self {
         let state = if codepoint == Ecn::NotEct { State::Failed } else { State::Testing };
         Self { state, codepoint, sent: 0, reported: EcnCounts::default() }
     }
 
-    /// What the next packet is sent as; it is sent.
+    /// Codepoint of the next packet, which is counted as sent.
     pub fn mark(&mut self) -> Ecn {
         if !matches!(self.state, State::Testing | State::Capable) {
             return Ecn::NotEct;
@@ -46,15 +46,15 @@ impl EcnValidation {
         self.codepoint
     }
 
-    /// Probe time-outs may be the work of something that drops packets which are ECN-capable.
+    /// Repeated probe time-outs may mean that the path drops ECN-capable packets.
     pub fn on_pto(&mut self, count: u32) {
         if self.state == State::Testing && count >= TESTED_PTOS {
             self.state = State::Unknown;
         }
     }
 
-    /// A frame whose largest packet number is a new one acknowledges `acked` packets anew that were sent ECN-capable. Returns
-    /// how many of those that have arrived since the last one carried a mark.
+    /// Processes the counts of a frame with a new largest packet number that newly acknowledges `acked` ECN-capable
+    /// packets. Returns the increase of the CE count.
     pub fn on_ack(&mut self, acked: u64, counts: Option<EcnCounts>) -> u64 {
         if self.state == State::Failed {
             return 0;
@@ -82,13 +82,13 @@ impl EcnValidation {
         ce
     }
 
-    /// Whether packets that are sent are not ECN-capable, and will not be.
+    /// Whether ECN is disabled for good.
     pub fn has_failed(&self) -> bool {
         self.state == State::Failed
     }
 }
 
-/// Packets that are sent ECN-capable before somebody tells of them, and probe time-outs until none is.
+/// ECN-capable packets sent before counts arrive, and probe time-outs that end the test.
 const TESTED: u64 = 10;
 const TESTED_PTOS: u32 = 3;
 

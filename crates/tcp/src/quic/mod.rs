@@ -1,27 +1,33 @@
-//! QUIC as a transport: one stream of data over packets that are never sent twice.
+//! QUIC as a transport: one stream of data over packets that are never retransmitted.
 //!
-//! Source: RFC 9000 (packets, acknowledgments, ECN), RFC 9002 (loss detection and congestion control, whose names are kept).
+//! Source: RFC 9000 (packets, acknowledgments, ECN), RFC 9002 (loss detection and congestion control, whose names are
+//! kept).
 //!
-//! | What | Where |
+//! | Module | Contents |
 //! |---|---|
-//! | the connection's life, what is sent when | `sender` |
-//! | what an acknowledgment does, in the order of RFC 9002's pseudo code | `control` |
-//! | packets that are out, losses, the one timer (appendix A) | `recovery`, `rtt` |
-//! | windows, in bytes and of the registry's controls (appendix B), pacing | `congestion`, `newreno`, `registered` |
-//! | validation of ECN (RFC 9000 §13.4.2) | `ecn` |
-//! | bytes to be sent, also again, in new packets | `stream` |
-//! | the receiver: when it acknowledges, and which ranges | `receiver`, `ack`, `ranges` |
+//! | `sender` | life cycle of the connection, packet scheduling |
+//! | `control` | processing of an acknowledgment in the order of RFC 9002's pseudocode |
+//! | `recovery`, `rtt` | packets in flight, loss detection, the single timer (appendix A) |
+//! | `congestion`, `newreno`, `registered` | windows in bytes and of the registry's controls (appendix B), pacing |
+//! | `ecn` | ECN validation (RFC 9000 §13.4.2) |
+//! | `stream` | new data, and lost data that is sent in new packets |
+//! | `receiver`, `ack`, `ranges` | acknowledgment scheduling and ranges at the receiver |
 //!
-//! A packet's [`Header`](crate::Header) has no flags, so that nobody on the way takes it for TCP. `seq` is the packet number, `ack` the offset
-//! in the stream, `len` its bytes, `ts_val` what kind of packet it is, and `ts_ecr` the packet of the other side that it
-//! acknowledges. An ACK frame waits at its sender until its packet arrives: [`Receiver::take`].
+//! QUIC has endpoints of its own: TCP's sender is three state machines of kernels around one retransmission queue in
+//! sequence order, and QUIC has neither retransmissions nor an order. They are in this crate because the controls,
+//! pacer and rate samples that both use are not public.
 //!
-//! # What is left out
+//! A packet's [`Header`](crate::Header) has no flags, so that middleboxes do not treat it as TCP. `seq` is the packet
+//! number, `ack` the stream offset, `len` the number of stream bytes, `ts_val` the kind of packet, and `ts_ecr` the
+//! peer's packet that it acknowledges. An ACK frame waits at its sender until its packet arrives:
+//! [`Receiver::take_frame`].
 //!
-//! - Keys and certificates: the handshake is a datagram of 1,200 bytes each way, which is a session that is resumed, without
-//!   early data. It is confirmed when the answer has come.
-//! - Flow control: the receiver takes everything at once, and says so in time.
-//! - More than one stream, migration, path MTU discovery, closing: a transfer ends when its end is acknowledged.
+//! # Not implemented
+//!
+//! - Keys and certificates: the handshake is one datagram of 1,200 bytes in each direction, like a resumed session
+//!   without early data. It is confirmed when the response arrives.
+//! - Flow control: the receiver consumes data at once and updates its limits in time.
+//! - Multiple streams, migration, path MTU discovery, closing: a transfer ends when its end is acknowledged.
 
 mod ack;
 mod congestion;
@@ -51,59 +57,59 @@ pub const NAMES: &[(&str, &str)] = &[(
     "QUIC (RFC 9000, RFC 9002): packet and time threshold, PTO, paced, IW 10, headers of 1-RTT packets over UDP",
 )];
 
-/// Whether a stack of that name is QUIC.
+/// Whether `stack` is a QUIC stack.
 pub fn is_known(stack: &str) -> bool {
     NAMES.iter().any(|&(name, _)| name == stack)
 }
 
-/// What both ends of a connection are made of.
+/// Configuration of both ends of a connection.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The congestion control. NewReno is that of RFC 9002, in bytes; the others are those of TCP and count packets.
+    /// Congestion control. NewReno is that of RFC 9002, in bytes; the others are TCP's and count packets.
     pub cc: AnyCc,
     /// UDP payload of a full packet in bytes (`max_datagram_size`), at least [`MIN_DATAGRAM`].
     pub max_datagram_size: u32,
     /// Whether packets are sent ECN-capable.
     pub ecn: bool,
-    /// Initial window in packets; ten when absent, and at most 14,720 bytes or two packets.
+    /// Initial window in packets; by default ten packets, limited to 14,720 bytes or two packets.
     pub initial_window: Option<u32>,
-    /// Whether the receiver acknowledges every second packet, or else each.
+    /// Whether the receiver acknowledges every second packet; otherwise every packet.
     pub delayed_ack: bool,
 }
 
-/// Whether a control finds in QUIC what it needs: all but those that measure one-way delays by TCP's timestamps.
+/// Whether a control works over QUIC: all except those that measure one-way delays by TCP timestamps.
 pub fn fits(cc: &AnyCc) -> bool {
     !matches!(cc, AnyCc::Ledbat(_))
 }
 
-/// UDP payload that every path of QUIC carries (RFC 9000 §14), and of the datagrams of a handshake.
+/// UDP payload that every QUIC path supports (RFC 9000 §14), and size of handshake datagrams.
 pub const MIN_DATAGRAM: u32 = 1200;
 
-/// IPv4 and UDP headers.
+/// Size of IPv4 and UDP headers.
 pub const UDP_IP: u32 = 28;
 
-/// A 1-RTT packet beside its packet number and its frames: the first byte, a connection ID of eight, the tag of its
-/// encryption.
+/// Overhead of a 1-RTT packet without its packet number and frames: first byte, connection ID of eight bytes,
+/// authentication tag.
 const SHORT_HEADER: u32 = 1 + 8 + 16;
 
-/// Longest time for which a receiver holds an acknowledgment back (RFC 9000 §18.2).
+/// Maximum delay of an acknowledgment at the receiver (RFC 9000 §18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// Bits of `ts_val`: what a packet is.
+/// Bits of `ts_val`: kind of packet.
 mod kind {
-    /// A datagram of the handshake.
+    /// Datagram of the handshake.
     pub const INITIAL: u32 = 1;
-    /// It has a STREAM frame.
+    /// Packet with a STREAM frame.
     pub const STREAM: u32 = 2;
-    /// … which is the last one.
+    /// STREAM frame with the FIN bit.
     pub const FIN: u32 = 4;
-    /// It has an ACK frame, which the other side keeps.
+    /// Packet with an ACK frame, which its sender keeps.
     pub const ACK: u32 = 8;
-    /// It has a PING frame, so that it is acknowledged.
+    /// Packet with a PING frame, which elicits an acknowledgment.
     pub const PING: u32 = 16;
 }
 
-/// Bytes of a number as QUIC writes it (RFC 9000 §16).
+/// Bytes of a variable-length integer (RFC 9000 §16).
 fn varint(number: u64) -> u32 {
     match number {
         0..0x40 => 1,
@@ -113,15 +119,15 @@ fn varint(number: u64) -> u32 {
     }
 }
 
-/// Bytes of a packet number, when everything below `acked` is known to have arrived (RFC 9000 §A.2: twice as many numbers as
-/// are unacknowledged).
+/// Bytes of a packet number, given the largest acknowledged one (RFC 9000 §A.2: the encoding covers twice as many
+/// numbers as are unacknowledged).
 fn number_bytes(number: u64, largest_acked: Option<u64>) -> u32 {
     let unacknowledged = largest_acked.map_or(number + 1, |acked| number - acked);
     let bits = unacknowledged.ilog2() + 1 + u32::from(!unacknowledged.is_power_of_two());
     bits.div_ceil(8).clamp(1, 4)
 }
 
-/// Whether NewReno of RFC 9002 takes the place of what the registry has under that name.
+/// Whether `cc` is NewReno, for which QUIC uses RFC 9002's instead of the registry's.
 fn is_newreno(cc: &AnyCc) -> bool {
     matches!(cc, AnyCc::NewReno(_))
 }

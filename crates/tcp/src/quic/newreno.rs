@@ -1,9 +1,9 @@
 //! NewReno of RFC 9002 (§7, appendix B), in bytes.
 //!
-//! In congestion avoidance bytes are counted up to a window of them, as RFC 3465 §2.1 has it and appendix B allows: the
-//! quotient of its listing would lose its fraction with each packet.
+//! Congestion avoidance counts acknowledged bytes up to a window (RFC 3465 §2.1, allowed by appendix B): the quotient
+//! in RFC 9002's pseudocode would lose its fraction with each packet.
 
-/// The window.
+/// Window of RFC 9002's NewReno, in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct NewReno {
     pub cwnd: u64,
@@ -15,12 +15,12 @@ pub(super) struct NewReno {
 }
 
 impl NewReno {
-    /// A window of `cwnd` bytes.
+    /// An initial window of `cwnd` bytes.
     pub fn new(cwnd: u64, max_datagram_size: u32) -> Self {
         Self { cwnd, ssthresh: None, acked: 0, max_datagram_size: max_datagram_size.into() }
     }
 
-    /// `OnPacketAcked`, where the window was used and the packet is none of a recovery.
+    /// `OnPacketAcked`, for a packet outside recovery while the window is fully used.
     pub fn on_acked(&mut self, bytes: u32) {
         if self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh) {
             self.cwnd += u64::from(bytes);
@@ -33,19 +33,19 @@ impl NewReno {
         }
     }
 
-    /// `OnCongestionEvent`: half of the window goes (`kLossReductionFactor`).
+    /// `OnCongestionEvent`: halves the window (`kLossReductionFactor`).
     pub fn reduce(&mut self) {
         let half = self.cwnd / 2;
-        (self.ssthresh, self.cwnd, self.acked) = (Some(half), half.max(self.least()), 0);
+        (self.ssthresh, self.cwnd, self.acked) = (Some(half), half.max(self.min_window()), 0);
     }
 
-    /// Persistent congestion.
+    /// Reduces to the minimum window on persistent congestion.
     pub fn collapse(&mut self) {
-        (self.cwnd, self.acked) = (self.least(), 0);
+        (self.cwnd, self.acked) = (self.min_window(), 0);
     }
 
     /// `kMinimumWindow`.
-    fn least(&self) -> u64 {
+    fn min_window(&self) -> u64 {
         2 * self.max_datagram_size
     }
 }

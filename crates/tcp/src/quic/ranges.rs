@@ -1,36 +1,36 @@
-//! Sets of numbers as ranges.
+//! Sets of integers as ranges.
 
 use crate::SeqRange;
 use std::collections::VecDeque;
 
-/// Numbers, as ranges in ascending order that do not touch; each is its first number and one past its last.
+/// Disjoint, non-adjacent, half-open ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RangeSet(VecDeque<SeqRange>);
 
 impl RangeSet {
-    /// Adds the numbers from `from` up to `to`, which is left out. Returns how many of them are new.
+    /// Inserts the numbers in `from..to`. Returns how many of them are new.
     pub fn insert(&mut self, from: u64, to: u64) -> u64 {
         if from >= to {
             return 0;
         }
-        // Most of what comes goes on at the end.
+        // Fast path: in-order arrivals extend the last range.
         if let Some(last) = self.0.back_mut().filter(|last| last.1 == from) {
             last.1 = to;
             return to - from;
         }
         let first = self.0.partition_point(|&(_, end)| end < from);
-        let behind = self.0.partition_point(|&(begin, _)| begin <= to);
+        let past = self.0.partition_point(|&(begin, _)| begin <= to);
         let (mut new, mut known) = ((from, to), 0);
-        for &(begin, end) in self.0.range(first..behind) {
+        for &(begin, end) in self.0.range(first..past) {
             known += end.min(to).saturating_sub(begin.max(from));
             new = (new.0.min(begin), new.1.max(end));
         }
-        self.0.drain(first..behind);
+        self.0.drain(first..past);
         self.0.insert(first, new);
         to - from - known
     }
 
-    /// Forgets the numbers below `from`.
+    /// Removes the numbers below `from`.
     pub fn remove_below(&mut self, from: u64) {
         while self.0.front().is_some_and(|&(_, end)| end <= from) {
             self.0.pop_front();
@@ -40,27 +40,27 @@ impl RangeSet {
         }
     }
 
-    /// Forgets the lowest ranges, so that `most` are left. Returns the number below which nothing is known any more.
-    pub fn keep_highest(&mut self, most: usize) -> Option<u64> {
+    /// Removes the lowest ranges so that at most `max_ranges` remain. Returns the end of the last removed range.
+    pub fn keep_highest(&mut self, max_ranges: usize) -> Option<u64> {
         let mut forgotten = None;
-        while self.0.len() > most {
+        while self.0.len() > max_ranges {
             forgotten = self.0.pop_front().map(|(_, end)| end);
         }
         forgotten
     }
 
-    /// Whether all numbers from `from` up to `to` are in the set.
+    /// Whether all numbers in `from..to` are in the set.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let at = self.0.partition_point(|&(_, end)| end <= from);
         from >= to || self.0.get(at).is_some_and(|&(begin, end)| begin <= from && to <= end)
     }
 
-    /// The number up to which there is no gap from 0 on.
+    /// End of the contiguous range that starts at 0; 0 if there is none.
     pub fn prefix(&self) -> u64 {
         self.0.front().filter(|&&(begin, _)| begin == 0).map_or(0, |&(_, end)| end)
     }
 
-    /// The ranges, the lowest first.
+    /// Ranges, lowest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = SeqRange> + ExactSizeIterator {
         self.0.iter().copied()
     }

@@ -1,8 +1,9 @@
-//! The receiving end: which packets have arrived, when that is told, and the stream.
+//! Receiving endpoint: received packets, acknowledgment scheduling and the stream.
 //!
-//! Source: RFC 9000 §13.2. An acknowledgment goes at once for every second packet, for one out of order and for one with a
-//! congestion mark, else after 25 ms. Every twentieth carries a PING (§13.2.4, as Chromium does): what its sender acknowledges
-//! need not be told again.
+//! Source: RFC 9000 §13.2. An acknowledgment is sent at once for every second packet, for an out-of-order packet and
+//! for a CE mark, otherwise after 25 ms. Every twentieth carries a PING (§13.2.4, as in Chromium, from memory); when
+//! the PING is acknowledged, the receiver forgets the ranges that its packet reported. A lost PING is not repeated; the
+//! next one follows.
 
 use super::ack::round_delay;
 use super::ranges::RangeSet;
@@ -11,26 +12,26 @@ use crate::{Header, Wire};
 use sojourn_aqm::{Ecn, Instant};
 use std::collections::VecDeque;
 
-/// The receiving half of a connection.
+/// Receiving endpoint of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     numbers: RangeSet,
-    /// Everything below has arrived, or is not told of any more.
+    /// Packets below this number have arrived or are no longer reported.
     reported_below: u64,
-    /// The largest number, and when it arrived.
+    /// Largest packet number and its arrival time.
     largest: Option<(u64, Instant)>,
     counts: EcnCounts,
-    /// Packets of which nobody was told, and how many may be.
+    /// Packets not acknowledged yet, and their maximum.
     unreported: u32,
     max_unreported: u32,
     due: Instant,
-    /// Of its own packets: the next number, the largest that is acknowledged, those since the last PING.
+    /// The receiver's own packets: next number, largest acknowledged number, packets since the last PING.
     next: u64,
     acked: Option<u64>,
     packets_since_ping: u32,
-    /// Packets with a PING that are out, and the largest number that they tell of.
+    /// Outstanding packets with a PING, and the largest number that each acknowledges.
     pings: VecDeque<(u64, u64)>,
-    /// Frames under way: the number of the first of them, and those that nobody has taken; and some to be used again.
+    /// Frames in transit: number of the first one, the frames not yet taken, and spare frames for reuse.
     first_frame: u64,
     frames: VecDeque<Option<AckFrame>>,
     spare_frames: Vec<AckFrame>,
@@ -39,7 +40,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing has arrived. With `delayed_ack` every second packet is acknowledged, else each.
+    /// A receiver before the first packet. With `delayed_ack` it acknowledges every second packet, otherwise each.
     pub fn new(delayed_ack: bool) -> Self {
         Self {
             numbers: RangeSet::default(),
@@ -61,12 +62,12 @@ impl Receiver {
         }
     }
 
-    /// A packet of the sender has come.
+    /// A packet of the sender arrives.
     pub fn on_packet(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         if header.ts_val & kind::INITIAL != 0 {
-            // Its answer: the server's part of the handshake in one datagram.
-            let answer = Header { ack: header.seq, ts_val: kind::INITIAL, ..Header::default() };
-            return wire.transmit(&answer, MIN_DATAGRAM + UDP_IP, Ecn::NotEct);
+            // The response: the server's part of the handshake in one datagram.
+            let response = Header { ack: header.seq, ts_val: kind::INITIAL, ..Header::default() };
+            return wire.transmit(&response, MIN_DATAGRAM + UDP_IP, Ecn::NotEct);
         }
         let number = header.seq;
         if number < self.reported_below || self.numbers.insert(number, number + 1) == 0 {
@@ -91,19 +92,19 @@ impl Receiver {
         }
     }
 
-    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    /// Handles the expiry of [`Self::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.due <= now {
             self.acknowledge(now, wire);
         }
     }
 
-    /// Takes the frame of a packet that has reached the sender; none of one that came before. Give it back to
-    /// [`Self::reuse`].
+    /// Takes the frame of a packet that has reached the sender; none for a duplicate. Return it with
+    /// [`Self::recycle_frame`].
     pub fn take_frame(&mut self, header: &Header) -> Option<AckFrame> {
-        let place = header.seq.checked_sub(self.first_frame)?;
-        let frame = self.frames.get_mut(place as usize)?.take();
-        // What was lost on the way is never asked for.
+        let index = header.seq.checked_sub(self.first_frame)?;
+        let frame = self.frames.get_mut(index as usize)?.take();
+        // Frames of lost packets are never taken.
         while self.frames.len() as u64 > KEPT && self.first_frame + KEPT < header.seq
             || matches!(self.frames.front(), Some(None))
         {
@@ -113,35 +114,35 @@ impl Receiver {
         frame
     }
 
-    /// The memory of a frame is used again.
+    /// Keeps the memory of a frame for reuse.
     pub fn recycle_frame(&mut self, frame: AckFrame) {
         self.spare_frames.push(frame);
     }
 
-    /// Whether a packet of the receiver belongs to the handshake, and has no frame.
+    /// Whether a packet of the receiver belongs to the handshake and has no frame.
     pub fn is_of_handshake(header: &Header) -> bool {
         header.ts_val & kind::INITIAL != 0
     }
 
-    /// When [`Self::on_timer`] is to be called.
+    /// Time at which to call [`Self::on_timer`].
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.due
     }
 
-    /// Number of its next packet.
+    /// Number of the next packet of this receiver.
     #[cfg(test)]
     pub(super) fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// Bytes of the stream from its beginning on without a gap.
+    /// Contiguous bytes from the start of the stream.
     #[inline]
     pub fn delivered(&self) -> u64 {
         self.stream.prefix()
     }
 
-    /// Bytes of the stream that have arrived, each counted once.
+    /// Received stream bytes, without duplicates.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
@@ -171,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// The sender has got packet `number`, which had a PING: what it told is known.
+    /// The sender has received packet `number`, which had a PING: its ranges need not be reported again.
     fn on_ack_of_ping(&mut self, number: u64) {
         self.acked = Some(self.acked.map_or(number, |acked| acked.max(number)));
         while let Some(&(ping, largest)) = self.pings.front().filter(|&&(ping, _)| ping <= number) {
@@ -184,14 +185,14 @@ impl Receiver {
     }
 }
 
-/// Packets for an acknowledgment (RFC 9000 §13.2.2).
+/// Packets per acknowledgment (RFC 9000 §13.2.2).
 const EVERY: u32 = 2;
 
-/// Acknowledgments for a PING.
+/// Acknowledgments per PING.
 const PING_EVERY: u32 = 20;
 
-/// Ranges that a frame has at the most; a receiver may choose (RFC 9000 §13.2.3).
+/// Maximum number of ranges in a frame, at the receiver's choice (RFC 9000 §13.2.3).
 const MAX_RANGES: usize = 32;
 
-/// Acknowledgments that may overtake another one which still counts.
+/// Maximum number of later acknowledgments that may overtake one that is still used.
 const KEPT: u64 = 256;

@@ -1,4 +1,4 @@
-//! Packets that are out, and how their loss is detected (RFC 9002, appendix A).
+//! Outstanding packets and loss detection (RFC 9002, appendix A).
 
 use super::rtt::Rtt;
 use super::stream::Chunk;
@@ -7,7 +7,7 @@ use crate::timer::TimerPurpose;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// A packet that was sent. Every one asks for an acknowledgment and counts as in flight.
+/// A sent packet. Every packet is ack-eliciting and counts as in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentPacket {
     pub number: u64,
@@ -15,7 +15,7 @@ pub(super) struct SentPacket {
     pub size: u32,
     /// `time_sent`.
     pub at: Instant,
-    /// It was sent ECN-capable.
+    /// Whether it was sent ECN-capable.
     pub ect: bool,
     pub chunk: Chunk,
     state: State,
@@ -28,12 +28,12 @@ enum State {
     Lost,
 }
 
-/// What is out, and the one timer.
+/// Outstanding packets and the single loss detection timer.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// `sent_packets`, from the oldest one on that is out; what became of those behind it is kept.
+    /// `sent_packets` from the oldest outstanding one; later packets stay with their state.
     sent: VecDeque<SentPacket>,
-    /// Number of the first of them.
+    /// Number of the first packet in `sent`.
     base: u64,
     out: u32,
     pub rtt: Rtt,
@@ -42,20 +42,20 @@ pub(super) struct Recovery {
     pto_count: u32,
     /// `time_of_last_ack_eliciting_packet`.
     last_sent: Instant,
-    /// What the last frame acknowledged anew, and what was last detected as lost; in the order of their numbers.
+    /// Packets newly acknowledged by the last frame, and packets last detected as lost, each in order of their numbers.
     pub acked: Vec<SentPacket>,
     pub lost: Vec<SentPacket>,
 }
 
 impl SentPacket {
-    /// A packet of `size` bytes that is sent at `at`.
+    /// A packet of `size` bytes sent at `at`.
     pub fn new(number: u64, size: u32, at: Instant, ect: bool, chunk: Chunk) -> Self {
         Self { number, size, at, ect, chunk, state: State::Out }
     }
 }
 
 impl Recovery {
-    /// Nothing was sent.
+    /// State before any packet is sent.
     pub fn new() -> Self {
         Self {
             sent: VecDeque::new(),
@@ -71,7 +71,7 @@ impl Recovery {
         }
     }
 
-    /// `OnPacketSent`: numbers go on by one.
+    /// `OnPacketSent`; packet numbers are consecutive.
     pub fn on_sent(&mut self, packet: SentPacket) {
         debug_assert_eq!(packet.number, self.next_number(), "no number is left out");
         self.last_sent = packet.at;
@@ -79,8 +79,8 @@ impl Recovery {
         self.sent.push_back(packet);
     }
 
-    /// `OnAckReceived`, its first part: finds what is acknowledged anew, and takes an RTT sample if that is the largest number.
-    /// Returns whether it is.
+    /// First part of `OnAckReceived`: finds the newly acknowledged packets and takes an RTT sample if the largest
+    /// number is among them. Returns whether it is.
     pub fn on_ack(&mut self, now: Instant, frame: &AckFrame) -> bool {
         self.acked.clear();
         self.lost.clear();
@@ -118,7 +118,7 @@ impl Recovery {
             }
             let lost_at = packet.at + delay;
             if lost_at > now && largest < packet.number + PACKET_THRESHOLD {
-                // Those behind it were sent later.
+                // Later packets were sent later.
                 self.loss_time = Some(lost_at);
                 break;
             }
@@ -128,8 +128,8 @@ impl Recovery {
         }
     }
 
-    /// `InPersistentCongestion`: whether none was acknowledged of those that were sent between two of the packets that were
-    /// just detected as lost, which were sent longer apart than three probe time-outs, behind the first RTT sample.
+    /// `InPersistentCongestion`: whether two of the packets just detected as lost were sent more than three probe
+    /// time-outs apart, both after the first RTT sample, and no packet between them was acknowledged.
     pub fn is_congested_persistently(&self) -> bool {
         let Some(first_sample) = self.rtt.first_sample() else { return false };
         let duration = self.rtt.pto(MAX_ACK_DELAY) * PERSISTENT_CONGESTION_THRESHOLD;
@@ -145,13 +145,13 @@ impl Recovery {
         false
     }
 
-    /// The rest of `OnAckReceived`, where it acknowledged something: what is not out any more is forgotten.
+    /// Last part of `OnAckReceived`, if any packet was newly acknowledged.
     pub fn finish_ack(&mut self) {
         self.pto_count = 0;
         self.remove_finished();
     }
 
-    /// What is not out any more is forgotten.
+    /// Removes acknowledged and lost packets from the front of the queue.
     pub fn remove_finished(&mut self) {
         while self.sent.front().is_some_and(|packet| packet.state != State::Out) {
             self.sent.pop_front();
@@ -164,7 +164,7 @@ impl Recovery {
         self.pto_count += 1;
     }
 
-    /// `SetLossDetectionTimer`: what for, and when.
+    /// `SetLossDetectionTimer`: purpose and expiry.
     pub fn timer(&self) -> Option<(TimerPurpose, Instant)> {
         if let Some(at) = self.loss_time {
             return Some((TimerPurpose::Reordering, at));
@@ -172,32 +172,32 @@ impl Recovery {
         (self.out > 0).then(|| (TimerPurpose::LossProbe, self.last_sent + self.backed_off(MAX_ACK_DELAY)))
     }
 
-    /// The probe time-out, with its back-off.
+    /// Probe time-out with back-off.
     pub fn backed_off(&self, max_ack_delay: Duration) -> Duration {
         self.rtt.pto(max_ack_delay) * (1 << self.pto_count.min(MAX_DOUBLINGS))
     }
 
-    /// Probe time-outs since something was last acknowledged.
+    /// Probe time-outs since the last newly acknowledged packet.
     pub fn pto_count(&self) -> u32 {
         self.pto_count
     }
 
-    /// The number of the next packet.
+    /// Number of the next packet.
     pub fn next_number(&self) -> u64 {
         self.base + self.sent.len() as u64
     }
 
-    /// The number of the oldest packet that is out, or else of the next one.
+    /// Number of the oldest outstanding packet, otherwise of the next one.
     pub fn oldest(&self) -> u64 {
         self.base
     }
 
-    /// The largest number that is acknowledged.
+    /// Largest acknowledged packet number.
     pub fn largest_acked(&self) -> Option<u64> {
         self.largest_acked
     }
 
-    /// Packets that are out, the oldest first.
+    /// Outstanding packets, oldest first.
     pub fn out(&self) -> impl Iterator<Item = &SentPacket> {
         self.sent.iter().filter(|packet| packet.state == State::Out)
     }
@@ -214,5 +214,5 @@ const PACKET_THRESHOLD: u64 = 3;
 /// `kPersistentCongestionThreshold`.
 const PERSISTENT_CONGESTION_THRESHOLD: i64 = 3;
 
-/// Doublings of the probe time-out, so that it stays a time: about a day of the initial one.
+/// Maximum number of doublings of the probe time-out, so that it does not overflow: about a day from the initial value.
 const MAX_DOUBLINGS: u32 = 16;

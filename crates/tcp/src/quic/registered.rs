@@ -1,8 +1,9 @@
-//! A congestion control of the registry over QUIC: it counts packets, whose numbers take the place of sequence numbers.
+//! A congestion control of the registry over QUIC. It counts packets; packet numbers replace sequence numbers.
 //!
-//! The control is told what TCP's sender would tell it, at RFC 9002's instants: one congestion event per recovery period, at
-//! which the window falls to the threshold at once; persistent congestion where TCP has a time-out. Differs from TCP: nothing
-//! is undone, and bursts are one packet.
+//! The control gets the callbacks of TCP's sender at RFC 9002's events: one congestion event per recovery period, at
+//! which the window falls to the threshold at once; persistent congestion is reported as a time-out. Differs from TCP:
+//! there is no undo, and bursts are one packet. Differs: Prague counts TCP's 52 bytes of headers per packet; QUIC has
+//! 28 besides the bytes that the window counts.
 
 use super::recovery::SentPacket as Packet;
 use crate::cc::{Ack, AnyCc, Flight, GrowthCounting, Needs, Window, WindowEvent};
@@ -13,34 +14,34 @@ use crate::stack::Stack;
 use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// The control, its window, and what it asks for.
+/// A control, its window and its needs.
 #[derive(Clone, Debug)]
 pub(super) struct RegisteredControl {
     cc: AnyCc,
     pub window: Window,
     needs: Needs,
     sampler: Option<RateSampler>,
-    /// The state that a control which steers was last told of, unless a reduction has begun since.
+    /// State last reported to a control that steers; none after a reduction has begun.
     notified_state: Option<CaState>,
     lost: u64,
 }
 
-/// The connection, as a control sees it.
+/// State of the connection as a control sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathState {
     pub now: Instant,
     pub state: CaState,
-    /// The oldest packet number that is not acknowledged, and the next one.
+    /// Oldest unacknowledged packet number, and the next one to be sent.
     pub una: u64,
     pub nxt: u64,
     pub in_flight: u32,
     pub srtt: Duration,
-    /// Nothing but the window limits what is sent.
+    /// Whether only the window limits transmission.
     pub is_cwnd_limited: bool,
 }
 
 impl RegisteredControl {
-    /// A window of `cwnd` packets of `max_datagram_size` bytes.
+    /// An initial window of `cwnd` packets of `max_datagram_size` bytes.
     pub fn new(mut cc: AnyCc, cwnd: u32, max_datagram_size: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("the stack whose controls these are");
         cc.attach(stack, false);
@@ -63,7 +64,7 @@ impl RegisteredControl {
         }
     }
 
-    /// The control gets its stream of random numbers.
+    /// Passes the control its random stream.
     pub fn seed(&mut self, rng: Rng) {
         self.cc.seed(rng);
     }
@@ -73,12 +74,12 @@ impl RegisteredControl {
         self.needs.steers
     }
 
-    /// Whether a recovery lasts until a round trip brings no loss.
+    /// Whether recovery lasts until a round trip has no loss.
     pub fn prolongs_recovery(&self) -> bool {
         self.needs.long_recovery
     }
 
-    /// The connection is there; `rtt` was measured by the handshake.
+    /// The connection is established; the handshake measured `rtt`.
     pub fn opened(&mut self, path: &PathState, rtt: Duration, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {
             sampler.observe_rtt(path.now, rtt);
@@ -86,7 +87,7 @@ impl RegisteredControl {
         self.with_control(path, pacer, |cc, flight| cc.on_established(flight));
     }
 
-    /// A packet goes out behind `path.in_flight` others; the last one was sent at `last_sent`.
+    /// A packet is sent with `path.in_flight` others in flight; the previous one was sent at `last_sent`.
     pub fn on_sent(&mut self, path: &PathState, packet: &Packet, last_sent: Instant, pacer: &mut Pacer) {
         if path.in_flight == 0 {
             let event = WindowEvent::Restarted { now: path.now, last_sent };
@@ -101,8 +102,7 @@ impl RegisteredControl {
         }
     }
 
-    /// `acked` are acknowledged anew, `ce` of those that arrived since the last time carried a mark; losses were not
-    /// considered yet.
+    /// Packets `acked` are newly acknowledged and `ce` are newly reported as marked; loss detection has not run yet.
     pub fn on_newly_acked(
         &mut self,
         path: &PathState,
@@ -129,7 +129,7 @@ impl RegisteredControl {
         }
     }
 
-    /// A congestion event: the threshold falls, and unless the control steers the window with it.
+    /// A congestion event: sets the threshold, and the window unless the control steers.
     pub fn reduce(&mut self, path: &PathState, on_loss: bool) {
         self.window.ssthresh = self.cc.ssthresh(&self.window);
         if on_loss {
@@ -138,16 +138,17 @@ impl RegisteredControl {
         self.enter_reduced(path);
     }
 
-    /// A loss in a period that a mark began, for a control that answers losses in another way than marks. Whether it does.
+    /// A loss in a period that a mark began, for a control that responds to losses and marks differently. Returns
+    /// whether it reduces.
     pub fn reduce_further(&mut self, path: &PathState) -> bool {
-        let answers = self.reduce_on_loss() || self.needs.steers;
-        if answers {
+        let reduces = self.reduce_on_loss() || self.needs.steers;
+        if reduces {
             self.enter_reduced(path);
         }
-        answers
+        reduces
     }
 
-    /// Persistent congestion: the window is the least one.
+    /// Persistent congestion: sets the minimum window.
     pub fn collapse(&mut self, path: &PathState) {
         self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
         (self.window.cwnd, self.window.cwnd_cnt) = (MIN_WINDOW, 0);
@@ -156,7 +157,7 @@ impl RegisteredControl {
         self.cc.state_changed(path.state, path.now, path.nxt);
     }
 
-    /// The recovery period is over.
+    /// The recovery period ends.
     pub fn on_recovery_end(&mut self, path: &PathState, pacer: &mut Pacer) {
         if !self.needs.steers {
             self.cc.event(&mut self.window, WindowEvent::Reduced);
@@ -165,7 +166,7 @@ impl RegisteredControl {
         self.cc.state_changed(CaState::Open, path.now, path.nxt);
     }
 
-    /// These packets are lost, and whatever follows from that was done, when the window was `cwnd`.
+    /// Reports lost packets to the control, with the window `cwnd` as it was before the reduction that followed.
     pub fn on_lost(&mut self, path: &PathState, lost: &[Packet], cwnd: u32, pacer: &mut Pacer) {
         self.lost += lost.len() as u64;
         if !(self.needs.steers && self.needs.losses) {
@@ -173,10 +174,10 @@ impl RegisteredControl {
         }
         let after = std::mem::replace(&mut self.window.cwnd, cwnd);
         let mut before = None;
-        for (place, packet) in lost.iter().enumerate() {
+        for (index, packet) in lost.iter().enumerate() {
             let continues = before == packet.number.checked_sub(1) && before.is_some();
             before = Some(packet.number);
-            let lost = self.lost - lost.len() as u64 + place as u64 + 1;
+            let lost = self.lost - lost.len() as u64 + index as u64 + 1;
             let Some(loss) = self.sampler.as_ref().and_then(|s| s.loss_of(packet.number, lost, continues)) else {
                 continue;
             };
@@ -185,7 +186,7 @@ impl RegisteredControl {
         self.window.cwnd = after;
     }
 
-    /// The window grows on `packets` of the `acked` ones, which are none of a recovery period; or the control sets it.
+    /// Grows the window on the packets of `acked` outside a recovery period, or lets the control set it.
     pub fn on_ack_processed(&mut self, path: &PathState, acked: &AckSummary, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {
             let context = SampleInput {
@@ -212,21 +213,21 @@ impl RegisteredControl {
         }
     }
 
-    /// A control that steers hears of the state that it is in now.
+    /// Reports the current state to a control that steers.
     pub fn notify_state(&mut self, path: &PathState, pacer: &mut Pacer) {
         if self.needs.steers && self.notified_state.replace(path.state) != Some(path.state) {
             self.with_control(path, pacer, |cc, flight| cc.on_state(flight, path.state));
         }
     }
 
-    /// The application, and not the window, limits what is sent while `in_flight` packets are out.
+    /// The application limits transmission while `in_flight` packets are in flight.
     pub fn mark_app_limited(&mut self, in_flight: u32) {
         if let Some(sampler) = &mut self.sampler {
             sampler.mark_app_limited(in_flight);
         }
     }
 
-    /// The path does not carry ECN: another control goes on where this one does not do without.
+    /// ECN validation has failed: replaces a control that requires ECN.
     pub fn on_ecn_failed(&mut self) {
         if let Some(cc) = self.cc.without_ecn() {
             let Window { cwnd, mss, ssthresh, .. } = self.window;
@@ -235,7 +236,7 @@ impl RegisteredControl {
         }
     }
 
-    /// The least RTT of the last 300 s, where rates are sampled.
+    /// Minimum RTT of the last 300 s, if rates are sampled.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.sampler.as_ref().and_then(|sampler| sampler.min_rtt())
     }
@@ -256,7 +257,7 @@ impl RegisteredControl {
         self.cc.state_changed(path.state, path.now, path.nxt);
     }
 
-    fn with_control(&mut self, path: &PathState, pacer: &mut Pacer, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+    fn with_control(&mut self, path: &PathState, pacer: &mut Pacer, callback: impl FnOnce(&mut AnyCc, &mut Flight)) {
         let Some(sampler) = &mut self.sampler else { return };
         let mut flight = Flight {
             now: path.now,
@@ -278,7 +279,7 @@ impl RegisteredControl {
             window: &mut self.window,
             limits_by_application: false,
         };
-        what(&mut self.cc, &mut flight);
+        callback(&mut self.cc, &mut flight);
         let (rate, limits) = (flight.pacing_rate, flight.limits_by_application);
         if self.needs.steers {
             pacer.set_rate(rate);
@@ -289,14 +290,14 @@ impl RegisteredControl {
     }
 }
 
-/// What an acknowledgment told, once all is counted.
+/// Summary of an acknowledgment after all its packets are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckSummary {
-    /// Packets that it acknowledges, and those of them on which the window may grow.
+    /// Packets acknowledged, and packets among them by which the window may grow.
     pub packets: u32,
     pub growing: u32,
     pub ce: u32,
-    /// Packets that it showed to be lost.
+    /// Packets that it reveals as lost.
     pub losses: u32,
     /// Packets in flight before it.
     pub prior_in_flight: u32,
@@ -308,7 +309,7 @@ fn cc_ack(path: &PathState, packets: u32, rtt: Option<Duration>) -> Ack {
     Ack { now, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
 }
 
-/// A packet as the segment that it takes the place of: its number is its place in the sequence.
+/// A packet as a one-byte segment at its packet number, for the rate sampler.
 fn segment(packet: &Packet) -> Segment {
     Segment::new(packet.number, 1, false, packet.at)
 }

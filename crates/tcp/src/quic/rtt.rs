@@ -1,9 +1,9 @@
-//! Round-trip times (RFC 9002 §5, `UpdateRtt`), in whole nanoseconds.
+//! RTT estimation (RFC 9002 §5, `UpdateRtt`), in whole nanoseconds.
 
 use super::MAX_ACK_DELAY;
 use sojourn_aqm::{Duration, Instant};
 
-/// The estimator.
+/// RTT estimator.
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     latest: Duration,
@@ -22,7 +22,7 @@ impl Rtt {
         Self { latest: none, smoothed: INITIAL_RTT, var: INITIAL_RTT / 2, min: none, first_sample: None, total: (0, 0) }
     }
 
-    /// A packet is acknowledged that was sent `latest` ago; its receiver says that it held the acknowledgment for `ack_delay`.
+    /// Takes a sample of `latest`; the receiver delayed the acknowledgment by `ack_delay`.
     pub fn update(&mut self, now: Instant, latest: Duration, ack_delay: Duration) {
         self.latest = latest;
         self.total = (self.total.0 + latest.as_nanos() as u64, self.total.1 + 1);
@@ -31,7 +31,7 @@ impl Rtt {
             self.first_sample = Some(now);
             return;
         }
-        // What the receiver says counts for the least RTT only in that it cannot be below that.
+        // ACK Delay is subtracted only if the result is at least the minimum RTT.
         self.min = self.min.min(latest);
         let ack_delay = ack_delay.min(MAX_ACK_DELAY);
         let adjusted = if latest >= self.min + ack_delay { latest - ack_delay } else { latest };
@@ -40,7 +40,7 @@ impl Rtt {
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
     }
 
-    /// The last sample; zero before the first one.
+    /// Last sample; zero before the first.
     pub fn latest(&self) -> Duration {
         self.latest
     }
@@ -50,33 +50,33 @@ impl Rtt {
         self.total
     }
 
-    /// The smoothed RTT; 333 ms before the first sample.
+    /// Smoothed RTT; 333 ms before the first sample.
     pub fn smoothed(&self) -> Duration {
         self.smoothed
     }
 
-    /// The mean deviation.
+    /// Mean deviation.
     #[cfg(test)]
     pub fn var(&self) -> Duration {
         self.var
     }
 
-    /// The least RTT, once there was a sample.
+    /// Minimum RTT; none before the first sample.
     pub fn min(&self) -> Option<Duration> {
         self.first_sample.map(|_| self.min)
     }
 
-    /// When the first sample was taken.
+    /// Time of the first sample.
     pub fn first_sample(&self) -> Option<Instant> {
         self.first_sample
     }
 
-    /// After how long something that was sent later, and has arrived, tells that a packet is lost.
+    /// Time threshold: a packet is lost if it was sent this long before an acknowledged packet.
     pub fn loss_delay(&self) -> Duration {
         (self.latest.max(self.smoothed) * 9 / 8).max(GRANULARITY)
     }
 
-    /// The probe time-out without its back-off, where the receiver may hold acknowledgments back for `max_ack_delay`.
+    /// Probe time-out without back-off, if the receiver may delay acknowledgments by `max_ack_delay`.
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
         self.smoothed + (self.var * 4).max(GRANULARITY) + max_ack_delay
     }

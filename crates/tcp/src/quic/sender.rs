@@ -1,4 +1,6 @@
-//! The sending end: when a packet leaves, and what is in it.
+//! Sending endpoint: packet scheduling and contents.
+//!
+//! RFC 9002 §7.7: the first ten packets are not paced; each later packet is a burst of its own.
 
 use super::control::PathControl;
 use super::recovery::SentPacket;
@@ -13,14 +15,14 @@ use crate::timer::TimerPurpose;
 use crate::{FIRST_BYTE, Flags, Header, Sack, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 
-/// The sending half of a connection.
+/// Sending endpoint of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     phase: Phase,
     control: PathControl,
     stream: Stream,
     max_datagram_size: u32,
-    /// A packet with a PING that is to be acknowledged, and when it came.
+    /// Packet with a PING that is to be acknowledged, and its arrival time.
     ping_to_ack: Option<(u64, Instant)>,
     stats: SenderStats,
 }
@@ -28,7 +30,7 @@ pub struct Sender {
 #[derive(Clone, Debug)]
 enum Phase {
     Closed,
-    /// When each datagram of the handshake was sent, and when the next one is.
+    /// Transmission times of the handshake datagrams, and the time of the next one.
     Handshake {
         sent: Vec<Instant>,
         due: Instant,
@@ -36,12 +38,12 @@ enum Phase {
     Open,
 }
 
-/// What a packet carries.
+/// Stream data of a packet.
 #[derive(Clone, Copy, Debug)]
 enum Payload {
-    /// What waits.
+    /// The next data of the stream.
     New,
-    /// What a packet carries that is out.
+    /// The data of an outstanding packet, for a probe.
     Retransmission(Chunk),
 }
 
@@ -58,13 +60,13 @@ impl Sender {
         }
     }
 
-    /// The same with a stream of random numbers for the congestion control.
+    /// Sets the random stream of the congestion control.
     pub fn with_rng(mut self, rng: Rng) -> Self {
         self.control.congestion.seed(rng);
         self
     }
 
-    /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
+    /// Opens the connection with `bytes` to send; `None` for an unlimited source.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         self.stream.open(bytes);
         self.phase = Phase::Handshake { sent: Vec::new(), due: now };
@@ -72,13 +74,13 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// The application stops: nothing is sent anew but the end of the stream.
+    /// The application stops: only lost data and the end of the stream are still sent.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
         self.stream.close();
         self.on_room(now, wire);
     }
 
-    /// The host takes new data again.
+    /// The host has room for packets again.
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
         if matches!(self.phase, Phase::Open) {
             self.send(now, wire);
@@ -86,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// The other side has answered the handshake.
+    /// The response to the handshake arrives.
     pub fn on_handshake(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let Phase::Handshake { sent, .. } = &self.phase else { return };
         let Some(&at) = sent.get(header.ack as usize) else { return };
@@ -96,7 +98,7 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// A packet of the receiver with an ACK frame has come, of `len` IP bytes.
+    /// A packet of the receiver with an ACK frame arrives; `len` is its IP length in bytes.
     pub fn on_ack(&mut self, now: Instant, (header, len): (&Header, u32), frame: &AckFrame, wire: &mut impl Wire) {
         if !matches!(self.phase, Phase::Open) {
             return;
@@ -116,7 +118,7 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    /// Handles the expiry of [`Self::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         match &self.phase {
             Phase::Closed => return,
@@ -137,7 +139,7 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// When [`Self::on_timer`] is to be called.
+    /// Time at which to call [`Self::on_timer`].
     pub fn deadline(&self) -> Instant {
         match &self.phase {
             Phase::Closed => Instant::NEVER,
@@ -149,12 +151,12 @@ impl Sender {
         }
     }
 
-    /// Counters: data packets; those of them with bytes of the stream that were sent before; probe time-outs.
+    /// Counters: data packets, packets with retransmitted stream data, probe time-outs.
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 
-    /// Congestion window and slow-start threshold in full packets; the latter is infinite before a congestion event.
+    /// Congestion window and slow-start threshold in full packets; the threshold is infinite before a congestion event.
     pub fn window(&self) -> (f64, f64) {
         let (congestion, packet) = (&self.control.congestion, f64::from(self.datagram()));
         let ssthresh = congestion.ssthresh().map_or(f64::INFINITY, |bytes| bytes as f64 / packet);
@@ -177,12 +179,12 @@ impl Sender {
         self.control.congestion.in_flight()
     }
 
-    /// Whether all data have arrived, and their end.
+    /// Whether all data and the end of the stream are acknowledged.
     pub fn is_finished(&self) -> bool {
         self.stream.is_finished()
     }
 
-    /// The loss detection timer has expired, if it has (`OnLossDetectionTimeout`).
+    /// Handles the loss detection timer if it has expired (`OnLossDetectionTimeout`).
     fn on_expiry(&mut self, now: Instant, wire: &mut impl Wire) {
         let Some((purpose, _)) = self.control.recovery.timer().filter(|&(_, at)| at <= now) else { return };
         wire.notify(|| SenderEvent::Expired(purpose));
@@ -205,7 +207,7 @@ impl Sender {
         self.control.on_pto();
     }
 
-    /// What was detected as lost goes into new packets, as far as the window allows.
+    /// Queues lost data for new packets and sends as the window allows.
     fn send_after_losses(&mut self, now: Instant, wire: &mut impl Wire) {
         for packet in &self.control.recovery.lost {
             let Chunk { offset, .. } = packet.chunk;
@@ -217,7 +219,7 @@ impl Sender {
         self.send(now, wire);
     }
 
-    /// Sends what window and pacing allow.
+    /// Sends as window and pacing allow.
     fn send(&mut self, now: Instant, wire: &mut impl Wire) {
         let is_app_limited = loop {
             if !self.stream.has_data() {
@@ -234,20 +236,20 @@ impl Sender {
         self.control.congestion.on_blocked(is_app_limited);
     }
 
-    fn send_packet(&mut self, now: Instant, load: Payload, wire: &mut impl Wire) {
+    fn send_packet(&mut self, now: Instant, payload: Payload, wire: &mut impl Wire) {
         let recovery = &self.control.recovery;
         let (number, largest_acked) = (recovery.next_number(), recovery.largest_acked());
-        let (offset, again) = match load {
+        let (offset, is_retransmission) = match payload {
             Payload::New => self.stream.upcoming(),
             Payload::Retransmission(chunk) => (chunk.offset, true),
         };
         let stream_header = STREAM_HEADER + if offset > 0 { varint(offset) } else { 0 };
         let headers = SHORT_HEADER + number_bytes(number, largest_acked) + stream_header;
-        // An acknowledgment takes room from new data only, so that what was lost fits as it is.
-        let pinged = if again { None } else { self.ping_to_ack.take() };
-        let ack_bytes = pinged.map_or(0, |(number, came)| ack_of_one(number, now - came).bytes());
+        // An ACK frame goes only with new data, so that lost data fits into its packet unchanged.
+        let pinged = if is_retransmission { None } else { self.ping_to_ack.take() };
+        let ack_bytes = pinged.map_or(0, |(number, arrived)| ack_of_one(number, now - arrived).bytes());
         let room = self.datagram() - headers - ack_bytes;
-        let chunk = match load {
+        let chunk = match payload {
             Payload::New => self.stream.take(room),
             Payload::Retransmission(chunk) => {
                 Chunk { len: chunk.len.min(room), fin: chunk.fin && chunk.len <= room, ..chunk }
@@ -256,12 +258,12 @@ impl Sender {
         let size = headers + ack_bytes + chunk.len;
         let ecn = self.control.ecn.mark();
         self.stats.sent += 1;
-        self.stats.retransmissions += u64::from(again);
+        self.stats.retransmissions += u64::from(is_retransmission);
         self.control.on_sent(SentPacket::new(number, size, now, ecn != Ecn::NotEct, chunk));
         if wire.observes_sender() {
             let flags = Flags::default().with_if(Flags::FIN, chunk.fin);
             let header = Header { seq: chunk.offset + FIRST_BYTE, len: chunk.len as u16, flags, ..Header::default() };
-            wire.notify(|| SenderEvent::Sent { header: &header, len: size + UDP_IP, ecn, is_retransmission: again });
+            wire.notify(|| SenderEvent::Sent { header: &header, len: size + UDP_IP, ecn, is_retransmission });
         }
         let header = Header {
             seq: number,
@@ -274,36 +276,36 @@ impl Sender {
         wire.transmit(&header, size + UDP_IP, ecn);
     }
 
-    /// The client's part of the handshake, which is padded.
+    /// The client's part of the handshake, padded.
     fn send_initial(&mut self, now: Instant, wire: &mut impl Wire) {
-        // The receiver does not hold back what acknowledges a handshake.
+        // The receiver does not delay acknowledgments of handshake packets.
         let next = now + self.control.recovery.backed_off(Duration::ZERO);
         let Phase::Handshake { sent, due } = &mut self.phase else { return };
         let number = sent.len() as u64;
         sent.push(now);
         *due = next;
-        let (len, again) = (MIN_DATAGRAM + UDP_IP, number > 0);
+        let (len, is_retransmission) = (MIN_DATAGRAM + UDP_IP, number > 0);
         let view = Header::default();
-        wire.notify(|| SenderEvent::Sent { header: &view, len, ecn: Ecn::NotEct, is_retransmission: again });
+        wire.notify(|| SenderEvent::Sent { header: &view, len, ecn: Ecn::NotEct, is_retransmission });
         let header = Header { seq: number, ts_val: kind::INITIAL, ..Header::default() };
         wire.transmit(&header, len, Ecn::NotEct);
     }
 
-    /// What the receiver has of the stream, as TCP would say it.
+    /// The receiver's state of the stream as a TCP acknowledgment with SACK blocks.
     fn view(&self) -> Header {
         let mut sack = Sack::default();
         self.stream.beyond().for_each(|(from, to)| sack.push((from + FIRST_BYTE, to + FIRST_BYTE)));
         Header { ack: self.stream.una() + FIRST_BYTE, sack, ..Header::default() }
     }
 
-    /// An event is over: a host that watches is told how the sender stands.
+    /// Reports the sender's state after an event to a host that observes it.
     fn report_state(&self, wire: &mut impl Wire) {
         if !wire.observes_sender() {
             return;
         }
         let (congestion, recovery) = (&self.control.congestion, &self.control.recovery);
         let packet = u64::from(self.datagram());
-        let standing = SenderState {
+        let snapshot = SenderState {
             state: congestion.state(),
             una: self.stream.una() + FIRST_BYTE,
             nxt: self.stream.nxt() + FIRST_BYTE,
@@ -321,7 +323,7 @@ impl Sender {
                 Phase::Open => recovery.timer(),
             },
         };
-        wire.notify(|| SenderEvent::State(&standing));
+        wire.notify(|| SenderEvent::State(&snapshot));
     }
 
     /// UDP payload of a full packet.
@@ -329,19 +331,19 @@ impl Sender {
         self.control.congestion.datagram(self.max_datagram_size)
     }
 
-    /// Where congestion avoidance stands.
+    /// State of congestion avoidance.
     pub fn state(&self) -> CaState {
         self.control.congestion.state()
     }
 }
 
-/// The acknowledgment of a packet with a PING: packets without one are not acknowledged.
+/// ACK frame for a packet with a PING; other packets of the receiver are not ack-eliciting.
 fn ack_of_one(number: u64, delay: Duration) -> AckFrame {
     AckFrame { ranges: vec![(number, number)], delay: super::ack::round_delay(delay.min(MAX_ACK_DELAY)), ecn: None }
 }
 
-/// A STREAM frame that goes to the end of its packet, without its offset: type and stream.
+/// Size of a STREAM frame without length and offset: type and stream ID.
 const STREAM_HEADER: u32 = 2;
 
-/// Packets that a probe time-out sends (RFC 9002 §6.2.4 allows for two).
+/// Packets sent per probe time-out (RFC 9002 §6.2.4 allows two).
 const PROBES: usize = 2;

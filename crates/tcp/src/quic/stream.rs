@@ -1,16 +1,16 @@
-//! The bytes of a stream at its sender: what is to be sent, what was lost and goes into new packets, what has arrived.
+//! Send buffer of a stream: new data, lost data that goes into new packets, acknowledged data.
 
 use super::ranges::RangeSet;
 use crate::SeqRange;
 use std::collections::VecDeque;
 
-/// Bytes of the stream that one packet carries.
+/// Stream data of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// The first of them.
+    /// Offset of the first byte.
     pub offset: u64,
     pub len: u32,
-    /// The stream ends behind them.
+    /// Whether the stream ends after these bytes.
     pub fin: bool,
 }
 
@@ -20,48 +20,48 @@ impl Chunk {
     }
 }
 
-/// The stream.
+/// A stream at its sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// Bytes that the application has written; none while it never stops.
+    /// Bytes written by the application; none for an unlimited source.
     size: Option<u64>,
-    /// The first byte that was not sent.
+    /// Offset of the first byte never sent.
     next: u64,
     fin_sent: bool,
     fin_acked: bool,
-    /// What was lost, in the order in which it was found to be.
+    /// Lost data in order of detection.
     lost: VecDeque<Chunk>,
     acked: RangeSet,
 }
 
 impl Stream {
-    /// There are `size` bytes to be sent, or more than anybody will.
+    /// Opens the stream with `size` bytes; `None` for an unlimited source.
     pub fn open(&mut self, size: Option<u64>) {
         self.size = size;
     }
 
-    /// The application stops: nothing is sent anew but the end.
+    /// The application stops: no new data is sent, only the end of the stream.
     pub fn close(&mut self) {
         self.size = Some(self.size.map_or(self.next, |size| size.min(self.next)));
     }
 
-    /// Whether something waits to be sent.
+    /// Whether there is data to send.
     pub fn has_data(&mut self) -> bool {
         self.drop_acked_from_lost();
         !self.lost.is_empty() || self.has_new()
     }
 
-    /// Whether something waits that was never sent.
+    /// Whether there is data never sent before.
     pub fn has_new(&self) -> bool {
         self.size.is_none_or(|size| self.next < size || !self.fin_sent)
     }
 
-    /// The offset of what is sent next, which a packet says; and whether it is sent again.
+    /// Offset of the next data to be sent, and whether it is a retransmission.
     pub fn upcoming(&self) -> (u64, bool) {
         self.lost.front().map_or((self.next, false), |chunk| (chunk.offset, true))
     }
 
-    /// Takes up to `room` bytes: what was lost first.
+    /// Takes up to `room` bytes, lost data first.
     pub fn take(&mut self, room: u32) -> Chunk {
         let Some(lost) = self.lost.pop_front() else { return self.take_new(room) };
         if lost.len <= room {
@@ -72,7 +72,7 @@ impl Stream {
         Chunk { len: room, fin: false, ..lost }
     }
 
-    /// Takes up to `room` bytes that were never sent.
+    /// Takes up to `room` bytes never sent before.
     pub fn take_new(&mut self, room: u32) -> Chunk {
         let left = self.size.map_or(u64::MAX, |size| size - self.next);
         let (offset, len) = (self.next, u64::from(room).min(left) as u32);
@@ -82,45 +82,45 @@ impl Stream {
         Chunk { offset, len, fin }
     }
 
-    /// A packet with these bytes has arrived.
+    /// A packet with this chunk is acknowledged.
     pub fn on_acked(&mut self, chunk: &Chunk) {
         self.acked.insert(chunk.offset, chunk.end());
         self.fin_acked |= chunk.fin;
     }
 
-    /// … is lost.
+    /// A packet with this chunk is lost.
     pub fn on_lost(&mut self, chunk: Chunk) {
         if !self.is_acked(&chunk) {
             self.lost.push_back(chunk);
         }
     }
 
-    /// Whether everything has arrived, and the end.
+    /// Whether all data and the end of the stream are acknowledged.
     pub fn is_finished(&self) -> bool {
         self.fin_acked && Some(self.acked.prefix()) == self.size
     }
 
-    /// The first byte of which nobody knows that it has arrived.
+    /// Offset of the first unacknowledged byte.
     pub fn una(&self) -> u64 {
         self.acked.prefix()
     }
 
-    /// The first byte that was not sent.
+    /// Offset of the first byte never sent.
     pub fn nxt(&self) -> u64 {
         self.next
     }
 
-    /// Up to three ranges that have arrived beyond a gap, the highest first.
+    /// Up to three acknowledged ranges above a gap, highest first.
     pub fn beyond(&self) -> impl Iterator<Item = SeqRange> {
         self.acked.iter().rev().filter(|&(from, _)| from > 0).take(3)
     }
 
-    /// Whether all of these bytes have arrived.
+    /// Whether all bytes of `chunk` are acknowledged.
     pub fn is_acked(&self, chunk: &Chunk) -> bool {
         self.acked.covers(chunk.offset, chunk.end()) && (!chunk.fin || self.fin_acked)
     }
 
-    /// What was taken for lost may have arrived all the same.
+    /// Drops data from the lost queue that was acknowledged after all (spurious loss).
     fn drop_acked_from_lost(&mut self) {
         while self.lost.front().is_some_and(|chunk| self.is_acked(chunk)) {
             self.lost.pop_front();

@@ -1,4 +1,4 @@
-//! Loss detection and window against a second implementation, and whole connections over a path.
+//! Loss detection and window against a second implementation; whole connections over a path.
 
 mod connection;
 
@@ -15,7 +15,7 @@ use sojourn_aqm::{Duration, Instant};
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, Mutex};
 
-/// What RFC 9002 says, from a second implementation in Python: `tests/quic/generate.py` writes it.
+/// Event script of RFC 9002 from a second implementation in Python, `tests/quic/generate.py`.
 const SCRIPT: &str = include_str!("../../tests/quic/recovery.txt");
 
 fn config(cc: &str, max_datagram_size: u32, ecn: bool) -> Config {
@@ -32,7 +32,7 @@ fn loss_detection_and_newreno_follow_a_second_implementation() {
         let kind = words.next().expect("an event");
         control.recovery.lost.clear();
         play(&mut control, kind, &mut words);
-        assert_eq!(standing(&control), expected, "line {}: {event}", number + 1);
+        assert_eq!(format_state(&control), expected, "line {}: {event}", number + 1);
     }
 }
 
@@ -81,7 +81,7 @@ fn frame(words: &mut SplitWhitespace) -> AckFrame {
     AckFrame { ranges: words.next().expect("ranges").split(',').map(range).collect(), delay, ecn }
 }
 
-fn standing(control: &PathControl) -> String {
+fn format_state(control: &PathControl) -> String {
     let PathControl { recovery, congestion, .. } = control;
     let lost: Vec<String> = recovery.lost.iter().map(|packet| packet.number.to_string()).collect();
     let lost = if lost.is_empty() { "-".to_string() } else { lost.join(",") };
@@ -98,7 +98,7 @@ fn word<T: FromStr>(words: &mut SplitWhitespace) -> T {
     words.next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// Writes down which states it enters.
+/// Control that records the states it enters.
 #[derive(Clone, Debug)]
 struct StateRecorder {
     long_recovery: bool,
@@ -129,7 +129,7 @@ fn a_recovery_lasts_until_a_round_trip_brings_no_loss_where_the_control_asks_for
         let mut control = PathControl::new(&Config { cc, ..config("reno", 1448, false) });
         let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         control.open(ms(0), Duration::from_millis(40));
-        // Ten packets per round trip, of which the first one of two rounds is lost.
+        // Ten packets per round trip; the first packet of two rounds is lost.
         for (round, ranges) in [vec![(1, 9)], vec![(11, 19), (1, 9)], vec![(20, 29), (11, 19)]].into_iter().enumerate()
         {
             let sent = ms(50 * round as u64);

@@ -8,13 +8,13 @@ use crate::{Header, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;
 
-/// A path: what is under way, and what it does to it.
+/// A path with packets in transit, a bottleneck and random loss.
 struct TestPath {
     now: Instant,
     /// Arrival, header, bytes and codepoint.
     data: VecDeque<(Instant, Header, u32, Ecn)>,
     acks: VecDeque<(Instant, Header, u32)>,
-    /// When the bottleneck is free.
+    /// Time at which the bottleneck becomes idle.
     free: Instant,
     rate_bps: u64,
     queue: Duration,
@@ -75,7 +75,7 @@ impl TestPath {
         }
     }
 
-    /// Sends `bytes` with `cc`, or what goes in so much time. Returns both ends.
+    /// Sends `bytes` with `cc`, or for `seconds`. Returns both endpoints.
     fn carry(&mut self, cc: &str, bytes: Option<u64>, seconds: u64) -> (Sender, Receiver) {
         let config = config(cc, 1448, false);
         let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(true));
@@ -130,15 +130,15 @@ fn packets_are_as_large_as_their_headers_say() {
     let mut path = TestPath::new(10_000_000, 1_000, 0.0, 1);
     path.carry("newreno", Some(230_000), 600);
     let sizes: Vec<u32> = path.sent.iter().map(|sent| sent.2).collect();
-    // The handshake's datagram; the first packet has no offset, those behind it have two bytes of it, then four.
+    // The handshake datagram; the first packet has no offset, the following ones have offsets of two bytes, then four.
     assert_eq!(sizes[..4], [1_228, 1_476, 1_476, 1_476]);
     let payload: Vec<u16> = path.sent.iter().map(|sent| sent.1.len).collect();
     assert_eq!(payload[1..4], [1_448 - 25 - 1 - 2, 1_448 - 25 - 1 - 4, 1_448 - 25 - 1 - 4]);
     let late = path.sent.iter().filter(|sent| sent.1.ack > 16_384 && sent.1.ts_ecr == 0).map(|sent| sent.1.len);
     assert!(late.clone().count() > 40 && late.clone().max() == Some(1_448 - 25 - 1 - 6));
-    // A packet that answers a PING has an ACK frame of five bytes: type, number, delay, no more ranges, one packet.
-    let answers = path.sent.iter().filter(|sent| sent.1.ts_ecr > 0);
-    assert!(answers.clone().count() > 0 && answers.clone().all(|sent| sent.1.len == 1_448 - 25 - 1 - 6 - 5));
+    // A packet that acknowledges a PING has an ACK frame of five bytes: type, number, delay, range count, first range.
+    let with_ack = path.sent.iter().filter(|sent| sent.1.ts_ecr > 0);
+    assert!(with_ack.clone().count() > 0 && with_ack.clone().all(|sent| sent.1.len == 1_448 - 25 - 1 - 6 - 5));
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn ten_packets_leave_at_once_and_then_they_are_paced() {
     path.carry("newreno", None, 1);
     let data: Vec<Instant> = path.sent.iter().filter(|sent| sent.1.len > 0).map(|sent| sent.0).collect();
     assert!(data[..10].iter().all(|&at| at == data[0]));
-    // From the second round on: 1.25 windows per RTT of 40 ms at the least, half of a packet's time made up for.
+    // From the second round on: at least 1.25 windows per RTT of 40 ms, with half of a packet's time as allowance.
     let gaps: Vec<Duration> = data[20..60].windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let most = gaps.iter().filter(|gap| **gap < Duration::from_micros(100)).count();
-    assert!(most < gaps.len() / 4, "{gaps:?}");
+    let in_bursts = gaps.iter().filter(|gap| **gap < Duration::from_micros(100)).count();
+    assert!(in_bursts < gaps.len() / 4, "{gaps:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn every_second_packet_is_acknowledged_and_the_last_one_after_25_ms() {
 #[test]
 fn a_lost_tail_is_found_by_probes() {
     let mut path = TestPath::new(10_000_000, 1_000, 0.0, 1);
-    // Whatever is sent in one flight behind the handshake is lost; probes come through.
+    // All packets of the flight after the handshake are lost; probes arrive.
     path.loss = 1.0;
     let config = config("newreno", 1448, false);
     let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(true));
@@ -181,7 +181,7 @@ fn a_lost_tail_is_found_by_probes() {
     path.loss = 1.0;
     sender.on_handshake(path.now, &header, &mut ForwardWire(&mut path));
     assert_eq!(sender.in_flight(), 3);
-    // 100 ms, four times 50 ms, and what the receiver may hold back.
+    // 100 ms, plus four times 50 ms, plus the receiver's maximum ACK delay.
     assert_eq!(sender.deadline(), path.now + Duration::from_millis(325));
     path.now = sender.deadline();
     sender.on_timer(path.now, &mut ForwardWire(&mut path));
