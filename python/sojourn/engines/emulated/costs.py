@@ -38,23 +38,23 @@ if kind == "u":
     while time.monotonic() < begin + seconds:
         peer.sendall(chunk)
     peer.shutdown(socket.SHUT_WR)
-    told = {"bytes": struct.unpack("!Q", peer.recv(8, socket.MSG_WAITALL))[0]}
+    result = {"bytes": struct.unpack("!Q", peer.recv(8, socket.MSG_WAITALL))[0]}
 elif kind == "d":
     count, room = 0, bytearray(1 << 20)
     while time.monotonic() < begin + seconds:
         count += peer.recv_into(room)
-    told = {"bytes": count}
+    result = {"bytes": count}
 else:
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     times = []
     while time.monotonic() < begin + seconds:
-        asked = time.monotonic()
+        sent = time.monotonic()
         peer.sendall(b"?")
         peer.recv(1)
-        times.append(time.monotonic() - asked)
+        times.append(time.monotonic() - sent)
         time.sleep(0.01)
-    told = {"bytes": 0, "times": times}
-print(json.dumps(told | {"seconds": time.monotonic() - begin}))
+    result = {"bytes": 0, "times": times}
+print(json.dumps(result | {"seconds": time.monotonic() - begin}))
 """
 """Client inside the shell: one flow up (u) or down (d), or requests of one byte (q)."""
 REPORT = re.compile(r"^\w+: shell +([\d.]+) s, ([\d.]+) % of a CPU", re.MULTILINE)
