@@ -1,5 +1,5 @@
 //! The controls against a second implementation of each, written in Python from the sources. The scripts in `controls`
-//! hold what happens to a connection and the window after it; `tests/controls/generate.py` writes them.
+//! list the events of a connection and the window after each; `tests/controls/generate.py` generates them.
 
 use sojourn_aqm::{Duration, Instant};
 use sojourn_tcp::CaState;
@@ -18,7 +18,7 @@ fn every_script_is_that_of_a_control_which_follows_it() {
     assert_eq!(names, expected);
 }
 
-/// Plays a script to the control that it is named after, and returns the name.
+/// Replays a script with the control that it is named after, and returns the name.
 fn replay(path: &Path) -> String {
     let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_string();
     let text = fs::read_to_string(path).expect("a script");

@@ -1,9 +1,9 @@
-//! The shape of the crate: mechanisms own their rules, and the sender arranges them.
+//! Structure of the crate: each mechanism owns its rules, and the sender combines them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where each of a stack's settings is read: the mechanism that it names, and its counterpart at the receiver.
+/// Modules that read each setting of a stack: its mechanism and the counterpart at the receiver.
 const READ_IN: &[(&str, &[&str])] = &[
     ("initial_window", &["control", "validation"]),
     ("rto_initial", &["rtt"]),
@@ -90,10 +90,10 @@ fn only_the_sender_s_files_implement_the_sender() {
     assert!(fields.iter().all(|field| !field.starts_with("pub")), "{fields:?}");
 }
 
-/// Whether a module reads the setting of a stack called `name`.
+/// Whether a module reads the setting `name` of a stack.
 fn reads(module: &str, name: &str) -> bool {
     let text = source(module);
-    // The stack's own methods call it `self`.
+    // Methods of the stack access it by `self`.
     let paths = if module == "stack/mod" { ["self.", "stack."] } else { ["stack.", "config.stack."] };
     paths.iter().any(|path| {
         text.match_indices(&format!("{path}{name}")).any(|(at, found)| {
@@ -105,20 +105,20 @@ fn reads(module: &str, name: &str) -> bool {
     })
 }
 
-/// The fields of a struct, one a line.
+/// The fields of a struct, one per line.
 fn fields(text: &str, head: &str) -> Vec<String> {
     let body = text.split_once(head).expect("the struct is there").1.split_once("\n}").expect("it ends").0;
     let lines = body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.map(str::to_string).collect()
 }
 
-/// The text of a module without its tests.
+/// Source of a module without its tests.
 fn source(module: &str) -> String {
     let text = fs::read_to_string(root().join(format!("{module}.rs"))).expect("a module of this crate");
     text.split("#[cfg(test)]\nmod tests {").next().expect("there is a first part").to_string()
 }
 
-/// The modules of the crate but the stacks themselves and the tests.
+/// Modules of the crate, except the stacks and the tests.
 fn modules() -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![root()]);
     while let Some(folder) = folders.pop() {

@@ -1,10 +1,11 @@
-//! The stack `ns2` beside the agents of ns-2.35: the same acknowledgments at the same times, the same packets.
+//! The stack `ns2` against the agents of ns-2.35: with the same acknowledgments at the same times it sends the same
+//! packets.
 //!
-//! `ns2/*.txt` are from Debian's ns-2.35: single senders among 64 `TCP/Newreno`, `TCP/Reno` or `TCP/Sack1` at 4 Mbit/s and
-//! 100 ms with tail drop at 50 packets, which lose a sixth of what they send, SYNs among it. A line is what went over the
-//! access link and when in microseconds: `+` a packet of a number, `<` an acknowledgment up to a number with its SACK blocks
-//! (first, and one past the last). `phase` is where an agent's clock of 10 ms stands at 0 (`boot_time_`, drawn at random),
-//! to a quarter of a millisecond.
+//! `ns2/*.txt` are from Debian's ns-2.35: single senders among 64 `TCP/Newreno`, `TCP/Reno` or `TCP/Sack1` at 4 Mbit/s
+//! and 100 ms with tail drop at 50 packets, which lose a sixth of their packets, including SYNs. Each line is a packet
+//! on the access link with its time in microseconds: `+` a data packet with its number, `<` an acknowledgment with its
+//! number and SACK blocks (first, and one past the last). `phase` is the offset of an agent's 10 ms clock at time 0
+//! (`boot_time_`, random), to a quarter of a millisecond.
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::cc::AnyCc;
@@ -15,23 +16,23 @@ use std::fs;
 use std::path::Path;
 
 const MSS: u64 = 1460;
-/// Times are in whole microseconds; of a packet and an acknowledgment each may be off by one.
+/// Times are in whole microseconds, so those of a packet and of an acknowledgment may each be off by one.
 const OFF: Duration = Duration::from_micros(2);
 
-/// What a file tells.
+/// Contents of a file.
 struct Recording {
     phase: Duration,
     sent: Vec<(Instant, u64)>,
     acknowledgments: Vec<Acknowledgment>,
 }
 
-/// When it came, up to which packet, and the SACK blocks in it.
+/// Arrival time, acknowledged packet number and SACK blocks.
 type Acknowledgment = (Instant, u64, Vec<(u64, u64)>);
 
 #[test]
 fn newreno_sends_what_ns_2_s_agents_send() {
-    // The SYN is lost (3); it times out often (4); a partial window is one segment (6); limited transmit after a time-out
-    // goes on with new data (7); what is timed in a recovery (24).
+    // The SYN is lost (3); frequent time-outs (4); a partial window of one segment (6); limited transmit after a
+    // time-out continues with new data (7); RTT timing in recovery (24).
     for number in [3, 4, 6, 7, 24] {
         compare("newreno", number, "newreno", false);
     }
@@ -49,18 +50,18 @@ fn sack1_sends_what_ns_2_s_agent_sends() {
 
 fn compare(name: &str, number: u32, cc: &str, sack: bool) {
     let recorded = read(&format!("{name}-{number}.txt"));
-    let here = replay(&recorded, cc, sack);
+    let replayed = replay(&recorded, cc, sack);
     assert!(recorded.sent.len() >= 40);
-    for (i, (&(at, packet), mine)) in recorded.sent.iter().zip(&here).enumerate() {
-        let (at_here, packet_here) = *mine;
-        assert_eq!(packet_here, packet, "{name} {number}: packet {i}, at {at:?} there and {at_here:?} here");
-        let apart = if at < at_here { at_here - at } else { at - at_here };
-        assert!(apart <= OFF, "{name} {number}: packet {i}, number {packet}, at {at:?} there and {at_here:?} here");
+    for (i, (&(at, packet), ours)) in recorded.sent.iter().zip(&replayed).enumerate() {
+        let (our_at, our_packet) = *ours;
+        assert_eq!(our_packet, packet, "{name} {number}: packet {i}, at {at:?} there and {our_at:?} here");
+        let apart = if at < our_at { our_at - at } else { at - our_at };
+        assert!(apart <= OFF, "{name} {number}: packet {i}, number {packet}, at {at:?} there and {our_at:?} here");
     }
-    assert!(here.len() >= recorded.sent.len(), "{name} {number}: {} of {}", here.len(), recorded.sent.len());
+    assert!(replayed.len() >= recorded.sent.len(), "{name} {number}: {} of {}", replayed.len(), recorded.sent.len());
 }
 
-/// What the sender sends that gets the acknowledgments of a record.
+/// Packets sent by our sender in response to the recorded acknowledgments.
 fn replay(recorded: &Recording, cc: &str, sack: bool) -> Vec<(Instant, u64)> {
     let mut sender = Sender::new(SenderConfig {
         stack: Stack::find("ns2").expect("the stack is registered"),
@@ -88,7 +89,7 @@ fn replay(recorded: &Recording, cc: &str, sack: bool) -> Vec<(Instant, u64)> {
     };
     for (at, number, blocks) in &recorded.acknowledgments {
         let at = *at + recorded.phase;
-        // A time-out comes before an acknowledgment of the same instant.
+        // A time-out precedes an acknowledgment at the same instant.
         timers(&mut sender, at + OFF, &mut wire);
         now.replace(at);
         let flags = Flags::ACK.with_if(Flags::SYN, sender.in_flight() == 0 && *number == 0);

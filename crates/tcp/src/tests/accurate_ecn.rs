@@ -1,11 +1,11 @@
-//! Accurate ECN between two endpoints: what the receiver counts is what the control is told.
+//! Accurate ECN between two endpoints: the marks that the receiver counts are the ones that the control sees.
 
 use super::*;
 use crate::cc::{Ack, AnyCc, CongestionControl, DeliveryControl, Flight, Needs, Window, WindowControl};
 use sojourn_aqm::Duration;
 use std::sync::{Arc, Mutex};
 
-/// A window of a fixed size that adds up the marks that it is told of, and counts its reductions.
+/// Control with a fixed window that sums up the reported marks and counts its reductions.
 #[derive(Clone, Debug)]
 struct MarkCounter {
     needs: Needs,
@@ -43,7 +43,7 @@ impl DeliveryControl for MarkCounter {
     }
 }
 
-/// What a transfer showed: marks told to the control and its reductions, marks counted, and all segments.
+/// Result of a transfer: marks reported to the control, its reductions, the receiver's counters, and all segments.
 struct TransferResult {
     notified_marks: u64,
     reductions: u64,
@@ -51,8 +51,8 @@ struct TransferResult {
     segments: Vec<(Header, Ecn)>,
 }
 
-/// A transfer of 403 segments in windows of nine; `path` says what becomes of the n-th segment with data, and whether the
-/// n-th acknowledgment is lost.
+/// A transfer of 403 segments with a window of nine; `path` returns the codepoint on arrival of the n-th data segment,
+/// and `lost` whether the n-th acknowledgment is lost.
 fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> bool) -> TransferResult {
     let setup = Setup { stack, ecn: true, bytes: Some(403 * MSS), ..window(9) };
     let marks = Arc::default();
@@ -71,7 +71,7 @@ fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> b
         let marked = header.len > 0 && ecn.is_ect() && path(sent) == Ecn::Ce;
         data.push((at + delay, *header, if marked { Ecn::Ce } else { ecn }));
     };
-    let mut answered = Vec::new();
+    let mut ack_segments = Vec::new();
     sender.open(now, setup.bytes, &mut |h: &Header, ecn: Ecn| send(&mut data, now, h, ecn));
     while !sender.is_finished() {
         let arrivals = [data.first().map(|d| d.0), acks.first().map(|a| a.0)].map(|at| at.unwrap_or(Instant::NEVER));
@@ -79,7 +79,7 @@ fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> b
         assert!(now < ms(600_000), "it ends");
         let mut reply = |header: &Header, ecn: Ecn| {
             replies += 1;
-            answered.push((*header, ecn));
+            ack_segments.push((*header, ecn));
             if !lost(replies) {
                 acks.push((now + delay, *header));
             }
@@ -96,110 +96,111 @@ fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> b
             sender.on_timer(now, &mut |h: &Header, ecn: Ecn| send(&mut data, now, h, ecn));
         }
     }
-    segments.extend(answered);
+    segments.extend(ack_segments);
     let (notified_marks, reductions) = *marks.lock().expect("one thread");
     TransferResult { notified_marks, reductions, counted: receiver.marked(), segments }
 }
 
-fn accurate() -> Stack {
+fn accurate_ecn_stack() -> Stack {
     Stack { accurate_ecn: true, ..*Stack::find("linux-6.1").expect("a stack") }
 }
 
-fn counting() -> Needs {
+fn counting_needs() -> Needs {
     Needs { samples: true, ..Needs::default() }
 }
 
-/// Marks in an irregular order, some in a row.
-fn often(n: u64) -> Ecn {
+/// Marks in an irregular order, some of them consecutive.
+fn marked_often(n: u64) -> Ecn {
     if n * n % 11 < 4 { Ecn::Ce } else { Ecn::Ect0 }
 }
 
 #[test]
 fn the_control_is_told_of_every_mark() {
-    let shown = transfer(accurate(), counting(), often, |_| false);
-    let expected = (1..=403).filter(|&n| often(n) == Ecn::Ce).count() as u64;
+    let result = transfer(accurate_ecn_stack(), counting_needs(), marked_often, |_| false);
+    let expected = (1..=403).filter(|&n| marked_often(n) == Ecn::Ce).count() as u64;
     assert_eq!(
-        (shown.notified_marks, shown.counted.packets, shown.counted.bytes),
+        (result.notified_marks, result.counted.packets, result.counted.bytes),
         (expected, expected, expected * MSS)
     );
-    assert!(shown.reductions > 20, "a report is an echo: {}", shown.reductions);
-    let data = shown.segments.iter().filter(|(header, _)| header.len > 0);
+    assert!(result.reductions > 20, "a report is an echo: {}", result.reductions);
+    let data = result.segments.iter().filter(|(header, _)| header.len > 0);
     assert!(data.clone().all(|(header, _)| header.flags.ace() == 5), "the sender's own counter, and no CWR");
 }
 
 #[test]
 fn lost_acknowledgments_lose_no_mark() {
-    let shown = transfer(accurate(), counting(), often, |n| n > 4 && n % 5 == 0);
-    assert_eq!(shown.notified_marks, shown.counted.packets);
+    let result = transfer(accurate_ecn_stack(), counting_needs(), marked_often, |n| n > 4 && n % 5 == 0);
+    assert_eq!(result.notified_marks, result.counted.packets);
 }
 
 #[test]
 fn a_receiver_that_does_not_know_it_echoes_and_an_echo_counts_for_all_that_was_delivered() {
-    let needs = Needs { accurate_ecn: true, ..counting() };
-    let shown = transfer(*Stack::find("linux-6.1").expect("a stack"), needs, often, |_| false);
-    assert_eq!(shown.segments[0].0.flags.ace(), 7, "it was asked for");
-    let expected = (1..=403).filter(|&n| often(n) == Ecn::Ce).count() as u64;
+    let needs = Needs { accurate_ecn: true, ..counting_needs() };
+    let result = transfer(*Stack::find("linux-6.1").expect("a stack"), needs, marked_often, |_| false);
+    assert_eq!(result.segments[0].0.flags.ace(), 7, "it was asked for");
+    let expected = (1..=403).filter(|&n| marked_often(n) == Ecn::Ce).count() as u64;
     assert!(
-        shown.notified_marks > expected && shown.counted == CeCounters::default(),
+        result.notified_marks > expected && result.counted == CeCounters::default(),
         "{} of {expected}",
-        shown.notified_marks
+        result.notified_marks
     );
 }
 
 #[test]
 fn ect_1_on_everything_where_stack_and_control_say_so() {
-    let needs = Needs { accurate_ecn: true, ect1: true, ect_on_control: true, ..counting() };
-    let everywhere = Stack { ect1: true, ect_on_syn: true, ect_on_acks: true, ..accurate() };
-    let shown = transfer(everywhere, needs, often, |n| n == 40);
-    assert!(shown.segments.iter().all(|(_, ecn)| *ecn == Ecn::Ect1));
-    let shown = transfer(accurate(), counting(), |_| Ecn::Ect0, |_| false);
+    let needs = Needs { accurate_ecn: true, ect1: true, ect_on_control: true, ..counting_needs() };
+    let everywhere = Stack { ect1: true, ect_on_syn: true, ect_on_acks: true, ..accurate_ecn_stack() };
+    let result = transfer(everywhere, needs, marked_often, |n| n == 40);
+    assert!(result.segments.iter().all(|(_, ecn)| *ecn == Ecn::Ect1));
+    let result = transfer(accurate_ecn_stack(), counting_needs(), |_| Ecn::Ect0, |_| false);
     let capable = |&(header, ecn): &(Header, Ecn)| (ecn == Ecn::Ect0) == (header.len > 0) && ecn != Ecn::Ect1;
-    assert!(shown.segments.iter().all(capable), "else only data is, as ECT(0)");
-    assert_eq!((shown.notified_marks, shown.reductions), (0, 0));
+    assert!(result.segments.iter().all(capable), "else only data is, as ECT(0)");
+    assert_eq!((result.notified_marks, result.reductions), (0, 0));
 }
 
-/// Of Linux 7.3 with `tcp_ecn` 0, 1 and 3 at either end (`python -m sojourn.kernel.accurate_ecn`): the bits of the SYN, of its
-/// answer and of data, and the codepoint of data.
+/// Linux 7.3 with `tcp_ecn` 0, 1 and 3 at either end (`python -m sojourn.kernel.accurate_ecn`): ACE bits of the SYN,
+/// the SYN-ACK and data, and the codepoint of data.
 #[test]
 fn the_handshake_is_that_of_linux_7_3() {
     let ends =
         [(*Stack::find("linux-6.1").expect("a stack"), false), (*Stack::find("linux-6.1").expect("a stack"), true)];
-    let ends = [ends[0], ends[1], (accurate(), true)];
+    let ends = [ends[0], ends[1], (accurate_ecn_stack(), true)];
     let (none, classic) = ([0b011, 0b000, 0b000], [0b011, 0b001, 0b000]);
     let kernel = [
         [([0; 3], Ecn::NotEct); 3],
         [(none, Ecn::NotEct), (classic, Ecn::Ect0), (classic, Ecn::Ect0)],
         [([0b111, 0b000, 0b000], Ecn::NotEct), ([0b111, 0b001, 0b000], Ecn::Ect0), ([0b111, 0b010, 0b101], Ecn::Ect0)],
     ];
-    let here = ends.map(|(client, asks)| {
+    let ours = ends.map(|(client, client_ecn)| {
         ends.map(|(server, ecn)| {
-            let mut sender = crate::ecn::EcnSender::new(&client, asks, &Needs::default());
+            let mut sender = crate::ecn::EcnSender::new(&client, client_ecn, &Needs::default());
             let stack: &'static Stack = Box::leak(Box::new(server));
             let config = ReceiverConfig { stack, mss: 1448, sack: true, delayed_ack: true, ecn, receive_window: None };
             let (request, codepoint) = sender.of_syn();
-            let (mut answer, syn) = (Flags::default(), Header { flags: Flags::SYN.with(request), ..Header::default() });
+            let (mut syn_ack, syn) =
+                (Flags::default(), Header { flags: Flags::SYN.with(request), ..Header::default() });
             Receiver::new(config)
-                .on_segment(ms(1), &syn, codepoint, &mut |header: &Header, _: Ecn| answer = header.flags);
-            sender.on_syn_ack(answer);
+                .on_segment(ms(1), &syn, codepoint, &mut |header: &Header, _: Ecn| syn_ack = header.flags);
+            sender.on_syn_ack(syn_ack);
             let (flags, of_data) = sender.of_new();
-            ([request, answer, flags].map(Flags::ace), of_data)
+            ([request, syn_ack, flags].map(Flags::ace), of_data)
         })
     });
-    assert_eq!(here, kernel);
+    assert_eq!(ours, kernel);
 }
 
-/// What the receiver of Linux 7.3 acknowledged under CoDel that marks, and with which bits
-/// (`python -m sojourn.kernel.accurate_ecn --vector`).
+/// Acknowledgments of the receiver of Linux 7.3 under CoDel with marking, with their ACE bits (`python -m
+/// sojourn.kernel.accurate_ecn --vector`).
 const KERNEL: &str = include_str!("../../tests/vectors/accurate_ecn.txt");
 
-/// Its delayed acknowledgments go by round-trip times that the vector does not have, so that of those only the bits are
-/// compared, where both ends send one at the same instant. A change of the codepoint is told at once by both.
+/// The kernel's delayed acknowledgments depend on RTTs that the vector does not contain, so only those that both
+/// receivers send at the same instant are compared, by their bits. Both report a change of the codepoint at once.
 #[test]
 fn a_receiver_counts_and_tells_as_linux_7_3() {
-    let stack: &'static Stack = Box::leak(Box::new(accurate()));
+    let stack: &'static Stack = Box::leak(Box::new(accurate_ecn_stack()));
     let config = ReceiverConfig { stack, mss: 1448, sack: true, delayed_ack: true, ecn: true, receive_window: None };
     let mut receiver = Receiver::new(config);
-    let (mut here, mut there, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut from_kernel, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut seq, mut last) = (FIRST_BYTE, Ecn::Ect0);
     let syn = Header { flags: Flags::SYN.with_ace(7), ..Header::default() };
     receiver.on_segment(ms(10), &syn, Ecn::NotEct, &mut |_: &Header, _: Ecn| ());
@@ -208,10 +209,10 @@ fn a_receiver_counts_and_tells_as_linux_7_3() {
         let (kind, mut numbers) = (words.next(), words.map(|word| word.parse::<u64>().expect("a number")));
         let at = Instant::from_nanos(numbers.next().expect("an instant"));
         if kind == Some("ack") {
-            there.push((at, numbers.next().expect("bits")));
+            from_kernel.push((at, numbers.next().expect("bits")));
             continue;
         }
-        let mut wire = |at: Instant, header: &Header| here.push((at, header.flags.ace() as u64));
+        let mut wire = |at: Instant, header: &Header| ours.push((at, header.flags.ace() as u64));
         while receiver.deadline() < at {
             let due = receiver.deadline();
             receiver.on_timer(due, &mut |header: &Header, _: Ecn| wire(due, header));
@@ -227,7 +228,9 @@ fn a_receiver_counts_and_tells_as_linux_7_3() {
         receiver.on_segment(at, &header, ecn, &mut |header: &Header, _: Ecn| wire(at, header));
     }
     let bits = |acks: &[(Instant, u64)], at: Instant| acks.iter().find(|ack| ack.0 == at).map(|ack| ack.1);
-    let both: Vec<_> = there.iter().filter_map(|&(at, of)| Some((of, bits(&here, at)?))).collect();
-    assert!(both.len() > 200 && both.iter().all(|(there, here)| there == here), "{both:?}");
-    assert!(changes.len() > 30 && changes.iter().all(|&at| bits(&here, at).is_some() && bits(&there, at).is_some()));
+    let both: Vec<_> = from_kernel.iter().filter_map(|&(at, of)| Some((of, bits(&ours, at)?))).collect();
+    assert!(both.len() > 200 && both.iter().all(|(from_kernel, ours)| from_kernel == ours), "{both:?}");
+    assert!(
+        changes.len() > 30 && changes.iter().all(|&at| bits(&ours, at).is_some() && bits(&from_kernel, at).is_some())
+    );
 }

@@ -1,4 +1,4 @@
-//! The receiver of Linux 6.1 under scripts: quick, delayed and compressed acknowledgments, and what bursts and marks do.
+//! The receiver of Linux 6.1 under scripts: quick, delayed and compressed acknowledgments, bursts and marks.
 
 use super::*;
 
@@ -29,12 +29,12 @@ impl ReceiverHarness {
         self.take(at_us, Header { seq: seq(n), len: MSS as u16, flags, ts_ecr: 900, ..Header::default() }, ecn)
     }
 
-    /// Segment `n` arrives; returns what the acknowledgments acknowledge.
+    /// Segment `n` arrives; returns the acknowledged segments.
     fn data(&mut self, at_us: u64, n: u64) -> Vec<u64> {
         self.with(at_us, n, Flags::ACK, Ecn::Ect0)
     }
 
-    /// Lets the timer expire; returns when that is, in microseconds.
+    /// Lets the timer expire; returns its time in microseconds and the acknowledged segments.
     fn timer(&mut self) -> (u64, Vec<u64>) {
         let at = self.receiver.deadline();
         self.sent.clear();
@@ -46,7 +46,7 @@ impl ReceiverHarness {
         self.sent.iter().filter(|s| !s.header.flags.contains(Flags::SYN)).map(|s| segment(s.header.ack)).collect()
     }
 
-    /// Segments 0 to 15 use the quick acknowledgments up.
+    /// A receiver that has spent its quick acknowledgments on segments 0 to 15.
     fn after_quick(stack: &'static Stack, ecn: bool) -> Self {
         let mut rig = Self::new(stack, ecn);
         (0..16).for_each(|n| assert_eq!(rig.data(1_000_000 + n * 1_000, n), [n + 1]));
@@ -79,7 +79,7 @@ fn the_end_of_a_burst_is_acknowledged_at_once() {
 
 #[test]
 fn after_three_duplicates_the_others_wait_a_millisecond_and_the_slack() {
-    // 16 is missing; data every 250 µs.
+    // Segment 16 is missing; data arrives every 250 µs.
     let at = |n: u64| 1_020_000 + 250 * n;
     let run = |stack| {
         let mut rig = ReceiverHarness::after_quick(stack, false);
@@ -99,9 +99,9 @@ fn after_three_duplicates_the_others_wait_a_millisecond_and_the_slack() {
     assert_eq!(run(Box::leak(Box::new(old))).1, [1; 7], "without it none waits");
 }
 
-/// A receiver whose handshake takes so many µs and whose segments come so many ms after what they echo; how long the fourth
-/// duplicate's acknowledgment waits, in µs.
-fn waits(handshake_us: u64, echoed_ms: u32) -> u64 {
+/// Delay in µs of the fourth duplicate's acknowledgment, if the handshake takes `handshake_us` and segments arrive
+/// `echoed_ms` after the acknowledgment that they echo.
+fn ack_delay_us(handshake_us: u64, echoed_ms: u32) -> u64 {
     let at = |n: u64| 1_000_000 + 100 * n;
     let config = ReceiverConfig {
         stack: modern(),
@@ -126,17 +126,17 @@ fn waits(handshake_us: u64, echoed_ms: u32) -> u64 {
     rig.timer().0 - at(20)
 }
 
-/// On Linux 6.1 with 10 Mbit/s and 10 ms: the SYN-ACK's round trip takes 10,151 µs, and acknowledgments wait for 507.55 µs and
-/// the slack.
+/// Linux 6.1 at 10 Mbit/s and 10 ms: the SYN-ACK's round trip takes 10,151 µs, so acknowledgments are delayed by 507.55
+/// µs plus the slack.
 #[test]
 fn an_acknowledgment_waits_for_a_twentieth_of_the_shortest_round_trip_that_the_receiver_knows() {
-    assert_eq!([waits(10_151, 11), waits(10_151, 10), waits(30_000, 25)], [607, 600, 1_100]);
+    assert_eq!([ack_delay_us(10_151, 11), ack_delay_us(10_151, 10), ack_delay_us(30_000, 25)], [607, 600, 1_100]);
 }
 
 #[test]
 fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
     let mut rig = ReceiverHarness::after_quick(modern(), false);
-    // 16 and 18 are missing.
+    // Segments 16 and 18 are missing.
     assert_eq!(rig.data(1_020_000, 17), [16]);
     (19..23).for_each(|n| drop(rig.data(1_020_000 + 100 * n, n)));
     assert_ne!(rig.receiver.deadline(), Instant::NEVER, "some wait");
@@ -149,7 +149,7 @@ fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
 #[test]
 fn the_timer_of_a_delayed_acknowledgment_that_went_early_takes_a_compressed_one_along() {
     let mut rig = ReceiverHarness::after_quick(modern(), false);
-    // 16 waits until 1061 ms, and 17 takes its acknowledgment along; 18 is missing. The timer goes on running.
+    // The acknowledgment of 16 is due at 1061 ms and goes out with that of 17; 18 is missing. The timer keeps running.
     assert_eq!(rig.data(1_020_000, 16), NOTHING);
     assert_eq!(rig.receiver.deadline(), Instant::from_nanos(1_061_000_000));
     assert_eq!(rig.data(1_021_000, 17), [18]);

@@ -1,4 +1,4 @@
-//! A connection's life without losses: handshake, growth of the window, limits, the end.
+//! Life cycle of a connection without losses: handshake, growth of the window, limits, close.
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn slow_start_grows_by_half_with_an_acknowledgment_for_two_segments() {
 fn slow_start_ends_above_the_threshold() {
     let mut rig = SenderHarness::new(window(4));
     rig.sender.control.window.ssthresh = 6;
-    // Still slow start at 6 = ssthresh; then one more segment per 8 acknowledgments.
+    // Still slow start at 6 = ssthresh; then one segment per 8 acknowledgments.
     for (acked, cwnd) in [(1, 5), (2, 6), (3, 7), (4, 7), (10, 7)] {
         rig.ack(acked);
         assert_eq!(rig.cwnd(), cwnd, "{acked} segments acknowledged");
@@ -119,7 +119,7 @@ fn congestion_avoidance_adds_a_segment_per_cwnd_plus_one_acknowledgments() {
 
 #[test]
 fn the_window_does_not_grow_while_it_is_not_used() {
-    // Of twelve segments eight are sent by the application's means; four or more short of the window is not limited.
+    // Eight of twelve segments are sent; four or more below the window, the window is not the limit.
     for (limit, cwnd) in [(8 * MSS, 12), (9 * MSS, 13)] {
         let mut rig = SenderHarness::new(Setup { receive_window: Some(limit), ..window(12) });
         rig.ack(1);
@@ -177,7 +177,7 @@ fn fin_rides_on_the_last_bytes_and_is_sent_again_if_lost() {
     rig.now_ms = 500;
     rig.sender.on_timer(ms(500), &mut Recorder(500, &mut rig.sent));
     assert_eq!(rig.sent.drain(..).map(|s| fin(&s)).collect::<Vec<_>>(), [(2, 100, true)]);
-    // Its acknowledgment counts the FIN as one, and ends everything.
+    // The acknowledgment counts the FIN as one and ends the connection.
     rig.segment(Header { ack: seq(2) + 101, flags: Flags::ACK, ts_ecr: 500, ..Header::default() });
     assert_eq!((rig.sender.in_flight(), rig.sender.deadline()), (0, Instant::NEVER));
 }

@@ -1,4 +1,4 @@
-//! Early retransmit under scripts: with fewer than four segments out, and only after a pause.
+//! Early retransmit under scripts: with fewer than four outstanding segments, and only after a delay.
 
 use super::*;
 
@@ -8,13 +8,13 @@ fn three() -> Setup {
 
 #[test]
 fn one_duplicate_suffices_after_a_quarter_of_the_rtt() {
-    // 3.8 cuts the window in disorder to what is in flight and three more.
+    // Linux 3.8 reduces the window in Disorder to the data in flight plus three.
     for (stack, ssthresh) in [("linux-3.8", 2), ("linux-3.13", 5)] {
         let mut rig = SenderHarness::new(under(stack, three()));
         assert_eq!((rig.sack(0, &[(1, 2)]), rig.state()), (vec![], CaState::Disorder), "{stack}");
         assert_eq!(rig.timer(), (25, vec![0]), "{stack}");
         assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, ssthresh), "{stack}");
-        // The time-out has been running since the segment was sent.
+        // The retransmission timer has been running since the segment was sent.
         assert_eq!(rig.sender.deadline(), ms(1_125 + 300), "{stack}: and starts anew with the retransmission");
     }
     let mut rig = SenderHarness::new(lacking("linux-3.8", three(), |stack| stack.early_retransmit = false));

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168): what is sent capable of it, and how the sender answers.
+//! Explicit congestion notification (RFC 3168): ECN-capable packets, and the sender's response to marks.
 
 use super::*;
 

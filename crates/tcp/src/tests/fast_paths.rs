@@ -1,7 +1,8 @@
-//! The kinds of acknowledgment that are compiled, beside the one in which nothing is excluded.
+//! The specialised ACK paths against the general one.
 //!
-//! Two senders get the same events. One classifies what it receives and sends as its stack can; the other takes every
-//! acknowledgment as [`Any`](crate::kind::Any) and sends as if its stack had every mechanism. All that they know is compared.
+//! Two senders get the same events. One classifies its acknowledgments and sends as its stack can; the other handles
+//! every acknowledgment as [`Any`](crate::kind::Any) and sends as if its stack had every mechanism. Their whole states
+//! are compared.
 
 use super::*;
 use crate::cc::{self, Window};
@@ -10,10 +11,10 @@ use crate::{Receiver, ReceiverConfig, Sack, Sender, SenderConfig};
 use sojourn_aqm::{Duration, Rate, Rng};
 use std::collections::BTreeMap;
 
-/// What is under way: when it arrives, whether at the receiver, and the segment.
+/// Packets in transit: arrival, whether towards the receiver, header and codepoint.
 type Pipe = Vec<(Instant, bool, Header, Ecn)>;
 
-/// What happens to a sender.
+/// Events of a sender.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Opens(Option<u64>),
@@ -23,8 +24,9 @@ enum Event {
     Wakes,
 }
 
-/// Does it to a sender. Returns what that sends; one that is not `quick` takes any acknowledgment for any.
-fn act(sender: &mut Sender, quick: bool, now: Instant, event: Event) -> Vec<(Header, Ecn)> {
+/// Applies an event to a sender and returns the segments sent. Unless `quick`, every acknowledgment takes the general
+/// path.
+fn apply(sender: &mut Sender, quick: bool, now: Instant, event: Event) -> Vec<(Header, Ecn)> {
     let mut sent = Vec::new();
     let mut wire = |header: &Header, ecn: Ecn| sent.push((*header, ecn));
     match event {
@@ -41,39 +43,39 @@ fn act(sender: &mut Sender, quick: bool, now: Instant, event: Event) -> Vec<(Hea
     sent
 }
 
-/// What is to be seen of a sender.
-fn seen(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
+/// Observable state of a sender.
+fn observable_state(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
     let Window { cwnd, ssthresh, cwnd_cnt, bytes_acked, .. } = *sender.window();
     let window = (cwnd, ssthresh, cwnd_cnt, bytes_acked);
     (sender.deadline(), window, sender.state(), sender.srtt_s(), *sender.stats(), sender.in_flight())
 }
 
-/// All that is known to a sender, but for what it excludes.
-fn everything(sender: &Sender) -> String {
+/// The whole state of a sender, apart from the flags that select its fast paths.
+fn full_state(sender: &Sender) -> String {
     let mut sender = sender.clone();
     (sender.transmission.is_fast_path, sender.transmission.is_basic_stack) = (false, false);
     format!("{sender:?}")
 }
 
-/// Makes an acknowledgment tell what receivers do not tell, all of which is true: less than has arrived, in another order, a
-/// duplicate, an echo of a mark, less than was acknowledged before.
+/// Modifies an acknowledgment in ways that receivers do not but that remain true: it covers less than has arrived,
+/// reorders blocks, adds a D-SACK or an ECN echo, or goes back behind an earlier one.
 fn mangled(mut header: Header, sack: bool, rng: &mut Rng) -> Header {
     let mut blocks = header.sack.blocks().to_vec();
-    let most = blocks.len() as u64;
-    match (rng.below(8), most) {
-        (0, 1..) => drop(blocks.remove(rng.below(most) as usize)),
+    let max = blocks.len() as u64;
+    match (rng.below(8), max) {
+        (0, 1..) => drop(blocks.remove(rng.below(max) as usize)),
         (1, 2..) => blocks.reverse(),
         (2, 1..) => {
-            let block = &mut blocks[rng.below(most) as usize];
+            let block = &mut blocks[rng.below(max) as usize];
             block.0 = (block.0 + MSS * rng.below(3)).min(block.1);
         }
         (3, 1..) => {
-            let block = &mut blocks[rng.below(most) as usize];
+            let block = &mut blocks[rng.below(max) as usize];
             block.1 = block.1.saturating_sub(MSS / 2 * (1 + rng.below(4))).max(block.0);
         }
-        (4, 1..) => blocks.insert(0, blocks[most as usize - 1]),
+        (4, 1..) => blocks.insert(0, blocks[max as usize - 1]),
         (5, _) if sack && header.ack > 3 * MSS => blocks.insert(0, (header.ack - MSS, header.ack)),
-        // What is not negotiated is not read; else it would not be true.
+        // Without negotiated SACK the sender ignores blocks; otherwise this one would be false.
         (5, _) if !sack => blocks.push((header.ack + MSS, header.ack + 2 * MSS)),
         (6, _) => header.flags = header.flags.with(Flags::ECE),
         (7, _) => header.ack = header.ack.saturating_sub(MSS * rng.below(3)).max(FIRST_BYTE),
@@ -84,8 +86,8 @@ fn mangled(mut header: Header, sack: bool, rng: &mut Rng) -> Header {
     header
 }
 
-/// What no receiver sends, and no sender takes for true: data acknowledged that were not sent, a SYN behind the handshake.
-fn wrong(header: Header, nxt: u64, rng: &mut Rng) -> Header {
+/// Invalid acknowledgments, which a sender must ignore: of data never sent, or with a SYN after the handshake.
+fn invalid(header: Header, nxt: u64, rng: &mut Rng) -> Header {
     match rng.below(3) {
         0 => Header { ack: nxt + 1 + rng.below(3 * MSS), ..header },
         1 => Header { ack: header.ack.max(1), flags: Flags::ACK, ..header },
@@ -93,19 +95,19 @@ fn wrong(header: Header, nxt: u64, rng: &mut Rng) -> Header {
     }
 }
 
-/// How a path treats packets for a while.
+/// Impairments of a path for a while.
 #[derive(Clone, Copy, Default)]
 struct Impairments {
-    /// Of a hundred, how many are lost, late, marked, twisted, and of acknowledgments lost and late.
+    /// Percentage of data segments lost, delayed and marked, and of acknowledgments modified, lost and delayed.
     lost: u64,
     late: u64,
     marked: u64,
     mangled: u64,
     acks_lost: u64,
     acks_late: u64,
-    /// Late by this at the most.
+    /// Maximum additional delay in nanoseconds.
     max_delay: u64,
-    /// All segments come later by this.
+    /// Additional delay of all segments in nanoseconds.
     slow: u64,
 }
 
@@ -144,16 +146,16 @@ impl Impairments {
     }
 }
 
-/// One of the registry; half of the time Linux 2.6.29, or one of whose mechanisms some are off, or others on.
+/// A registered stack; half of the time Linux 2.6.29 or a stack with some mechanisms switched on or off.
 fn drawn_stack(rng: &mut Rng) -> &'static Stack {
-    let name = |place: u64| stack::NAMES[place as usize].0;
+    let name = |index: u64| stack::NAMES[index as usize].0;
     let drawn = Stack::find(name(rng.below(stack::NAMES.len() as u64))).expect("a stack");
     let plain = Stack::find("linux-2.6.29").expect("a stack");
     let mut has = |share: f64| rng.uniform() < share;
     let without = Stack { fack: has(0.8), frto: has(0.6), forward_retransmit: has(0.7), ..*plain };
     let without = Stack { disorder_while_undoable: has(0.8), timestamps: has(0.9), ..without };
     let with = Stack { bursts: has(0.3), validates_every_send: has(0.3), early_retransmit: has(0.3), ..without };
-    // A machine from 3.10 on without the mechanisms that mark it otherwise.
+    // A stack since 3.10 without the mechanisms that otherwise distinguish it.
     let later = Stack { bursts: false, validates_every_send: false, loss_probe: None, ..*drawn };
     match rng.below(8) {
         0..4 => drawn,
@@ -164,7 +166,7 @@ fn drawn_stack(rng: &mut Rng) -> &'static Stack {
     }
 }
 
-/// A stack and a control: in every second connection Reno, else each of the registry in turn.
+/// A stack and a control: Reno in every second connection, otherwise each registered control in turn.
 fn drawn_pair(seed: u64, rng: &mut Rng) -> (&'static Stack, AnyCc) {
     let (name, _) = cc::NAMES[(seed / 2) as usize % cc::NAMES.len()];
     let cc = AnyCc::new(if seed % 2 == 0 { name } else { "reno" }).expect("a control");
@@ -177,7 +179,7 @@ fn drawn_pair(seed: u64, rng: &mut Rng) -> (&'static Stack, AnyCc) {
     (stack.expect("a stack"), cc)
 }
 
-/// A connection, with options that its stack has, and its receiver.
+/// A connection with random options of its stack, and its receiver.
 fn drawn_connection(seed: u64, rng: &mut Rng) -> (Sender, Receiver, bool) {
     let (stack, cc) = drawn_pair(seed, rng);
     let shares = [0.9, 0.7, 0.3, 0.1, 0.2, 0.2, 0.2, 0.1];
@@ -224,10 +226,14 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
                 let class = (format!("{machine:?}"), quick.classify(&header), quick.state());
                 *classes.entry(class).or_insert(0) += 1;
             }
-            let (sent, other) = (act(&mut quick, true, now, event), act(&mut slow, false, now, event));
-            assert_eq!((&sent, seen(&quick)), (&other, seen(&slow)), "seed {seed}, event {n}: {event:?}");
+            let (sent, other) = (apply(&mut quick, true, now, event), apply(&mut slow, false, now, event));
+            assert_eq!(
+                (&sent, observable_state(&quick)),
+                (&other, observable_state(&slow)),
+                "seed {seed}, event {n}: {event:?}"
+            );
             if n % 16 == 0 || n + 1 == EVENTS {
-                assert_eq!(everything(&quick), everything(&slow), "seed {seed}, event {n}: {event:?}");
+                assert_eq!(full_state(&quick), full_state(&slow), "seed {seed}, event {n}: {event:?}");
             }
             if rng.below(150) == 0 {
                 bout = Impairments::draw(&mut rng);
@@ -246,28 +252,28 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
                     ));
                 }
             }
-            // Up to the next event at the sender.
+            // Advances to the next event at the sender.
             event = loop {
                 pipe.sort_by_key(|packet| packet.0);
                 let arrival = pipe.first().map_or(Instant::NEVER, |packet| packet.0);
                 let wakes = arrival.min(quick.deadline()).min(receiver.deadline());
                 if writes && rng.below(12) == 0 {
-                    let most = if rng.below(4) == 0 { 200_000 } else { 12_000 };
-                    break Event::Writes(1 + rng.below(most));
+                    let max = if rng.below(4) == 0 { 200_000 } else { 12_000 };
+                    break Event::Writes(1 + rng.below(max));
                 }
                 if wakes == Instant::NEVER {
-                    // Everything has arrived: an early call does nothing.
+                    // Everything has arrived; an early timer call does nothing.
                     break Event::Wakes;
                 }
                 now = wakes;
-                let mut answers = Vec::new();
-                let mut wire = |header: &Header, ecn: Ecn| answers.push((*header, ecn));
+                let mut acks = Vec::new();
+                let mut wire = |header: &Header, ecn: Ecn| acks.push((*header, ecn));
                 if now == arrival {
                     let (_, to_receiver, header, ecn) = pipe.remove(0);
                     if !to_receiver {
                         if rng.below(400) == 0 || (n < 3 && rng.below(3) == 0) {
                             pipe.push((now + Duration::from_nanos(1), false, header, ecn));
-                            break Event::Receives(wrong(header, quick.transmission.queue.nxt(), &mut rng));
+                            break Event::Receives(invalid(header, quick.transmission.queue.nxt(), &mut rng));
                         }
                         let is_twisted = !header.flags.contains(Flags::SYN) && rng.below(100) < bout.mangled;
                         break Event::Receives(if is_twisted { mangled(header, sack, &mut rng) } else { header });
@@ -278,15 +284,15 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
                 } else {
                     receiver.on_timer(now, &mut wire);
                 }
-                answers.retain(|_| rng.below(100) >= bout.acks_lost);
-                for (header, ecn) in answers {
+                acks.retain(|_| rng.below(100) >= bout.acks_lost);
+                for (header, ecn) in acks {
                     let late = if rng.below(100) < bout.acks_late { rng.below(bout.max_delay) } else { 0 };
                     pipe.push((now + Duration::from_nanos((10_000_000 + late) as i64), false, header, ecn));
                 }
             };
         }
     }
-    for (machine, class, state, least) in [
+    for (machine, class, state, min_count) in [
         ("Linux2_6", AckClass::Expected, CaState::Open, 20_000),
         ("Linux3_10", AckClass::Expected, CaState::Open, 10_000),
         ("Linux2_6", AckClass::NewData, CaState::Open, 500),
@@ -300,12 +306,12 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
         ("Linux2_6", AckClass::Duplicate, CaState::Recovery, 5_000),
         ("Linux2_6", AckClass::Duplicate, CaState::Loss, 300),
     ] {
-        let taken = classes.get(&(machine.to_string(), class, state)).copied().unwrap_or(0);
-        assert!(taken >= least, "{class:?} of {machine} in {state:?}: {taken} acknowledgments of {classes:?}");
+        let count = classes.get(&(machine.to_string(), class, state)).copied().unwrap_or(0);
+        assert!(count >= min_count, "{class:?} of {machine} in {state:?}: {count} acknowledgments of {classes:?}");
     }
     assert_eq!(controls.len(), cc::NAMES.len(), "every control: {controls:?}");
 }
 
-/// Connections, and what happens to the sender of each.
+/// Number of connections, and of events per sender.
 const CONNECTIONS: u64 = 210;
 const EVENTS: u64 = 3_000;

@@ -1,8 +1,8 @@
-//! How the window grows and when it does not, per stack.
+//! Growth of the window, and conditions under which it does not grow, per stack.
 
 use super::*;
 
-/// The window after each of three round trips in which every second segment is acknowledged.
+/// Window after each of three round trips, with an acknowledgment for every second segment.
 fn doubling(setup: Setup) -> Vec<u32> {
     let mut rig = SenderHarness::new(Setup { window: None, ..setup });
     let mut acked = 0;
@@ -36,7 +36,7 @@ fn slow_start_with_delayed_acknowledgments() {
 
 #[test]
 fn five_acknowledgments_of_two_release_four_each() {
-    // packetdrill's slow_start/ack-per-2pkt.
+    // packetdrill: slow_start/ack-per-2pkt.
     let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     for n in 0..5 {
         rig.now_ms += 2;
@@ -62,7 +62,7 @@ fn above_the_threshold_a_window_of_packets_adds_one() {
 
 #[test]
 fn an_application_that_uses_half_the_window_does_not_raise_it() {
-    // Six of twenty segments out: in slow start the window may reach twice the flight, no more.
+    // Six of twenty segments are in flight: in slow start the window may reach twice the flight.
     let mut rig = SenderHarness::new(under("linux-6.1", Setup { bytes: Some(6 * MSS), ..window(20) }));
     rig.ack(2);
     assert_eq!(rig.cwnd(), 20);
@@ -76,7 +76,7 @@ fn an_application_that_uses_half_the_window_does_not_raise_it() {
 
 #[test]
 fn a_pause_restarts_slow_start_from_the_initial_window() {
-    // The last data left at 1000 ms; the time-out is 300 ms, and each that passes halves the window.
+    // The last data was sent at 1000 ms; the time-out is 300 ms, and each elapsed time-out halves the window.
     let sent_after = |setup: Setup, at_ms: u64| {
         let mut rig = SenderHarness::new(Setup { segments: Some(40), ..setup });
         rig.ack(40);
@@ -93,7 +93,7 @@ fn a_pause_restarts_slow_start_from_the_initial_window() {
 
 #[test]
 fn a_window_that_is_not_used_for_a_time_out_decays() {
-    // Twelve of forty are used: half of what is left unused goes, once per time-out.
+    // Twelve of forty segments are used: each time-out halves the unused part.
     let mut rig = SenderHarness::new(under("linux-6.1", Setup { segments: Some(12), ..window(40) }));
     let mut acked = 12;
     let mut windows = Vec::new();
@@ -124,7 +124,7 @@ fn a_burst_is_two_segments_at_least_and_a_millisecond_of_the_rate() {
 
 #[test]
 fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
-    // At 100 segments per 10 ms a burst is ten and more: what one acknowledgment frees waits.
+    // At 100 segments per 10 ms a burst has ten segments or more, so the room from one acknowledgment waits.
     let run = |setup: Setup| {
         let mut rig = SenderHarness::new(setup);
         rig.sender.control.window.ssthresh = 50;
@@ -141,7 +141,7 @@ fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
 
 #[test]
 fn what_remains_behind_a_burst_waits_too() {
-    // 400 segments per 100 ms: bursts of four. Of the six that are allowed two wait for the next acknowledgment.
+    // 400 segments per 100 ms: bursts of four. Of the six permitted segments two wait for the next acknowledgment.
     let mut rig = SenderHarness::new(under("linux-6.1", window(400)));
     rig.sender.control.window.ssthresh = 50;
     assert_eq!([rig.ack(6).len(), rig.ack(8).len()], [4, 4]);
@@ -156,14 +156,14 @@ fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
         rig.sender.transmission.hold_bursts(ms(rig.now_ms));
         rig.ack(2).len()
     };
-    // The next head was sent at the start, and the smoothed RTT is 100 ms, or a little less after a sample of 98.
+    // The next head was sent at the start; the smoothed RTT is 100 ms, or slightly less after a sample of 98 ms.
     assert_eq!([sent_at(100), sent_at(98)], [0, 2]);
 }
 
 #[test]
 fn no_burst_is_taken_from_two_pieces_of_what_is_written() {
-    // Pieces of 45 segments. A call of the application ends within the 46th, which waits for the next call: what was
-    // pushed there is not any more, and the lone 45th has no PSH.
+    // Pieces of 45 segments. The application's call ends within the 46th, which waits for the next call. The segments
+    // pushed at that point lose their PSH, and so does the lone 45th.
     let mut rig = SenderHarness::closed(under("linux-6.1", window(80)));
     rig.now_ms = START_MS - RTT_MS;
     rig.open(None);

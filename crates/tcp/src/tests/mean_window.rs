@@ -1,12 +1,12 @@
-//! The mean window under losses of a given rate, against the closed forms: whole endpoints over a path of 100 ms.
+//! Mean window at a given loss rate against the closed forms: whole endpoints over a path of 100 ms.
 
 use super::*;
 use crate::cc::GrowthCounting;
 use crate::stack::cubic;
 use std::collections::VecDeque;
 
-/// Delivered segments per round trip of a saturated sender, every `1 / p`-th of whose segments is lost; at random if
-/// `seed` is given. An acknowledgment per packet.
+/// Delivered segments per round trip of a saturated sender with loss rate `p`: every `1 / p`-th segment is lost, or
+/// random ones if `seed` is given. The receiver acknowledges each packet.
 fn mean_window(cc: &'static str, p: f64, seed: Option<u64>) -> f64 {
     let mut setup = Setup { cc, window: Some(10), ..window(10) };
     setup.stack.counting = GrowthCounting::Packets;
@@ -62,8 +62,8 @@ fn mean_window(cc: &'static str, p: f64, seed: Option<u64>) -> f64 {
     }
 }
 
-/// The mean window of CUBIC whose every `1 / p`-th segment is lost, if losses come `early_s` before the plateau:
-/// RFC 9438 §5.1 for zero. Found by bisection of Wmax.
+/// Mean window of CUBIC at loss rate `p` if losses occur `early_s` before the plateau; RFC 9438 §5.1 for zero. Solved
+/// for W_max by bisection.
 fn cubic_mean(p: f64, early_s: f64) -> f64 {
     let (c, beta, rtt) = (0.4, 0.7, 0.1);
     let of = |w_max: f64| {
@@ -83,8 +83,8 @@ fn cubic_mean(p: f64, early_s: f64) -> f64 {
 #[test]
 fn reno_has_the_square_root_of_3_over_2p() {
     for (p, expected) in [(1e-2, 12.25), (1e-3, 38.73), (1e-4, 122.5)] {
-        // Losses at random make it 7 % more (1.31 / sqrt(p): Altman, Avrachenkov and Barakat, 2000); at 1e-2 time-outs
-        // and recoveries take up to 20 %.
+        // Random losses increase it by 7 % (1.31 / sqrt(p): Altman, Avrachenkov and Barakat, 2000); at 1e-2 time-outs
+        // and recoveries cost up to 20 %.
         for (seed, tolerance) in [(None, 0.1), (Some(1), 0.15)] {
             let mean = mean_window("reno", p, seed);
             let low = if p == 1e-2 { 0.8 } else { 1.0 - tolerance };
@@ -97,18 +97,18 @@ fn reno_has_the_square_root_of_3_over_2p() {
 #[test]
 fn cubic_has_the_mean_of_its_curve_or_of_reno() {
     assert!((cubic_mean(1e-3, 0.0) - 33.3).abs() < 0.1 && (cubic_mean(1e-4, 0.0) - 187.4).abs() < 0.1);
-    // A sender has whole segments: it is at its plateau as soon as the curve is within one of it, which it is for
-    // cbrt(1 / C) seconds before. Losses anywhere in that time leave Wmax where it was.
+    // With whole segments the sender reaches its plateau when the curve is within one segment, cbrt(1 / C) seconds
+    // early. A loss in that time leaves W_max unchanged.
     let flat_s = (1.0f64 / 0.4).cbrt();
     for (p, reno) in [(1e-2, 12.25), (1e-3, 38.73), (1e-4, 122.5)] {
-        // Recovery takes a round trip or two of each period, and fast convergence gives some away: at 1e-4 RFC 9438's
-        // fractions lose 10.6 % by them.
-        let least = cubic_mean(p, 0.0).max(reno) * if p == 1e-2 { 0.8 } else { 0.88 };
-        let most = cubic_mean(p, flat_s).max(reno) * 1.1;
+        // Recovery takes one or two round trips of each period, and fast convergence costs some: at 1e-4 the fractional
+        // windows of RFC 9438 lose 10.6 %.
+        let low = cubic_mean(p, 0.0).max(reno) * if p == 1e-2 { 0.8 } else { 0.88 };
+        let high = cubic_mean(p, flat_s).max(reno) * 1.1;
         for cc in ["cubic", "cubic@rfc9438"] {
             for seed in [None, Some(1)] {
                 let mean = mean_window(cc, p, seed);
-                assert!(mean > least && mean < most, "{cc}, p = {p}, {seed:?}: {mean}, not in {least} to {most}");
+                assert!(mean > low && mean < high, "{cc}, p = {p}, {seed:?}: {mean}, not in {low} to {high}");
             }
         }
     }

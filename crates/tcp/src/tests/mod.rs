@@ -1,6 +1,6 @@
-//! Segments in, segments out: the endpoints against scripts, with a clock that the script moves.
+//! Segments in, segments out: the endpoints under scripts that move the clock.
 //!
-//! Everything counts in full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
+//! All numbers are full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
 
 mod accurate_ecn;
 mod compressed_ack;
@@ -30,9 +30,9 @@ use crate::*;
 use sojourn_aqm::{Ecn, Instant};
 
 const MSS: u64 = 1448;
-/// Every acknowledgment echoes a timestamp of this age, if the script says nothing else.
+/// Age of the timestamp that an acknowledgment echoes, unless the script gives one.
 const RTT_MS: u64 = 100;
-/// When the handshake of [`SenderHarness::new`] ends.
+/// Time at which the handshake of [`SenderHarness::new`] ends.
 const START_MS: u64 = 1_000;
 
 /// No segments.
@@ -43,7 +43,7 @@ fn seq(n: u64) -> u64 {
     FIRST_BYTE + n * MSS
 }
 
-/// The segment that starts at a sequence number.
+/// Segment that starts at a sequence number.
 fn segment(seq: u64) -> u64 {
     assert_eq!((seq - FIRST_BYTE) % MSS, 0, "{seq} is the start of no segment");
     (seq - FIRST_BYTE) / MSS
@@ -57,7 +57,7 @@ fn stack() -> &'static Stack {
     Stack::find("linux-2.6.29").expect("the stack is registered")
 }
 
-/// What an endpoint sent.
+/// A segment sent by an endpoint.
 #[derive(Clone, Copy, Debug)]
 struct SentSegment {
     at_ms: u64,
@@ -66,7 +66,7 @@ struct SentSegment {
     ecn: Ecn,
 }
 
-/// Records what is sent.
+/// Records the segments sent, with the time of the call.
 struct Recorder<'a>(u64, &'a mut Vec<SentSegment>);
 
 impl Wire for Recorder<'_> {
@@ -75,7 +75,7 @@ impl Wire for Recorder<'_> {
     }
 }
 
-/// What a sender of a script is made of.
+/// Configuration of a scripted sender.
 #[derive(Clone, Copy)]
 struct Setup {
     stack: Stack,
@@ -85,12 +85,12 @@ struct Setup {
     window: Option<u32>,
     receive_window: Option<u64>,
     bytes: Option<u64>,
-    /// What the application has to send at first; it may have more later. Without it, it always has.
+    /// Segments that the application has at first; it may write more. Unlimited if none.
     segments: Option<u64>,
     delayed_ack: bool,
 }
 
-/// Reno with SACK and an initial window.
+/// Reno with SACK and an initial window of `segments`.
 fn window(segments: u32) -> Setup {
     Setup {
         stack: *stack(),
@@ -106,25 +106,25 @@ fn window(segments: u32) -> Setup {
 }
 
 impl Setup {
-    /// The stack, for as long as an endpoint wants it.
+    /// The stack, leaked to the lifetime that an endpoint needs.
     fn stack(&self) -> &'static Stack {
         Box::leak(Box::new(self.stack))
     }
 }
 
-/// The same under another stack.
+/// `setup` with another stack.
 fn under(stack: &str, setup: Setup) -> Setup {
     Setup { stack: *Stack::find(stack).expect("the stack is registered"), ..setup }
 }
 
-/// The same under a stack that lacks something.
+/// `setup` with a stack that lacks a feature.
 fn lacking(stack: &str, setup: Setup, without: fn(&mut Stack)) -> Setup {
     let mut setup = under(stack, setup);
     without(&mut setup.stack);
     setup
 }
 
-/// An acknowledgment as a script writes it.
+/// An acknowledgment in a script's notation.
 #[derive(Clone, Debug)]
 struct ScriptAck {
     up_to: u64,
@@ -151,7 +151,7 @@ impl ScriptAck {
     }
 }
 
-/// A sender under a script.
+/// A scripted sender.
 struct SenderHarness {
     sender: Sender,
     now_ms: u64,
@@ -164,7 +164,7 @@ impl SenderHarness {
         Self::closed_with(setup, AnyCc::new(setup.cc).expect("the congestion control is registered"))
     }
 
-    /// The same with a control of the test.
+    /// The same with a custom control.
     fn closed_with(setup: Setup, cc: AnyCc) -> Self {
         let sender = Sender::new(SenderConfig {
             stack: setup.stack(),
@@ -178,12 +178,12 @@ impl SenderHarness {
         Self { sender, now_ms: 0, sent: Vec::new() }
     }
 
-    /// A connection that was just established, with a round-trip time of [`RTT_MS`], and its first flight sent.
+    /// An established connection with an RTT of [`RTT_MS`] that has sent its first flight.
     fn new(setup: Setup) -> Self {
         Self::with(setup, AnyCc::new(setup.cc).expect("the congestion control is registered"))
     }
 
-    /// The same with a control of the test.
+    /// The same with a custom control.
     fn with(setup: Setup, cc: AnyCc) -> Self {
         let mut rig = Self::closed_with(setup, cc);
         rig.now_ms = START_MS - RTT_MS;
@@ -196,7 +196,7 @@ impl SenderHarness {
         rig
     }
 
-    /// What the application has to send at first; it may write more.
+    /// Limits the data that the application has at first; it may write more.
     fn limit(&mut self, segments: Option<u64>) {
         if let Some(segments) = segments {
             self.sender.transmission.queue.open(Some(segments * MSS));
@@ -219,7 +219,7 @@ impl SenderHarness {
         self.segment(Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr: ts, ..Header::default() });
     }
 
-    /// Takes an acknowledgment; returns the segments sent in answer.
+    /// Delivers an acknowledgment; returns the segments sent in response.
     fn on(&mut self, ack: ScriptAck) -> Vec<u64> {
         self.inject(ack);
         self.take()
@@ -241,7 +241,7 @@ impl SenderHarness {
         });
     }
 
-    /// An acknowledgment without anything special.
+    /// A plain cumulative acknowledgment.
     fn ack(&mut self, segments: u64) -> Vec<u64> {
         self.on(upto(segments))
     }
@@ -251,7 +251,7 @@ impl SenderHarness {
         self.on(upto(segments).sack(blocks))
     }
 
-    /// Waits for the timer; returns how long that took in milliseconds, and the segments sent then.
+    /// Lets the timer expire; returns the waiting time in milliseconds and the segments sent.
     fn timer(&mut self) -> (u64, Vec<u64>) {
         let deadline_ms = self.sender.deadline().as_nanos() / 1_000_000;
         let waited = deadline_ms - self.now_ms;
@@ -264,7 +264,7 @@ impl SenderHarness {
         self.sender.on_segment(ms(self.now_ms), &header, &mut Recorder(self.now_ms, &mut self.sent));
     }
 
-    /// Numbers of the segments sent since the last call.
+    /// Segments sent since the last call.
     fn take(&mut self) -> Vec<u64> {
         self.sent.drain(..).map(|sent| segment(sent.header.seq)).collect()
     }

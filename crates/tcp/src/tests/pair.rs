@@ -1,19 +1,19 @@
-//! Sender and receiver together, 50 ms apart, with a script of what is lost or late between them.
+//! Sender and receiver connected by a path of 50 ms with scripted loss and delay.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What becomes of a packet on its way.
+/// Fate of a packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Delivered,
     Lost,
-    /// Arrives this many milliseconds after it should.
+    /// Delivered with this additional delay, in milliseconds.
     Late(u64),
 }
 
-/// A packet on its way: arrival, order of sending, destination, header.
+/// A packet in transit: arrival, transmission order, destination, header.
 type InFlight = (u64, u64, Host, Header);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,17 +28,17 @@ struct ConnectionPair<F> {
     now_ms: u64,
     in_flight: Vec<InFlight>,
     order: u64,
-    /// What becomes of the n-th transmission of a segment, both from 0; of an acknowledgment by its order.
+    /// Fate of the n-th transmission of a segment (both counted from 0), or of the n-th acknowledgment.
     fate: F,
     transmissions: BTreeMap<u64, u64>,
     acks: u64,
-    /// Data segments in the order in which they were sent.
+    /// Data segments in order of transmission.
     sent: Vec<u64>,
 }
 
 impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
     /// Runs a transfer of `setup.bytes` to its end.
-    fn run(setup: Setup, delayed_ack: bool, way: F) -> Self {
+    fn run(setup: Setup, delayed_ack: bool, fate: F) -> Self {
         let config = ReceiverConfig {
             stack: setup.stack(),
             mss: MSS as u32,
@@ -53,7 +53,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
             now_ms: 0,
             in_flight: Vec::new(),
             order: 0,
-            fate: way,
+            fate: fate,
             transmissions: BTreeMap::new(),
             acks: 0,
             sent: Vec::new(),
@@ -65,7 +65,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
         pair
     }
 
-    /// The next event; returns whether there was one.
+    /// Handles the next event; returns whether there was one.
     fn step(&mut self) -> bool {
         let timers = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.as_nanos().div_ceil(1_000_000));
         let arrival = (0..self.in_flight.len()).min_by_key(|&i| (self.in_flight[i].0, self.in_flight[i].1));
@@ -97,7 +97,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
 
     fn launch(&mut self, to: Host, sent: &[SentSegment]) {
         for SentSegment { header, .. } in sent {
-            let way = if to == Host::Receiver && header.end_seq() > header.seq && header.seq > 0 {
+            let fate = if to == Host::Receiver && header.end_seq() > header.seq && header.seq > 0 {
                 let nth = self.transmissions.entry(header.seq).or_insert(0);
                 *nth += 1;
                 self.sent.push((header.seq - FIRST_BYTE) / MSS);
@@ -109,7 +109,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
                 Fate::Delivered
             };
             self.order += 1;
-            let late = match way {
+            let late = match fate {
                 Fate::Delivered => 0,
                 Fate::Late(by) => by,
                 Fate::Lost => continue,
@@ -118,7 +118,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
         }
     }
 
-    /// How often a segment was sent.
+    /// Number of transmissions of a segment.
     fn times_sent(&self, segment: u64) -> usize {
         self.sent.iter().filter(|&&n| n == segment).count()
     }
@@ -145,22 +145,22 @@ fn without_losses_every_segment_is_sent_once_in_order() {
 fn several_losses_of_a_window_are_repaired_in_one_recovery() {
     let lost = [3, 7, 8, 12];
     let first_of = |_: Host, n: u64, nth: u64| if lost.contains(&n) && nth == 0 { Fate::Lost } else { Fate::Delivered };
-    let way = |to: Host, n, nth| if to == Host::Receiver { first_of(to, n, nth) } else { Fate::Delivered };
-    let pair = ConnectionPair::run(transfer(60, 20), true, way);
+    let fate = |to: Host, n, nth| if to == Host::Receiver { first_of(to, n, nth) } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(60, 20), true, fate);
     pair.assert_complete(60);
     for n in 0..60 {
         assert_eq!(pair.times_sent(n), 1 + lost.contains(&n) as usize, "segment {n}");
     }
     let stats = pair.sender.stats();
     assert_eq!((stats.retransmissions, stats.timeouts), (4, 0));
-    // The window was 23 when the fourth segment's loss was noticed; it was halved once.
+    // The window was 23 when the loss of the fourth segment was detected; it was halved once.
     assert_eq!(pair.sender.window().ssthresh, 11);
 }
 
 #[test]
 fn a_lost_retransmission_is_repaired_without_a_time_out() {
-    let way = |to, n, nth| if to == Host::Receiver && n == 3 && nth < 2 { Fate::Lost } else { Fate::Delivered };
-    let pair = ConnectionPair::run(transfer(100, 20), false, way);
+    let fate = |to, n, nth| if to == Host::Receiver && n == 3 && nth < 2 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(100, 20), false, fate);
     pair.assert_complete(100);
     assert_eq!((pair.times_sent(3), pair.sender.stats().timeouts), (3, 0));
 }
@@ -168,10 +168,10 @@ fn a_lost_retransmission_is_repaired_without_a_time_out() {
 #[test]
 fn without_sack_newreno_repairs_a_window_without_a_time_out_and_reno_needs_one() {
     for (cc, timeouts) in [("newreno", 0..1), ("reno", 1..3)] {
-        let way = |to, n, nth| {
+        let fate = |to, n, nth| {
             if to == Host::Receiver && [3, 7, 8].contains(&n) && nth == 0 { Fate::Lost } else { Fate::Delivered }
         };
-        let pair = ConnectionPair::run(Setup { cc, sack: false, ..transfer(60, 12) }, false, way);
+        let pair = ConnectionPair::run(Setup { cc, sack: false, ..transfer(60, 12) }, false, fate);
         pair.assert_complete(60);
         let stats = pair.sender.stats();
         assert!(timeouts.contains(&stats.timeouts), "{cc}: {stats:?}");
@@ -180,21 +180,21 @@ fn without_sack_newreno_repairs_a_window_without_a_time_out_and_reno_needs_one()
 
 #[test]
 fn the_loss_of_the_last_segment_takes_a_time_out() {
-    let way = |to, n, nth| if to == Host::Receiver && n == 9 && nth == 0 { Fate::Lost } else { Fate::Delivered };
-    let pair = ConnectionPair::run(transfer(10, 10), true, way);
+    let fate = |to, n, nth| if to == Host::Receiver && n == 9 && nth == 0 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(10, 10), true, fate);
     pair.assert_complete(10);
     assert_eq!((pair.times_sent(9), pair.sender.stats().timeouts), (2, 1));
 }
 
 #[test]
 fn a_delay_of_a_whole_flight_costs_one_retransmission() {
-    // The path stops for 400 ms before the second flight: a time-out, but F-RTO sees that it was spurious.
-    let way = |to, n, nth| match (to, n) {
+    // The path stalls for 400 ms before the second flight: a time-out, which F-RTO detects as spurious.
+    let fate = |to, n, nth| match (to, n) {
         (Host::Receiver, 10) if nth == 1 => Fate::Late(150),
         (Host::Receiver, 10..30) => Fate::Late(400),
         _ => Fate::Delivered,
     };
-    let pair = ConnectionPair::run(transfer(100, 10), false, way);
+    let pair = ConnectionPair::run(transfer(100, 10), false, fate);
     pair.assert_complete(100);
     let stats = pair.sender.stats();
     assert_eq!((stats.timeouts, stats.retransmissions), (1, 1));
@@ -202,9 +202,9 @@ fn a_delay_of_a_whole_flight_costs_one_retransmission() {
 
 #[test]
 fn a_late_segment_is_retransmitted_once_and_the_window_restored() {
-    // Segment 5 arrives 30 ms behind the others of its flight; its retransmission makes a D-SACK.
-    let way = |to, n, _| if to == Host::Receiver && n == 5 { Fate::Late(30) } else { Fate::Delivered };
-    let pair = ConnectionPair::run(transfer(100, 20), false, way);
+    // Segment 5 arrives 30 ms after the others of its flight; its retransmission causes a D-SACK.
+    let fate = |to, n, _| if to == Host::Receiver && n == 5 { Fate::Late(30) } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(100, 20), false, fate);
     pair.assert_complete(100);
     let stats = pair.sender.stats();
     assert_eq!((stats.timeouts, stats.retransmissions), (0, 1));
@@ -213,8 +213,8 @@ fn a_late_segment_is_retransmitted_once_and_the_window_restored() {
 
 #[test]
 fn lost_acknowledgments_do_no_harm() {
-    let way = |to, n, _| if to == Host::Sender && n > 0 && n % 3 != 0 { Fate::Lost } else { Fate::Delivered };
-    let pair = ConnectionPair::run(transfer(200, 4), true, way);
+    let fate = |to, n, _| if to == Host::Sender && n > 0 && n % 3 != 0 { Fate::Lost } else { Fate::Delivered };
+    let pair = ConnectionPair::run(transfer(200, 4), true, fate);
     pair.assert_complete(200);
     assert!(pair.sender.stats().retransmissions <= 1, "{:?}", pair.sender.stats());
 }
@@ -247,5 +247,5 @@ proptest! {
     }
 }
 
-/// No script takes longer: a time-out is at most two minutes.
+/// Longer than any script: a time-out is at most two minutes.
 const LIMIT_MS: u64 = 3_600_000;

@@ -1,8 +1,8 @@
-//! Proportional rate reduction against scripts: what is sent on each acknowledgment, per stack.
+//! Proportional rate reduction under scripts: segments sent per acknowledgment and stack.
 
 use super::*;
 
-/// The numbers of the segments that duplicates release, two milliseconds apart.
+/// Segments that duplicates two milliseconds apart release.
 fn duplicates(rig: &mut SenderHarness, first: u64, upto: std::ops::RangeInclusive<u64>) -> Vec<Vec<u64>> {
     let each = |n| {
         rig.now_ms += 2;
@@ -16,13 +16,13 @@ fn one_loss_of_twenty_sends_every_second_time() {
     for stack in ["linux-3.8", "linux-3.13", "linux-6.1"] {
         let mut rig = SenderHarness::new(under(stack, window(20)));
         let sent = duplicates(&mut rig, 1, 2..=20);
-        // Every second one sends, until the flight is the threshold.
+        // Every second duplicate sends, until the flight reaches the threshold.
         let halves = (22..29).flat_map(|new| [vec![], vec![new]]);
         let expected: Vec<Vec<u64>> =
             [vec![20], vec![21], vec![0]].into_iter().chain(halves).chain([vec![], vec![]]).collect();
         assert_eq!(sent, expected, "{stack}");
         assert_eq!((rig.ssthresh(), rig.state()), (10, CaState::Recovery), "{stack}");
-        // The retransmission is acknowledged with everything before it: the window is the threshold.
+        // The retransmission and everything before it are acknowledged: the window is the threshold.
         rig.now_ms += RTT_MS;
         let nxt = segment(rig.sender.transmission.queue.nxt());
         rig.ack(22);
@@ -35,7 +35,7 @@ fn one_loss_of_twenty_sends_every_second_time() {
 
 #[test]
 fn many_losses_leave_prr_at_the_threshold_and_rate_halving_below() {
-    // The first ten of twenty are lost. FACK knows of eight with the first SACK.
+    // The first ten of twenty are lost. The first SACK reveals eight of them to FACK.
     let run = |setup| {
         let mut rig = SenderHarness::new(setup);
         (duplicates(&mut rig, 10, 11..=20), rig.cwnd(), rig.sender.in_flight())
@@ -51,12 +51,12 @@ fn many_losses_leave_prr_at_the_threshold_and_rate_halving_below() {
 
 #[test]
 fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
-    // RACK's threshold is three SACKs; all ten below are lost then, and conservation sends one for one.
+    // RACK's threshold is three SACKs; all ten segments below are then lost, and conservation sends one for one.
     let mut rig = SenderHarness::new(under("linux-6.1", window(20)));
     let sent = duplicates(&mut rig, 10, 11..=20);
     let expected = [vec![20], vec![21], vec![0], vec![1], vec![2], vec![3], vec![4], vec![5], vec![6], vec![7]];
     assert_eq!(sent, expected.to_vec());
-    // Each acknowledged retransmission frees one and, below the threshold, adds one; the first tells of two more.
+    // Each acknowledged retransmission frees one segment and adds one below the threshold; the first reports two more.
     rig.sender.control.window.ssthresh = 14;
     rig.now_ms += RTT_MS;
     let sent: Vec<_> = (1..=3).map(|n| rig.on(upto(n).sack(&[(10, 22)]))).collect();
@@ -75,10 +75,10 @@ fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
 
 #[test]
 fn four_losses_of_ten_take_one_retransmission_per_sack() {
-    // packetdrill's fast_recovery/prr-ss-10pkt-lost1_4, with Reno's half for a threshold.
+    // packetdrill: fast_recovery/prr-ss-10pkt-lost1_4, with Reno's half as threshold.
     let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     let sent = duplicates(&mut rig, 4, 5..=10);
-    // Six are believed in flight with the first retransmission, one more than the threshold: one SACK goes by.
+    // Six segments are in flight with the first retransmission, one above the threshold, so one SACK sends nothing.
     assert_eq!(sent, [vec![10], vec![11], vec![0], vec![], vec![1], vec![2]]);
     assert_eq!((rig.cwnd(), rig.ssthresh()), (5, 5));
     rig.now_ms = 1_106 + RTT_MS;

@@ -1,4 +1,4 @@
-//! RACK under scripts: losses are told by time.
+//! RACK under scripts: loss detection by time.
 
 use super::*;
 
@@ -16,11 +16,11 @@ fn three_duplicates_start_recovery_at_once() {
 
 #[test]
 fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
-    // Four out, one SACKed: FACK with its tolerance of three would wait for the time-out.
+    // Four outstanding, one SACKed: FACK with its tolerance of three would wait for the time-out.
     let few = || Setup { bytes: Some(4 * MSS), ..window(10) };
     let mut rig = SenderHarness::new(under("linux-6.1", few()));
     assert_eq!((rig.sack(0, &[(2, 3)]), rig.state()), (vec![], CaState::Disorder));
-    // RTT 100 ms, window 25 ms, 2 ms for the timer, whose wheel adds one; the RTT is over already.
+    // RTT 100 ms, reordering window 25 ms, 2 ms for the timer, and 1 ms of its wheel; the RTT has already elapsed.
     assert_eq!(rig.timer(), (28, vec![0]));
     assert_eq!((rig.state(), rig.sender.transmission.board.lost_out), (CaState::Recovery, 2));
 
@@ -31,7 +31,7 @@ fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
 
 #[test]
 fn what_was_sent_after_the_latest_delivered_is_not_lost() {
-    // 4 to 7 left 102 ms after the others: a SACK of 3 tells nothing of them.
+    // Segments 4 to 7 were sent 102 ms after the others: a SACK of 3 says nothing about them.
     let mut rig = SenderHarness::new(under("linux-6.1", window(4)));
     rig.now_ms += 2;
     assert_eq!(rig.ack(2), [4, 5, 6, 7]);
@@ -44,7 +44,7 @@ fn what_was_sent_after_the_latest_delivered_is_not_lost() {
 
 #[test]
 fn two_blocks_with_news_are_no_reordering() {
-    // One acknowledgment for several segments, the most recent block first: 1 to 3 did not come after 5 to 7.
+    // One acknowledgment for several segments, most recent block first: 1 to 3 did not arrive after 5 to 7.
     let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     assert_eq!(rig.sack(0, &[(5, 8), (1, 4)])[0], 0);
     assert_eq!((rig.state(), rig.sender.recovery.episode.reordering.is_seen()), (CaState::Recovery, false));
@@ -52,7 +52,7 @@ fn two_blocks_with_news_are_no_reordering() {
 
 #[test]
 fn a_time_out_expects_nothing_more_without_sack() {
-    // A second after the first flight two are acknowledged, and others go out; half a second later comes the time-out.
+    // 900 ms after the first flight two segments are acknowledged and new ones sent; 500 ms later the time-out expires.
     let in_flight = |sack: bool| {
         let mut rig = SenderHarness::new(under("linux-6.1", Setup { sack, ..window(10) }));
         rig.now_ms += 900;
@@ -63,13 +63,13 @@ fn a_time_out_expects_nothing_more_without_sack() {
         recovery.on_time_out(&mut transmission.cx(now, control));
         rig.sender.in_flight()
     };
-    // Without SACK the second may have been spent waiting for a hole to be filled.
+    // Without SACK the second may have been the wait for a hole to be filled.
     assert_eq!([in_flight(true), in_flight(false)], [4, 0]);
 }
 
 #[test]
 fn a_late_segment_is_not_taken_for_lost_again() {
-    // 0 arrives after 1: reordering. From now on three duplicates do not suffice, time does.
+    // Segment 0 arrives after 1: reordering. From now on three duplicates do not suffice; only time does.
     let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
     rig.sack(0, &[(1, 2)]);
     rig.now_ms += 2;
@@ -94,7 +94,7 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
         rig.sack(0, &[(1, n)]);
     }
     let retransmitted_ms = 1_106;
-    // New data that was sent after the retransmission arrives, the retransmission does not.
+    // New data sent after the retransmission arrives; the retransmission does not.
     let new = segment(rig.sender.transmission.queue.nxt());
     rig.now_ms = retransmitted_ms + RTT_MS;
     assert!(!rig.sack(0, &[(1, 12)]).contains(&0), "10 and 11 were sent before it");
@@ -105,7 +105,7 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
 
 #[test]
 fn a_time_out_declares_only_the_old_lost() {
-    // 1 to 3 are 150 ms old, 4 and 5 only 50 ms: with an RTT of 100 ms these may still come.
+    // Segments 1 to 3 are 150 ms old, 4 and 5 only 50 ms: with an RTT of 100 ms these may still arrive.
     let lost = |setup| {
         let mut rig = SenderHarness::new(setup);
         assert_eq!(rig.ack(1), [4, 5]);

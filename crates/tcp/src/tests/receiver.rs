@@ -1,8 +1,8 @@
-//! The receiver under a script: when it acknowledges, and what its acknowledgments echo.
+//! The receiver under a script: acknowledgment timing and echoed timestamps and marks.
 
 use super::*;
 
-/// A SYN that asks for ECN.
+/// A SYN that requests ECN.
 const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
 
 pub(super) struct ScriptedReceiver {
@@ -11,14 +11,14 @@ pub(super) struct ScriptedReceiver {
 }
 
 impl ScriptedReceiver {
-    /// A connection with a round-trip time of `rtt_ms`, whose two quick acknowledgments are used up at 1000 ms.
+    /// A connection with an RTT of `rtt_ms` that has spent its two quick acknowledgments at 1000 ms.
     fn new(rtt_ms: u64) -> Self {
         let mut scripted = Self::handshake(&Setup { ecn: true, ..window(10) }, rtt_ms);
         assert_eq!([0, 1].map(|n| scripted.data(START_MS, n).len()), [1, 1], "quick acknowledgments");
         scripted
     }
 
-    /// A connection of [`RTT_MS`] that was just established.
+    /// A newly established connection with an RTT of [`RTT_MS`].
     pub fn established(setup: &Setup) -> Self {
         Self::handshake(setup, RTT_MS)
     }
@@ -39,7 +39,7 @@ impl ScriptedReceiver {
         scripted
     }
 
-    /// Segment `n` arrives, with the time of arrival as its timestamp; returns the acknowledgments.
+    /// Segment `n` arrives with its arrival time as timestamp; returns the acknowledgments.
     fn data(&mut self, at_ms: u64, n: u64) -> Vec<Header> {
         self.data_with(at_ms, n, Flags::ACK, Ecn::Ect0)
     }
@@ -56,7 +56,7 @@ impl ScriptedReceiver {
     }
 }
 
-/// `ack` of each, in segments.
+/// The acknowledged segments of each header.
 fn acks(headers: &[Header]) -> Vec<u64> {
     headers.iter().map(|header| segment(header.ack)).collect()
 }
@@ -77,8 +77,9 @@ fn every_second_segment_at_once_and_a_lone_one_after_40_ms() {
 
 #[test]
 fn the_delay_follows_the_gaps_between_data() {
-    // From 40 ms: gaps up to 20 ms pull it there, those up to the delay itself add to half of it, longer ones do nothing.
-    // The delay is that of the last segment; each one before it was acknowledged together with its neighbour.
+    // From 40 ms: gaps up to 20 ms pull the delay there, gaps up to the delay itself add to half of it, longer ones
+    // have no effect. The delay is that of the last segment; each earlier one was acknowledged together with its
+    // neighbour.
     for (rtt_ms, gaps, delay_ms) in [
         (100, &[10][..], 40),
         (100, &[10, 10, 10], 40),
@@ -88,7 +89,7 @@ fn the_delay_follows_the_gaps_between_data() {
         (100, &[30, 45, 10], 55),
         (100, &[30, 5, 5], 42),
         (100, &[60], 40),
-        // A round-trip time that is known bounds it, but not below 40 ms.
+        // A known RTT bounds the delay, but not below 40 ms.
         (45, &[30], 45),
         (10, &[30], 40),
     ] {
@@ -107,7 +108,7 @@ fn an_acknowledgment_that_came_late_doubles_the_delay() {
     let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 2);
     scripted.receiver.on_timer(ms(1_040), &mut Recorder(1_040, &mut scripted.sent));
-    // 80 now, and the gap of 45 ms to the last data is below it: 80 / 2 + 45.
+    // The delay is 80 ms now, and the gap of 45 ms since the last data is below it: 80 / 2 + 45.
     scripted.data(1_045, 3);
     assert_eq!(scripted.receiver.deadline(), ms(1_045 + 85));
 }
@@ -117,9 +118,9 @@ fn after_a_pause_longer_than_the_time_out_sixteen_are_quick() {
     // srtt + 200 ms = 300 ms.
     for (pause_ms, quick) in [(300, 0), (301, 16)] {
         let mut scripted = ScriptedReceiver::new(100);
-        let answered: Vec<usize> = (2..24).map(|n| scripted.data(START_MS + pause_ms, n).len()).collect();
+        let acks_sent: Vec<usize> = (2..24).map(|n| scripted.data(START_MS + pause_ms, n).len()).collect();
         let expected: Vec<usize> = (0..22).map(|i| (i < quick || (i - quick) % 2 == 1) as usize).collect();
-        assert_eq!(answered, expected, "{pause_ms} ms");
+        assert_eq!(acks_sent, expected, "{pause_ms} ms");
     }
 }
 
@@ -128,16 +129,16 @@ fn after_out_of_order_data_sixteen_are_quick() {
     let mut scripted = ScriptedReceiver::new(100);
     assert_eq!(acks(&scripted.data(1_000, 3)), [2], "out of order: the first");
     assert_eq!(acks(&scripted.data(1_000, 2)), [4], "the hole is filled: the second");
-    let answered: Vec<usize> = (4..22).map(|n| scripted.data(1_000, n).len()).collect();
-    assert_eq!(answered, [[1; 14].as_slice(), &[0, 1, 0, 1]].concat());
+    let acks_sent: Vec<usize> = (4..22).map(|n| scripted.data(1_000, n).len()).collect();
+    assert_eq!(acks_sent, [[1; 14].as_slice(), &[0, 1, 0, 1]].concat());
 }
 
 #[test]
 fn as_long_as_there_is_a_hole_everything_is_acknowledged_at_once() {
     let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 30);
-    let answered: Vec<usize> = (2..30).map(|n| scripted.data(1_000, n).len()).collect();
-    assert_eq!(answered, [1; 28], "more than the sixteen quick ones");
+    let acks_sent: Vec<usize> = (2..30).map(|n| scripted.data(1_000, n).len()).collect();
+    assert_eq!(acks_sent, [1; 28], "more than the sixteen quick ones");
 }
 
 #[test]
@@ -148,22 +149,22 @@ fn the_delay_starts_anew_after_quick_acknowledgments() {
         assert_eq!(scripted.data(at, n).len(), 1, "{n}");
         at += 30;
     }
-    // The gaps of 30 ms would have made it 59; the one that follows the quick ones alone makes it 40 / 2 + 30.
+    // Gaps of 30 ms would have made it 59; the single gap after the quick acknowledgments makes it 40 / 2 + 30.
     assert_eq!(scripted.data(at, 18).len(), 0);
     assert_eq!(scripted.receiver.deadline(), ms(at + 50));
 }
 
 #[test]
 fn a_small_segment_does_not_postpone_the_acknowledgment_of_another() {
-    // Due at 40 ms; what arrives in the last quarter of the delay takes it along.
-    for (second_at, answers) in [(25, 0), (31, 1)] {
+    // Due at 40 ms; a segment that arrives in the last quarter of the delay is acknowledged with it.
+    for (second_at, acks_sent) in [(25, 0), (31, 1)] {
         let mut scripted = ScriptedReceiver::new(100);
         let small = |at: u64, seq| Header { seq, len: 100, flags: Flags::ACK, ts_val: at as u32, ..Header::default() };
         scripted.sent.clear();
         scripted.segment(1_000, small(1_000, seq(2)), Ecn::NotEct);
         scripted.segment(1_000 + second_at, small(1_000 + second_at, seq(2) + 100), Ecn::NotEct);
-        assert_eq!(scripted.sent.len(), answers, "second after {second_at} ms");
-        if answers == 0 {
+        assert_eq!(scripted.sent.len(), acks_sent, "second after {second_at} ms");
+        if acks_sent == 0 {
             assert_eq!(scripted.receiver.deadline(), ms(1_040));
         }
     }
@@ -173,8 +174,8 @@ fn a_small_segment_does_not_postpone_the_acknowledgment_of_another() {
 fn a_duplicate_is_acknowledged_at_once() {
     let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_000, 2);
-    let answers = scripted.data(1_001, 1);
-    assert_eq!((acks(&answers), answers[0].sack.blocks()), (vec![3], [(seq(1), seq(2))].as_slice()));
+    let acks_sent = scripted.data(1_001, 1);
+    assert_eq!((acks(&acks_sent), acks_sent[0].sack.blocks()), (vec![3], [(seq(1), seq(2))].as_slice()));
 }
 
 #[test]
@@ -182,11 +183,11 @@ fn the_timestamp_echoed_is_that_of_the_earliest_segment_not_acknowledged() {
     let mut scripted = ScriptedReceiver::new(100);
     scripted.data(1_010, 2);
     assert_eq!(scripted.data(1_015, 3)[0].ts_ecr, 1_010, "a delayed acknowledgment tells of the whole wait");
-    // 4 is lost: what arrives meanwhile is not echoed, the retransmission of 4 is.
+    // Segment 4 is lost: later arrivals are not echoed, the retransmission of 4 is.
     assert_eq!(scripted.data(1_020, 5)[0].ts_ecr, 1_010);
     assert_eq!(scripted.data(1_021, 6)[0].ts_ecr, 1_010);
     assert_eq!(scripted.data(1_120, 4)[0].ts_ecr, 1_120);
-    // A duplicate from long ago does not set the clock back.
+    // An old duplicate does not move the timestamp back.
     assert_eq!(scripted.data(1_005, 0)[0].ts_ecr, 1_120);
 }
 
@@ -207,8 +208,8 @@ fn marks_are_echoed_until_the_sender_answers() {
         (cwr, Ecn::Ect0),
         (Flags::ACK, Ecn::Ect0),
     ]) {
-        let answers = scripted.data_with(1_000, n, flags, ecn);
-        echoes.extend(answers.iter().map(|ack| (segment(ack.ack), ack.flags.contains(Flags::ECE))));
+        let acks_sent = scripted.data_with(1_000, n, flags, ecn);
+        echoes.extend(acks_sent.iter().map(|ack| (segment(ack.ack), ack.flags.contains(Flags::ECE))));
     }
     assert_eq!(echoes, [(4, true), (6, true), (8, false), (10, true), (12, false)]);
 }

@@ -1,4 +1,4 @@
-//! Fast retransmit and recovery: SACK with FACK, rate halving, and what Reno and NewReno do without SACK.
+//! Fast retransmit and recovery: SACK with FACK, rate halving, and Reno and NewReno without SACK.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn without_sack(cc: &'static str) -> Setup {
 
 #[test]
 fn two_duplicates_release_new_data_and_the_third_retransmits() {
-    // Limited transmit (RFC 3042), with SACK and without.
+    // Limited transmit (RFC 3042), with and without SACK.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
     assert_eq!((rig.state(), rig.cwnd()), (CaState::Disorder, 10), "limited transmit does not count into the window");
@@ -23,7 +23,7 @@ fn two_duplicates_release_new_data_and_the_third_retransmits() {
 
 #[test]
 fn fack_counts_the_holes_below_the_highest_sack() {
-    // One SACK is enough if it lies more than three segments above the first hole.
+    // One SACK suffices if it lies more than three segments above the first hole.
     for (block, sent, state) in [
         ((1, 2), vec![10], CaState::Disorder),
         ((2, 3), vec![10], CaState::Disorder),
@@ -34,7 +34,7 @@ fn fack_counts_the_holes_below_the_highest_sack() {
         assert_eq!(rig.sack(0, &[block]), sent, "{block:?}");
         assert_eq!(rig.state(), state, "{block:?}");
     }
-    // All but the last three below it are lost: 0 to 4 of 8; the window sends them two acknowledgments apart.
+    // All but the last three segments below it are lost: 0 to 4 of 8; the window sends one per two acknowledgments.
     let mut rig = SenderHarness::new(window(10));
     rig.sack(0, &[(7, 8)]);
     assert_eq!(rig.sender.transmission.board.lost_out, 5);
@@ -57,7 +57,7 @@ fn rate_halving_sends_a_segment_for_two_acknowledgments_and_ends_at_half() {
         [vec![20], vec![21], vec![0]].into_iter().chain((22..31).flat_map(|new| [vec![], vec![new]])).collect();
     assert_eq!(sent, expected);
     assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, CaState::Recovery));
-    // Everything sent before the recovery is acknowledged: it ends, in congestion avoidance at half the window.
+    // Everything sent before recovery is acknowledged: recovery ends in congestion avoidance at half the window.
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(22), [31]);
     assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (10, 10, CaState::Disorder), "as long as it could be undone");
@@ -69,7 +69,7 @@ fn rate_halving_sends_a_segment_for_two_acknowledgments_and_ends_at_half() {
 
 #[test]
 fn rate_halving_goes_no_lower_than_half_the_threshold() {
-    // The retransmission is lost, and without FACK nothing tells: the recovery lasts for several windows.
+    // The retransmission is lost, and without FACK that goes undetected: recovery lasts for several windows.
     let mut rig = SenderHarness::new(window(20));
     rig.sender.recovery.episode.reordering.without_fack();
     let cwnd: Vec<u32> = (2..60)
@@ -85,7 +85,7 @@ fn rate_halving_goes_no_lower_than_half_the_threshold() {
 
 #[test]
 fn several_losses_of_a_window_are_one_recovery() {
-    // 0, 2 and 5 of ten are lost.
+    // Segments 0, 2 and 5 of ten are lost.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
     assert_eq!(rig.sack(0, &[(3, 4), (1, 2)]), [0], "FACK: 3 is the fourth");
@@ -114,7 +114,7 @@ fn a_lost_retransmission_is_noticed_by_data_sent_after_it() {
         assert!(!rig.sack(0, &[(1, upto)]).contains(&0), "up to {upto} nothing was sent after the retransmission");
     }
     assert!(!rig.sack(0, &[(1, 12)]).contains(&0), "11 was sent before it");
-    // 12 is the first that was sent after it.
+    // Segment 12 is the first sent after it.
     let again: Vec<u64> = (13..=14).flat_map(|upto| rig.sack(0, &[(1, upto)])).filter(|&n| n == 0).collect();
     assert_eq!(again, [0]);
     assert_eq!(rig.sender.stats().timeouts, 0);
@@ -122,7 +122,7 @@ fn a_lost_retransmission_is_noticed_by_data_sent_after_it() {
 
 #[test]
 fn a_jump_of_the_acknowledgment_releases_three_segments() {
-    // Segment 0 was late; its acknowledgment covers ten at once. Moderation: in flight + 3.
+    // Segment 0 was late; its acknowledgment covers ten segments at once. Moderation: in flight + 3.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(1, 2)]), [10]);
     assert_eq!(rig.ack(10), [11, 12, 13]);
@@ -135,7 +135,7 @@ fn the_end_of_recovery_is_moderated_too() {
     for upto in 2..=4 {
         rig.sack(0, &[(1, upto)]);
     }
-    // The acknowledgments of the rest were lost on their way.
+    // The other acknowledgments are lost.
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(22), [22, 23, 24]);
     assert_eq!(rig.cwnd(), 3);
@@ -145,7 +145,7 @@ fn the_end_of_recovery_is_moderated_too() {
 fn reno_leaves_recovery_on_a_partial_acknowledgment() {
     let mut rig = SenderHarness::new(without_sack("reno"));
     (0..3).for_each(|_| drop(rig.ack(0)));
-    // 0 and 4 are lost: the retransmission of 0 is acknowledged up to 4.
+    // Segments 0 and 4 are lost: the retransmission of 0 is acknowledged up to 4.
     rig.now_ms += RTT_MS;
     let sent = rig.ack(4);
     assert!(!sent.contains(&4), "{sent:?}");
@@ -156,7 +156,7 @@ fn reno_leaves_recovery_on_a_partial_acknowledgment() {
 fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
     let mut rig = SenderHarness::new(without_sack("newreno"));
     assert_eq!([rig.ack(0), rig.ack(0), rig.ack(0)], [[10], [11], [0]]);
-    // 0, 4 and 7 are lost; the duplicates of 5, 6, 8, 9, 10, 11 send what rate halving lets.
+    // Segments 0, 4 and 7 are lost; the duplicates of 5, 6, 8, 9, 10, 11 send as rate halving permits.
     let sent: Vec<u64> = (0..6).flat_map(|_| rig.ack(0)).collect();
     assert!(sent.iter().all(|&n| n >= 12), "{sent:?}");
     rig.now_ms += RTT_MS;
@@ -165,7 +165,7 @@ fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(7).first(), Some(&7));
     assert_eq!((rig.state(), rig.ssthresh()), (CaState::Recovery, 5));
-    // Everything before the recovery is acknowledged; held there until something above is (RFC 6582, false retransmits).
+    // Everything sent before recovery is acknowledged; recovery ends with data above it (RFC 6582, false retransmits).
     rig.now_ms += RTT_MS;
     rig.ack(12);
     assert_eq!(rig.state(), CaState::Recovery);
@@ -179,7 +179,7 @@ fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
 
 #[test]
 fn newreno_needs_no_duplicates_to_believe_a_partial_acknowledgment() {
-    // 0 and 4 to 9 are lost: the three duplicates are used up when 4 turns out to be the next hole.
+    // Segments 0 and 4 to 9 are lost: the three duplicates are used up when 4 turns out to be the next hole.
     let mut rig = SenderHarness::new(without_sack("newreno"));
     (0..3).for_each(|_| drop(rig.ack(0)));
     rig.now_ms += RTT_MS;

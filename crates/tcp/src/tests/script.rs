@@ -1,8 +1,8 @@
-//! Scripts: segments in, segments out, in a compact notation.
+//! Scripts in a compact notation: segments in, segments out.
 //!
-//! Each line is a time in milliseconds since the connection was established (`+N`: after the line before; none: at
-//! once), then what comes in, then everything that goes out, then the window. Numbers are full segments: `< 4`
-//! acknowledges segments 0 to 3, `> 7` is segment 7. What follows `#` is a remark.
+//! Each line has a time in milliseconds since the connection was established (`+N`: after the previous line; none: the
+//! same time), then the input, then all output, then the window. Numbers are full segments: `< 4` acknowledges segments
+//! 0 to 3, `> 7` is segment 7. A comment starts with `#`.
 //!
 //! ```text
 //! 0                     > 0-9     = 10/inf open      # the first flight; what goes out is listed completely
@@ -13,12 +13,12 @@
 //! +50  write 2          > 14-15   = 12/5 open        # the application has two segments more
 //! ```
 //!
-//! A receiver's lines have segments coming in (`< 5`; `5*` with CE, `5c` with CWR) and acknowledgments going out
-//! (`> 4 sack 5 7-8 ece`). Whatever is sent at a time that no line names, or that a line does not list, is an error.
+//! Lines of a receiver have incoming segments (`< 5`; `5*` with CE, `5c` with CWR) and outgoing acknowledgments (`> 4
+//! sack 5 7-8 ece`). Output at a time that no line names, or that a line does not list, is an error.
 
 use super::*;
 
-/// Runs the script of a sender; tells of the first line that does not hold.
+/// Runs a sender's script; returns the first line that fails.
 pub(super) fn sender(setup: Setup, script: &str) -> Result<(), String> {
     let mut rig = SenderHarness::closed(setup);
     rig.now_ms = START_MS - RTT_MS;
@@ -30,20 +30,20 @@ pub(super) fn sender(setup: Setup, script: &str) -> Result<(), String> {
     run(&mut SenderEndpoint { rig, seen: 0, ecn: setup.ecn }, script)
 }
 
-/// Runs the script of a receiver, whose handshake took [`RTT_MS`].
+/// Runs a receiver's script; its handshake took [`RTT_MS`].
 pub(super) fn receiver(setup: Setup, script: &str) -> Result<(), String> {
     run(&mut ReceiverEndpoint(ScriptedReceiver::established(&setup)), script)
 }
 
-/// What a script drives.
+/// An endpoint under a script.
 trait Endpoint {
     fn deadline(&self) -> Instant;
     fn on_timer(&mut self, at_ms: u64);
-    /// What a line's words say comes in.
+    /// Delivers the input of a line.
     fn input(&mut self, at_ms: u64, words: &[&str]);
-    /// Everything sent since the last call: when, and how a script writes it.
+    /// Everything sent since the last call: time and notation.
     fn sent(&mut self) -> Vec<(u64, String)>;
-    /// The window as a script writes it; nothing for a receiver.
+    /// The window in script notation; none for a receiver.
     fn window(&self) -> Option<String>;
 }
 
@@ -62,7 +62,7 @@ fn run(end: &mut impl Endpoint, script: &str) -> Result<(), String> {
         let part = |mark: &str| words.iter().position(|&word| word == mark).unwrap_or(words.len());
         let (out, window) = (part(">"), part("="));
         let input = &words[..out.min(window)];
-        // What arrives comes before the timers of its instant.
+        // Input precedes timers that expire at the same instant.
         timers(end, until - !input.is_empty() as u64);
         if !input.is_empty() {
             let early = end.sent();
@@ -102,7 +102,7 @@ fn end_of<'a>(words: &[&'a str], out: usize, window: usize) -> Vec<&'a str> {
     words.get(out + 1..window.max(out + 1).min(words.len())).unwrap_or_default().to_vec()
 }
 
-/// `3-5e` written out: `3e 4e 5e`. Blocks of a SACK stay as they are.
+/// Expands `3-5e` to `3e 4e 5e`. SACK blocks stay as they are.
 fn expand(words: &[&str]) -> String {
     if words.contains(&"sack") {
         return words.join(" ");
@@ -118,7 +118,7 @@ fn expand(words: &[&str]) -> String {
     words.iter().flat_map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// `3-5` or `3`, both ends included.
+/// Parses `3-5` or `3`; ranges are inclusive.
 fn numbers(range: &str) -> std::ops::RangeInclusive<u64> {
     let (from, to) = range.split_once('-').unwrap_or((range, range));
     let of = |n: &str| n.parse().unwrap_or_else(|_| panic!("{range} is no range of segments"));
@@ -127,7 +127,7 @@ fn numbers(range: &str) -> std::ops::RangeInclusive<u64> {
 
 struct SenderEndpoint {
     rig: SenderHarness,
-    /// Segments that were sent once.
+    /// Number of segments sent so far; a lower one is a retransmission.
     seen: u64,
     ecn: bool,
 }
@@ -185,7 +185,7 @@ impl Endpoint for SenderEndpoint {
     }
 }
 
-/// `4 sack 5-6 8 ece echo 20`
+/// Parses `4 sack 5-6 8 ece echo 20`.
 fn acknowledgment(upto_word: &str, rest: &[&str]) -> ScriptAck {
     let mut ack = upto(*numbers(upto_word).start());
     let mut words = rest.iter();

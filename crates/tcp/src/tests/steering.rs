@@ -1,12 +1,12 @@
-//! A control that sets window and pacing rate itself, under the script: what it is told, in which order, what it sets,
-//! and what the stack leaves alone.
+//! A control that sets window and pacing rate itself, under scripts: its callbacks and their order, its effect, and the
+//! parts of the state that the stack leaves alone.
 
 use super::*;
 use crate::cc::{AnyCc, CongestionControl, DeliveryControl, Flight, LostSegment, Needs, SteeringControl, Window};
 use sojourn_aqm::{Duration, Rate};
 use std::sync::{Arc, Mutex};
 
-/// What the control was told.
+/// Callbacks of the control.
 #[derive(Clone, Debug, PartialEq)]
 enum Call {
     Resumed { limited: bool },
@@ -19,7 +19,7 @@ enum Call {
     Undone,
 }
 
-/// Keeps a window and a rate that the test sets, and writes down what it is told.
+/// Control with a window and a rate set by the test; records its callbacks.
 #[derive(Clone, Debug)]
 struct CallRecorder {
     cwnd: u32,
@@ -80,26 +80,26 @@ impl SteeringControl for CallRecorder {
     }
 }
 
-/// A connection whose control keeps a window of `cwnd` and a rate.
+/// Connection with a control that keeps a window of `cwnd` and a rate.
 fn steered(cwnd: u32, rate: Option<Rate>, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
-    scribe(CallRecorder { cwnd, rate, losses: false, calls: Arc::default() }, setup)
+    recorded(CallRecorder { cwnd, rate, losses: false, calls: Arc::default() }, setup)
 }
 
-/// The same with a control that is told of each loss.
-fn minding(cwnd: u32, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
-    scribe(CallRecorder { cwnd, rate: None, losses: true, calls: Arc::default() }, setup)
+/// The same with a control that is notified of each loss.
+fn notified_of_losses(cwnd: u32, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
+    recorded(CallRecorder { cwnd, rate: None, losses: true, calls: Arc::default() }, setup)
 }
 
-fn scribe(scribe: CallRecorder, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
-    let calls = Arc::clone(&scribe.calls);
-    (SenderHarness::with(setup, AnyCc::custom(scribe)), calls)
+fn recorded(recorded: CallRecorder, setup: Setup) -> (SenderHarness, Arc<Mutex<Vec<Call>>>) {
+    let calls = Arc::clone(&recorded.calls);
+    (SenderHarness::with(setup, AnyCc::custom(recorded)), calls)
 }
 
 fn take(calls: &Arc<Mutex<Vec<Call>>>) -> Vec<Call> {
     std::mem::take(&mut *calls.lock().expect("one thread"))
 }
 
-/// The packets, the interval in milliseconds, the losses and the packets in flight before it, of each sample.
+/// Delivered packets, interval in milliseconds, losses and prior packets in flight of each sample.
 fn samples(calls: &[Call]) -> Vec<(Option<u32>, Option<i64>, u32, u32)> {
     let brief = |call: &Call| match call {
         Call::Steer(s) => {
@@ -118,10 +118,10 @@ fn linux(window_of: u32) -> Setup {
 
 #[test]
 fn an_acknowledgment_is_counted_then_steers_then_sends() {
-    let (mut rig, told) = steered(6, None, linux(4));
-    assert_eq!(take(&told), [Call::Resumed { limited: true }], "the first data was written into an idle connection");
+    let (mut rig, log) = steered(6, None, linux(4));
+    assert_eq!(take(&log), [Call::Resumed { limited: true }], "the first data was written into an idle connection");
     assert_eq!(rig.ack(2), [4, 5, 6, 7], "two more in a window of six");
-    let calls = take(&told);
+    let calls = take(&log);
     assert_eq!(calls[0], Call::Delivered { packets: 2, ce: 0, total: 3 });
     assert_eq!(samples(&calls), [(Some(2), Some(100), 0, 4)]);
     assert_eq!(calls.len(), 2);
@@ -129,28 +129,29 @@ fn an_acknowledgment_is_counted_then_steers_then_sends() {
 
 #[test]
 fn in_recovery_the_window_is_what_the_control_says() {
-    let (mut rig, told) = steered(10, None, linux(10));
-    take(&told);
+    let (mut rig, log) = steered(10, None, linux(10));
+    take(&log);
     let mut sent = Vec::new();
     for n in 2..=10 {
         rig.now_ms += 2;
         sent.extend(rig.sack(0, &[(1, n)]));
     }
-    // PRR would send every second time. Here what the SACKs say has left is replaced at once, the hole among it.
+    // PRR would send on every second SACK. Here each delivered segment is replaced at once, and the hole is
+    // retransmitted.
     assert_eq!(sent, [10, 11, 0, 12, 13, 14, 15, 16, 17, 18]);
     assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (CaState::Recovery, 10, Window::INFINITE_SSTHRESH));
-    let calls = take(&told);
+    let calls = take(&log);
     let entered = calls.iter().position(|t| *t == Call::Entered(CaState::Recovery)).expect("it is told");
     assert_eq!(calls[entered - 1], Call::Reduction);
     assert!(matches!(&calls[entered + 1], Call::Steer(sample) if sample.losses == 1), "{:?}", calls[entered + 1]);
     assert_eq!(calls.iter().filter(|t| matches!(t, Call::Entered(CaState::Disorder))).count(), 1);
-    // The end of recovery leaves the window too.
+    // The end of recovery does not change the window either.
     rig.now_ms += RTT_MS;
     rig.ack(19);
     assert_eq!((rig.state(), rig.cwnd()), (CaState::Open, 10));
 }
 
-/// What is told of lost segments: packets in flight with each, and lost since it was sent.
+/// Reported lost segments: packets in flight at transmission, and losses since.
 fn losses(calls: &[Call]) -> Vec<(u32, u32)> {
     let brief = |call: &Call| match call {
         Call::Lost(loss) => Some((loss.tx_in_flight, loss.lost)),
@@ -161,9 +162,9 @@ fn losses(calls: &[Call]) -> Vec<(u32, u32)> {
 
 #[test]
 fn each_lost_segment_is_told_before_the_state_and_the_sample() {
-    let (mut rig, told) = minding(10, linux(10));
-    take(&told);
-    // The third and the fourth are missing; each left with those before it in flight.
+    let (mut rig, log) = notified_of_losses(10, linux(10));
+    take(&log);
+    // The third and the fourth segment are missing; each was sent with the earlier ones in flight.
     rig.now_ms += RTT_MS;
     rig.ack(2);
     for n in 5..=8 {
@@ -172,11 +173,11 @@ fn each_lost_segment_is_told_before_the_state_and_the_sample() {
     }
     rig.now_ms += RTT_MS;
     rig.sack(2, &[(4, 12)]);
-    let calls = take(&told);
+    let calls = take(&log);
     assert_eq!(losses(&calls), [(3, 1), (4, 2)], "{calls:?}");
-    let place = |what: &Call| calls.iter().position(|t| t == what).expect("it is told");
+    let position = |call: &Call| calls.iter().position(|t| t == call).expect("it is told");
     let first = calls.iter().position(|t| matches!(t, Call::Lost(_))).expect("it is told");
-    assert!(place(&Call::Reduction) < first && first < place(&Call::Entered(CaState::Recovery)), "{calls:?}");
+    assert!(position(&Call::Reduction) < first && first < position(&Call::Entered(CaState::Recovery)), "{calls:?}");
     assert!(calls[first..].iter().any(|t| matches!(t, Call::Steer(sample) if sample.losses > 0)));
     let lost = |t: &Call| matches!(t, Call::Steer(sample) if sample.lost == 2 && sample.tx_in_flight > 8);
     assert!(calls.iter().any(lost), "the sample of what was sent before they were lost counts them: {calls:?}");
@@ -187,61 +188,61 @@ fn a_time_out_tells_of_each_segment_that_it_takes_for_lost() {
     let setup = lacking("linux-6.1", window(4), |stack| {
         (stack.bursts, stack.loss_probe) = (false, None);
     });
-    let (mut rig, told) = minding(8, setup);
-    take(&told);
+    let (mut rig, log) = notified_of_losses(8, setup);
+    take(&log);
     rig.timer();
-    let calls = take(&told);
+    let calls = take(&log);
     assert_eq!(losses(&calls), [(1, 1), (2, 2), (3, 3), (4, 4)], "{calls:?}");
     assert_eq!(calls.last(), Some(&Call::Entered(CaState::Loss)));
 }
 
 #[test]
 fn a_probe_that_repaired_a_loss_is_told_once_it_is_known() {
-    let (mut rig, told) = minding(20, Setup { segments: Some(4), ..linux(20) });
-    take(&told);
+    let (mut rig, log) = notified_of_losses(20, Setup { segments: Some(4), ..linux(20) });
+    take(&log);
     let (_, sent) = rig.timer();
     assert_eq!(sent, [3], "the probe");
     rig.now_ms += RTT_MS;
     rig.ack(4);
     let acks_probe = |call: &Call| matches!(call, Call::Steer(sample) if sample.acks_probe);
-    assert_eq!(take(&told).iter().filter(|t| acks_probe(t)).count(), 1, "the probe or the original");
+    assert_eq!(take(&log).iter().filter(|t| acks_probe(t)).count(), 1, "the probe or the original");
     rig.sender.write(ms(rig.now_ms), 2 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
     rig.now_ms += RTT_MS;
     rig.ack(6);
-    let calls = take(&told);
+    let calls = take(&log);
     assert_eq!(calls.iter().filter(|t| matches!(t, Call::Repaired { .. })).count(), 1, "{calls:?}");
     assert_eq!(losses(&calls), []);
 }
 
 #[test]
 fn an_undo_asks_the_control() {
-    let (mut rig, told) = steered(12, None, linux(12));
+    let (mut rig, log) = steered(12, None, linux(12));
     for n in 2..=5 {
         rig.sack(0, &[(1, n)]);
     }
     assert_eq!(rig.state(), CaState::Recovery);
-    take(&told);
-    // The original arrives: the echo is older than the retransmission.
+    take(&log);
+    // The original arrives: the echoed timestamp is older than the retransmission.
     rig.now_ms += 3;
     rig.on(upto(5).echo(START_MS));
-    let calls = take(&told);
+    let calls = take(&log);
     assert_eq!(calls.iter().filter(|t| **t == Call::Undone).count(), 1, "{calls:?}");
     assert_eq!((rig.state(), rig.cwnd()), (CaState::Open, 12), "not the window before, not the threshold");
 }
 
 #[test]
 fn a_time_out_leaves_one_segment_more_than_what_is_in_flight_until_the_next_acknowledgment() {
-    let (mut rig, told) = steered(
+    let (mut rig, log) = steered(
         8,
         None,
         lacking("linux-6.1", window(4), |stack| {
             (stack.bursts, stack.loss_probe) = (false, None);
         }),
     );
-    take(&told);
+    take(&log);
     let (_, sent) = rig.timer();
     assert_eq!((sent, rig.cwnd(), rig.state()), (vec![0], 1, CaState::Loss));
-    assert_eq!(take(&told), [Call::Reduction, Call::Entered(CaState::Loss)]);
+    assert_eq!(take(&log), [Call::Reduction, Call::Entered(CaState::Loss)]);
     rig.now_ms += RTT_MS;
     rig.ack(1);
     assert_eq!(rig.cwnd(), 8);
@@ -249,17 +250,17 @@ fn a_time_out_leaves_one_segment_more_than_what_is_in_flight_until_the_next_ackn
 
 #[test]
 fn a_pause_leaves_the_window_and_is_told() {
-    let (mut rig, told) = steered(20, None, Setup { segments: Some(4), ..linux(20) });
+    let (mut rig, log) = steered(20, None, Setup { segments: Some(4), ..linux(20) });
     rig.ack(4);
-    take(&told);
+    take(&log);
     rig.now_ms += 60_000;
     rig.sender.write(ms(rig.now_ms), 6 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
     assert_eq!((rig.take().len(), rig.cwnd()), (6, 20), "no slow start anew after 60 s");
-    assert_eq!(take(&told), [Call::Resumed { limited: true }]);
+    assert_eq!(take(&log), [Call::Resumed { limited: true }]);
     rig.now_ms += RTT_MS;
     rig.ack(10);
     let limited = |call: &Call| matches!(call, Call::Steer(sample) if sample.is_app_limited);
-    assert_eq!(take(&told).iter().filter(|t| limited(t)).count(), 1, "the sample of a bubble");
+    assert_eq!(take(&log).iter().filter(|t| limited(t)).count(), 1, "the sample of a bubble");
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn bursts_leave_at_the_rate_that_the_control_sets() {
     // 1448 bytes take 3 ms.
     let rate = Rate::from_bps(MSS * 8_000 / 3);
     let (mut rig, _) = steered(30, Some(rate), linux(12));
-    // Ten of the first window left at once; the others wait for their time.
+    // Ten segments of the first window were sent at once; the others are paced.
     assert_eq!(rig.sender.in_flight(), 10);
     let mut departures = Vec::new();
     while departures.len() < 4 {
@@ -275,7 +276,7 @@ fn bursts_leave_at_the_rate_that_the_control_sets() {
         rig.sender.on_timer(at, &mut |header: &Header, _: Ecn| departures.push((at.as_nanos(), segment(header.seq))));
     }
     let begin = START_MS * 1_000_000;
-    // The window of twelve is full after two more, and acknowledgments have to come.
+    // The window of twelve is full after two more, and the sender waits for acknowledgments.
     let step = rate.time_for(MSS).as_nanos() as u64;
     assert_eq!(departures[..2], [(begin + step, 10), (begin + 2 * step, 11)]);
 }
@@ -285,11 +286,11 @@ fn what_waits_for_the_instant_of_an_acknowledgment_leaves_before_it() {
     // 1448 bytes take 2 ms.
     let rate = Rate::from_bps(MSS * 4_000);
     for (after_ms, in_flight, sent) in [(1, 10, vec![]), (2, 11, vec![10]), (4, 11, vec![10])] {
-        let (mut rig, told) = steered(30, Some(rate), linux(12));
+        let (mut rig, log) = steered(30, Some(rate), linux(12));
         assert_eq!(rig.sender.deadline(), ms(START_MS + 2));
         rig.now_ms = START_MS + after_ms;
         assert_eq!(rig.ack(1), sent, "{after_ms} ms");
-        let before: Vec<_> = samples(&take(&told)).into_iter().map(|sample| sample.3).collect();
+        let before: Vec<_> = samples(&take(&log)).into_iter().map(|sample| sample.3).collect();
         assert_eq!(before, [in_flight], "{after_ms} ms");
     }
 }
@@ -298,11 +299,11 @@ fn what_waits_for_the_instant_of_an_acknowledgment_leaves_before_it() {
 fn a_stack_may_pace_any_control() {
     let paced: fn(&mut Stack) = |stack| (stack.bursts, stack.paces) = (false, true);
     let mut rig = SenderHarness::new(lacking("linux-6.1", window(10), paced));
-    // After ten the eleventh and twelfth wait: 200 % of ten segments in 100 ms is one in 5 ms.
+    // After ten segments the others are paced: 200 % of ten segments per 100 ms is one per 5 ms.
     assert_eq!(rig.ack(1), [10]);
     assert_eq!(rig.sender.in_flight(), 10);
     let at = rig.sender.deadline();
-    // The window is eleven now: its rate is 22 segments in 100 ms; what was late is made up for.
+    // The window is eleven now: its rate is 22 segments per 100 ms; the pacer makes up for lost time.
     let expected = Duration::from_nanos(100_000_000 / 22);
     let waited = at - ms(rig.now_ms);
     assert!(waited < expected && waited > expected / 2 - Duration::from_micros(1), "{waited:?}");
@@ -326,9 +327,9 @@ fn controls_that_ask_for_nothing_fit_every_stack_and_the_others_only_later_ones(
 
 #[test]
 fn a_box_is_cloned_with_its_state() {
-    let (mut rig, told) = steered(6, None, linux(4));
+    let (mut rig, log) = steered(6, None, linux(4));
     let mut twin = rig.sender.clone();
-    take(&told);
+    take(&log);
     let header = Header { seq: FIRST_BYTE, ack: seq(2), flags: Flags::ACK, ts_val: 1, ..Header::default() };
     let mut sent = Vec::new();
     twin.on_segment(ms(rig.now_ms), &header, &mut Recorder(rig.now_ms, &mut sent));

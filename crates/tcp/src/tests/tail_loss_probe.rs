@@ -1,4 +1,4 @@
-//! Tail loss probes under scripts: when, what, and what their acknowledgment tells.
+//! Tail loss probes under scripts: their time, contents and the effect of their acknowledgment.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn five() -> Setup {
 
 #[test]
 fn the_probe_comes_after_two_rtts_and_the_time_out_after_the_probe() {
-    // The flight left at 1000 ms, the RTT is 100 ms. In 6.1 the wheel's slots are 8 ms wide.
+    // The flight was sent at 1000 ms, the RTT is 100 ms. In 6.1 the slots of the timer wheel are 8 ms wide.
     for (stack, probe_ms, timeout_ms) in [("linux-3.13", 1_200, 1_500), ("linux-6.1", 1_208, 1_512)] {
         let mut rig = SenderHarness::new(under(stack, five()));
         assert_eq!((rig.timer().1, rig.now_ms), (vec![4], probe_ms), "{stack}: the last segment");
@@ -36,8 +36,8 @@ fn a_lone_segment_leaves_time_for_a_delayed_acknowledgment() {
     for (stack, probe_ms) in [("linux-3.13", 1_300), ("linux-6.1", 1_408)] {
         let mut rig = SenderHarness::new(under(stack, five()));
         rig.ack(4);
-        // 2 RTT + 200 ms is more than the time-out, whose place the probe takes: 300 ms from the segment (3.13) or
-        // from the acknowledgment (6.1).
+        // 2 RTT + 200 ms is later than the time-out, so the probe takes its time: 300 ms after the segment (3.13) or
+        // the acknowledgment (6.1).
         assert_eq!((rig.timer().1, rig.now_ms), (vec![4], probe_ms), "{stack}");
         assert_eq!(rig.state(), CaState::Open, "{stack}");
     }
@@ -71,7 +71,7 @@ fn a_probe_that_filled_a_hole_halves_the_window() {
 
 #[test]
 fn a_lost_tail_needs_no_time_out() {
-    // The last three of ten are lost. The probe is the last of them again, and its SACK tells of the others.
+    // The last three of ten are lost. The probe retransmits the last one, and its SACK reveals the other two.
     let tail = |setup: Setup| {
         let mut rig = SenderHarness::new(setup);
         rig.ack(7);

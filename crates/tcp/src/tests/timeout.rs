@@ -1,4 +1,4 @@
-//! Retransmission time-outs: when, how often, what is sent then, and F-RTO's test whether it was needed.
+//! Retransmission time-outs: timing, back-off, retransmissions, and F-RTO's detection of spurious ones.
 
 use super::*;
 
@@ -9,13 +9,13 @@ fn without_sack() -> Setup {
 #[test]
 fn the_time_out_is_srtt_plus_200_ms_and_doubles() {
     let mut rig = SenderHarness::new(without_sack());
-    // 100 ms after the flight: 200 of the 300 are left.
+    // 100 ms after the flight: 200 of the 300 ms remain.
     assert_eq!(rig.timer(), (200, vec![0]));
     assert_eq!(rig.timer(), (600, vec![0]));
     assert_eq!(rig.timer(), (1_200, vec![0]));
     assert_eq!(rig.timer(), (2_400, vec![0]));
     assert_eq!((rig.cwnd(), rig.ssthresh(), rig.sender.stats().timeouts), (1, 5, 4), "the threshold falls once");
-    // A sample ends the back-off; it is of 100 ms.
+    // A sample of 100 ms ends the back-off.
     rig.now_ms += RTT_MS;
     rig.ack(1);
     assert_eq!(rig.sender.deadline(), ms(rig.now_ms + 300));
@@ -54,13 +54,13 @@ fn after_a_time_out_everything_is_sent_again_in_slow_start() {
 
 #[test]
 fn a_time_out_that_was_needed_is_told_by_f_rto() {
-    // All of 0 to 9 are lost. The head's acknowledgment releases two new segments instead of retransmissions …
+    // Segments 0 to 9 are lost. The head's acknowledgment releases two new segments instead of retransmissions …
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.timer(), (200, vec![0]));
     assert_eq!((rig.state(), rig.ssthresh()), (CaState::Disorder, 5));
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(1), [10, 11]);
-    // … and since only those arrive, the rest was lost: three go at once, then slow start.
+    // … and because only those arrive, the others were lost: three are sent at once, then slow start.
     rig.now_ms += RTT_MS;
     assert_eq!(rig.sack(1, &[(10, 11)]), [1, 2, 3]);
     assert_eq!((rig.state(), rig.ssthresh()), (CaState::Loss, 5));
@@ -74,7 +74,7 @@ fn a_time_out_that_was_needed_is_told_by_f_rto() {
 
 #[test]
 fn a_spurious_time_out_is_told_by_f_rto() {
-    // The flight was only late. Its acknowledgments arrive after the head was sent again.
+    // The flight was only late. Its acknowledgments arrive after the head was retransmitted.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.timer(), (200, vec![0]));
     rig.now_ms += 20;
@@ -122,7 +122,7 @@ fn f_rto_takes_an_acknowledgment_of_everything_for_a_real_loss() {
 
 #[test]
 fn retransmissions_lost_with_the_rest_are_sent_again() {
-    // 0 to 4 were lost and 0 to 2 sent again, in vain.
+    // Segments 0 to 4 were lost and 0 to 2 retransmitted in vain.
     let mut rig = SenderHarness::new(window(10));
     let sent: Vec<u64> = (6..=10).flat_map(|upto| rig.sack(0, &[(5, upto)])).collect();
     assert_eq!(sent, [0, 1, 2, 3]);
@@ -134,7 +134,7 @@ fn retransmissions_lost_with_the_rest_are_sent_again() {
 
 #[test]
 fn a_sender_that_waits_for_the_receive_window_times_out_in_the_old_way() {
-    // F-RTO has nothing new to send, so the time-out is taken as real.
+    // F-RTO has no new data to send, so the time-out counts as genuine.
     let mut rig = SenderHarness::new(Setup { receive_window: Some(10 * MSS), bytes: Some(10 * MSS), ..window(10) });
     rig.timer();
     rig.now_ms += RTT_MS;

@@ -1,8 +1,8 @@
-//! Reductions that turn out to have been needless are undone; reordering is remembered.
+//! Undo of spurious reductions, and adaptation to reordering.
 
 use super::*;
 
-/// Ten segments, of which 1 to 3 are SACKed: at 1100 ms segment 0 is sent again.
+/// Ten segments, with 1 to 3 SACKed: segment 0 is retransmitted at 1100 ms.
 fn in_recovery() -> SenderHarness {
     let mut rig = SenderHarness::new(window(10));
     (2..=4).for_each(|upto| drop(rig.sack(0, &[(1, upto)])));
@@ -12,7 +12,7 @@ fn in_recovery() -> SenderHarness {
 
 #[test]
 fn an_acknowledgment_of_the_original_undoes_the_reduction() {
-    // Its timestamp is older than the retransmission (Eifel).
+    // Its echoed timestamp is older than the retransmission (Eifel).
     let mut rig = in_recovery();
     rig.now_ms += 10;
     rig.on(upto(12).echo(1_000));
@@ -32,7 +32,7 @@ fn an_acknowledgment_of_the_retransmission_undoes_nothing() {
 fn a_partial_acknowledgment_of_the_original_restores_the_window_and_waits() {
     let mut rig = in_recovery();
     rig.now_ms += 10;
-    // Twice the threshold, less what rate halving takes; and no hole is filled that may not be one.
+    // Twice the threshold, less the reduction by rate halving; no hole is retransmitted that may be spurious.
     assert_eq!(rig.on(upto(4).echo(1_000)), [12]);
     assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (9, 5, CaState::Recovery));
     for n in 5..=12 {
@@ -43,7 +43,7 @@ fn a_partial_acknowledgment_of_the_original_restores_the_window_and_waits() {
 
 #[test]
 fn a_duplicate_of_the_retransmission_undoes_the_reduction() {
-    // The timestamps tell nothing here. The report comes when the recovery is over, as it does on a path in order.
+    // Timestamps do not help here. The D-SACK arrives after recovery, as on a path without reordering.
     let mut rig = in_recovery();
     rig.now_ms += RTT_MS;
     rig.on(upto(12).echo(1_100));
@@ -76,7 +76,8 @@ fn every_retransmission_must_be_reported_as_a_duplicate() {
 
 #[test]
 fn a_late_acknowledgment_after_a_time_out_restores_the_window() {
-    // Without SACK there is no F-RTO: everything is declared lost, until an old timestamp says otherwise.
+    // Without SACK there is no F-RTO: everything is marked lost until an old timestamp shows that the time-out was
+    // spurious.
     let mut rig = SenderHarness::new(Setup { sack: false, ..window(10) });
     assert_eq!(rig.timer().1, [0]);
     assert_eq!((rig.cwnd(), rig.state()), (1, CaState::Loss));
@@ -89,17 +90,17 @@ fn a_late_acknowledgment_after_a_time_out_restores_the_window() {
 
 #[test]
 fn a_late_original_raises_the_tolerance_and_ends_fack() {
-    // 6 is the highest SACKed when the original of 2 fills a hole: it was 5 late.
+    // Segment 6 is the highest SACKed one when the original of 2 fills a hole: a reordering of 5.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!(rig.sack(0, &[(6, 7)]), [0]);
     assert_eq!((rig.sender.recovery.reordering(), rig.sender.recovery.episode.reordering.uses_fack()), (3, true));
     rig.sack(0, &[(2, 3), (6, 7)]);
     assert_eq!((rig.sender.recovery.reordering(), rig.sender.recovery.episode.reordering.uses_fack()), (5, false));
-    // 3 to 5 were late as well: 3 was six below the highest when the acknowledgment told of it.
+    // Segments 3 to 5 were late as well: 3 was six below the highest when it was acknowledged.
     rig.now_ms += RTT_MS;
     rig.ack(segment(rig.sender.transmission.queue.nxt()));
     assert_eq!(rig.sender.recovery.reordering(), 6);
-    // From now on it takes six duplicates.
+    // From now on six duplicates are needed.
     rig.sender.control.window.cwnd = 20;
     rig.now_ms += RTT_MS;
     let una = segment(rig.sender.transmission.queue.una()) + 1;
@@ -112,7 +113,7 @@ fn a_late_original_raises_the_tolerance_and_ends_fack() {
 
 #[test]
 fn an_acknowledged_late_original_is_reordering_too() {
-    // 0 arrives after 1 to 4, but before the sender believed it lost: with a tolerance of 3 that cannot be with FACK.
+    // Segment 0 arrives after 1 to 4 but before it is marked lost: impossible with FACK and a tolerance of 3.
     let mut rig = SenderHarness::new(window(10));
     rig.sender.recovery.episode.reordering.without_fack();
     assert_eq!(rig.sack(0, &[(4, 5)]), [10]);
@@ -122,7 +123,7 @@ fn an_acknowledged_late_original_is_reordering_too() {
 
 #[test]
 fn more_duplicates_than_segments_out_are_reordering() {
-    // Without SACK: three of four segments at the most can have caused duplicates while the first is missing.
+    // Without SACK: at most three of four segments can have caused duplicates while the first is missing.
     let mut rig = SenderHarness::new(Setup { sack: false, bytes: Some(4 * MSS), ..window(4) });
     for duplicates in 1..=3 {
         rig.ack(0);
@@ -134,7 +135,7 @@ fn more_duplicates_than_segments_out_are_reordering() {
 
 #[test]
 fn a_duplicate_of_a_segment_still_in_the_queue_counts() {
-    // 0 is missing; 1 was retransmitted without need, and the receiver says so while 0 is still missing.
+    // Segment 0 is missing; 1 was retransmitted needlessly, and a D-SACK reports that while 0 is still missing.
     let mut rig = SenderHarness::new(window(10));
     assert_eq!([rig.sack(0, &[(5, 6)]), rig.sack(0, &[(5, 7)])], [[0], [1]]);
     assert_eq!(rig.sender.recovery.episode.undo.retransmissions(), 2);

@@ -1,12 +1,12 @@
-//! What a host is told that watches a sender, under scripts of other files: the events as they follow by hand from what
-//! comes in and from the rules that those scripts test.
+//! Events that a sender reports to a host that observes it, in scenarios of other test files; the expected events are
+//! derived by hand from the input and the rules that those tests check.
 
 use super::*;
 use crate::snapshot::report_state;
 use crate::timer::TimerPurpose;
 use std::fmt::Write as _;
 
-/// Writes down what it is told, in full segments.
+/// Records events, in full segments.
 #[derive(Default)]
 struct EventRecorder(Vec<String>);
 
@@ -35,26 +35,26 @@ impl Wire for EventRecorder {
             SenderEvent::LossMarked(LossMark::Retransmission(block)) => format!("lost again {}", range(block)),
             SenderEvent::LossMarked(LossMark::Cleared(una)) => format!("nothing lost from {}", segment(una)),
             SenderEvent::Acknowledged { .. } => unreachable!("TCP has no such frames"),
-            SenderEvent::State(standing) => stands(standing),
+            SenderEvent::State(snapshot) => format_state(snapshot),
         };
         self.0.push(line);
     }
 }
 
-/// Whole segments below a sequence number; the SYN is none, nor is the FIN.
+/// Number of full segments below a sequence number, without SYN and FIN.
 fn whole(seq: u64) -> u64 {
     seq.saturating_sub(FIRST_BYTE) / MSS
 }
 
-fn stands(standing: &SenderState) -> String {
-    let SenderState { state, una, nxt, cwnd, in_flight, srtt_s, .. } = *standing;
+fn format_state(snapshot: &SenderState) -> String {
+    let SenderState { state, una, nxt, cwnd, in_flight, srtt_s, .. } = *snapshot;
     let (una, nxt) = (whole(una), whole(nxt));
-    let timer = standing.timer.map(|(purpose, at)| format!("{purpose:?} at {}", at.as_nanos() / 1_000_000));
+    let timer = snapshot.timer.map(|(purpose, at)| format!("{purpose:?} at {}", at.as_nanos() / 1_000_000));
     let timer = timer.unwrap_or("no timer".into());
     format!("{state:?} {una}..{nxt}, {in_flight} of {cwnd} in flight, {} ms, {timer}", (srtt_s * 1e3).round())
 }
 
-/// A sender whose host watches it, just after the handshake.
+/// A sender under observation, just after the handshake.
 struct ObservedSender {
     sender: Sender,
     watch: EventRecorder,
@@ -63,17 +63,17 @@ struct ObservedSender {
 impl ObservedSender {
     fn new(setup: Setup) -> Self {
         let SenderHarness { sender, .. } = SenderHarness::closed(setup);
-        let mut watched = Self { sender, watch: EventRecorder::default() };
-        watched.sender.open(ms(START_MS - RTT_MS), setup.bytes, &mut watched.watch);
+        let mut observed = Self { sender, watch: EventRecorder::default() };
+        observed.sender.open(ms(START_MS - RTT_MS), setup.bytes, &mut observed.watch);
         let flags = Flags::SYN.with(Flags::ACK);
         let ts_ecr = (START_MS - RTT_MS) as u32;
         let header = Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr, ..Header::default() };
-        watched.sender.on_segment(ms(START_MS), &header, &mut watched.watch);
-        watched
+        observed.sender.on_segment(ms(START_MS), &header, &mut observed.watch);
+        observed
     }
 
-    /// Takes what was told.
-    fn told(&mut self) -> Vec<String> {
+    /// Takes the recorded events.
+    fn take_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.watch.0)
     }
 
@@ -84,22 +84,22 @@ impl ObservedSender {
         let header =
             Header { seq: FIRST_BYTE, ack: seq(ack), flags: Flags::ACK, ts_val, ts_ecr, window: 0, sack, len: 0 };
         self.sender.on_segment(ms(at_ms), &header, &mut self.watch);
-        self.told()
+        self.take_events()
     }
 
     fn timer(&mut self) -> Vec<String> {
         let at = self.sender.deadline();
         self.sender.on_timer(at, &mut self.watch);
-        self.told()
+        self.take_events()
     }
 }
 
 #[test]
 fn a_lost_segment_is_told_from_its_marks_to_its_repair() {
-    // As in `rack`: with a window of ten, each SACK of a segment behind the first lets a new one out, and the third is
-    // evidence that the first is lost.
-    let mut watched = ObservedSender::new(under("linux-6.1", window(10)));
-    let events = watched.told();
+    // As in `rack`: with a window of ten, each SACK of a segment after the first releases a new one, and the third
+    // shows that the first is lost.
+    let mut observed = ObservedSender::new(under("linux-6.1", window(10)));
+    let events = observed.take_events();
     let first = "Open 0..0, 0 of 10 in flight, 0 ms, Retransmit at 1920";
     assert_eq!(
         events[..2],
@@ -109,24 +109,25 @@ fn a_lost_segment_is_told_from_its_marks_to_its_repair() {
     assert_eq!(events[2..4], ["ack 0 of 60 B".to_string(), format!("sent {:?} false", Flags::ACK)]);
     let flight: Vec<_> = (0..10).map(|n| format!("sent {n}, 1500 B")).collect();
     assert_eq!(events[4..14], flight);
-    // Two round-trip times and 2 ms, on the wheel: as in `tail_loss_probe`.
+    // Two RTTs and 2 ms on the timer wheel, as in `tail_loss_probe`.
     assert_eq!(events[14..], ["Open 0..10, 10 of 10 in flight, 100 ms, LossProbe at 1208"]);
-    let stands = |state: &str, nxt: u32, flight: u32, cwnd: u32, told: &[String]| {
-        let line = told.last().expect("it ends with how the sender stands");
+    let assert_state = |state: &str, nxt: u32, flight: u32, cwnd: u32, events: &[String]| {
+        let line = events.last().expect("it ends with how the sender stands");
         let expected = format!("{state} 0..{nxt}, {flight} of {cwnd} in flight, 100 ms,");
         assert!(line.starts_with(&expected), "{line}");
     };
-    let events = watched.sack(1_102, 0, &[(1, 2)]);
+    let events = observed.sack(1_102, 0, &[(1, 2)]);
     assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..2", "sent 10, 1500 B"]);
-    stands("Disorder", 11, 10, 10, &events);
-    let events = watched.sack(1_104, 0, &[(1, 3)]);
+    assert_state("Disorder", 11, 10, 10, &events);
+    let events = observed.sack(1_104, 0, &[(1, 3)]);
     assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..3", "sent 11, 1500 B"]);
-    let events = watched.sack(1_106, 0, &[(1, 4)]);
+    let events = observed.sack(1_106, 0, &[(1, 4)]);
     assert_eq!(events[..events.len() - 1], ["ack 0 of 64 B sack 1..4", "sent 0 again, 1500 B", "lost 0..1"]);
-    // Twelve out and one again, three SACKed and one lost: nine. PRR lets one out for one delivered.
+    // Twelve sent and one retransmitted, three SACKed and one lost: nine in flight. PRR sends one per delivered
+    // segment.
     assert!(events.last().unwrap().starts_with("Recovery 0..12, 9 of 9 in flight"), "{events:?}");
-    // The retransmission arrives with all that was sent before it.
-    let events = watched.sack(1_206, 12, &[]);
+    // The retransmission arrives, as does everything sent before it.
+    let events = observed.sack(1_206, 12, &[]);
     assert_eq!(events[0], "ack 12 of 52 B");
     assert!(events.last().unwrap().starts_with("Open 12.."), "{events:?}");
     assert!(events.iter().all(|line| !line.contains("lost") && !line.contains("again")), "{events:?}");
@@ -134,15 +135,15 @@ fn a_lost_segment_is_told_from_its_marks_to_its_repair() {
 
 #[test]
 fn probe_and_time_out_are_told_with_what_they_send() {
-    // As in `tail_loss_probe`: five segments, none of which is acknowledged.
-    let mut watched = ObservedSender::new(under("linux-6.1", Setup { bytes: Some(5 * MSS), ..window(10) }));
-    watched.told();
-    let events = watched.timer();
+    // As in `tail_loss_probe`: five segments, none of them acknowledged.
+    let mut observed = ObservedSender::new(under("linux-6.1", Setup { bytes: Some(5 * MSS), ..window(10) }));
+    observed.take_events();
+    let events = observed.timer();
     assert_eq!(events[..2], ["expired LossProbe", "sent 4 again, 1500 B"], "the probe is the last one");
     assert!(events[2].starts_with("Open 0..5, 5 of 10 in flight, 100 ms, Retransmit at 1512"), "{events:?}");
-    let events = watched.timer();
+    let events = observed.timer();
     assert_eq!(events[..2], ["expired Retransmit", "sent 0 again, 1500 B"]);
-    // All are older than the round-trip time, the probe too.
+    // All segments are older than the RTT, the probe too.
     assert_eq!(events[2..7], ["lost 0..1", "lost 1..2", "lost 2..3", "lost 3..4", "lost 4..5"]);
     assert!(events.last().unwrap().starts_with("Loss 0..5, 1 of 1 in flight"), "{events:?}");
 }
@@ -159,15 +160,15 @@ fn the_timer_is_told_by_what_it_is_set_for() {
 
 #[test]
 fn a_loss_that_was_none_is_taken_back() {
-    // As in `undo`: the first segment was late, not lost, which its acknowledgment shows by an old timestamp.
-    let mut watched = ObservedSender::new(under("linux-3.13", window(10)));
-    (2..=4).for_each(|upto| drop(watched.sack(1_100 + upto, 0, &[(1, upto)])));
-    watched.told();
+    // As in `undo`: the first segment was late, not lost, as its acknowledgment shows by an old timestamp.
+    let mut observed = ObservedSender::new(under("linux-3.13", window(10)));
+    (2..=4).for_each(|upto| drop(observed.sack(1_100 + upto, 0, &[(1, upto)])));
+    observed.take_events();
     let mut header = Header { seq: FIRST_BYTE, ack: seq(4), flags: Flags::ACK, ts_val: 1, ..Header::default() };
-    // Echoed is when the original was sent.
+    // The echoed timestamp is that of the original.
     header.ts_ecr = START_MS as u32;
-    watched.sender.on_segment(ms(1_130), &header, &mut watched.watch);
-    let events = watched.told();
+    observed.sender.on_segment(ms(1_130), &header, &mut observed.watch);
+    let events = observed.take_events();
     assert!(events.iter().any(|line| line == "nothing lost from 4"), "{events:?}");
 }
 
@@ -176,7 +177,7 @@ fn a_host_that_does_not_watch_is_told_nothing_and_sees_the_same() {
     let sent = |watches: bool| {
         let mut rig = SenderHarness::new(under("linux-6.1", window(10)));
         if watches {
-            // The list of marks is kept from now on.
+            // The sender keeps its list of marks from now on.
             report_state(
                 &mut rig.sender.transmission,
                 &rig.sender.control,

@@ -1,8 +1,8 @@
 """A second implementation of BBRv1, for the table beside it: `python bbr.py > bbr.txt`.
 
-Written from a description of Linux 6.1's tcp_bbr.c in words and formulas, apart from the one in Rust. It is driven by
-made-up acknowledgments: a rate that grows and levels off, losses, a policer, time-outs, pauses, an application that
-sends little. Each line of the table is a call: what the control is told, and what it has set after it.
+Written from a description of Linux 6.1's tcp_bbr.c in words and formulas, independently of the Rust code. It is driven
+by synthetic acknowledgments: a rate that grows and levels off, losses, a policer, time-outs, pauses, an application
+that sends little. Each line of the table is a callback with its arguments and the control's state after it.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Bbr:
             self.mode, self.ssthresh = "Drain", self.inflight(self.max.s[0][0], 256)
         if self.mode == "Drain" and self.net(i, i["flight"]) <= self.inflight(self.max.s[0][0], 256):
             self.probe_bw(i)
-        # 6 least RTT
+        # 6 minimum RTT
         now = i["now"] // 1000
         expired = now > self.stamp + 10000
         if i["rtt"] >= 0 and (i["rtt"] < self.min_rtt or (expired and not i["delayed"])):
@@ -270,7 +270,7 @@ class Bbr:
             self.policer(i, 1, False)
 
     def lose(self, i: dict) -> None:
-        """Version 1 is not told of each segment."""
+        """Do nothing: version 1 is not notified of single segments."""
 
     repair = lose
 

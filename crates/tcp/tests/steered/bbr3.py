@@ -1,9 +1,9 @@
 """A second implementation of BBRv3 of Google's Linux, for the table beside it: `python bbr3.py > bbr3.txt`.
 
-Written from a description in words and formulas, apart from the one in Rust: one function per acknowledgment, bounds as
-infinities. It is driven by made-up acknowledgments: a rate that grows, levels off and falls, losses in and outside of
-searches, time-outs, loss probes, pauses, an application that sends little. Each line of the table is a call: what the
-control is told, and what it has set after it.
+Written from a description in words and formulas, independently of the Rust code: one function per acknowledgment,
+bounds as infinities. It is driven by synthetic acknowledgments: a rate that grows, levels off and falls, losses during
+and outside of probes, time-outs, loss probes, pauses, an application that sends little. Each line of the table is a
+callback with its arguments and the control's state after it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Bbr3:
         self.fast = False
         self.rate = rate_of(cwnd * UNIT // max(srtt, 1), 710)
 
-    # what follows from the state
+    # derived from the state
 
     def max_bw(self) -> int:
         return max(self.old_bw, self.new_bw)

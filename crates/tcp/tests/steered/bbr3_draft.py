@@ -1,8 +1,7 @@
 """A second implementation of BBRv3 of the draft, for the table beside it: `python bbr3_draft.py > bbr3_draft.txt`.
 
-Written from draft-ietf-ccwg-bbr-06, apart from the one in Rust: filters as lists of all their samples, times in
-microseconds.
-Amounts of data are segments. `connection.py` drives it.
+Written from draft-ietf-ccwg-bbr-06, independently of the Rust code: filters as lists of all their samples, times in
+microseconds, data in segments. `connection.py` drives it.
 """
 
 from __future__ import annotations

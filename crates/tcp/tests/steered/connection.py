@@ -1,8 +1,8 @@
-"""A made-up connection for the second implementations of BBR: what a control is told, line by line.
+"""A synthetic connection for the second implementations of BBR: the callbacks of a control, line by line.
 
-The path's rate grows, levels off and falls; there are losses in and outside of searches, time-outs, loss probes,
-pauses, and an application that sends little. How long a control stays in a phase depends on what it does, so that each
-is visited.
+The path's rate grows, levels off and falls; there are losses during and outside of probes, time-outs, loss probes,
+pauses, and an application that sends little. The length of a phase depends on the control, so that each phase is
+visited.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def mixed(z: int) -> int:
 
 
 class Stream:
-    """The simulation's stream of random numbers, from a state."""
+    """The simulation's random stream, from a state."""
 
     def __init__(self, state: int) -> None:
         self.state = state
@@ -38,7 +38,7 @@ class Stream:
 
 
 def drive(control: Callable[..., Any], found: Callable[[Any], list[object]], seed: int) -> None:
-    """Print a table of calls of `control`, each with what is `found` of it afterwards."""
+    """Print a table of callbacks of `control`, each with its state from `found` afterwards."""
     rng = random.Random(seed)
     now, base = 5_000_000, 40_000
     i = dict.fromkeys(KEYS + SAMPLE + LOST, 0)
@@ -48,7 +48,7 @@ def drive(control: Callable[..., Any], found: Callable[[Any], list[object]], see
     def write(event: str, words: list[str]) -> None:
         print(event, " ".join(str(int(i[key])) for key in words), "|", *found(bbr))
 
-    # So many acknowledgments, packets per second of the path, share lost, whether the application is the limit.
+    # Acknowledgments, packets per second of the path, loss rate, whether the application limits the rate.
     plan = [
         *[(9, speed, 0, 0) for speed in (200, 400, 800)],
         *[(160, 800, 0, 0), (60, 800, 0.02, 0), (70, 700, 0, 1), (160, 1500, 0.004, 0)],

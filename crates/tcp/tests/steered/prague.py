@@ -1,8 +1,8 @@
 """Second implementations of TCP Prague 0.7 and 0.6, for the tables beside them: `python prague.py`.
 
-Written from a description in words and formulas, apart from those in Rust. They are driven by made-up acknowledgments
-with marks, losses, short and long RTTs and low rates. Each line is a call: what the control is told, and what it has
-set after it.
+Written from a description in words and formulas, independently of the Rust code. They are driven by synthetic
+acknowledgments with marks, losses, short and long RTTs and low rates. Each line is a callback with its arguments and
+the control's state after it.
 """
 
 from __future__ import annotations
@@ -257,12 +257,12 @@ def table(make: type, plan: list[tuple], seed: int) -> list[str]:
     control, lines = make(i), []
 
     def write(event: str, words: list[str]) -> None:
-        told = " ".join(str(int(i[key])) for key in words)
+        arguments = " ".join(str(int(i[key])) for key in words)
         mss = control.mtu - 52
         found = [control.cwnd, control.ssthresh, control.pacing, mss, control.frac, control.up, control.burst]
-        lines.append(f"{event} {told} | {' '.join(map(str, found))}")
+        lines.append(f"{event} {arguments} | {' '.join(map(str, found))}")
 
-    # Acknowledgments, share of marks, RTT in µs, shares lost and told when the application is the limit.
+    # Acknowledgments, fraction marked, RTT in µs, loss rate, whether the application limits the rate.
     for count, marks, rtt, loss, idle in plan:
         for n in range(count):
             acked = rng.choice([1, 1, 2, 2, 3, 6])

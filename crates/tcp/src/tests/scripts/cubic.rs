@@ -1,5 +1,5 @@
-//! CUBIC and HyStart over time. What is compared with packetdrill are the windows that its scripts in `tcp/cubic`
-//! found in kernels of 2020.
+//! CUBIC and HyStart over time, compared with the windows in packetdrill's scripts in `tcp/cubic`, recorded on kernels
+//! of 2020.
 
 use super::*;
 use crate::stack::cubic;
@@ -10,12 +10,12 @@ fn modern(setup: &mut Setup) {
     setup.stack.cubic = cubic::LINUX_6;
 }
 
-/// The window counts as used however little is in flight, as it does in slow start for kernels since 3.16.
+/// The window counts as used at any flight size, as in slow start since Linux 3.16.
 fn always_used(setup: &mut Setup) {
     setup.stack.reordering = 100;
 }
 
-/// An acknowledgment of two packets every 100 ms, up to `upto`, and the window after the last.
+/// An acknowledgment of two packets every 100 ms up to `upto`; returns the last window.
 fn two_per_100_ms(rig: &mut SenderHarness, from: u64, upto: u64) -> u32 {
     for acked in (from + 2..=upto).step_by(2) {
         rig.now_ms += 100;
@@ -24,8 +24,8 @@ fn two_per_100_ms(rig: &mut SenderHarness, from: u64, upto: u64) -> u32 {
     rig.cwnd()
 }
 
-/// The windows of a sender with `data` segments whose packets are acknowledged in pairs, ten pairs a second; at each
-/// of `at` segments acknowledged.
+/// Windows of a sender with unlimited data whose packets are acknowledged in pairs, ten pairs per second, after each
+/// number of acknowledged segments in `at`.
 fn bulk(change: Change, at: &[u64]) -> Vec<u32> {
     let mut setup = window(10);
     modern(&mut setup);
@@ -43,14 +43,14 @@ fn bulk(change: Change, at: &[u64]) -> Vec<u32> {
 
 #[test]
 fn hystart_lets_bulk_at_166_kbit_s_grow_by_tens_and_then_ends_slow_start() {
-    // packetdrill's sender is paced and gets to 48; without pacing the ninth sample of the second round comes at 36.
+    // packetdrill's sender is paced and reaches 48; without pacing the ninth sample of the second round arrives at 36.
     assert_eq!(bulk(plain, &[10, 20, 26, 28, 38]), [20, 30, 36, 36, 36]);
     assert_eq!(bulk(|s| s.stack.cubic.hystart = None, &[10, 20, 26, 28, 38]), [20, 30, 36, 38, 48]);
 }
 
 #[test]
 fn bulk_at_166_kbit_s_after_slow_start() {
-    // The plateau, then one segment for every two packets.
+    // The plateau, then one segment per two packets.
     let at = [38, 60, 80, 100, 120, 140, 160, 400];
     let expected = [48, 49, 50, 52, 58, 68, 78, 198];
     let end_at_48: Change = |s| s.stack.cubic.hystart = None;
@@ -78,8 +78,8 @@ fn bulk_at_166_kbit_s_after_slow_start() {
 
 #[test]
 fn idle_time_gives_no_credit() {
-    // Forty segments, four seconds of silence, then 160 more: the windows are those without a silence. packetdrill has
-    // 48 and 49 for the second and third, because its kernel does not count the first window after a silence as used.
+    // Forty segments, four seconds of silence, then 160 more: the windows are those without silence. packetdrill has 48
+    // and 49 for the second and third, because its kernel does not count the first window after silence as used.
     let windows = |change: Change| {
         let mut setup = Setup { segments: Some(40), ..window(10) };
         modern(&mut setup);
@@ -102,7 +102,7 @@ fn idle_time_gives_no_credit() {
 
 #[test]
 fn after_a_time_out_the_first_step_takes_sixteen_acknowledgments_at_seven() {
-    // packetdrill's cubic-rto-ss-ca-cwnd-bump from the end of slow start on: Wmax is forgotten, Reno's pace rules.
+    // packetdrill's cubic-rto-ss-ca-cwnd-bump from the end of slow start: W_max is forgotten, and Reno's rate applies.
     let mut setup = window(7);
     modern(&mut setup);
     let mut rig = SenderHarness::new(setup);

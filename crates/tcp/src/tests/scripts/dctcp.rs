@@ -1,5 +1,5 @@
-//! DCTCP: what the receiver echoes (RFC 8257 §3.2), and what the sender makes of it. The numbers follow by hand from the
-//! specification: alpha is 1024, 960 after the first acknowledgment, which ends a window in which nothing was sent.
+//! DCTCP: the receiver's echoes (RFC 8257 §3.2) and the sender's response. The numbers are computed by hand from the
+//! specification: alpha starts at 1024 and is 960 after the first acknowledgment, which ends a window without data.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Slow start, congestion avoidance, and when the window does not grow.
+//! Slow start, congestion avoidance, and conditions under which the window does not grow.
 
 use super::*;
 

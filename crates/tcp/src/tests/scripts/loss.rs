@@ -1,4 +1,4 @@
-//! Fast retransmit, limited transmit and recovery, with SACK and without.
+//! Fast retransmit, limited transmit and recovery, with and without SACK.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The behaviours of the stacks as scripts; the notation is in `script.rs`. Each script names what it would not hold
-//! without, and fails when that is switched off.
+//! Behaviour of the stacks as scripts, in the notation of `script.rs`. Each script lists the features that it depends
+//! on and must fail when one of them is switched off.
 
 mod cubic;
 mod dctcp;
@@ -16,20 +16,20 @@ use super::*;
 use crate::cc::GrowthCounting;
 use sojourn_aqm::Duration;
 
-/// Changes a set-up.
+/// A change to a setup.
 type Change = fn(&mut Setup);
 
-/// A script, and what it depends on.
+/// A script and the features that it depends on.
 struct Case {
     name: &'static str,
-    /// What differs from Linux 2.6.29 with Reno, SACK and an initial window of ten segments.
+    /// Differences from Linux 2.6.29 with Reno, SACK and an initial window of ten segments.
     with: Change,
     script: &'static str,
-    /// With any of these the script must not hold.
+    /// The script must fail with each of these changes.
     without: &'static [Change],
 }
 
-/// Runs every case as it is and with each of its features switched off.
+/// Runs each case unchanged and with each of its features switched off.
 fn check(cases: &[Case], run: fn(Setup, &str) -> Result<(), String>) {
     let mut broken = Vec::new();
     for case in cases {
@@ -50,7 +50,7 @@ fn check(cases: &[Case], run: fn(Setup, &str) -> Result<(), String>) {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// As every kernel since 4.0: packets count, not acknowledgments.
+/// Counts packets instead of acknowledgments, as Linux since 4.0.
 fn counting_packets(setup: &mut Setup) {
     setup.stack.counting = GrowthCounting::Packets;
 }

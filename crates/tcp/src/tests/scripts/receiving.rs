@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, and what it reports.
+//! Acknowledgment timing and contents at a receiver.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Reductions that are taken back.
+//! Undo of spurious reductions.
 
 use super::*;
 
