@@ -25,6 +25,7 @@ impl Window {
     /// No threshold: slow start until the first loss.
     pub const INFINITE_SSTHRESH: u32 = i32::MAX as u32;
 
+    /// Whether the window is below the threshold.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         // Linux before 4.1 is still in slow start at the threshold.
