@@ -65,7 +65,7 @@ impl AckInfo {
         let AckContext { queue, board, rtt, .. } = ctx;
         debug_assert!(
             board.head().is_none_or(|head| head.end() > queue.una()),
-            "what is acknowledged is removed at once"
+            "acknowledged segments are removed at once"
         );
         let measured = K::RECOVERY_FIRST && self.update_rtt(now, recovery, queue, rtt);
         if !K::FAST_PATH && self.acked.packets == 0 && measured {

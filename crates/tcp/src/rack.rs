@@ -133,7 +133,7 @@ impl Rack {
     /// A time-out: marks the head, and all segments that should have arrived by now (`tcp_rack_skb_timeout`).
     pub fn mark_lost_on_timeout(&self, now: Instant, board: &mut Scoreboard) {
         for i in 0..board.packets_out() as usize {
-            let segment = *board.get(i).expect("there are that many segments");
+            let segment = *board.get(i).expect("the segments exist");
             let expected = i > 0 && self.remaining(now, &segment, Duration::ZERO) > Duration::ZERO;
             if !expected {
                 board.mark_lost_again(i);

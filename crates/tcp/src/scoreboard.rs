@@ -1,8 +1,8 @@
-//! The retransmission queue with its SACK scoreboard.
+//! The retransmission queue and its SACK scoreboard.
 //!
 //! Source: Linux `net/ipv4/tcp_input.c` (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`, `tcp_mark_head_lost`,
-//! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
-//! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
+//! `tcp_mark_lost_retrans`); the counters have its names. Positions count from the oldest unacknowledged segment. The
+//! hints survive acknowledgments because they are sequence numbers.
 
 mod holes;
 mod log;
@@ -20,37 +20,38 @@ use crate::segment::{AckedSegments, SackedSegments, Segment, Tags};
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 
-/// The queue and what is known of each segment in it. In this order, so that
-/// what every segment is asked for lies together.
+/// The retransmission queue and the tags of its segments. Fields used for every segment come first and share a cache
+/// line.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
-    /// It grows with the window: where there are many flows, most windows are small.
+    /// Grows with the window: with many flows most windows are small.
     segments: Deque<Segment>,
     pub sacked_out: u32,
     pub lost_out: u32,
     pub retrans_out: u32,
-    /// Packets from the oldest up to the highest SACKed one.
+    /// Number of packets from the oldest up to the highest SACKed one.
     pub fackets_out: u32,
-    /// Whether the receiver tells what arrived; else duplicate acknowledgments are counted in `sacked_out`.
+    /// Whether SACK is in use; otherwise `sacked_out` counts duplicate acknowledgments.
     sack: bool,
-    /// End of the highest segment that was sent again.
+    /// End of the highest retransmitted segment.
     resent_high: u64,
-    /// Where the search for something to retransmit goes on.
+    /// The segment at which the next retransmission walk starts.
     pub retransmit_hint: Option<u64>,
     /// End of the highest SACKed segment.
     pub highest_sack: u64,
-    /// Every segment that starts below is marked already.
+    /// Segments that start below this are already marked.
     lost_hint: u64,
     /// Lowest `retrans_nxt` of the retransmissions in flight.
     lost_retrans_low: u64,
     /// End of the highest segment marked lost.
     pub retransmit_high: u64,
-    /// Segments marked lost since the start, those lost again included (RACK), those of a time-out without RACK not.
+    /// Total of segments marked lost. With RACK, segments lost again count again; without, those of a time-out do not
+    /// count.
     pub lost_total: u64,
-    /// Blocks of the last acknowledgment: what they cover is tagged.
+    /// Blocks of the last acknowledgment, whose segments are tagged.
     last_blocks: [SeqRange; 3],
-    /// What was marked, for a host that watches.
+    /// Loss marks, for a host that observes the sender.
     log: LossLog,
 }
 
@@ -62,7 +63,7 @@ cloned_in_place! {
 }
 
 impl Scoreboard {
-    /// Nothing is out.
+    /// An empty queue.
     pub fn new(sack: bool) -> Self {
         Self {
             segments: Deque::new(),
@@ -83,21 +84,21 @@ impl Scoreboard {
         }
     }
 
-    /// The memory for segments, of a queue that is not used any more; of a long one a part, so that where connections come and
-    /// go not every place for one keeps at last what the largest took.
+    /// Takes the segments' memory from a queue that is no longer used. Of a long queue only a part is kept, so that
+    /// with short-lived connections not every slot ends up with the memory of the largest one.
     pub fn take_memory(&mut self) -> Deque<Segment> {
         let mut memory = std::mem::take(&mut self.segments);
         memory.clear_to(MAX_REUSED_SEGMENTS);
         memory
     }
 
-    /// Segments will lie in `memory`, which is empty; nothing is out.
+    /// Uses `memory`, which must be empty, for the segments of an empty queue.
     pub fn put_memory(&mut self, memory: Deque<Segment>) {
         debug_assert!(self.segments.is_empty() && memory.is_empty());
         self.segments = memory;
     }
 
-    /// Duplicate acknowledgments instead of SACKs tell of losses.
+    /// No SACK: losses are inferred from duplicate acknowledgments.
     #[inline]
     pub fn is_reno(&self) -> bool {
         !self.sack
@@ -113,11 +114,11 @@ impl Scoreboard {
     }
 
     pub fn in_flight(&self) -> u32 {
-        // Without SACK the count of duplicate acknowledgments may run ahead of what is out.
+        // Without SACK, the number of duplicates may exceed the number of outstanding segments.
         (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
 
-    /// How many new segments may follow until so many are [in flight](Self::in_flight) as the window says.
+    /// Number of new segments that may be sent until `cwnd` are [in flight](Self::in_flight).
     #[inline(always)]
     pub fn room(&self, cwnd: u32) -> u32 {
         let known = self.sacked_out + self.lost_out;
@@ -141,41 +142,42 @@ impl Scoreboard {
         self.sacked_out + self.lost_out + self.retrans_out > 0
     }
 
-    /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
+    /// Packets up to the highest SACKed one; without SACK the number of duplicates plus one.
     pub fn sacked_extent(&self) -> u32 {
         if self.is_reno() { self.sacked_out + 1 } else { self.fackets_out }
     }
 
-    /// A retransmission is in flight, or the oldest segment was one.
+    /// Whether a retransmission is in flight, or the oldest segment was ever retransmitted.
     pub fn any_retransmission_out(&self) -> bool {
         self.retrans_out > 0 || self.head_was_retransmitted()
     }
 
-    /// Whether the oldest segment was ever sent again.
+    /// Whether the oldest segment was ever retransmitted.
     pub fn head_was_retransmitted(&self) -> bool {
         self.head().is_some_and(|s| s.tags.any(Tags::EVER_RETRANS))
     }
 
-    /// Without SACK: a duplicate acknowledgment came. Returns the reordering that it tells of.
+    /// Without SACK: counts a duplicate acknowledgment. Returns the degree of reordering that it implies.
     pub fn add_duplicate(&mut self) -> u32 {
         self.sacked_out += 1;
         self.check_duplicates(0)
     }
 
-    /// Without SACK: `acked` segments are acknowledged, which eat up duplicates. Returns the reordering that this tells of.
+    /// Without SACK: `acked` segments are acknowledged, which removes as many duplicates, less one. Returns the degree
+    /// of reordering that this implies.
     pub fn remove_duplicates(&mut self, acked: u32) -> u32 {
         self.sacked_out = self.sacked_out.saturating_sub(acked - 1);
         self.check_duplicates(acked)
     }
 
-    /// Without SACK: duplicates so far tell nothing any more.
+    /// Without SACK: discards the duplicates counted so far.
     pub fn forget_duplicates(&mut self) {
         if self.is_reno() {
             self.sacked_out = 0;
         }
     }
 
-    /// More duplicates than segments that can have caused them: some were late, not lost.
+    /// More duplicates than segments that can have caused them: some segments were late, not lost.
     fn check_duplicates(&mut self, acked: u32) -> u32 {
         let out = self.packets_out();
         let holes = self.lost_out.max(1).min(out);
@@ -193,7 +195,7 @@ impl Scoreboard {
         if seq <= head.seq {
             return 0;
         }
-        // Full segments lie at equal distances; only a mixture needs the search.
+        // Full segments are equidistant; only a mixture of sizes needs the search.
         let guess = ((seq - head.seq) / head.len.max(1) as u64) as usize;
         if self.segments.get(guess).is_some_and(|s| s.seq == seq) {
             return guess;
@@ -206,14 +208,15 @@ impl Scoreboard {
         self.segments.partition_point(|s| s.seq < seq)
     }
 
-    /// Whether no segment that ends after `una` has a tag, in the state Open: nothing is marked lost and no retransmission is in
-    /// flight then, but an old acknowledgment may have brought a SACK, and a probe may have been a retransmission.
+    /// Whether no segment that ends after `una` is tagged, in the state Open. Then nothing is marked lost and no
+    /// retransmission is in flight, but an old acknowledgment may have carried a SACK, and a loss probe may have been a
+    /// retransmission.
     #[inline(always)]
     pub fn is_untagged_from(&self, una: u64) -> bool {
         self.sack & (self.fackets_out == 0) & (self.resent_high <= una)
     }
 
-    /// Removes what `una` acknowledges; `each` sees the segments with their tags.
+    /// Removes segments acknowledged by `una`; calls `each` with every segment and its tags.
     #[inline(always)]
     pub fn acknowledge<K: AckKind>(&mut self, una: u64, mut each: impl FnMut(&Segment, Tags)) -> AckedSegments {
         let mut acked = AckedSegments::default();
@@ -239,7 +242,7 @@ impl Scoreboard {
         self.segments.remove_front(acked.packets as usize);
         if !K::FAST_PATH {
             self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
-            // A search for something to retransmit does not begin below SND.UNA.
+            // The next retransmission walk does not start below SND.UNA.
             if self.retransmit_hint.is_some_and(|seq| seq < una) {
                 self.retransmit_hint = None;
             }
@@ -247,8 +250,8 @@ impl Scoreboard {
         acked
     }
 
-    /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees the position of what is newly
-    /// SACKed, and what it was before.
+    /// Tags the segments in `blocks`, SACKed by an acknowledgment of `ack`; calls `each` with the position of every
+    /// newly SACKed segment, and the segment before it is tagged.
     #[inline(always)]
     pub fn tag(
         &mut self,
@@ -273,7 +276,7 @@ impl Scoreboard {
         each: &mut impl FnMut(usize, &Segment),
     ) -> SackedSegments {
         match *blocks {
-            // Most acknowledgments have one block, which is no duplicate.
+            // Fast path: most acknowledgments have one block, which is no D-SACK.
             [block] if block.0 >= ack => {
                 let mut result = SackedSegments::default();
                 self.tag_block(block, frto_highmark, &mut result, each);
@@ -302,7 +305,8 @@ impl Scoreboard {
         for (i, &block) in blocks.iter().enumerate().skip(duplicate as usize) {
             seen[i] = block;
         }
-        // In order of sequence: where two blocks tell something new, the higher one came later, which is no reordering.
+        // In sequence order: of two blocks with new segments the first in the header is the newest, not the lowest, so
+        // header order would look like reordering.
         let mut ascending = seen;
         let ascending = &mut ascending[..blocks.len()];
         if blocks.len() > 1 {
@@ -315,7 +319,7 @@ impl Scoreboard {
         result
     }
 
-    /// A block grows at an end: only what the last acknowledgment did not show is walked.
+    /// Blocks grow at their ends: only the part that the last acknowledgment did not report is walked.
     #[inline(always)]
     fn tag_block(
         &mut self,
@@ -340,13 +344,13 @@ impl Scoreboard {
         }
     }
 
-    /// Retransmitted segments inside `block` that end after `marker`.
+    /// Number of segments within a block that were ever retransmitted and end after `marker`.
     pub fn retransmitted_in(&self, (from, to): SeqRange, marker: u64) -> u32 {
         let inside = self.segments.iter_from(self.position(from)).take_while(|s| s.end() <= to);
         inside.filter(|s| s.tags.any(Tags::EVER_RETRANS) && s.end() > marker).count() as u32
     }
 
-    /// The retransmission of the head is taken back.
+    /// Undoes the retransmission tag of the head.
     pub fn forget_head_retransmission(&mut self) {
         if let Some(head) = self.segments.get_mut(0).filter(|s| s.tags.any(Tags::RETRANS)) {
             head.tags.clear(Tags::RETRANS);
@@ -354,7 +358,7 @@ impl Scoreboard {
         }
     }
 
-    /// Segment `i` is believed lost and sent again.
+    /// Tags segment `i`, which is marked lost, as retransmitted.
     pub fn on_retransmitted(&mut self, i: usize, snd_nxt: u64) {
         let segment = &mut self.segments[i];
         if !segment.tags.any(Tags::RETRANS) {
@@ -367,7 +371,7 @@ impl Scoreboard {
         segment.retransmitted_at(snd_nxt);
     }
 
-    /// Segment `i` is sent again now.
+    /// Segment `i` is retransmitted now.
     pub fn retransmit(&mut self, i: usize, now: Instant) -> Segment {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::EVER_RETRANS);
@@ -381,7 +385,7 @@ impl Scoreboard {
         self.lost_hint = 0;
     }
 
-    /// Gives `each` what was marked since the last call; from the first one on, marks are kept for the next.
+    /// Calls `each` with the marks since the last call. Marks are recorded from the first call on.
     pub fn take_log(&mut self, each: impl FnMut(LossMark)) {
         self.log.take(each);
     }
@@ -418,7 +422,7 @@ impl Scoreboard {
         }
         each(i, segment);
         if tags.any(Tags::RETRANS) {
-            // Not marked lost: the retransmission is believed to be still in flight.
+            // Not marked lost: the retransmission is assumed to be still in flight.
             if tags.any(Tags::LOST) {
                 segment.tags.clear(Tags::LOST.or(Tags::RETRANS));
                 self.lost_out -= 1;
@@ -443,7 +447,7 @@ impl Scoreboard {
         result.new = true;
     }
 
-    /// A D-SACK for data still in the queue: its retransmission was not needed and is not in flight.
+    /// A D-SACK for data still in the queue: the retransmission was needless and is no longer in flight.
     fn clear_redundant(&mut self, (from, to): SeqRange) {
         for i in self.position(from)..self.segments.len() {
             let segment = &mut self.segments[i];
@@ -468,5 +472,5 @@ pub(crate) fn reports_dsack(blocks: &[SeqRange], ack: u64) -> bool {
     }
 }
 
-/// Segments for which a connection that has ended leaves room to the next one: 4 kB.
+/// Segments for which an ended connection leaves memory to its successor: 4 kB.
 const MAX_REUSED_SEGMENTS: usize = 128;

@@ -1,45 +1,46 @@
-//! The socket's send buffer: how far the application has written ahead of what is sent, and in which pieces its data lie.
+//! The socket's send buffer: data that the application has written ahead, and its division into skbs.
 //!
 //! Source: Linux 6.1 `tcp_sendmsg_locked`, `tcp_push`, `forced_push`, `tcp_xmit_size_goal`, `tcp_sndbuf_expand`,
-//! `tcp_check_space`, `sk_stream_write_space`. Data lie in pieces (`sk_buff`) of up to 64 kB; each burst becomes a piece of
-//! its own until it is acknowledged. What counts is the memory of all pieces. The buffer grows where the congestion window
-//! has room: no flow is held back for long.
+//! `tcp_check_space`, `sk_stream_write_space`. Data is held in skbs of up to 64 kB; each burst becomes an skb of its
+//! own until it is acknowledged. The limit applies to the memory of all skbs. The buffer grows with the congestion
+//! window, so it holds no flow back for long.
 //!
-//! `Differs:` without a key of its own its largest size (`tcp_wmem`) is out of reach, as that of the receiver's window is.
-//! An application that stops takes back what was not sent, as one does that resets its connection. A retransmission divides
-//! no piece; of the bursts, which SACKs join (`tcp_shift_skb_data`), the share counts that segments have. At the end of a
-//! call of the application a segment that is not full waits for the next call while anything is out, where Linux waits only
-//! while another such segment is out or packets wait below (Minshall, autocorking).
+//! `Differs:` unless set, the maximum size (`tcp_wmem`) is out of reach, as for the receiver's window. An application
+//! that stops discards unsent data, as one that resets its connection does. A retransmission splits no skb; the share
+//! of bursts that SACKs join (`tcp_shift_skb_data`) is taken to be that of SACKed segments. At the end of a write a
+//! segment that is not full waits for the next write while anything is outstanding; Linux waits only while another such
+//! segment is outstanding or packets wait below (Minshall, autocorking).
 
 use crate::FIRST_BYTE;
 use crate::queue::SendQueue;
 use crate::stack::Stack;
 use sojourn_aqm::deque::Deque;
 
-/// What lies in the socket of a sender.
+/// The send buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct SendBuffer {
-    /// What was not sent: from the piece that is being sent to the one that is being filled.
+    /// Unsent skbs: from the one that is being sent to the one that is being filled.
     unsent: Deque<Skb>,
-    /// Ends of the bursts that are not wholly acknowledged.
+    /// Ends of bursts that are not fully acknowledged.
     unacked_ends: Deque<u64>,
-    /// Bursts that SACKs have joined to others: their bytes remain, but not their descriptors.
+    /// Bursts that SACKs have joined to others: their bytes count, but not their descriptors.
     joined: u64,
-    /// Memory that the pieces may take, in bytes (`sk_sndbuf`).
+    /// Limit of the skbs' memory in bytes (`sk_sndbuf`).
     size_limit: u64,
-    /// … at the most (the last of `tcp_wmem`).
+    /// … and its maximum (the last value of `tcp_wmem`). Out of reach by default: Linux's 4 MB limit a flow to about
+    /// 2.8 MB in flight, and hosts with long paths raise it.
     max_size: u64,
-    /// End of what was pushed last.
+    /// End of the data pushed last.
     pushed: u64,
-    /// Bytes that the application's present call still has to write.
+    /// Bytes left to write in the application's current call.
     call_left: u64,
     /// The application waits for room.
     app_blocked: bool,
-    /// It has found room, and writes when what happens now is over.
+    /// Room was found: the application writes at the end of the current event.
     wakeup_pending: bool,
 }
 
-/// A run of bytes that no burst crosses the end of.
+/// A run of bytes whose end no burst crosses.
 #[derive(Clone, Copy, Debug)]
 struct Skb {
     end: u64,
@@ -47,32 +48,32 @@ struct Skb {
     pushed: bool,
 }
 
-/// The piece that is sent next.
+/// The unsent skb at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SendHead {
-    /// Segments of it that were not sent.
+    /// Its unsent segments.
     pub left: u32,
-    /// No other piece waits behind it.
+    /// No other skb waits after it.
     pub is_last: bool,
-    /// Its last segment carries PSH, also a lone one.
+    /// Its last segment carries PSH, also if it is sent alone.
     pub pushed: bool,
 }
 
-/// How far a write has got.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
-    /// All that waits is to be sent now.
+    /// All unsent data is to be sent now.
     Pushed,
-    /// The piece that is sent next is full: one burst is to be sent.
+    /// The skb at the head is full: one burst is to be sent.
     HeadFull,
-    /// Another piece is full.
+    /// Another skb is full.
     SkbFull,
     /// There was nothing to write, or no room.
     Nothing,
 }
 
 impl SendBuffer {
-    /// An empty one of the first size, if senders of `stack` have one.
+    /// An empty buffer of initial size, if `stack` has one.
     pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
         let empty = || Self {
             unsent: Deque::new(),
@@ -88,13 +89,13 @@ impl SendBuffer {
         stack.buffers_sends.then(|| Box::new(empty()))
     }
 
-    /// It never grows beyond so many bytes.
-    pub fn set_max_size(&mut self, most: u64) {
-        self.max_size = most;
+    /// Limits the size to `max` bytes.
+    pub fn set_max_size(&mut self, max: u64) {
+        self.max_size = max;
     }
 
-    /// The connection is established, or the application has found no room while the congestion window of `cwnd` segments
-    /// had some: there is to be room for two or three `windows`, in segments of `mss` bytes, whichever way they are divided.
+    /// Grows the buffer to two or three `windows` of `cwnd` segments of `mss` bytes, however they are divided. Called
+    /// when the connection is established, and when the application found no room while the congestion window had some.
     pub fn expand(&mut self, windows: u64, cwnd: u32, reordering: u32, mss: u32) {
         let segments = u64::from(cwnd.max(MIN_SEGMENTS).max(reordering + 1));
         let wanted = windows * segments * segment_memory(u64::from(mss) + OPTIONS);
@@ -103,7 +104,9 @@ impl SendBuffer {
         }
     }
 
-    /// Everything before `una` is acknowledged, and `sacked` of the `packets` out are SACKed.
+    /// Everything before `una` is acknowledged, and `sacked` of the `packets` outstanding are SACKed. SACKs join
+    /// bursts: without that, a hole that lasts a few round trips would fill the buffer with descriptors and stop the
+    /// flow.
     pub fn on_acknowledged(&mut self, una: u64, sacked: u32, packets: u32) {
         while self.unacked_ends.front().is_some_and(|&end| end <= una) {
             self.unacked_ends.pop_front();
@@ -115,7 +118,7 @@ impl SendBuffer {
         };
     }
 
-    /// Everything before `nxt` has been sent, the last of it in one burst.
+    /// Everything before `nxt` has been sent, the last part of it as one burst.
     pub fn on_sent(&mut self, nxt: u64) {
         self.unacked_ends.push_back(nxt);
         while self.unsent.front().is_some_and(|piece| piece.end <= nxt) {
@@ -123,7 +126,7 @@ impl SendBuffer {
         }
     }
 
-    /// The application stops: nothing more is written, and what waits is not sent.
+    /// The application stops: unsent data is discarded.
     pub fn close(&mut self) {
         self.unsent.remove_front(self.unsent.len());
         (self.app_blocked, self.wakeup_pending) = (false, false);
@@ -134,7 +137,7 @@ impl SendBuffer {
         self.app_blocked
     }
 
-    /// Looks whether an application that waits may write again: when a third is free.
+    /// Lets a waiting application write again if a third of the buffer is free.
     pub fn check_space(&mut self, queue: &SendQueue) {
         let taken = self.memory_used(queue);
         if taken + taken / 2 <= self.size_limit {
@@ -142,22 +145,22 @@ impl SendBuffer {
         }
     }
 
-    /// Whether an application that has waited is to write now.
+    /// Whether a waiting application is to write now.
     pub fn take_wakeup(&mut self) -> bool {
         std::mem::take(&mut self.wakeup_pending)
     }
 
-    /// Whether what is written next begins a call of the application.
+    /// Whether the next write begins a call of the application.
     pub fn is_call_start(&self) -> bool {
         self.call_left == CALL
     }
 
-    /// The application writes up to the end of a piece, of its call, or of its data. `window` is what the receiver offers.
-    /// A call that finds no room ends; the application goes on calling until one has written nothing, and the last piece has
-    /// room again where some of it was sent.
+    /// The application writes up to the end of an skb, of its call, or of its data; `window` is the receiver's. A call
+    /// that finds no room ends. The application calls again until a call has written nothing; the last skb has room
+    /// again if a part of it was sent.
     pub fn write(&mut self, queue: &mut SendQueue, mss: u32, window: u64) -> WriteResult {
-        let (supply, begun) = (queue.unwritten(), self.call_left < CALL);
-        if supply == 0 {
+        let (unwritten, begun) = (queue.unwritten(), self.call_left < CALL);
+        if unwritten == 0 {
             return WriteResult::Nothing;
         }
         let start = self.unsent.get(self.unsent.len().wrapping_sub(2)).map_or(queue.nxt(), |piece| piece.end);
@@ -171,13 +174,13 @@ impl SendBuffer {
             self.unsent.push_back(Skb { end: queue.written(), pushed: false });
             room = goal;
         }
-        let bytes = room.min(supply).min(self.call_left);
+        let bytes = room.min(unwritten).min(self.call_left);
         queue.accept_bytes(bytes);
         self.call_left -= bytes;
         let written = queue.written();
         let Some(tail) = self.unsent.back_mut() else { return WriteResult::Nothing };
         (tail.end, tail.pushed) = (written, tail.pushed && begun);
-        if self.call_left == 0 || bytes == supply {
+        if self.call_left == 0 || bytes == unwritten {
             self.call_left = CALL;
             return self.push(written, WriteResult::Pushed);
         }
@@ -188,24 +191,24 @@ impl SendBuffer {
         }
     }
 
-    /// Where the piece that is sent next ends, which no segment crosses.
+    /// End of the skb at the head, which no segment crosses.
     pub fn front_end(&self) -> u64 {
         self.unsent.front().map_or(u64::MAX, |piece| piece.end)
     }
 
-    /// How many bursts are out.
+    /// Number of bursts outstanding.
     pub fn bursts_out(&self) -> usize {
         self.unacked_ends.len()
     }
 
-    /// What is sent next, where segments have `mss` bytes.
+    /// The skb at the head, with segments of `mss` bytes.
     pub fn front(&self, queue: &SendQueue, mss: u32) -> Option<SendHead> {
         let piece = self.unsent.front()?;
         let left = (piece.end - queue.nxt()).div_ceil(u64::from(mss)) as u32;
         Some(SendHead { left, is_last: self.unsent.len() == 1, pushed: piece.pushed })
     }
 
-    /// The last piece is pushed.
+    /// Pushes the last skb.
     fn push(&mut self, written: u64, wrote: WriteResult) -> WriteResult {
         if let Some(tail) = self.unsent.back_mut() {
             tail.pushed = true;
@@ -214,55 +217,58 @@ impl SendBuffer {
         wrote
     }
 
-    /// Memory that the pieces take (`sk_wmem_queued`).
+    /// Memory of the skbs (`sk_wmem_queued`).
     fn memory_used(&self, queue: &SendQueue) -> u64 {
         queue.written() - queue.una() + ((self.unsent.len() + self.unacked_ends.len()) as u64 - self.joined) * OVERHEAD
     }
 }
 
-/// Bytes of a full piece: 64 kB, or half of what the receiver takes, in whole segments.
+/// Bytes of a full skb: 64 kB, or half of the receiver's window, in whole segments. The window is that of when the skb
+/// is begun: the application writes ahead, so skbs are sized by an older window than the one that sends them.
 fn full_skb_bytes(mss: u32, window: u64) -> u64 {
     let mss = u64::from(mss);
     ((window / 2).min(BUFFER) / mss).max(1) * mss
 }
 
-/// Memory of a segment of `bytes` that lies in a block by itself, with its headers and its descriptor.
+/// Memory of a segment of `bytes` in a block of its own, with its headers and its descriptor.
 pub(crate) fn segment_memory(bytes: u64) -> u64 {
     (bytes + HEADROOM).next_power_of_two() + DESCRIPTOR
 }
 
-/// Memory of a packet of `bytes` that was no burst and whose device made one block of it (`pskb_expand_head`).
+/// Memory of a packet of `bytes` that was not part of a burst and that its device has linearised (`pskb_expand_head`).
 pub(crate) fn lone_segment_memory(bytes: u64) -> u64 {
     (bytes + HEADROOM + SPARE).next_power_of_two() + DESCRIPTOR
 }
 
-/// Linux `tcp_wmem`: the size of a buffer before the connection is established.
+/// Linux `tcp_wmem`: the initial size of a buffer.
 const FIRST_SIZE: u64 = 16_384;
 
 /// Linux `TCP_INIT_CWND`.
 const MIN_SEGMENTS: u32 = 10;
 
-/// What a segment of the negotiated size has more than one with timestamps.
+/// Bytes by which a segment of the negotiated MSS exceeds one with timestamps.
 const OPTIONS: u64 = 12;
 
-/// Bytes of a piece and of a burst: 64 KiB less what headers take (`sk_gso_max_size`).
+/// Bytes of an skb and of a burst: 64 KiB less the headers (`sk_gso_max_size`).
 pub(crate) const BUFFER: u64 = 65_536 - MAX_HEADER - 1;
-/// `MAX_TCP_HEADER` of a kernel without wireless LANs and tunnels.
+/// `MAX_TCP_HEADER` of a kernel without wireless LANs and tunnels, as in the kernel engine's guest. Distributions have
+/// 320, with which an skb takes 1,280 bytes.
 pub(crate) const MAX_HEADER: u64 = 192;
 
-/// The same and `struct skb_shared_info`.
+/// `MAX_HEADER` and `struct skb_shared_info`.
 const HEADROOM: u64 = MAX_HEADER + 320;
 
-/// Linux `__pskb_pull_tail`: the room that is added for more of the same.
+/// Linux `__pskb_pull_tail`: tail room that is added for more data.
 const SPARE: u64 = 128;
 
 /// `struct sk_buff`, rounded up to whole cache lines.
 const DESCRIPTOR: u64 = 256;
 
-/// What a piece takes beside its bytes: its descriptor, and headers in a block of 512 bytes (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
+/// Memory of an skb beside its bytes: its descriptor, and headers in a block of 512 bytes
+/// (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub(crate) const OVERHEAD: u64 = HEADROOM + DESCRIPTOR;
 
-/// Bytes that the application hands over in a call.
+/// Bytes that the application writes per call.
 const CALL: u64 = 65_536;
 
 #[cfg(test)]
@@ -292,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_application_writes_until_the_pieces_fill_the_buffer() {
-        // 2 x 10 x (2048 + 256) bytes hold a piece of 22 segments and another one that goes over the edge.
+        // 2 x 10 x (2048 + 256) bytes hold an skb of 22 segments and a second one that exceeds the limit.
         let (mut buffer, mut queue) = parts(None);
         assert_eq!(buffer.size_limit, 46_080);
         assert_eq!(
@@ -303,7 +309,8 @@ mod tests {
         assert_eq!(buffer.front(&queue, MSS), Some(SendHead { left: 22, is_last: false, pushed: false }));
         assert!(buffer.is_call_start());
         assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::Nothing);
-        // Ten segments in bursts of two are out: five pieces more. What is acknowledged frees its bytes and its pieces.
+        // Ten segments in bursts of two are outstanding: five more skbs. An acknowledgment frees its bytes and its
+        // skbs.
         (0..5).for_each(|_| send(&mut buffer, &mut queue, 2));
         assert_eq!(buffer.memory_used(&queue), 44 * 1_448 + 7 * 768);
         assert_eq!(buffer.front(&queue, MSS), Some(SendHead { left: 12, is_last: false, pushed: false }));
@@ -330,7 +337,7 @@ mod tests {
         buffer.size_limit = 1;
         assert_eq!(buffer.write(&mut queue, MSS, WINDOW), WriteResult::HeadFull);
         send(&mut buffer, &mut queue, 2);
-        // Two segments of the piece of 22 have gone: as many have room in it, and then nothing has.
+        // Two segments of the skb of 22 have left: as many more fit into it, and then nothing does.
         let mut calls = || (buffer.write(&mut queue, MSS, WINDOW), queue.written() - FIRST_BYTE);
         assert_eq!([calls(), calls()], [(WriteResult::Pushed, 24 * 1_448); 2]);
         assert!(buffer.unsent[0].pushed);

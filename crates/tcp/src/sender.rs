@@ -1,4 +1,4 @@
-//! The sending endpoint: it arranges the mechanisms, each of which is a type of its own.
+//! The sending endpoint. It arranges the mechanisms, each of which is a type of its own.
 //!
 //! Source: Linux `tcp_input.c`, `tcp_output.c` and `tcp_timer.c`.
 //!
@@ -21,12 +21,12 @@ use crate::transmission::Transmission;
 use crate::{Header, HostTime, SenderEvent, Wire, snapshot};
 use sojourn_aqm::{Instant, Rate, Rng};
 
-/// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
-/// host has in front of it.
+/// The sending half of a connection. Fields used for every segment come first, next to those that the host has before
+/// it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Sender {
-    /// In which order an acknowledgment is dealt with.
+    /// Selects the order in which an acknowledgment is processed.
     machine: RecoveryMachine,
     transmission: Transmission,
     recovery: Recovery,
@@ -54,19 +54,19 @@ impl Sender {
         }
     }
 
-    /// The same with appropriate byte counting (RFC 3465): in slow start an acknowledgment is worth `most` segments at the
-    /// most, 1 or 2; 0 switches it off. Linux's `tcp_abc`.
+    /// With appropriate byte counting (RFC 3465): in slow start an acknowledgment counts for up to `max` segments, 1 or
+    /// 2; 0 switches it off. Linux's `tcp_abc`.
     ///
     /// # Panics
     ///
     /// If the stack does not [have it](crate::stack::Stack::has_byte_counting).
-    pub fn with_byte_counting(mut self, most: u32) -> Self {
+    pub fn with_byte_counting(mut self, max: u32) -> Self {
         assert!(self.control.window.counting.may_be_bytes(), "the stack has appropriate byte counting");
-        self.control.set_byte_counting(most);
+        self.control.set_byte_counting(max);
         self
     }
 
-    /// The same with segmentation offload: new segments leave in bursts by the stack's own rule, each burst between
+    /// With segmentation offload: new segments leave in bursts by the stack's own rule, each burst between
     /// [`Wire::begin_burst`] and [`Wire::end_burst`].
     ///
     /// # Panics
@@ -78,46 +78,46 @@ impl Sender {
         self
     }
 
-    /// The same on a host that paces it, as the queue discipline fq or `SO_MAX_PACING_RATE` make Linux do: segments leave at
-    /// 200 % of the window per RTT in the first half of slow start and 120 % after it, or at what the control sets, and at
-    /// `most` payload bits per second at the most.
+    /// With pacing by the host, as fq or `SO_MAX_PACING_RATE` make Linux do: segments leave at 200 % of the window per
+    /// RTT in the first half of slow start and 120 % after it, or at the control's rate, limited to `max` bits of
+    /// payload per second.
     ///
     /// # Panics
     ///
     /// If the stack does not [have it](crate::stack::Stack::may_be_paced).
-    pub fn with_pacing(mut self, most: Option<Rate>, stack: &Stack) -> Self {
+    pub fn with_pacing(mut self, max: Option<Rate>, stack: &Stack) -> Self {
         assert!(stack.may_be_paced(), "the stack can be paced");
         let needs = self.control.cc.needs();
         self.control.cc.attach(stack, true);
-        self.transmission.pace(most, &needs);
+        self.transmission.pace(max, &needs);
         self
     }
 
-    /// The same where what the application has written, headers and descriptors included, takes `most` bytes of memory at the
-    /// most: the last value of Linux's `tcp_wmem`. Without it there is no limit.
+    /// Limits the memory of unacknowledged data that the application has written, headers and descriptors included, to
+    /// `max` bytes: the last value of Linux's `tcp_wmem`. Without it there is no limit.
     ///
     /// # Panics
     ///
     /// If the stack does not [have such a buffer](crate::stack::Stack::has_send_buffer).
-    pub fn with_send_buffer(mut self, most: u64) -> Self {
-        assert!(self.transmission.limit_buffer(most), "the stack has a send buffer");
+    pub fn with_send_buffer(mut self, max: u64) -> Self {
+        assert!(self.transmission.limit_buffer(max), "the stack has a send buffer");
         self
     }
 
-    /// The same with Nagle's algorithm (RFC 896): a segment that is not full waits until nothing is out.
+    /// With Nagle's algorithm (RFC 896): a segment that is not full waits until nothing is outstanding.
     pub fn with_nagle(mut self) -> Self {
         self.transmission.queue.enable_nagle();
         self
     }
 
-    /// The same with a stream of random numbers for the congestion control.
+    /// Seeds the congestion control with a stream of random numbers.
     pub fn with_rng(mut self, rng: Rng) -> Self {
         self.control.cc.seed(rng);
         self
     }
 
-    /// Becomes a copy of `other`, which is closed, with a stream of random numbers for the congestion control; the memory for
-    /// segments that it has it keeps.
+    /// Becomes a copy of `other`, which is closed, with a stream of random numbers for the congestion control. Keeps
+    /// its own memory for segments.
     pub fn become_like(&mut self, other: &Self, rng: Rng) {
         let memory = self.transmission.board.take_memory();
         self.clone_from(other);
@@ -125,7 +125,7 @@ impl Sender {
         self.control.cc.seed(rng);
     }
 
-    /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
+    /// Opens the connection with `bytes` to send; `None` for an endless source.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
         self.transmission.queue.open(bytes);
@@ -139,15 +139,15 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// Opens a connection with data both ways; what is to be sent comes by [`Self::write`], and one handshake serves both
+    /// Opens a connection with data in both directions. The data follows by [`Self::write`]; one handshake serves both
     /// directions.
     pub fn connect(&mut self, now: Instant, wire: &mut impl Wire) {
         self.open(now, Some(0), wire);
         self.transmission.queue.stay_open();
     }
 
-    /// The side that was connected to takes the first segment behind the SYN and may send from now on. Its RTT is the
-    /// time since its answer to the SYN.
+    /// Passive side: the first segment after the SYN arrived, and data may be sent from now on. The RTT sample is the
+    /// time since the SYN-ACK.
     pub fn accept(&mut self, now: Instant, header: &Header) {
         let now = self.enter(now);
         if self.handshake.on_connection(header) {
@@ -156,7 +156,7 @@ impl Sender {
         }
     }
 
-    /// The application, which has not stopped, has `bytes` more to send.
+    /// The application, which has not stopped, writes `bytes`.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
         if self.handshake.is_established() {
             self.transmission.check_application(self.enter(now), &self.control, wire);
@@ -165,18 +165,18 @@ impl Sender {
         self.on_room(now, wire);
     }
 
-    /// What the application writes next is the last: a FIN goes with its end.
+    /// The next write of the application is the last: a FIN follows it.
     pub fn end_with_next(&mut self) {
         self.transmission.queue.end();
     }
 
-    /// The application stops: nothing is sent anew but a FIN.
+    /// The application stops: nothing but a FIN is sent for the first time.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
         self.transmission.close();
         self.on_room(now, wire);
     }
 
-    /// The host takes new data again.
+    /// The host has room for new data again.
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.handshake.is_established() {
             let now = self.enter(now);
@@ -186,7 +186,7 @@ impl Sender {
         }
     }
 
-    /// Some of what waited in the host's device has begun to leave or was dropped, after [`Wire::hold`].
+    /// Packets in the host's device have begun to leave or were dropped, after [`Wire::notify_on_departure`].
     pub fn on_departure(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.handshake.is_established() {
             let now = self.enter(now);
@@ -197,7 +197,7 @@ impl Sender {
         }
     }
 
-    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    /// To be called at [`Self::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
         let Self { transmission: tx, recovery, control, .. } = self;
@@ -254,7 +254,7 @@ impl Sender {
         self.transmission.rtt.total()
     }
 
-    /// Segments in the network, by the sender's belief.
+    /// Segments in flight, by the sender's estimate.
     pub fn in_flight(&self) -> u32 {
         self.transmission.board.in_flight()
     }
@@ -264,7 +264,7 @@ impl Sender {
         self.transmission.queue.unsent_bytes()
     }
 
-    /// Where congestion avoidance stands.
+    /// State of congestion avoidance.
     pub fn state(&self) -> CaState {
         self.recovery.state()
     }
@@ -279,7 +279,7 @@ impl Sender {
         self.transmission.queue.fin_sent() && self.transmission.board.packets_out() == 0
     }
 
-    /// Begins an event: everything in it happens now.
+    /// Begins an event at `now`.
     #[inline]
     fn enter(&self, now: Instant) -> HostTime {
         self.transmission.rtt.clock().now(now)
@@ -319,7 +319,7 @@ impl Sender {
             }
         }
         if let Some(sampler) = &mut tx.sampler {
-            // What the application writes first is written into an idle connection.
+            // The first write of the application is one into an idle connection.
             sampler.mark_app_limited(0);
         }
         tx.with_control(now, self.recovery.state(), &mut self.control, |cc, flight| cc.on_established(flight));
@@ -328,13 +328,13 @@ impl Sender {
         self.control.usage.on_cwnd_checked(now);
     }
 
-    /// The application writes what it has, as far as there is room.
+    /// The application writes, as far as there is room.
     fn fill_send_buffer(&mut self, now: HostTime, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.write_ahead(now, control, recovery, wire);
     }
 
-    /// An event is over: a host that watches is told the rest of it.
+    /// Ends an event: reports its remainder to a host that observes the sender.
     #[inline(always)]
     fn report_state(&mut self, wire: &mut impl Wire) {
         if wire.observes_sender() {
@@ -360,7 +360,7 @@ impl Sender {
         }
     }
 
-    /// Sends what recovery asks for (`tcp_xmit_recovery`).
+    /// Sends as requested by recovery (`tcp_xmit_recovery`).
     #[inline(always)]
     fn send_again(&mut self, rexmit: Rexmit, now: HostTime, wire: &mut impl Wire) {
         match rexmit {
@@ -381,7 +381,7 @@ impl Sender {
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
                 self.transmission.retransmit_lost(now, limit, (&self.control, &mut self.recovery), wire);
-                // `send_one`: behind what has been sent before comes what has not.
+                // `send_one`: after retransmissions comes new data.
                 self.transmission.send_beyond(limit, now, (&mut self.control, &mut self.recovery), wire);
             }
             Rexmit::Head | Rexmit::HeadOnly => {

@@ -1,44 +1,46 @@
-//! TCP small queues: how much of a connection waits in its host below TCP.
+//! TCP small queues (TSQ): limits the bytes of a connection that wait in its host below TCP.
 //!
-//! Source: Linux 6.1 `tcp_small_queue_check`, `tcp_wfree`, `tcp_tsq_write`, `__dev_xmit_skb`, `tcp_gso_segment`. What counts
-//! is the memory of what the device has not begun to send: nothing is added to two bursts, or to a millisecond of the rate
-//! (to 1 MiB of a connection that is not paced), and to twice as much before a retransmission. With one burst out another
-//! may always go. When enough has left, what the windows allow goes down.
+//! Source: Linux 6.1 `tcp_small_queue_check`, `tcp_wfree`, `tcp_tsq_write`, `__dev_xmit_skb`, `tcp_gso_segment`. The
+//! memory of packets that the device has not begun to send counts. New data waits while that exceeds two bursts and a
+//! millisecond of the rate (1 MiB without pacing), a retransmission while it exceeds twice as much, so that lost
+//! segments go first. A burst may always be sent if no other one is below. Sending resumes when enough has left.
 //!
-//! A burst is cut into segments, each with memory of its own, when its turn comes, and at once where no other one waits. A
-//! device that takes super-packets gets it whole.
+//! A burst is cut into segments, each with its own memory, when its turn comes, and at once if no other one waits. A
+//! device with GSO gets it whole.
 
 use crate::send_buffer::{OVERHEAD, segment_memory};
 use crate::stack::Stack;
 use sojourn_aqm::deque::Deque;
 use sojourn_aqm::{Duration, Instant};
 
-/// What of a connection waits below TCP.
+/// Data of a connection below TCP. Access links send the same packets at the same times with or without this bound. The
+/// sender's view differs: a packet is timed from when it is handed down, and a retransmission does not wait behind new
+/// data.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallQueue {
     bursts: Deque<Burst>,
     bytes: u64,
-    /// What a millisecond (2^-10 s) of the rate is, in bytes.
+    /// A millisecond (2^-10 s) of the rate, in bytes.
     pub rate_limit_bytes: u64,
-    /// When something that was held is to be sent; never if nothing is.
+    /// Time at which held segments are sent; `NEVER` if none are held.
     wakeup: Instant,
 }
 
-/// What of a burst has not begun to leave.
+/// The part of a burst that the device has not begun to send.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
-    /// When the transmission of its next segment begins, and how long that of each takes.
+    /// Start of the next segment's transmission, and transmission time per segment.
     next_start: Instant,
     segment_time: Duration,
     segments: u32,
-    /// Memory of a segment in bytes, once it is cut.
+    /// Memory of a segment in bytes, once the burst is cut.
     segment_memory: u64,
-    /// Memory of the whole in bytes, until it is cut.
+    /// Memory of the burst in bytes, until it is cut.
     uncut_memory: Option<u64>,
 }
 
 impl Burst {
-    /// Its memory in bytes.
+    /// Memory in bytes.
     fn bytes(&self) -> u64 {
         self.uncut_memory.unwrap_or(u64::from(self.segments) * self.segment_memory)
     }
@@ -51,14 +53,14 @@ impl Burst {
 }
 
 impl SmallQueue {
-    /// Nothing waits, if senders of `stack` have one.
+    /// An empty queue, if `stack` has TSQ.
     pub fn for_stack(stack: &Stack) -> Option<Box<Self>> {
         let empty = || Self { bursts: Deque::new(), bytes: 0, rate_limit_bytes: 0, wakeup: Instant::NEVER };
         stack.small_queues.then(|| Box::new(empty()))
     }
 
-    /// A burst with so many bytes of payload, which the host cuts into so many `segments`, was handed down: its transmission
-    /// begins and ends at these instants.
+    /// A burst with `payload` bytes, which the host cuts into `segments`, was handed down; the device begins and ends
+    /// its transmission at these instants.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, (begins, ends): (Instant, Instant), segments: u32, payload: u64) {
         if ends > now {
@@ -91,14 +93,14 @@ impl SmallQueue {
         self.bursts.is_empty()
     }
 
-    /// A burst of so many bytes of payload goes down only if less than this waits.
+    /// A burst of `payload` bytes may be sent only if less than this is queued.
     pub fn limit(&self, payload: u64, shift: u32) -> u64 {
-        // Linux counts one byte for the socket itself, and asks whether more waits.
+        // Linux counts one byte for the socket itself, and compares with "greater than".
         (2 * memory(payload)).max(self.rate_limit_bytes) << shift
     }
 
-    /// Whether a burst of so many bytes of payload has to wait; then [`Self::wakes`] says until when. `shift`: 0 for new data,
-    /// 1 for retransmissions.
+    /// Whether a burst of `payload` bytes has to wait; if so, until [`Self::wakeup`]. `shift` is 0 for new data, 1 for
+    /// retransmissions.
     pub fn must_wait(&mut self, now: Instant, payload: u64, shift: u32) -> bool {
         self.advance_to(now);
         let limit = self.limit(payload, shift);
@@ -119,13 +121,13 @@ impl SmallQueue {
         true
     }
 
-    /// When what was held is to be sent; never if nothing is.
+    /// Time at which held segments are sent; `NEVER` if none are held.
     #[inline]
     pub fn wakeup(&self) -> Instant {
         self.wakeup
     }
 
-    /// The wait may be over. Returns whether there was one until `now`.
+    /// Ends the wait if it is over. Returns whether one ended.
     #[inline]
     pub fn on_wakeup(&mut self, now: Instant) -> bool {
         let due = self.wakeup <= now;
@@ -147,10 +149,10 @@ impl SmallQueue {
     }
 }
 
-/// Linux `tcp_limit_output_bytes`, of a connection that is not paced.
+/// Linux `tcp_limit_output_bytes`, for connections without pacing.
 pub(crate) const LIMIT_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Memory in bytes of so many bytes of payload below TCP, in so many pieces: a super-packet is one, also before it is cut.
+/// Memory in bytes of `payload` bytes below TCP in `pieces` skbs; a super-packet is one, even before it is cut.
 pub fn memory_below(payload: u64, pieces: u32) -> u64 {
     payload + u64::from(pieces) * OVERHEAD
 }
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn two_bursts_or_a_millisecond_of_the_rate_wait_at_the_most() {
-        // Super-packets of a device that takes them: 2,896 bytes and 768 more.
+        // Super-packets of a device with GSO: 2,896 bytes and 768 more.
         let mut queue = queue();
         queue.on_sent(us(0), (us(50), us(100)), 1, 2_896);
         assert!(!queue.must_wait(us(0), 2_896, 0));
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_cut_when_its_turn_comes_and_at_once_where_no_other_waits() {
-        // Linux 6.1 behind an acknowledgment at 1 Gbit/s: `sk_wmem_alloc` less what the socket itself counts.
+        // Linux 6.1 after an acknowledgment at 1 Gbit/s: `sk_wmem_alloc` less the byte of the socket itself.
         let ns = Instant::from_nanos;
         let mut queue = queue();
         let mut bytes = vec![];

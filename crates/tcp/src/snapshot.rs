@@ -1,4 +1,4 @@
-//! Snapshots of a sender for a host that watches it.
+//! Snapshots of a sender for a host that observes it.
 
 use crate::Wire;
 use crate::control::Control;
@@ -27,10 +27,10 @@ impl SenderState {
     }
 }
 
-/// Tells a host the rest of an event, and how the sender stands.
+/// Reports the loss marks and the final state of an event.
 #[inline(never)]
 pub(crate) fn report_state(tx: &mut Transmission, control: &Control, recovery: &Recovery, wire: &mut impl Wire) {
     tx.board.take_log(|loss| wire.notify(|| SenderEvent::LossMarked(loss)));
-    let standing = SenderState::capture(tx, control, recovery);
-    wire.notify(|| SenderEvent::State(&standing));
+    let state = SenderState::capture(tx, control, recovery);
+    wire.notify(|| SenderEvent::State(&state));
 }

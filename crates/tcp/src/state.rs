@@ -1,11 +1,11 @@
 //! The state of congestion avoidance.
 
-/// Where congestion avoidance stands (Linux `TCP_CA_*`).
+/// State of congestion avoidance (Linux `TCP_CA_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
     /// Nothing suspicious.
     Open,
-    /// Duplicates or SACKs were seen.
+    /// Duplicates or SACKs have arrived.
     Disorder,
     /// The window is being reduced because of a congestion mark.
     Cwr,

@@ -5,7 +5,7 @@
 pub struct SenderStats {
     /// Data segments sent, retransmissions included.
     pub sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,

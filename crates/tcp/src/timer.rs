@@ -1,4 +1,4 @@
-//! The sender's one timer: the retransmission time-out, and what else it is set for in between.
+//! The sender's only timer: the retransmission time-out, and its temporary other purposes.
 //!
 //! Source: Linux `tcp_timer.c`, `tcp_rearm_rto`.
 
@@ -7,16 +7,16 @@ use crate::stack::{Stack, on_wheel};
 use crate::{Clock, HostTime, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
-/// What a sender's timer is set for.
+/// Purpose of a sender's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerPurpose {
     /// The retransmission time-out.
     Retransmit,
-    /// The end of early retransmit's delay.
+    /// End of early retransmit's delay.
     EarlyRetransmit,
     /// A tail loss probe.
     LossProbe,
-    /// The end of RACK's reordering window.
+    /// End of RACK's reordering window.
     Reordering,
 }
 
@@ -24,11 +24,11 @@ pub enum TimerPurpose {
 #[derive(Clone, Debug)]
 pub(crate) struct RetransmitTimer {
     wheel: bool,
-    /// The clock, where it expires as long after the beginning of a tick as it was set after one.
+    /// The clock, if the timer expires as long after the beginning of a tick as it was set after one.
     exact: Option<Clock>,
-    /// Tick at which it expires, or in which.
+    /// Tick at which (or, with `exact`, within which) it expires.
     expiry: Option<Ticks>,
-    /// How long after the beginning of that tick.
+    /// Time from the beginning of that tick.
     phase: Duration,
     purpose: TimerPurpose,
 }
@@ -50,14 +50,14 @@ impl RetransmitTimer {
         self.expiry = Some(if self.wheel { on_wheel(now.tick, ticks) } else { now.tick + ticks });
     }
 
-    /// Starts the retransmission time-out anew.
+    /// Restarts the retransmission time-out.
     #[inline(always)]
     pub fn restart(&mut self, now: HostTime, rtt: &RoundTrip) {
         self.set(TimerPurpose::Retransmit, now, rtt.rto());
     }
 
-    /// Back from another use to the time-out, which has been running all the time for the oldest segment, sent at
-    /// `head`.
+    /// Returns from another purpose to the time-out, which has been running all the time for the oldest segment, sent
+    /// at `head`.
     pub fn resume(&mut self, now: HostTime, head: Option<Instant>, rtt: &RoundTrip) {
         match head {
             None => self.stop(),
@@ -66,18 +66,18 @@ impl RetransmitTimer {
         }
     }
 
-    /// It does not expire.
+    /// Stops it.
     pub fn stop(&mut self) {
         self.expiry = None;
     }
 
-    /// What it was last set for.
+    /// The purpose for which it was last set.
     #[inline]
     pub fn purpose(&self) -> TimerPurpose {
         self.purpose
     }
 
-    /// Tick at which it expires, if it is set.
+    /// Tick at which it expires, if set.
     pub fn expiry(&self) -> Option<Ticks> {
         self.expiry
     }
@@ -90,7 +90,7 @@ impl RetransmitTimer {
         }
     }
 
-    /// When it expires; never if it is not set.
+    /// Time at which it expires; `NEVER` if it is not set.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
         self.expiry.map_or(Instant::NEVER, |tick| clock.instant(tick) + self.phase)

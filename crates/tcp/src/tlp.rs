@@ -1,4 +1,4 @@
-//! Tail loss probe: when acknowledgments stop coming, one segment asks for another before the time-out does.
+//! Tail loss probe: if acknowledgments stop, one segment elicits another before the time-out expires.
 //!
 //! Source: Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`; RFC 8985 §7.
 
@@ -11,22 +11,22 @@ use crate::state::CaState;
 use crate::timer::TimerPurpose;
 use sojourn_aqm::Duration;
 
-/// The probe: when it is due, and what became of it.
+/// The probe: when it is due, and its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossProbe {
     form: Option<ProbeTimeout>,
     /// [`DELAYED_ACK`] in ticks.
     delayed_ack: Ticks,
-    /// What a probe waits for at least (3.10), or beyond two round trips (6.1), in ticks.
+    /// Minimum time-out of a probe (3.10), or its margin beyond two round trips (6.1), in ticks.
     min_timeout: Ticks,
-    /// SND.NXT when one was sent that is still out.
+    /// SND.NXT when the probe was sent that is still unresolved.
     high_seq: Option<u64>,
-    /// It was a retransmission.
+    /// The probe was a retransmission.
     retransmitted: bool,
 }
 
 impl LossProbe {
-    /// None is out.
+    /// No probe outstanding.
     pub fn new(stack: &Stack) -> Self {
         let (form, clock) = (stack.loss_probe, stack.clock());
         let least = clock.ticks_at_least_one(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { MIN_TIMEOUT });
@@ -39,19 +39,19 @@ impl LossProbe {
         }
     }
 
-    /// Whether the timer is set for a probe after every acknowledgment, whatever else it was set for before.
+    /// Whether the timer is set for a probe after every acknowledgment, whatever its purpose before.
     #[inline]
     pub fn follows_every_ack(&self) -> bool {
         self.form == Some(ProbeTimeout::Linux3_10)
     }
 
-    /// Whether the timer is set for a probe where the time-out would be set anew.
+    /// Whether the timer is set for a probe where the time-out would be restarted.
     #[inline]
     pub fn replaces_time_out(&self) -> bool {
         self.form == Some(ProbeTimeout::Linux6_1)
     }
 
-    /// Whether a probe may be due in `state`.
+    /// Whether a probe may be scheduled in `state`.
     #[inline(always)]
     pub fn is_allowed(&self, state: CaState) -> bool {
         match self.form {
@@ -61,8 +61,8 @@ impl LossProbe {
         }
     }
 
-    /// Sets the timer for a probe, which [fits](Self::fits) the state, in place of the time-out; `advancing` if that would
-    /// start anew. Returns whether a probe makes sense.
+    /// Sets the timer for a probe, which must be [allowed](Self::is_allowed) in the state, in place of the time-out;
+    /// `advancing` if the time-out would restart. Returns whether it was set.
     #[inline(always)]
     pub fn schedule(&self, advancing: bool, cx: &mut Cx) -> bool {
         let Some(form) = self.form else { return false };
@@ -74,13 +74,13 @@ impl LossProbe {
         if form == ProbeTimeout::Linux3_10 && (cx.may_send_now() || cx.timer.purpose() != TimerPurpose::Retransmit) {
             return false;
         }
-        // The time-out may come first: the probe takes its place.
+        // If the time-out would expire first, the probe takes its place.
         let timeout = self.timeout(form, out, cx.rtt);
         let rto = match form {
             ProbeTimeout::Linux3_10 => cx.timer.expiry().map_or(0, |expiry| expiry.saturating_sub(cx.now.tick)),
             ProbeTimeout::Linux6_1 if advancing => cx.rtt.rto(),
             ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| {
-                // Mostly so much is left that it need not be known how much.
+                // Mostly so many ticks are left that their number does not matter.
                 let comes_later = cx.rtt.has_ticks_left(timeout, cx.now, head.sent);
                 if comes_later { timeout } else { cx.rtt.time_out_left(cx.now, head.sent) }
             }),
@@ -89,29 +89,29 @@ impl LossProbe {
         true
     }
 
-    /// Whether a probe has to wait for the fate of the one before.
+    /// Whether a new probe has to wait for the outcome of the last one.
     pub fn is_pending(&self) -> bool {
         self.form == Some(ProbeTimeout::Linux6_1) && self.is_out()
     }
 
-    /// Whether one is out.
+    /// Whether a probe is outstanding.
     pub fn is_out(&self) -> bool {
         self.high_seq.is_some()
     }
 
-    /// Something new was sent as a probe, up to `nxt`.
+    /// New data was sent as a probe, up to `nxt`.
     pub fn on_sent_new(&mut self, nxt: u64) {
         if self.form == Some(ProbeTimeout::Linux6_1) {
             (self.high_seq, self.retransmitted) = (Some(nxt), false);
         }
     }
 
-    /// The last segment, which ends at `nxt`, was sent again as a probe.
+    /// The last segment, which ends at `nxt`, was retransmitted as a probe.
     pub fn on_retransmitted(&mut self, nxt: u64) {
         (self.high_seq, self.retransmitted) = (Some(nxt), true);
     }
 
-    /// A reduction begins: the probe's fate tells nothing more.
+    /// A reduction begins: the probe's outcome no longer matters.
     pub fn cancel(&mut self) {
         self.high_seq = None;
     }
@@ -121,7 +121,7 @@ impl LossProbe {
         ack.duplicate_end == self.high_seq
     }
 
-    /// An acknowledgment up to `una`. Returns what it tells of the probe.
+    /// Processes an acknowledgment of `una`. Returns the outcome of the probe.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckInfo, una: u64) -> ProbeOutcome {
         let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return ProbeOutcome::NoLoss };
@@ -140,14 +140,14 @@ impl LossProbe {
             return ProbeOutcome::Ambiguous;
         }
         self.cancel();
-        // Data beyond the probe is acknowledged: it filled a hole, unless a duplicate was reported (3.10).
+        // Data after the probe is acknowledged: the probe filled a hole, unless a D-SACK was reported (3.10).
         match self.form == Some(ProbeTimeout::Linux3_10) && ack.sacked.duplicate {
             true => ProbeOutcome::NoLoss,
             false => ProbeOutcome::Repaired,
         }
     }
 
-    /// How long to wait for an acknowledgment with `out` segments out.
+    /// Time to wait for an acknowledgment, with `out` segments outstanding.
     fn timeout(&self, form: ProbeTimeout, out: u32, rtt: &RoundTrip) -> Ticks {
         let srtt = rtt.estimator();
         match form {
@@ -163,13 +163,13 @@ impl LossProbe {
     }
 }
 
-/// A receiver may hold an acknowledgment back for this long.
+/// Time for which a receiver may delay an acknowledgment.
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
-/// Shortest time-out of a probe (3.10).
+/// Minimum time-out of a probe (3.10).
 const MIN_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// What a timer needs at least (6.1).
+/// Margin for timers (6.1).
 const MARGIN: Duration = Duration::from_millis(2);
 
 #[cfg(test)]

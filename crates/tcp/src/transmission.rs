@@ -1,7 +1,7 @@
-//! What a sender sends: new segments, as far as the windows allow, and segments again.
+//! Transmission: new segments, as far as the windows allow, and retransmissions.
 //!
-//! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`. How many segments a burst has is in
-//! `segmentation.rs`, how bursts go out in `in_bursts.rs`; what is sent again is in `again.rs`.
+//! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`. The size of bursts is in
+//! `segmentation.rs`, their transmission in `in_bursts.rs`, retransmissions in `retransmit.rs`.
 
 mod by_pipe;
 mod in_bursts;
@@ -36,38 +36,38 @@ use crate::validation::SendOutcome;
 use crate::{Flags, Header, HostTime, Wire};
 use sojourn_aqm::{Instant, Rate};
 
-/// The sending side: the send sequence, what is out, and how it goes out. In this order, so that
-/// what every segment is asked for lies together.
+/// The sending side: the send sequence, the retransmission queue, and the mechanisms of transmission. Fields used for
+/// every segment come first and share a cache line.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Transmission {
-    /// Nothing is suspicious: the next acknowledgment may be [`Expected`](crate::kind::Expected).
+    /// Nothing is suspicious: the next acknowledgment may be a [`PredictedAck`](crate::kind::PredictedAck).
     pub is_fast_path: bool,
-    /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
+    /// The stack has none of the mechanisms after Linux 2.6. One test for the common case.
     pub is_basic_stack: bool,
-    /// What acknowledgments deliver is counted.
+    /// Deliveries are counted.
     pub counts_deliveries: bool,
-    /// The wire is told of bursts: they are super-packets.
+    /// The wire is notified of bursts: they are super-packets.
     has_gso: bool,
     pub ecn: EcnSender,
     pub queue: SendQueue,
     pub output: Output,
     pub timer: RetransmitTimer,
     pub rtt: RoundTrip,
-    /// Spaces what is sent, if stack or control ask for it.
+    /// Paces transmissions, if the stack or the control needs it.
     pub pacer: Option<Box<Pacer>>,
-    /// What waits below, where that is bounded.
+    /// Data below TCP, if that is limited (TSQ).
     small_queue: Option<Box<SmallQueue>>,
-    /// What the application has written, where it writes ahead.
+    /// The send buffer, if the application writes ahead.
     buffer: Option<Box<SendBuffer>>,
-    /// Takes rate samples, if the control asks for them.
+    /// Takes rate samples, if the control needs them.
     pub sampler: Option<Box<RateSampler>>,
     pub offered: OfferedWindow,
     pub board: Scoreboard,
     pub bursts: Bursts,
-    /// Payload bytes per second by which bursts are made where nothing is paced.
+    /// Payload bytes per second, which sizes bursts without pacing.
     pub rate: u64,
-    /// The host paces whatever the control needs, at this rate at the most if there is one.
+    /// The host paces regardless of the control's needs, up to the given rate if any.
     host_paces: Option<Option<Rate>>,
     stack: &'static Stack,
 }
@@ -80,7 +80,7 @@ cloned_in_place! {
 }
 
 impl Transmission {
-    /// Nothing was sent.
+    /// No segment sent yet.
     pub fn new(config: &SenderConfig) -> Self {
         let (stack, needs) = (config.stack, config.cc.needs());
         let ecn = EcnSender::new(stack, config.ecn, &needs);
@@ -110,7 +110,7 @@ impl Transmission {
         new
     }
 
-    /// Does what a control needs, before anything was sent.
+    /// Sets up the mechanisms that a control needs, before anything is sent.
     pub fn apply_needs(&mut self, needs: &Needs) {
         let samples = needs.samples || needs.steers;
         self.counts_deliveries = samples || self.ecn.requests_accurate();
@@ -121,13 +121,13 @@ impl Transmission {
         }
     }
 
-    /// The host paces, at `most` at the most, before anything was sent.
+    /// The host paces, up to rate `most`; called before anything is sent.
     pub fn pace(&mut self, most: Option<Rate>, needs: &Needs) {
         self.host_paces = Some(most);
         self.apply_needs(needs);
     }
 
-    /// The host's device paces, before anything was sent: it gets departure times.
+    /// The host's device paces by departure times; called before anything is sent.
     pub fn leave_pacing_to_device(&mut self, needs: &Needs) {
         self.pace(self.host_paces.flatten(), needs);
         if let Some(pacer) = &mut self.pacer {
@@ -145,19 +145,19 @@ impl Transmission {
         (self.bursts, self.has_gso, self.is_basic_stack) = (Bursts::offloaded(self.stack), true, false);
     }
 
-    /// Where the receiver's window ends.
+    /// Right edge of the receiver's window.
     #[inline]
     pub fn right_edge(&self) -> u64 {
         self.offered.right_edge(self.queue.una())
     }
 
-    /// Sends what the windows allow.
+    /// Sends new data as far as the windows allow.
     #[inline(always)]
     pub fn send_new(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         self.send_new_after::<AnyAck<false>>(now, control, recovery, wire);
     }
 
-    /// The same after an acknowledgment of a kind.
+    /// [`Self::send_new`] after an acknowledgment of kind `K`.
     #[inline(always)]
     pub fn send_new_after<K: AckKind>(
         &mut self,
@@ -185,7 +185,7 @@ impl Transmission {
         }
     }
 
-    /// Before something is sent: a window that was not used for a while starts anew.
+    /// Before sending: restarts the window after an idle time.
     #[inline(always)]
     fn restart_if_idle(&mut self, now: HostTime, control: &mut Control, recovery: &Recovery) {
         if self.board.packets_out() == 0 {
@@ -193,13 +193,13 @@ impl Transmission {
         }
     }
 
-    /// Sends what the windows allow, with none of the mechanisms after Linux 2.6, from where speed matters less.
+    /// Sends new data with none of the mechanisms after Linux 2.6. Outlined, for callers outside the fast path.
     #[inline(never)]
     fn send_plain(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         self.send_plain_inline::<AnyAck<false>>(now, control, recovery, wire);
     }
 
-    /// The same, compiled into the caller.
+    /// [`Self::send_plain`], compiled into the caller.
     #[inline(always)]
     fn send_plain_inline<K: AckKind>(
         &mut self,
@@ -211,7 +211,7 @@ impl Transmission {
         self.restart_if_idle(now, control, recovery);
         let episode = &mut recovery.episode;
         let (right_edge, first) = (self.right_edge(), self.queue.nxt());
-        // With every segment that is sent there is one more in flight, and nothing else changes.
+        // Each segment sent adds one in flight, and nothing else changes.
         let cwnd = control.window.cwnd;
         let mut room = if K::FAST_PATH { cwnd.saturating_sub(self.board.packets_out()) } else { self.board.room(cwnd) };
         while room > 0 && wire.has_room() {
@@ -230,7 +230,7 @@ impl Transmission {
         }
     }
 
-    /// Sends the next new segment, from where speed matters less; a burst of its own.
+    /// Sends the next new segment as a burst of its own. Outlined.
     pub fn send_one(
         &mut self,
         len: u16,
@@ -245,7 +245,7 @@ impl Transmission {
         self.look_for_room(control, episode.reordering.degree());
     }
 
-    /// Sends a new segment if fewer than `limit` are in flight, however many the congestion window allows.
+    /// Sends a new segment if fewer than `limit` are in flight, regardless of the congestion window.
     pub fn send_beyond(
         &mut self,
         limit: u32,
@@ -259,24 +259,24 @@ impl Transmission {
         }
     }
 
-    /// Whether pacing keeps the next burst from being sent now.
+    /// Whether pacing holds the next burst back.
     #[inline]
     pub fn is_held(&mut self, now: HostTime) -> bool {
         self.pacer.as_mut().is_some_and(|pacer| pacer.must_wait(now.at))
     }
 
-    /// Sends the SYN, and its time-out runs.
+    /// Sends the SYN and starts its time-out.
     pub fn send_syn(&mut self, now: HostTime, wire: &mut impl Wire) {
         self.timer.restart(now, &self.rtt);
         self.output.send_syn(self.ecn.of_syn(), now, wire);
     }
 
-    /// Sends an acknowledgment without data.
+    /// Sends a pure acknowledgment.
     pub fn send_pure_ack(&mut self, now: HostTime, wire: &mut impl Wire) {
         self.output.send_pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
     }
 
-    /// Removes what is acknowledged; `samples` the RTT and `restarts` the timer.
+    /// Removes acknowledged segments; `samples` the RTT and `restarts` the timer.
     #[inline(always)]
     pub fn clean_acked(&mut self, now: HostTime, header: &Header, samples: bool, restarts: bool) -> AckedSegments {
         let una = self.queue.una();
@@ -285,7 +285,7 @@ impl Transmission {
         acked
     }
 
-    /// So many packets were removed: `samples` the RTT by the timestamp echoed and `restarts` the timer.
+    /// `packets` were removed: `samples` the RTT by the echoed timestamp and `restarts` the timer.
     #[inline(always)]
     pub fn on_cleaned(&mut self, now: HostTime, header: &Header, packets: u32, (samples, restarts): (bool, bool)) {
         let una = self.queue.una();
@@ -302,8 +302,8 @@ impl Transmission {
         }
     }
 
-    /// What the congestion control may know of so many segments that were acknowledged, the newest of which was sent at `last`,
-    /// if that is known, with the RTT in ticks.
+    /// The record for the congestion control: `packets` were acknowledged, the newest of which was sent at `last`, if
+    /// known; the RTT is in ticks.
     #[inline(always)]
     pub fn cc_ack(&self, now: HostTime, packets: u32, last: Option<Instant>, state: CaState) -> cc::Ack {
         let clock = self.rtt.clock();
@@ -313,7 +313,7 @@ impl Transmission {
         cc::Ack { now: now.at, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
-    /// The timer goes back from another use to the time-out.
+    /// Returns the timer from another purpose to the time-out.
     pub fn resume_timer(&mut self, now: HostTime) {
         self.timer.resume(now, self.board.head().map(|head| head.sent), &self.rtt);
     }
@@ -342,7 +342,7 @@ impl Transmission {
         self.send_taken::<AnyAck<false>, PLAIN>(segment, now, (control, episode), wire);
     }
 
-    /// Sends a new segment that was taken out of the queue.
+    /// Sends a new segment taken from the queue.
     #[inline(always)]
     fn send_taken<K: AckKind, const PLAIN: bool>(
         &mut self,
@@ -374,7 +374,7 @@ impl Transmission {
         self.output.send_data(&segment, (flags, ecn), now, wire);
     }
 
-    /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
+    /// New data starts the time-out if nothing was outstanding, and takes the timer back from a probe or an early
     /// retransmission.
     #[inline(never)]
     fn time_new(&mut self, now: HostTime, control: &mut Control, episode: &Episode) {
@@ -400,7 +400,7 @@ impl Transmission {
         self.after_sending_inline(now, sent, limited, (control, recovery));
     }
 
-    /// The same, compiled into the caller.
+    /// [`Self::after_sending`], compiled into the caller.
     #[inline(always)]
     fn after_sending_inline(
         &mut self,
@@ -431,7 +431,7 @@ impl Transmission {
         control: &mut Control,
         recovery: &Recovery,
     ) -> bool {
-        // Most states of a flow with losses have none.
+        // Most states of a flow with losses allow none.
         recovery.episode.probe.is_allowed(recovery.state()) && self.set_loss_probe(now, advancing, control, recovery)
     }
 
@@ -440,14 +440,14 @@ impl Transmission {
         recovery.episode.probe.schedule(advancing, &mut self.cx(now, control))
     }
 
-    /// What an acknowledgment changes.
+    /// The state that an acknowledgment changes.
     #[inline]
     pub fn ack_context(&mut self) -> AckContext<'_> {
         let sampler = self.sampler.as_deref_mut();
         AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler }
     }
 
-    /// What recovery looks at and acts on.
+    /// The context of recovery.
     #[inline]
     pub fn cx<'a>(&'a mut self, now: HostTime, control: &'a mut Control) -> Cx<'a> {
         let right_edge = self.right_edge();

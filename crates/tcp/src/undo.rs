@@ -1,4 +1,4 @@
-//! Undoing a reduction that turned out to be needless: by timestamps (Eifel, RFC 3522) or by D-SACKs (RFC 3708).
+//! Undo of a spurious reduction: by timestamps (Eifel, RFC 3522) or by D-SACKs (RFC 3708).
 //!
 //! Source: Linux `tcp_may_undo`, `tcp_packet_delayed`, `tcp_undo_cwnd_reduction`, `tcp_check_dsack`.
 
@@ -8,16 +8,16 @@ use crate::scoreboard::{Scoreboard, reports_dsack};
 use crate::stack::{Stack, UndoWindow};
 use crate::{Header, SeqRange, Ticks};
 
-/// What is kept of the time before a reduction, and the evidence against it.
+/// The state before a reduction, and the evidence against it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
-    /// The threshold before the reduction; zero if it is not to be restored.
+    /// The threshold before the reduction; zero if it is not restored.
     prior_ssthresh: u32,
-    /// Where SND.UNA stood when the window was reduced; while set, the reduction may be undone.
+    /// SND.UNA when the window was reduced (`undo_marker`); while set, the reduction may be undone.
     marker: Option<u64>,
-    /// Retransmissions that no D-SACK has reported; negative if nothing was retransmitted.
+    /// Retransmissions that no D-SACK has reported (`undo_retrans`); negative if there were none.
     retransmissions: i32,
-    /// Tick of the first retransmission of the episode.
+    /// Tick of the first retransmission of the episode (`retrans_stamp`).
     retrans_stamp: Option<Ticks>,
     needs_retransmission: bool,
     needs_progress: bool,
@@ -41,28 +41,29 @@ impl Undo {
         }
     }
 
-    /// A reduction begins for which nothing can be restored, as on a congestion mark.
+    /// A reduction begins that restores no threshold, as on a congestion mark.
     pub fn restore_nothing(&mut self) {
         self.prior_ssthresh = 0;
     }
 
-    /// `ssthresh` is what an undo restores.
+    /// An undo restores `ssthresh`.
     pub fn set_prior_ssthresh(&mut self, ssthresh: u32) {
         self.prior_ssthresh = ssthresh;
     }
 
-    /// From here on, at `una` and with `retransmitted` segments out that were sent again, evidence is collected.
+    /// Collects evidence from now on, with SND.UNA at `una` and `retransmitted` retransmissions in flight.
     pub fn init_undo(&mut self, una: u64, retransmitted: u32) {
         self.marker = Some(una);
         self.expect_dsacks(retransmitted);
     }
 
-    /// As [`Self::watch`] after a time-out, unless something had been sent again before: then nothing could be told.
+    /// [`Self::init_undo`] after a time-out, unless there were retransmissions before: they would make the evidence
+    /// ambiguous.
     pub fn init_undo_unless(&mut self, ambiguous: bool, una: u64) {
         self.marker = (!ambiguous).then_some(una);
     }
 
-    /// `retransmitted` segments are out that were sent again: so many D-SACKs undo the reduction.
+    /// `retransmitted` retransmissions are in flight: as many D-SACKs undo the reduction.
     pub fn expect_dsacks(&mut self, retransmitted: u32) {
         self.retransmissions = match retransmitted {
             0 if self.needs_retransmission => NOTHING_TO_UNDO,
@@ -70,12 +71,12 @@ impl Undo {
         };
     }
 
-    /// D-SACKs are counted from zero.
+    /// Counts D-SACKs from zero.
     pub fn reset_expected(&mut self) {
         self.retransmissions = 0;
     }
 
-    /// The reduction stays.
+    /// The reduction is final.
     pub fn discard(&mut self) {
         self.marker = None;
     }
@@ -85,20 +86,20 @@ impl Undo {
         self.marker.is_some()
     }
 
-    /// A segment is sent again in tick `now`.
+    /// A segment is retransmitted in tick `now`.
     #[inline]
     pub fn on_retransmission(&mut self, now: Ticks) {
         self.retrans_stamp.get_or_insert(now);
         self.retransmissions = self.retransmissions.max(0) + 1;
     }
 
-    /// No retransmission is out any more: an echo is no evidence any more.
+    /// No retransmission is outstanding: echoes are no longer evidence.
     #[inline]
     pub fn forget_stamp(&mut self) {
         self.retrans_stamp = None;
     }
 
-    /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
+    /// A D-SACK for data retransmitted in this episode shows that the retransmission was needless.
     #[inline]
     pub fn count_duplicate(&mut self, header: &Header, prior_una: u64, board: &Scoreboard) {
         let blocks = header.sack.blocks();
@@ -119,7 +120,7 @@ impl Undo {
         }
     }
 
-    /// Whether after a time-out only an acknowledgment of new data is evidence.
+    /// Whether after a time-out only an acknowledgment of new data counts as evidence.
     pub fn needs_progress(&self) -> bool {
         self.needs_progress
     }
@@ -129,32 +130,32 @@ impl Undo {
         self.marker.is_some() && self.retransmissions == 0
     }
 
-    /// Whether the reduction was needless, by all evidence that an acknowledgment which echoes the timestamp of tick `echoed` completes;
-    /// `stamp_holds` unless the time of the first retransmission may have been forgotten.
+    /// Whether the reduction was spurious, by all evidence including an acknowledgment that echoes the timestamp of
+    /// tick `echoed`; `stamp_holds` unless the time of the first retransmission may have been discarded.
     pub fn is_due(&self, echoed: Ticks, stamp_holds: bool) -> bool {
         self.marker.is_some() && (self.retransmissions == 0 || self.original_arrived(echoed, stamp_holds))
     }
 
-    /// As [`Self::is_due`], by the timestamp alone.
+    /// [`Self::is_due`] by the timestamp alone.
     pub fn is_due_by_echo(&self, echoed: Ticks, stamp_holds: bool) -> bool {
         self.marker.is_some() && self.original_arrived(echoed, stamp_holds)
     }
 
-    /// The timestamp echoed is older than the first retransmission (Eifel).
+    /// Eifel: the echoed timestamp is older than the first retransmission.
     fn original_arrived(&self, echoed: Ticks, stamp_holds: bool) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echoed != 0 && echoed < stamp,
-            // Nothing was sent again yet.
+            // No retransmission yet.
             None => !self.stamp_may_be_missing || stamp_holds,
         }
     }
 
-    /// Takes the reduction back; the window before it was `prior_cwnd`.
+    /// Undoes the reduction; the window before it was `prior_cwnd`.
     pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
         if self.prior_ssthresh > 0 {
             control.window.cwnd = match self.window {
                 UndoWindow::Prior if !control.steers() => {
-                    // Linux's `tcp_reno_undo_cwnd`. A control that hears of everything takes its own part back as well.
+                    // Linux's `tcp_reno_undo_cwnd`. A control that gets reports undoes its own part as well.
                     if control.wants_reports() {
                         control.undo_cwnd();
                     }
@@ -179,7 +180,7 @@ impl Undo {
     }
 }
 
-/// `retransmissions` while there are none: there is nothing that a D-SACK could undo.
+/// Value of `retransmissions` if there were none: no D-SACK can undo anything.
 const NOTHING_TO_UNDO: i32 = -1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Congestion window validation (RFC 7661, RFC 2861): a window that was not used does not grow, and decays.
+//! Congestion window validation (RFC 7661, RFC 2861): an unused window does not grow, and decays.
 //!
 //! Source: Linux `tcp_is_cwnd_limited`, `tcp_cwnd_validate`, `tcp_cwnd_application_limited`, `tcp_cwnd_restart`.
 
@@ -10,7 +10,7 @@ use crate::state::CaState;
 use crate::{HostTime, Ticks};
 use sojourn_aqm::Instant;
 
-/// How far the window was used.
+/// Usage of the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CwndUsage {
     form: CwndValidation,
@@ -18,17 +18,18 @@ pub(crate) struct CwndUsage {
     restarts: bool,
     decays: bool,
     validates_every_send: bool,
-    /// The sender may hold back what is less than a third of the window (segmentation offload).
+    /// The sender may defer less than a third of the window (segmentation offload). Such a window counts as used
+    /// (`tcp_is_cwnd_limited`), otherwise growth would stop while a burst waits.
     defers: bool,
-    /// The window was full in this round, or the last one.
+    /// The flow was cwnd-limited in this round, or in the last one.
     limited: bool,
-    /// Largest flight of a round that was not limited.
+    /// Maximum flight of a round that was not cwnd-limited.
     max_packets_out: u32,
-    /// Where the round ends.
+    /// End of the round.
     round_end: u64,
-    /// Largest flight since `stamp` while the window was not used.
+    /// Maximum flight since `stamp` while the window was not used up.
     cwnd_used: u32,
-    /// Tick at which the window was last used, or changed.
+    /// Tick at which the window was last used up, or changed.
     stamp: Ticks,
 }
 
@@ -50,7 +51,7 @@ impl CwndUsage {
         }
     }
 
-    /// The same where the control sets the window itself: only whether the window was used is watched.
+    /// For a control that sets the window itself: only whether the flow is cwnd-limited is tracked.
     pub fn left_to_control(stack: &Stack) -> Self {
         Self { restarts: false, decays: false, ..Self::new(stack) }
     }
@@ -60,13 +61,13 @@ impl CwndUsage {
         self.defers = true;
     }
 
-    /// The congestion control looked at the window.
+    /// The congestion control has checked the window.
     pub fn on_cwnd_checked(&mut self, now: HostTime) {
         self.stamp = now.tick;
     }
 
-    /// Whether the window was (almost) used before an acknowledgment that found `in_flight` segments, where `reordering`
-    /// segments may be late.
+    /// Whether the flow was (almost) cwnd-limited before an acknowledgment that found `in_flight` segments, with
+    /// `reordering` as the tolerance.
     #[inline(always)]
     pub fn is_limited(&self, window: &Window, in_flight: u32, reordering: u32) -> bool {
         if self.defers && self.form != CwndValidation::Round && is_little(window, in_flight) {
@@ -79,14 +80,14 @@ impl CwndUsage {
         }
     }
 
-    /// Whether it is told of every transmission, and not only of those after which the application had nothing more.
+    /// Whether it runs after every transmission, not only after those with which the application had no more data.
     #[inline]
     pub fn validates_every_send(&self) -> bool {
         self.validates_every_send
     }
 
-    /// After something was sent, or could not be: remembers whether the window was the reason. An application that does
-    /// not use an open window for a whole time-out loses half of what it leaves unused.
+    /// After a transmission, or an attempt: records whether the flow is cwnd-limited. If the application does not use
+    /// an open window for a whole time-out, half of the unused part is lost.
     #[inline(always)]
     pub fn after_sending(&mut self, now: HostTime, after: &SendOutcome, rtt: &RoundTrip, window: &mut Window) {
         let &SendOutcome { sent, limited, out, una, nxt, state, is_dry } = after;
@@ -113,8 +114,8 @@ impl CwndUsage {
         }
     }
 
-    /// Data is to be sent into an empty network. RFC 5681 §4.1 and RFC 2861: after a pause since `last_sent` that was
-    /// longer than the time-out the window is halved for each of them.
+    /// Data is sent into an empty network. RFC 5681 §4.1 and RFC 2861: after an idle time since `last_sent` longer than
+    /// the time-out, the window is halved for each time-out.
     #[inline]
     pub fn restart(
         &mut self,
@@ -157,7 +158,7 @@ impl CwndUsage {
         self.limited || (window.cwnd < window.ssthresh && window.cwnd < 2 * self.max_packets_out)
     }
 
-    /// Half of the window that was not used goes.
+    /// Half of the unused window is lost.
     fn decay(&mut self, window: &mut Window) {
         let used = self.cwnd_used.max(self.initial_window);
         if used < window.cwnd {
@@ -168,27 +169,27 @@ impl CwndUsage {
     }
 }
 
-/// Whether so little of the window is open that a sender with segmentation offload waits for more (`tcp_is_cwnd_limited`
-/// before Linux 3.18).
+/// Whether so little of the window is open that a sender with segmentation offload defers (`tcp_is_cwnd_limited` before
+/// Linux 3.18).
 #[inline(never)]
 fn is_little(window: &Window, in_flight: u32) -> bool {
     let left = u64::from(window.cwnd.saturating_sub(in_flight));
     left * WINDOW_DIVISOR < u64::from(window.cwnd) && left * u64::from(window.mss) < GSO_MAX_SIZE
 }
 
-/// How things stand after the sender has sent what it could.
+/// Outcome of the sender's attempt to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendOutcome {
     /// Something was sent.
     pub sent: bool,
     /// The window kept something from being sent.
     pub limited: bool,
-    /// Segments out.
+    /// Outstanding segments.
     pub out: u32,
     pub una: u64,
     pub nxt: u64,
     pub state: CaState,
-    /// The application has nothing more to send.
+    /// The application has no more data.
     pub is_dry: bool,
 }
 

@@ -1,11 +1,11 @@
-//! A header as a queue discipline sees it.
+//! A header as seen by a queue discipline.
 
 use crate::{Flags, Header};
 use sojourn_aqm::TcpView;
 
 impl Header {
-    /// The header as on the wire; none of what is no TCP segment, which has no flags. Sequence numbers lose their upper
-    /// half. The timestamps of a stack that sends none are those that it would send.
+    /// The header as on the wire; `None` for packets other than TCP, which have no flags. Sequence numbers lose their
+    /// upper half. For a stack without timestamps, those that it would send.
     pub fn view(&self) -> Option<TcpView> {
         if self.flags == Flags::default() {
             return None;

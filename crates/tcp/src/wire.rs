@@ -3,74 +3,76 @@
 use crate::{Header, SenderEvent};
 use sojourn_aqm::{Ecn, Instant};
 
-/// Takes the segments that an endpoint sends.
+/// Interface to the host, which transmits an endpoint's segments.
 pub trait Wire {
     /// Sends a packet of `len` IP bytes now; `ecn` is its codepoint.
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn);
 
-    /// [`Self::transmit`] of a new segment with data, where no more than that is to be done: most segments are sent so, and a
-    /// host may compile it into its caller.
+    /// [`Self::transmit`] of a new data segment. Most segments are sent by this one, and a host may inline it into its
+    /// caller.
     #[inline(always)]
     fn send_data(&mut self, header: &Header, len: u32, ecn: Ecn) {
         self.transmit(header, len, ecn);
     }
 
-    /// The same of an acknowledgment.
+    /// [`Self::transmit`] of an acknowledgment.
     #[inline(always)]
     fn send_ack(&mut self, header: &Header, len: u32, ecn: Ecn) {
         self.transmit(header, len, ecn);
     }
 
-    /// The segments that follow, up to [`Wire::end_burst`], are one super-packet: the sender has segmentation offload.
+    /// The segments up to [`Wire::end_burst`] form one super-packet: the sender has segmentation offload.
     #[inline]
     fn begin_burst(&mut self) {}
 
-    /// The last segment of a super-packet has been sent.
+    /// The last segment of a super-packet was sent.
     #[inline]
     fn end_burst(&mut self) {}
 
-    /// Whether the host takes new data now (TCP small queues); else it tells when it does again.
+    /// Whether the host has room for new data (TCP small queues); otherwise it notifies the sender when it has.
     #[inline]
     fn has_room(&self) -> bool {
         true
     }
 
-    /// When the device of the sender's host will have sent all that was handed to it; in the past where nothing waits there.
+    /// Time at which the device of the sender's host will have sent everything handed down to it; in the past if it is
+    /// idle.
     #[inline]
     fn drain_time(&self) -> Instant {
         Instant::ZERO
     }
 
-    /// Memory in bytes of what this sender has handed down and its host's device has not begun to send, where the device is
-    /// shared with others, so that nobody knows when it will have ([`crate::small_queue::memory_below`]); none
-    /// where [`Wire::leaves`] tells.
+    /// Memory in bytes of this sender's packets that its host's device has not begun to send
+    /// ([`crate::small_queue::memory_below`]), if other senders share the device, so that the drain time is unknown;
+    /// `None` if [`Wire::drain_time`] is known.
     #[inline]
     fn bytes_below(&self) -> Option<u64> {
         None
     }
 
-    /// That is too much: the sender goes on with [`crate::Sender::on_departure`] when some of it has begun to leave or was dropped.
+    /// That exceeds the limit: the host calls [`crate::Sender::on_departure`] when some packets have begun to leave or
+    /// were dropped.
     fn notify_on_departure(&mut self) {}
 
-    /// Whether that device lets each packet go at its departure time (Linux's `fq`): then the sender says it and does not wait
-    /// for it.
+    /// Whether the device sends each packet at its departure time (Linux's fq): then the sender sets that time and does
+    /// not wait for it.
     #[inline]
     fn is_pacing(&self) -> bool {
         false
     }
 
-    /// What is sent next, a segment or a burst, is to leave the device at `at`.
+    /// Sets the departure time of the next segment or burst.
     fn set_departure(&mut self, at: Instant) {
         let _ = at;
     }
 
-    /// Whether the host watches what the sender does, from its first event on: then it is told.
+    /// Whether the host observes the sender, from its first event on.
     #[inline]
     fn observes_sender(&self) -> bool {
         false
     }
 
-    /// Tells a host that watches the sender what this does; `event` is asked for where somebody wants to know.
+    /// Notifies a host that observes the sender; `event` is evaluated only on demand.
     #[inline]
     fn notify<'a>(&mut self, event: impl FnOnce() -> SenderEvent<'a>) {
         let _ = event;
