@@ -14,55 +14,56 @@ use sojourn_aqm::{Duration, Instant};
 pub(crate) struct RateSampler {
     /// Packets delivered since the start, the SYN included (`delivered`).
     delivered: u64,
-    /// … with a congestion mark (`delivered_ce`).
+    /// … with a CE mark (`delivered_ce`).
     delivered_ce: u64,
-    /// When something was last delivered (`delivered_mstamp`).
+    /// Time of the last delivery (`delivered_mstamp`).
     delivered_at: Micros,
-    /// When the segment was sent that was delivered last (`first_tx_mstamp`).
+    /// Send time of the segment delivered last (`first_tx_mstamp`).
     first_tx: Micros,
-    /// While this many packets are not yet delivered, the application limits the rate (`app_limited`).
+    /// The flow is application-limited until `delivered` exceeds this (`app_limited`).
     app_limited: Option<u64>,
     min_rtt: MinFilter,
-    /// One for each segment in the retransmission queue, in the same order.
+    /// One per segment in the retransmission queue, in the same order. Kept apart from it, so that segments of flows
+    /// without samples do not grow.
     snapshots: Deque<Snapshot>,
     sampled: Option<SampledSegment>,
-    /// Packets marked lost of which [`RateSampler::take_lost`] has told.
+    /// Packets marked lost that [`RateSampler::take_lost`] has reported.
     reported_lost: u64,
-    /// Whether the application limited the rate when what was last sent again had been sent before.
+    /// Whether the flow was application-limited at the original transmission of the segment retransmitted last.
     original_app_limited: bool,
 }
 
-/// The counters when a segment was last sent.
+/// The counters at a segment's last transmission.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     seq: u64,
     first_tx: Micros,
-    /// [`CONSUMED`] once the segment was SACKed: it has told what it knew.
+    /// [`CONSUMED`] once the segment was SACKed.
     delivered_at: Micros,
     delivered: u64,
-    /// The low bits, as of `lost`: what is told are differences.
+    /// The low bits, as of `lost`: only differences are used.
     delivered_ce: u32,
     /// Packets marked lost since the start of the connection.
     lost: u32,
-    /// Packets in flight with it.
+    /// Packets in flight, this one included.
     in_flight: u32,
     app_limited: bool,
-    /// It was found to be lost.
+    /// The segment was marked lost.
     is_lost: bool,
 }
 
-/// What the counters of recovery say when a segment goes out.
+/// Counters of the scoreboard at a transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendCounts {
-    /// Segments in the queue without it.
+    /// Segments in the queue without this one.
     pub out: u32,
-    /// Packets in flight with it.
+    /// Packets in flight with this one.
     pub in_flight: u32,
     /// Packets marked lost since the start of the connection.
     pub lost: u64,
 }
 
-/// The segment of the acknowledgment that is being dealt with that was sent last.
+/// The most recently sent segment among those delivered by the current acknowledgment.
 #[derive(Clone, Copy, Debug)]
 struct SampledSegment {
     snapshot: Snapshot,
@@ -72,7 +73,7 @@ struct SampledSegment {
     is_retransmitted: bool,
 }
 
-/// What else is to be known of an acknowledgment.
+/// Further input from an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SampleInput {
     /// Packets in flight before it.
@@ -83,7 +84,8 @@ pub(crate) struct SampleInput {
     pub lost: u64,
     /// RTT, as in [`RateSample::rtt`].
     pub rtt: Option<Duration>,
-    /// It acknowledged one segment, shorter than full and sent once, while nothing was SACKed, and told nothing else.
+    /// It acknowledged a single segment, shorter than full and never retransmitted, with nothing SACKed and nothing
+    /// else reported.
     pub lone_runt: bool,
     /// As [`RateSample::acks_probe`].
     pub acks_probe: bool,
@@ -97,7 +99,7 @@ fn span(micros: u64) -> Duration {
 }
 
 impl RateSampler {
-    /// Nothing was sent. The SYN will have been delivered when data is.
+    /// No segment sent yet. As in Linux the SYN counts as delivered.
     pub fn new() -> Self {
         Self {
             delivered: 1,
@@ -118,32 +120,32 @@ impl RateSampler {
         self.delivered
     }
 
-    /// … with a congestion mark.
+    /// … with a CE mark.
     pub fn delivered_ce(&self) -> u64 {
         self.delivered_ce
     }
 
-    /// When something was last delivered.
+    /// Time of the last delivery.
     pub fn delivered_at(&self) -> Instant {
         Instant::from_nanos(self.delivered_at * 1_000)
     }
 
-    /// Whether the application limits the rate.
+    /// Whether the flow is application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited.is_some()
     }
 
-    /// The least RTT of the last 300 s.
+    /// Minimum RTT of the last 300 s.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.minimum()
     }
 
-    /// Whether the application limited the rate when the segment that was last sent again had been sent before.
+    /// Whether the flow was application-limited at the original transmission of the segment retransmitted last.
     pub fn original_app_limited(&self) -> bool {
         self.original_app_limited
     }
 
-    /// A segment goes out, new or again.
+    /// A segment is sent or retransmitted.
     pub fn on_sent(&mut self, segment: &Segment, counters: SendCounts) {
         let snapshot = self.snapshot(segment, counters);
         if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
@@ -154,7 +156,7 @@ impl RateSampler {
         }
     }
 
-    /// A new segment goes out, behind all others.
+    /// A new segment is sent, after all others.
     #[inline]
     pub fn on_sent_new(&mut self, segment: &Segment, counters: SendCounts) {
         debug_assert!(self.snapshots.back().is_none_or(|last| last.seq < segment.seq), "it is new");
@@ -181,7 +183,7 @@ impl RateSampler {
         }
     }
 
-    /// What was marked lost since this was last asked, oldest first.
+    /// Segments marked lost since the last call, oldest first.
     pub fn take_lost(&mut self, board: &Scoreboard) -> Vec<LostSegment> {
         let new = board.lost_total - std::mem::replace(&mut self.reported_lost, board.lost_total);
         let (mut losses, mut continues) = (Vec::new(), false);
@@ -190,7 +192,7 @@ impl RateSampler {
                 break;
             }
             debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
-            // One that is sent again has a new snapshot.
+            // A retransmission has a new snapshot.
             let is_lost = segment.tags.any(Tags::LOST) && !segment.tags.any(Tags::RETRANS);
             if is_lost && !snapshot.is_lost {
                 snapshot.is_lost = true;
@@ -206,7 +208,7 @@ impl RateSampler {
         losses
     }
 
-    /// A segment is SACKed for the first time.
+    /// A segment is newly SACKed.
     pub fn on_sacked(&mut self, segment: &Segment) {
         if let Some(i) = self.position(segment) {
             self.consider(segment, i);
@@ -214,7 +216,7 @@ impl RateSampler {
         }
     }
 
-    /// The same of segment `i` of the retransmission queue.
+    /// [`Self::on_sacked`] of segment `i` of the retransmission queue.
     #[inline]
     pub fn on_sacked_at(&mut self, i: usize, segment: &Segment) {
         debug_assert_eq!(self.snapshots[i].seq, segment.seq, "a snapshot for each segment, in order");
@@ -222,7 +224,7 @@ impl RateSampler {
         self.snapshots[i].delivered_at = CONSUMED;
     }
 
-    /// A segment, the oldest one, is acknowledged and leaves the queue.
+    /// The oldest segment is acknowledged and leaves the queue.
     pub fn on_acknowledged(&mut self, segment: &Segment) {
         if let Some(snapshot) = self.snapshots.front() {
             debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
@@ -231,14 +233,15 @@ impl RateSampler {
         }
     }
 
-    /// Of segments that begin below `seq` nothing more will be asked (QUIC, whose packets do not leave in order).
+    /// Discards snapshots of segments that begin below `seq` (QUIC, whose packets leave out of order).
     pub fn forget_below(&mut self, seq: u64) {
         while self.snapshots.front().is_some_and(|snapshot| snapshot.seq < seq) {
             self.snapshots.pop_front();
         }
     }
 
-    /// The segment at `seq` is lost, as number `lost` of the connection; that before it too, if it `continues`.
+    /// The segment at `seq` is lost, as loss number `lost` of the connection; `continues` if the one before is lost,
+    /// too.
     pub fn loss_of(&self, seq: u64, lost: u64, continues: bool) -> Option<LostSegment> {
         let snapshot = &self.snapshots[self.find_snapshot(seq)?];
         Some(LostSegment {
@@ -249,30 +252,30 @@ impl RateSampler {
         })
     }
 
-    /// An acknowledgment delivered `packets`, of which it reports `ce` with a mark.
+    /// An acknowledgment delivered `packets`, and reports `ce` of them as marked.
     pub fn count(&mut self, packets: u32, ce: u32) {
         self.delivered += packets as u64;
         self.delivered_ce += ce as u64;
     }
 
-    /// Takes an RTT for the least one.
+    /// Adds an RTT to the minimum filter.
     pub fn observe_rtt(&mut self, now: Instant, rtt: Duration) {
-        // Linux: a time below its resolution counts as a tick.
+        // Linux: a time below the clock's resolution counts as a tick.
         self.min_rtt.observe(now, if rtt > Duration::ZERO { rtt } else { TICK });
     }
 
-    /// An old acknowledgment tells nothing of the rate.
+    /// Discards the sample of an old acknowledgment.
     pub fn discard(&mut self) {
         self.sampled = None;
     }
 
-    /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, all counted before.
+    /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, which were counted before.
     #[inline(always)]
     pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &SampleInput) -> RateSample {
         let before = self.sampled.as_ref().map(|chosen| chosen.snapshot.delivered);
         let is_ack_delayed = context.lone_runt && before.is_some_and(|before| before + 1 == self.delivered);
-        let known = |rtt: &Duration| self.min_rtt.minimum().is_some_and(|least| *rtt > least);
-        if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && known(rtt))) {
+        let exceeds_min = |rtt: &Duration| self.min_rtt.minimum().is_some_and(|least| *rtt > least);
+        if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && exceeds_min(rtt))) {
             self.observe_rtt(now, rtt);
         }
         let now = micros_at(now);
@@ -310,16 +313,16 @@ impl RateSampler {
         sample
     }
 
-    /// The application has nothing to send while `in_flight` packets are in the network: until these are delivered, the
-    /// rate says nothing of the path.
+    /// The application has no data while `in_flight` packets are in flight: samples do not show the path's rate until
+    /// these are delivered.
     pub fn mark_app_limited(&mut self, in_flight: u32) {
         self.app_limited = Some(self.delivered + in_flight as u64);
     }
 
-    /// Takes a segment that is delivered into account, if its snapshot, which is number `i`, has not been used.
+    /// Considers a delivered segment as the sampled one, if its snapshot `i` is unused.
     #[inline]
     fn consider(&mut self, segment: &Segment, i: usize) {
-        // Copied only where it is chosen.
+        // Copied only if chosen.
         let snapshot = &self.snapshots[i];
         let prior_time = snapshot.delivered_at;
         if prior_time == CONSUMED {
@@ -335,11 +338,11 @@ impl RateSampler {
         self.sampled = Some(SampledSegment { snapshot: *snapshot, prior_time, end, send_interval, is_retransmitted });
     }
 
-    /// The number of a segment's snapshot.
+    /// Index of a segment's snapshot.
     #[inline]
     fn position(&self, segment: &Segment) -> Option<usize> {
         let first = self.snapshots.front()?.seq;
-        // Full segments lie at equal distances.
+        // Full segments are equidistant.
         let guess = (segment.seq.saturating_sub(first) / segment.len.max(1) as u64) as usize;
         match self.snapshots.get(guess).is_some_and(|snapshot| snapshot.seq == segment.seq) {
             true => Some(guess),
@@ -353,13 +356,13 @@ impl RateSampler {
     }
 }
 
-/// Instead of the time of a snapshot that has told what it knew.
+/// Sentinel: this snapshot has been consumed.
 const CONSUMED: Micros = Micros::MAX;
 
 /// Linux `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// Linux counts an RTT of nothing as a jiffy, of 1 ms.
+/// Linux counts an RTT of zero as a jiffy, of 1 ms.
 const TICK: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

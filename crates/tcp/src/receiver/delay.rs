@@ -1,4 +1,4 @@
-//! When data in order is acknowledged: at once for a while, else after a delay that follows the arrivals.
+//! Delayed acknowledgments of in-order data: quick acknowledgments at first, then a delay that adapts to the arrivals.
 //!
 //! Source: Linux `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_enter_quickack_mode`, `tcp_delack_timer_handler`.
 
@@ -6,96 +6,96 @@ use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::Instant;
 
-/// The delay of acknowledgments. In this order, so that it is one cache line of its receiver.
+/// State of delayed acknowledgments: one cache line of the receiver.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct DelayedAck {
     stack: &'static Stack,
-    /// Acknowledgments that go at once.
+    /// Number of quick acknowledgments left.
     quick: u32,
-    /// Acknowledgments wait at all.
+    /// Acknowledgments are delayed at all.
     enabled: bool,
-    /// Least delay, in ticks.
+    /// Minimum delay, in ticks.
     min: Ticks,
-    /// … and most, once the RTT is known.
+    /// … and maximum, once the RTT is known.
     max: Ticks,
     /// The delay, adapted to the arrivals; zero before the first data.
     ato: Ticks,
     last_data: Ticks,
-    /// Tick at which one that waits is due; [`NO_ACK_PENDING`] if none does.
+    /// Tick at which a pending acknowledgment is due; [`NO_ACK_PENDING`] if none is.
     due: Ticks,
-    /// … and when its timer expires.
+    /// … and the tick at which its timer expires.
     expiry: Ticks,
 }
 
 impl DelayedAck {
-    /// As the stack has it; if not `asked`, every segment is acknowledged at once.
+    /// As configured in the stack; unless `enabled`, every segment is acknowledged at once.
     pub fn new(stack: &'static Stack, enabled: bool) -> Self {
         let (on, min) = (enabled && !stack.acks_every_segment, stack.clock().ticks_at_least_one(stack.ato_min));
         Self { stack, enabled: on, min, max: min, ato: 0, last_data: 0, quick: 0, due: NO_ACK_PENDING, expiry: 0 }
     }
 
-    /// The RTT is known, in ticks: no acknowledgment waits for longer, but for the least delay.
+    /// Sets the maximum delay to the RTT, in ticks, but no less than the minimum.
     pub fn set_max(&mut self, rtt: Ticks) {
         self.max = self.min.max(rtt);
     }
 
-    /// Whether the next acknowledgment goes at once.
+    /// Whether the next acknowledgment is sent at once.
     #[inline(always)]
     pub fn is_quick(&self) -> bool {
         !self.enabled || self.quick > 0
     }
 
-    /// Whether one waits.
+    /// Whether an acknowledgment is pending.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         self.due != NO_ACK_PENDING
     }
 
-    /// When one that waits is to be sent.
+    /// When a pending acknowledgment is to be sent.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
         if self.is_pending() { clock.instant(self.expiry) } else { Instant::NEVER }
     }
 
-    /// When the timer that was set last expires, or has expired; an acknowledgment does not stop it.
+    /// When the timer set last expires, or has expired; sending an acknowledgment does not stop it.
     pub fn timer(&self, clock: Clock) -> Instant {
         clock.instant(self.expiry)
     }
 
-    /// Whether one has waited long enough; the next delay is longer then, up to the time-out `rto`.
+    /// Whether a pending acknowledgment is due; the next delay is longer then, up to the time-out `rto`.
     pub fn expires(&mut self, now: Ticks, rto: Ticks) -> bool {
         let expired = self.is_pending() && self.expiry <= now;
         if expired {
-            // The acknowledgment was late: expect the data to keep coming slowly.
+            // The acknowledgment was late: expect the data to keep arriving slowly.
             self.ato = (self.ato * 2).min(rto);
         }
         expired
     }
 
-    /// The next acknowledgment goes at once, if `asked`, whatever the delay.
+    /// Sends the next acknowledgment at once, if `condition`.
     #[inline(always)]
     pub fn quick_once(&mut self, condition: bool) {
         self.quick |= condition as u32;
     }
 
-    /// No acknowledgment goes at once any more: the buffer is half full.
+    /// Ends quick acknowledgments: the buffer is half full.
     pub fn end_quickack(&mut self) {
         self.quick = 0;
     }
 
-    /// So many acknowledgments go at once.
+    /// The next `acknowledgments` are sent at once.
     pub fn enter_quickack(&mut self, acknowledgments: u32) {
         self.quick = self.quick.max(acknowledgments);
         self.ato = self.min;
     }
 
-    /// The same after a duplicate, or data out of order.
+    /// [`Self::enter_quickack`] after a duplicate or out-of-order data.
     pub fn enter_quickack_on_reordering(&mut self) {
         self.enter_quickack(self.stack.quickacks);
     }
 
-    /// Data arrives in order: adapts the delay to the gap before it. `rto` is the time-out.
+    /// In-order data arrives: adapts the delay to the gap before it. `rto` is the time-out.
     #[inline(always)]
     pub fn adapt(&mut self, now: Ticks, rto: impl Fn() -> Ticks) {
         if self.ato == 0 {
@@ -107,19 +107,19 @@ impl DelayedAck {
             } else if gap < self.ato {
                 self.ato = (self.ato / 2 + gap).min(rto());
             } else if gap > rto() {
-                // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
+                // A gap longer than the time-out: the sender restarts slowly and needs acknowledgments quickly.
                 self.quick = self.quick.max(self.stack.quickacks);
             }
         }
         self.last_data = now;
     }
 
-    /// An acknowledgment waits. Returns whether it may as well go now.
+    /// Delays an acknowledgment. Returns whether it may as well be sent now.
     #[inline(always)]
     pub fn defer(&mut self, now: Ticks) -> bool {
-        // A known RTT bounds the delay, but not below its least.
+        // A known RTT bounds the delay, but not below the minimum.
         let ato = self.ato.min(self.max);
-        // About to expire: it can go now.
+        // About to expire: send it now.
         if self.due <= now + ato / 4 {
             return true;
         }
@@ -128,28 +128,28 @@ impl DelayedAck {
         false
     }
 
-    /// An acknowledgment goes.
+    /// An acknowledgment is sent.
     #[inline(always)]
     pub fn on_ack_sent(&mut self) {
         self.due = NO_ACK_PENDING;
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
-                // Leaving quick mode: the delay is not what it was before.
+                // End of quick mode: the delay starts again from the minimum.
                 self.ato = self.min;
             }
         }
     }
 }
 
-/// Beyond every run.
+/// Sentinel, later than any tick of a run.
 const NO_ACK_PENDING: Ticks = Ticks::MAX;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A connection with an RTT of 100 ms and a time-out of 300 ms, whose first data has come at 1000 ms.
+    /// A connection with an RTT of 100 ms and a time-out of 300 ms, whose first data arrived at 1000 ms.
     fn delay(stack: &str) -> DelayedAck {
         let mut delay = DelayedAck::new(Stack::find(stack).expect("a stack"), true);
         delay.set_max(100);
@@ -164,7 +164,7 @@ mod tests {
             delay.adapt(now, || 300);
             delay.ato
         };
-        // At most half of the least delay of 40 ms, less than the delay, more than it.
+        // At most half of the minimum delay of 40 ms; less than the delay; more than it.
         assert_eq!([1_013, 1_050, 1_093, 1_180].map(&mut after), [40, 57, 71, 71]);
     }
 

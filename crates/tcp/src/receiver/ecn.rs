@@ -1,8 +1,8 @@
-//! Congestion marks at the receiver: echoed until the sender says that it knows (RFC 3168), packet by packet (RFC 8257
-//! §3.2), or counted (RFC 9768).
+//! Congestion marks at the receiver: echoed until the sender sends CWR (RFC 3168), echoed per packet (RFC 8257 §3.2),
+//! or counted (RFC 9768).
 //!
-//! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`, `dctcp_ece_ack_update`; for accurate ECN Linux 6.18 `tcp_ecn_received_counters`,
-//! `tcp_accecn_set_ace`, without the option.
+//! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`, `dctcp_ece_ack_update`; for accurate ECN Linux 6.18
+//! `tcp_ecn_received_counters`, `tcp_accecn_set_ace`, without the option.
 
 use super::CeCounters;
 use crate::cc::Needs;
@@ -15,11 +15,11 @@ use sojourn_aqm::Ecn;
 pub(super) struct EcnReceiver {
     mode: Mode,
     quickacks: bool,
-    /// A sender that asks for accurate ECN gets it.
+    /// Accepts requests for accurate ECN.
     supports_accurate: bool,
-    /// A sender that asks for classic ECN gets the mark of each packet echoed.
+    /// Classic ECN echoes the mark of each packet.
     per_packet: bool,
-    /// The codepoint of what is ECN-capable.
+    /// The codepoint of ECN-capable packets.
     capable: Ecn,
     on_syn: bool,
     on_acks: bool,
@@ -27,7 +27,7 @@ pub(super) struct EcnReceiver {
     ack_codepoint: Ecn,
     /// ECN-capable data has arrived.
     ect_seen: bool,
-    /// CE arrived and the sender has not said CWR.
+    /// CE has arrived, and no CWR since.
     echo: bool,
     counters: AccEcnCounters,
 }
@@ -36,12 +36,12 @@ pub(super) struct EcnReceiver {
 enum Mode {
     Off,
     Classic,
-    /// As classic, but `echo` is whether the last packet was marked.
+    /// As classic, but `echo` is the mark of the last packet.
     PerPacket,
     Accurate,
 }
 
-/// What accurate ECN counts.
+/// Counters of accurate ECN.
 #[derive(Clone, Copy, Debug, Default)]
 struct AccEcnCounters {
     marked: CeCounters,
@@ -51,7 +51,7 @@ struct AccEcnCounters {
     last: Ecn,
 }
 
-/// What the codepoint of a segment asks for.
+/// Acknowledgments that a segment's codepoint requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AckRequest {
     /// An acknowledgment at once.
@@ -85,10 +85,10 @@ impl CodepointSet {
 }
 
 impl EcnReceiver {
-    /// ECN is `asked` for.
-    pub fn new(stack: &Stack, asked: bool) -> Self {
+    /// ECN is used if `requested`.
+    pub fn new(stack: &Stack, requested: bool) -> Self {
         Self {
-            mode: if asked { Mode::Classic } else { Mode::Off },
+            mode: if requested { Mode::Classic } else { Mode::Off },
             quickacks: stack.quickacks_on_ecn,
             supports_accurate: stack.accurate_ecn,
             per_packet: false,
@@ -102,7 +102,7 @@ impl EcnReceiver {
         }
     }
 
-    /// The control of the sender has `needs`, and so has the one of this end.
+    /// The congestion controls of both hosts have `needs`.
     pub fn apply_needs(&mut self, needs: &Needs) {
         if needs.ecn && self.mode == Mode::Off {
             self.mode = Mode::Classic;
@@ -116,14 +116,14 @@ impl EcnReceiver {
         self.on_acks |= needs.ect_on_control;
     }
 
-    /// A SYN with `flags` arrived under `ecn`. Returns flags and codepoint of the answer.
+    /// A SYN with `flags` arrived under `ecn`. Returns flags and codepoint of the SYN-ACK.
     pub fn on_syn(&mut self, flags: Flags, ecn: Ecn) -> (Flags, Ecn) {
         let on = self.mode != Mode::Off;
         let answer = if on && self.supports_accurate && flags.ace() == ACCURATE_SYN {
             self.mode = Mode::Accurate;
             Flags::default().with_ace(reflected(ecn))
         } else {
-            // RFC 3168 §6.1.1: ECN is used if the SYN asks for it.
+            // RFC 3168 §6.1.1: ECN is used if the SYN requests it.
             let classic = on && flags.contains(Flags::ECE.with(Flags::CWR));
             self.mode = self.classic(classic);
             Flags::default().with_if(Flags::ECE, classic)
@@ -132,7 +132,7 @@ impl EcnReceiver {
         (answer, self.codepoint(self.on_syn))
     }
 
-    /// The answer to the SYN of this host, which sends too, agreed on `flags`.
+    /// The SYN-ACK for this host, which sends too, agreed on `flags`.
     pub fn on_answer(&mut self, flags: Flags) {
         self.mode = match flags.ace() {
             _ if !self.is_on() => Mode::Off,
@@ -142,7 +142,7 @@ impl EcnReceiver {
         self.ack_codepoint = self.codepoint(self.on_acks);
     }
 
-    /// The mode in which marks are echoed, if ECN is used.
+    /// The mode that echoes marks, if ECN is `used`.
     fn classic(&self, used: bool) -> Mode {
         match used {
             true if self.per_packet => Mode::PerPacket,
@@ -151,14 +151,14 @@ impl EcnReceiver {
         }
     }
 
-    /// Whether segments have to be shown to it.
+    /// Whether it has to process segments.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.mode != Mode::Off
     }
 
-    /// Under which codepoints data without CWR changes nothing and asks for nothing, while acknowledgments tell of no mark and
-    /// have no codepoint.
+    /// Codepoints with which data without CWR changes no state and requests nothing, while acknowledgments carry
+    /// neither an echo nor a codepoint.
     pub fn fast_path_codepoints(&self) -> CodepointSet {
         const ANY: CodepointSet = CodepointSet::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
         const UNMARKED: CodepointSet = CodepointSet::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]);
@@ -172,18 +172,18 @@ impl EcnReceiver {
         }
     }
 
-    /// Whether what it asks for holds for data out of order too.
+    /// Whether its requests also apply to out-of-order data.
     #[inline]
     pub fn is_prompt(&self) -> bool {
         matches!(self.mode, Mode::Accurate | Mode::PerPacket)
     }
 
-    /// Whether a packet under `ecn` must not be acknowledged together with those before it.
+    /// Whether packets before this one have to be acknowledged before a packet under `ecn` is processed.
     pub fn flushes_before(&self, ecn: Ecn) -> bool {
         self.mode == Mode::PerPacket && ecn != Ecn::NotEct && self.echo != (ecn == Ecn::Ce)
     }
 
-    /// Data arrives, or a FIN.
+    /// Data or a FIN arrives.
     #[inline]
     pub fn on_data(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         match self.mode {
@@ -194,14 +194,14 @@ impl EcnReceiver {
         }
     }
 
-    /// An acknowledgment without data arrives.
+    /// A pure acknowledgment arrives.
     pub fn on_pure_ack(&mut self, header: &Header, ecn: Ecn) {
         if self.mode == Mode::Accurate {
             self.count(header, ecn);
         }
     }
 
-    /// Flags and codepoint of an acknowledgment without data.
+    /// Flags and codepoint of a pure acknowledgment.
     #[inline(always)]
     pub fn of_ack(&mut self) -> (Flags, Ecn) {
         if self.mode == Mode::Accurate {
@@ -210,7 +210,7 @@ impl EcnReceiver {
         (Flags::ACK.with_if(Flags::ECE, self.echo), self.ack_codepoint)
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn marked(&self) -> CeCounters {
         self.counters.marked
     }
@@ -224,13 +224,14 @@ impl EcnReceiver {
         if !self.quickacks {
             return AckRequest::default();
         }
-        // The sender's window may be very small after a mark, or a retransmission, which is not ECN-capable.
+        // The sender's window may be very small after a mark, or after a retransmission, which is not ECN-capable.
         let quick = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
         self.ect_seen |= ecn != Ecn::NotEct;
         AckRequest { at_once: cwr, enters_quickack: quick }
     }
 
-    /// RFC 8257 §3.2: the echo is the mark of the last packet, and a change of it is told at once. CWR ends nothing.
+    /// RFC 8257 §3.2: the echo is the mark of the last packet, and a change is acknowledged at once. CWR does not end
+    /// it.
     #[inline(never)]
     fn mirror(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         let cwr = header.flags.contains(Flags::CWR);
@@ -242,8 +243,8 @@ impl EcnReceiver {
         AckRequest { at_once: cwr || changed, enters_quickack: false }
     }
 
-    /// RFC 9768 §3.2.2: counts marks of all packets, and tells at once when the codepoint changes, or before the three
-    /// bits of the counter can wrap.
+    /// RFC 9768 §3.2.2: counts marks of all packets, and acknowledges at once when the codepoint changes, or at the
+    /// sixth mark (`TCP_ACCECN_ACE_MAX_DELTA`), because the three bits of the counter wrap after eight.
     #[inline(never)]
     fn count(&mut self, header: &Header, ecn: Ecn) -> AckRequest {
         let counted = &mut self.counters;
@@ -268,7 +269,7 @@ impl EcnReceiver {
     }
 }
 
-/// How the answer to a SYN tells under which codepoint that arrived (RFC 9768 §3.1.2).
+/// ACE of a SYN-ACK: reports the codepoint with which the SYN arrived (RFC 9768 §3.1.2).
 fn reflected(ecn: Ecn) -> u64 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -278,7 +279,7 @@ fn reflected(ecn: Ecn) -> u64 {
     }
 }
 
-/// AE, CWR and ECE of a SYN that asks for accurate ECN.
+/// AE, CWR and ECE of a SYN that requests accurate ECN.
 const ACCURATE_SYN: u8 = 0b111;
 
 /// Linux `TCP_ACCECN_ACE_MAX_DELTA`.
@@ -292,7 +293,7 @@ mod tests {
         Header { seq: 1, len: 700, flags: Flags::ACK, ..Header::default() }
     }
 
-    /// A receiver that knows accurate ECN, after a SYN that asks for it and arrived under `ecn`.
+    /// A receiver with accurate ECN, after a SYN that requests it and arrived under `ecn`.
     fn accurate(ecn: Ecn) -> (EcnReceiver, Flags) {
         let stack = Stack { accurate_ecn: true, ..*Stack::find("linux-6.1").expect("a stack") };
         let mut receiver = EcnReceiver::new(&stack, true);

@@ -1,7 +1,7 @@
 //! Kinds of data segments. `Receiver::on_data` is compiled once per kind, without the branches that its constants exclude.
 //!
-//! [`AnySegment`] excludes nothing. The others give the same results for the segments that `Receiver::on_segment` assigns to them;
-//! `tests.rs` compares.
+//! [`AnySegment`] excludes nothing. The others give the same results for the segments that `Receiver::on_segment`
+//! assigns to them; `tests.rs` compares them.
 
 use super::reassembly::Placement;
 
@@ -9,7 +9,7 @@ use super::reassembly::Placement;
 pub(super) trait SegmentKind {
     /// Position of the segment, if the kind implies it.
     const PLACEMENT: Option<Placement> = None;
-    /// Its codepoint needs no answer, no mechanism looks at every segment, and there is nothing to report but SACKs.
+    /// Its codepoint needs no reaction, no mechanism processes every segment, and only SACKs have to be reported.
     const FAST_PATH: bool = false;
 }
 

@@ -1,9 +1,9 @@
-//! The receiving endpoint: what it does with a segment, and when it acknowledges.
+//! The receiving endpoint: processes segments and decides when to acknowledge.
 //!
-//! Source: Linux `tcp_data_queue`, `__tcp_ack_snd_check`. What has arrived is in `reassembly.rs`, how long an
-//! acknowledgment waits in `delay.rs`, marks in `ecn.rs`. Linux 6.1 acknowledges out-of-order data through
-//! `compressed_ack.rs`. The application reads at once, so only what waits out of order takes room in the window
-//! (`offered.rs`).
+//! Source: Linux `tcp_data_queue`, `__tcp_ack_snd_check`. Reassembly is in `reassembly.rs`, the delay of
+//! acknowledgments in `delay.rs`, ECN in `ecn.rs`. Linux 6.1 acknowledges out-of-order data through
+//! `compressed_ack.rs`. The application reads at once, so only out-of-order data takes room in the window
+//! (`receive_window.rs`).
 
 mod delay;
 mod ecn;
@@ -24,16 +24,16 @@ use kind::{AnySegment, InOrderSegment, SackExtension, SegmentKind};
 use reassembly::{Placement, Reassembly};
 use sojourn_aqm::{Ecn, Instant};
 
-/// What a receiver is made of.
+/// Configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// The stack's mechanisms.
     pub stack: &'static Stack,
-    /// Payload of a full segment in bytes.
+    /// Payload of a full segment, in bytes.
     pub mss: u32,
     /// Whether SACK is negotiated.
     pub sack: bool,
-    /// Acknowledges every second segment or after a delay; else every segment.
+    /// Acknowledges every second segment or after a delay; otherwise every segment.
     pub delayed_ack: bool,
     /// Whether ECN is negotiated.
     pub ecn: bool,
@@ -41,7 +41,7 @@ pub struct ReceiverConfig {
     pub receive_window: Option<u64>,
 }
 
-/// Packets that arrived with a congestion mark, and their payload.
+/// Number of CE-marked packets, and their payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CeCounters {
     /// Packets, pure acknowledgments included.
@@ -50,39 +50,40 @@ pub struct CeCounters {
     pub bytes: u64,
 }
 
-/// The receiving half of a connection. In this order, so that
-/// what every segment is asked for lies together.
+/// The receiving half of a connection. Fields used for every segment come first and share a cache line.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Receiver {
-    /// Under which codepoints the next segment in order [needs nothing else](Self::calm_under) than its acknowledgment.
+    /// Codepoints with which the next in-order segment needs nothing but its acknowledgment
+    /// ([`Self::insignificant_codepoints`]). Nearly all conditions change only by arriving segments, so this is
+    /// computed once per segment of the slow path and tested with one byte per segment of the fast path.
     fast_path_codepoints: CodepointSet,
-    /// Under which the next segment behind a hole, where the newest block of all ends, needs nothing else.
+    /// The same for the next segment at the end of the newest block beyond a hole.
     sack_fast_path_codepoints: CodepointSet,
     open: bool,
     sack: bool,
-    /// More is about to come up at this instant, and the application reads then.
+    /// More segments follow at this instant (GRO), and the application reads after them.
     reads_later: bool,
-    /// The end of a burst has come since the last acknowledgment.
+    /// The end of a burst has arrived since the last acknowledgment.
     pushed: bool,
     mss: u32,
     ts_recent: u32,
-    /// IP bytes of an acknowledgment that tells nothing else.
+    /// IP bytes of an acknowledgment without SACK blocks.
     ack_len: u32,
-    /// The next sequence number in the last acknowledgment sent.
+    /// The acknowledgment number sent last (`rcv_wup`).
     rcv_wup: u64,
     clock: Clock,
     delay: DelayedAck,
     reassembly: Reassembly,
-    /// The instant of the event that is being dealt with.
+    /// The instant of the current event.
     at: Instant,
     ecn: EcnReceiver,
     compression: Option<AckCompression>,
-    /// The window, while it may grow.
+    /// The receive window, if it may grow.
     window: Option<Box<AdvertisedWindow>>,
-    /// When the SYN was answered, if that was done once.
+    /// Time of the SYN-ACK, if it was sent once.
     syn_ack_sent: Option<Instant>,
-    /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
+    /// One sample, from the handshake: a receiver that sends no data has no other.
     rtt: RttEstimator,
     stack: &'static Stack,
 }
@@ -95,7 +96,7 @@ cloned_in_place! {
 }
 
 impl Receiver {
-    /// A receiver that listens.
+    /// A listening receiver.
     pub fn new(config: ReceiverConfig) -> Self {
         let stack = config.stack;
         Self {
@@ -122,27 +123,28 @@ impl Receiver {
         }
     }
 
-    /// The same at the other end of a sender whose congestion control has `needs`: both hosts run it, so ECN, its form and
-    /// its codepoints are as it asks.
+    /// For a sender whose congestion control has `needs`. Both hosts run the same control, so its needs decide about
+    /// ECN, its form and its codepoints.
     pub fn serving(mut self, needs: &Needs) -> Self {
         self.ecn.apply_needs(needs);
         self
     }
 
-    /// The same behind a card that lays segments down in fragments, which the buffer joins (`tcp_try_coalesce`): where the
-    /// sender's host has segmentation offload. A segment that its host cut by itself is a packet of its own.
+    /// With a NIC that places payload in page fragments, which the buffer coalesces (`tcp_try_coalesce`): used if the
+    /// sender's host has segmentation offload. A segment cut by its host is an skb of its own.
     pub fn with_fragments(mut self) -> Self {
-        self.window = self.window.map(|raised| Box::new(raised.with_fragments()));
+        self.window = self.window.map(|window| Box::new(window.with_fragments()));
         self
     }
 
-    /// Of the segments that come up in one poll of a card: `more` of them follow the next one, and the application reads
-    /// when all have come (`tcp_cleanup_rbuf`). Without a card it reads after every segment.
+    /// For segments from one poll of a NIC: whether `more` segments follow the next one, after which the application
+    /// reads (`tcp_cleanup_rbuf`). So the end of a burst in the middle of a poll has no acknowledgment of its own.
+    /// Otherwise the application reads after every segment.
     pub fn set_more_segments(&mut self, more: bool) {
         self.reads_later = more;
     }
 
-    /// Takes a segment from the sender.
+    /// Processes a segment from the sender.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         if self.fast_path_codepoints.has(ecn) && self.reassembly.is_next(header) {
@@ -154,7 +156,7 @@ impl Receiver {
 
     #[inline(never)]
     fn on_any_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
-        // Asked here and not in `on_segment`, which is compiled into the loop of events.
+        // Tested here and not in `on_segment`, which is inlined into the event loop.
         if self.sack_fast_path_codepoints.has(ecn) && self.reassembly.extends_newest_block(header) {
             return self.on_data::<SackExtension>(self.clock.ticks(now), header, ecn, wire);
         }
@@ -173,7 +175,7 @@ impl Receiver {
         }
     }
 
-    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    /// To be called at [`Self::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         self.at = now;
         let tick = self.clock.ticks(now);
@@ -194,7 +196,7 @@ impl Receiver {
         self.compression.as_ref().map_or(delayed, |c| c.due.min(delayed))
     }
 
-    /// Takes the answer to the SYN, where the host that sent it also receives: the handshake opened both directions.
+    /// Processes the SYN-ACK, if this host sent the SYN and also receives: the handshake opens both directions.
     pub fn connected(&mut self, now: Instant, header: &Header) {
         if self.open || !header.flags.contains(Flags::SYN.with(Flags::ACK)) {
             return;
@@ -212,17 +214,17 @@ impl Receiver {
         self.reassembly.has_ended()
     }
 
-    /// Bytes handed to the application, in order.
+    /// Bytes delivered to the application, in order.
     pub fn delivered(&self) -> u64 {
         self.reassembly.delivered()
     }
 
-    /// Bytes that wait for others before them, each counted once.
+    /// Out-of-order bytes, each counted once.
     pub fn waiting(&self) -> u64 {
         self.reassembly.waiting()
     }
 
-    /// What arrived with a congestion mark, counted where accurate ECN is in use.
+    /// CE-marked packets, counted if accurate ECN is in use.
     pub fn marked(&self) -> CeCounters {
         self.ecn.marked()
     }
@@ -247,8 +249,9 @@ impl Receiver {
         }
     }
 
-    /// The first segment after the SYN echoes the time of the SYN-ACK. A stack that times segments more finely than by
-    /// timestamps does so with this one, too, unless it was sent again (`tcp_synack_rtt_meas`).
+    /// The first segment after the SYN echoes the timestamp of the SYN-ACK. A stack with finer RTT units uses the send
+    /// time of the SYN-ACK, unless that was retransmitted (`tcp_synack_rtt_meas`): a twentieth of the RTT bounds the
+    /// delay of compressed acknowledgments, for which ticks of 1 ms are too coarse.
     #[inline(never)]
     fn measure_first_rtt(&mut self, now: Ticks, header: &Header) {
         let echoed = || now.saturating_sub(unwrap_timestamp(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
@@ -256,46 +259,47 @@ impl Receiver {
         let rtt = timed.map_or_else(echoed, |rtt| (rtt.as_nanos() / self.stack.rtt_unit.as_nanos()) as u32);
         self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
         self.delay.set_max(self.rtt.srtt_eighths(8));
-        if let Some(raised) = &mut self.window {
-            raised.round_start = self.at;
+        if let Some(window) = &mut self.window {
+            window.round_start = self.at;
         }
     }
 
-    /// RFC 7323 §4.3: the timestamp of the earliest segment not yet acknowledged is echoed.
+    /// RFC 7323 §4.3: echo the timestamp of the earliest unacknowledged segment.
     #[inline(always)]
     fn note_time(&mut self, header: &Header) {
-        // Without a branch: of segments that are acknowledged two at a time, every second one is the earliest.
+        // Branch-free: with an acknowledgment per two segments, every second segment is the earliest.
         let earliest = (header.seq <= self.rcv_wup) & is_newer(header.ts_val, self.ts_recent);
         self.ts_recent = if earliest { header.ts_val } else { self.ts_recent };
     }
 
-    /// [`Self::on_data_inline`], compiled out of the caller.
+    /// [`Self::on_data_inline`], outlined: inlined into the event loop, the kind for segments beyond a hole would cost
+    /// every stack 5 to 20 instructions per packet.
     #[inline(never)]
     fn on_data<K: SegmentKind>(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         self.on_data_inline::<K>(now, header, ecn, wire);
     }
 
-    /// Takes a segment with data or a FIN (`tcp_data_queue`).
+    /// Processes a segment with data or a FIN (`tcp_data_queue`).
     #[inline(always)]
     fn on_data_inline<K: SegmentKind>(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         debug_assert!(!K::FAST_PATH || (self.ecn.of_ack(), self.pushed) == ((Flags::ACK, Ecn::NotEct), false));
         if K::PLACEMENT != Some(Placement::OutOfOrder) {
-            // What lies beyond a hole is not the earliest segment that waits for its acknowledgment.
+            // A segment beyond a hole is not the earliest unacknowledged one.
             self.note_time(header);
         }
         let end = if K::FAST_PATH { header.seq + u64::from(header.len) } else { header.end_seq() };
         let ecn_needs_ack = !K::FAST_PATH && self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
-        let place = K::PLACEMENT.unwrap_or_else(|| self.reassembly.classify(header));
-        if place == Placement::Duplicate {
+        let placement = K::PLACEMENT.unwrap_or_else(|| self.reassembly.classify(header));
+        if placement == Placement::Duplicate {
             // RFC 2883: report the duplicate, at once.
             self.delay.enter_quickack_on_reordering();
             self.send_ack(now, wire);
             return;
         }
-        let grew = !K::FAST_PATH && self.raise_window(now, header, place == Placement::OutOfOrder);
-        if place == Placement::OutOfOrder {
+        let grew = !K::FAST_PATH && self.raise_window(now, header, placement == Placement::OutOfOrder);
+        if placement == Placement::OutOfOrder {
             if !K::FAST_PATH {
-                // Without SACK a duplicate acknowledgment has to look like one.
+                // Without SACK a duplicate acknowledgment must not carry a window update.
                 self.delay.quick_once(grew && self.sack);
             }
             let at_once = ecn_needs_ack && self.ecn.is_prompt();
@@ -321,7 +325,7 @@ impl Receiver {
         }
         self.delay.quick_once(grew);
         let hole_left = had_hole && self.reassembly.has_hole();
-        // A burst has ended: the application has read all of it and nothing more may come soon.
+        // A burst has ended: the application has read all of it, and no more data may follow soon.
         self.pushed |= header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
         let needs_ack = (had_hole && !hole_left) || ecn_needs_ack;
         if self.window.is_some() {
@@ -335,22 +339,22 @@ impl Receiver {
         }
     }
 
-    /// A segment may raise the window. Returns whether it did.
+    /// Raises the window on a segment. Returns whether it grew.
     #[inline(always)]
     fn raise_window(&mut self, now: Ticks, header: &Header, beyond: bool) -> bool {
         let waiting = self.reassembly.waiting();
-        self.window.as_mut().is_some_and(|raised| raised.on_segment(now, header, waiting, beyond))
+        self.window.as_mut().is_some_and(|window| window.on_segment(now, header, waiting, beyond))
     }
 
-    /// Under which codepoints a segment that the reassembly expects needs nothing else than its acknowledgment: none, unless the
-    /// receiver has none of the mechanisms that look at every segment.
+    /// Codepoints with which the segment that the reassembly expects needs nothing but its acknowledgment: none, unless
+    /// the receiver lacks all mechanisms that process every segment.
     fn insignificant_codepoints(&self) -> CodepointSet {
         let looks = self.window.is_some() || self.compression.is_some() || self.stack.bursts;
         let knows = self.open && self.rtt.is_measured();
         if looks || !knows { CodepointSet::NONE } else { self.ecn.fast_path_codepoints() }
     }
 
-    /// Acknowledges now, when the application has read what has come, or later.
+    /// Acknowledges before or after the application reads the data, or later.
     #[inline]
     fn acknowledge_and_read(
         &mut self,
@@ -360,9 +364,10 @@ impl Receiver {
         wire: &mut impl Wire,
     ) {
         let nxt = self.reassembly.nxt();
-        let Some(raised) = &mut self.window else { return };
-        // Where the window would be smaller than it was the application reads first.
-        if had_hole && !at_once && !raised.does_not_shrink(nxt, self.reassembly.waiting()) {
+        let Some(window) = &mut self.window else { return };
+        // If the window would shrink, the application reads first: data that filled a hole takes its memory until it is
+        // read.
+        if had_hole && !at_once && !window.does_not_shrink(nxt, self.reassembly.waiting()) {
             self.wait_or_acknowledge::<AnySegment>(now, false, hole_left, wire);
         } else {
             self.acknowledge::<AnySegment>(now, at_once, hole_left, wire);
@@ -370,41 +375,42 @@ impl Receiver {
         if self.reads_later {
             return;
         }
-        let Some(raised) = &mut self.window else { return };
-        raised.on_read(self.at, nxt);
+        let Some(window) = &mut self.window else { return };
+        window.on_read(self.at, nxt);
         if nxt > self.rcv_wup && self.is_due_after_read(hole_left) {
             self.send_ack_inline::<AnySegment>(now, wire);
         }
     }
 
-    /// What followed on a hole is in order now.
+    /// A hole was filled.
     #[inline(never)]
     fn fill(&mut self) {
-        if let Some(raised) = &mut self.window {
-            raised.on_hole_filled(self.reassembly.nxt());
+        if let Some(window) = &mut self.window {
+            window.on_hole_filled(self.reassembly.nxt());
         }
     }
 
-    /// The poll has ended with a segment beyond a hole: the application reads what came before it.
+    /// A poll ended with a segment beyond a hole: the application reads the data before it.
     fn read_late(&mut self) {
         let nxt = self.reassembly.nxt();
-        if let Some(raised) = self.window.as_mut().filter(|_| !self.reads_later) {
-            raised.on_read(self.at, nxt);
+        if let Some(window) = self.window.as_mut().filter(|_| !self.reads_later) {
+            window.on_read(self.at, nxt);
         }
     }
 
-    /// Whether what has not been acknowledged is, once the application has read it (`__tcp_cleanup_rbuf`).
+    /// Whether an acknowledgment is due after the application has read (`__tcp_cleanup_rbuf`). The end of a burst is
+    /// acknowledged at once only if no hole is left.
     fn is_due_after_read(&self, hole_left: bool) -> bool {
         let nxt = self.reassembly.nxt();
-        let doubles = || self.window.as_ref().is_some_and(|raised| raised.would_double(nxt, self.reassembly.waiting()));
+        let doubles = || self.window.as_ref().is_some_and(|window| window.would_double(nxt, self.reassembly.waiting()));
         (self.pushed && !hole_left) || nxt - self.rcv_wup > u64::from(self.mss) || (hole_left && doubles())
     }
 
-    /// What the codepoint of a segment means. Returns whether an acknowledgment is due.
+    /// Processes a segment's codepoint. Returns whether an acknowledgment is due.
     #[inline(never)]
     fn on_codepoint(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) -> bool {
         if self.ecn.flushes_before(ecn) && self.delay.is_pending() {
-            // What waits goes under the old mark; it is acknowledged once more with this packet (`__tcp_send_ack`).
+            // Pending data is acknowledged under the old echo, and again with this packet (`__tcp_send_ack`).
             self.write_ack::<AnySegment>(now, wire);
         }
         let AckRequest { at_once: now, enters_quickack: quick } = self.ecn.on_data(header, ecn);
@@ -419,7 +425,7 @@ impl Receiver {
         self.on_out_of_order_inline::<AnySegment>(block, at_once, now, wire);
     }
 
-    /// The same, compiled into the caller.
+    /// [`Self::on_out_of_order`], compiled into the caller.
     #[inline(always)]
     fn on_out_of_order_inline<K: SegmentKind>(
         &mut self,
@@ -429,7 +435,7 @@ impl Receiver {
         wire: &mut impl Wire,
     ) {
         if self.stack.quickacks_on_reordering {
-            // The sender is about to recover: acknowledge everything for a while.
+            // The sender is about to recover: acknowledge every segment for a while.
             self.delay.enter_quickack_on_reordering();
         }
         let flushed = !K::FAST_PATH && self.compression.is_some() && self.flush_compressed(block, now, wire);
@@ -437,13 +443,13 @@ impl Receiver {
         if !K::FAST_PATH && self.sack && self.compression.is_none() && self.reassembly.is_sack_fast_path() {
             self.sack_fast_path_codepoints = self.insignificant_codepoints();
         }
-        // That it was due for this segment, too, is forgotten with what is sent (`inet_csk_ack_scheduled`).
+        // A flush also clears the acknowledgment scheduled for this segment (`inet_csk_ack_scheduled`).
         if !flushed {
             self.acknowledge::<K>(now, at_once, true, wire);
         }
     }
 
-    /// Acknowledges now or later; at once where that was `asked` for, as by what fills a hole.
+    /// Acknowledges now or later; `at_once` for example if a hole was filled.
     #[inline(always)]
     fn acknowledge<K: SegmentKind>(&mut self, now: Ticks, at_once: bool, hole_left: bool, wire: &mut impl Wire) {
         let unacknowledged = self.reassembly.nxt() - self.rcv_wup;
@@ -451,7 +457,7 @@ impl Receiver {
         self.wait_or_acknowledge::<K>(now, needs_ack, hole_left, wire);
     }
 
-    /// The same without regard to how much has come.
+    /// [`Self::acknowledge`] regardless of the number of unacknowledged bytes.
     #[inline(always)]
     fn wait_or_acknowledge<K: SegmentKind>(
         &mut self,
@@ -467,18 +473,18 @@ impl Receiver {
         }
     }
 
-    /// Whether the acknowledgment of data that leaves a hole may wait; if so, its timer runs.
+    /// Whether the acknowledgment of data that leaves a hole may wait; if so, its timer is running.
     #[inline(never)]
     fn may_wait(&mut self) -> bool {
-        // By the handshake, or by the segments since if that is shorter.
-        let (timed, echoed) = (i64::from(self.rtt.srtt_x8()), self.window.as_ref().map(|raised| raised.rtt_x8()));
+        // The RTT of the handshake, or of the segments since if that is smaller.
+        let (timed, echoed) = (i64::from(self.rtt.srtt_x8()), self.window.as_ref().map(|window| window.rtt_x8()));
         let rtt = self.stack.rtt_unit * echoed.map_or(timed, |echoed| timed.min(echoed)) / 8;
         let (now, nxt) = (self.at, self.reassembly.nxt());
         let delayed = self.delay.timer(self.clock);
         self.compression.as_mut().is_some_and(|c| c.may_defer(now, nxt, rtt, delayed))
     }
 
-    /// Sends a waiting acknowledgment before its SACK blocks change beyond what one option can tell. Returns whether it did.
+    /// Sends a waiting acknowledgment before its SACK blocks exceed one option. Returns whether it did.
     #[inline(never)]
     fn flush_compressed(&mut self, block: SeqRange, now: Ticks, wire: &mut impl Wire) -> bool {
         let Some(compression) = &self.compression else { return false };
@@ -507,7 +513,7 @@ impl Receiver {
         self.write_ack::<K>(now, wire);
     }
 
-    /// Sends an acknowledgment of all that has arrived.
+    /// Sends an acknowledgment of everything that has arrived.
     #[inline(always)]
     fn write_ack<K: SegmentKind>(&mut self, now: Ticks, wire: &mut impl Wire) {
         if K::FAST_PATH {
@@ -522,7 +528,7 @@ impl Receiver {
         }
         let (flags, ecn) = self.ecn.of_ack();
         let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
-        let (window, is_tight) = self.window.as_mut().map_or((0, false), |raised| raised.advertise(nxt, waiting));
+        let (window, is_tight) = self.window.as_mut().map_or((0, false), |window| window.advertise(nxt, waiting));
         if is_tight {
             self.delay.end_quickack();
         }
@@ -540,5 +546,5 @@ impl Receiver {
     }
 }
 
-/// Quick acknowledgments after a mark.
+/// Quick acknowledgments after a CE mark.
 const QUICKACKS_ON_ECN: u32 = 2;

@@ -1,4 +1,4 @@
-//! The receiver segment by segment.
+//! The receiver, segment by segment.
 
 use super::*;
 use sojourn_aqm::{Duration, Rng};
@@ -32,7 +32,7 @@ impl ReceiverHarness {
         self.receiver.on_segment(self.now, &header, Ecn::NotEct, &mut wire);
     }
 
-    /// Full segment `n` (from 0) arrives; returns what it made the receiver send.
+    /// Full segment `n` (from 0) arrives; returns the acknowledgments sent.
     fn data(&mut self, n: u64) -> Vec<(u64, Vec<SeqRange>)> {
         self.segment(Header { seq: 1 + n * MSS, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
         std::mem::take(&mut self.sent)
@@ -92,7 +92,8 @@ fn the_application_reads_when_all_of_a_poll_has_come() {
         ts_ecr: 1,
         ..Header::default()
     };
-    // Whether more comes behind the end of a burst, and what is sent then, and with the next segment, which is no end.
+    // Whether more segments follow the end of a burst; acknowledgments sent then, and with the next segment, which ends
+    // no burst.
     for (more, sent) in [(false, [vec![(at(41), vec![])], vec![]]), (true, [vec![], vec![(at(42), vec![])]])] {
         let mut rig = ReceiverHarness::of("linux-6.1", true);
         (0..40).for_each(|n| drop(rig.data(n)));
@@ -103,7 +104,7 @@ fn the_application_reads_when_all_of_a_poll_has_come() {
         rig.receiver.set_more_segments(false);
         assert_eq!([first, rig.data(41)], sent);
     }
-    // The end of a burst that was acknowledged with what came behind it asks for nothing more.
+    // The end of a burst that was acknowledged with the segment after it needs no other acknowledgment.
     let mut rig = ReceiverHarness::of("linux-6.1", true);
     (0..40).for_each(|n| drop(rig.data(n)));
     rig.receiver.set_more_segments(true);
@@ -170,12 +171,12 @@ fn bytes_that_wait_count_once_whatever_comes_twice() {
     for (n, expected) in [(2, (0, 1)), (2, (0, 1)), (4, (0, 2)), (3, (0, 3)), (0, (1, 3)), (0, (1, 3)), (1, (5, 0))] {
         assert_eq!(seen(n), expected, "after segment {n}");
     }
-    // Half of it is there already, and half of another one.
+    // Half of the first is a duplicate, and half of the second.
     for seq in [at(6), at(6) + MSS / 2] {
         rig.segment(Header { seq, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
     }
     assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (5 * MSS, MSS + MSS / 2));
-    // A FIN takes a number, but it is no byte.
+    // A FIN takes a sequence number, but is no byte.
     let last = Header { seq: at(8), len: 100, flags: Flags::ACK.with(Flags::FIN), ..Header::default() };
     rig.segment(last);
     assert_eq!(rig.receiver.waiting(), MSS + MSS / 2 + 100);
@@ -183,8 +184,8 @@ fn bytes_that_wait_count_once_whatever_comes_twice() {
     assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (8 * MSS + 100, 0));
 }
 
-/// What a receiver sends, and when it wants to be called.
-fn told(receiver: &mut Receiver, act: impl FnOnce(&mut Receiver, &mut dyn FnMut(&Header, Ecn))) -> String {
+/// Packets sent, deadline, and counters after a call.
+fn trace(receiver: &mut Receiver, act: impl FnOnce(&mut Receiver, &mut dyn FnMut(&Header, Ecn))) -> String {
     let mut sent = Vec::new();
     act(receiver, &mut |header: &Header, ecn: Ecn| sent.push((*header, ecn)));
     format!("{sent:?} {:?} {} {}", receiver.deadline(), receiver.delivered(), receiver.waiting())
@@ -212,13 +213,13 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
                 let on_timer = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                     receiver.on_timer(due, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
                 };
-                assert_eq!(told(&mut quick, on_timer), told(&mut slow, on_timer), "{name}, {seed}, {n}");
+                assert_eq!(trace(&mut quick, on_timer), trace(&mut slow, on_timer), "{name}, {seed}, {n}");
             }
             let (first, flags) = if n == 0 { (0, syn) } else { (1 + next * MSS, Flags::ACK) };
             // Losses come in bouts, with calm times between them.
             let lossy = (n / 50) % 2 == 1;
             let odd = lossy && rng.uniform() < 0.3;
-            // Of what follows on a loss most comes in order.
+            // After a loss most segments continue in order.
             let goes_on = lossy && behind > first && rng.uniform() < 0.8;
             let seq = match rng.below(6) {
                 _ if goes_on => behind,
@@ -240,7 +241,7 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
             let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                 receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
             };
-            assert_eq!(told(&mut quick, on_segment), told(&mut slow, on_segment), "{name}, {seed}, {n}");
+            assert_eq!(trace(&mut quick, on_segment), trace(&mut slow, on_segment), "{name}, {seed}, {n}");
             behind = header.end_seq().max(behind);
             next = (quick.reassembly.nxt().saturating_sub(1)) / MSS;
         }

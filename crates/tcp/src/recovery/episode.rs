@@ -1,7 +1,7 @@
-//! What the state machines of loss recovery have in common: the state, and what leads from one to another.
+//! State that the recovery machines share, and their common transitions.
 //!
 //! Source: Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_try_keep_open`, `tcp_update_scoreboard`,
-//! `tcp_time_to_recover`; of `tcp_recovery.c` `tcp_rack_reo_timeout`, `tcp_rack_reo_wnd`.
+//! `tcp_time_to_recover`; from `tcp_recovery.c` `tcp_rack_reo_timeout`, `tcp_rack_reo_wnd`.
 
 use crate::HostTime;
 use crate::ack::AckInfo;
@@ -20,17 +20,16 @@ use crate::timer::TimerPurpose;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
-/// Where recovery stands, and the mechanisms that it uses. In this order, so that
-/// what every segment is asked for lies together.
+/// State of recovery, and the mechanisms that it uses. Fields used for every segment come first and share a cache line.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Episode {
     pub state: CaState,
-    /// F-RTO's test before the loss state runs.
+    /// F-RTO's test before the Loss state is in progress.
     pub frto_running: bool,
-    /// Retransmission time-outs in a row.
+    /// Consecutive retransmission time-outs.
     pub timeouts: u32,
-    /// SND.NXT when the present state was entered.
+    /// SND.NXT when the current state was entered.
     pub high_seq: u64,
     pub reordering: Reordering,
     pub undo: Undo,
@@ -39,7 +38,7 @@ pub(crate) struct Episode {
     disorder_while_undoable: bool,
     reduces_after_timeout: bool,
     marks_beyond_high_seq: bool,
-    /// Losses are told by time.
+    /// Loss detection by time, if the stack has it.
     pub rack: Option<Box<Rack>>,
     pub probe: LossProbe,
 }
@@ -52,7 +51,7 @@ cloned_in_place! {
 }
 
 impl Episode {
-    /// Nothing is suspicious.
+    /// The state Open.
     pub fn new(stack: &Stack, sack: bool) -> Self {
         Self {
             state: CaState::Open,
@@ -82,7 +81,7 @@ impl Episode {
         self.disorder_while_undoable
     }
 
-    /// The SACK option told something; what it tells of reordering counts unless a test of a time-out says otherwise.
+    /// Processes the result of a SACK option; its reordering `counts` unless an F-RTO test forbids it.
     #[inline]
     pub fn on_sacked(&mut self, sack_result: &SackedSegments, counts: bool, nxt: u64, board: &mut Scoreboard) {
         if self.reordering.uses_fack() && self.state == CaState::Recovery {
@@ -95,7 +94,7 @@ impl Episode {
         }
     }
 
-    /// Segments were removed from the scoreboard, whose highest SACK lay in position `fackets` before that, and in
+    /// Segments were removed from the scoreboard. The position of the highest SACK was `fackets` before that, and
     /// `prior_fackets` before the acknowledgment.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, acked: &AckedSegments, fackets: u32, prior_fackets: u32, board: &mut Scoreboard) {
@@ -106,19 +105,19 @@ impl Episode {
         }
     }
 
-    /// D-SACKs that are not of a probe widen RACK's window, where reordering was seen.
+    /// D-SACKs other than a probe's widen RACK's window, if reordering was seen.
     pub fn widen_reordering_window(&mut self, ack: &AckInfo, queue: &SendQueue) {
         let Some(rack) = self.rack.as_mut().filter(|_| ack.sacked.new || ack.sacked.duplicate) else { return };
         let duplicate = ack.sacked.duplicate && self.reordering.is_seen() && !self.probe.is_reported(ack);
         rack.update_window(queue.una(), queue.nxt(), duplicate);
     }
 
-    /// Without SACK: a duplicate acknowledgment came.
+    /// Without SACK: counts a duplicate acknowledgment.
     pub fn add_duplicate(&mut self, board: &mut Scoreboard) {
         self.reordering.observe(board.add_duplicate());
     }
 
-    /// Congestion avoidance is in `state` from now on, and the control is told.
+    /// Enters `state` and notifies the control.
     #[inline(always)]
     pub fn enter_state(&mut self, state: CaState, cx: &mut Cx) {
         self.state = state;
@@ -137,11 +136,11 @@ impl Episode {
         }
     }
 
-    /// Enters fast recovery; `ece` if a mark came with the loss.
+    /// Enters fast recovery; `ece` if the loss came with an ECN echo.
     pub fn enter_recovery(&mut self, ece: bool, cx: &mut Cx) {
         self.undo.restore_nothing();
         self.undo.init_undo(cx.queue.una(), cx.board.retrans_out);
-        // Within a reduction no other one begins.
+        // A reduction in progress is not followed by another.
         let reducing = match self.state {
             CaState::Cwr | CaState::Recovery => true,
             CaState::Loss => !self.reduces_after_timeout,
@@ -163,7 +162,7 @@ impl Episode {
         self.enter_state(CaState::Recovery, cx);
     }
 
-    /// A reduction that was over before anyone knew: a probe repaired the loss.
+    /// A reduction that begins and ends at once: a probe has repaired the loss.
     #[cold]
     #[inline(never)]
     pub fn reduce_at_once(&mut self, cx: &mut Cx) {
@@ -174,7 +173,7 @@ impl Episode {
         self.try_keep_open(cx);
     }
 
-    /// The reduction is over.
+    /// Ends the reduction.
     #[inline(always)]
     pub fn end_reduction(&self, cx: &mut Cx) {
         if cx.control.steers() {
@@ -185,7 +184,7 @@ impl Episode {
         cx.control.on_reduction_end();
     }
 
-    /// The state Open, or Disorder while something is unclear.
+    /// Enters the state Open, or Disorder as long as something is unresolved.
     #[inline(always)]
     pub fn try_keep_open(&mut self, cx: &mut Cx) {
         let open_question = || match self.disorder_while_undoable {
@@ -200,22 +199,22 @@ impl Episode {
         }
     }
 
-    /// Whether an acknowledgment is enough to enter recovery, by the number of duplicates or by the age of the oldest
-    /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
+    /// Whether to enter recovery on an acknowledgment: by the number of duplicates, or by the age of the oldest segment
+    /// if `by_age`. If early retransmit has to wait first, its timer is set.
     #[inline(always)]
     pub fn is_time_to_recover(&mut self, by_age: bool, ack: &AckInfo, cx: &mut Cx) -> bool {
         let board = &*cx.board;
         let degree = self.reordering.degree();
         let duplicates = if self.reordering.uses_fack() { board.fackets_out } else { board.sacked_out + 1 };
         let out = board.packets_out();
-        // Nothing more will come to tell of the loss: the connection is limited by its application.
+        // No more duplicates can follow: the flow is application-limited.
         let application_limited =
             out <= degree && board.sacked_out >= (out / 2).max(self.reordering.initial()) && !cx.may_send_now();
         let by_count = board.lost_out > 0 || duplicates > degree;
         by_count || (by_age && cx.head_timed_out()) || application_limited || self.retransmits_early(ack, cx)
     }
 
-    /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
+    /// Marks losses by the number of SACKs or duplicates; with `by_age` also segments older than the time-out.
     #[inline(always)]
     pub fn mark_lost_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
         let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
@@ -235,13 +234,15 @@ impl Episode {
         }
     }
 
-    /// Whether RACK needs no wait: after the classic number of duplicates and in recovery, where reordering was not seen.
+    /// Whether RACK's reordering window is zero: after the classic number of duplicates and in recovery, without
+    /// reordering seen.
     pub fn needs_no_wait(&self, board: &Scoreboard) -> bool {
         let enough = self.state >= CaState::Recovery || board.sacked_out >= self.reordering.degree();
         enough && !self.reordering.is_seen()
     }
 
-    /// RACK's reordering window is over for something. Returns whether that was lost, and recovery goes on.
+    /// RACK's reordering window has passed for some segment. Returns whether that was marked lost, and recovery
+    /// continues.
     pub fn on_reordering_timeout(&mut self, cx: &mut Cx) -> bool {
         let (prior, eager) = (cx.board.in_flight(), self.needs_no_wait(cx.board));
         if let Some(rack) = &mut self.rack {
@@ -262,7 +263,7 @@ impl Episode {
         true
     }
 
-    /// Early retransmit's wait is over. Returns whether the first hole is a loss.
+    /// Early retransmit's delay is over. Returns whether the first hole counts as lost.
     pub fn on_early_retransmit(&mut self, by_age: bool, cx: &mut Cx) -> bool {
         if !self.early_retransmit.applies(self.reordering.is_seen()) || cx.board.packets_out() == 0 {
             return false;
@@ -299,7 +300,7 @@ impl Episode {
     }
 }
 
-/// What is older than the time-out is lost.
+/// Marks segments lost that are older than the time-out.
 #[inline(never)]
 fn mark_lost_by_age(now: HostTime, rtt: &RoundTrip, board: &mut Scoreboard) {
     let mut i = 0;

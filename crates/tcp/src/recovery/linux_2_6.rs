@@ -1,7 +1,7 @@
 //! The state machine of loss recovery up to Linux 3.9.
 //!
-//! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; what 3.8 does in another way hangs
-//! on the stack's mechanisms.
+//! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; differences in 3.8 are fields of
+//! the stack.
 
 use super::episode::Episode;
 use crate::ack::AckInfo;
@@ -11,7 +11,7 @@ use crate::kind::AckKind;
 use crate::stack::{Moderation, Stack};
 use crate::state::CaState;
 
-/// The machine's own state.
+/// State of this machine alone.
 #[derive(Clone, Debug)]
 pub(super) struct Linux2_6 {
     pub frto: Frto,
@@ -23,13 +23,13 @@ impl Linux2_6 {
         Self { frto: Frto::new(stack, sack), moderation: stack.moderation }
     }
 
-    /// Runs on every acknowledgment that is not plain progress in the open state.
+    /// Processes every acknowledgment except plain progress in the state Open.
     #[inline(always)]
     pub fn on_ack<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Rexmit {
         let advanced = K::ADVANCES.unwrap_or(ack.advanced);
         let is_dupack = K::ADVANCES.map_or_else(|| ack.is_duplicate(), |advances| !advances);
         let mut do_lost = is_dupack || (ack.sacked.new && cx.board.sacked_extent() > episode.reordering.degree());
-        // A congestion mark: the reduction is required and cannot be undone.
+        // An ECN echo: the reduction is required and cannot be undone.
         if K::MAY_ECHO && ack.ece {
             episode.undo.restore_nothing();
         }
@@ -40,7 +40,7 @@ impl Linux2_6 {
         if recovers {
             if advanced {
                 do_lost = self.on_partial_ack(episode, ack, cx);
-                // Reno without SACK is through: the window does not fall below the threshold.
+                // Reno without SACK leaves recovery: the window does not fall below the threshold.
                 if episode.state == CaState::Open {
                     return Rexmit::Nothing;
                 }
@@ -66,7 +66,7 @@ impl Linux2_6 {
         Rexmit::Lost
     }
 
-    /// A time-out: everything is lost, unless F-RTO tests first whether it is.
+    /// A time-out: all segments are lost, unless F-RTO tests that first.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         if self.frto.is_used() {
             self.test(episode, cx);
@@ -77,15 +77,15 @@ impl Linux2_6 {
         episode.frto_running = self.frto.is_active();
     }
 
-    /// What was sent below the first sequence number is F-RTO's business; whether its reordering counts when `una` is
-    /// acknowledged.
+    /// F-RTO's highmark, below which SACKed segments count as its originals; and whether reordering counts when `una`
+    /// is acknowledged.
     #[inline]
     pub fn original_below(&self, una: u64) -> (u64, bool) {
         let highmark = self.frto.highmark();
         (highmark, highmark == 0 || una > highmark)
     }
 
-    /// An acknowledgment during F-RTO's test. Returns whether the window must not grow on it.
+    /// Processes an acknowledgment during F-RTO's test. Returns whether the window must not grow on it.
     pub fn test_time_out(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if ack.data_acked() {
             episode.timeouts = 0;
@@ -109,7 +109,7 @@ impl Linux2_6 {
             }
             Outcome::Genuine { segments, head_in_flight } => self.fail_test(episode, segments, head_in_flight, cx),
             Outcome::Spurious => {
-                // The window is halved over a round trip all the same.
+                // The window is still halved over a round trip.
                 episode.enter_cwr(false, cx);
                 self.frto.abort();
                 episode.undo.discard();
@@ -119,7 +119,7 @@ impl Linux2_6 {
         true
     }
 
-    /// A time-out: the head is about to be retransmitted, nothing is declared lost yet.
+    /// A time-out begins a test: the head is about to be retransmitted, nothing is marked lost yet.
     fn test(&mut self, episode: &mut Episode, cx: &mut Cx) {
         let (state, active, una) = (episode.state, self.frto.is_active(), cx.queue.una());
         let first_of_episode = (!active && state <= CaState::Disorder)
@@ -127,7 +127,8 @@ impl Linux2_6 {
             || ((state == CaState::Loss || active) && episode.timeouts == 0);
         if first_of_episode {
             episode.undo.set_prior_ssthresh(cx.control.current_ssthresh(state));
-            // In the test the window is not reduced yet: a second time-out must not take it for an open one.
+            // During a test the window is not reduced yet. A second time-out must not use it as the window before the
+            // loss.
             let cwnd = cx.control.window.cwnd;
             if active {
                 cx.control.window.cwnd = 2;
@@ -146,7 +147,7 @@ impl Linux2_6 {
         episode.high_seq = cx.queue.nxt();
     }
 
-    /// The time-out was real: everything outstanding is lost.
+    /// The time-out was genuine: all outstanding segments are lost.
     fn fail_test(&mut self, episode: &mut Episode, allowed: u32, head_in_flight: bool, cx: &mut Cx) {
         if cx.board.mark_all_lost(head_in_flight) {
             episode.undo.discard();
@@ -160,7 +161,7 @@ impl Linux2_6 {
         cx.control.on_timeout();
     }
 
-    /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
+    /// Leaves a state whose `high_seq` is acknowledged. Returns whether processing ends with that.
     #[inline(always)]
     fn leave_finished_state(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if episode.state == CaState::Open {
@@ -202,7 +203,8 @@ impl Linux2_6 {
         false
     }
 
-    /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
+    /// Processes an acknowledgment in the state Loss. Returns the requested transmission, unless the state changed to
+    /// Open.
     #[inline(always)]
     fn on_ack_in_loss<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
@@ -218,7 +220,7 @@ impl Linux2_6 {
         (episode.state != CaState::Open).then_some(Rexmit::Nothing)
     }
 
-    /// Decides between the harmless states and recovery. Returns whether recovery was entered.
+    /// Chooses between Open, Disorder, CWR and Recovery. Returns whether recovery was entered.
     #[inline(always)]
     fn finish_or_enter<K: AckKind>(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() {
@@ -261,7 +263,7 @@ impl Linux2_6 {
         }
     }
 
-    /// A partial acknowledgment in recovery. Returns whether the next hole is to be marked lost.
+    /// Processes a partial acknowledgment in recovery. Returns whether to mark the next hole lost.
     #[inline(always)]
     fn on_partial_ack(&mut self, episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
         if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
@@ -333,8 +335,8 @@ impl Linux2_6 {
     }
 }
 
-/// A time-out without F-RTO: everything is lost, slow start from one segment. The threshold falls once per episode, or
-/// `always`.
+/// A time-out without F-RTO: all segments are lost, slow start from one segment. The threshold is lowered once per
+/// episode, or `always`.
 pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) {
     let una = cx.queue.una();
     let first_of_episode = episode.state <= CaState::Disorder
@@ -356,7 +358,7 @@ pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) 
     cx.control.on_timeout();
 }
 
-/// The window is cut to what is in flight plus a small burst.
+/// Limits the window to the segments in flight plus a small burst.
 #[inline(always)]
 fn moderate(episode: &Episode, cx: &mut Cx) {
     cx.control.limit_cwnd(cx.board.in_flight() + episode.reordering.degree());

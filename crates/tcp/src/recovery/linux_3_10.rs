@@ -1,7 +1,7 @@
 //! The state machine of loss recovery from Linux 3.10 on.
 //!
-//! Source: Linux 6.1 and 4.2 `tcp_fastretrans_alert` and its helpers. It decides and marks; what is then sent, and how
-//! the window moves, follows after it.
+//! Source: Linux 6.1 and 4.2 `tcp_fastretrans_alert` and its helpers. It decides and marks losses; transmission and
+//! growth of the window follow after it.
 
 use super::episode::Episode;
 use crate::ack::AckInfo;
@@ -12,7 +12,7 @@ use crate::stack::Stack;
 use crate::state::CaState;
 use crate::timer::TimerPurpose;
 
-/// The machine's own state.
+/// State of this machine alone.
 #[derive(Clone, Debug)]
 pub(super) struct Linux3_10 {
     pub frto: FrtoInLoss,
@@ -29,7 +29,7 @@ impl Linux3_10 {
         }
     }
 
-    /// Runs on every acknowledgment that is not plain progress in the open state.
+    /// Processes every acknowledgment except plain progress in the state Open.
     pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.sacked_extent() > episode.reordering.degree());
         if ack.ece {
@@ -76,7 +76,7 @@ impl Linux3_10 {
         Rexmit::Lost
     }
 
-    /// A time-out: the head is lost, and whatever RACK does not expect any more; slow start.
+    /// A time-out: the head is lost, and all segments that RACK does not expect to be in flight; slow start.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         let new_recovery = episode.state < CaState::Recovery;
         cx.board.forget_duplicates();
@@ -150,7 +150,7 @@ impl Linux3_10 {
             return Rexmit::Nothing;
         }
         if self.frto.is_running() {
-            // RFC 5682 §3.1 step 3.b: something arrived that was never sent again.
+            // RFC 5682 §3.1 step 3.b: a segment arrived that was never retransmitted.
             let spurious = ack.original_delivered || !needs_progress;
             if spurious && try_undo_loss(episode, ack, ack.original_delivered, cx) {
                 return Rexmit::Nothing;
@@ -158,7 +158,7 @@ impl Linux3_10 {
             if cx.queue.nxt() > episode.high_seq {
                 self.frto.on_ack_after_new(ack);
             } else if ack.advanced && !recovered {
-                // Step 2.b: new data tells.
+                // Step 2.b: send new data.
                 episode.high_seq = cx.queue.nxt();
                 if cx.queue.has_sendable(cx.right_edge) {
                     return Rexmit::New;
@@ -183,7 +183,7 @@ impl Linux3_10 {
         Rexmit::Lost
     }
 
-    /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
+    /// Processes a partial acknowledgment in recovery. Returns whether processing ends with that.
     fn try_undo_partial(&mut self, episode: &mut Episode, ack: &AckInfo, do_lost: &mut bool, cx: &mut Cx) -> bool {
         if !episode.undo.is_due_by_echo(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
             *do_lost = cx.board.is_reno() || cx.board.sacked_extent() > episode.reordering.degree();
@@ -203,7 +203,7 @@ impl Linux3_10 {
     }
 }
 
-/// Whether an acknowledgment counts as a duplicate: without SACK, unless it reports a segment received twice.
+/// Whether an acknowledgment counts as a duplicate: without SACK, unless it reports a duplicate segment.
 fn is_counted_duplicate(ack: &AckInfo, cx: &Cx) -> bool {
     cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate
 }
@@ -231,7 +231,7 @@ fn leave_finished_state(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bo
     false
 }
 
-/// Looks for losses by time; without SACK RACK has the three duplicates and partial acknowledgments to go by.
+/// Detects losses by time; without SACK RACK uses the three duplicates and partial acknowledgments.
 fn identify_loss(episode: &mut Episode, ack: &mut AckInfo, cx: &mut Cx) {
     let eager = episode.needs_no_wait(cx.board);
     let Some(rack) = episode.rack.as_mut().filter(|_| cx.board.packets_out() > 0) else { return };
@@ -265,7 +265,7 @@ fn try_to_open(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) {
     }
 }
 
-/// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
+/// Returns whether the old state is held (without SACK, until data above `high_seq` is acknowledged).
 fn try_undo_recovery(episode: &mut Episode, ack: &AckInfo, cx: &mut Cx) -> bool {
     if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         undo(episode, false, cx);
@@ -299,7 +299,7 @@ fn try_undo_loss(episode: &mut Episode, ack: &AckInfo, spurious: bool, cx: &mut 
     true
 }
 
-/// Without SACK, old duplicates would start a recovery anew (RFC 6582).
+/// Without SACK, old duplicates would start another recovery (RFC 6582).
 fn is_held_without_sack(episode: &mut Episode, cx: &Cx) -> bool {
     let held = cx.board.is_reno() && cx.queue.una() == episode.high_seq;
     if held && !cx.board.any_retransmission_out() {
@@ -308,7 +308,7 @@ fn is_held_without_sack(episode: &mut Episode, cx: &Cx) -> bool {
     held
 }
 
-/// Whether the stamp of the first retransmission is still kept: without SACK it is forgotten at the end of an episode.
+/// Whether the time of the first retransmission is still valid: without SACK it is discarded at the end of an episode.
 fn stamp_holds(episode: &Episode, cx: &Cx) -> bool {
     !cx.board.is_reno() || cx.queue.una() < episode.high_seq
 }

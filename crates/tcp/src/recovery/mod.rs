@@ -1,8 +1,8 @@
-//! Loss recovery: what is believed lost, what is sent again, and what becomes of the window.
+//! Loss recovery: loss marks, retransmissions and window reduction.
 //!
-//! Each stack has one of three state machines; what they share is the [`Episode`]. A machine is told what an
-//! acknowledgment brought and answers what to send again: it marks losses on the scoreboard and moves the window, and
-//! sends nothing itself.
+//! Each stack has one of three state machines, which share the [`Episode`]. A machine processes an acknowledgment and
+//! returns the requested transmission: it marks losses on the scoreboard and moves the window, but sends nothing
+//! itself.
 
 mod episode;
 mod linux_2_6;
@@ -41,7 +41,7 @@ pub(crate) struct Recovery {
 
 cloned_in_place! { Recovery { episode, machine, forward } }
 
-// A plain tag: one hidden among the fields takes more instructions to read.
+// A plain tag: a niche among the fields takes more instructions to read.
 #[repr(u8)]
 #[derive(Clone, Debug)]
 enum Machine {
@@ -61,7 +61,7 @@ impl Recovery {
         Self { episode: Episode::new(stack, sack), machine, forward: stack.forward_retransmit }
     }
 
-    /// Where congestion avoidance stands.
+    /// State of congestion avoidance.
     #[inline]
     pub fn state(&self) -> CaState {
         self.episode.state
@@ -79,13 +79,13 @@ impl Recovery {
         self.episode.reordering.degree()
     }
 
-    /// Whether F-RTO's test before the loss state runs.
+    /// Whether F-RTO's test before the Loss state is in progress.
     #[inline]
     pub fn tests_time_out(&self) -> bool {
         self.episode.frto_running
     }
 
-    /// An acknowledgment during that test. Returns whether the window must not grow on it.
+    /// Processes an acknowledgment during that test. Returns whether the window must not grow on it.
     pub fn test_time_out(&mut self, ack: &AckInfo, cx: &mut Cx) -> bool {
         match &mut self.machine {
             Machine::Linux2_6(machine) => machine.test_time_out(&mut self.episode, ack, cx),
@@ -93,8 +93,8 @@ impl Recovery {
         }
     }
 
-    /// The SACK option of an acknowledgment, and FACK's consequences for retransmissions; `each` sees what is newly
-    /// SACKed, and its position.
+    /// Tags the segments of a SACK option, with FACK's consequences for retransmissions; calls `each` with the position
+    /// of every newly SACKed segment.
     #[inline(always)]
     pub fn on_sacks(
         &mut self,
@@ -115,7 +115,7 @@ impl Recovery {
         sack_result
     }
 
-    /// An acknowledgment that is not plain progress in the open state.
+    /// Processes an acknowledgment, except for plain progress in the state Open.
     #[inline(always)]
     pub fn on_ack<K: AckKind>(&mut self, ack: &mut AckInfo, cx: &mut Cx) -> Rexmit {
         match (K::RECOVERY_FIRST, &mut self.machine) {
@@ -125,7 +125,7 @@ impl Recovery {
         }
     }
 
-    /// ns-2: an acknowledgment of `acked`, or a duplicate, with `blocks`.
+    /// ns-2: processes an acknowledgment of `acked`, or a duplicate, with `blocks`.
     pub fn on_ack_ns2(&mut self, acked: Option<&AckedSegments>, blocks: &[SeqRange], cx: &mut Cx) -> AckAction {
         match (&mut self.machine, acked) {
             (Machine::Ns2(machine), Some(acked)) => machine.on_progress(&mut self.episode, acked, cx),
@@ -134,49 +134,49 @@ impl Recovery {
         }
     }
 
-    /// ns-2: whether what is SACKed counts now: `TCP/Sack1` goes back after a time-out as if there were no SACKs.
+    /// ns-2: whether SACKs count now. After a time-out `TCP/Sack1` goes back as if there were none.
     pub fn reads_sacks_ns2(&self, cc: &AnyCc) -> bool {
         !sack1::is_sack1(cc) || self.state() != CaState::Loss
     }
 
-    /// ns-2: how many more `pipe_` lets a recovery send in a window of `cwnd`.
+    /// ns-2: how many more segments `pipe_` lets a recovery send in a window of `cwnd`.
     pub fn room_in_pipe(&self, cwnd: u32) -> u32 {
         if let Machine::Ns2(machine) = &self.machine { machine.sack1.room(cwnd) } else { 0 }
     }
 
-    /// ns-2: so many were sent by it.
+    /// ns-2: `segments` were sent by `pipe_`.
     pub fn sent_by_pipe(&mut self, segments: u32) {
         if let Machine::Ns2(machine) = &mut self.machine {
             machine.sack1.sent(segments);
         }
     }
 
-    /// ns-2: an acknowledgment told of a congestion mark.
+    /// ns-2: an acknowledgment echoed a congestion mark.
     pub fn on_echo_ns2(&mut self, cx: &mut Cx) {
         if let Machine::Ns2(machine) = &mut self.machine {
             machine.on_echo(&mut self.episode, cx);
         }
     }
 
-    /// Whether an acknowledgment up to `una` leaves the retransmission timer as it is.
+    /// Whether an acknowledgment of `una` leaves the retransmission timer as it is.
     pub fn keeps_timer(&self, una: u64, board: &Scoreboard) -> bool {
         matches!(&self.machine, Machine::Ns2(machine) if machine.keeps_timer(&self.episode, una, board))
     }
 
-    /// ns-2: whether a recovery goes on after an acknowledgment up to `una`, which is a partial one.
+    /// ns-2: whether a recovery continues after an acknowledgment of `una`, which is partial then.
     pub fn goes_on_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
         let in_recovery = self.state() == CaState::Recovery && una < self.episode.high_seq;
         in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { sack1::is_sack1(cc) }
     }
 
-    /// Early retransmit's wait is over.
+    /// Early retransmit's delay is over.
     pub fn on_early_retransmit(&mut self, cx: &mut Cx) -> Rexmit {
         let by_age = matches!(self.machine, Machine::Linux2_6(_)) && self.episode.reordering.uses_fack();
         if self.episode.on_early_retransmit(by_age, cx) { Rexmit::Lost } else { Rexmit::Nothing }
     }
 
-    /// An acknowledgment while a probe may be out. Returns whether that repaired a loss, for which the window is to be
-    /// [reduced](Episode::reduce_at_once).
+    /// Processes an acknowledgment for the loss probe. Returns whether the probe repaired a loss, for which the window
+    /// has to be [reduced](Episode::reduce_at_once).
     #[inline]
     pub fn judge_probe(&mut self, ack: &mut AckInfo, una: u64) -> bool {
         ack.probe = self.episode.probe.on_ack(ack, una);
@@ -192,21 +192,21 @@ impl Recovery {
         }
     }
 
-    /// F-RTO's test did not tell: what is marked lost is sent again.
+    /// F-RTO's test was inconclusive: segments marked lost are retransmitted.
     pub fn end_test(&mut self) {
         if let Machine::Linux3_10(machine) = &mut self.machine {
             machine.frto.abort();
         }
     }
 
-    /// Whether the walk along what is to be sent again goes on to what nobody missed yet.
+    /// Whether the retransmission walk continues with segments that are not marked lost.
     #[inline]
     pub fn walks_forward(&self) -> bool {
         self.forward
     }
 
-    /// Whether a [walk](Self::walk) in a window of `cwnd` would find nothing at its first step; what it would leave behind it is
-    /// left.
+    /// Whether a [walk](Self::walk) in a window of `cwnd` would end at its first step. It leaves the hints as that walk
+    /// would.
     #[inline(always)]
     pub fn sends_nothing_again(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
         if !self.forward {
@@ -215,13 +215,13 @@ impl Recovery {
         ForwardWalk::ends_at_once(cwnd, self.state() == CaState::Recovery, (queue, right_edge), board)
     }
 
-    /// The walk along what is to be sent again.
+    /// The walk along the segments to retransmit.
     #[inline(always)]
     pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {
         if !self.forward {
             return Walk::Lost(LostWalk::new());
         }
-        // Retransmissions ahead of evidence only when nothing new can be sent.
+        // Retransmissions ahead of evidence only if no new data can be sent.
         let allowed = self.state() == CaState::Recovery && !board.is_reno() && !queue.has_sendable(right_edge);
         Walk::Forward(ForwardWalk::new(allowed, queue.una(), board))
     }

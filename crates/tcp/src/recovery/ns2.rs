@@ -1,12 +1,12 @@
-//! Loss recovery in ns-2: halve at once, and let duplicates inflate the window.
+//! Loss recovery of ns-2: the window is halved at once and inflated by duplicates.
 //!
-//! Source: ns-2 `tcp.cc`, `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc` with the defaults of `ns-default.tcl`;
-//! RFC 6582, RFC 6675. A duplicate counts as a segment that left the network (`sacked_out`, `dupwnd_`), which is what
-//! inflating the window by it comes to; so are the first two, whose new segments are limited transmit (`singledup_`).
+//! Source: ns-2 `tcp.cc`, `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc` with the defaults of `ns-default.tcl`; RFC
+//! 6582, RFC 6675. A duplicate counts as a segment that left the network (`sacked_out`, `dupwnd_`), which is equivalent
+//! to inflating the window by it. The first two count as well: their new segments are limited transmit (`singledup_`).
 //!
-//! With SACK Reno and NewReno are `TCP/Sack1` ([`super::sack1`]).
+//! With SACK, Reno and NewReno are `TCP/Sack1` ([`super::sack1`]).
 //!
-//! `Differs:` CUBIC, in place of `TCP/Linux`, recovers after RFC 6675.
+//! `Differs:` CUBIC, in place of `TCP/Linux`, recovers by RFC 6675.
 
 use super::episode::Episode;
 use super::linux_2_6::lose_everything;
@@ -17,21 +17,21 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{AckedSegments, Tags};
 use crate::state::CaState;
 
-/// The machine's own state.
+/// State of this machine alone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ns2 {
-    /// There was a partial acknowledgment in this recovery.
+    /// A partial acknowledgment has arrived in this recovery.
     partial_acked: bool,
-    /// Duplicate acknowledgments since the last progress or time-out, in the loss state.
+    /// Duplicate acknowledgments since the last progress or time-out, in the state Loss.
     duplicates: u32,
-    /// The last reduction was a time-out's (`CWND_ACTION_TIMEOUT`).
+    /// The last reduction was that of a time-out (`CWND_ACTION_TIMEOUT`).
     timed_out: bool,
-    /// Of `TCP/Sack1`.
+    /// State of `TCP/Sack1`.
     pub sack1: Sack1,
 }
 
 impl Ns2 {
-    /// A duplicate acknowledgment.
+    /// Processes a duplicate acknowledgment.
     pub fn on_duplicate(&mut self, blocks: &[SeqRange], episode: &mut Episode, cx: &mut Cx) -> AckAction {
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
             let progress = self.sack1.on_duplicate(blocks, episode, cx);
@@ -46,14 +46,14 @@ impl Ns2 {
         let sacked = cx.board.sacked_out;
         let rexmit = match episode.state {
             CaState::Recovery => repair(episode, cx),
-            // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new. But the first ones go on
-            // (`singledup_`) with what comes next, which after a time-out has been sent before.
+            // RFC 6582 §4: duplicates of data sent before a time-out indicate no new loss. But the first ones send the
+            // next segment (`singledup_`), which after a time-out is a retransmission.
             CaState::Loss if self.duplicates + 1 < tolerance => {
                 self.duplicates += 1;
                 Rexmit::LostBeyond(self.duplicates)
             }
             CaState::Loss => Rexmit::Nothing,
-            // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
+            // bugFix_: the same for data sent before a recovery; its other losses wait for the time-out.
             _ if reno && cx.queue.una() <= episode.high_seq && sacked >= tolerance => {
                 cx.board.sacked_out = tolerance - 1;
                 Rexmit::Nothing
@@ -73,7 +73,7 @@ impl Ns2 {
         AckAction { grows: false, rexmit }
     }
 
-    /// Something was acknowledged.
+    /// Processes an acknowledgment of new data.
     pub fn on_progress(&mut self, episode: &mut Episode, acked: &AckedSegments, cx: &mut Cx) -> AckAction {
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
             return self.sack1.on_progress(episode, cx);
@@ -81,7 +81,7 @@ impl Ns2 {
         let (reno, finished) = (cx.board.is_reno(), cx.queue.una() >= episode.high_seq);
         self.duplicates = 0;
         match episode.state {
-            // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
+            // exit_recovery_fix_ 0: the window stays, whatever burst that causes.
             CaState::Recovery if reno && (finished || cx.control.cc.partial_ack_ends_recovery()) => {
                 cx.board.forget_duplicates();
                 episode.state = CaState::Open;
@@ -109,8 +109,8 @@ impl Ns2 {
         }
     }
 
-    /// `TcpAgent::ecn`: one reduction per window, until something is acknowledged that was sent after it; and one after
-    /// a time-out, whatever was sent when. Comes before what the acknowledgment says otherwise.
+    /// `TcpAgent::ecn`: one reduction per window. An echo counts only if data sent after the last reduction is
+    /// acknowledged, and once after a time-out regardless of that. Processed before the rest of the acknowledgment.
     pub fn on_echo(&mut self, episode: &mut Episode, cx: &mut Cx) {
         let beyond = episode.state <= CaState::Disorder && cx.queue.una() > episode.high_seq;
         if beyond || self.timed_out {
@@ -119,7 +119,7 @@ impl Ns2 {
         }
     }
 
-    /// tcp.cc: every time-out halves what the window is by then.
+    /// tcp.cc: every time-out halves the current window.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         (self.duplicates, self.timed_out) = (0, true);
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
@@ -129,14 +129,14 @@ impl Ns2 {
     }
 
     /// Whether an acknowledgment leaves the retransmission timer as it is: in a recovery without SACK all partial ones
-    /// but the first (`newreno_changes1_`; RFC 6582's impatient variant), so that many losses end in a time-out.
+    /// except the first (`newreno_changes1_`; RFC 6582's impatient variant), so that many losses end in a time-out.
     pub fn keeps_timer(&self, episode: &Episode, una: u64, board: &Scoreboard) -> bool {
         episode.state == CaState::Recovery && board.is_reno() && self.partial_acked && una < episode.high_seq
     }
 }
 
-/// A partial acknowledgment takes from the window what it acknowledged, and gives one for the retransmission that
-/// arrived (`partial_window_deflation_`).
+/// A partial acknowledgment deflates the window by the packets that it acknowledged, less one for the retransmission
+/// that arrived (`partial_window_deflation_`).
 fn deflate(packets: u32, cx: &mut Cx) {
     let inflated = cx.board.sacked_out;
     if inflated > packets {
@@ -144,7 +144,7 @@ fn deflate(packets: u32, cx: &mut Cx) {
     } else {
         let window = &mut cx.control.window;
         match window.cwnd.saturating_sub(packets - inflated) {
-            // One segment, and nothing of a fraction.
+            // One segment, without a fraction.
             0 => (window.cwnd, window.cwnd_cnt) = (1, 0),
             left => window.cwnd = left,
         }
@@ -152,7 +152,7 @@ fn deflate(packets: u32, cx: &mut Cx) {
     }
 }
 
-/// With SACK: what three SACKed segments lie above is lost, and sent again as the window allows.
+/// With SACK: segments below three SACKed ones are lost, and retransmitted as the window allows.
 fn repair(episode: &Episode, cx: &mut Cx) -> Rexmit {
     if cx.board.is_reno() {
         return Rexmit::Nothing;
@@ -161,7 +161,7 @@ fn repair(episode: &Episode, cx: &mut Cx) -> Rexmit {
     Rexmit::Lost
 }
 
-/// The oldest segment is sent again, whatever the window.
+/// Retransmits the oldest segment, regardless of the window.
 fn resend_head(cx: &mut Cx) -> Rexmit {
     if cx.board.head().is_none_or(|head| head.tags.any(Tags::RETRANS)) {
         return Rexmit::Nothing;

@@ -1,6 +1,6 @@
-//! What recovery sends again, in order, as the window allows.
+//! The order of retransmissions, as the window allows.
 //!
-//! Source: Linux `tcp_xmit_retransmit_queue`, of 2.6.29 to 4.9 and of 6.1.
+//! Source: Linux `tcp_xmit_retransmit_queue` of 2.6.29 to 4.9, and of 6.1.
 
 use crate::queue::SendQueue;
 use crate::scoreboard::Scoreboard;
@@ -9,18 +9,18 @@ use crate::segment::Tags;
 /// A walk along the retransmission queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Walk {
-    /// Along what is marked lost and nothing else.
+    /// Along segments marked lost only.
     Lost(LostWalk),
-    /// Along that, and then along what nobody missed yet.
+    /// Along those, and then along segments that are not marked lost.
     Forward(ForwardWalk),
 }
 
-/// What is marked lost.
+/// Walk along the segments marked lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostWalk {
-    /// The next segment to look at; none before the first, which the hint tells.
+    /// The next segment to examine; `None` before the first, which the hint determines.
     i: Option<usize>,
-    /// A segment was met that nothing is known of.
+    /// A segment without tags was passed.
     passed_hole: bool,
 }
 
@@ -29,7 +29,7 @@ impl LostWalk {
         Self { i: None, passed_hole: false }
     }
 
-    /// Whether the walk ends before its first step; the next one begins where this would have begun.
+    /// Whether the walk ends before its first step; it leaves the hint as the walk would.
     #[inline(always)]
     pub fn ends_at_once(cwnd: u32, board: &mut Scoreboard) -> bool {
         let ends = Self::is_over(cwnd, board);
@@ -44,7 +44,7 @@ impl LostWalk {
         board.in_flight() >= cwnd || board.retrans_out >= board.lost_out
     }
 
-    /// The next segment to be sent again in a window of `cwnd`, if any.
+    /// The next segment to retransmit in a window of `cwnd`, if any.
     #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
         if Self::is_over(cwnd, board) {
@@ -68,7 +68,7 @@ impl LostWalk {
         }
     }
 
-    /// Nothing more is sent: the next walk begins where this one stands, or where it would have begun.
+    /// Ends the walk: the next one starts where this one ends, or would have started.
     #[inline(always)]
     fn stop(&self, board: &mut Scoreboard) {
         let position = match self.i {
@@ -83,16 +83,16 @@ impl LostWalk {
     }
 }
 
-/// What is marked lost, and then, if that is allowed, what nobody missed yet, below the highest SACK (RFC 3517, NextSeg
+/// Walk along the segments marked lost, and then, if allowed, along others below the highest SACK (RFC 3517, NextSeg
 /// rule 3).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForwardWalk {
-    /// The next segment to look at.
+    /// The next segment to examine.
     i: usize,
     allowed: bool,
     last_lost: u64,
     hole: Option<usize>,
-    /// What is marked lost is through.
+    /// The segments marked lost are done.
     forward: bool,
 }
 
@@ -112,8 +112,8 @@ impl ForwardWalk {
         Self { i, allowed, last_lost, hole: None, forward: false }
     }
 
-    /// Whether the walk ends at its first step; the next one begins where this would have begun. What nobody missed is sent
-    /// while the sender `recovers` and the queue has nothing new up to the right edge.
+    /// Whether the walk ends at its first step; it leaves the hint as the walk would. Segments not marked lost are
+    /// retransmitted if the sender `recovers` and the queue has no new data up to the right edge.
     #[inline(always)]
     pub fn ends_at_once(
         cwnd: u32,
@@ -135,7 +135,7 @@ impl ForwardWalk {
         ends
     }
 
-    /// The next segment to be sent again in a window of `cwnd`, if any.
+    /// The next segment to retransmit in a window of `cwnd`, if any.
     #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
         loop {
@@ -152,7 +152,7 @@ impl ForwardWalk {
                     if !self.allowed {
                         return None;
                     }
-                    // Back to the first segment that nobody missed yet.
+                    // Back to the first segment not marked lost.
                     self.i = self.hole.take().unwrap_or(i);
                     self.forward = true;
                     continue;
@@ -182,7 +182,7 @@ mod tests {
     use crate::segment::Segment;
     use sojourn_aqm::Instant;
 
-    /// Ten segments, of which `sacked` have arrived and `lost` are marked.
+    /// Ten segments, `sacked` of which have arrived and `lost` are marked.
     fn board(sacked: (u64, u64), lost: &[usize]) -> Scoreboard {
         let mut board = Scoreboard::new(true);
         for n in 0..10 {
@@ -194,7 +194,7 @@ mod tests {
         board
     }
 
-    /// What a walk sends again in a window of `cwnd`.
+    /// Segments that a walk retransmits in a window of `cwnd`.
     fn sent(walk: Walk, cwnd: u32, mut board: Scoreboard) -> Vec<usize> {
         let (mut sent, mut walk) = (Vec::new(), walk);
         let mut next = |board: &mut Scoreboard| match &mut walk {

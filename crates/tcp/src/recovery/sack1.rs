@@ -1,10 +1,10 @@
 //! Loss recovery of ns-2's `TCP/Sack1`.
 //!
 //! Source: ns-2 `tcp-sack1.cc` with `scoreboard-rq.cc` and the defaults of `ns-default.tcl` (`partial_ack_` false,
-//! `singledup_` 1, `bugFix_` true). It counts what is in the network in `pipe_`: the third duplicate says that three
-//! segments left, each later acknowledgment that another one did, a partial one that two did. Every hole below a SACK is
-//! sent again, once, before anything new. What is SACKed is forgotten with the end of a recovery and with a time-out,
-//! after which all is sent again, as without SACK.
+//! `singledup_` 1, `bugFix_` true). `pipe_` counts the segments in the network: the third duplicate removes three from
+//! it, each later acknowledgment one, a partial one two. Every hole below a SACK is retransmitted once, before new
+//! data. SACKs are discarded at the end of a recovery and at a time-out, after which everything is retransmitted, as
+//! without SACK.
 
 use super::episode::Episode;
 use super::linux_2_6::lose_everything;
@@ -13,22 +13,23 @@ use crate::cc::AnyCc;
 use crate::context::{AckAction, Cx, Rexmit};
 use crate::state::CaState;
 
-/// The machine's own state.
+/// State of this machine alone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack1 {
     /// `pipe_`.
     pipe: i64,
-    /// What was sent before the last time-out, up to which losses tell nothing new; none after a recovery (`recover_`).
+    /// End of the data sent before the last time-out, below which losses indicate nothing new; `None` after a recovery
+    /// (`recover_`).
     recover: Option<u64>,
-    /// Nothing was acknowledged since the last time-out (`timeout_`).
+    /// No acknowledgment of new data since the last time-out (`timeout_`).
     timed_out: bool,
-    /// In the loss state: duplicates that told something, and what the last one told.
+    /// In the state Loss: number of duplicates with new blocks, and the last blocks.
     duplicates: u32,
     last_blocks: [SeqRange; 3],
 }
 
 impl Sack1 {
-    /// A duplicate acknowledgment with `blocks`.
+    /// Processes a duplicate acknowledgment with `blocks`.
     pub fn on_duplicate(&mut self, blocks: &[SeqRange], episode: &mut Episode, cx: &mut Cx) -> AckAction {
         let tolerance = episode.reordering.degree();
         let rexmit = match episode.state {
@@ -38,7 +39,7 @@ impl Sack1 {
                 Rexmit::ByPipe
             }
             CaState::Loss => self.on_duplicate_after_time_out(blocks, tolerance),
-            // bugFix_: losses of what was sent before a time-out wait for the next one.
+            // bugFix_: losses of data sent before a time-out wait for the next one.
             _ if cx.board.sacked_out >= tolerance && self.recover.is_some_and(|end| cx.queue.una() <= end) => {
                 Rexmit::Hold
             }
@@ -58,7 +59,7 @@ impl Sack1 {
         AckAction { grows: false, rexmit }
     }
 
-    /// The first ones go on (`singledup_`) with what comes next, which has been sent before.
+    /// The first ones send the next segment (`singledup_`), which is a retransmission.
     fn on_duplicate_after_time_out(&mut self, blocks: &[SeqRange], tolerance: u32) -> Rexmit {
         let last_blocks = std::array::from_fn(|i| blocks.get(i).copied().unwrap_or_default());
         if self.timed_out || last_blocks == self.last_blocks {
@@ -69,7 +70,7 @@ impl Sack1 {
         if self.duplicates < tolerance { Rexmit::LostBeyond(self.duplicates) } else { Rexmit::Hold }
     }
 
-    /// Something was acknowledged.
+    /// Processes an acknowledgment of new data.
     pub fn on_progress(&mut self, episode: &mut Episode, cx: &mut Cx) -> AckAction {
         let finished = cx.queue.una() >= episode.high_seq;
         (self.timed_out, self.duplicates, self.last_blocks) = (false, 0, Default::default());
@@ -91,7 +92,7 @@ impl Sack1 {
         AckAction { grows: !recovered, rexmit: Rexmit::Lost }
     }
 
-    /// Every time-out halves what the window is by then.
+    /// Every time-out halves the current window.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
         (self.timed_out, self.duplicates, self.last_blocks) = (true, 0, Default::default());
         cx.board.forget_sacks();
@@ -99,24 +100,24 @@ impl Sack1 {
         self.recover = Some(cx.queue.nxt());
     }
 
-    /// How many more may be sent in a window of `cwnd`.
+    /// How many more segments may be sent in a window of `cwnd`.
     pub fn room(&self, cwnd: u32) -> u32 {
         u32::try_from(i64::from(cwnd) - self.pipe).unwrap_or(0)
     }
 
-    /// So many were sent.
+    /// `segments` were sent.
     pub fn sent(&mut self, segments: u32) {
         self.pipe += i64::from(segments);
     }
 }
 
-/// Half the window and the threshold, for what is out now.
+/// Halves the window and the threshold.
 pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
     cx.control.lower_ssthresh();
     let exactly = cx.board.is_reno() || is_sack1(&cx.control.cc);
     let window = &mut cx.control.window;
     if exactly {
-        // precisionReduce_: to the fraction; and only the threshold is at least two segments.
+        // precisionReduce_: with the fraction; and only the threshold is at least two segments.
         window.halve_exactly();
     } else {
         (window.cwnd, window.cwnd_cnt) = (window.ssthresh, 0);
@@ -125,7 +126,7 @@ pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
     cx.ecn.on_reduction();
 }
 
-/// Whether SACKs are for `TCP/Sack1`, which is Reno.
+/// Whether the control recovers by `TCP/Sack1`, which is Reno.
 pub(super) fn is_sack1(cc: &AnyCc) -> bool {
     matches!(cc, AnyCc::Reno(_) | AnyCc::NewReno(_))
 }

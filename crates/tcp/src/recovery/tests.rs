@@ -11,7 +11,7 @@ use crate::segment::{Segment, Tags};
 use crate::timer::RetransmitTimer;
 use sojourn_aqm::Instant;
 
-/// A machine with what it acts on; segments of a thousand bytes, each sent a millisecond after the one before.
+/// A machine with its context; segments of a thousand bytes, each sent a millisecond after the one before.
 struct RecoveryHarness {
     recovery: Recovery,
     queue: SendQueue,
@@ -24,7 +24,7 @@ struct RecoveryHarness {
 }
 
 impl RecoveryHarness {
-    /// `out` segments are out in a window of as many; the RTT was 100 ms.
+    /// `out` segments are outstanding in a window of the same size; the RTT was 100 ms.
     fn new(stack: &str, cc: &str, sack: bool, out: u64) -> Self {
         let stack = Stack::find(stack).expect("a stack");
         let mut queue = SendQueue::new(1000);
@@ -66,13 +66,12 @@ impl RecoveryHarness {
         if matches!(self.recovery.machine, Machine::Linux3_10(_)) {
             let mut ack = AckInfo::of(&header, before.una);
             if has_sack {
-                let books =
-                    AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
-                ack.process_sacks::<AnyAck<true>>(&header, now, &mut self.recovery, books);
+                let ctx = AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
+                ack.process_sacks::<AnyAck<true>>(&header, now, &mut self.recovery, ctx);
             }
             ack.ece = ece;
-            let books = AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
-            ack.clean_rtx_queue::<AnyAck<true>>(&before, now, &mut self.recovery, books);
+            let ctx = AckContext { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
+            ack.clean_rtx_queue::<AnyAck<true>>(&before, now, &mut self.recovery, ctx);
             let (recovery, mut cx) = self.split();
             return recovery.on_ack::<AnyAck<true>>(&mut ack, &mut cx);
         }
@@ -91,7 +90,7 @@ impl RecoveryHarness {
         recovery.on_ack::<AnyAck<false>>(&mut ack, &mut cx)
     }
 
-    /// What a walk sends again, at `now_ms`.
+    /// Segments that a walk retransmits, at `now_ms`.
     fn resend(&mut self) -> Vec<u64> {
         let (mut walk, mut sent) = (self.recovery.walk(&self.queue, u64::MAX, &mut self.board), Vec::new());
         let cwnd = self.control.window.cwnd;
@@ -139,7 +138,7 @@ fn three_duplicates_lead_to_recovery_and_its_end_to_half_the_window() {
         rig.now_ms += 110;
         rig.ack(12, (0, 0), 200, false);
         let (state, cwnd, ssthresh) = rig.window();
-        // Linux 2.6.29 keeps an eye on what may still be undone.
+        // Linux 2.6.29 stays in Disorder as long as the reduction may be undone.
         let expected = if stack == "linux-2.6.29" { CaState::Disorder } else { CaState::Open };
         assert_eq!((state, ssthresh), (expected, 6), "{stack}");
         assert!(cwnd <= 6, "{stack}: {cwnd}");
@@ -154,11 +153,11 @@ fn an_echo_from_before_the_retransmission_restores_the_window() {
         rig.control.window.cwnd = rig.control.window.cwnd.max(rig.board.in_flight() + 1);
         assert_eq!(rig.resend().first(), Some(&0), "{stack}");
         rig.now_ms += 5;
-        // The original of 0 was only late: what is echoed was sent before 0 was sent again.
+        // The original of 0 was only late: the echoed timestamp is older than the retransmission of 0.
         rig.ack(12, (0, 0), 20, false);
         let (state, cwnd, ssthresh) = rig.window();
         assert_eq!((state, ssthresh), (CaState::Open, 1_000), "{stack}");
-        // Before 3.8 the window is moderated: no burst, however large it was; the control says what is restored then.
+        // Before 3.8 the window is moderated against bursts; the control determines the restored window.
         let expected = if stack == "linux-2.6.29" { 3 } else { 12 };
         assert_eq!(cwnd, expected, "{stack}");
     }
@@ -180,7 +179,7 @@ fn a_mark_reduces_without_anything_lost() {
 
 #[test]
 fn a_time_out_loses_everything_that_is_not_expected() {
-    // 6.1 tells by RACK: nothing was delivered, so nothing is expected. 2.6 asks F-RTO first.
+    // 6.1 uses RACK: nothing was delivered, so nothing is expected. 2.6 runs F-RTO first.
     for (stack, sack, state, lost, cwnd) in [
         ("linux-2.6.29", true, CaState::Disorder, 0, 12),
         ("linux-2.6.29", false, CaState::Loss, 12, 1),
@@ -206,7 +205,7 @@ fn ns2_halves_at_once_and_asks_for_the_head() {
     });
     assert_eq!(rexmits, [Rexmit::Nothing, Rexmit::Nothing, Rexmit::Head]);
     assert_eq!(rig.window(), (CaState::Recovery, 6, 6));
-    // A partial acknowledgment: the next hole, and the window deflated by what it acknowledged.
+    // A partial acknowledgment: the next hole, and the window deflated by the acknowledged segments.
     rig.queue.acknowledge(1 + 2_000);
     let acked = rig.board.acknowledge::<AnyAck<false>>(rig.queue.una(), |_, _| {});
     let (recovery, mut cx) = rig.split();
@@ -241,7 +240,7 @@ fn sack1_of_ns2_counts_its_pipe_and_sends_every_hole_once() {
     let (recovery, mut cx) = rig.split();
     assert_eq!(recovery.on_ack_ns2(Some(&acked), &[], &mut cx).rexmit, Rexmit::ByPipe);
     assert_eq!(rig.recovery.room_in_pipe(6), 3);
-    // The end of the recovery leaves the window and forgets what was SACKed.
+    // The end of the recovery leaves the window and discards the SACKs.
     rig.queue.acknowledge(1 + 12_000);
     let acked = rig.board.acknowledge::<AnyAck<false>>(rig.queue.una(), |_, _| {});
     let (recovery, mut cx) = rig.split();
