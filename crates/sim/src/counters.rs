@@ -1,4 +1,5 @@
-//! What can be read of a run between its steps: counters from its start on, of which a step's share is a difference.
+//! Counters of a run, readable between its steps: cumulative from the start of the run, so a step's share is a
+//! difference.
 
 use crate::link::MeteredQueue;
 use crate::status::Status;
@@ -7,7 +8,7 @@ use sojourn_aqm::{Backlog, DropReason};
 /// A queue and the link that serves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// What waits in the queue now.
+    /// Packets and bytes in the queue now.
     pub backlog: Backlog,
     /// Packets that arrived at the queue.
     pub arrived: u64,
@@ -15,34 +16,34 @@ pub struct LinkCounters {
     pub dropped_by: [u64; DropReason::ALL.len()],
     /// Packets that the queue marked CE.
     pub marked: u64,
-    /// Packets whose transmission has begun.
+    /// Packets whose transmission has started.
     pub sent: u64,
     /// Their bytes, as the queue counts them.
     pub bytes: u64,
     /// Sum of their sojourn times, in nanoseconds.
     pub sojourn_ns: u128,
-    /// Packets that have left the server and get lost on the medium.
+    /// Packets lost on the medium after transmission.
     pub lost: u64,
 }
 
-/// A flow that lasts for the whole run.
+/// A flow that lasts the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowCounters {
-    /// Payload bytes that have arrived, each byte counted once.
+    /// Payload bytes that have arrived, without duplicates.
     pub arrived_bytes: u64,
     /// Payload bytes that have been delivered in order.
     pub delivered_bytes: u64,
     /// Data packets sent.
     pub sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Congestion window in segments now; not a number without one.
+    /// Current congestion window in segments; NaN if the flow has none.
     pub cwnd: f64,
-    /// Smoothed round-trip time now, in milliseconds; not a number without one.
+    /// Current smoothed RTT in milliseconds; NaN if the flow has none.
     pub srtt_ms: f64,
-    /// Segments in the network now.
+    /// Segments in flight now.
     pub in_flight: u32,
 }
 

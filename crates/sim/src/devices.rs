@@ -1,54 +1,58 @@
-//! The devices of hosts from which several flows send: what of each flow waits there.
+//! Devices of hosts that several flows share: the bytes of each flow that wait in them.
 //!
-//! Source: Linux 6.1 `tcp_wfree`, `tsq_tasklet`, `tcp_gso_segment`, `skb_orphan`. A sender that has its fill below (TCP small
-//! queues) is to be told when something of that has begun to leave, or was dropped. A super-packet is one piece of memory until
-//! the device takes it; then each of its segments is one.
+//! Source: Linux 6.1 `tcp_wfree`, `tsq_tasklet`, `tcp_gso_segment`, `skb_orphan`. A sender that is limited by TSQ (TCP
+//! small queues) is woken when one of its packets starts to leave the device or is dropped. A super-packet is one
+//! buffer until the device takes it; from then on each of its segments is one.
+//!
+//! A dumbbell and a row have no host node, so they pay nothing for this. Differs: a burst that the device's queue
+//! refuses counts as sent (Linux keeps it and reduces its window, `tcp_enter_cwr`); a lost segment is retransmitted
+//! while its first copy is still queued (Linux waits, `skb_still_in_host_queue`).
 
 use crate::packet::{Handle, Packet};
 use sojourn_aqm::Instant;
 use sojourn_tcp::memory_below;
 
-/// What waits in the devices of hosts, by the flows that they belong to.
+/// Backlogs of senders in the devices of their hosts.
 #[derive(Debug)]
 pub struct Devices {
-    /// By the number of a link: whether it is such a device.
+    /// By link number: the device, if the link is one.
     links: Vec<Option<Device>>,
     /// By slot.
     senders: Vec<SenderBacklog>,
-    /// Slots of senders that have been held, and of which something has left since; those that go on now.
+    /// Slots of senders that were blocked and have had a departure since; `resuming` are those that resume now.
     resumable: Vec<u32>,
     resuming: Vec<u32>,
-    /// When what is sent next is to leave.
+    /// Departure time of the packet that is sent next.
     next_departure: Option<Instant>,
-    /// When packets are to leave, by their handles, where that was said.
+    /// Departure times of packets, by handle; valid only if one was set.
     departures: Vec<Instant>,
 }
 
 /// A link that is the device of a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
-    /// A super-packet is being sent: its segments have memory of their own.
+    /// A super-packet is being sent: each of its segments has its own memory.
     cuts: bool,
-    /// Its queue has segments only.
+    /// The queue holds segments only.
     splits: bool,
-    /// Its queue lets packets go at their departure times.
+    /// The queue releases packets at their departure times.
     paces: bool,
 }
 
-/// What a sender has below.
+/// Backlog of a sender in its device.
 #[derive(Clone, Copy, Debug, Default)]
 struct SenderBacklog {
-    /// The device: a link's number. None where the sender is elsewhere.
+    /// The device's link number; none if the sender has no device.
     device: Option<u16>,
-    /// The flow of which that is known.
+    /// The flow that `bytes` belongs to.
     flow: u32,
     bytes: u64,
-    /// The sender waits.
+    /// The sender waits for a departure.
     is_blocked: bool,
 }
 
 impl Devices {
-    /// No device of a host is among so many links.
+    /// No link of `links` is a device.
     pub fn new(links: usize) -> Self {
         Self {
             links: vec![None; links],
@@ -60,8 +64,8 @@ impl Devices {
         }
     }
 
-    /// Link `link` is the device of a host; its queue gets super-packets in segments if it `splits`, and lets packets go at
-    /// their departure times if it `paces`.
+    /// Makes link `link` the device of a host. If it `splits`, its queue gets super-packets as segments; if it `paces`,
+    /// its queue releases packets at their departure times.
     pub fn add(&mut self, link: usize, splits: bool, paces: bool) {
         self.links[link] = Some(Device { cuts: false, splits, paces });
     }
@@ -72,59 +76,59 @@ impl Devices {
         self.links[link].is_some()
     }
 
-    /// The next slot is that of a sender whose first link is `link`, right behind it or not.
+    /// Adds the next slot: a sender whose first link is `link`, directly attached to it if `is_there`.
     pub fn add_sender(&mut self, link: u16, is_there: bool) {
         let device = Some(link).filter(|&link| is_there && self.has(link.into()));
         self.senders.push(SenderBacklog { device, ..SenderBacklog::default() });
     }
 
-    /// A new flow has a slot: it has sent nothing.
+    /// Assigns the slot to a new flow, which has sent nothing.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         let below = &mut self.senders[slot as usize];
         (below.flow, below.bytes, below.is_blocked) = (flow, 0, false);
     }
 
-    /// Memory of what waits of the sender in `slot`; none if it has no device.
+    /// Memory of the queued packets of the sender in `slot`; none if it has no device.
     #[inline]
     pub fn backlog_bytes(&self, slot: u32) -> Option<u64> {
         let below = &self.senders[slot as usize];
         below.device.map(|_| below.bytes)
     }
 
-    /// Whether the device of the sender in `slot` lets packets go at their departure times.
+    /// Whether the device of the sender in `slot` releases packets at their departure times.
     pub fn paces(&self, slot: u32) -> bool {
         let device = self.senders[slot as usize].device;
         device.and_then(|link| self.links[usize::from(link)]).is_some_and(|device| device.paces)
     }
 
-    /// What is sent next is to leave at `at`.
+    /// Sets the departure time of the next packet.
     pub fn set_next_departure(&mut self, at: Instant) {
         self.next_departure = Some(at);
     }
 
-    /// Packet `handle` is what is sent next. Whether there is a time at which it is to leave.
+    /// Assigns the pending departure time to packet `handle`. Returns whether there was one.
     pub fn take_departure(&mut self, handle: Handle) -> bool {
         let Some(at) = self.next_departure.take() else { return false };
-        let place = handle as usize;
-        if place >= self.departures.len() {
-            self.departures.resize(place + 1, Instant::ZERO);
+        let index = handle as usize;
+        if index >= self.departures.len() {
+            self.departures.resize(index + 1, Instant::ZERO);
         }
-        self.departures[place] = at;
+        self.departures[index] = at;
         true
     }
 
-    /// When packet `handle`, of which it was said, is to leave.
+    /// Departure time of packet `handle`, which must have one.
     pub fn departure(&self, handle: Handle) -> Instant {
         self.departures[handle as usize]
     }
 
-    /// The sender in `slot` waits until something has left.
+    /// Blocks the sender in `slot` until one of its packets leaves.
     pub fn block(&mut self, slot: u32) {
         self.senders[slot as usize].is_blocked = true;
     }
 
-    /// The slot of a sender of which something has left since it was held: of all that are known now the last one first
-    /// (`tsq_tasklet` takes them from the end at which they are put), then those that come meanwhile.
+    /// Returns the slot of a blocked sender that may resume. The current batch comes last in, first out (`tsq_tasklet`
+    /// takes them from the end at which they are added), then those added meanwhile.
     #[inline]
     pub fn next_resumable(&mut self) -> Option<u32> {
         if self.resuming.is_empty() {
@@ -133,14 +137,14 @@ impl Devices {
         self.resuming.pop()
     }
 
-    /// A packet with so many bytes of payload in so many `segments` enters the device of its sender.
+    /// Counts a packet with `payload` bytes in `segments` segments that enters its sender's device.
     pub fn on_enqueue(&mut self, packet: &Packet, payload: u16, segments: u32) {
         let Some(link) = self.senders[packet.slot as usize].device else { return };
         let pieces = if self.links[usize::from(link)].is_some_and(|device| device.splits) { segments } else { 1 };
         self.change(link.into(), packet, memory_below(payload.into(), pieces) as i64);
     }
 
-    /// A packet that was in link `link` has begun to leave, or was dropped there.
+    /// Subtracts a packet that starts to leave link `link` or was dropped there.
     pub fn on_departure(&mut self, link: usize, packet: &Packet, payload: u16) {
         if self.change(link, packet, -(memory_below(payload.into(), 1) as i64)) {
             let below = &mut self.senders[packet.slot as usize];
@@ -150,21 +154,21 @@ impl Devices {
         }
     }
 
-    /// A second packet like one in link `link` was made there, which is none of its sender's.
+    /// Counts a duplicate that link `link` made; its sender did not send it.
     pub fn copy(&mut self, link: usize, packet: &Packet, payload: u16) {
         self.change(link, packet, memory_below(payload.into(), 1) as i64);
     }
 
-    /// What device `link` is sending: a super-packet of which so many segments are to come, or nothing of the kind.
-    pub fn cut(&mut self, link: usize, rest: Option<(&Packet, u32)>) {
+    /// Notes what device `link` is sending: a super-packet with the number of segments left, or an ordinary packet.
+    pub fn cut(&mut self, link: usize, remaining: Option<(&Packet, u32)>) {
         let Some(device) = &mut self.links[link] else { return };
-        let cuts = std::mem::replace(&mut device.cuts, rest.is_some());
-        if let Some((packet, segments)) = rest.filter(|_| !cuts) {
+        let cuts = std::mem::replace(&mut device.cuts, remaining.is_some());
+        if let Some((packet, segments)) = remaining.filter(|_| !cuts) {
             self.change(link, packet, (memory_below(0, segments)) as i64);
         }
     }
 
-    /// What waits of a packet's sender becomes so much more, if that is the sender's device. Whether it is.
+    /// Adds `bytes` to the backlog of the packet's sender if the link is that sender's device. Returns whether it is.
     fn change(&mut self, link: usize, packet: &Packet, bytes: i64) -> bool {
         let below = &mut self.senders[packet.slot as usize];
         let counts = packet.to_sink && below.device.map(usize::from) == Some(link) && below.flow == packet.flow;
@@ -184,7 +188,7 @@ mod tests {
         Packet { flow, slot, len: 1_500, ecn: Ecn::NotEct, dscp: 0, hops_left: 0, segment: 0, to_sink: true }
     }
 
-    /// Link 1 is a device, in which slots 0 and 1 send; slot 2 is behind an access link.
+    /// Link 1 is a device that slots 0 and 1 send into; slot 2 has an access link.
     fn devices(splits: bool) -> Devices {
         let mut devices = Devices::new(2);
         devices.add(1, splits, false);
@@ -200,8 +204,8 @@ mod tests {
         devices.on_enqueue(&burst, 4_344, 3);
         devices.on_enqueue(&burst, 1_448, 1);
         let mut seen = vec![devices.backlog_bytes(0)];
-        for rest in [2, 1, 0] {
-            devices.cut(1, (rest > 0).then_some((&burst, rest)));
+        for left in [2, 1, 0] {
+            devices.cut(1, (left > 0).then_some((&burst, left)));
             devices.on_departure(1, &burst, 1_448);
             seen.push(devices.backlog_bytes(0));
         }

@@ -1,7 +1,8 @@
-//! The quality of a call from delay and loss: the E-model of ITU-T G.107 (06/2015) for G.711.
+//! Call quality from delay and loss: the E-model of ITU-T G.107 (06/2015) for G.711.
 //!
-//! Source: the formulas as Flent implements them, with its constants; the echo terms take the one-way delay for the
-//! echo path, too.
+//! Source: the formulas as Flent implements them, with its constants; the echo terms use the one-way delay for the echo
+//! path as well. Callers pass the mean one-way delay plus twice its mean variation, without coding time: Flent's
+//! approximation of a jitter buffer.
 
 /// Transmission rating R for a mouth-to-ear delay in ms and random loss in per cent, without loss concealment.
 pub fn r_factor(delay_ms: f64, loss_percent: f64) -> f64 {
@@ -10,7 +11,7 @@ pub fn r_factor(delay_ms: f64, loss_percent: f64) -> f64 {
     ro - SIMULTANEOUS - absolute_delay(delay_ms) - listener_echo(ro, delay_ms) - talker_echo(delay_ms) - loss
 }
 
-/// Mean opinion score, 1 (bad) to 4.5 (excellent), of a transmission rating.
+/// Mean opinion score, 1 (bad) to 4.5 (excellent), for transmission rating `r`.
 pub fn mos(r: f64) -> f64 {
     match r {
         r if r < 0.0 => 1.0,
@@ -19,7 +20,7 @@ pub fn mos(r: f64) -> f64 {
     }
 }
 
-/// Idd: the delay as such.
+/// Idd: impairment by absolute delay.
 fn absolute_delay(t: f64) -> f64 {
     if t <= 100.0 {
         return 0.0;
@@ -50,7 +51,7 @@ fn talker_echo(t: f64) -> f64 {
 /// No: the sum of all circuit noise with the recommendation's default values, in dBm0p.
 const NOISE: f64 = -61.179_214_386_241_69;
 
-/// Is: impairments that come with the voice, at the default values.
+/// Is: simultaneous impairments (quantisation, sidetone, loudness), at the default values.
 const SIMULTANEOUS: f64 = 1.413_568_081_343_861_6;
 
 /// Bpl of G.711 without loss concealment.

@@ -1,4 +1,4 @@
-//! Counts that the ends of a run on another engine took, in the summary of a simulation.
+//! Endpoint counts of a run on another engine, as the summary of a simulation.
 
 use crate::flows::{BulkShares, ForwardTotals};
 use crate::histogram::Histogram;
@@ -9,41 +9,42 @@ use serde::{Deserialize, Serialize};
 use sojourn_aqm::Duration;
 use std::collections::BTreeMap;
 
-/// Counts of the ends; times in ns from the start of the run. A source has one flow for the whole run, or opens connections.
+/// Endpoint counts; times in ns from the start of the run. A source has one flow for the whole run, or opens
+/// connections.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointCounts {
-    /// Flow of each source that has one.
+    /// Flow of each source that has one for the whole run.
     pub flows: Vec<Option<u32>>,
     /// Group of each source.
     pub groups: Vec<usize>,
     /// Source of each flow and connection, by number.
     pub sources: Vec<(u32, usize)>,
-    /// Source and time of each opening.
+    /// Source and time of each connection opened.
     pub opened: Vec<(usize, u64)>,
-    /// Source and time of each closing.
+    /// Source and time of each connection closed.
     pub closed: Vec<(usize, u64)>,
-    /// Completed transfers: source, beginning, end.
+    /// Completed transfers: source, start, end.
     pub transfers: Vec<(usize, u64, u64)>,
     /// Requested transfers whose size the scenario does not give: source, time, bytes.
     pub requested: Vec<(usize, u64, u64)>,
-    /// Flow or connection, its source, its data packets sent and those sent again.
+    /// Flow or connection, its source, its data packets sent and retransmitted.
     pub sent: Vec<(u32, usize, u64, u64)>,
-    /// Retransmission time-outs of flows and connections that had any.
+    /// Retransmission timeouts of flows and connections that had any.
     pub timeouts: Vec<(u32, u64)>,
-    /// Time, flow, bytes delivered in order, bytes that arrived for the first time; up to that time.
+    /// Time, flow, then up to that time: bytes delivered in order and bytes that arrived, without duplicates.
     pub flow_bytes: Vec<(u64, u32, u64, u64)>,
-    /// The same of groups.
+    /// The same per group.
     pub group_bytes: Vec<(u64, u32, u64, u64)>,
-    /// Time, flow, and counts of its datagrams up to that time.
+    /// Time, flow, and its datagrams up to that time.
     pub datagrams: Vec<(u64, u32, DatagramCounts)>,
 }
 
-/// Datagrams sent, received, those that should have been, sums of delays and of their variations in ns.
+/// Datagrams sent, received and expected; sums of delays and of delay variations in ns.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct DatagramCounts(u64, u64, u64, u64, u64);
 
-/// The part of a summary that only the ends know.
+/// The part of a summary that only endpoints can count.
 #[derive(Clone, Debug, Serialize)]
 pub struct EndpointSummary {
     #[serde(flatten)]
@@ -52,13 +53,13 @@ pub struct EndpointSummary {
     flows: Vec<FlowSummary>,
 }
 
-/// A number that does not belong to the run, with its place.
+/// A number that the scenario does not have, with the table that contains it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}: {1} is not in the scenario")]
 pub struct UnknownEndpoint(&'static str, usize);
 
 impl EndpointCounts {
-    /// Refuses sources and groups that the scenario does not have.
+    /// Rejects sources and groups that the scenario does not have.
     fn check(&self, scenario: &Scenario) -> Result<(), UnknownEndpoint> {
         let (groups, sources) = (scenario.flows.len(), self.groups.len());
         let beyond = |place, count, numbers: &mut dyn Iterator<Item = usize>| {
@@ -76,7 +77,7 @@ impl EndpointCounts {
     }
 }
 
-/// Counts of a run, looked up by time and number.
+/// Counts of a run, indexed by time and number.
 pub struct EndpointIndex<'a> {
     counts: &'a EndpointCounts,
     scenario: &'a Scenario,
@@ -89,7 +90,7 @@ pub struct EndpointIndex<'a> {
 }
 
 impl<'a> EndpointIndex<'a> {
-    /// Counts of a run of `scenario`.
+    /// Indexes the counts of a run of `scenario`.
     pub fn new(counts: &'a EndpointCounts, scenario: &'a Scenario) -> Result<Self, UnknownEndpoint> {
         counts.check(scenario)?;
         let bytes = |rows: &[(u64, u32, u64, u64)]| {
@@ -125,7 +126,7 @@ impl<'a> EndpointIndex<'a> {
         EndpointSummary { whole: ForwardTotals::of(payloads, &shares), groups, flows }
     }
 
-    /// Flows that last for the whole run, with their groups.
+    /// Flows that last the whole run, with their groups.
     fn lasting(&self) -> impl Iterator<Item = (u32, usize)> {
         self.counts.flows.iter().zip(&self.counts.groups).filter_map(|(&flow, &group)| Some((flow?, group)))
     }
@@ -175,7 +176,7 @@ impl<'a> EndpointIndex<'a> {
             payload: window.payload(&self.group_bytes, number as u32),
             jain: None,
             offered_bytes: self.offered(number, &opened, window),
-            // A flow that lasts belongs to the window whenever it starts.
+            // A flow that lasts the whole run counts whenever it starts.
             opened: match flows.len() {
                 0 => opened.iter().filter(|&&at| at >= window.start).count() as u64,
                 count => count as u64,
@@ -198,7 +199,7 @@ impl<'a> EndpointIndex<'a> {
         }
     }
 
-    /// Payload of the transfers that were begun in the window.
+    /// Payload of the transfers started in the window.
     fn offered(&self, group: usize, opened: &[u64], window: &Window) -> u64 {
         let of_group = |source: usize| self.counts.groups[source] == group;
         let opened_in_window = opened.iter().filter(|&&at| at >= window.start).count() as u64;
@@ -208,7 +209,7 @@ impl<'a> EndpointIndex<'a> {
             Traffic::Tcp(spec) => spec.size.unwrap_or(0) * opened_in_window,
             Traffic::Web(spec) => spec.size * opened_in_window,
             Traffic::Request(spec) => {
-                // The next request follows each response.
+                // Each response is followed by the next request.
                 let transfers = self.counts.transfers.iter();
                 let answered = transfers.filter(|&&(source, _, at)| of_group(source) && at >= window.start).count();
                 spec.size * (opened_in_window + answered as u64)
@@ -217,7 +218,7 @@ impl<'a> EndpointIndex<'a> {
         }
     }
 
-    /// Datagrams that the receiver saw in the window.
+    /// Datagrams that the receiver counted in the window.
     fn seen(&self, flow: u32, window: &Window) -> Option<DatagramCounts> {
         let last = self.datagrams.get(&(window.end, flow))?;
         let first = self.datagrams.get(&(window.start, flow)).copied().unwrap_or_default();
@@ -225,7 +226,7 @@ impl<'a> EndpointIndex<'a> {
     }
 }
 
-/// The statistics window, ns.
+/// The statistics window, in ns.
 struct Window {
     start: u64,
     end: u64,

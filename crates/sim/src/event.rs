@@ -1,13 +1,16 @@
 //! The event set: one pending event per component.
 //!
-//! Every component owns a slot that holds the time of its next event, or never. Of several events at one
-//! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
-//! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
-//! they are looked through one by one, and setting one of them is a single store ([`DumbbellEvents`]); else they have a tournament
-//! tree of their own, which is lower than one for all ([`GraphEvents`]). Timers are in a second tree; in a dumbbell those of sources
-//! have a tree of their own, as a pacer sets them with every packet, and those of sinks, which may be called ahead of time;
-//! elsewhere what lies behind them has: the few slots of generators, samplers and of the channels of wireless LANs. Of these
-//! the last one, which nearly always is the only channel's, is a word of its own ([`CellEvents`]): every access sets it twice.
+//! Each component owns a slot with the time of its next event, or never. Simultaneous events are ordered by slot,
+//! lowest first, so the layout of the slots defines their order.
+//!
+//! Most events are those of links, and a change of the earliest event climbs to the root of a tree. The slots that
+//! every packet sets therefore come first and lie apart from timers. A dumbbell has so few of them that a linear search
+//! is cheap and setting one is a single store ([`DumbbellEvents`]); otherwise they have their own tournament tree,
+//! lower than one for all slots ([`GraphEvents`]). Timers are in a second tree. In a dumbbell the sources' timers have
+//! their own tree, because a pacer sets them with every packet, and so do the sinks', which may be called ahead of
+//! time. In a graph the few slots after the timers (generators, samplers, wireless channels) have their own tree.
+//! [`CellEvents`] keeps the last slot, usually that of the only channel, in a separate word, because every channel
+//! access sets it twice.
 
 mod tree;
 
@@ -15,17 +18,17 @@ use sojourn_aqm::Instant;
 use std::ops::Range;
 use tree::Tree;
 
-/// A component's place in the event set.
+/// Index of a component in the event set.
 pub type Slot = u32;
 
 /// The pending events of a simulation.
 pub trait EventSet {
-    /// An empty set with slots 0..`slots`, of which packets set the first `of_links`: half of them every packet, the others
-    /// only where [`EventSet::enable_all`] was called. The slots `sinks`, behind them, are those of sinks' timers, and as many
-    /// before these are those of sources' timers.
+    /// An empty set with slots 0..`slots`. Packets set the first `of_links`: every packet the lower half, the upper
+    /// half only after [`EventSet::enable_all`]. Slots `sinks` are the sinks' timers; the same number before them are
+    /// the sources' timers.
     fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self;
 
-    /// From now on events may be pending in any slot.
+    /// Allows events in every slot from now on.
     fn enable_all(&mut self);
 
     /// Whether [`EventSet::enable_all`] was called.
@@ -34,56 +37,57 @@ pub trait EventSet {
     /// Sets the time of a slot's next event; [`Instant::NEVER`] for none.
     fn set(&mut self, slot: Slot, at: Instant);
 
-    /// The earliest event; its time is [`Instant::NEVER`] when nothing is pending.
+    /// The earliest event; its time is [`Instant::NEVER`] if none is pending.
     fn first(&self) -> (Instant, Slot);
 
-    /// When the earliest event is due; never when nothing is pending.
+    /// When the earliest event is due; never if none is pending.
     #[inline(always)]
     fn due(&self) -> Instant {
         self.first().0
     }
 
-    /// The earliest event, unless it comes later than `last`, which is an instant of the run.
+    /// The earliest event, unless it is due after `last`, which is an instant of the run.
     #[inline(always)]
     fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
         let (at, slot) = self.first();
         (at <= last).then_some((at, slot))
     }
 
-    /// When a slot's event is pending.
+    /// When the event of `slot` is due.
     fn at(&self, slot: Slot) -> Instant;
 
-    /// The lowest slot behind those of the links if its event and no earlier one behind them is due at `at`; none where
-    /// they are not kept apart.
+    /// The lowest slot after those of links if its event is due at `at` and no earlier timer is pending; none if timers
+    /// are not kept apart.
     fn timer_at(&self, _at: Instant) -> Option<Slot> {
         None
     }
 
-    /// When the earliest timer of a sink is due; never where they are not kept apart.
+    /// When the earliest sink timer is due; never if sinks are not kept apart.
     fn sinks_due(&self) -> Instant {
         Instant::NEVER
     }
 
-    /// The slot of that timer.
+    /// The slot of the earliest sink timer.
     fn first_of_sinks(&self) -> Slot {
         unreachable!("the sinks' timers are not kept apart")
     }
 }
 
-/// For two links.
+/// The events of two links: a linear search over their eight words is faster than a tree, and setting one is a single
+/// store.
 #[derive(Clone, Debug)]
 pub struct DumbbellEvents {
-    /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
+    /// Time and slot packed into a word, so that the minimum is the earliest event of the lowest slot.
     hot: [u64; HOT],
-    /// The time of the earliest timer, behind that of any of them at the same instant.
+    /// The time of the earliest timer, packed so that link events at the same instant come first.
     timer: u64,
     uses_all: bool,
-    /// The first of the slots of sources, as many as there are of sinks, which lie behind them.
+    /// The first source slot; there are as many as sink slots, which follow them.
     first_source: Slot,
     flows: Slot,
     sources: Tree,
     sinks: Tree,
-    /// What lies before and behind the timers of sources and sinks.
+    /// Slots before and after the timers of sources and sinks.
     others: Tree,
 }
 
@@ -161,52 +165,52 @@ impl EventSet for DumbbellEvents {
 }
 
 impl DumbbellEvents {
-    /// The least of the words of hot slots.
+    /// The minimum of the links' words.
     #[inline(always)]
     fn first_word(&self) -> u64 {
-        let least = |words: &[u64]| words.iter().fold(u64::MAX, |least, &word| least.min(word));
-        let hot = least(&self.hot[..HALF]);
-        if self.uses_all { hot.min(least(&self.hot[HALF..])) } else { hot }
+        let minimum = |words: &[u64]| words.iter().fold(u64::MAX, |minimum, &word| minimum.min(word));
+        let hot = minimum(&self.hot[..HALF]);
+        if self.uses_all { hot.min(minimum(&self.hot[HALF..])) } else { hot }
     }
 
     #[inline]
     fn set_timer(&mut self, slot: Slot, at: Instant) {
         match slot.wrapping_sub(self.first_source) {
-            place if place < self.flows => self.sources.set(slot, at),
-            place if place < 2 * self.flows => self.sinks.set(slot, at),
+            index if index < self.flows => self.sources.set(slot, at),
+            index if index < 2 * self.flows => self.sinks.set(slot, at),
             _ => self.others.set(slot, at),
         }
-        let least = self.sources.due().min(self.sinks.due()).min(self.others.due());
-        self.timer = packed(Instant::from_nanos(least), LAST);
+        let minimum = self.sources.due().min(self.sinks.due()).min(self.others.due());
+        self.timer = packed(Instant::from_nanos(minimum), LAST);
     }
 
-    /// The tree of a slot behind those that are looked through.
+    /// The tree of a slot after those of the links.
     fn tree_of(&self, slot: Slot) -> &Tree {
         match slot.wrapping_sub(self.first_source) {
-            place if place < self.flows => &self.sources,
-            place if place < 2 * self.flows => &self.sinks,
+            index if index < self.flows => &self.sources,
+            index if index < 2 * self.flows => &self.sinks,
             _ => &self.others,
         }
     }
 
-    /// The earliest of the timers. Of several at one instant that with the lowest slot.
+    /// The earliest timer; of simultaneous ones that with the lowest slot.
     fn first_timer(&self) -> (Instant, Slot) {
         let (sources, sinks, others) = (self.sources.due(), self.sinks.due(), self.others.due());
         if sources < sinks.min(others) {
             return self.sources.first();
         }
         let first = if sources <= sinks { self.sources.first() } else { self.sinks.first() };
-        // Others have slots before and behind those.
+        // `others` has slots both before and after those of sources and sinks.
         if first.0.as_nanos() < others { first } else { first.min(self.others.first()) }
     }
 }
 
-/// For any number of links.
+/// The events of any number of links.
 #[derive(Clone, Debug)]
 pub struct GraphEvents {
     front: Tree,
     timers: Tree,
-    /// What lies behind the timers of sinks: generators, samplers, channels.
+    /// Slots after the sinks' timers: generators, samplers, channels.
     others: Tree,
     /// The first slots of `timers` and of `others`.
     splits: [Slot; 2],
@@ -237,7 +241,7 @@ impl EventSet for GraphEvents {
 
     #[inline(always)]
     fn first_until(&self, last: Instant) -> Option<(Instant, Slot)> {
-        // None is due where nothing is pending.
+        // With nothing pending, `due` is never.
         (self.due() <= last).then(|| self.first())
     }
 
@@ -256,7 +260,7 @@ impl EventSet for GraphEvents {
 
     #[inline(never)]
     fn first(&self) -> (Instant, Slot) {
-        // Of those with the same time the slots in front are the lowest.
+        // On ties the lower slots win, and `front` has the lowest.
         let (front, timers, others) = (self.front.due(), self.timers.due(), self.others.due());
         if front <= timers && front <= others {
             self.front.first()
@@ -279,12 +283,12 @@ impl EventSet for GraphEvents {
     }
 }
 
-/// For any number of links, and channels in the last slots.
+/// The events of any number of links, with channels in the last slots.
 #[derive(Clone, Debug)]
 pub struct CellEvents {
     links: GraphEvents,
     last: Slot,
-    /// When the event of the last slot is pending.
+    /// When the event of the last slot is due.
     at: Instant,
 }
 
@@ -345,17 +349,17 @@ fn slot_of(word: u64) -> Slot {
     word as Slot & LAST as Slot
 }
 
-/// Slots that are looked through one by one, and how many of them every packet sets.
+/// Slots searched linearly; every packet sets the first half of them.
 const HOT: usize = 8;
 const HALF: usize = HOT / 2;
 
-/// The last of them.
+/// The last of these slots, also the mask of a slot's bits.
 const LAST: usize = HOT - 1;
 
-/// Bits that a hot slot's number needs.
+/// Bits of a packed slot number.
 const HOT_BITS: u32 = 3;
 
-/// 73 years: beyond every simulation.
+/// Packed "never": 73 years, longer than any simulation.
 const NEVER_PACKED: u64 = u64::MAX >> HOT_BITS;
 const LATEST: Instant = Instant::from_nanos(NEVER_PACKED - 1);
 
@@ -394,7 +398,7 @@ mod tests {
         ties_go_to_the_lowest_slot::<CellEvents>(8);
     }
 
-    /// Slots with the times that they are set to.
+    /// Slots with the times they are set to.
     type Changes = Vec<(u32, Option<u64>)>;
 
     fn agrees_with_a_linear_search<E: EventSet>(of_links: usize, changes: &Changes) -> Result<(), TestCaseError> {
@@ -418,7 +422,7 @@ mod tests {
         Ok(())
     }
 
-    /// No power of four, nor what lies before one.
+    /// Neither a power of four nor one less.
     const SLOTS: usize = 77;
 
     proptest! {

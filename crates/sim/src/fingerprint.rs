@@ -1,25 +1,28 @@
-//! A run's fingerprint: one word over every verdict and departure of every queue, in the order of each queue.
+//! A run's fingerprint: a 64-bit hash over every verdict and departure of every queue, in the order of each queue.
+//!
+//! Each queue has its own hash, because an engine may compute one queue ahead of events elsewhere: one hash over all
+//! queues would then differ for the same results.
 
 use sojourn_aqm::{DropReason, Instant, Meta};
 
-/// What happened to a packet at a queue.
+/// The fate of a packet at a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
     /// Accepted.
     Queued,
     /// Accepted and marked.
     Marked,
-    /// Its transmission started.
+    /// Transmission started.
     Departed,
-    /// Its transmission started; it was newly marked in this queue.
+    /// Transmission started; the packet was newly marked in this queue.
     DepartedMarked,
-    /// It went straight through: accepted, and its transmission started at once.
+    /// Accepted, and transmission started at once.
     Passed,
     /// Dropped.
     Dropped(DropReason),
 }
 
-/// A queue's running 64-bit hash; the order of its records matters, what happens at other queues in between does not.
+/// A queue's running 64-bit hash. The order of its own records matters, that of records at other queues does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -41,14 +44,14 @@ impl Fingerprint {
             Fate::Passed => 4,
             Fate::Dropped(reason) => 5 + reason as u64,
         };
-        let what = (meta.flow as u64) << 32 | (meta.len as u64) << 12 | (link as u64) << 4 | fate;
-        self.0 = mixed(self.0, now.as_nanos()) ^ what;
+        let entry = (meta.flow as u64) << 32 | (meta.len as u64) << 12 | (link as u64) << 4 | fate;
+        self.0 = mixed(self.0, now.as_nanos()) ^ entry;
         #[cfg(feature = "run-order")]
-        run_order::record(now, what);
+        run_order::record(now, entry);
     }
 
-    /// The hash of a run with such queues, in the order of their numbers. A queue that has seen nothing does not count, so
-    /// that a link more that nobody crosses changes nothing.
+    /// The hash of a run, from its queues in the order of their numbers. Unused queues are skipped, so an additional
+    /// link without traffic changes nothing.
     pub fn of_run(queues: impl IntoIterator<Item = Self>) -> u64 {
         let used = queues.into_iter().filter(|&queue| queue != Self::default());
         let mut hash = used.fold(SEED, |hash, queue| mixed(hash, queue.0));
@@ -63,8 +66,8 @@ fn mixed(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR)
 }
 
-/// One hash over the records of all queues in the order in which the run makes them, of the last run that this thread has
-/// begun: it shows whether a change of the engine has changed that order, which no result has to depend on.
+/// One hash over the records of all queues in the order in which the engine makes them, for the last run started on
+/// this thread. It shows whether an engine change altered that order, on which no result may depend.
 #[cfg(feature = "run-order")]
 pub mod run_order {
     use super::{FACTOR, SEED, mixed};
@@ -75,16 +78,16 @@ pub mod run_order {
         static HASH: Cell<u64> = const { Cell::new(SEED) };
     }
 
-    /// A run begins.
+    /// Resets the hash at the start of a run.
     pub(crate) fn begin() {
         HASH.set(SEED);
     }
 
-    pub(super) fn record(now: Instant, what: u64) {
-        HASH.set(mixed(HASH.get(), now.as_nanos()) ^ what);
+    pub(super) fn record(now: Instant, entry: u64) {
+        HASH.set(mixed(HASH.get(), now.as_nanos()) ^ entry);
     }
 
-    /// The hash of all that was recorded since then.
+    /// The hash of all records since the start of the run.
     pub fn hash() -> u64 {
         let mut hash = HASH.get();
         hash ^= hash >> 32;

@@ -1,4 +1,4 @@
-//! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
+//! The flows of a run: those of the scenario, and connections that are opened and closed in slots of their own.
 
 mod connections;
 mod sums;
@@ -23,31 +23,31 @@ use sojourn_tcp::Header;
 use sojourn_tcp::cc::AnyCc;
 use sums::GroupReport;
 
-/// Everything that sends and receives.
+/// All endpoints of a run.
 pub(crate) struct Flows {
     groups: Vec<Group>,
-    /// By slot: first those of the scenario, whose number is that of their slot; then connections.
+    /// By slot: first the flows of the scenario, whose numbers equal their slots; then connections.
     ends: Vec<FlowSlot>,
-    /// Of the packet that is being delivered.
+    /// Header of the packet that is being delivered.
     header: Header,
-    /// How many of them last for the whole run.
+    /// Number of flows that last the whole run.
     fixed: u32,
-    /// By slot, from `fixed` on: the opener whose connections are here.
+    /// By slot, from `fixed` on: the opener that owns the connection.
     owners: Vec<u32>,
     openers: Vec<Opener>,
-    /// By opener: when its event is pending.
+    /// By opener: when its event is due.
     due: Vec<Instant>,
     /// Number of the next connection.
     next: u32,
-    /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
-    /// begin.
+    /// Status of each fixed flow, and of the connections per group, at each instant at which the statistics window may
+    /// start.
     window_starts: Vec<Snapshot>,
 }
 
-/// Both ends of a flow. The times come first, beside what every packet looks at of the flow.
+/// Both ends of a flow. The timers come first, beside the fields that every packet reads.
 #[repr(C, align(64))]
 struct FlowSlot {
-    /// When the events of its timers are pending: as in the event set, which need not be asked for it.
+    /// When the timers are due: a copy of the event set's entries, which need not be read for it.
     source_at: Instant,
     sink_at: Instant,
     flow: AnyFlow,
@@ -74,7 +74,7 @@ impl FlowSlot {
         self.move_sink(self.flow.sink_deadline(), slot, network);
     }
 
-    /// Sets the timer of the source to a time. The event set is told if that is another one.
+    /// Sets the source's timer; the event set is written only if the time differs.
     #[inline(always)]
     fn move_source<P: Probe, T: Topology>(&mut self, at: Instant, slot: u32, network: &mut Network<P, T>) {
         if std::mem::replace(&mut self.source_at, at) != at {
@@ -82,7 +82,7 @@ impl FlowSlot {
         }
     }
 
-    /// The same of the sink.
+    /// Sets the sink's timer; the event set is written only if the time differs.
     #[inline(always)]
     fn move_sink<P: Probe, T: Topology>(&mut self, at: Instant, slot: u32, network: &mut Network<P, T>) {
         if std::mem::replace(&mut self.sink_at, at) != at {
@@ -90,8 +90,8 @@ impl FlowSlot {
         }
     }
 
-    /// Arms the timer of the source for an earlier deadline. A later one is left: the timer fires early, finds that nothing
-    /// is due and is armed again, which costs less than moving it with every acknowledgment.
+    /// Arms the source's timer for an earlier deadline. A later deadline leaves it: the timer fires early, finds
+    /// nothing due and is armed again, which costs less than moving it with every ACK.
     #[inline(always)]
     fn arm_source<P: Probe, T: Topology>(&mut self, deadline: Instant, slot: u32, network: &mut Network<P, T>) {
         if deadline < self.source_at {
@@ -100,7 +100,7 @@ impl FlowSlot {
         }
     }
 
-    /// The same for the sink.
+    /// Arms the sink's timer for an earlier deadline.
     #[inline(always)]
     fn arm_sink<P: Probe, T: Topology>(&mut self, deadline: Instant, slot: u32, network: &mut Network<P, T>) {
         if deadline < self.sink_at {
@@ -110,10 +110,10 @@ impl FlowSlot {
     }
 }
 
-/// Congestion controls by group, and place in it.
+/// Creates congestion controls, by group and index within the group.
 pub type ControlFactory<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
 
-/// What all flows of a group have in common.
+/// Properties shared by all flows of a group.
 struct Group {
     spec: FlowSpec,
     forward: bool,
@@ -127,7 +127,7 @@ struct Snapshot {
 }
 
 impl Flows {
-    /// The slots that a scenario needs: one per flow, and room for some connections of each generator.
+    /// The slots that a scenario needs: one per flow, and room for some connections per generator.
     pub fn layout<T: Topology>(scenario: &Scenario, samplers: usize) -> Layout<T> {
         let count = |opens: bool| -> u32 {
             scenario.flows.iter().filter(|f| f.traffic.opens_connections() == opens).map(|f| f.count).sum()
@@ -139,7 +139,7 @@ impl Flows {
         Layout::new(links, flows + room, generators, samplers as u32, channels)
     }
 
-    /// Puts what a scenario makes run at the ends of a network.
+    /// Creates the flows and openers of a scenario.
     pub fn new<P: Probe, T: Topology>(
         scenario: &Scenario,
         seed: u64,
@@ -164,12 +164,12 @@ impl Flows {
         };
         let specs = (0..)
             .zip(&scenario.flows)
-            .flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
-        for (index, ((group, place), spec)) in (0..).zip(specs) {
-            match TrafficSource::new(spec, (group, place), index, seed, controls(group, place)) {
+            .flat_map(|(group, spec)| (0..spec.count).map(move |member| ((group, member), spec)));
+        for (index, ((group, member), spec)) in (0..).zip(specs) {
+            match TrafficSource::new(spec, (group, member), index, seed, controls(group, member)) {
                 TrafficSource::Opener(opener) => flows.openers.push(*opener),
                 TrafficSource::Flow(flow) => {
-                    let slot = network.add_slot((group, place), spec);
+                    let slot = network.add_slot((group, member), spec);
                     network.ledger.groups[group as usize].lasting += 1;
                     flows.ends.push(FlowSlot::new(flow));
                     flows.start_flow(slot, network);
@@ -187,7 +187,7 @@ impl Flows {
         flows
     }
 
-    /// Gives the flow in `slot` a number and starts its timers.
+    /// Numbers the flow in `slot` and starts its timers.
     fn start_flow<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         self.number(slot, network);
         self.ends[slot as usize].set(slot, network);
@@ -218,13 +218,13 @@ impl Flows {
         }
     }
 
-    /// A packet is at the end of its way.
+    /// Delivers a packet to its destination.
     #[inline(never)]
     pub fn deliver<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
         self.deliver_here(now, handle, network);
     }
 
-    /// The same, compiled into the caller.
+    /// The same, inlined into the caller.
     #[inline(always)]
     pub fn deliver_here<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
         let mut packet = network.packets.take(handle, &mut self.header);
@@ -232,7 +232,7 @@ impl Flows {
         let Packet { slot, to_sink, .. } = packet;
         if network.changes_packets() {
             if network.packets.is_damaged(handle) {
-                // Its checksum is wrong.
+                // The checksum is wrong.
                 return;
             }
             if network.is_bleached(slot) {
@@ -243,7 +243,7 @@ impl Flows {
             network.on_source_packet(now, &packet, header);
         }
         if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
-            // Of a connection that is no more.
+            // The packet belongs to a connection that has closed.
             return;
         }
         let ends = &mut self.ends[slot as usize];
@@ -262,7 +262,7 @@ impl Flows {
         }
     }
 
-    /// Senders in stations go on whose packets have left room below them.
+    /// Resumes senders in stations whose packets have left room in the station's queue.
     #[inline(always)]
     pub fn resume_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         if network.any_with_room() {
@@ -276,7 +276,7 @@ impl Flows {
             let ends = &mut self.ends[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
             ends.flow.on_room(now, from_source, &mut port);
-            // The other end has done nothing.
+            // The other end did nothing, so its timer is unchanged.
             if from_source {
                 let deadline = ends.flow.source_deadline();
                 ends.arm_source(deadline, slot, network);
@@ -287,7 +287,7 @@ impl Flows {
         }
     }
 
-    /// Senders go on of whose packets some have left their host's device.
+    /// Resumes TSQ-limited senders after departures from their host's device.
     #[inline(always)]
     pub fn resume_senders<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.next_resumable() {
@@ -298,25 +298,25 @@ impl Flows {
         }
     }
 
-    /// The statistics can begin: the next instant of the window has come.
+    /// Takes a snapshot at an instant at which the statistics window may start.
     pub fn on_window_start<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
         self.ends[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.on_window_start());
         let flows = self.fixed().map(AnyFlow::status).collect();
         self.window_starts.push(Snapshot { flows, connections: self.connections(network) });
     }
 
-    /// The flows that last for the whole run.
+    /// The flows that last the whole run.
     pub fn fixed(&self) -> impl ExactSizeIterator<Item = &AnyFlow> {
         self.ends[..self.fixed as usize].iter().map(|ends| &ends.flow)
     }
 
-    /// Slots in use, or free to be used again.
+    /// Slots in use or free for reuse.
     #[cfg(test)]
     pub fn slots(&self) -> usize {
         self.ends.len()
     }
 
-    /// What the connections of each group have done, those that are no more included.
+    /// Status of the connections per group, closed ones included.
     fn connections<P: Probe, T: Topology>(&self, network: &Network<P, T>) -> Vec<Status> {
         let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.ended_connections).collect();
         for slot in self.fixed..self.ends.len() as u32 {
@@ -328,7 +328,7 @@ impl Flows {
         sums
     }
 
-    /// At how many instants of the window the statistics could have begun, the start of the run among them.
+    /// Number of possible window starts so far, the start of the run included.
     pub fn window_starts_passed(&self) -> usize {
         self.window_starts.len()
     }
@@ -337,7 +337,7 @@ impl Flows {
         BulkShares::new(self.groups.iter().map(|group| (group.is_bulk, group.forward)))
     }
 
-    /// Every fixed flow and every group in numbers, from instant `number` of the window on.
+    /// Summaries of every fixed flow and every group, from window start `number` on.
     pub fn report<P: Probe, T: Topology>(
         &self,
         network: &Network<P, T>,
@@ -347,7 +347,7 @@ impl Flows {
         self.report_of(network, number, window, &network.ledger.counts_from(number))
     }
 
-    /// The same with what the groups have counted from that instant on.
+    /// The same with the groups' counts from that instant on given.
     fn report_of<P: Probe, T: Topology>(
         &self,
         network: &Network<P, T>,
@@ -434,8 +434,8 @@ impl Group {
     }
 }
 
-/// What the summary calls the direction of the data.
+/// Name of the direction in the summary.
 pub(crate) const FORWARD: &str = "forward";
 
-/// Least room for connections before the first time that more is needed.
+/// Minimum room for connections before the table first grows.
 const FIRST_ROOM: u32 = 16;

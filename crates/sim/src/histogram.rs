@@ -1,11 +1,11 @@
-//! A log-linear histogram of times: 512 buckets an octave, so a quantile is off by 0.1 % at the most.
+//! A log-linear histogram of times: 512 buckets per octave, so quantiles are within 0.1 %.
 
 use sojourn_aqm::Duration;
 
-/// Counts of non-negative times in nanoseconds. Two histograms merge bit for bit.
+/// Counts of non-negative times in nanoseconds. Merging two histograms is exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts by bucket, as far as a value has come; if it is packed, buckets with their counts ([`PACKED_BITS`]).
+    /// Counts by bucket, up to the highest recorded; if `packed`, pairs of bucket and count ([`PACKED_BITS`]).
     counts: Vec<u64>,
     packed: bool,
     total: u64,
@@ -14,7 +14,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one time; a negative one counts as zero.
+    /// Counts one time; negative times count as zero.
     #[inline(always)]
     pub fn record(&mut self, time: Duration) {
         let nanos = time.as_nanos().max(0) as u64;
@@ -46,7 +46,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Keeps only the buckets that counted something: it counts no more, and is there to be merged into another one.
+    /// Keeps only non-empty buckets. A packed histogram cannot record; it can only be merged into another one.
     pub fn pack(&mut self) {
         if !self.packed {
             let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
@@ -55,7 +55,7 @@ impl Histogram {
         }
     }
 
-    /// How many times were counted.
+    /// Number of times counted.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -65,22 +65,22 @@ impl Histogram {
         self.sum
     }
 
-    /// The exact mean in nanoseconds; `None` when empty.
+    /// The exact mean in nanoseconds; `None` if empty.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
-    /// The exact maximum in nanoseconds; `None` when empty.
+    /// The exact maximum in nanoseconds; `None` if empty.
     pub fn max(&self) -> Option<u64> {
         (self.total > 0).then_some(self.max)
     }
 
-    /// The order statistic of rank ⌈q·n⌉ in nanoseconds, within 0.1 %; `None` when empty. `q` in (0, 1].
+    /// The order statistic of rank ⌈q·n⌉ in nanoseconds, within 0.1 %; `None` if empty. `q` in (0, 1].
     pub fn quantile(&self, q: f64) -> Option<f64> {
         self.quantiles([q])[0]
     }
 
-    /// The same of several `q`, which are in order.
+    /// Quantiles for several `q` in ascending order.
     pub fn quantiles<const N: usize>(&self, q: [f64; N]) -> [Option<f64>; N] {
         let ranks = q.map(|q| ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1)));
         debug_assert!(ranks.is_sorted());
@@ -96,17 +96,17 @@ impl Histogram {
         found
     }
 
-    /// The buckets that counted something: lower bound, upper bound (excluded), count.
+    /// The non-empty buckets: lower bound, upper bound (excluded), count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(i, &count)| (lower_bound(i), lower_bound(i + 1), count))
     }
 }
 
-/// Bits of a packed count, below those of its bucket.
+/// Bits of a packed count; the bucket is in the bits above.
 const PACKED_BITS: u32 = 40;
 
-/// Below `SUB` nanoseconds every value has a bucket; above, every octave has `SUB`.
+/// Below `SUB` nanoseconds every value has a bucket; above, every octave has `SUB` buckets.
 const SUB_BITS: u32 = 9;
 const SUB: u64 = 1 << SUB_BITS;
 

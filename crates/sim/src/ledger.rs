@@ -1,4 +1,4 @@
-//! What the groups of flows have done: connections opened and closed, transfers completed.
+//! Counters of the groups of flows: connections opened and closed, transfers completed.
 
 use crate::histogram::Histogram;
 use crate::media::{MediaCounts, MediaEvent, MediaRows};
@@ -12,46 +12,46 @@ use crate::window::{Counters, PerInterval, Window};
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
-/// The books of a run.
+/// Group counters of a run, and the tables recorded about them.
 pub(crate) struct Ledger {
     counts: PerInterval<Vec<GroupCounts>>,
     pub groups: Vec<GroupTally>,
-    /// Rows are written only if somebody wants them.
+    /// Tables are recorded only if the scenario asks for them.
     transfers: Option<Transfers>,
     video: Option<VideoRows>,
     probes: Option<ProbeRows>,
     media: Option<MediaRows>,
-    /// Slots of connections that have ended and were not yet given up.
+    /// Slots of closed connections that have not been released.
     pub ended: Vec<u32>,
-    /// What connections have told their clients, and in which slot; not heard yet.
+    /// Events of connections, with their slots, that their clients have not received yet.
     pub notifications: VecDeque<(u32, ConnectionEvent)>,
 }
 
 /// A group of flows over the whole run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupTally {
-    /// Flows that last for it.
+    /// Flows that last the whole run.
     pub lasting: u64,
-    /// What connections that are no more have done.
+    /// Status of all closed connections.
     pub ended_connections: Status,
-    /// When a test of responsiveness found its goodput saturated, and its result.
+    /// When a responsiveness test found its goodput saturated, and its result.
     pub saturated: Option<Instant>,
     pub rpm: Option<RpmSummary>,
 }
 
-/// A group of flows in a part of the run.
+/// A group of flows in one interval of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupCounts {
     /// Connections opened and closed.
     pub opened: u64,
     pub closed: u64,
-    /// Payload that was asked for.
+    /// Payload bytes requested.
     pub offered: u64,
-    /// From the start of each completed transfer to its last byte.
+    /// Times from the start of each completed transfer to its last byte.
     pub completion: Histogram,
-    /// What its players of video have seen.
+    /// Statistics of its video players.
     pub playback: Playback,
-    /// What its flows of media have done.
+    /// Statistics of its media flows.
     pub media: MediaCounts,
 }
 
@@ -66,13 +66,12 @@ recorder! {
 }
 
 impl Ledger {
-    /// Bytes of a row of `media`, and of the rows of a transfer: of a client of video or of a test of responsiveness it has
-    /// a second one.
+    /// Bytes per row of `media`, and of all rows of a transfer: one of a video client or a responsiveness test has a
+    /// second row.
     pub const MEDIA_BYTES: u64 = MediaRows::ROW_BYTES;
     pub const TRANSFER_BYTES: u64 = Transfers::ROW_BYTES + VideoRows::ROW_BYTES + ProbeRows::ROW_BYTES;
 
-    /// The books of a run; with the tables of transfers, and of what clients and senders of media see, if somebody wants
-    /// them.
+    /// Counters of a run, and the tables of transfers, video and media that the scenario asks for.
     pub fn new(scenario: &Scenario, window: &Window) -> Self {
         let (flows, &Probes { transfers: recording, media, .. }) = (&scenario.flows, &scenario.probes);
         let (counts, transfers) = (PerInterval::new(window), recording.then(Transfers::default));
@@ -98,22 +97,22 @@ impl Ledger {
         &mut counts[group as usize]
     }
 
-    /// A connection of `group` is opened at `now`.
+    /// Counts a connection of `group` opened at `now`.
     pub fn opened(&mut self, now: Instant, group: u32) {
         self.counts(now, group).opened += 1;
     }
 
-    /// A flow of `group` was asked for `bytes`.
+    /// Counts `bytes` requested from a flow of `group`.
     pub fn offered(&mut self, now: Instant, group: u32, bytes: u64) {
         self.counts(now, group).offered += bytes;
     }
 
-    /// A connection of `group` is over.
+    /// Counts a closed connection of `group`.
     pub fn closed(&mut self, now: Instant, group: u32) {
         self.counts(now, group).closed += 1;
     }
 
-    /// The last byte of a transfer has arrived.
+    /// Counts a transfer whose last byte has arrived.
     pub fn completed(&mut self, now: Instant, (flow, group): (u32, u32), begun: Instant, bytes: u64) {
         self.counts(now, group).completion.record(now - begun);
         if let Some(transfers) = &mut self.transfers {
@@ -121,7 +120,7 @@ impl Ledger {
         }
     }
 
-    /// A client of `group` has seen something.
+    /// Counts a record of a client of `group`.
     pub fn record(&mut self, now: Instant, (group, client): (u32, u32), record: AppRecord) {
         let seen = &mut self.counts(now, group).playback;
         match record {
@@ -139,10 +138,10 @@ impl Ledger {
                 });
             }
             AppRecord::Saturated(at) => self.groups[group as usize].saturated = Some(at),
-            AppRecord::Probe { kind, sent_at: begun, duration: took, in_socket } => {
+            AppRecord::Probe { kind, sent_at, duration, in_socket } => {
                 if let Some(probes) = &mut self.probes {
-                    let [took, in_socket] = [took, in_socket].map(|span| span.as_nanos() as u64);
-                    probes.push(group, kind as u8, begun.as_nanos(), took, in_socket);
+                    let [duration, in_socket] = [duration, in_socket].map(|span| span.as_nanos() as u64);
+                    probes.push(group, kind as u8, sent_at.as_nanos(), duration, in_socket);
                 }
             }
             AppRecord::Rpm(responsiveness, confidence, over, goodput_bps, connections) => {
@@ -157,47 +156,48 @@ impl Ledger {
                     connections,
                 });
             }
-            AppRecord::Segment { number, requested_at: asked, bytes, rate_bps, level, stalled_for: stood } => {
+            AppRecord::Segment { number, requested_at, bytes, rate_bps, level, stalled_for } => {
                 seen.segments += 1;
                 seen.rates_bps += rate_bps;
                 if let Some(video) = &mut self.video {
-                    let [duration, level, stood] = [now - asked, level, stood].map(|span| span.as_nanos() as u64);
-                    video.push(group, client, number, asked.as_nanos(), duration, bytes, rate_bps, level, stood);
+                    let spans = [now - requested_at, level, stalled_for].map(|span| span.as_nanos() as u64);
+                    let ([duration, level, stalled], start) = (spans, requested_at.as_nanos());
+                    video.push(group, client, number, start, duration, bytes, rate_bps, level, stalled);
                 }
             }
         }
     }
 
-    /// A flow of media has something to tell.
-    pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), news: &MediaEvent) {
-        self.counts(now, group).media.record(news);
-        if let (MediaEvent::ReportReceived { heard, target_bps }, Some(rows)) = (news, &mut self.media) {
+    /// Counts an event of a media flow.
+    pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), event: &MediaEvent) {
+        self.counts(now, group).media.record(event);
+        if let (MediaEvent::ReportReceived { heard, target_bps }, Some(rows)) = (event, &mut self.media) {
             rows.record_report(now, (flow, group), heard, *target_bps);
         }
     }
 
-    /// The counts of each group from instant `number` of the window on.
+    /// The counts of each group from window start `number` on.
     pub fn counts_from(&self, number: usize) -> Vec<GroupCounts> {
         let mut counts = self.counts.sum(number);
         counts.resize_with(self.groups.len(), GroupCounts::default);
         counts
     }
 
-    /// What the groups have counted in each part of the window.
+    /// The counts of the groups in each interval between window starts.
     pub fn parts(&self) -> impl Iterator<Item = &Vec<GroupCounts>> {
         self.counts.parts()
     }
 
-    /// The rows so far of tables with at least so many; it goes on without them.
-    pub fn take_rows(&mut self, least: usize) -> impl Iterator<Item = Table> {
-        let transfers = self.transfers.as_mut().and_then(|rows| rows.take(least));
-        let video = self.video.as_mut().and_then(|rows| rows.take(least));
-        let probes = self.probes.as_mut().and_then(|rows| rows.take(least));
-        let media = self.media.as_mut().and_then(|rows| rows.take(least));
+    /// Takes the rows of tables that have at least `min_rows`.
+    pub fn take_rows(&mut self, min_rows: usize) -> impl Iterator<Item = Table> {
+        let transfers = self.transfers.as_mut().and_then(|rows| rows.take(min_rows));
+        let video = self.video.as_mut().and_then(|rows| rows.take(min_rows));
+        let probes = self.probes.as_mut().and_then(|rows| rows.take(min_rows));
+        let media = self.media.as_mut().and_then(|rows| rows.take(min_rows));
         transfers.into_iter().chain(video).chain(probes).chain(media)
     }
 
-    /// The rows that were not taken, if they were recorded.
+    /// Rows of the recorded tables that have not been taken.
     pub fn into_tables(self) -> impl Iterator<Item = Table> {
         let (video, probes) = (self.video.map(VideoRows::into_table), self.probes.map(ProbeRows::into_table));
         let media = self.media.map(MediaRows::into_table);

@@ -1,29 +1,32 @@
 //! A deterministic packet simulator for queue managers.
 //!
-//! A [`scenario::Scenario`] and a seed determine a [`Simulation`]; it gives a summary, tables, and a fingerprint of every
-//! verdict and departure that is the same on every machine. Parallelism is across runs, never inside one.
+//! A [`scenario::Scenario`] and a seed determine a [`Simulation`]. It returns a summary, tables, and a fingerprint of
+//! every verdict and departure, which is the same on every machine. Parallelism is across runs, never inside one.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`scenario`] | scenario files as checked types; each key is declared once |
-//! | `simulation`, `run`, `event`, `counters` | the loop: take the earliest event, let its component act; steps, and what is read between them |
-//! | `network`, `packet` | a graph: paths over links, access links, packets in flight; calls links and the wireless LAN |
-//! | `link` | queue, server, medium and pipe of a link, which is called and says what leaves |
+//! | `simulation`, `run`, `event`, `counters` | the event loop; steps, and counters that are readable between steps |
+//! | `network`, `packet` | the graph: paths over links, access links, packets in flight; calls links and the wireless
+//! LAN |
+//! | `link` | queue, server, medium and pipe of a link; it is called and returns departures |
 //! | `wlan` | a wireless LAN, called in the same way |
-//! | `radio`, `schedule`, [`trace`], [`capture`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces, captures |
-//! | `traffic`, `flows` | what sends; connections that come and go |
-//! | `probe`, `sampler`, [`table`], `parquet` | what is recorded per packet and per interval, as columns; these as files |
-//! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
-//! | `summary`, `report`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
-//! | [`registry`] | everything that has a name, as JSON |
-//! | `need` | how much memory a run is going to take |
-//! | `fingerprint`, `random` | one word over all verdicts of all queues; draws that are equal on every machine |
-//! | `recorded`, `replayed` | results of other engines through the same accounting |
+//! | `radio`, `schedule`, [`trace`], [`capture`] | below scenarios and links: 802.11 frames, values in steps,
+//! delivery-opportunity traces, captures |
+//! | `traffic`, `flows` | traffic sources; connections that are opened and closed during a run |
+//! | `probe`, `sampler`, [`table`], `parquet` | records per packet and per interval as columns, and as files |
+//! | `tally`, `ledger`, `status` | counters of queues, of groups of flows and of a flow |
+//! | `summary`, `report`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the results of every run,
+//! and the start of its statistics |
+//! | [`registry`] | all names for scenario files, as JSON |
+//! | `memory` | memory estimate of a run |
+//! | `fingerprint`, `random` | a hash over all verdicts of all queues; random draws that are equal on every machine |
+//! | `recording`, `link_replay`, `endpoints` | results of other engines through the same accounting |
 //!
-//! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
-//! on to the sink; what becomes of it goes to `tally`, `fingerprint` and `probe`.
+//! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` decides on it,
+//! and on to the sink; its fate goes to `tally`, `fingerprint` and `probe`.
 
 pub mod capture;
 mod counters;

@@ -1,7 +1,8 @@
-//! A result made from what another host's links did to real packets: the same summary and tables as a simulation's.
+//! A result from the packets that links of another host forwarded or dropped: the same summary and tables as a
+//! simulation's.
 //!
-//! The packets go through the simulator's queues once more, for the samples of queue length and state; what became of
-//! them is taken from the recording.
+//! Packets go through the simulator's queues once more for the samples of queue length and state; their fates come from
+//! the recording.
 
 use crate::fingerprint::{Fate, Fingerprint};
 use crate::flows::ForwardTotals;
@@ -20,10 +21,10 @@ use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::VecDeque;
 use std::iter;
 
-/// Packets of the two directions of every link, told in the order of time.
+/// Replays the packets of both directions of every link, in order of time.
 pub struct LinkReplay {
     links: Vec<Link>,
-    /// Changes of queues that are still to come, the next one first.
+    /// Pending changes of queues, earliest first.
     changes: VecDeque<PlannedChange>,
     samplers: Samplers,
     due: [Instant; Samplers::COUNT],
@@ -31,17 +32,17 @@ pub struct LinkReplay {
     packets: Packets,
     events: u64,
     statistics: Statistics,
-    /// Names of the links behind the first.
+    /// Names of all links but the first.
     names: Vec<String>,
 }
 
 impl LinkReplay {
-    /// Nothing yet, of hops in a run with `seed`: the name of each, its forward and its reverse direction, which are links
-    /// 2i and 2i + 1; at least one.
+    /// An empty replay of at least one hop in a run with `seed`: each with its name, its forward and its reverse
+    /// direction, which are links 2i and 2i + 1.
     pub fn new(hops: &[(&str, &LinkSpec, &LinkSpec)], probes: &Probes, seed: u64, statistics: Statistics) -> Self {
         let links: Vec<&LinkSpec> = hops.iter().flat_map(|&(_, link, reverse)| [link, reverse]).collect();
         let names = hops[1..].iter().map(|&(name, ..)| name.to_string()).collect();
-        // What flows know is not recorded, nor headers.
+        // Flow statistics and headers are not in the recording.
         let probes = Probes { flows: None, headers: false, senders: None, ..*probes };
         let samplers = Samplers::new(&probes, links.len(), 0);
         let due = std::array::from_fn(|i| samplers.first(i));
@@ -52,7 +53,7 @@ impl LinkReplay {
         Self { links, changes, samplers, due, probe, packets: Packets::default(), events: 0, statistics, names }
     }
 
-    /// A packet arrived at its queue; each queue numbers its own.
+    /// Records a packet that arrived at its queue; each queue numbers its own packets.
     pub fn arrived(&mut self, event: QueueEvent<'_>) {
         let QueueEvent { at, link: l, packet: number, meta } = event;
         self.advance_to(at);
@@ -66,7 +67,7 @@ impl LinkReplay {
         }
     }
 
-    /// The link took the packet out of the queue; its metadata have the time of its arrival.
+    /// Records a packet that the link dequeued; `meta` holds its arrival time.
     pub fn sent(&mut self, event: QueueEvent<'_>, marked: bool) {
         let QueueEvent { at, link: l, meta, .. } = event;
         self.on_empty_dequeue(at, l);
@@ -79,7 +80,7 @@ impl LinkReplay {
         }
     }
 
-    /// The queue dropped the packet; its metadata have the time of its arrival.
+    /// Records a packet that the queue dropped; `meta` holds its arrival time.
     pub fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason) {
         let QueueEvent { at, link: l, meta, .. } = event;
         self.advance_to(at);
@@ -91,23 +92,23 @@ impl LinkReplay {
         }
     }
 
-    /// The event with a number of the packet that no other queue has given.
+    /// Replaces the packet's number by one that is unique among all queues.
     fn numbered<'a>(&self, event: QueueEvent<'a>) -> QueueEvent<'a> {
         QueueEvent { packet: handle(&self.links, event.link, event.packet), ..event }
     }
 
-    /// A packet got lost on the medium.
+    /// Records a packet lost on the medium.
     pub fn lost(&mut self, now: Instant, l: usize) {
         self.links[l].tally_mut().loss(now);
     }
 
-    /// The link asked its queue for a packet, and got none.
+    /// Records a dequeue call that found no packet: a discipline may change its state then.
     pub fn on_empty_dequeue(&mut self, now: Instant, l: usize) {
         self.advance_to(now);
         self.links[l].qdisc_mut().dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
     }
 
-    /// The result. What only programs at the ends know, payload, groups and flows, is left empty.
+    /// Ends the replay and returns its result. Payload, groups and flows stay empty; only the endpoints know them.
     pub fn finish(mut self) -> Output {
         let end = self.statistics.window().end;
         self.advance_to(end + Duration::from_nanos(1));
@@ -140,7 +141,7 @@ impl LinkReplay {
         Output { summary, tables }
     }
 
-    /// Takes the samples that are due before `now`, and changes the queues that change until then.
+    /// Takes the samples due before `now`, and applies the changes due up to `now`.
     fn advance_to(&mut self, now: Instant) {
         self.events += 1;
         while let Some(change) = self.next_change(now) {
@@ -150,12 +151,12 @@ impl LinkReplay {
         self.sample(now);
     }
 
-    /// The next change, if it is due until `now`.
+    /// Removes and returns the next change if it is due by `now`.
     fn next_change(&mut self, now: Instant) -> Option<PlannedChange> {
         self.changes.front().is_some_and(|change| change.at <= now).then(|| self.changes.pop_front())?
     }
 
-    /// Takes the samples that are due before `now`.
+    /// Takes the samples due before `now`.
     fn sample(&mut self, now: Instant) {
         while self.statistics.due() < now {
             let waiting = |link: &mut dyn MeteredQueue| u64::from(link.backlog().packets);
@@ -167,7 +168,7 @@ impl LinkReplay {
     }
 }
 
-/// A packet keeps its handle to the end of the run, so that none is used twice.
+/// A handle that is unique for the whole run, because packets keep theirs to the end.
 fn handle(links: &[Link], l: usize, number: u32) -> u32 {
     links.len() as u32 * number + l as u32
 }
@@ -180,7 +181,7 @@ mod tests {
     use crate::table::Column;
     use std::path::Path;
 
-    /// Columns of a table by name.
+    /// A column of a table, by name.
     fn column(output: &Output, table: &str, name: &str) -> Column {
         let table = output.tables.iter().find(|found| found.name == table).unwrap();
         table.columns.iter().find(|(found, _)| found == name).unwrap().1.clone()
@@ -216,7 +217,7 @@ mod tests {
         let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
         let [time, link, flow, bytes, sojourn, fate, arrival] =
             ["time_ns", "link", "flow", "bytes", "sojourn_ns", "fate", "arrival"].map(|name| all("packets", name));
-        // Arrivals and fates in the order of time; a departure comes before an arrival, and a drop right behind its own.
+        // Arrivals and fates in order of time: departures before arrivals, each drop just after its own arrival.
         let mut events = Vec::new();
         for i in 0..time.len() {
             let at_once = sojourn[i] == 0;
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(found.summary.warmup_s, simulated.summary.warmup_s);
         assert_eq!(found.summary.settled, simulated.summary.settled);
         assert_eq!(column(&found, "utilisation", "utilisation"), column(&simulated, "utilisation", "utilisation"));
-        // The reverse path has no such variable, and what is no number is not equal to itself.
+        // The reverse path has no such variable, and NaN is not equal to itself.
         let count = |output: &Output| match column(output, "state", "count") {
             Column::F64(values) => values.into_iter().step_by(2).collect::<Vec<f64>>(),
             other => unreachable!("{other:?} is no column of floats"),

@@ -1,4 +1,4 @@
-//! What flows of media have done and met with.
+//! Statistics of media flows: frames, queueing delays, reports.
 
 use crate::histogram::Histogram;
 use crate::quantiles::Quantiles;
@@ -7,45 +7,45 @@ use crate::window::Counters;
 use serde::Serialize;
 use sojourn_aqm::{Duration, Instant};
 
-/// What an end of a flow of media tells.
+/// An event at an end of a media flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MediaEvent {
-    /// Frames were made; the sum of the rates that the encoder was told.
+    /// Frames were encoded; `targets_bps` is the sum of the encoder's target rates.
     FramesEncoded { frames: u64, targets_bps: u64 },
-    /// A packet was sent, of so many bytes of IP.
+    /// A packet with this many IP bytes was sent.
     Sent(u32),
-    /// A packet arrived, so long after it was sent and would have been there on an empty path of infinite rate.
+    /// A packet arrived; `queueing` is its one-way delay above that of an empty path of infinite rate.
     Arrived { bytes: u32, queueing: Duration },
-    /// The last packet of a frame arrived so long after the frame was made.
+    /// The last packet of a frame arrived, `latency` after the frame was encoded.
     FrameReceived { latency: Duration, is_late: bool },
-    /// A report was sent.
+    /// The receiver sent a report.
     ReportSent,
-    /// A report arrived; the rate that the encoder is told after it.
+    /// The sender received a report; `target_bps` is the encoder's target rate after it.
     ReportReceived { heard: ReportStats, target_bps: f64 },
 }
 
-/// What a report told.
+/// Contents of a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReportStats {
     pub arrived: u32,
     pub lost: u32,
     pub marked: u32,
-    /// Sum of the queueing delays of what arrived.
+    /// Sum of the queueing delays of the packets that arrived.
     pub queueing: Duration,
-    /// What came to the receiver since it made the report before.
+    /// Counts at the receiver since its previous report.
     pub since: IntervalCounts,
 }
 
-/// What came to a receiver of media in a time.
+/// Counts at a media receiver in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IntervalCounts {
     /// IP bytes.
     pub bytes: u64,
-    /// Frames that came whole too late.
+    /// Frames completed too late.
     pub late: u32,
 }
 
-/// Sums over the flows of media of a group in a part of the run.
+/// Sums over the media flows of a group in one interval of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MediaCounts {
     frames: u64,
@@ -61,8 +61,8 @@ pub(crate) struct MediaCounts {
 }
 
 impl MediaCounts {
-    pub fn record(&mut self, news: &MediaEvent) {
-        match *news {
+    pub fn record(&mut self, event: &MediaEvent) {
+        match *event {
             MediaEvent::FramesEncoded { frames, targets_bps } => {
                 self.frames += frames;
                 self.targets_bps += targets_bps;
@@ -109,28 +109,28 @@ impl Counters for MediaCounts {
     }
 }
 
-/// The flows of media of a group in numbers, inside the statistics window.
+/// Statistics of the media flows of a group, inside the statistics window.
 #[derive(Clone, Debug, Serialize)]
 pub struct MediaSummary {
-    /// Rate that the encoder was told, the mean over the frames; `None` where there was none.
+    /// The encoder's target rate, averaged over frames; `None` without frames.
     pub target_bps: Option<f64>,
-    /// Bits of IP packets sent, per second, of all flows together.
+    /// Bits of IP packets sent per second, by all flows together.
     pub sent_bps: f64,
-    /// Bits of IP packets that arrived.
+    /// Bits of IP packets received per second.
     pub received_bps: f64,
-    /// One-way delays less the propagation delay of the path at the start of the run.
+    /// One-way delays less the path's propagation delay at the start of the run.
     pub queueing_ms: Quantiles,
-    /// Frames made.
+    /// Frames encoded.
     pub frames: u64,
     /// Frames whose last packet arrived.
     pub frames_whole: u64,
-    /// Those of them that took longer than `late`.
+    /// Complete frames that took longer than `late`.
     pub frames_late: u64,
-    /// Times from the making of a frame to the arrival of its last packet.
+    /// Times from the encoding of a frame to the arrival of its last packet.
     pub frame_ms: Quantiles,
     /// Reports that receivers sent.
     pub reports: u64,
-    /// Reports that arrived.
+    /// Reports that senders received.
     pub reports_arrived: u64,
 }
 
@@ -153,7 +153,7 @@ impl MediaSummary {
 }
 
 recorder! {
-    /// A row for each report that a sender of media has got.
+    /// A row for each report that a media sender received.
     MediaRows("media") {
         time_ns: u64 => U64,
         group: u32 => U32,

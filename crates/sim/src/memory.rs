@@ -1,4 +1,7 @@
-//! Memory that a run takes, estimated from above before it starts.
+//! Upper estimate of a run's memory, before it starts.
+//!
+//! It is checked before the first step: a run too large for its machine ends with an error, not by the kernel's OOM
+//! killer, which may choose another process.
 
 use crate::drops::DropRecorder;
 use crate::ledger::Ledger;
@@ -14,26 +17,26 @@ use sojourn_aqm::{Duration, Limits, Meta, Rate};
 use sojourn_tcp::Header;
 use std::collections::BTreeSet;
 
-/// Bytes that a run needs: full queues, full pipes, and a row of each probe for everything that the links can carry.
+/// Memory estimate of a run: full queues, full pipes, and a row in each probe's table for every packet that the links
+/// can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {
-    /// Bytes of memory for queues, for flows that last, for packets under way, and for the rows that wait to be written. Connections that
-    /// come and go are not in it: their number at a time depends on the run.
+    /// Bytes for queues, flows that last the whole run, packets in flight, and rows not yet written. Short-lived
+    /// connections are not included: how many are open at a time depends on the run.
     pub run: u64,
-    /// Bytes of memory for the rows of all probes, unless they are taken while the run goes on
-    /// ([`crate::Simulation::take_rows`]).
+    /// Bytes for all rows of all probes, if they are not taken during the run ([`crate::Simulation::take_rows`]).
     pub recorded: u64,
 }
 
 impl MemoryEstimate {
-    /// Bytes of the empty queues of a scenario, which are there before anything runs: of a link whose queue changes those of the
-    /// largest one.
+    /// Bytes of a scenario's empty queues, allocated before the run starts. A link whose queue manager changes counts
+    /// with the largest one.
     pub fn of_queues(scenario: &Scenario) -> u64 {
         let largest = |link: &LinkSpec| link.configs().map(AnyConfig::built_bytes).max().unwrap_or(0);
         scenario.queues().map(largest).fold(0, u64::saturating_add)
     }
 
-    /// The need of any run of a scenario.
+    /// The estimate for any run of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let probes = &scenario.probes;
         let lasting = scenario.flows.iter().filter(|flow| !flow.traffic.opens_connections());
@@ -44,29 +47,29 @@ impl MemoryEstimate {
         let per_packet = PACKET
             + if probes.packets { DOUBLED * PacketRecorder::PACKET_BYTES } else { 0 }
             + if probes.of_drops() { DOUBLED * DropRecorder::PACKET_BYTES } else { 0 };
-        let held = flows.saturating_mul(per_flow).saturating_add(max_in_flight(scenario).saturating_mul(per_packet));
-        let held = held.saturating_add(Self::of_queues(scenario));
+        let base = flows.saturating_mul(per_flow).saturating_add(max_in_flight(scenario).saturating_mul(per_packet));
+        let base = base.saturating_add(Self::of_queues(scenario));
         let several_cells = scenario.cells().nth(1).is_some();
-        let (mut run, mut recorded) = (held, 0_u64);
+        let (mut run, mut recorded) = (base, 0_u64);
         for TableSize { rows, bytes, is_access } in tables(scenario) {
             let of = |rows: u64| rows.saturating_mul(DOUBLED * bytes);
             recorded = recorded.saturating_add(of(rows));
-            // The accesses of several wireless LANs are put in order at the end.
-            let wait = if is_access && several_cells { rows } else { rows.min(ROWS as u64) };
-            run = run.saturating_add(of(wait));
+            // The accesses of several wireless LANs are merged at the end.
+            let buffered = if is_access && several_cells { rows } else { rows.min(ROWS as u64) };
+            run = run.saturating_add(of(buffered));
         }
         Self { run, recorded }
     }
 }
 
-/// Rows of a table, at most, and the bytes of one.
+/// Maximum number of rows of a table, and bytes per row.
 struct TableSize {
     rows: u64,
     bytes: u64,
     is_access: bool,
 }
 
-/// The tables that the probes of a scenario record.
+/// The tables that a scenario's probes record.
 fn tables(scenario: &Scenario) -> Vec<TableSize> {
     let (probes, PacketCounts { datagrams, segments, at_queues }) = (&scenario.probes, PacketCounts::of(scenario));
     let mut found = Vec::new();
@@ -98,13 +101,13 @@ fn tables(scenario: &Scenario) -> Vec<TableSize> {
     found
 }
 
-/// Packets of a whole run.
+/// Numbers of packets in a whole run.
 struct PacketCounts {
-    /// Datagrams that are sent, with the reports of media.
+    /// Datagrams sent, media reports included.
     datagrams: u64,
-    /// Segments of TCP and packets of QUIC that the links can send.
+    /// TCP segments and QUIC packets that the links can send.
     segments: u64,
-    /// Packets that reach a queue, each counted once per queue.
+    /// Packets offered to queues, each counted once per queue.
     at_queues: u64,
 }
 
@@ -132,7 +135,7 @@ impl PacketCounts {
     }
 }
 
-/// Packets under way at most: in the queues and in the pipes between the ends.
+/// Maximum number of packets in flight: in the queues and in the pipes between the ends.
 fn max_in_flight(scenario: &Scenario) -> u64 {
     let access = scenario.flows.iter().map(|flow| flow.access_delay).max().unwrap_or(Duration::ZERO);
     let of_link = |link: &LinkSpec| {
@@ -142,7 +145,7 @@ fn max_in_flight(scenario: &Scenario) -> u64 {
     scenario.queues().map(of_link).fold(0, u64::saturating_add)
 }
 
-/// Packets that a link's limits let wait, whatever changes; none without a limit.
+/// Maximum number of packets queued at a link, changes included; 0 without a limit.
 fn waiting(link: &LinkSpec, rate: Rate) -> u64 {
     let changed = link.changes.iter().filter_map(|change| change.limits);
     let limits: Vec<Limits> = std::iter::once(link.limits).chain(changed).collect();
@@ -152,7 +155,7 @@ fn waiting(link: &LinkSpec, rate: Rate) -> u64 {
     each.max().unwrap_or(0)
 }
 
-/// Packets of the largest size within limits; none without a limit.
+/// Packets of maximum size within `limits`; 0 without a limit.
 fn limit_packets(link: &LinkSpec, rate: Rate, limits: Limits) -> u64 {
     let packets = limits.packets.map(u64::from);
     let bytes = limits.bytes.map(|bytes| bytes / u64::from(link.mtu));
@@ -160,29 +163,29 @@ fn limit_packets(link: &LinkSpec, rate: Rate, limits: Limits) -> u64 {
     packets.into_iter().chain(bytes).chain(time).min().unwrap_or(0)
 }
 
-/// Full packets that a link sends in a time.
+/// Packets of maximum size that a link sends in `time`.
 fn full_packets(rate: Rate, time: Duration, mtu: u32) -> u64 {
     (rate.as_bps() as f64 * time.as_secs_f64() / (8.0 * f64::from(mtu))) as u64
 }
 
-/// State variables that the disciplines of all queues show: each discipline names its own.
+/// State variables of the disciplines of all queues; each discipline has its own names.
 fn variables(scenario: &Scenario) -> u64 {
     let configs = scenario.queues().flat_map(LinkSpec::configs).flat_map(AnyConfig::each);
     let names: BTreeSet<&str> = configs.map(|config| config.name()).collect();
     names.len() as u64 * MAX_VARIABLES
 }
 
-/// Bytes of a TCP flow with both its ends and a small window: `tests/memory.rs` measures it.
+/// Bytes of a TCP flow, both ends, with a small window; measured in `tests/memory.rs`.
 const FLOW: u64 = 8 << 10;
-/// Bytes of a packet under way: its record, its header and its place in a queue, each in a vector that may have doubled, and
-/// what its sender remembers of it.
+/// Bytes of a packet in flight: its record, header and queue entry, each in a vector that may have doubled, and the
+/// sender's record of the segment.
 const PACKET: u64 = DOUBLED
     * (size_of::<Packet>() + size_of::<Header>() + 2 * size_of::<Handle>() + size_of::<Meta>() + REMEMBERED) as u64;
-/// Bytes of a sender's record of a segment: `tests/memory.rs` measures it.
+/// Bytes of a sender's record of a segment; measured in `tests/memory.rs`.
 const REMEMBERED: usize = 64;
-/// A vector that has just grown is twice as long as what is in it.
+/// A vector that has just grown has twice the capacity it needs.
 const DOUBLED: u64 = 2;
-/// State variables of a discipline at most; a test looks at all that are registered.
+/// Maximum number of state variables of a discipline; a test checks all registered ones.
 const MAX_VARIABLES: u64 = 16;
 
 #[cfg(test)]
@@ -192,7 +195,7 @@ mod tests {
     use sojourn_aqm::{Host, Link, Rng};
     use std::path::Path;
 
-    fn need(probes: &str) -> MemoryEstimate {
+    fn estimate(probes: &str) -> MemoryEstimate {
         let text = format!(
             "duration = \"30 s\"\n[link]\nrate = \"70 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\ncount = 3\n[[flows]]\n\
              kind = \"cbr\"\nrate = \"900 Mbit/s\"\nsize = \"90 B\"\n[[flows]]\nkind = \"media\"\ncontrol = \"nada\"\n[probes]\n{probes}"
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_probe_is_in_the_estimate() {
-        let without = need("");
+        let without = estimate("");
         assert_eq!(without.recorded, 0);
         for probe in [
             "packets = true",
@@ -215,12 +218,12 @@ mod tests {
             "state = \"7 ms\"",
             "utilisation = \"900 us\"",
         ] {
-            let with = need(probe);
+            let with = estimate(probe);
             assert!(with.recorded > 20_000 && with.run > without.run, "{probe}: {with:?}");
         }
-        let (packets, headers) = (need("packets = true"), need("packets = true\nheaders = true"));
+        let (packets, headers) = (estimate("packets = true"), estimate("packets = true\nheaders = true"));
         assert!(headers.recorded > 2 * packets.recorded);
-        // 900 Mbit/s of 90 B for 30 s, each packet a row of 39 B at least.
+        // 900 Mbit/s of 90 B for 30 s; each packet is a row of at least 39 B.
         assert!(packets.recorded > 37_500_000 * 39, "arrivals that the link drops are recorded too");
     }
 

@@ -1,59 +1,59 @@
-//! Packets in flight: a record of one cache line each, and apart from them the SACK blocks that few of them have.
+//! Packets in flight: a record of one cache line each. SACK blocks are stored separately, because few packets have any.
 
 use crate::devices::Devices;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Instant, Meta};
 use sojourn_tcp::{Flags, Header, Sack};
 
-/// Names a packet in flight.
+/// Index of a packet in flight.
 pub type Handle = u32;
 
-/// The part of a packet that every link touches.
+/// The part of a packet that every link reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Number of the flow it belongs to, which no other flow of the run has.
+    /// Number of its flow, unique in the run.
     pub flow: u32,
-    /// Where the flow's ends and its route are.
+    /// Index of the flow's ends and route.
     pub slot: u32,
     /// IP bytes.
     pub len: u32,
-    /// ECN field as sent.
+    /// ECN field of the packet, as sent.
     pub ecn: Ecn,
-    /// Differentiated services code point, which a queue may clear.
+    /// DSCP, which a queue may clear.
     pub dscp: u8,
-    /// Links of its path that it has still to cross behind the present one.
+    /// Links left on its path after the current one.
     pub hops_left: u16,
-    /// Payload of each segment but the last of a super-packet; 0 for a packet.
+    /// Payload per segment of a super-packet (the last may have less); 0 for a packet.
     pub segment: u16,
-    /// Whether it travels from the flow's source to its sink (else: an acknowledgment on the reverse path).
+    /// Whether it travels from the flow's source to its sink; otherwise it is an acknowledgment on the reverse path.
     pub to_sink: bool,
 }
 
-/// What an end learns of a packet that reaches it, besides its header.
+/// A packet as its receiver sees it, without its header.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedPacket {
     /// IP bytes.
     pub len: u32,
-    /// Payload of each segment but the last of a super-packet; 0 for a packet.
+    /// Payload per segment of a super-packet (the last may have less); 0 for a packet.
     pub segment: u16,
     /// ECN field as received.
     pub ecn: Ecn,
-    /// Whether it has reached its sink, else its source.
+    /// Whether it has reached its sink; otherwise its source.
     pub to_sink: bool,
 }
 
-/// What a queue learns of a packet from the flow that sends it.
+/// Properties of a packet that its queue gets from the sending flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
-    /// The sending and the receiving host.
+    /// Sending and receiving host.
     pub hosts: (u32, u32),
     /// The class that the flow names.
     pub class: ClassId,
-    /// The number by which queues know the flow, or the tunnel that it is in.
+    /// The number of the flow for queues: its own, or that of its tunnel.
     pub flow: u32,
 }
 
-/// A packet that arrives at a queue.
+/// A packet that is offered to a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     pub handle: Handle,
@@ -62,27 +62,27 @@ pub struct Arrival {
 }
 
 impl Packet {
-    /// What a queue that counts it as `len` bytes knows of it.
+    /// The metadata for a queue that counts the packet as `len` bytes.
     #[inline(always)]
     pub fn meta(&self, len: u32, Origin { hosts, class, flow }: Origin) -> Meta {
         Meta { ecn: self.ecn, dscp: self.dscp, hosts, class, ..Meta::new(len, flow) }
     }
 }
 
-/// All packets in flight. A freed place is used again, so it grows to the largest number at a time and stays.
+/// All packets in flight. Freed records are reused, so the table grows to the maximum number in flight and stays there.
 #[derive(Debug)]
 pub struct Packets {
     records: Vec<Record>,
-    /// The place that was freed last, which names the one before; [`NONE`] if there is none.
+    /// Head of the free list, linked through [`Record::next`]; [`NONE`] if it is empty.
     free: Handle,
-    /// The SACK blocks of packets that have any, and the places of those that are no more.
+    /// SACK blocks of packets that have any, and free entries among them.
     sacks: Vec<Sack>,
     free_sacks: Vec<u32>,
-    /// What waits in the devices of hosts, where there are any.
+    /// The devices of hosts, if the scenario has any.
     pub devices: Option<Box<Devices>>,
 }
 
-/// A packet with its transport header, but for the SACK blocks: one cache line.
+/// A packet with its transport header, without SACK blocks: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Record {
@@ -94,14 +94,14 @@ struct Record {
     window: u32,
     len: u16,
     flags: Flags,
-    /// [`SACKS`], [`DAMAGED`], [`TIMED`].
+    /// Bits [`SACKS`], [`DAMAGED`], [`TIMED`].
     marks: u8,
-    /// Where its SACK blocks lie, if there are any; of a free place the one that was freed before.
+    /// Index of its SACK blocks, if any; of a free record the next free one.
     next: u32,
 }
 
 impl Record {
-    /// A place for a packet.
+    /// A free record.
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
         let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, hops_left: more, segment, to_sink: false };
@@ -109,16 +109,17 @@ impl Record {
         Self { packet, seq: 0, ack: 0, ts_val, ts_ecr, window, len: 0, flags, marks: 0, next: NONE }
     }
 
-    /// Field by field, where it lies: what is made elsewhere first is copied.
+    /// Writes field by field in place: a packet, or a header that another function may read, would first be built in
+    /// memory and then copied.
     #[inline(always)]
     fn write_packet(&mut self, packet: Packet) {
         let Packet { flow, slot, len, ecn, dscp, hops_left: more, segment, to_sink } = packet;
-        let place = &mut self.packet;
-        (place.flow, place.slot, place.len, place.ecn) = (flow, slot, len, ecn);
-        (place.dscp, place.hops_left, place.segment, place.to_sink) = (dscp, more, segment, to_sink);
+        let own = &mut self.packet;
+        (own.flow, own.slot, own.len, own.ecn) = (flow, slot, len, ecn);
+        (own.dscp, own.hops_left, own.segment, own.to_sink) = (dscp, more, segment, to_sink);
     }
 
-    /// The same of a transport header.
+    /// Writes a transport header, likewise field by field.
     #[inline(always)]
     fn set(&mut self, header: &Header) {
         (self.seq, self.ack) = (header.seq, header.ack);
@@ -127,7 +128,7 @@ impl Record {
         self.marks = if header.sack.is_empty() { 0 } else { SACKS };
     }
 
-    /// The same the other way.
+    /// Reads the transport header into `header`, likewise.
     #[inline(always)]
     fn write(&self, header: &mut Header, sacks: &[Sack]) {
         (header.seq, header.ack) = (self.seq, self.ack);
@@ -141,20 +142,20 @@ impl Record {
     }
 }
 
-/// There are SACK blocks.
+/// The packet has SACK blocks.
 const SACKS: u8 = 1;
-/// A bit was flipped on the way, so that the checksum at the end is wrong.
+/// A bit was flipped in transit, so the receiver's checksum fails.
 const DAMAGED: u8 = 2;
-/// Its sender has said when it is to leave its host's device.
+/// Its sender has set the time at which it may leave the host's device.
 const TIMED: u8 = 4;
 
-/// Bytes that a list takes when it grows next, if it may within so many elements more; else none.
+/// Bytes that a vector will allocate when it next grows, if that may happen within `more` elements; otherwise 0.
 pub fn next_size<T>(list: &Vec<T>, more: u64) -> u64 {
     let (len, capacity) = (list.len() as u64, list.capacity() as u64);
     if len.saturating_add(more) > capacity { 2 * capacity * size_of::<T>() as u64 } else { 0 }
 }
 
-/// No place.
+/// Sentinel: no record.
 const NONE: Handle = Handle::MAX;
 
 impl Default for Packets {
@@ -164,7 +165,7 @@ impl Default for Packets {
 }
 
 impl Packets {
-    /// Bytes that the records are to take when they grow next, if they may within so many packets more; else none.
+    /// Bytes that the records will allocate when they next grow, if that may happen within `packets` more; otherwise 0.
     pub fn growth(&self, packets: u64) -> u64 {
         let Self { records, sacks, .. } = self;
         next_size(records, packets).max(next_size(sacks, packets))
@@ -183,23 +184,23 @@ impl Packets {
         handle
     }
 
-    /// Keeps the SACK blocks of a packet.
+    /// Stores the SACK blocks of a packet.
     #[inline]
     fn keep_sacks(&mut self, handle: Handle, sack: Sack) {
-        let place = match self.free_sacks.pop() {
-            Some(place) => {
-                self.sacks[place as usize] = sack;
-                place
+        let index = match self.free_sacks.pop() {
+            Some(index) => {
+                self.sacks[index as usize] = sack;
+                index
             }
             None => {
                 self.sacks.push(sack);
                 (self.sacks.len() - 1) as u32
             }
         };
-        self.records[handle as usize].next = place;
+        self.records[handle as usize].next = index;
     }
 
-    /// A place for a packet: the one that was freed last, or a new one.
+    /// Allocates a record: the one freed last, or a new one.
     #[inline(always)]
     fn allocate(&mut self) -> Handle {
         let handle = if self.free == NONE { self.append() } else { self.free };
@@ -207,7 +208,7 @@ impl Packets {
         handle
     }
 
-    /// A new place.
+    /// Appends a record.
     #[cold]
     #[inline(never)]
     fn append(&mut self) -> Handle {
@@ -215,12 +216,12 @@ impl Packets {
         (self.records.len() - 1) as Handle
     }
 
-    /// Puts a header with the same SACK blocks in the place of a packet's own.
+    /// Replaces a packet's header by one with the same SACK blocks.
     fn set_header(&mut self, handle: Handle, header: &Header) {
         self.records[handle as usize].set(header);
     }
 
-    /// A packet, whose transport header goes into the place of `header`; it is forgotten.
+    /// Removes a packet and writes its transport header into `header`.
     #[inline(always)]
     pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
         let record = &self.records[handle as usize];
@@ -230,7 +231,7 @@ impl Packets {
         packet
     }
 
-    /// Stores a second packet like `handle`, which waits in link `link`.
+    /// Duplicates packet `handle`, which is in link `link`.
     pub fn copy(&mut self, link: usize, handle: Handle) -> Handle {
         let copy = self.allocate();
         let record = self.records[handle as usize];
@@ -242,17 +243,17 @@ impl Packets {
         copy
     }
 
-    /// A bit of a packet is flipped.
+    /// Marks a packet as corrupted.
     pub fn damage(&mut self, handle: Handle) {
         self.records[handle as usize].marks |= DAMAGED;
     }
 
-    /// Whether a bit of a packet was flipped, also of one that was just [taken](Packets::take).
+    /// Whether a packet was corrupted; valid also just after it was [taken](Packets::take).
     pub fn is_damaged(&self, handle: Handle) -> bool {
         self.records[handle as usize].marks & DAMAGED != 0
     }
 
-    /// Forgets a packet.
+    /// Removes a packet.
     #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
         let record = &mut self.records[handle as usize];
@@ -262,7 +263,7 @@ impl Packets {
         record.next = std::mem::replace(&mut self.free, handle);
     }
 
-    /// Forgets a packet that link `link` has dropped or lost.
+    /// Removes a packet that link `link` dropped or lost.
     #[inline(always)]
     pub fn drop_in_link(&mut self, link: usize, handle: Handle) {
         if self.devices.is_some() {
@@ -271,7 +272,8 @@ impl Packets {
         self.remove(handle);
     }
 
-    /// A packet has begun to leave link `link`, or is dropped there: if that is its sender's device, it waits no longer.
+    /// Subtracts a packet that starts to leave link `link`, or is dropped there, from its sender's device, if that is
+    /// the link.
     #[inline(never)]
     pub fn leave_device(&mut self, link: usize, handle: Handle) {
         let Record { packet, len, .. } = &self.records[handle as usize];
@@ -280,7 +282,7 @@ impl Packets {
         }
     }
 
-    /// A packet enters link `link`: if that is its sender's device, it waits there.
+    /// Counts a packet that enters its sender's device.
     #[inline(never)]
     pub fn enter_device(&mut self, handle: Handle) {
         let (segments, _, _) = self.segments(handle);
@@ -293,13 +295,13 @@ impl Packets {
         }
     }
 
-    /// When a packet is to leave its host's device at the earliest, if its sender has said so.
+    /// Earliest departure time of a packet from its host's device, if its sender set one.
     pub fn departure(&self, handle: Handle) -> Option<Instant> {
         let devices = self.devices.as_ref().filter(|_| self.records[handle as usize].marks & TIMED != 0);
         devices.map(|devices| devices.departure(handle))
     }
 
-    /// What link `link` is sending: the `rest` of a super-packet, or nothing of the kind.
+    /// Notes what link `link` is sending: `rest`, the remainder of a super-packet, or an ordinary packet.
     pub fn cut_in_device(&mut self, link: usize, rest: Option<Handle>) {
         let rest = rest.map(|rest| (*self.packet(rest), self.segments(rest).0));
         if let Some(devices) = &mut self.devices {
@@ -307,7 +309,7 @@ impl Packets {
         }
     }
 
-    /// A second packet `copy` was made in link `link`.
+    /// Counts the duplicate `copy` made in link `link`.
     fn copy_in_device(&mut self, link: usize, copy: Handle) {
         let Record { packet, len, .. } = &self.records[copy as usize];
         if let Some(devices) = &mut self.devices {
@@ -315,19 +317,19 @@ impl Packets {
         }
     }
 
-    /// A packet's record.
+    /// The part of a packet that links read.
     #[inline]
     pub fn packet(&self, handle: Handle) -> &Packet {
         &self.records[handle as usize].packet
     }
 
-    /// A packet's record.
+    /// The part of a packet that links read, mutable.
     #[inline]
     pub fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
         &mut self.records[handle as usize].packet
     }
 
-    /// Segments of a super-packet, 1 of a packet; the IP bytes of each but the last, and of the last.
+    /// Segments of a super-packet (1 for a packet), IP bytes of each but the last, and of the last.
     pub fn segments(&self, handle: Handle) -> (u32, u32, u32) {
         let Record { packet, len, .. } = &self.records[handle as usize];
         if packet.segment == 0 {
@@ -339,7 +341,7 @@ impl Packets {
         (count, headers + each, headers + payload - (count - 1) * each)
     }
 
-    /// Takes the first segment off a super-packet, as a packet of its own. The last one is what is left of it.
+    /// Splits the first segment off a super-packet, as a packet of its own; the last one keeps the handle.
     pub fn take_segment(&mut self, handle: Handle) -> Handle {
         let (count, each, _) = self.segments(handle);
         let packet = self.packet_mut(handle);
@@ -350,13 +352,13 @@ impl Packets {
         let first = Packet { len: each, segment: 0, ..*packet };
         let size = packet.segment;
         packet.len -= each;
-        let mut rest = self.header(handle);
-        let header = rest.cut(size);
-        self.set_header(handle, &rest);
+        let mut remainder = self.header(handle);
+        let header = remainder.cut(size);
+        self.set_header(handle, &remainder);
         self.insert(first, &header)
     }
 
-    /// Makes `next` a segment of the packet or super-packet `head`, if it goes on where that ends. Whether it does.
+    /// Appends `next` as a segment to packet or super-packet `head` if it continues it. Returns whether it did.
     pub fn join(&mut self, head: Handle, next: Handle) -> bool {
         let (first, second) = (*self.packet(head), *self.packet(next));
         let same = |packet: &Packet| (packet.flow, packet.slot, packet.to_sink, packet.ecn);
@@ -375,13 +377,13 @@ impl Packets {
         true
     }
 
-    /// Bytes of a packet's payload.
+    /// Payload bytes of a packet.
     #[inline]
     pub fn payload(&self, handle: Handle) -> u16 {
         self.records[handle as usize].len
     }
 
-    /// A packet's transport header.
+    /// The transport header of a packet.
     #[inline]
     pub fn header(&self, handle: Handle) -> Header {
         let mut header = Header::default();

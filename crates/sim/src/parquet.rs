@@ -1,9 +1,9 @@
-//! Tables as Parquet files, row group by row group while a run goes on.
+//! Tables as Parquet files, written row group by row group during a run.
 //!
-//! A table is flat and every column has a value in every row. A column of a row group has a dictionary as long as that is
-//! small, then differences in bits (DELTA_BINARY_PACKED) or plain floats, in pages that LZ4 compresses where that makes them
-//! smaller. Of the first column, which has times, it says the least and the greatest, so that readers can skip rows. The same
-//! rows in the same order are the same bytes.
+//! A table is flat, and every column has a value in every row. A column of a row group is dictionary-encoded while the
+//! dictionary is small, then DELTA_BINARY_PACKED or plain floats, in pages that LZ4 compresses if that makes them
+//! smaller. The first column, the times, has minimum and maximum statistics, so readers can skip rows. The same rows in
+//! the same order give the same bytes.
 
 use crate::table::{Column, Table};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -21,34 +21,34 @@ use std::sync::Arc;
 
 pub use crate::table::ROWS;
 
-/// A folder in which every table becomes a file, `NAME.parquet`.
+/// A folder with a file `NAME.parquet` per table.
 #[derive(Debug)]
 pub struct ParquetFolder {
     folder: PathBuf,
     open: Vec<(&'static str, Writer)>,
 }
 
-/// A file that could not be written.
+/// A file could not be written. That includes a run with more than 32,767 row groups, which are at least 4.29e9 rows.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", file.display())]
 pub struct WriteError {
-    /// Which file.
+    /// The file.
     pub file: PathBuf,
-    /// Why not.
+    /// The cause.
     pub cause: io::Error,
 }
 
 impl ParquetFolder {
-    /// Files in a folder that is there.
+    /// Writes into an existing folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), open: Vec::new() }
     }
 
-    /// Appends rows to the table of that name. A column that earlier rows have not is NaN there; it has to be of floats and
-    /// behind the others, and later rows have it too.
+    /// Appends rows to the table of that name. A table may gain columns of floats after its others: they are NaN in
+    /// earlier rows, and later rows must have them.
     pub fn write(&mut self, table: Table) -> Result<(), WriteError> {
-        let place = match self.open.iter().position(|(name, _)| *name == table.name) {
-            Some(place) => place,
+        let index = match self.open.iter().position(|(name, _)| *name == table.name) {
+            Some(index) => index,
             None => {
                 let file = self.folder.join(format!("{}.parquet", table.name));
                 let writer = Writer::create(&file, &table).map_err(failed(&file))?;
@@ -56,15 +56,15 @@ impl ParquetFolder {
                 self.open.len() - 1
             }
         };
-        let (_, writer) = &mut self.open[place];
+        let (_, writer) = &mut self.open[index];
         writer.write(&table).map_err(failed(&writer.file))
     }
 
-    /// Ends every file; gives the name of each table and its rows.
+    /// Closes every file; returns the name of each table and its rows.
     pub fn finish(self) -> Result<Vec<(&'static str, u64)>, WriteError> {
         let finish = |(name, mut writer): (_, Writer)| {
-            let about = writer.finish().map_err(failed(&writer.file))?;
-            Ok((name, about.file_metadata().num_rows() as u64))
+            let metadata = writer.finish().map_err(failed(&writer.file))?;
+            Ok((name, metadata.file_metadata().num_rows() as u64))
         };
         self.open.into_iter().map(finish).collect()
     }
@@ -80,15 +80,15 @@ fn failed(file: &Path) -> impl FnOnce(ParquetError) -> WriteError {
     }
 }
 
-/// A file in the making.
+/// A file that is being written.
 #[derive(Debug)]
 struct Writer {
     file: PathBuf,
     out: SerializedFileWriter<BufferedFile>,
 }
 
-/// A file to which bytes go when there are many, or at its end: the library flushes behind every column of a row group, which
-/// would be as many calls of the system for a table of a few rows as for a large one.
+/// A file whose buffer is flushed only when it is full or at the end: the library flushes after every column of a row
+/// group, which would take as many system calls for a small table as for a large one.
 #[derive(Debug)]
 struct BufferedFile(BufWriter<File>);
 
@@ -103,32 +103,32 @@ impl Write for BufferedFile {
 }
 
 impl Writer {
-    /// An empty file for rows of that table.
+    /// Creates a file for rows of `table`.
     fn create(file: &Path, table: &Table) -> Result<Self> {
         let columns = table.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
         let schema = Type::group_type_builder("schema").with_fields(columns.collect::<Result<_>>()?).build()?;
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_string())
-            // Its pages have differences in bits, and are compressed only where that makes them smaller.
+            // Version 2 pages are delta-encoded, and compressed only if that makes them smaller.
             .set_writer_version(WriterVersion::PARQUET_2_0)
             .set_compression(Compression::LZ4_RAW)
             .set_dictionary_page_size_limit(DICTIONARY)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true);
-        // Of all columns they take almost as long as the rest of the writing, and it is times that rows are chosen by.
+        // Statistics of all columns would double the CPU time, and readers select rows by time.
         if let Some((first, _)) = table.columns.first() {
             properties = properties.set_column_statistics_enabled(first.as_str().into(), EnabledStatistics::Chunk);
         }
-        let kept = BufferedFile(BufWriter::with_capacity(KEPT, File::create(file)?));
-        let out = SerializedFileWriter::new(kept, Arc::new(schema), Arc::new(properties.build()))?;
+        let buffered = BufferedFile(BufWriter::with_capacity(KEPT, File::create(file)?));
+        let out = SerializedFileWriter::new(buffered, Arc::new(schema), Arc::new(properties.build()))?;
         Ok(Self { file: file.to_path_buf(), out })
     }
 
-    /// Ends the file.
+    /// Closes the file.
     fn finish(&mut self) -> Result<ParquetMetaData> {
-        let about = self.out.finish()?;
+        let metadata = self.out.finish()?;
         self.out.inner_mut().0.flush()?;
-        Ok(about)
+        Ok(metadata)
     }
 
     fn write(&mut self, table: &Table) -> Result<()> {
@@ -136,7 +136,7 @@ impl Writer {
             self.widen(table)?;
         }
         let rows = table.columns.first().map_or(0, |(_, column)| column.len());
-        // As equal as can be: what comes a little later than at `ROWS` is no group of its own.
+        // Groups of equal size, so that a few rows more than `ROWS` are no group of their own.
         let size = rows.div_ceil((rows / ROWS).max(1)).max(1);
         for from in (0..rows).step_by(size) {
             let to = rows.min(from + size);
@@ -154,15 +154,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Goes on in a file with the columns of that table, which has the row groups so far as they are, and NaN in their new
-    /// columns.
+    /// Starts the file again with the columns of `table`: copies the row groups so far and fills their new columns with
+    /// NaN.
     fn widen(&mut self, table: &Table) -> Result<()> {
-        let about = self.finish()?;
+        let metadata = self.finish()?;
         let narrow = File::open(&self.file)?;
-        // It can be read as long as it is open.
+        // It stays readable while it is open.
         fs::remove_file(&self.file)?;
         *self = Self::create(&self.file, table)?;
-        for group in about.row_groups() {
+        for group in metadata.row_groups() {
             let rows = group.num_rows() as usize;
             let mut wide = self.out.next_row_group()?;
             for chunk in group.columns() {
@@ -177,7 +177,7 @@ impl Writer {
     }
 }
 
-/// What the schema says of a column.
+/// The schema of a column.
 fn field(name: &str, column: &Column) -> Result<Type> {
     let (physical, bit_width) = match column {
         Column::U8(_) => (Physical::INT32, Some(8)),
@@ -197,12 +197,12 @@ fn put<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, BufferedFile>,
     values: impl Iterator<Item = T::T>,
 ) -> Result<()> {
-    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("a column too many".into()))?;
+    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("unexpected column".into()))?;
     column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), None, None)?;
     column.close()
 }
 
-/// What the writer of a column chunk had said at its end.
+/// The result of closing a column chunk, from its metadata.
 fn closed(chunk: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
     ColumnCloseResult {
         bytes_written: chunk.compressed_size() as u64,
@@ -214,9 +214,10 @@ fn closed(chunk: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
     }
 }
 
-/// Bytes of a dictionary from which on a column goes on without one: 256 values of eight bytes, whose numbers fit into a byte.
+/// Maximum bytes of a dictionary: 256 values of eight bytes, so that indices fit into a byte. The library's default of
+/// 1 MiB doubles file sizes.
 const DICTIONARY: usize = 256 * 8;
-/// Bytes of a file that are kept until there are more of them, or until it ends.
+/// Bytes of a file's write buffer.
 const KEPT: usize = 1 << 15;
 
 #[cfg(test)]
@@ -244,7 +245,7 @@ mod tests {
         SerializedFileReader::new(File::open(folder.path().join("t.parquet")).unwrap()).unwrap()
     }
 
-    /// Numbers that do not repeat, the same in each call.
+    /// Pseudo-random numbers without repetition, the same in each call.
     fn draws(count: usize) -> Vec<u64> {
         let next = |word: &u64| Some(word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
         std::iter::successors(Some(1), next).take(count).collect()
@@ -319,7 +320,7 @@ mod tests {
         let folder = tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/full", folder.path().join("t.parquet")).unwrap();
         let mut files = ParquetFolder::new(folder.path());
-        // More bytes than are kept back.
+        // More bytes than the write buffer holds.
         let error = files.write(table(vec![("a", Column::U64(draws(ROWS)))])).unwrap_err();
         assert!(error.to_string().contains("t.parquet: No space left"), "{error}");
         assert_eq!(error.cause.kind(), io::ErrorKind::StorageFull);

@@ -1,21 +1,21 @@
-//! What players of adaptive video have seen.
+//! Statistics of adaptive-video players.
 
 use crate::table::recorder;
 use serde::Serialize;
 use sojourn_aqm::Duration;
 
-/// Sums over the players of a group in a part of the run.
+/// Sums over the players of a group in one interval of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Playback {
-    /// Players that began to play, and the sum of their times from the start to that.
+    /// Players that started, and the sum of their start-up times.
     pub started: u64,
     pub startup: Duration,
-    /// Segments that arrived, and the sum of their rates in bit/s.
+    /// Segments received, and the sum of their rates in bit/s.
     pub segments: u64,
     pub rates_bps: u64,
-    /// Segments that were asked for in another rate than the one before.
+    /// Segments requested in another rate than the previous one.
     pub switches: u64,
-    /// How often the picture came to a halt, and for how long in all.
+    /// Number of stalls, and their total length.
     pub stalls: u64,
     pub stalled: Duration,
 }
@@ -36,22 +36,22 @@ impl Playback {
     }
 }
 
-/// The players of a group in numbers, inside the statistics window.
+/// Statistics of the players of a group, inside the statistics window.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct VideoSummary {
-    /// Players that began to play.
+    /// Players that started to play.
     pub began: u64,
-    /// Mean of their times from the start to the first picture; `None` where none began.
+    /// Mean time from the start to the first picture; `None` if no player started.
     pub startup_ms: Option<f64>,
-    /// Segments that arrived.
+    /// Segments received.
     pub segments: u64,
-    /// Mean of their rates; `None` where none arrived.
+    /// Mean rate of the segments; `None` without segments.
     pub rate_bps: Option<f64>,
-    /// Segments that were asked for in another rate than the one before.
+    /// Segments requested in another rate than the previous one.
     pub switches: u64,
-    /// How often a picture came to a halt.
+    /// Number of stalls.
     pub stalls: u64,
-    /// For how long in all; the wait for the first picture is not in it.
+    /// Total length of the stalls, without the start-up times.
     pub stalled_s: f64,
 }
 
@@ -71,7 +71,7 @@ impl VideoSummary {
 }
 
 recorder! {
-    /// A row for each segment that has arrived.
+    /// A row for each segment received.
     VideoRows("video") {
         group: u32 => U32,
         client: u32 => U32,

@@ -1,4 +1,4 @@
-//! Probes of every packet, of drops and of senders. Without one, the hooks compile to nothing.
+//! Probes of every packet, of drops and of senders. Without a probe the hooks compile to nothing.
 
 use crate::drops::DropRecorder;
 use crate::packet::{Packet, Packets};
@@ -9,58 +9,58 @@ use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 use sojourn_tcp::{Header, Sack, SenderEvent};
 
-/// Sees what happens at the queues. It cannot change anything.
+/// Observer of queues and senders. It cannot change anything.
 pub(crate) trait Probe {
-    /// A packet reached a link's queue, which has not judged it yet; `packets` has its headers.
+    /// A packet was offered to a link's queue and has no verdict yet; `packets` holds its headers.
     #[inline]
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         let _ = (event, packets);
     }
 
-    /// Transmission of a packet began.
+    /// Transmission of a packet started.
     #[inline]
     fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
         let _ = (event, newly_marked);
     }
 
-    /// A packet was dropped; `packets` has its headers still.
+    /// A packet was dropped; `packets` still holds its headers.
     #[inline]
     fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
         let _ = (event, reason, packets);
     }
 
-    /// Whether it wants to know what senders do.
+    /// Whether it observes senders.
     #[inline]
     fn observes_senders(&self) -> bool {
         false
     }
 
-    /// A sender does something; only where it [wants to know](Probe::watches).
+    /// An event of a sender; only for a probe that [observes senders](Probe::observes_senders).
     #[inline]
     fn on_sender_event(&mut self, now: Instant, sender: SenderId, event: SenderEvent<'_>) {
         let _ = (now, sender, event);
     }
 }
 
-/// A probe that a scenario asks for.
+/// A probe that records tables.
 pub(crate) trait Recorder: Probe {
-    /// A probe that records what the scenario asks for.
+    /// A probe that records the tables that `wanted` lists.
     fn new(wanted: &scenario::Probes) -> Self;
 
-    /// The packets in the queues now, as the table of that name; none where packets are not recorded.
+    /// The packets in the queues now, as table `waiting`; none if packets are not recorded.
     fn waiting(&self) -> Option<Table> {
         None
     }
 
-    /// What was recorded so far of each packet that has left a queue, which it forgets; none if there is nothing.
+    /// Takes the rows of packets that have left a queue; none if there are no rows.
     fn take_packets(&mut self) -> Option<Table> {
         None
     }
 
-    /// Adds to `taken` what was recorded so far of tables with at least so many rows, and forgets it.
-    fn take(&mut self, least: usize, taken: &mut Vec<Table>);
+    /// Moves the rows of tables that have at least `min_rows` into `taken`.
+    fn take(&mut self, min_rows: usize, taken: &mut Vec<Table>);
 
-    /// What was recorded, less what was taken.
+    /// Rows that have not been taken.
     fn tables(self) -> Vec<Table>;
 }
 
@@ -77,17 +77,17 @@ impl Recorder for () {
     }
 }
 
-/// Records every packet, and its transport header if that is wanted.
+/// Records every packet, and on request its transport header.
 pub(crate) struct PacketRecorder {
     log: Log,
     headers: Option<Headers>,
-    /// By handle: the packets in the queues, and what has left them.
+    /// By handle: packets that are or were queued.
     seen: Vec<ProbedPacket>,
     /// Arrivals at each link.
     arrivals: Vec<u32>,
 }
 
-/// A packet as it reached a queue.
+/// A packet as it was offered to a queue.
 #[derive(Clone, Copy)]
 struct ProbedPacket {
     at: Instant,
@@ -177,10 +177,10 @@ impl Headers {
 }
 
 impl PacketRecorder {
-    /// Bytes of a row of `packets`, and of `headers`.
+    /// Bytes per row of `packets`, and of `headers`.
     pub const ROW_BYTES: u64 = Log::ROW_BYTES;
     pub const HEADERS_ROW_BYTES: u64 = Headers::ROW_BYTES;
-    /// Bytes that are kept of each packet under way.
+    /// Memory per packet in flight.
     pub const PACKET_BYTES: u64 = size_of::<ProbedPacket>() as u64;
 
     fn push(&mut self, event: QueueEvent<'_>, fate: u8) {
@@ -208,7 +208,7 @@ impl PacketRecorder {
 impl Probe for PacketRecorder {
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         let QueueEvent { at, link, packet, meta } = event;
-        let place = packet as usize;
+        let index = packet as usize;
         if link >= self.arrivals.len() {
             self.arrivals.resize(link + 1, 0);
         }
@@ -217,11 +217,11 @@ impl Probe for PacketRecorder {
             headers.record(&seen, packets.packet(packet), &packets.header(packet));
         }
         self.arrivals[link] += 1;
-        if place >= self.seen.len() {
-            // The handles in between were given to packets that have not reached a queue.
-            self.seen.resize(place + 1, ProbedPacket { is_queued: false, ..seen });
+        if index >= self.seen.len() {
+            // Handles in between belong to packets that have not reached a queue.
+            self.seen.resize(index + 1, ProbedPacket { is_queued: false, ..seen });
         }
-        self.seen[place] = seen;
+        self.seen[index] = seen;
     }
 
     fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
@@ -239,9 +239,9 @@ impl Recorder for PacketRecorder {
         Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
     }
 
-    fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
-        taken.extend(self.log.take(least));
-        taken.extend(self.headers.as_mut().and_then(|headers| headers.take(least)));
+    fn take(&mut self, min_rows: usize, taken: &mut Vec<Table>) {
+        taken.extend(self.log.take(min_rows));
+        taken.extend(self.headers.as_mut().and_then(|headers| headers.take(min_rows)));
     }
 
     fn tables(self) -> Vec<Table> {
@@ -252,7 +252,7 @@ impl Recorder for PacketRecorder {
     }
 }
 
-/// Records every packet, drops, or what senders do, or several of these.
+/// Records every packet, drops, sender events, or several of these.
 pub(crate) struct CombinedRecorder {
     packets: Option<PacketRecorder>,
     drops: Option<DropRecorder>,
@@ -310,13 +310,13 @@ impl Recorder for CombinedRecorder {
         self.packets.as_mut().and_then(|probe| probe.log.take(1))
     }
 
-    fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+    fn take(&mut self, min_rows: usize, taken: &mut Vec<Table>) {
         if let Some(probe) = &mut self.packets {
-            probe.take(least, taken);
+            probe.take(min_rows, taken);
         }
-        taken.extend(self.drops.as_mut().and_then(|drops| drops.take(least)));
+        taken.extend(self.drops.as_mut().and_then(|drops| drops.take(min_rows)));
         if let Some(probe) = &mut self.senders {
-            probe.take(least, taken);
+            probe.take(min_rows, taken);
         }
     }
 

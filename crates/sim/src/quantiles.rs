@@ -1,9 +1,9 @@
-//! Quantiles of times, as every result has them.
+//! Quantiles of times, as in every result.
 
 use crate::histogram::Histogram;
 use serde::Serialize;
 
-/// Times in milliseconds; `None` when there was none. Mean and maximum are exact, quantiles to 0.1 %.
+/// Times in milliseconds; `None` without samples. Mean and maximum are exact, quantiles within 0.1 %.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Quantiles {
@@ -19,7 +19,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of all times that a histogram counts.
+    /// The quantiles of a histogram.
     pub fn of(times: &Histogram) -> Self {
         let ms = |nanos: f64| nanos / 1e6;
         let [p10, p25, p50, p75, p90, p95, p99] =

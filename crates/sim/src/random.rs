@@ -1,14 +1,15 @@
-//! Draws from distributions; the same on every machine, because all functions come from `libm`.
+//! Draws from distributions; identical on every machine, because all functions come from `libm`.
 
 use sojourn_aqm::Rng;
 
-/// Standard normal (Box and Muller, 1958: one of the pair).
+/// Standard normal (Box and Muller, 1958; one of the pair).
 pub(crate) fn normal(rng: &mut Rng) -> f64 {
     let radius = (2.0 * rng.exponential()).sqrt();
     radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform())
 }
 
-/// Gamma with mean `shape` and variance `shape`, above zero (Marsaglia and Tsang, 2000; below 1 by their boost).
+/// Gamma with mean `shape` and variance `shape`, above zero (Marsaglia and Tsang, 2000; for `shape` below 1 with their
+/// boost).
 pub(crate) fn gamma(rng: &mut Rng, shape: f64) -> f64 {
     if shape < 1.0 {
         let boost = libm::pow(1.0 - rng.uniform(), 1.0 / shape);
@@ -34,22 +35,22 @@ pub(crate) fn weibull(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
     weibull_of(rng.exponential(), shape, scale)
 }
 
-/// What Weibull makes of an exponential variable of mean 1.
+/// Transforms an exponential variable of mean 1 into a Weibull one.
 pub(crate) fn weibull_of(exponential: f64, shape: f64, scale: f64) -> f64 {
     scale * libm::pow(exponential, 1.0 / shape)
 }
 
-/// The share of a standard normal variable that lies below `z`.
+/// The standard normal distribution function: P(X < `z`).
 pub(crate) fn normal_below(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// Geometric on 1, 2, … with mean `mean`, which is at least 1.
+/// Geometric on 1, 2, …; `mean` is at least 1.
 pub(crate) fn geometric(rng: &mut Rng, mean: f64) -> u32 {
     if mean <= 1.0 {
         return 1;
     }
-    // The number of trials until the first success, by inversion.
+    // Number of trials until the first success, by inversion.
     1 + (rng.exponential() / -libm::log1p(-1.0 / mean)) as u32
 }
 

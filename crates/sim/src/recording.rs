@@ -1,4 +1,4 @@
-//! A run that another engine did: what it saw at the queues, in the summary and the tables of a simulation.
+//! A run on another engine: its queue events give the summary and the tables of a simulation.
 
 use crate::fingerprint::{Fate, Fingerprint};
 use crate::flows::ForwardTotals;
@@ -17,89 +17,89 @@ use serde::Serialize;
 use sojourn_aqm::{Backlog, DropReason, Duration, Ecn, Instant, Meta};
 use thiserror::Error;
 
-/// What a recording says of a packet.
+/// Event of a packet in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// It reached the queue.
+    /// Offered to the queue.
     Offered,
-    /// Its transmission began, with this ECN field.
+    /// Transmission started, with this ECN field.
     Sent(Ecn),
-    /// It was dropped while nothing arrived.
+    /// Dropped without an arrival.
     Dropped,
-    /// It was dropped because of an arrival, which may be its own.
+    /// Dropped because of an arrival, maybe its own.
     Refused,
-    /// It was dropped with its queue, as another queue manager took the place.
+    /// Dropped with its queue, because another queue manager replaced it.
     Replaced,
 }
 
 /// One entry of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingEntry {
-    /// When; from the start of the run.
+    /// Time, from the start of the run.
     pub at: Instant,
-    /// At which link.
+    /// Index of the link.
     pub link: usize,
-    /// Number of the packet, which no other one has; they count up from zero in the order of arrival.
+    /// Number of the packet, unique in the run; numbers count up from zero in order of arrival.
     pub packet: u32,
-    /// The packet as it arrived, of [`EntryKind::Offered`]; `len` as the queue counts it.
+    /// The packet as it arrived, for [`EntryKind::Offered`]; `len` as the queue counts it.
     pub meta: Meta,
-    /// What happened.
+    /// The event.
     pub kind: EntryKind,
 }
 
-/// Why a queue discipline drops because of an arrival, which a recording does not tell.
+/// Why a queue discipline drops because of an arrival; recordings do not contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropPolicy {
     /// Whether it drops arrivals before its queue is full, as RED and PIE do.
     pub drops_early: bool,
-    /// Most packets and bytes that may wait.
+    /// Maximum number of queued packets.
     pub packets: Option<u32>,
-    /// Most bytes that may wait.
+    /// Maximum number of queued bytes.
     pub bytes: Option<u64>,
 }
 
-/// Why an entry does not go with those before it.
+/// An entry that contradicts the entries before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// It comes before the last one, or is of a link that is not there.
+    /// It is before the last one, or names a link that does not exist.
     #[error("the recording is out of order at {}", at.as_nanos())]
     OutOfOrder {
-        /// When it is.
+        /// Time of the entry.
         at: Instant,
     },
-    /// An arrival of a packet that has arrived.
+    /// A packet arrives a second time.
     #[error("packet {0} of the recording arrives twice")]
     DuplicateArrival(u32),
-    /// A packet is sent or dropped that is not in this queue, or an arrival leaves out a number.
-    #[error("packet {0} of the recording does not wait where it should")]
+    /// A packet is sent or dropped that is not in this queue, or an arrival skips a number.
+    #[error("packet {0} of the recording is not queued where it should be")]
     Misplaced(u32),
 }
 
-/// A recording on its way into numbers.
+/// Turns a recording into a summary and tables.
 pub struct RecordingAnalysis {
     links: Vec<Link>,
-    limited: Vec<DropPolicy>,
-    /// Bytes that wait at each link.
+    policies: Vec<DropPolicy>,
+    /// Bytes queued at each link.
     bytes: Vec<u64>,
     packets: Vec<PacketState>,
     probe: Option<CombinedRecorder>,
     none: Packets,
     queue: SampledTable<Queue>,
     utilisation: SampledTable<Utilisation>,
-    /// Of each link at the last sample of the utilisation: bytes, what was used, what could have been.
+    /// Per link at the last sample of the utilisation: bytes, capacity used, capacity available.
     before: Vec<(u64, u64, u64)>,
     names: Vec<String>,
     statistics: Statistics,
     now: Instant,
 }
 
-/// What a recording says, as a summary has it.
+/// The summary of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecordingSummary {
     /// Start of the statistics.
     pub warmup_s: f64,
-    /// Where that was to be found from the run: whether a steady state was found.
+    /// With an automatic warm-up: whether a steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
     /// Why none was found.
@@ -117,7 +117,7 @@ pub struct RecordingSummary {
 struct PacketState {
     meta: Meta,
     link: u8,
-    waits: bool,
+    is_queued: bool,
 }
 
 struct SampledTable<T> {
@@ -133,18 +133,18 @@ impl<T: Default> SampledTable<T> {
 }
 
 impl RecordingAnalysis {
-    /// An empty recording of `scenario`; `limited` has an entry for each link.
-    pub fn new(scenario: &Scenario, seed: u64, limited: Vec<DropPolicy>) -> Self {
+    /// An empty recording of `scenario`; `policies` has an entry per link.
+    pub fn new(scenario: &Scenario, seed: u64, policies: Vec<DropPolicy>) -> Self {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
         let specs = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
         let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let count = links.len();
-        assert_eq!(count, limited.len(), "an entry for each link");
+        assert_eq!(count, policies.len(), "an entry for each link");
         let wanted = Probes { headers: false, senders: None, ..scenario.probes.clone() };
         Self {
             links,
-            limited,
+            policies,
             bytes: vec![0; count],
             packets: Vec::new(),
             probe: wanted.each().then(|| CombinedRecorder::new(&wanted)),
@@ -158,12 +158,12 @@ impl RecordingAnalysis {
         }
     }
 
-    /// Adds the next entry. What comes after the end of the run is left out.
+    /// Adds the next entry. Entries after the end of the run are ignored.
     pub fn add(&mut self, entry: RecordingEntry) -> Result<(), RecordingError> {
         if entry.at < self.now || entry.link >= self.links.len() {
             return Err(RecordingError::OutOfOrder { at: entry.at });
         }
-        // What happens at the instant of a sample is in it.
+        // A sample includes the events of its instant.
         let end = self.statistics.window().end;
         self.sample_before(entry.at.min(end));
         self.now = entry.at;
@@ -173,11 +173,11 @@ impl RecordingAnalysis {
         let packet = entry.packet as usize;
         match (entry.kind, self.packets.get(packet)) {
             (EntryKind::Offered, None) if packet == self.packets.len() => self.offered(&entry),
-            (_, Some(&known)) if known.waits && usize::from(known.link) == entry.link => match entry.kind {
-                EntryKind::Sent(ecn) => self.sent(&entry, known, ecn),
-                EntryKind::Dropped => self.dropped(&entry, known, DropReason::Late),
-                EntryKind::Refused => self.dropped(&entry, known, self.reason(entry.link)),
-                EntryKind::Replaced => self.dropped(&entry, known, DropReason::Replaced),
+            (_, Some(&state)) if state.is_queued && usize::from(state.link) == entry.link => match entry.kind {
+                EntryKind::Sent(ecn) => self.sent(&entry, state, ecn),
+                EntryKind::Dropped => self.dropped(&entry, state, DropReason::Late),
+                EntryKind::Refused => self.dropped(&entry, state, self.reason(entry.link)),
+                EntryKind::Replaced => self.dropped(&entry, state, DropReason::Replaced),
                 EntryKind::Offered => return Err(RecordingError::DuplicateArrival(entry.packet)),
             },
             _ => return Err(RecordingError::Misplaced(entry.packet)),
@@ -185,7 +185,8 @@ impl RecordingAnalysis {
         Ok(())
     }
 
-    /// Closes the recording. The windows, if the warm-up was to be found, lack what only the ends know.
+    /// Closes the recording. With an automatic warm-up, the table of windows lacks the statistics that only endpoints
+    /// know.
     pub fn finish(mut self) -> (RecordingSummary, Vec<Table>) {
         self.sample_before(self.statistics.window().end + Duration::from_nanos(1));
         self.links.iter_mut().for_each(|link| link.close());
@@ -207,7 +208,7 @@ impl RecordingAnalysis {
     fn offered(&mut self, entry: &RecordingEntry) {
         let RecordingEntry { at, link, packet, .. } = *entry;
         let meta = Meta { enqueued: at, ..entry.meta };
-        self.packets.push(PacketState { meta, link: link as u8, waits: true });
+        self.packets.push(PacketState { meta, link: link as u8, is_queued: true });
         if let Some(probe) = &mut self.probe {
             probe.arrived(QueueEvent { at, link, packet, meta: &meta }, &self.none);
         }
@@ -216,11 +217,11 @@ impl RecordingAnalysis {
         self.links[link].tally_mut().fingerprint.record(at, link, &meta, Fate::Queued);
     }
 
-    fn sent(&mut self, entry: &RecordingEntry, known: PacketState, ecn: Ecn) {
+    fn sent(&mut self, entry: &RecordingEntry, state: PacketState, ecn: Ecn) {
         let RecordingEntry { at, link, packet, .. } = *entry;
-        let newly_marked = ecn == Ecn::Ce && known.meta.ecn != Ecn::Ce;
-        let meta = Meta { ecn, ..known.meta };
-        self.leave(entry, known);
+        let newly_marked = ecn == Ecn::Ce && state.meta.ecn != Ecn::Ce;
+        let meta = Meta { ecn, ..state.meta };
+        self.remove(entry, state);
         self.links[link].replay_transmission(at, &meta, newly_marked);
         let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
         self.links[link].tally_mut().fingerprint.record(at, link, &meta, fate);
@@ -229,28 +230,28 @@ impl RecordingAnalysis {
         }
     }
 
-    fn dropped(&mut self, entry: &RecordingEntry, known: PacketState, reason: DropReason) {
+    fn dropped(&mut self, entry: &RecordingEntry, state: PacketState, reason: DropReason) {
         let RecordingEntry { at, link, packet, .. } = *entry;
-        self.leave(entry, known);
-        self.links[link].tally_mut().drop(at, reason, Some(known.meta.enqueued));
-        self.links[link].tally_mut().fingerprint.record(at, link, &known.meta, Fate::Dropped(reason));
+        self.remove(entry, state);
+        self.links[link].tally_mut().drop(at, reason, Some(state.meta.enqueued));
+        self.links[link].tally_mut().fingerprint.record(at, link, &state.meta, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(QueueEvent { at, link, packet, meta: &known.meta }, reason, &self.none);
+            probe.dropped(QueueEvent { at, link, packet, meta: &state.meta }, reason, &self.none);
         }
     }
 
-    fn leave(&mut self, entry: &RecordingEntry, known: PacketState) {
-        self.packets[entry.packet as usize].waits = false;
-        self.bytes[entry.link] -= u64::from(known.meta.len);
+    fn remove(&mut self, entry: &RecordingEntry, state: PacketState) {
+        self.packets[entry.packet as usize].is_queued = false;
+        self.bytes[entry.link] -= u64::from(state.meta.len);
     }
 
-    /// Why a packet was dropped on an arrival: the limit, unless the discipline also judges and the queue, in which
-    /// that packet is counted, has room for it.
+    /// The reason of a drop on an arrival: the limit, unless the discipline drops early and the queue, that packet
+    /// included, is within its limits.
     fn reason(&self, link: usize) -> DropReason {
-        let DropPolicy { drops_early: judges_arrivals, packets, bytes } = self.limited[link];
+        let DropPolicy { drops_early, packets, bytes } = self.policies[link];
         let waiting = self.links[link].tally().waiting();
-        let full = packets.is_some_and(|most| waiting > most) || bytes.is_some_and(|most| self.bytes[link] > most);
-        if judges_arrivals && !full { DropReason::Early } else { DropReason::Limit }
+        let full = packets.is_some_and(|max| waiting > max) || bytes.is_some_and(|max| self.bytes[link] > max);
+        if drops_early && !full { DropReason::Early } else { DropReason::Limit }
     }
 
     fn sample_before(&mut self, at: Instant) {
@@ -283,12 +284,12 @@ mod tests {
 
     const PROBES: &str = "[probes]\npackets = true\nqueue = \"20 ms\"\nutilisation = \"500 ms\"\n";
 
-    /// A simulation, and the same told as a recording.
+    /// A simulation, and its replay as a recording.
     fn both(text: &str) -> (Output, (RecordingSummary, Vec<Table>)) {
         let scenario = Scenario::parse(&format!("{text}{PROBES}"), &[], Path::new("/")).unwrap();
         let output = Simulation::new(&scenario, 1).finish();
-        let limited = DropPolicy { packets: Some(60), ..DropPolicy::default() };
-        let mut recorded = RecordingAnalysis::new(&scenario, 1, vec![limited; 2]);
+        let policy = DropPolicy { packets: Some(60), ..DropPolicy::default() };
+        let mut recorded = RecordingAnalysis::new(&scenario, 1, vec![policy; 2]);
         entries(&output).into_iter().for_each(|entry| recorded.add(entry).unwrap());
         (output, recorded.finish())
     }
@@ -307,7 +308,8 @@ mod tests {
         }
     }
 
-    /// What the tables of a simulation say, in the order of time: what was there before an instant leaves first.
+    /// The tables of a simulation as entries in order of time; at one instant packets that were queued before leave
+    /// first.
     fn entries(output: &Output) -> Vec<RecordingEntry> {
         let mut packets = Vec::new();
         for table in ["packets", "waiting"] {
@@ -317,9 +319,7 @@ mod tests {
             for i in 0..time.len() {
                 let meta = Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(Ecn::ALL[field[i] as usize]);
                 let (at, fate) = match table {
-                    "packets" => {
-                        (time[i] - of_one(output, "sojourn_ns", i), Some((time[i], of_one(output, "fate", i))))
-                    }
+                    "packets" => (time[i] - value(output, "sojourn_ns", i), Some((time[i], value(output, "fate", i)))),
                     _ => (time[i], None),
                 };
                 packets.push((at, link[i] as usize, arrival[i], meta, fate));
@@ -331,20 +331,20 @@ mod tests {
             let entry = RecordingEntry { at: Instant::from_nanos(at), link, packet, meta, kind: EntryKind::Offered };
             all.push((at, 1, entry));
             let Some((when, fate)) = fate else { continue };
-            let what = match fate {
+            let kind = match fate {
                 0 => EntryKind::Sent(meta.ecn),
                 1 => EntryKind::Sent(Ecn::Ce),
                 2 => EntryKind::Refused,
                 _ => EntryKind::Dropped,
             };
             let order = if when == at { 2 } else { 0 };
-            all.push((when, order, RecordingEntry { at: Instant::from_nanos(when), kind: what, ..entry }));
+            all.push((when, order, RecordingEntry { at: Instant::from_nanos(when), kind, ..entry }));
         }
         all.sort_by_key(|&(at, order, entry)| (at, order, entry.packet));
         all.into_iter().map(|(.., entry)| entry).collect()
     }
 
-    fn of_one(output: &Output, name: &str, i: usize) -> u64 {
+    fn value(output: &Output, name: &str, i: usize) -> u64 {
         match column(output, "packets", name) {
             Column::U8(v) => v[i].into(),
             Column::U64(v) => v[i],
@@ -368,7 +368,7 @@ mod tests {
             let (output, (RecordingSummary { links, warmup_s, settled, .. }, tables)) = both(text);
             let summary = |links: &Links| {
                 let mut value = serde_json::to_value(links).unwrap();
-                // Added up in another order.
+                // Summed in another order.
                 value["forward"]["mean_backlog_packets"] = 0.into();
                 value
             };
@@ -376,7 +376,7 @@ mod tests {
             if text.contains("auto") {
                 let find = |tables: &[Table]| tables.iter().find(|t| t.name == "windows").expect("a table").clone();
                 let (windows, expected) = (find(&tables), find(&output.tables));
-                // The last two are not known, and the mean backlog is added up in another order.
+                // Goodputs are unknown, and the mean backlog is summed in another order.
                 let same = |i: &usize| {
                     !["mean_backlog_packets", "goodput_bps", "delivered_bps", "jain"]
                         .contains(&&*expected.columns[*i].0)
@@ -401,33 +401,33 @@ mod tests {
         let text = "duration = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\
                     stack = \"linux-2.6.29\"\ncc = \"reno\"\n";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        for (limited, expected) in [
+        for (policy, expected) in [
             (DropPolicy { drops_early: true, packets: Some(1), bytes: None }, [1, 1]),
             (DropPolicy { drops_early: false, packets: Some(1), bytes: None }, [2, 0]),
             (DropPolicy { drops_early: true, packets: None, bytes: Some(999) }, [2, 0]),
         ] {
-            let mut recorded = RecordingAnalysis::new(&scenario, 1, vec![limited; 2]);
-            let entry = |at, packet, what| RecordingEntry {
+            let mut recorded = RecordingAnalysis::new(&scenario, 1, vec![policy; 2]);
+            let entry = |at, packet, kind| RecordingEntry {
                 at: Instant::from_nanos(at),
                 link: 0,
                 packet,
                 meta: Meta::new(1000, 0),
-                kind: what,
+                kind,
             };
-            for one in [
+            for next in [
                 entry(0, 0, EntryKind::Offered),
                 entry(0, 0, EntryKind::Refused),
                 entry(5, 1, EntryKind::Offered),
                 entry(6, 2, EntryKind::Offered),
                 entry(6, 2, EntryKind::Refused),
             ] {
-                recorded.add(one).unwrap();
+                recorded.add(next).unwrap();
             }
-            assert!(recorded.add(entry(7, 2, EntryKind::Dropped)).unwrap_err().to_string().contains("does not wait"));
+            assert!(recorded.add(entry(7, 2, EntryKind::Dropped)).unwrap_err().to_string().contains("is not queued"));
             assert!(recorded.add(entry(2, 1, EntryKind::Dropped)).unwrap_err().to_string().contains("out of order"));
             let (RecordingSummary { links, .. }, _) = recorded.finish();
             let by = &links.forward.dropped_by;
-            assert_eq!([by["limit"], by["early"]], expected, "{limited:?}");
+            assert_eq!([by["limit"], by["early"]], expected, "{policy:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, QueueLayout};
 use sojourn_tcp::cc::{self, AnyCc, Description};
 use sojourn_tcp::stack::{self, Stack};
 
-/// Everything that has a name in scenario files.
+/// All names for scenario files.
 pub fn registry() -> Value {
     json!({
         "aqms": ALGORITHMS.iter().map(algorithm).collect::<Vec<_>>(),
@@ -71,7 +71,7 @@ fn param(param: &Param, plain: &AnyConfig) -> Value {
     })
 }
 
-/// A quantity as a number in its smallest unit; none of what is no quantity.
+/// A quantity as a number in its smallest unit; none if the value is no quantity.
 fn number(value: params::Value) -> Option<f64> {
     match value {
         params::Value::Time(span) => Some(span.as_nanos() as f64),
@@ -95,7 +95,7 @@ fn unit(value: params::Value) -> &'static str {
     }
 }
 
-/// Texts of every parameter by name.
+/// The value of every parameter as text, by name.
 fn values(algorithm: &Algorithm, config: &AnyConfig) -> Map<String, Value> {
     let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, config.value(p.name)?)));
     pairs.map(|(name, value)| (name.to_string(), value.to_string().into())).collect()

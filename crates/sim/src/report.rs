@@ -1,4 +1,4 @@
-//! What a run reports of its links: a summary of each hop, and the histograms of the sojourn times.
+//! Results of links: a summary of each hop, and histograms of sojourn times.
 
 use crate::link::MeteredQueue;
 use crate::summary::{HopSummary, LinkSummary, Links, QueueSummary};
@@ -7,8 +7,8 @@ use crate::tally::Counts;
 use crate::window::Counters;
 use sojourn_aqm::Duration;
 
-/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. The reverse
-/// direction of each hop has so many queues, those of a wireless LAN's stations, which are reported together.
+/// The first hop, and the others with their names, from window start `number` on; all queues must be closed. `reverse`
+/// has the number of queues of each hop's reverse direction: those of a wireless LAN's stations are summed.
 pub(crate) fn report_links<'a>(
     queues: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     reverse: &[usize],
@@ -38,28 +38,28 @@ pub(crate) fn report_links<'a>(
     (first, hops, table.into_table())
 }
 
-/// Counts of a queue, or of several together, from an instant of the window on.
+/// Counts of a queue, or of several together, from a window start on.
 struct WindowCounts {
     counts: Counts,
     length: Duration,
     usable: u64,
-    /// The same of the queues within the discipline, by name.
+    /// Counts of the discipline's internal queues, by name.
     subqueues: Vec<(String, Counts)>,
 }
 
 impl WindowCounts {
     fn of(queue: &dyn MeteredQueue, number: usize, usable: u64) -> Self {
         let tally = queue.tally();
-        let within = queue.subqueues().into_iter().flat_map(|within| within.sums(number));
+        let subqueues = queue.subqueues().into_iter().flat_map(|subqueues| subqueues.sums(number));
         Self {
             counts: tally.sum(number),
             length: tally.window().length(number),
             usable,
-            subqueues: within.map(|(name, counts)| (name.to_string(), counts)).collect(),
+            subqueues: subqueues.map(|(name, counts)| (name.to_string(), counts)).collect(),
         }
     }
 
-    /// Adds another one, which has the same link.
+    /// Adds the counts of another queue of the same link.
     fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         for (name, counts) in &other.subqueues {
@@ -71,8 +71,8 @@ impl WindowCounts {
     }
 
     fn summary(self) -> LinkSummary {
-        let Self { counts, length, usable, subqueues: within } = self;
-        let queues = within.into_iter().map(|(name, counts)| QueueSummary::of(name, &counts, length)).collect();
+        let Self { counts, length, usable, subqueues } = self;
+        let queues = subqueues.into_iter().map(|(name, counts)| QueueSummary::of(name, &counts, length)).collect();
         LinkSummary { queues, ..LinkSummary::of(&counts, length, usable) }
     }
 }

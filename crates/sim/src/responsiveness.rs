@@ -7,33 +7,33 @@ use serde::Serialize;
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
 
-/// What the time of a probe is about.
+/// The operation that a probe times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeKind {
-    /// `tcp_f`, `tls_f`, `http_f`: handshakes and question of a foreign probe.
+    /// `tcp_f`, `tls_f`, `http_f`: handshakes and request of a probe on its own connection.
     Tcp,
     Tls,
     Http,
-    /// `http_l`: a self probe, on a load-generating connection.
+    /// `http_l`: a probe on a load-generating connection.
     Loaded,
 }
 
-/// How sure a result is.
+/// Confidence in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// The responsiveness became stable.
     High,
-    /// It was looked at for as many intervals as are averaged, and did not.
+    /// It was measured for as many intervals as are averaged, and did not become stable.
     Medium,
-    /// Not even that.
+    /// It was measured for fewer intervals.
     Low,
 }
 
-/// The times of the last intervals' probes.
+/// Probe times of the last intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct ProbeSamples {
-    /// By interval, the newest one last: kind, time, and the part of it in the sender's socket.
+    /// By interval, newest last: kind, time, and the part of it spent in the sender's socket.
     intervals: VecDeque<Vec<(ProbeKind, Duration, Duration)>>,
     distance: usize,
     trim: f64,
@@ -41,16 +41,16 @@ pub(crate) struct ProbeSamples {
 }
 
 impl ProbeSamples {
-    /// Of the last `distance` intervals; means are over the shortest `trim` percent.
+    /// Keeps the last `distance` intervals; means are over the shortest `trim` per cent.
     pub fn new(distance: u32, trim: u32, tls: bool) -> Self {
         Self { intervals: [Vec::new()].into(), distance: distance as usize, trim: f64::from(trim) / 100.0, tls }
     }
 
-    pub fn add(&mut self, kind: ProbeKind, took: Duration, in_socket: Duration) {
-        self.intervals.back_mut().expect("there is a present interval").push((kind, took, in_socket));
+    pub fn add(&mut self, kind: ProbeKind, duration: Duration, in_socket: Duration) {
+        self.intervals.back_mut().expect("there is a present interval").push((kind, duration, in_socket));
     }
 
-    /// Another interval begins.
+    /// Starts the next interval.
     pub fn next_interval(&mut self) {
         self.intervals.push_back(Vec::new());
         if self.intervals.len() > self.distance {
@@ -58,17 +58,17 @@ impl ProbeSamples {
         }
     }
 
-    /// Round trips per minute; nothing without a time of each kind.
+    /// Round trips per minute; `None` unless there is a time of each kind.
     pub fn rpm(&self) -> Option<f64> {
         self.result().rpm
     }
 
-    /// Everything in numbers.
+    /// The responsiveness and its components.
     pub fn result(&self) -> Responsiveness {
-        let mean = |kind: ProbeKind| self.trimmed_mean(kind, |took, _| took);
+        let mean = |kind: ProbeKind| self.trimmed_mean(kind, |duration, _| duration);
         let [tcp_ms, tls_ms, http_ms, loaded_ms] =
             [ProbeKind::Tcp, ProbeKind::Tls, ProbeKind::Http, ProbeKind::Loaded].map(mean);
-        let loaded_in_network_ms = self.trimmed_mean(ProbeKind::Loaded, |took, in_socket| took - in_socket);
+        let loaded_in_network_ms = self.trimmed_mean(ProbeKind::Loaded, |duration, in_socket| duration - in_socket);
         let foreign_ms = match self.tls {
             true => tcp_ms.zip(tls_ms).zip(http_ms).map(|((tcp, tls), http)| (tcp + tls + http) / 3.0),
             false => tcp_ms.zip(http_ms).map(|(tcp, http)| (tcp + http) / 2.0),
@@ -91,9 +91,9 @@ impl ProbeSamples {
 
     fn trimmed_mean(&self, kind: ProbeKind, time: impl Fn(Duration, Duration) -> Duration) -> Option<f64> {
         let all = self.intervals.iter().flatten().filter(|sample| sample.0 == kind);
-        let mut times: Vec<Duration> = all.map(|&(_, took, in_socket)| time(took, in_socket)).collect();
+        let mut times: Vec<Duration> = all.map(|&(_, duration, in_socket)| time(duration, in_socket)).collect();
         times.sort_unstable();
-        // The shortest ones, at least one.
+        // The shortest `trim` of them, at least one.
         times.truncate(((times.len() as f64 * self.trim) as usize).max(1));
         let sum: Duration = times.iter().fold(Duration::ZERO, |sum, &time| sum + time);
         (!times.is_empty()).then(|| sum.as_millis_f64() / times.len() as f64)
@@ -104,42 +104,42 @@ fn per_minute(ms: f64) -> f64 {
     60_000.0 / ms
 }
 
-/// Responsiveness, and what it is made of: trimmed means of the probes' times. `None` where there was no such probe.
+/// Responsiveness and its components: trimmed means of probe times. `None` without such a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Responsiveness {
-    /// Round trips per minute: the mean of the next two.
+    /// Round trips per minute: the mean of `foreign_rpm` and `loaded_rpm`.
     pub rpm: Option<f64>,
-    /// The same without the time that answers on load-generating connections waited in the sender's socket.
+    /// `rpm` without the time that responses on load-generating connections spent in the sender's socket.
     pub rpm_in_network: Option<f64>,
-    /// Of probes on connections of their own.
+    /// From probes on their own connections.
     pub foreign_rpm: Option<f64>,
-    /// Of probes on load-generating connections.
+    /// From probes on load-generating connections.
     pub loaded_rpm: Option<f64>,
-    /// `tcp_f`: handshakes.
+    /// `tcp_f`: TCP handshake.
     pub tcp_ms: Option<f64>,
-    /// `tls_f`: the round trip of TLS.
+    /// `tls_f`: TLS round trip.
     pub tls_ms: Option<f64>,
-    /// `http_f`: from a question to its answer.
+    /// `http_f`: from request to response.
     pub http_ms: Option<f64>,
-    /// `http_l`: the same on load-generating connections.
+    /// `http_l`: from request to response on load-generating connections.
     pub loaded_ms: Option<f64>,
-    /// … without the sender's socket.
+    /// `http_l` without the time in the sender's socket.
     pub loaded_in_network_ms: Option<f64>,
 }
 
-/// The result of a test of responsiveness, over the whole run.
+/// The result of a responsiveness test, over the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RpmSummary {
-    /// The number and its parts, of the last intervals.
+    /// The result and its components, over the last intervals.
     #[serde(flatten)]
     pub responsiveness: Responsiveness,
-    /// What users make of the number: `poor` (below 300), `fair` (below 1000), `good` (below 6000) or `excellent`.
+    /// Class of the result for users: `poor` (below 300), `fair` (below 1000), `good` (below 6000) or `excellent`.
     pub class: Option<&'static str>,
-    /// How sure it is.
+    /// Confidence in it.
     pub confidence: Confidence,
     /// When the goodput was found saturated; `None` if it was not.
     pub saturated_s: Option<f64>,
-    /// When the result was there.
+    /// When the test ended.
     pub over_s: f64,
     /// Goodput of the load in the last intervals.
     pub goodput_bps: f64,
@@ -147,7 +147,7 @@ pub struct RpmSummary {
     pub connections: u32,
 }
 
-/// What users make of so many round trips per minute.
+/// Class of a number of round trips per minute.
 pub(crate) fn class(rpm: f64) -> &'static str {
     match rpm {
         rpm if rpm < 300.0 => "poor",
@@ -158,7 +158,7 @@ pub(crate) fn class(rpm: f64) -> &'static str {
 }
 
 recorder! {
-    /// A row for each time of a probe.
+    /// A row per probe time.
     ProbeRows("rpm_probes") {
         group: u32 => U32,
         kind: u8 => U8,
@@ -183,7 +183,7 @@ mod tests {
         for (kind, time) in [(ProbeKind::Tcp, 30), (ProbeKind::Tls, 60), (ProbeKind::Http, 90)] {
             samples.add(kind, ms(time), Duration::ZERO);
         }
-        // Of twenty, the longest one is left out: 190 and 380 ms of 10, 20, …, 200 ms.
+        // The longest of twenty is trimmed: 190 and 380 ms of 10, 20, …, 200 ms.
         (1..=20).for_each(|n| samples.add(ProbeKind::Loaded, ms(10 * n), ms(5 * n)));
         let result = samples.result();
         assert_eq!((result.loaded_ms, result.loaded_in_network_ms), (Some(100.0), Some(50.0)));
@@ -202,7 +202,7 @@ mod tests {
             }
             samples.next_interval();
         }
-        // The present one is empty, and the one before has 40 ms.
+        // The current interval is empty, and the one before has 40 ms.
         assert_eq!(samples.rpm(), Some(1500.0));
     }
 

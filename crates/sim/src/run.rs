@@ -1,4 +1,4 @@
-//! The loop of a run: it takes the earliest event and lets its component act.
+//! The event loop of a run: takes the earliest event and lets its component handle it.
 
 use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
@@ -21,39 +21,39 @@ use crate::windows::windows;
 use crate::wlan::{QueueOwner, WlanSet};
 use sojourn_aqm::{Duration, Instant};
 
-/// A run on a topology, with the probe of every packet or of senders that it has.
+/// A run on a topology, with its probe of packets or senders.
 pub(crate) struct Run<P: Recorder, T: Topology> {
-    /// Of the hops behind the first one.
+    /// Names of all hops but the first.
     names: Vec<String>,
-    /// Of every hop: how many queues its reverse direction has.
+    /// Per hop: number of queues of its reverse direction.
     reverse: Vec<usize>,
-    /// The time of the last event.
+    /// Time of the last event.
     pub now: Instant,
-    /// Up to when it goes on at present, and when it ends.
+    /// Time up to which events are processed now, and the end of the run.
     last: Instant,
     end: Instant,
     statistics: Statistics,
     events: u64,
-    /// Events that only look when the statistics begin.
+    /// Events that only check for a window start or sample the backlog for the warm-up.
     window_checks: u64,
     pub network: Network<P, T>,
     pub flows: Flows,
     samplers: Samplers,
-    /// What changes while it goes on, the next last.
+    /// Pending changes of links; the next one is last.
     changes: Vec<PlannedChange>,
 }
 
 impl<P: Recorder, T: Topology> Run<P, T> {
-    /// A run on the links of a scenario, and on what its topology has besides.
+    /// A run on the links of a scenario, and on the wireless LANs of its topology.
     pub fn new(scenario: &Scenario, seed: u64, air: T::Air, controls: &ControlFactory) -> Self {
         #[cfg(feature = "run-order")]
         crate::fingerprint::run_order::begin();
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
         let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.owner(i), QueueOwner::Link(_)));
-        let joined = scenario.has_super_packets();
-        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
-        // One slot more than there are samplers: for when the statistics begin.
+        let super_packets = scenario.has_super_packets();
+        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, super_packets)).collect();
+        // One more slot than there are samplers, for the checks for a window start.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario, window);
         let queues = scenario.queues().count();
@@ -99,7 +99,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         finished
     }
 
-    /// Goes on until the next packet arrives that the topology holds; lets the one before it in first.
+    /// Admits the packet that the topology holds, and runs until the next one arrives.
     #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         self.network.admit_held(self.now);
@@ -124,39 +124,39 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         next > self.end
     }
 
-    /// When something happens next.
+    /// When the next event or change is due.
     pub fn due(&self) -> Option<Instant> {
         let next = self.network.events.first().0.min(self.next_change());
         (next <= self.end).then_some(next)
     }
 
-    /// When something changes next.
+    /// When the next change is due.
     fn next_change(&self) -> Instant {
         self.changes.last().map_or(Instant::NEVER, |change| change.at)
     }
 
-    /// Processes up to `events` events and all changes that are due up to `last`. Returns whether there are no more of them.
+    /// Processes up to `events` events, and all changes, that are due up to `last`. Returns whether none are left.
     fn process(&mut self, events: u64, last: Instant) -> bool {
-        let most = self.events.saturating_add(events);
+        let limit = self.events.saturating_add(events);
         while self.next_change() <= last {
             let at = self.next_change();
-            let left = most.saturating_sub(self.events);
-            // A change comes before everything else of its instant.
+            let left = limit.saturating_sub(self.events);
+            // A change comes before all events of its instant; between changes a run pays nothing per packet for them.
             if !self.process_events(left, at - Duration::from_nanos(1)) {
                 return false;
             }
             self.now = at;
             while self.next_change() == at {
                 self.events += 1;
-                let change = self.changes.pop().expect("there is a next one");
+                let change = self.changes.pop().expect("a next change exists");
                 self.network.change(at, &change);
             }
             self.flows.resume_senders(at, &mut self.network);
         }
-        self.process_events(most.saturating_sub(self.events), last)
+        self.process_events(limit.saturating_sub(self.events), last)
     }
 
-    /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
+    /// Processes up to `events` events that are due up to `last`. Returns whether none are left.
     #[inline(never)]
     fn process_events(&mut self, events: u64, last: Instant) -> bool {
         while T::HOLDS && !self.network.held.is_empty() {
@@ -175,7 +175,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 if self.network.first_ahead(at).is_some() {
                     self.run_ahead(at, handle);
                 } else {
-                    // The same, where nothing happens before: what most packets find.
+                    // The same as `run_ahead` if nothing else happens before: the usual case.
                     self.events += 1;
                     self.flows.deliver_here(at, handle, &mut self.network);
                     if let Some((at, handle)) = self.network.next_ahead() {
@@ -190,19 +190,19 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         false
     }
 
-    /// Lets the far side of a dumbbell run ahead until somebody looks at the run.
+    /// Lets the far side of a dumbbell run ahead, up to the next instant at which the run's state is read.
     fn run_lookahead(&mut self) {
         let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
-        let look = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
-        if self.network.set_lookahead(look, self.last) {
+        let next_sample = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
+        if self.network.set_lookahead(next_sample, self.last) {
             if let Some((at, handle)) = self.network.next_ahead() {
                 self.run_ahead(at, handle);
             }
         }
     }
 
-    /// Delivers a packet that reaches its sink at `at`, and those behind it in the pipe, each after what happens at the far
-    /// side before.
+    /// Delivers a packet that reaches its sink at `at` and the packets after it in the pipe; events of the far side
+    /// that are due before each come first.
     #[inline(never)]
     fn run_ahead(&mut self, mut at: Instant, mut handle: Handle) {
         loop {
@@ -282,7 +282,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
     }
 
-    /// The driver of a node of a wireless LAN asks its queue.
+    /// The driver of a wireless LAN's node polls its queue.
     #[inline(always)]
     fn on_driver(&mut self, now: Instant, cell: usize, queue: usize) {
         let (now, more) = self.network.on_driver(now, cell, queue, self.last);
@@ -291,7 +291,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         self.flows.resume_stations(now, &mut self.network);
     }
 
-    /// An arrival comes before the departure of its instant, whose event stays.
+    /// Handles an arrival before the departure of the same instant; the departure's event stays pending.
     #[inline(never)]
     fn arrive_first(&mut self, now: Instant, arrival: Component) {
         if let Some(slot) = self.network.timer_of_arrival(now, arrival) {
@@ -321,7 +321,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         self.flows.deliver_here(now, handle, &mut self.network);
     }
 
-    /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.
+    /// Samples the backlog and takes snapshots that decide later when the statistics start; returns when to check
+    /// again.
     #[cold]
     fn check_window_start(&mut self, now: Instant) -> Instant {
         self.window_checks += 1;
@@ -329,55 +330,56 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             let waiting = |queue: &mut dyn MeteredQueue| u64::from(queue.backlog().packets);
             self.statistics.add_sample(self.network.queues().map(waiting).sum());
         }
-        let begun = self.flows.window_starts_passed();
-        if self.statistics.window().starts().get(begun) == Some(&now) {
+        let passed = self.flows.window_starts_passed();
+        if self.statistics.window().starts().get(passed) == Some(&now) {
             self.flows.on_window_start(&self.network);
         }
         next_window_check(&self.statistics, self.flows.window_starts_passed())
     }
 
-    /// Bytes that the largest list is to take when it grows next, if it may within so many events more.
+    /// Bytes that the largest table will allocate when it next grows, if that may happen within `events` events.
     pub fn growth(&self, events: u64) -> u64 {
-        // An event that lets a sender go on sends a window; a few such events, and none of the others sends more than one.
+        // An event that unblocks a sender sends a window; few events do, and none of the others sends more than one
+        // packet.
         let packets = events.saturating_mul(PACKETS_PER_EVENT);
         self.network.packets.growth(packets).max(self.flows.growth(events))
     }
 
-    /// The packets in the queues now, where packets are recorded.
+    /// The packets in the queues now, if packets are recorded.
     pub fn waiting(&self) -> Option<Table> {
         self.network.probe.waiting()
     }
 
-    /// What was recorded so far of packets that have left a queue.
+    /// Takes the rows of packets that have left a queue.
     pub fn take_packets(&mut self) -> Option<Table> {
         self.network.probe.take_packets()
     }
 
-    /// What was recorded so far of tables with at least so many rows.
-    pub fn take_rows(&mut self, least: usize) -> Vec<Table> {
+    /// Takes the rows of tables that have at least `min_rows`.
+    pub fn take_rows(&mut self, min_rows: usize) -> Vec<Table> {
         let mut taken = Vec::new();
-        self.network.probe.take(least, &mut taken);
-        // Those of several are put in order of time at the end.
+        self.network.probe.take(min_rows, &mut taken);
+        // Several of these tables are merged in order of time at the end.
         if let [cell] = self.network.air.cells_mut() {
-            taken.extend(cell.take_attempts(least));
+            taken.extend(cell.take_attempts(min_rows));
         }
-        taken.extend(self.network.ledger.take_rows(least));
-        self.samplers.take(least, &mut taken);
+        taken.extend(self.network.ledger.take_rows(min_rows));
+        self.samplers.take(min_rows, &mut taken);
         taken
     }
 
-    /// What a finished run gives.
+    /// The results of a finished run.
     pub fn report(mut self) -> Output {
         self.network.queues().for_each(|queue| queue.close());
         self.flows.close(self.end, &mut self.network);
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups, shares) = self.flows.report(&self.network, begin.number, &window);
         let forward = groups.iter().filter(|group| group.direction == FORWARD);
-        let whole = ForwardTotals::of(forward.map(|group| group.payload), &shares);
+        let totals = ForwardTotals::of(forward.map(|group| group.payload), &shares);
         let mut later = Vec::new();
         if begin.settled.is_some() {
-            let (wholes, of_flows) = self.flows.windows(&self.network, &window, begin.number);
-            later.extend(windows(self.network.queues(), &begin, |number| wholes[number - begin.number]));
+            let (totals_from, of_flows) = self.flows.windows(&self.network, &window, begin.number);
+            later.extend(windows(self.network.queues(), &begin, |number| totals_from[number - begin.number]));
             later.extend(of_flows);
             later.extend(self.network.air.airtimes(begin.number));
         }
@@ -393,12 +395,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             warmup_s: begin.warmup_s,
             settled: begin.settled,
             not_settled: begin.not_settled,
-            // What a run has that is told when they begin.
+            // The number of events with a given warm-up, so that it does not depend on how the start was found.
             events: self.events - self.window_checks + u64::from(begin.number > 0),
             fingerprint: format!("{fingerprint:016x}"),
-            goodput_bps: whole.goodput_bps,
-            delivered_bps: whole.delivered_bps,
-            jain: whole.jain,
+            goodput_bps: totals.goodput_bps,
+            delivered_bps: totals.delivered_bps,
+            jain: totals.jain,
             links,
             hops,
             wlan,
@@ -415,10 +417,10 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 }
 
-/// Packets that an event sends at most, on an average over thousands.
+/// Maximum packets per event, averaged over thousands of events.
 const PACKETS_PER_EVENT: u64 = 4;
 
-/// When `statistics` want to look next: at the backlog, or because they can begin at instant `number` of their window.
+/// When `statistics` are due next: for a sample of the backlog, or because instant `number` is a possible window start.
 fn next_window_check(statistics: &Statistics, number: usize) -> Instant {
     let begin = statistics.window().starts().get(number).copied().unwrap_or(Instant::NEVER);
     statistics.due().min(begin)

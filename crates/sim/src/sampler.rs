@@ -1,4 +1,4 @@
-//! Samplers: what is recorded at regular instants. They look and touch nothing.
+//! Samplers: records at regular times. They only read.
 
 use crate::link::MeteredQueue;
 use crate::scenario::Probes;
@@ -8,16 +8,16 @@ use crate::tally::Tally;
 use crate::traffic::AnyFlow;
 use sojourn_aqm::{Backlog, Duration, Instant};
 
-/// All samplers of a run, by the number of their slot.
+/// All samplers of a run, by the index of their slot.
 pub(crate) struct Samplers {
     steps: [Option<Duration>; Self::COUNT],
     queue: Queue,
     flows: Flows,
     utilisation: Utilisation,
     state: State,
-    /// Payload of each flow at the last sample: what had arrived, and what had been delivered.
+    /// Payload of each flow at the last sample.
     payload: Vec<Payload>,
-    /// Of each link at the last sample: bytes, what of it was used, what could have been.
+    /// Per link at the last sample: bytes, capacity used, capacity available.
     totals: Vec<(u64, u64, u64)>,
 }
 
@@ -53,7 +53,7 @@ recorder! {
     }
 }
 
-/// State variables: a column each, in the order of their first appearance.
+/// State variables: one column each, in order of first appearance.
 #[derive(Default)]
 struct State {
     time_ns: Vec<u64>,
@@ -62,13 +62,13 @@ struct State {
 }
 
 impl Samplers {
-    /// Bytes of a row of `queue`, of `flows`, of `state` and of `utilisation`, where `state` has so many variables.
+    /// Bytes per row of `queue`, `flows`, `state` (with `variables` columns) and `utilisation`.
     pub const fn row_bytes(variables: u64) -> [u64; Self::COUNT] {
         let state = (size_of::<u64>() + size_of::<u8>()) as u64 + variables * size_of::<f64>() as u64;
         [Queue::ROW_BYTES, Flows::ROW_BYTES, state, Utilisation::ROW_BYTES]
     }
 
-    /// Queue, flows, state, utilisation.
+    /// Number of samplers: queue, flows, state, utilisation.
     pub const COUNT: usize = 4;
 
     pub fn new(probes: &Probes, links: usize, flows: usize) -> Self {
@@ -83,12 +83,12 @@ impl Samplers {
         }
     }
 
-    /// The first sample of sampler `i`: after one step.
+    /// Time of the first sample of sampler `i`: after one step.
     pub fn first(&self, i: usize) -> Instant {
         self.steps[i].map_or(Instant::NEVER, |step| Instant::ZERO + step)
     }
 
-    /// Takes sample `i` and tells when the next is due.
+    /// Takes a sample with sampler `i` and returns when the next is due.
     pub fn sample<'a>(
         &mut self,
         i: usize,
@@ -106,11 +106,13 @@ impl Samplers {
         now + step
     }
 
-    /// Adds to `taken` the samples so far of tables with at least so many rows, and forgets them.
-    pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+    /// Moves the samples of tables that have at least `min_rows` into `taken`.
+    pub fn take(&mut self, min_rows: usize, taken: &mut Vec<Table>) {
         let Self { queue, flows, state, utilisation, .. } = self;
         taken.extend(
-            [queue.take(least), flows.take(least), state.take(least), utilisation.take(least)].into_iter().flatten(),
+            [queue.take(min_rows), flows.take(min_rows), state.take(min_rows), utilisation.take(min_rows)]
+                .into_iter()
+                .flatten(),
         );
     }
 
@@ -161,8 +163,8 @@ impl Queue {
 }
 
 impl Utilisation {
-    /// Takes a sample of link `l`. In and out: its bytes, what of it was used and what could have been, up to the last
-    /// sample and up to this one.
+    /// Takes a sample of link `l`. `before` is the result of the previous sample: bytes, capacity used, capacity
+    /// available.
     pub fn sample(
         &mut self,
         now: Instant,
@@ -195,10 +197,11 @@ impl State {
         self.columns[i].1[rows - 1] = value;
     }
 
-    /// The rows so far, if there are as many as `least`; it goes on without them, with the same columns.
-    fn take(&mut self, least: usize) -> Option<Table> {
+    /// Takes the rows if there are at least `min_rows`; the columns stay.
+    fn take(&mut self, min_rows: usize) -> Option<Table> {
         let columns = self.columns.iter().map(|(name, _)| (*name, Vec::new())).collect();
-        (self.time_ns.len() >= least).then(|| std::mem::replace(self, Self { columns, ..Self::default() }).into_table())
+        (self.time_ns.len() >= min_rows)
+            .then(|| std::mem::replace(self, Self { columns, ..Self::default() }).into_table())
     }
 
     fn into_table(self) -> Table {

@@ -1,25 +1,25 @@
-//! Values that change at given times, and exact transmission times at a rate that does.
+//! Values that change at given times, and exact transmission times at a changing rate.
 //!
-//! A packet's work is counted in bit-nanoseconds, bits × 10⁹, of which a rate of r bit/s does r in a nanosecond; what
-//! the last nanosecond of a packet leaves over is carried into the next, as [`sojourn_aqm::Serializer`] does.
+//! The work of a packet is counted in bit-nanoseconds, bits × 10⁹: a rate of r bit/s does r of them per nanosecond. The
+//! remainder of a packet's last nanosecond is carried into the next packet, as in [`sojourn_aqm::Serializer`].
 
 use sojourn_aqm::{Duration, Instant, Rate};
 use std::fmt;
 
-/// A value from the start of the run, and what it becomes later.
+/// A value from the start of the run, and its later values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps<T> {
-    /// When each value begins to hold: the first at 0 s, the others in order, no two at one time.
+    /// Start time of each value: the first at 0 s, then strictly ascending.
     steps: Vec<(Duration, T)>,
 }
 
 impl<T: Copy> Steps<T> {
-    /// One value for all time.
+    /// One value for the whole run.
     pub fn constant(value: T) -> Self {
         Self { steps: vec![(Duration::ZERO, value)] }
     }
 
-    /// Values from given times on: the first at zero, the others later and in order.
+    /// Values and their start times: the first at zero, then strictly ascending.
     pub(crate) fn from_ordered(steps: Vec<(Duration, T)>) -> Self {
         debug_assert!(
             steps.first().is_some_and(|step| step.0 == Duration::ZERO) && steps.is_sorted_by(|a, b| a.0 < b.0)
@@ -32,7 +32,7 @@ impl<T: Copy> Steps<T> {
         self.steps[0].1
     }
 
-    /// Another value from `at` on, until the next one that is there already.
+    /// Sets the value from `at` up to the next existing step.
     pub fn insert(&mut self, at: Duration, value: T) {
         match self.steps.binary_search_by_key(&at, |&(since, _)| since) {
             Ok(i) => self.steps[i].1 = value,
@@ -50,12 +50,12 @@ impl<T: Copy> Steps<T> {
         self.steps.len() > 1
     }
 
-    /// When the value changes, in order.
+    /// Times at which the value changes, in order.
     pub fn changes_at(&self) -> impl Iterator<Item = Duration> + '_ {
         self.steps[1..].iter().map(|&(at, _)| at)
     }
 
-    /// When each value begins to hold, and the value.
+    /// The start time of each value, and the value.
     pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
         self.steps.iter().copied()
     }
@@ -73,14 +73,14 @@ impl<T: fmt::Display> fmt::Display for Steps<T> {
     }
 }
 
-/// The rates over time.
+/// Rates over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// When each rate begins to hold, the rate in bit/s, and the bit-nanoseconds that were possible until then.
+    /// Start time of each rate, the rate in bit/s, and the bit-nanoseconds possible before it.
     steps: Vec<(Instant, u64, u128)>,
-    /// The step of the last start.
+    /// Step of the last packet's start.
     at: usize,
-    /// Bit-nanoseconds carried over from the last packet; below the rate of its step.
+    /// Bit-nanoseconds carried over from the last packet; less than the rate of its step.
     remainder: u64,
 }
 
@@ -95,17 +95,18 @@ impl Schedule {
         Self { steps, at: 0, remainder: 0 }
     }
 
-    /// Where it stands: what the next packet begins with, and what [`Self::restore`] takes.
+    /// The state before the next packet, for [`Self::restore`].
     pub fn position(&self) -> (usize, u64) {
         (self.at, self.remainder)
     }
 
-    /// Has these rates from now on, and is where it stood before a packet; what is before that is the same in both.
+    /// Replaces the rates and goes back to the state before a packet; both schedules must be equal up to then.
     pub fn restore(&mut self, rates: &Steps<Rate>, (at, remainder): (usize, u64)) {
         *self = Self { at, remainder, ..Self::new(rates) };
     }
 
-    /// Goes to the step of `now`. What was carried over is done long since if the step is another one.
+    /// Moves to the step of `now`. A new step drops the remainder, less than a nanosecond of work, which is done by
+    /// then.
     fn advance(&mut self, now: Instant) {
         while self.until().is_some_and(|until| until <= now) {
             self.at += 1;
@@ -113,12 +114,12 @@ impl Schedule {
         }
     }
 
-    /// When the present step ends.
+    /// When the current step ends.
     fn until(&self) -> Option<Instant> {
         self.steps.get(self.at + 1).map(|&(until, ..)| until)
     }
 
-    /// When `bytes` that begin at `start` have gone, through all changes on the way; [`FAR`] if never.
+    /// When the transmission of `bytes` that starts at `start` ends, through all changes of the rate; [`FAR`] if never.
     pub fn fluid_end(&mut self, start: Instant, bytes: u32) -> Instant {
         self.advance(start);
         let mut work = bytes as u64 * NANOS_PER_BYTE_AT_1_BPS + self.remainder;
@@ -138,7 +139,7 @@ impl Schedule {
         }
     }
 
-    /// When `bytes` that begin at `start` have gone at the rate of that instant, which is above zero.
+    /// When the transmission of `bytes` that starts at `start` ends at the rate of that instant, which is above zero.
     pub fn latched_end(&mut self, start: Instant, bytes: u32) -> Instant {
         self.advance(start);
         let rate = self.steps[self.at].1;
@@ -156,7 +157,7 @@ impl Schedule {
     }
 }
 
-/// When opportunities of `mtu` bytes are due: each when `rates` have added up to one. [`FAR`] or later if never.
+/// Times of opportunities of `mtu` bytes: each when `rates` have added up to one. [`FAR`] or later if never.
 #[derive(Clone, Debug)]
 pub(crate) struct Quanta {
     schedule: Schedule,
@@ -171,12 +172,12 @@ impl Quanta {
         Self { schedule, mtu, next }
     }
 
-    /// When the next one is due; [`Instant::NEVER`] if there is none.
+    /// Time of the next opportunity; [`Instant::NEVER`] if there is none.
     pub fn next_at(&self) -> Instant {
         if self.next >= FAR { Instant::NEVER } else { self.next }
     }
 
-    /// Goes on to the one after it.
+    /// Moves on to the following opportunity.
     pub fn step(&mut self) {
         self.next = self.schedule.fluid_end(self.next, self.mtu);
     }
@@ -192,12 +193,12 @@ impl Iterator for Quanta {
     }
 }
 
-/// Bit-nanoseconds of `rate` in a span.
+/// Bit-nanoseconds of `rate` from `from` to `to`.
 fn work_in(rate: u64, from: Instant, to: Instant) -> u128 {
     rate as u128 * (to - from).as_nanos() as u128
 }
 
-/// Later than any run ends (63 years), and early enough that delays can be added.
+/// After the end of any run (63 years), and early enough to add delays without overflow.
 pub(crate) const FAR: Instant = Instant::from_nanos(2_000_000_000_000_000_000);
 
 const NANOS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000;

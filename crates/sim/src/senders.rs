@@ -1,4 +1,6 @@
-//! The probe of senders: what each of them sends, hears, believes lost, and how it stands after it.
+//! The probe of senders: segments sent, acknowledgments received, losses detected, and the state after each event.
+//!
+//! Separate tables, because these records have different columns; the number of the event joins them.
 
 use crate::table::{Table, recorder};
 use sojourn_aqm::{Duration, Instant};
@@ -6,25 +8,25 @@ use sojourn_tcp::cc::Window;
 use sojourn_tcp::quic::EcnCounts;
 use sojourn_tcp::{Header, LossMark, Sack, SenderEvent, SenderState};
 
-/// Records what senders do.
+/// Records sender events.
 #[derive(Default)]
 pub(crate) struct SenderRecorder {
     segments: Segments,
     acks: Acks,
     ranges: AckRanges,
     losses: Losses,
-    states: Standings,
-    /// Number of the present event.
+    states: States,
+    /// Number of the current event.
     event: u64,
-    /// Whether something was recorded of it.
+    /// Whether the current event has a row.
     event_recorded: bool,
-    /// What the timer was set for that expired in it; 0 if none did.
+    /// Code of the timer that expired in it; 0 if none did.
     expired_timer: u8,
-    /// By slot and end: the flow that is there, and how its sender stood last.
+    /// By slot and end: the current flow, and the last recorded state of its sender.
     last: Vec<[Option<(u32, SenderState)>; 2]>,
 }
 
-/// A sender: its flow, the slot that this has, and whether it is at the flow's source.
+/// A sender: its flow, the flow's slot, and whether it is at the flow's source.
 #[derive(Clone, Copy)]
 pub(crate) struct SenderId {
     pub flow: u32,
@@ -95,7 +97,7 @@ recorder! {
 }
 
 recorder! {
-    Standings("senders") {
+    States("senders") {
         time_ns: u64 => U64,
         event: u64 => U64,
         flow: u32 => U32,
@@ -118,13 +120,13 @@ recorder! {
 }
 
 impl SenderRecorder {
-    /// Bytes of the rows of a segment, of its acknowledgment, and of the sender after each of both.
+    /// Bytes of the rows of a segment, of its acknowledgment, and of the sender's state after each.
     pub const SEGMENT_BYTES: u64 =
-        Segments::ROW_BYTES + Acks::ROW_BYTES + AckRanges::ROW_BYTES + Losses::ROW_BYTES + 2 * Standings::ROW_BYTES;
-    /// Bytes that are kept of each flow.
+        Segments::ROW_BYTES + Acks::ROW_BYTES + AckRanges::ROW_BYTES + Losses::ROW_BYTES + 2 * States::ROW_BYTES;
+    /// Memory per flow.
     pub const FLOW_BYTES: u64 = size_of::<[Option<(u32, SenderState)>; 2]>() as u64;
 
-    /// A sender does something at `now`.
+    /// Records an event of a sender at `now`.
     pub fn record(&mut self, now: Instant, sender: SenderId, event: SenderEvent<'_>) {
         let (time, flow, end) = (now.as_nanos(), sender.flow, u8::from(!sender.at_source));
         self.event_recorded |= !matches!(event, SenderEvent::State(_));
@@ -151,22 +153,27 @@ impl SenderRecorder {
                 };
                 self.losses.push(time, self.event, flow, end, from, to, loss);
             }
-            SenderEvent::State(standing) => self.end(time, sender, standing),
+            SenderEvent::State(snapshot) => self.end(time, sender, snapshot),
         }
     }
 
-    /// Adds to `taken` the rows so far of tables with at least so many, and forgets them.
-    pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
-        let Self { segments, acks, ranges, losses, states: standings, .. } = self;
-        let tables =
-            [segments.take(least), acks.take(least), ranges.take(least), losses.take(least), standings.take(least)];
+    /// Moves the rows of tables that have at least `min_rows` into `taken`.
+    pub fn take(&mut self, min_rows: usize, taken: &mut Vec<Table>) {
+        let Self { segments, acks, ranges, losses, states, .. } = self;
+        let tables = [
+            segments.take(min_rows),
+            acks.take(min_rows),
+            ranges.take(min_rows),
+            losses.take(min_rows),
+            states.take(min_rows),
+        ];
         taken.extend(tables.into_iter().flatten());
     }
 
     pub fn into_tables(self) -> [Table; 5] {
-        let Self { segments, acks, ranges, losses, states: standings, .. } = self;
+        let Self { segments, acks, ranges, losses, states, .. } = self;
         let (ranges, losses) = (ranges.into_table(), losses.into_table());
-        [segments.into_table(), acks.into_table(), ranges, losses, standings.into_table()]
+        [segments.into_table(), acks.into_table(), ranges, losses, states.into_table()]
     }
 
     fn received(&mut self, (time, flow, end): (u64, u32, u8), header: &Header, len: u32) {
@@ -177,27 +184,27 @@ impl SenderRecorder {
         self.acks.push(time, self.event, flow, end, header.ack, len, header.flags.bits(), a, b, c, d, e, f);
     }
 
-    /// The event is over. What has not changed is not recorded, unless a timer has expired.
-    fn end(&mut self, time: u64, SenderId { flow, slot, at_source }: SenderId, standing: &SenderState) {
+    /// Ends the current event. An unchanged state is not recorded, unless a timer expired.
+    fn end(&mut self, time: u64, SenderId { flow, slot, at_source }: SenderId, snapshot: &SenderState) {
         let (slot, end) = (slot as usize, u8::from(!at_source));
         if slot >= self.last.len() {
             self.last.resize(slot + 1, [None; 2]);
         }
-        let now = Some((flow, *standing));
+        let now = Some((flow, *snapshot));
         let changed = self.last[slot][usize::from(end)] != now;
         self.last[slot][usize::from(end)] = now;
         let expired = std::mem::take(&mut self.expired_timer);
         if changed || expired > 0 {
             self.event_recorded = true;
-            self.record_state((time, flow, end), expired, standing);
+            self.record_state((time, flow, end), expired, snapshot);
         }
         self.event += u64::from(std::mem::take(&mut self.event_recorded));
     }
 
-    fn record_state(&mut self, (time, flow, end): (u64, u32, u8), expired: u8, standing: &SenderState) {
-        let SenderState { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *standing;
+    fn record_state(&mut self, (time, flow, end): (u64, u32, u8), expired: u8, snapshot: &SenderState) {
+        let SenderState { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *snapshot;
         let infinite = ssthresh == Window::INFINITE_SSTHRESH;
-        let (timer, expires) = standing.timer.map_or((0, 0), |(purpose, at)| (purpose as u8 + 1, at.as_nanos()));
+        let (timer, expires) = snapshot.timer.map_or((0, 0), |(purpose, at)| (purpose as u8 + 1, at.as_nanos()));
         self.states.push(
             time,
             self.event,
@@ -211,9 +218,9 @@ impl SenderRecorder {
             cwnd,
             if infinite { f64::INFINITY } else { ssthresh.into() },
             in_flight,
-            standing.pacing.map_or(f64::NAN, |rate| rate.as_bps() as f64),
-            standing.srtt_s * 1e3,
-            standing.min_rtt.map_or(f64::NAN, ms),
+            snapshot.pacing.map_or(f64::NAN, |rate| rate.as_bps() as f64),
+            snapshot.srtt_s * 1e3,
+            snapshot.min_rtt.map_or(f64::NAN, ms),
             expired,
             timer,
             expires,

@@ -1,4 +1,4 @@
-//! A run of a scenario, whatever it is compiled for.
+//! A run of a scenario, independent of the engine that it is compiled for.
 
 use crate::counters::{FlowCounters, LinkCounters};
 use crate::flows::ControlFactory;
@@ -17,16 +17,16 @@ use sojourn_aqm::{Ecn, Instant, ObserveFn, SubqueueInfo};
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
 
-/// What a run gives.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The run in numbers.
+    /// Summary of the run.
     pub summary: Summary,
-    /// What was recorded; `sojourn_histogram` always.
+    /// Recorded tables; always with `sojourn_histogram`.
     pub tables: Vec<Table>,
 }
 
-/// A packet that is to be offered to the first queue.
+/// A packet that is about to be offered to the first queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedPacket {
     /// Its IP bytes.
@@ -37,19 +37,19 @@ pub struct OfferedPacket {
     pub ecn: Ecn,
 }
 
-/// What there is to see of a queue discipline.
+/// Read access to a queue discipline.
 #[derive(Clone, Copy)]
 pub struct QueueView<'a> {
-    /// Shows its state variables by name.
+    /// Visits its state variables by name.
     pub observe: &'a ObserveFn<'a>,
-    /// Shows the queues within it.
+    /// Visits its internal queues.
     pub parts: &'a SubqueueVisitor<'a>,
 }
 
-/// Shows the queues within a queue discipline.
+/// Visits the internal queues of a queue discipline.
 pub type SubqueueVisitor<'a> = dyn Fn(&mut dyn FnMut(SubqueueInfo<'_>)) + 'a;
 
-/// With a probe of every packet or of senders or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
+/// With or without a probe of packets or senders; on a dumbbell, a graph, or a graph with wireless LANs. Unused hooks
 /// compile to nothing, and two links to an array.
 enum Engine {
     #[cfg(feature = "engines")]
@@ -86,20 +86,20 @@ macro_rules! with {
 }
 
 impl Simulation {
-    /// The run of `scenario` with `seed`, before its first event.
+    /// A run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         Self::controlled(scenario, seed, &|_, _| None)
     }
 
-    /// The same with congestion controls that the scenario does not name: of each TCP flow that lasts for the whole run,
-    /// `controls` is asked by group and place in it; where it gives none, the flow has the control of its group.
+    /// The same with congestion controls that are not in the scenario: `controls` is called with the group and index of
+    /// each TCP flow that lasts the whole run; if it returns none, the flow uses its group's control.
     pub fn controlled(scenario: &Scenario, seed: u64, controls: &ControlFactory) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
-        // A dumbbell's senders have no devices that they share.
+        // A dumbbell's senders share no devices.
         let is_dumbbell = scenario.links.is_empty()
             && !scenario.flows.iter().any(has_paths)
             && scenario.devices_of_hosts().is_empty();
-        // A graph has no code for them either: theirs is the network with code for everything.
+        // `Graph` has no code for shared devices either; `CellGraph` has.
         let needs_all = scenario.cells().next().is_some() || !scenario.devices_of_hosts().is_empty();
         Self(match (needs_all, is_dumbbell, scenario.probes.each()) {
             #[cfg(feature = "engines")]
@@ -111,21 +111,21 @@ impl Simulation {
             (false, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, (), controls))),
             #[cfg(feature = "engines")]
             (true, _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
-            // Links alone are wireless LANs and links without the former.
+            // Without the `engines` feature links alone run on the engine for wireless LANs.
             _ => Engine::CellsEverything(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
         })
     }
 
-    /// The same run without wireless LANs and probes, for somebody who judges packets one by one: it stops at each that
-    /// arrives at the first queue ([`Simulation::next_arrival`]).
+    /// The run without wireless LANs and probes, for a caller that decides on packets one by one: it stops at each
+    /// packet that arrives at the first queue ([`Simulation::next_arrival`]).
     #[cfg(feature = "engines")]
     pub fn with_gate(scenario: &Scenario, seed: u64) -> Self {
         Self(Engine::Gated(Box::new(Run::new(scenario, seed, (), &|_, _| None))))
     }
 
-    /// Lets the packet in that arrived at the first queue last, and goes on until the next one does, which is not offered to
-    /// the queue yet: what there is to know of it, its instant is [`Simulation::now`]. Several may arrive at one instant.
-    /// `None` when the run is finished, and where it was not made by [`Simulation::gated`].
+    /// Offers the packet that stopped the run to the first queue, and runs until the next packet arrives there. Returns
+    /// that packet, which is not yet offered; its arrival time is [`Simulation::now`]. Several may arrive at one
+    /// instant. `None` if the run is finished or was not made by [`Simulation::with_gate`].
     #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         match &mut self.0 {
@@ -134,22 +134,21 @@ impl Simulation {
         }
     }
 
-    /// Processes up to `events` events. Returns whether the run is finished. Sinks may be ahead of [`Simulation::now`] then;
-    /// who wants to know how a run stands advances it until an instant.
+    /// Processes up to `events` events. Returns whether the run is finished. Sinks may be ahead of [`Simulation::now`]
+    /// then; to read the state of a run, use [`Simulation::advance_until`].
     pub fn advance(&mut self, events: u64) -> bool {
         with!(&mut self.0, run => run.advance(events))
     }
 
-    /// Bytes that the largest list of the run, of the packets under way or of connections, is to take when it grows next, if
-    /// it may within so many events more; else 0. A host that has so many left, and asks before each step, goes on until
-    /// there is no room, and can end the run in words of its own.
+    /// Bytes that the largest table of the run (packets in flight or connections) will allocate when it next grows, if
+    /// that may happen within `events` events; otherwise 0. A caller that checks it before each step can end the run
+    /// with an error instead of running out of memory.
     pub fn growth(&self, events: u64) -> u64 {
         with!(&self.0, run => run.growth(events))
     }
 
-    /// Processes every event up to `until`, what is due then included, and none after it. Returns whether the run is
-    /// finished. A run in steps is the same run, however long they are. [`Simulation::links`] and [`Simulation::flows`]
-    /// read what has happened so far:
+    /// Processes every event due up to and including `until`. Returns whether the run is finished. The length of the
+    /// steps does not change the results. [`Simulation::links`] and [`Simulation::flows`] read the counters so far:
     ///
     /// ```
     /// use sojourn_aqm::{Duration, Instant};
@@ -171,64 +170,63 @@ impl Simulation {
         with!(&mut self.0, run => run.advance_until(until))
     }
 
-    /// The counters of every link, or rather queue, since the start of the run, by the number that it has in tables: both
-    /// directions of each link, of a wireless LAN those of the access point and of each station.
+    /// Counters since the start of the run of every queue, by its number in tables: both directions of each link; for a
+    /// wireless LAN the access point and each station.
     pub fn links(&self) -> Vec<LinkCounters> {
         with!(&self.0, run => run.network.counters())
     }
 
-    /// The counters of every flow that lasts for the whole run, in the order of the summary.
+    /// Counters of every flow that lasts the whole run, in the order of the summary.
     pub fn flows(&self) -> Vec<FlowCounters> {
         with!(&self.0, run => run.flows.fixed().map(|flow| FlowCounters::of(&flow.status())).collect())
     }
 
-    /// What the server of a link, by its number, has used until `at` and could have used, in a measure of its own: time, bits,
-    /// or bytes of opportunity. `at` is the instant until which the run was advanced last.
+    /// Capacity of a link's server used until `at`, and available until then, in the server's own unit: time, bits, or
+    /// bytes of opportunity. `at` must be the instant up to which the run was last advanced.
     pub fn used_and_usable(&mut self, link: usize, at: Instant) -> (u64, u64) {
         with!(&mut self.0, run => run.network.queues().nth(link).map_or((0, 0), |queue| queue.used_and_usable(at)))
     }
 
-    /// What was recorded so far of tables with at least so many rows: the run forgets it, and [`Simulation::finish`] gives
-    /// the rows that follow. So a run of any length takes memory for so many rows only, and what is recorded between two
-    /// calls. Where several wireless LANs record `accesses`, these are given at the end.
-    pub fn take_rows(&mut self, least: usize) -> Vec<Table> {
-        with!(&mut self.0, run => run.take_rows(least))
+    /// Takes the rows of tables that have at least `min_rows`; [`Simulation::finish`] returns the rest. So memory holds
+    /// that many rows and what is recorded between two calls, however long the run is. If several wireless LANs record
+    /// `accesses`, these are returned at the end.
+    pub fn take_rows(&mut self, min_rows: usize) -> Vec<Table> {
+        with!(&mut self.0, run => run.take_rows(min_rows))
     }
 
-    /// When the next event is due, or the next change; none of a finished run. Who advances a run until then sees all that
-    /// happens at one instant and nothing else.
+    /// When the next event or change is due; none if the run is finished. Advancing a run until then covers exactly the
+    /// events of one instant.
     pub fn due(&self) -> Option<Instant> {
         with!(&self.0, run => run.due())
     }
 
-    /// The packets in the queues now, of a run with the probe of packets: the table `waiting`.
+    /// The packets in the queues now, if packets are recorded: the table `waiting`.
     pub fn waiting(&self) -> Option<Table> {
         with!(&self.0, run => run.waiting())
     }
 
-    /// What was recorded so far of each packet that has left a queue, as [`Simulation::take_rows`] gives it; none if there is
-    /// nothing.
+    /// Takes the rows of packets that have left a queue, like [`Simulation::take_rows`]; none if there are no rows.
     pub fn take_packets(&mut self) -> Option<Table> {
         with!(&mut self.0, run => run.take_packets())
     }
 
-    /// Shows the queue discipline of a link, by its number, as it is at `at`, the instant until which the run was advanced
-    /// last: the updates that are due by then have run, as for the probe of states.
+    /// Visits the queue discipline of a link at `at`, the instant up to which the run was last advanced; periodic
+    /// updates due by then have run, as for the probe of states.
     pub fn queue(&mut self, link: usize, at: Instant, look: &mut dyn FnMut(QueueView<'_>)) {
-        let see = |queue: &mut dyn MeteredQueue| {
+        let show = |queue: &mut dyn MeteredQueue| {
             queue.qdisc_mut().settle(at);
             let qdisc = queue.qdisc();
-            look(QueueView { observe: &|see| qdisc.observe(see), parts: &|see| qdisc.subqueues(see) });
+            look(QueueView { observe: &|visit| qdisc.observe(visit), parts: &|visit| qdisc.subqueues(visit) });
         };
-        with!(&mut self.0, run => run.network.queues().nth(link).map_or((), see));
+        with!(&mut self.0, run => run.network.queues().nth(link).map_or((), show));
     }
 
-    /// The time of the last event.
+    /// Time of the last event.
     pub fn now(&self) -> Instant {
         with!(&self.0, run => run.now)
     }
 
-    /// Runs to the end and reports.
+    /// Runs to the end and returns the results.
     pub fn finish(mut self) -> Output {
         while !self.advance(u64::MAX) {}
         with!(self.0, run => run.report())

@@ -1,6 +1,6 @@
-//! What there is to see of a flow.
+//! Status of a flow.
 
-/// A flow at a glance.
+/// Counters and current state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Status {
     pub payload: Payload,
@@ -10,46 +10,46 @@ pub(crate) struct Status {
     pub timeouts: u64,
     pub datagrams: Datagrams,
     pub rtts: RoundTrips,
-    /// Congestion window in segments; not a number without one.
+    /// Congestion window in segments; NaN if the flow has none.
     pub cwnd: f64,
     pub ssthresh: f64,
     pub srtt_ms: f64,
-    /// Segments in the network.
+    /// Segments in flight.
     pub in_flight: u32,
 }
 
 /// Payload bytes at a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Payload {
-    /// What has arrived, each byte counted once.
+    /// Bytes that have arrived, without duplicates.
     pub arrived: u64,
-    /// What has been delivered in order.
+    /// Bytes delivered in order.
     pub delivered: u64,
 }
 
-/// Round-trip times that a sender has measured.
+/// Round-trip times measured by a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoundTrips {
     sum_ns: u64,
     samples: u64,
 }
 
-/// What the receiver of datagrams has seen.
+/// Datagrams at a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Datagrams {
     /// Datagrams received.
     pub received: u64,
-    /// Those of them that had been sent before the statistics began.
+    /// Datagrams sent before the statistics window and received in it.
     pub strays: u64,
-    /// Datagrams that should have been received: up to the last one that was.
+    /// Datagrams expected: all up to the last one received.
     pub expected: u64,
-    /// Sum of the one-way delays, and of the differences between successive ones, without their signs.
+    /// Sum of the one-way delays, and of the absolute differences between successive ones.
     pub delay_ns: u64,
     pub variation_ns: u64,
 }
 
 impl Status {
-    /// Adds the counts of another flow; what is no count stays.
+    /// Adds the counters of another flow; the current state is left alone.
     pub fn add(&mut self, other: &Self) {
         self.payload.add(&other.payload);
         self.sent += other.sent;
@@ -61,7 +61,7 @@ impl Status {
 }
 
 impl RoundTrips {
-    /// Of a sum in nanoseconds and the number of samples.
+    /// From a sum in nanoseconds and a number of samples.
     pub fn of((sum_ns, samples): (u64, u64)) -> Self {
         Self { sum_ns, samples }
     }
@@ -76,7 +76,7 @@ impl RoundTrips {
         Self { sum_ns: self.sum_ns - earlier.sum_ns, samples: self.samples - earlier.samples }
     }
 
-    /// Their mean; none without a sample.
+    /// The mean; none without samples.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.sum_ns as f64 / self.samples as f64 / 1e6)
     }
@@ -88,7 +88,7 @@ impl Payload {
         self.delivered += other.delivered;
     }
 
-    /// What came after `earlier`.
+    /// Bytes after `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self { arrived: self.arrived - earlier.arrived, delivered: self.delivered - earlier.delivered }
     }
@@ -103,7 +103,7 @@ impl Datagrams {
         self.variation_ns += other.variation_ns;
     }
 
-    /// What came after `earlier`, when so many had been `sent`; `strays` of them came later.
+    /// Datagrams after `earlier`, when `sent` had been sent; `strays` of these arrived later.
     pub fn since(&self, earlier: &Self, sent: u64, strays: u64) -> Self {
         Self {
             received: self.received - earlier.received,

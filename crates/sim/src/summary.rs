@@ -1,4 +1,4 @@
-//! What every run reports, at no cost in memory per packet.
+//! The summary of a run, whose size does not depend on the number of packets.
 
 use crate::capture::replay::ReplaySummary;
 use crate::emodel::{mos, r_factor};
@@ -13,14 +13,14 @@ use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration};
 use std::collections::BTreeMap;
 
-/// A run in numbers.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Length of the run.
     pub duration_s: f64,
     /// Start of the statistics.
     pub warmup_s: f64,
-    /// Where that was to be found from the run: whether a steady state was found.
+    /// With an automatic warm-up: whether a steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
     /// Why none was found.
@@ -30,27 +30,27 @@ pub struct Summary {
     pub events: u64,
     /// Hash of every verdict and departure of every queue.
     pub fingerprint: String,
-    /// Payload that arrived for the first time, of all forward flows and connections, per second.
+    /// Payload per second that arrived, without duplicates, of all forward flows and connections.
     pub goodput_bps: f64,
-    /// Payload delivered in order by the same, per second.
+    /// Payload per second that they delivered in order.
     pub delivered_bps: f64,
-    /// Jain's fairness index of the goodputs of bulk flows, where exactly one forward group has any.
+    /// Jain's fairness index of the goodputs of bulk flows, if exactly one forward group has any.
     pub jain: Option<f64>,
-    /// The two directions of the bottleneck; where there are several, of the first.
+    /// The two directions of the (first) bottleneck.
     pub links: Links,
     /// The other bottlenecks.
     pub hops: Vec<HopSummary>,
-    /// The channel, where the bottleneck, or the first of several, is a wireless LAN: `forward` is the queue of the access
-    /// point then, `reverse` those of the stations together.
+    /// The channel, if the (first) bottleneck is a wireless LAN: then `forward` is the queue of the access point and
+    /// `reverse` the sum of the stations' queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wlan: Option<WlanSummary>,
     /// Every group of flows.
     pub groups: Vec<GroupSummary>,
-    /// Every flow that lasts for the whole run, but not the connections that come and go.
+    /// Every flow that lasts the whole run; no short-lived connections.
     pub flows: Vec<FlowSummary>,
 }
 
-/// A bottleneck behind the first one.
+/// A bottleneck after the first one.
 #[derive(Clone, Debug, Serialize)]
 pub struct HopSummary {
     /// Its name in the scenario.
@@ -58,7 +58,7 @@ pub struct HopSummary {
     /// Its two directions.
     #[serde(flatten)]
     pub links: Links,
-    /// The channel, where it is a wireless LAN, as in [`Summary`].
+    /// The channel, if it is a wireless LAN, as in [`Summary`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wlan: Option<WlanSummary>,
 }
@@ -72,13 +72,13 @@ pub struct Links {
     pub reverse: LinkSummary,
 }
 
-/// A link in numbers, inside the statistics window.
+/// Results of a link, inside the statistics window.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
-    /// Busy time of the transmitter by time; bits sent by bits possible where the rate changes (`fluid`); bytes carried
-    /// by bytes of opportunity.
+    /// Busy time of the transmitter per time; bits sent per bits possible if the rate changes (`fluid`); bytes carried
+    /// per bytes of opportunity.
     pub utilisation: f64,
-    /// Packets whose transmission began.
+    /// Packets whose transmission started.
     pub packets: u64,
     /// Their bytes, as the queue counts them.
     pub bytes: u64,
@@ -88,30 +88,29 @@ pub struct LinkSummary {
     pub dropped: u64,
     /// Packets dropped, by reason.
     pub dropped_by: BTreeMap<&'static str, u64>,
-    /// Packets sent that got lost between the server and the far end; no drops of the queue.
+    /// Packets sent and then lost before the far end; these are no drops of the queue.
     pub lost: u64,
     /// Packets newly marked CE.
     pub marked: u64,
-    /// Drops by arrivals, both of the packets that arrived in the window.
+    /// Drops per arrival, of packets that arrived in the window.
     pub drop_rate: f64,
-    /// Marks by arrivals, likewise.
+    /// Marks per arrival, of packets that arrived in the window.
     pub mark_rate: f64,
-    /// Time average of waiting packets.
+    /// Time average of the number of queued packets.
     pub mean_backlog_packets: f64,
     /// Sojourn time of the packets sent.
     pub sojourn_ms: Quantiles,
-    /// The queues within its discipline, if there are several by packets' headers: the two of a coupled pair, tins, bands,
-    /// classes.
+    /// The discipline's internal queues, if it sorts packets by their headers: the coupled pair, tins, bands, classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueSummary>,
 }
 
-/// A queue within a discipline in numbers, inside the statistics window; as in [`LinkSummary`].
+/// Results of a discipline's internal queue, inside the statistics window; as in [`LinkSummary`].
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueSummary {
     /// Its name within the discipline: `L4S`, `Voice`, `band 1`, `class 1:10`.
     pub name: String,
-    /// Packets whose transmission began.
+    /// Packets whose transmission started.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -121,22 +120,22 @@ pub struct QueueSummary {
     pub dropped: u64,
     /// Packets newly marked CE.
     pub marked: u64,
-    /// Drops by arrivals.
+    /// Drops per arrival.
     pub drop_rate: f64,
-    /// Marks by arrivals.
+    /// Marks per arrival.
     pub mark_rate: f64,
-    /// Time average of waiting packets.
+    /// Time average of the number of queued packets.
     pub mean_backlog_packets: f64,
     /// Sojourn time of the packets sent.
     pub sojourn_ms: Quantiles,
 }
 
 impl LinkSummary {
-    /// Of counts over a span in which `usable` could have been used.
+    /// From counts over `span`, in which a capacity of `usable` was available.
     pub(crate) fn of(counts: &Counts, span: Duration, usable: u64) -> Self {
         let utilisation = if usable > 0 { counts.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = counts.dropped.iter().sum();
-        // A reason that only changes bring is there where they brought it.
+        // `Replaced` comes only from a change of the queue manager; it is listed only if it occurred.
         let is_there = |&&r: &&DropReason| r != DropReason::Replaced || counts.dropped[r as usize] > 0;
         let by_reason =
             DropReason::ALL.iter().filter(is_there).map(|&r| (r.name(), counts.dropped[r as usize])).collect();
@@ -159,7 +158,7 @@ impl LinkSummary {
 }
 
 impl QueueSummary {
-    /// Of the counts of a queue over a span.
+    /// From the counts of a queue over `span`.
     pub(crate) fn of(name: String, counts: &Counts, span: Duration) -> Self {
         let dropped: u64 = counts.dropped.iter().sum();
         Self {
@@ -177,7 +176,7 @@ impl QueueSummary {
     }
 }
 
-/// A flow in numbers, inside the statistics window where a rate is meant, over the whole run else.
+/// Results of a flow: rates inside the statistics window, counts over the whole run.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowSummary {
     /// Index over all groups.
@@ -188,16 +187,16 @@ pub struct FlowSummary {
     pub kind: &'static str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// What arrived and what was delivered.
+    /// Payload that arrived and was delivered.
     #[serde(flatten)]
     pub payload: PayloadSummary,
     /// Data packets sent, over the whole run.
     pub sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean of the round-trip times that its sender measured.
+    /// Mean of the RTTs that its sender measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
     /// Delay and loss of datagrams.
@@ -207,23 +206,23 @@ pub struct FlowSummary {
 
 /// Payload at its receivers in the statistics window.
 ///
-/// A byte arrives once: copies of it do not count. It is delivered when all before it have arrived, so what waited at the
-/// start of the window may be delivered in it though it arrived before.
+/// Duplicates do not count as arrivals. A byte is delivered when all bytes before it have arrived, so bytes that
+/// arrived before the window may be delivered in it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PayloadSummary {
-    /// What arrived for the first time, per second.
+    /// Arrivals per second.
     pub goodput_bps: f64,
-    /// What arrived for the first time.
+    /// Bytes that arrived.
     pub bytes: u64,
-    /// What was delivered in order, per second.
+    /// Bytes delivered in order, per second.
     pub delivered_bps: f64,
-    /// What was delivered in order.
+    /// Bytes delivered in order.
     pub delivered_bytes: u64,
 }
 
 impl PayloadSummary {
-    /// Of bytes that another engine counted in a window of so many seconds: those that arrived for the first time, and
-    /// those that were delivered.
+    /// From bytes that another engine counted in a window of `window_s` seconds: arrivals without duplicates, and
+    /// deliveries in order.
     pub fn counted(arrived: u64, delivered: u64, window_s: f64) -> Self {
         Self::of(&Payload { arrived, delivered }, window_s)
     }
@@ -235,79 +234,80 @@ impl PayloadSummary {
     }
 }
 
-/// All flows of a group, and its connections that came and went: in the statistics window where nothing else is said.
+/// Results of all flows and connections of a group; inside the statistics window unless stated otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupSummary {
     /// Kind of traffic.
     pub kind: &'static str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// What arrived and what was delivered.
+    /// Payload that arrived and was delivered.
     #[serde(flatten)]
     pub payload: PayloadSummary,
-    /// Jain's fairness index of the goodputs of its flows, of a group of at least two bulk flows.
+    /// Jain's fairness index of the goodputs of its flows, if it has at least two bulk flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
-    /// Payload bytes of the transfers that were begun.
+    /// Payload bytes of the transfers started.
     pub offered_bytes: u64,
-    /// Flows that started and connections that were opened.
+    /// Flows started and connections opened.
     pub opened: u64,
-    /// Connections that were closed.
+    /// Connections closed.
     pub closed: u64,
-    /// Transfers that were completed.
+    /// Transfers completed.
     pub transfers: u64,
-    /// Their times from the start, connection set-up included, to the last byte.
+    /// Their times from the start, connection establishment included, to the last byte.
     pub completion_ms: Quantiles,
     /// Data packets sent by the flows' sources, over the whole run.
     pub sent: u64,
-    /// Data packets sent again, over the whole run.
+    /// Data packets retransmitted, over the whole run.
     pub retransmissions: u64,
-    /// Retransmission time-outs, over the whole run.
+    /// Retransmission timeouts, over the whole run.
     pub timeouts: u64,
-    /// Mean of the round-trip times that its senders measured.
+    /// Mean of the RTTs that its senders measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
     /// Delay and loss of datagrams.
     #[serde(flatten)]
     pub datagrams: DatagramSummary,
-    /// What players of video have seen, in a group of them.
+    /// Statistics of its players, if it is a group of video clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
-    /// What is sent of a capture, in a group that replays one.
+    /// The packets replayed, if it replays a capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<ReplaySummary>,
-    /// What flows of media did and met with, in a group of them.
+    /// Statistics of its media flows, if it is a group of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media: Option<MediaSummary>,
-    /// The result of a test of responsiveness, over the whole run.
+    /// The result of its responsiveness test, over the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<RpmSummary>,
 }
 
-/// What datagrams met with, inside the statistics window; `None` where none was received.
+/// Delay and loss of datagrams, inside the statistics window; `None` if none was received.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct DatagramSummary {
     /// Mean one-way delay.
     pub delay_ms: Option<f64>,
-    /// Mean difference between the delays of successive datagrams, without its sign.
+    /// Mean absolute difference between the delays of successive datagrams.
     pub delay_variation_ms: Option<f64>,
-    /// Lost datagrams by those sent in the window before the last one received; what was sent before the window counts in
-    /// neither.
+    /// Lost datagrams per datagram sent in the window up to the last one received; datagrams sent before the window do
+    /// not count.
     pub loss_rate: Option<f64>,
     /// Mean opinion score of a call (E-model); for a group the mean of its calls.
     pub mos: Option<f64>,
 }
 
 impl DatagramSummary {
-    /// Of datagrams that another engine counted: those received, those that should have been, the sum of their delays
-    /// and that of the differences between successive ones, in ns.
+    /// From datagrams that another engine counted: received, expected, and in ns the sum of their delays and of the
+    /// absolute differences between successive ones.
     pub fn counted(received: u64, expected: u64, delay_ns: u64, variation_ns: u64, is_voice: bool) -> Self {
-        // Other engines tell arrivals by when they came: those sent before the window may be more than those that are late.
+        // Other engines assign datagrams to the window by arrival time: those sent before it may outnumber the late
+        // ones.
         let strays = received.saturating_sub(expected);
         Self::of(&Datagrams { received, strays, expected, delay_ns, variation_ns }, is_voice)
     }
 
-    /// The same of a group of flows, whose score is the mean of those of its calls.
+    /// The same with the scores of a group's calls, of which it takes the mean.
     pub fn of_calls(self, scores: &[f64]) -> Self {
         let mean = scores.iter().sum::<f64>() / scores.len() as f64;
         Self { mos: (!scores.is_empty()).then_some(mean), ..self }
@@ -321,7 +321,7 @@ impl DatagramSummary {
         let (delay_ms, variation_ms) = (mean_ms(seen.delay_ns), mean_ms(seen.variation_ns));
         let in_time = seen.received - seen.strays;
         let loss = (seen.expected > 0).then(|| 1.0 - in_time as f64 / seen.expected as f64);
-        // A jitter buffer of twice the mean variation, which is Flent's approximation.
+        // The delay of a jitter buffer of twice the mean variation: Flent's approximation.
         let score = |loss: f64| mos(r_factor(delay_ms + 2.0 * variation_ms, 100.0 * loss));
         Self {
             delay_ms: Some(delay_ms),

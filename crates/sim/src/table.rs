@@ -1,12 +1,13 @@
-//! Columns of numbers: what a run hands over beyond its summary.
+//! Columns of numbers: the recorded tables of a run.
 
-/// Rows of a table that are handed over together while a run goes on: about as many of each wait in memory, and a row group
-/// of a Parquet file has at least as many, except the last one.
+/// Number of rows of a table that are written together during a run: memory holds about as many per table, and a row
+/// group of a Parquet file has at least as many, except the last one.
 ///
-/// A file has at most 32,767 row groups, whose number is an `i16` (`RowGroup.ordinal` in parquet.thrift): 4.29e9 rows at least.
+/// A file has at most 32,767 row groups, because their number is an `i16` (`RowGroup.ordinal` in parquet.thrift): at
+/// least 4.29e9 rows.
 pub const ROWS: usize = 1 << 17;
 
-/// A table in columns of equal length.
+/// A table of columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Name: `packets`, `queue`, ….
@@ -16,8 +17,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Tables with the same columns as one, whose rows are in the order of the first column, which has times; of equal times
-    /// in the order of the tables. None of none.
+    /// Merges tables with the same columns, sorted by the first column, the times; rows of equal time stay in the order
+    /// of the tables. None if there are no tables.
     pub(crate) fn in_order(mut tables: impl Iterator<Item = Self>) -> Option<Self> {
         let mut table = tables.next()?;
         let mut is_one = true;
@@ -45,7 +46,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Adds the numbers of a column of the same type.
+    /// Appends a column of the same type.
     fn append(&mut self, other: &Self) {
         match (self, other) {
             (Self::U8(all), Self::U8(more)) => all.extend(more),
@@ -56,7 +57,7 @@ impl Column {
         }
     }
 
-    /// The numbers of rows that follow each other.
+    /// The values of a range of rows.
     pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
         match self {
             Self::U8(v) => Self::U8(v[rows].to_vec()),
@@ -66,7 +67,7 @@ impl Column {
         }
     }
 
-    /// The numbers of these rows.
+    /// The values of these rows.
     fn rows(&self, rows: &[usize]) -> Self {
         match self {
             Self::U8(v) => Self::U8(rows.iter().map(|&row| v[row]).collect()),
@@ -76,7 +77,7 @@ impl Column {
         }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::U8(v) => v.len(),
@@ -86,13 +87,13 @@ impl Column {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Declares a recorder of rows: a struct of vectors with `push` and the conversion into a [`Table`].
+/// Declares a recorder: a struct of vectors with `push` and a conversion into a [`Table`].
 macro_rules! recorder {
     ($(#[$meta:meta])* $name:ident($table:literal) { $( $column:ident : $type:ty => $variant:ident ),* $(,)? }) => {
         $(#[$meta])*
@@ -100,8 +101,8 @@ macro_rules! recorder {
         pub(crate) struct $name { $( pub $column: Vec<$type>, )* }
 
         impl $name {
-            /// Bytes of a row.
-            #[allow(dead_code)] // only tables of the summary are in no estimate
+            /// Bytes per row.
+            #[allow(dead_code)] // the memory estimate does not use all tables
             pub const ROW_BYTES: u64 = (0 $( + size_of::<$type>() )*) as u64;
 
             #[allow(clippy::too_many_arguments)]
@@ -109,11 +110,11 @@ macro_rules! recorder {
                 $( self.$column.push($column); )*
             }
 
-            /// The rows so far, if there are as many as `least`; then it goes on without them.
-            #[allow(dead_code)] // some are small and are handed over at the end only
-            pub fn take(&mut self, least: usize) -> Option<$crate::table::Table> {
+            /// Takes the rows if there are at least `min_rows`.
+            #[allow(dead_code)] // small tables are written only at the end
+            pub fn take(&mut self, min_rows: usize) -> Option<$crate::table::Table> {
                 let rows = [$( self.$column.len() ),*][0];
-                (rows >= least).then(|| std::mem::take(self).into_table())
+                (rows >= min_rows).then(|| std::mem::take(self).into_table())
             }
 
             pub fn into_table(self) -> $crate::table::Table {

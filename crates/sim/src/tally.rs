@@ -1,27 +1,27 @@
-//! What is counted of a queue and its server, at no cost in memory per packet.
+//! Counters of a queue and its server; their size does not depend on the number of packets.
 
 use crate::fingerprint::Fingerprint;
 use crate::histogram::Histogram;
 use crate::window::{Counters, PerInterval, Window};
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 
-/// Running counts of one link.
+/// Running counters of one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     parts: PerInterval<Counts>,
-    /// Of what happened to each packet.
+    /// Hash of the fates of its packets.
     pub fingerprint: Fingerprint,
-    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
-    /// or is going to be for them.
+    /// Since the start of the run, for rates over time: bytes whose transmission started, and link capacity that they
+    /// use or will use.
     pub total_bytes: u64,
     pub total_used: u64,
-    /// Of the packet whose transmission began last.
+    /// Sojourn time of the packet that was sent last.
     last_sojourn: Duration,
     backlog: u32,
     backlog_since: Instant,
 }
 
-/// The counts of one link in a part of the run.
+/// The counters of one link in one interval of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     sojourn: Histogram,
@@ -29,15 +29,14 @@ pub(crate) struct Counts {
     pub departed: u64,
     pub dropped: [u64; DropReason::ALL.len()],
     pub marked: u64,
-    /// Packets that arrived in this part and were dropped, and newly marked, in this part or a later one.
+    /// Packets that arrived in this interval and were dropped, or newly marked, in this or a later one.
     pub dropped_of_arrived: u64,
     pub marked_of_arrived: u64,
-    /// What was used of the link: time that the transmitter was busy, bits of a rate that varies, or bytes that
-    /// opportunities carried.
+    /// Capacity used: time that the transmitter was busy, bits of a varying rate, or bytes that opportunities carried.
     pub used: u64,
     pub lost: u64,
     pub bytes: u64,
-    /// Packet-nanoseconds waited.
+    /// Packet-nanoseconds queued.
     pub area: u128,
 }
 
@@ -54,12 +53,12 @@ impl Tally {
         }
     }
 
-    /// When the statistics can begin, and when they end.
+    /// The possible starts of the statistics, and their end.
     pub fn window(&self) -> &Window {
         self.parts.window()
     }
 
-    /// The counts to which `now` belongs.
+    /// The counters of the interval of `now`.
     #[inline(always)]
     fn counts(&mut self, now: Instant) -> &mut Counts {
         if now >= self.parts.next() {
@@ -76,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// A packet arrived at the queue; `queued` unless it was dropped at once.
+    /// Counts a packet offered to the queue; `queued` is false if it was dropped at once.
     #[inline(always)]
     pub fn arrival(&mut self, now: Instant, queued: bool) {
         self.counts(now).arrived += 1;
@@ -86,7 +85,7 @@ impl Tally {
         }
     }
 
-    /// A packet arrived at an idle link: it did not wait.
+    /// Counts a packet that passed an idle link without waiting.
     #[inline(always)]
     pub fn pass_through(&mut self, now: Instant, meta: &Meta) {
         self.total_bytes += meta.len as u64;
@@ -98,7 +97,7 @@ impl Tally {
         self.last_sojourn = Duration::ZERO;
     }
 
-    /// Transmission of a packet began.
+    /// Counts a packet whose transmission started.
     #[inline(always)]
     pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
         let counts = self.counts(now);
@@ -113,7 +112,7 @@ impl Tally {
         self.total_bytes += meta.len as u64;
     }
 
-    /// A packet was dropped that had waited since `arrived`; none if it was dropped when it came.
+    /// Counts a dropped packet that was queued at `arrived`; none if it was dropped on arrival.
     pub fn drop(&mut self, now: Instant, reason: DropReason, arrived: Option<Instant>) {
         self.counts(now).dropped[reason as usize] += 1;
         self.parts.of(arrived.unwrap_or(now)).dropped_of_arrived += 1;
@@ -123,31 +122,31 @@ impl Tally {
         }
     }
 
-    /// A packet that arrived at `arrived` was newly marked.
+    /// Counts a newly marked packet that arrived at `arrived`.
     pub fn mark(&mut self, arrived: Instant) {
         self.parts.of(arrived).marked_of_arrived += 1;
     }
 
-    /// Packets that wait.
+    /// Packets queued.
     #[inline]
     pub fn waiting(&self) -> u32 {
         self.backlog
     }
 
-    /// Sojourn time of the packet whose transmission began last; zero before the first.
+    /// Sojourn time of the packet that was sent last; zero before the first.
     pub fn last_sojourn(&self) -> Duration {
         self.last_sojourn
     }
 
-    /// The medium is busy for a span; what of it lies before `counted` is in the shares of others that transmit at the same time,
-    /// with whom this queue is reported together.
+    /// Counts a busy span of the medium. The span before `counted` overlaps with other stations' transmissions, which
+    /// are reported together with this queue and contain it already.
     pub fn shared_transmission(&mut self, (start, end): (Instant, Instant), counted: Instant) {
         let span = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
         self.total_used += span(start, end);
         self.use_in_pieces(start.max(counted), end, &span);
     }
 
-    /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.
+    /// Counts a busy span of the transmitter that starts at `now` or later; `capacity` gives the capacity of a span.
     #[inline(always)]
     pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
         let whole = capacity(start, end);
@@ -164,7 +163,7 @@ impl Tally {
         self.parts.pieces(start, end, |counts, from, to| counts.used += capacity(from, to));
     }
 
-    /// A packet that left the server at `at` got lost on the medium.
+    /// Counts a packet that left the server at `at` and was lost on the medium.
     pub fn loss(&mut self, at: Instant) {
         self.parts.of(at).lost += (at <= self.window().end) as u64;
     }
@@ -172,41 +171,41 @@ impl Tally {
     #[inline]
     pub fn opportunity(&mut self, now: Instant, bytes: u32) {
         self.total_used += bytes as u64;
-        // An opportunity belongs to the part before an instant at which one begins, like the capacity.
+        // At the instant of a window start it counts in the interval before, like the capacity.
         if now > Instant::ZERO {
             self.parts.of(now - Duration::from_nanos(1)).used += bytes as u64;
         }
     }
 
-    /// Adds the time that the present backlog has waited.
+    /// Adds the time that the current backlog has waited.
     #[inline(always)]
     fn accumulate(&mut self, now: Instant) {
-        // Without a branch: whether several packets come at one instant is as good as random.
+        // Branchless: whether several packets arrive at one instant is hard to predict.
         let span = (now - self.backlog_since).as_nanos().max(0) as u64;
         self.parts.now().area += (self.backlog as u64 * span) as u128;
         self.backlog_since = self.backlog_since.max(now);
     }
 
-    /// Closes the books at the end of the window.
+    /// Closes the counters at the end of the window.
     pub fn close(&mut self) {
         let end = self.window().end;
         self.counts(end);
         self.accumulate(end);
     }
 
-    /// The counts in each part, of books that are closed.
+    /// The counters of each interval, after `close`.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
         self.parts.parts()
     }
 
-    /// The counts from instant `number` of the window on, of books that are closed.
+    /// The counters from window start `number` on, after `close`.
     pub fn sum(&self, number: usize) -> Counts {
         self.parts.sum(number)
     }
 }
 
 impl Counts {
-    /// So many of the packets that arrived; zero without any.
+    /// `packets` as a share of the arrivals; zero without arrivals.
     pub fn share(&self, packets: u64) -> f64 {
         if self.arrived > 0 { packets as f64 / self.arrived as f64 } else { 0.0 }
     }

@@ -1,7 +1,7 @@
 //! Delivery-opportunity traces in Mahimahi's format.
 //!
-//! One line is one opportunity: the whole milliseconds since the start of the trace, never decreasing. The
-//! schedule repeats with the last timestamp as its period (ravinet/mahimahi, `src/frontend/link_queue.cc`).
+//! Each line is one opportunity, in whole milliseconds since the start of the trace, never decreasing. The schedule
+//! repeats; its last timestamp is the period (ravinet/mahimahi, `src/frontend/link_queue.cc`).
 
 mod lte;
 mod series;
@@ -17,14 +17,14 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// A trace that a link can follow: not empty, in order, with a period above zero.
+/// A trace for a link: not empty, in order, with a period above zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Milliseconds since the start of a lap, non-decreasing; the last is the period and above zero.
+    /// Milliseconds since the start of a period, non-decreasing; the last one is the period and above zero.
     pub opportunities_ms: Vec<u32>,
 }
 
-/// Why a trace was refused: the file, the line, what is wrong, and what to do.
+/// A trace was rejected. The text has the file, the line, the problem and its solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError(pub String);
 
@@ -35,12 +35,12 @@ impl Trace {
         Self::read(Folder(Path::new("")).open(name).map_err(TraceError)?, name)
     }
 
-    /// Reads a trace from `source`, which errors call `name`.
+    /// Reads a trace from `source`; errors call it `name`.
     pub fn read(source: impl Read, name: &str) -> Result<Self, TraceError> {
         Self::read_lines(source, MAX_LINES).map_err(|text| TraceError(format!("{name}{text}")))
     }
 
-    /// The trace of these milliseconds.
+    /// A trace of opportunities at these milliseconds.
     pub fn new(opportunities_ms: Vec<u32>) -> Result<Self, TraceError> {
         if let Some(i) = opportunities_ms.windows(2).position(|pair| pair[1] < pair[0]) {
             let (last, value) = (opportunities_ms[i], opportunities_ms[i + 1]);
@@ -52,26 +52,26 @@ impl Trace {
         }
     }
 
-    /// How long a lap lasts in milliseconds; at least 1.
+    /// Length of a period in milliseconds; at least 1.
     pub fn period_ms(&self) -> u32 {
         *self.opportunities_ms.last().expect("a trace is not empty")
     }
 
-    /// The mean rate when an opportunity carries `mtu` bytes; at least 1 bit/s.
+    /// The mean rate if an opportunity carries `mtu` bytes; at least 1 bit/s.
     pub fn mean_rate(&self, mtu: u32) -> Rate {
         let bits = self.len() as u128 * mtu as u128 * 8;
         Rate::from_bps((bits * 1000 / self.period_ms() as u128).max(1) as u64)
     }
 
-    /// Opportunities per lap; at least 1.
+    /// Opportunities per period; at least 1.
     #[allow(clippy::len_without_is_empty)] // a trace is never empty
     pub fn len(&self) -> usize {
         self.opportunities_ms.len()
     }
 
-    /// Reads opportunities from `source`; errors begin with the separator that follows the file's name.
-    fn read_lines(mut source: impl Read, most_lines: usize) -> Result<Self, String> {
-        let mut lines = TraceParser { most: most_lines, values: Vec::new(), current: None, ended_by_cr: false };
+    /// Reads opportunities from `source`; errors start with the separator after the file name.
+    fn read_lines(mut source: impl Read, max_lines: usize) -> Result<Self, String> {
+        let mut lines = TraceParser { max_lines, values: Vec::new(), current: None, ended_by_cr: false };
         let mut chunk = [0; 1 << 16];
         loop {
             match source.read(&mut chunk) {
@@ -92,11 +92,11 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// The lines read so far, fed byte by byte so that a huge or binary file fails where it goes wrong.
+/// Parser of a trace, fed byte by byte, so that a huge or binary file fails at its first error.
 struct TraceParser {
-    most: usize,
+    max_lines: usize,
     values: Vec<u32>,
-    /// The number on the line being read; `None` before its first digit.
+    /// The number on the current line; `None` before its first digit.
     current: Option<u64>,
     ended_by_cr: bool,
 }
@@ -109,7 +109,7 @@ impl TraceParser {
             b'0'..=b'9' => {
                 let value = self.current.unwrap_or(0) * 10 + u64::from(byte - b'0');
                 if value > u64::from(u32::MAX) {
-                    return Err(self.at(format!("more than {} ms; split the trace", u32::MAX)));
+                    return Err(self.at(format!("longer than {} ms; split the trace", u32::MAX)));
                 }
                 self.current = Some(value);
                 Ok(())
@@ -124,14 +124,14 @@ impl TraceParser {
 
     fn end_line(&mut self) -> Result<(), String> {
         let Some(value) = self.current.take() else {
-            return Err(self.at("empty; a line holds the milliseconds of one opportunity, leave it out".to_string()));
+            return Err(self.at("empty line; a line holds the milliseconds of one opportunity, remove it".to_string()));
         };
         let value = value as u32;
         if let Some(&last) = self.values.last().filter(|&&last| value < last) {
             return Err(self.at(format!("{value} ms after {last} ms; timestamps must not decrease, sort the file")));
         }
-        if self.values.len() == self.most {
-            return Err(format!(" has more than {} lines, the limit; cut it", self.most));
+        if self.values.len() == self.max_lines {
+            return Err(format!(" has more than {} lines, the limit; cut it", self.max_lines));
         }
         self.values.push(value);
         self.ended_by_cr = false;
@@ -150,12 +150,12 @@ impl TraceParser {
     }
 
     fn not_a_number(&self, byte: u8) -> String {
-        let what = if byte.is_ascii_graphic() || byte == b' ' {
-            format!("{:?} is no digit", byte as char)
+        let problem = if byte.is_ascii_graphic() || byte == b' ' {
+            format!("{:?} is not a digit", byte as char)
         } else {
-            format!("byte 0x{byte:02x} is no text")
+            format!("byte 0x{byte:02x} is not text")
         };
-        self.at(format!("{what}; a trace holds one whole number of milliseconds per line"))
+        self.at(format!("{problem}; a trace holds one whole number of milliseconds per line"))
     }
 
     fn at(&self, text: String) -> String {
@@ -167,7 +167,7 @@ impl TraceParser {
     }
 }
 
-/// Longest trace in lines: 200 MB in memory, weeks of a fast link.
+/// Maximum lines of a trace: 200 MB in memory, weeks of a fast link.
 pub const MAX_LINES: usize = 50_000_000;
 
 #[cfg(test)]
@@ -198,15 +198,15 @@ mod tests {
         for (text, error) in [
             ("", " is empty; a trace needs one line per delivery opportunity"),
             ("0\n0\n", ", line 2: 0 ms; a trace repeats after its last timestamp, which must be above 0"),
-            ("1\n\n2\n", ", line 2: empty; a line holds the milliseconds of one opportunity, leave it out"),
+            ("1\n\n2\n", ", line 2: empty line; a line holds the milliseconds of one opportunity, remove it"),
             ("5\n9\n7\n", ", line 3: 7 ms after 9 ms; timestamps must not decrease, sort the file"),
             ("1\n# no\n", ", line 2: '#' is no digit; a trace holds one whole number of milliseconds per line"),
             ("-1\n", ", line 1: '-' is no digit; a trace holds one whole number of milliseconds per line"),
             ("1 \n", ", line 1: ' ' is no digit; a trace holds one whole number of milliseconds per line"),
             ("1\r2\n", ", line 1: '2' is no digit; a trace holds one whole number of milliseconds per line"),
-            ("\0\u{1}", ", line 1: byte 0x00 is no text; a trace holds one whole number of milliseconds per line"),
-            ("1\n4294967296\n", ", line 2: more than 4294967295 ms; split the trace"),
-            ("99999999999999999999999999\n", ", line 1: more than 4294967295 ms; split the trace"),
+            ("\0\u{1}", ", line 1: byte 0x00 is not text; a trace holds one whole number of milliseconds per line"),
+            ("1\n4294967296\n", ", line 2: longer than 4294967295 ms; split the trace"),
+            ("99999999999999999999999999\n", ", line 1: longer than 4294967295 ms; split the trace"),
             ("1\n2\n3\n4\n5\n6\n7\n", " has more than 6 lines, the limit; cut it"),
         ] {
             assert_eq!(read(text).unwrap_err(), error, "{text:?}");

@@ -1,28 +1,30 @@
-//! When the statistics of a run begin: given, or found from the run's own backlog.
+//! Start of a run's statistics: given, or found from the run's own backlog.
 //!
 //! K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC
-//! 2000: MSER-5. Its series is the number of packets that wait in all queues together, at a thousand equal steps.
+//! 2000: MSER-5. Its series is the number of packets in all queues together, at a thousand equal steps: any traffic and
+//! any queue manager has a backlog, and it builds up at the start. Sampling is no event, so fingerprints equal those of
+//! a given warm-up.
 
 use crate::scenario::{Scenario, Warmup};
 use crate::window::Window;
 use sojourn_aqm::{Duration, Instant};
 
-/// Steps of a run at which the backlog is looked at.
+/// Samples of the backlog per run.
 const STEPS: i64 = 1000;
-/// Steps in a batch.
+/// Steps per batch.
 const BATCH: i64 = 5;
-/// Batches that have to remain behind the transient: so few can be equal by chance.
+/// Minimum number of batches after the transient: fewer may be equal by chance.
 const FEWEST_BATCHES: usize = 5;
-/// Warm-up of a run whose link or load changes with time: a tenth of the run, at most this.
+/// Maximum warm-up of a run whose link or load changes with time; otherwise it is a tenth of the run.
 const MAX_DEFAULT: Duration = Duration::from_secs(10);
-/// Flows from which on the statistics can begin at fewer instants, as each of them has to be remembered for each flow.
+/// Flows per additional batch between possible starts: each start takes a snapshot of every flow.
 const MANY_FLOWS: u64 = 2_000;
-/// Why a run has not settled whose link and load do not change.
+/// Reason of a run that has not settled although its link and load do not change.
 const NO_STEADY_STATE: &str = "the backlog has no steady state";
-/// Fewest batches between such instants are one, and most are these.
+/// Maximum number of batches between possible starts; the minimum is one.
 const MAX_BATCHES: u64 = 20;
 
-/// When the statistics of a run may begin and end, and what is learnt about it meanwhile.
+/// Possible starts and the end of a run's statistics, and the samples that decide on the start.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     window: Window,
@@ -34,31 +36,31 @@ pub struct Statistics {
 struct Search {
     step: Duration,
     due: Instant,
-    /// Packets that waited after each step.
+    /// Packets queued after each step.
     backlog: Vec<u64>,
-    /// When the statistics begin if link or load change with time.
+    /// Start of the statistics if link or load change with time.
     fallback_start: Instant,
-    /// When the last flow has begun and early changes are over: no steady state is before that.
+    /// When the last flow has started and early changes are over: no steady state is before.
     earliest_start: Instant,
-    /// What of link or load changes with time.
+    /// Description of what changes in link or load.
     changes: Option<String>,
 }
 
-/// When the statistics of a run began.
+/// The start of a run's statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StatisticsStart {
-    /// Number of the instant in the window.
+    /// Index of the instant in the window.
     pub number: usize,
     /// The instant, in seconds.
     pub warmup_s: f64,
-    /// Where it was searched for: whether a steady state was found.
+    /// With an automatic warm-up: whether a steady state was found.
     pub settled: Option<bool>,
     /// Why none was found.
     pub not_settled: Option<String>,
 }
 
 impl Statistics {
-    /// As a scenario says.
+    /// The statistics that a scenario asks for.
     pub fn of(scenario: &Scenario) -> Self {
         let end = Instant::ZERO + scenario.duration;
         let span = match scenario.warmup {
@@ -66,7 +68,7 @@ impl Statistics {
             Warmup::Auto => scenario.duration,
         };
         let step = Duration::from_nanos((span.as_nanos() + STEPS - 1) / STEPS);
-        let otherwise = (span / 10).min(MAX_DEFAULT);
+        let fallback = (span / 10).min(MAX_DEFAULT);
         let stride = (1 + scenario.flow_count() / MANY_FLOWS).min(MAX_BATCHES) as usize;
         // The candidates of MSER-5: the first half of the batches.
         let batches = span.as_nanos() / (BATCH * step.as_nanos());
@@ -75,25 +77,25 @@ impl Statistics {
             step,
             due: Instant::ZERO + step,
             backlog: Vec::with_capacity(STEPS as usize),
-            fallback_start: Instant::ZERO + otherwise,
-            earliest_start: Instant::ZERO + scenario.last_change_before(otherwise),
-            changes: scenario.changes(otherwise),
+            fallback_start: Instant::ZERO + fallback,
+            earliest_start: Instant::ZERO + scenario.last_change_before(fallback),
+            changes: scenario.changes(fallback),
         };
         let half = Instant::ZERO + span / 2;
         Self { window: Window::new(starts.chain([search.fallback_start, half]), end), search: Some(search) }
     }
 
-    /// From `begin` to `end`.
+    /// Statistics from `begin` to `end`.
     pub fn given(begin: Instant, end: Instant) -> Self {
         Self { window: Window::new([begin], end), search: None }
     }
 
-    /// When they end.
+    /// The end of the statistics.
     pub fn end(&self) -> Instant {
         self.window.end
     }
 
-    /// The instants at which they can begin, the start of the run first.
+    /// The possible starts, beginning with the start of the run.
     pub fn starts(&self) -> &[Instant] {
         self.window.starts()
     }
@@ -102,20 +104,20 @@ impl Statistics {
         &self.window
     }
 
-    /// When the backlog is to be told next.
+    /// When the next sample of the backlog is due.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         self.search.as_ref().map_or(Instant::NEVER, |search| search.due)
     }
 
-    /// Tells how many packets wait in all queues at the instant that is due.
+    /// Adds the number of packets in all queues at the instant that is due.
     pub(crate) fn add_sample(&mut self, packets: u64) {
-        let search = self.search.as_mut().expect("nobody else asks");
+        let search = self.search.as_mut().expect("called only when a search is due");
         search.backlog.push(packets);
         search.due += search.step;
     }
 
-    /// When the statistics begin, of a run that is over.
+    /// The start of the statistics, after the run.
     pub(crate) fn begin(&self) -> StatisticsStart {
         let starts = self.window.starts();
         let begin = |number: usize, settled, not_settled| {
@@ -135,7 +137,7 @@ impl Statistics {
 }
 
 impl Search {
-    /// When the queues have settled, if they have.
+    /// When the queues settled, if they did.
     fn settled(&self) -> Option<Instant> {
         let series: Vec<f64> = self.backlog.iter().map(|&packets| packets as f64).collect();
         let head = mser(&series, BATCH as usize)?;
@@ -143,29 +145,29 @@ impl Search {
     }
 }
 
-/// Values at the head of `series` that belong to its transient, after MSER with batches of so many values (MSER-5 has
-/// five); `None` if it has not settled.
+/// Number of values at the head of `series` that belong to its transient, after MSER with batches of `batch` values
+/// (MSER-5 has five); `None` if the series has not settled.
 ///
-/// Of the means of batches, those before d are left out; d is chosen so that the squared standard error of the mean of
-/// the rest, sum of (y - mean)² over (n - d)², is least. A least value in the second half says that the series is too
-/// short. The last five batches are no candidates.
+/// Batch means before d are truncated; d minimises the squared standard error of the mean of the others, sum of (y -
+/// mean)² over (n - d)². A minimum in the second half means that the series is too short. The last five batches are no
+/// candidates.
 pub fn mser(series: &[f64], batch: usize) -> Option<usize> {
     let means: Vec<f64> =
         series.chunks_exact(batch).map(|batch| batch.iter().sum::<f64>() / batch.len() as f64).collect();
     if means.len() < 2 * FEWEST_BATCHES {
         return None;
     }
-    let (mut best, mut least) = (0, f64::INFINITY);
+    let (mut best, mut minimum) = (0, f64::INFINITY);
     let (mut mean, mut squares) = (0.0, 0.0);
-    // Welford's update, from the end.
+    // Welford's update, backwards.
     for (d, &value) in means.iter().enumerate().rev() {
         let count = means.len() - d;
         let step = value - mean;
         mean += step / count as f64;
         squares += step * (value - mean);
         let error = squares / (count * count) as f64;
-        if count >= FEWEST_BATCHES && error <= least {
-            (best, least) = (d, error);
+        if count >= FEWEST_BATCHES && error <= minimum {
+            (best, minimum) = (d, error);
         }
     }
     (best <= means.len() / 2).then_some(best * batch)

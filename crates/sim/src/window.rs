@@ -1,14 +1,14 @@
-//! The window of the statistics: when it can begin and when it ends, and counts that can begin at several instants.
+//! The statistics window: its possible starts and its end, and counters that can start at several instants.
 //!
-//! A run whose warm-up is found from its own backlog does not know, while it runs, where its statistics begin. So counts
-//! are kept in parts, one from each instant at which they can begin to the next one, and added up once it is known. A
-//! given warm-up is the same with two parts, of which the first is left out.
+//! A run with an automatic warm-up does not know, while it runs, when its statistics start. So counters are kept per
+//! interval between possible starts, and summed once the start is known. A given warm-up is the same with two
+//! intervals, of which the first is discarded.
 
 use crate::histogram::Histogram;
 use sojourn_aqm::{Duration, Instant};
 use std::sync::Arc;
 
-/// The instants at which the statistics can begin, in order, the start of the run first; and when they end.
+/// The possible starts of the statistics, in order, beginning with the start of the run; and their end.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     starts: Arc<[Instant]>,
@@ -16,7 +16,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Statistics that can begin at the start of the run and at each of `starts`, whatever their order.
+    /// Statistics that may start at the start of the run and at each of `starts`, in any order.
     pub fn new(starts: impl IntoIterator<Item = Instant>, end: Instant) -> Self {
         let mut all: Vec<Instant> = std::iter::once(Instant::ZERO).chain(starts).collect();
         all.sort_unstable();
@@ -24,80 +24,80 @@ impl Window {
         Self { starts: all.into(), end }
     }
 
-    /// All the instants.
+    /// All possible starts.
     pub fn starts(&self) -> &[Instant] {
         &self.starts
     }
 
-    /// The number of the first instant that is not before `at`, or the last one's.
+    /// Index of the first start that is not before `at`, otherwise of the last one.
     pub fn number(&self, at: Instant) -> usize {
         self.starts.partition_point(|&start| start < at).min(self.starts.len() - 1)
     }
 
-    /// Length of the statistics that begin at instant `number`.
+    /// Length of the statistics from start `number` on.
     pub fn length(&self, number: usize) -> Duration {
         self.end - self.starts[number]
     }
 
-    /// When the part after part `number` begins; never after the last one.
+    /// When the interval after interval `number` starts; never after the last one.
     fn after(&self, number: usize) -> Instant {
         self.starts.get(number + 1).copied().unwrap_or(Instant::NEVER)
     }
 }
 
-/// Counts that can be added up.
+/// Counters that can be added.
 pub(crate) trait Counters: Default {
-    /// Adds those of another part.
+    /// Adds the counters of another interval.
     fn add(&mut self, other: &Self);
-    /// Nothing more is counted as it happens: what takes much room is packed.
+    /// Compacts large counters; they only need to be added afterwards.
     fn pack(&mut self) {}
 }
 
-/// Counts in parts, one from each instant of a window to the next.
+/// Counters per interval between the starts of a window.
 #[derive(Clone, Debug)]
 pub(crate) struct PerInterval<T> {
-    /// When the next part begins, and that or the end of the window.
+    /// When the next interval starts, and the earlier of that and the end of the window.
     next: Instant,
     until: Instant,
-    /// The present part.
+    /// The current interval.
     current: T,
     others: Box<OtherIntervals<T>>,
 }
 
-/// What is not needed for every packet.
+/// Fields that are not read for every packet.
 #[derive(Clone, Debug)]
 struct OtherIntervals<T> {
     window: Window,
-    /// Number of the present part.
+    /// Index of the current interval.
     current_index: usize,
-    /// The other parts by number, as far as there is something in them.
+    /// The other intervals by index, up to the last non-empty one.
     others: Vec<T>,
 }
 
 impl<T: Counters> PerInterval<T> {
     pub fn new(window: &Window) -> Self {
         let next = window.after(0);
-        let rest = OtherIntervals { window: window.clone(), current_index: 0, others: Vec::new() };
-        Self { next, until: next.min(window.end), current: T::default(), others: Box::new(rest) }
+        let others = OtherIntervals { window: window.clone(), current_index: 0, others: Vec::new() };
+        Self { next, until: next.min(window.end), current: T::default(), others: Box::new(others) }
     }
 
     pub fn window(&self) -> &Window {
         &self.others.window
     }
 
-    /// When the present part ends.
+    /// When the current interval ends.
     #[inline(always)]
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// The present part, for who has looked at [`Self::next`].
+    /// The current interval; the caller has checked [`Self::next`].
     #[inline(always)]
     pub fn now(&mut self) -> &mut T {
         &mut self.current
     }
 
-    /// The part of `now`, which never goes back; an instant at which one can begin belongs to it.
+    /// The interval of `now`, which never decreases; a start belongs to the interval that it begins.
     #[inline]
     pub fn at(&mut self, now: Instant) -> &mut T {
         while now >= self.next {
@@ -106,31 +106,31 @@ impl<T: Counters> PerInterval<T> {
         &mut self.current
     }
 
-    /// Begins the next part.
+    /// Moves to the next interval.
     #[cold]
     #[inline(never)]
     pub fn advance(&mut self) {
-        let rest = &mut self.others;
-        let begun = std::mem::take(rest.slot(rest.current_index + 1));
-        let mut done = std::mem::replace(&mut self.current, begun);
+        let others = &mut self.others;
+        let upcoming = std::mem::take(others.slot(others.current_index + 1));
+        let mut done = std::mem::replace(&mut self.current, upcoming);
         done.pack();
-        *rest.slot(rest.current_index) = done;
-        rest.current_index += 1;
-        self.next = rest.window.after(rest.current_index);
-        self.until = self.next.min(rest.window.end);
+        *others.slot(others.current_index) = done;
+        others.current_index += 1;
+        self.next = others.window.after(others.current_index);
+        self.until = self.next.min(others.window.end);
     }
 
-    /// The part of any instant, also of one to come.
+    /// The interval of any instant, past or future.
     pub fn of(&mut self, at: Instant) -> &mut T {
         let number = self.others.window.starts.partition_point(|&start| start <= at) - 1;
         if number == self.others.current_index { &mut self.current } else { self.others.slot(number) }
     }
 
-    /// Gives each part its piece of a span: up to the end of the window, and none where it is empty.
+    /// Splits a span among intervals, up to the end of the window; empty pieces are skipped.
     #[inline]
     pub fn pieces(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
         if self.others.window.starts[self.others.current_index] <= start && end <= self.until {
-            // Nearly always: all of it is in the present part.
+            // Fast path: the span is in the current interval.
             if start < end {
                 piece(&mut self.current, start, end);
             }
@@ -139,7 +139,7 @@ impl<T: Counters> PerInterval<T> {
         self.several_pieces(start, end, &mut piece);
     }
 
-    /// The same of a span that begins in the present part.
+    /// Splits a span that starts in the current interval.
     #[inline(always)]
     pub fn pieces_from_now(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
         debug_assert!(
@@ -153,7 +153,7 @@ impl<T: Counters> PerInterval<T> {
         }
     }
 
-    /// The present part, if a span that begins in it has its end there, too.
+    /// The current interval, if a span that starts in it also ends in it.
     #[inline(always)]
     pub fn present_until(&mut self, end: Instant) -> Option<&mut T> {
         (end <= self.until).then_some(&mut self.current)
@@ -171,18 +171,18 @@ impl<T: Counters> PerInterval<T> {
         }
     }
 
-    /// The sum of all parts from instant `number` on.
+    /// The sum of all intervals from `number` on.
     pub fn sum(&self, number: usize) -> T {
         let mut sum = T::default();
-        self.parts().skip(number).for_each(|part| sum.add(part));
+        self.parts().skip(number).for_each(|interval| sum.add(interval));
         sum
     }
 
-    /// The parts in their order, as far as there is something in them.
+    /// The intervals in order, up to the last non-empty one.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
-        let OtherIntervals { current_index: present, others, .. } = &*self.others;
-        let count = others.len().max(present + 1);
-        (0..count).map(move |number| if number == *present { &self.current } else { &others[number] })
+        let OtherIntervals { current_index, others, .. } = &*self.others;
+        let count = others.len().max(current_index + 1);
+        (0..count).map(move |number| if number == *current_index { &self.current } else { &others[number] })
     }
 }
 

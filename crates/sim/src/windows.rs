@@ -1,5 +1,7 @@
-//! The statistics of a run from every instant at which they could begin: what makes runs comparable that settle at
-//! different times.
+//! The statistics of a run from every possible start on, to compare runs that settle at different times.
+//!
+//! Starts are half a per cent of a run apart, so that runs of one cell can be compared over the same time, from the
+//! latest warm-up among them. Comparing a shorter span would mix settled runs with runs in start-up.
 
 use crate::flows::ForwardTotals;
 use crate::histogram::Histogram;
@@ -11,8 +13,7 @@ use crate::warmup::StatisticsStart;
 use crate::window::Counters;
 
 recorder! {
-    /// A row for each link and each instant at which the statistics could begin, from that on at which they did: the link
-    /// and the whole run, as in the summary.
+    /// A row per link and possible start, from the actual start on: the link and the whole run, as in the summary.
     Windows("windows") {
         start_ns: u64 => U64,
         link: u8 => U8,
@@ -46,8 +47,8 @@ recorder! {
 }
 
 recorder! {
-    /// Sojourn times of the packets that a link sent from an instant up to the next one at which the statistics could
-    /// begin; from an instant on, the rows add up to `sojourn_histogram`.
+    /// Sojourn times of packets that a link sent between two possible starts. The rows from the actual start on add up
+    /// to `sojourn_histogram`.
     SojournWindows("sojourn_windows") {
         start_ns: u64 => U64,
         link: u8 => U8,
@@ -57,13 +58,13 @@ recorder! {
     }
 }
 
-/// Tables of a run with a warm-up to be found, whose books are closed: from the instant at which its statistics began.
-/// `whole` gives the sum over the flows for each instant. Links without a packet have no rows, except the first. Times
-/// without a packet are not numbers.
+/// Tables of a run with an automatic warm-up, from the start of its statistics on; all queues must be closed. `totals`
+/// gives the sum over the flows for each start. Links without a packet have no rows, except the first. Times without a
+/// packet are NaN.
 pub(crate) fn windows<'a>(
     queues: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     begin: &StatisticsStart,
-    whole: impl Fn(usize) -> ForwardTotals,
+    totals: impl Fn(usize) -> ForwardTotals,
 ) -> Vec<Table> {
     if begin.settled.is_none() {
         return Vec::new();
@@ -84,10 +85,10 @@ pub(crate) fn windows<'a>(
             continue;
         }
         for (number, link) in rows.iter().rev() {
-            windows.add(starts[*number].as_nanos(), l as u8, link, whole(*number));
+            windows.add(starts[*number].as_nanos(), l as u8, link, totals(*number));
         }
         for (number, counts) in queue.tally().parts().enumerate().skip(begin.number) {
-            // A part that is over is packed.
+            // Finished intervals are packed.
             let mut sojourn = Histogram::default();
             sojourn.merge(counts.sojourn());
             for (lower, upper, count) in sojourn.buckets() {
@@ -99,7 +100,7 @@ pub(crate) fn windows<'a>(
 }
 
 impl Windows {
-    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, whole: ForwardTotals) {
+    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, totals: ForwardTotals) {
         let [limit, early, late, hard_limit] =
             ["limit", "early", "late", "hard-limit"].map(|reason| of.dropped_by[reason]);
         let ms = |time: Option<f64>| time.unwrap_or(f64::NAN);
@@ -130,9 +131,9 @@ impl Windows {
             ms(times.p95),
             ms(times.p99),
             ms(times.max),
-            whole.goodput_bps,
-            whole.delivered_bps,
-            whole.jain.unwrap_or(f64::NAN),
+            totals.goodput_bps,
+            totals.delivered_bps,
+            totals.jain.unwrap_or(f64::NAN),
         );
     }
 }

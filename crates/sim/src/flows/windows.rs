@@ -1,4 +1,4 @@
-//! Flows and their groups over every window of the statistics.
+//! Flows and groups over every statistics window.
 
 use super::{FORWARD, Flows, ForwardTotals};
 use crate::ledger::GroupCounts;
@@ -9,7 +9,7 @@ use crate::table::{Table, recorder};
 use crate::window::{Counters, Window};
 
 recorder! {
-    /// Each flow that lasts, from every instant at which the statistics could begin, as in the summary.
+    /// Each flow that lasts the whole run, from every possible window start, as in the summary.
     FlowWindows("flow_windows") {
         start_ns: u64 => U64,
         flow: u32 => U32,
@@ -24,7 +24,7 @@ recorder! {
 }
 
 recorder! {
-    /// Each group of flows, from every instant at which the statistics could begin, as in the summary.
+    /// Each group of flows, from every possible window start, as in the summary.
     GroupWindows("group_windows") {
         start_ns: u64 => U64,
         group: u32 => U32,
@@ -106,8 +106,8 @@ fn real(number: Option<f64>) -> f64 {
 }
 
 impl Flows {
-    /// The run's flows together, from each instant of the window on that is not before the one numbered `first`, in
-    /// order; and tables of the flows that last and of the groups.
+    /// Forward totals from each possible window start on, from the one numbered `first`, in order; and the tables of
+    /// flows that last the whole run and of groups.
     pub fn windows<P: Probe, T: Topology>(
         &self,
         network: &Network<P, T>,
@@ -116,23 +116,23 @@ impl Flows {
     ) -> (Vec<ForwardTotals>, [Table; 2]) {
         let mut counts: Vec<GroupCounts> = Vec::new();
         let mut reports = Vec::with_capacity(self.window_starts_passed() - first);
-        // From the end, each part is added to those after it.
+        // Backwards, so that each interval is added to the sum of those after it.
         for number in (first..self.window_starts_passed()).rev() {
-            if let Some(part) = network.ledger.parts().nth(number) {
-                counts.add(part);
+            if let Some(interval) = network.ledger.parts().nth(number) {
+                counts.add(interval);
             }
             counts.resize_with(self.groups.len(), GroupCounts::default);
             reports.push((number, self.report_of(network, number, window, &counts)));
         }
         let (mut of_flows, mut of_groups) = (FlowWindows::default(), GroupWindows::default());
-        let mut wholes = Vec::with_capacity(reports.len());
+        let mut totals = Vec::with_capacity(reports.len());
         for (number, (flows, groups, shares)) in reports.into_iter().rev() {
             let start_ns = window.starts()[number].as_nanos();
             flows.iter().for_each(|flow| of_flows.add(start_ns, flow));
             (0..).zip(&groups).for_each(|(group, summary)| of_groups.add(start_ns, group, summary));
             let forward = groups.iter().filter(|group| group.direction == FORWARD);
-            wholes.push(ForwardTotals::of(forward.map(|group| group.payload), &shares));
+            totals.push(ForwardTotals::of(forward.map(|group| group.payload), &shares));
         }
-        (wholes, [of_flows.into_table(), of_groups.into_table()])
+        (totals, [of_flows.into_table(), of_groups.into_table()])
     }
 }

@@ -22,17 +22,17 @@ fn slots(size: &str) -> (usize, usize, u64) {
 
 #[test]
 fn slots_follow_the_connections_at_a_time() {
-    // A page of two packets is over after four round trips, so at most eleven are open.
+    // A page of two packets takes four round trips, so at most eleven are open.
     let (used, laid_out, opened) = slots("2 kB");
     assert_eq!((laid_out, opened), (17, 2000));
     assert!((9..=13).contains(&used), "{used} slots");
-    // Twice what the link carries: connections pile up and the layout grows with them.
+    // The load is twice the link's rate: connections pile up and the layout grows with them.
     let (used, laid_out, opened) = slots("40 kB");
     assert_eq!(opened, 2000);
     assert!((200..2000).contains(&used) && (used..2 * used).contains(&laid_out), "{used} of {laid_out} slots");
 }
 
-/// A FIFO queue that notes the TCP headers of what comes.
+/// A FIFO queue that records the TCP headers of arrivals.
 #[derive(Default)]
 struct Spy {
     queue: VecDeque<(Meta, Handle)>,
@@ -90,7 +90,7 @@ fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
     }
     let (slot, old, present) = (0, 0, 3);
     assert_eq!((run.flows.slots(), run.network.tenant(slot).0), (1, present), "the fourth page is under way");
-    // A late segment that would end the answer after its first thousand bytes.
+    // A late segment that would end the response after its first thousand bytes.
     let flags = Flags::ANSWER.with(Flags::ACK).with(Flags::FIN);
     let header = Header { seq: 1, len: 1000, flags, ..Header::default() };
     run.network.assign(slot, old);

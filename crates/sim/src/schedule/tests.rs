@@ -1,4 +1,4 @@
-//! The vectors of one packet of 1500 bytes through changes of the rate, and long-run exactness.
+//! One packet of 1500 bytes through changes of the rate, and exactness over long runs.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn one_packet_through_changes() {
         ("10mbit@0s,1mbit@0.6ms", 1_200, 6_600),
         ("1mbit@0s,0bit@6ms,2mbit@1000ms", 12_000, 1_003_000),
         ("1mbit@0s,2mbit@4ms,4mbit@6ms", 12_000, 7_000),
-        // A change at the instant of completion: the packet belongs to the old rate.
+        // A change at the instant of completion: the packet is sent at the old rate.
         ("1mbit@0s,1kbit@12ms", 12_000, 12_000),
         ("1mbit@0s,0bit@12ms", 12_000, 12_000),
     ] {
@@ -52,7 +52,7 @@ fn bits_add_up_over_the_schedule_of_the_published_experiments() {
 }
 
 proptest! {
-    /// Steps that change nothing give the constant rate to the nanosecond, idle times included.
+    /// Steps to the same rate equal the constant rate to the nanosecond, idle times included.
     #[test]
     fn equal_rates_are_a_constant_rate(
         bps in 1_000u64..10_000_000_000,
@@ -72,14 +72,15 @@ proptest! {
         for (bytes, idle) in packets {
             let exact = now + fixed.time_for(bytes);
             prop_assert_eq!(single.fluid_end(now, bytes), exact);
-            // Over a change an idle link forgets a part of a nanosecond, so it may be one off.
+            // An idle link drops a part of a nanosecond at a change, so the result may be off by one.
             let off = (fluid.fluid_end(now, bytes) - exact).as_nanos();
             prop_assert!(off.abs() <= 1, "{off} ns");
             now = exact + Duration::from_nanos(idle as i64);
         }
     }
 
-    /// A saturated fluid server has sent, at every completion, what was possible until then, to a nanosecond's worth.
+    /// At every completion a saturated fluid server has sent all that was possible until then, within a nanosecond of
+    /// work.
     #[test]
     fn a_saturated_server_wastes_nothing(
         rates in prop::collection::vec(0u64..50_000_000, 1..8),
