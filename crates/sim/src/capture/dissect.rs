@@ -5,12 +5,12 @@ use super::files::Frame;
 use sojourn_aqm::headers::{IpHeader, SACK, TCP, TCP_BYTES, TcpHeader, TcpOptions, UDP, UDP_BYTES};
 use sojourn_aqm::headers::{ports_at, sack_blocks, u16_at};
 
-/// The packet in a frame; `None` for what is not whole TCP or UDP.
+/// The packet in a frame; `None` unless it is a complete TCP segment or UDP datagram.
 pub(super) fn packet(frame: &Frame) -> Option<CapturedPacket> {
     let start = network_layer(frame.link_type, frame.data)?;
     let data = frame.data.get(start..)?;
     let ip = IpHeader::parse(data)?.of_first_fragment(data)?;
-    // The length is 0 where the sending host leaves the cutting to its network card.
+    // The IP length is 0 if the sending host leaves segmentation to its NIC.
     let bytes = ip.length.or_else(|| (frame.size as usize).checked_sub(start))?;
     let at = ip.next;
     let [source, destination] = ports_at(data, at)?;
@@ -48,7 +48,7 @@ pub(super) fn packet(frame: &Frame) -> Option<CapturedPacket> {
     Some(packet)
 }
 
-/// The blocks of the option SACK (RFC 2018 §3).
+/// The blocks of the SACK option (RFC 2018 §3).
 fn sack(options: &[u8]) -> [(u32, u32); 4] {
     let mut blocks = [(0, 0); 4];
     for (kind, value) in TcpOptions(options).map_while(Result::ok) {
@@ -59,7 +59,7 @@ fn sack(options: &[u8]) -> [(u32, u32); 4] {
     blocks
 }
 
-/// Where the IP header begins; `None` for a frame of another protocol or an unknown kind of link.
+/// Offset of the IP header; `None` for other protocols or unknown link types.
 fn network_layer(link_type: u32, data: &[u8]) -> Option<usize> {
     let (kind_at, mut at) = match link_type {
         12 | 14 | 101 | 228 | 229 => return Some(0),

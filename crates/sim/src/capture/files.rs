@@ -1,18 +1,21 @@
 //! Frames of a capture file.
+//!
+//! Our own reader: dpkt and python-pcapng convert pcapng timestamps to floats, which cannot hold today's date to the
+//! nanosecond, and pcap-parser leaves resolutions, truncation and damage to its user.
 
 /// One captured frame.
 pub(super) struct Frame<'a> {
     /// Since 1970.
     pub time_ns: u64,
-    /// What its first header is, by the numbers of libpcap.
+    /// Type of its first header, as a libpcap link type.
     pub link_type: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
-    /// What it had on the wire.
+    /// Length on the wire.
     pub size: u32,
 }
 
-/// Tells the frames of a file in its order; gives the byte where it is cut off, if it is.
+/// Visits the frames of a file in order; returns the byte at which the file is truncated, if it is.
 pub(super) fn frames<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> Result<Option<u64>, String> {
     let magic = data.get(..4).unwrap_or_default();
     if magic == SECTION_MAGIC {
@@ -34,23 +37,23 @@ fn pcap<'a>(
     unit_ns: u64,
     visit: &mut impl FnMut(&Frame<'a>),
 ) -> Result<Option<u64>, String> {
-    // The upper half of the last field may tell about checksums.
+    // The upper half of the last field may describe the frame check sequence.
     let Some(link_type) = order.u32(data, 20).map(|word| word & 0xFFFF) else {
-        return Err("cut off within its first header; nothing can be read".to_string());
+        return Err("truncated within its first header; nothing can be read".to_string());
     };
     let mut at = 24;
     while at < data.len() {
         let head = data.get(at..at + 16);
         let Some(head) = head else { return Ok(Some(at as u64)) };
-        let [seconds, fraction, captured, size] = [0, 4, 8, 12].map(|place| order.u32(head, place).unwrap_or(0));
+        let [seconds, fraction, captured, size] = [0, 4, 8, 12].map(|offset| order.u32(head, offset).unwrap_or(0));
         let fraction_ns = u64::from(fraction) * unit_ns;
         if captured > MAX_SIZE || fraction_ns >= SECOND {
-            return Err(format!("byte {at} is no packet; the file is damaged"));
+            return Err(format!("byte {at}: not a packet record; the file is damaged"));
         }
-        let Some(kept) = data.get(at + 16..at + 16 + captured as usize) else { return Ok(Some(at as u64)) };
+        let Some(bytes) = data.get(at + 16..at + 16 + captured as usize) else { return Ok(Some(at as u64)) };
         let time_ns = u64::from(seconds) * SECOND + fraction_ns;
-        visit(&Frame { time_ns, link_type, data: kept, size });
-        at += 16 + kept.len();
+        visit(&Frame { time_ns, link_type, data: bytes, size });
+        at += 16 + bytes.len();
     }
     Ok(None)
 }
@@ -66,9 +69,9 @@ fn pcapng<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> Result<Opti
             section = Section { order: byte_order(data, at)?, interfaces: Vec::new() };
         }
         let order = section.order;
-        let [kind, size] = [at, at + 4].map(|place| order.u32(data, place).expect("twelve bytes are there"));
+        let [kind, size] = [at, at + 4].map(|offset| order.u32(data, offset).expect("twelve bytes are there"));
         if size < 12 || size % 4 != 0 || size > MAX_SIZE {
-            return Err(format!("byte {at}: a block of {size} bytes; the file is damaged"));
+            return Err(format!("byte {at}: invalid block size of {size} bytes; the file is damaged"));
         }
         let end = at + size as usize;
         if end > data.len() {
@@ -84,7 +87,7 @@ fn pcapng<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> Result<Opti
             }
             Ok(Some(frame)) => visit(&frame),
             Ok(None) => {}
-            Err(TruncatedError) => return Err(format!("byte {at}: a block that is too short; the file is damaged")),
+            Err(TruncatedError) => return Err(format!("byte {at}: block too short; the file is damaged")),
         }
         at = end;
     }
@@ -95,7 +98,7 @@ fn byte_order(data: &[u8], at: usize) -> Result<ByteOrder, String> {
     [ByteOrder::Little, ByteOrder::Big]
         .into_iter()
         .find(|order| order.u32(data, at + 8) == Some(0x1A2B_3C4D))
-        .ok_or_else(|| format!("byte {at}: a section without byte order; the file is damaged"))
+        .ok_or_else(|| format!("byte {at}: section without a byte order; the file is damaged"))
 }
 
 struct Section {
@@ -113,10 +116,10 @@ struct Interface {
 struct TruncatedError;
 
 impl Section {
-    /// The frame of a block, if it has one. A time that cannot be is the greatest one.
+    /// The frame of a block, if it has one. An impossible time becomes the maximum.
     fn block<'a>(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<Frame<'a>>, TruncatedError> {
         let order = self.order;
-        let word = |place| order.u32(body, place).ok_or(TruncatedError);
+        let word = |offset| order.u32(body, offset).ok_or(TruncatedError);
         let number = match kind {
             INTERFACE => {
                 let link_type = order.u16(body, 0).ok_or(TruncatedError)?.into();
@@ -126,7 +129,7 @@ impl Section {
             }
             ENHANCED_PACKET => word(0)? as usize,
             PACKET => order.u16(body, 0).ok_or(TruncatedError)?.into(),
-            // Names, statistics, a packet without a stamp.
+            // Name resolution, statistics, a packet without timestamp.
             _ => return Ok(None),
         };
         let (high, low, captured, size) = (word(4)?, word(8)?, word(12)?, word(16)?);
@@ -193,7 +196,7 @@ impl ByteOrder {
 }
 
 const SECOND: u64 = 1_000_000_000;
-/// Bytes of a record; more is a damaged file.
+/// Maximum bytes of a record; a larger one means a damaged file.
 const MAX_SIZE: u32 = 1 << 26;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;

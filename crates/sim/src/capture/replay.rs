@@ -1,4 +1,4 @@
-//! What of a capture is sent again: packets at their instants, or the bytes of connections as transfers.
+//! Traffic from a capture: packets at their original times, or the bytes of connections as transfers.
 
 use super::{Capture, CapturedPacket, SYN};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use sojourn_aqm::{Duration, Ecn};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Packets and connections of some hosts, from the first packet of the capture on.
+/// Packets and connections of selected hosts, from the first packet of the capture on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     /// By source, destination and protocol, in the order of their first packets.
     pub flows: Vec<Vec<ReplayPacket>>,
-    /// One per connection of TCP that carries data, in the order of their first packets.
+    /// One per TCP connection that carries data, in the order of their first packets.
     pub transfers: Vec<Transfer>,
-    /// What was done to it.
+    /// Repairs of the capture.
     pub repairs: Repairs,
 }
 
@@ -24,7 +24,7 @@ pub struct ReplayPacket {
     pub at: Duration,
     /// Bytes of its IP and transport headers.
     pub headers: u32,
-    /// Bytes behind them.
+    /// Bytes after the headers.
     pub payload: u32,
     /// As captured.
     pub ecn: Ecn,
@@ -33,67 +33,67 @@ pub struct ReplayPacket {
 /// The bytes that one end of a connection sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// From the first packet of the capture to that of the connection.
+    /// Time from the first packet of the capture to that of the connection.
     pub at: Duration,
     /// From the first sequence number to the last; at least 1.
     pub bytes: u64,
 }
 
-/// What was found in a capture that a network does not do, and repaired.
+/// Artefacts of a capture that were repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Repairs {
-    /// Packets that were stamped before one that is behind them in the file, by 10 ms at the most; they are sorted.
+    /// Packets with a timestamp up to 10 ms before that of an earlier packet in the file; they are sorted.
     pub reordered: u64,
-    /// Steps of the clock that were taken out.
+    /// Clock steps removed.
     pub clock_steps: u64,
-    /// Packets that were there twice, and were left out.
+    /// Duplicate packets removed.
     pub duplicates: u64,
 }
 
-/// What a run sends of a capture.
+/// The traffic that a run replays from a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplaySummary {
-    /// Packets, where they are sent as they are.
+    /// Packets, if they are sent as captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
-    /// Connections with data, where their bytes are sent.
+    /// Connections with data, if their bytes are sent as transfers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u64>,
     /// Packets above the MTU.
     pub super_packets: u64,
-    /// The packets that they are on the wire.
+    /// Packets on the wire that the super-packets become.
     pub pieces: u64,
-    /// What was repaired.
+    /// Repairs of the capture.
     #[serde(flatten)]
     pub repairs: Repairs,
 }
 
-/// What is taken of a capture.
+/// Selection and repair options of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureFilter {
-    /// The hosts that send; without it all do.
+    /// The sending hosts; all if none.
     pub source: Option<HostSet>,
-    /// TCP (`true`) or UDP alone.
+    /// TCP only (`true`) or UDP only (`false`); both if none.
     pub tcp: Option<bool>,
-    /// Whether steps of the clock are taken out, instead of refused.
+    /// Whether clock steps are removed instead of rejected.
     pub join_clock: bool,
-    /// What becomes of packets that are there twice.
+    /// Treatment of duplicate packets.
     pub duplicates: DuplicatePolicy,
 }
 
-/// What becomes of packets that a capture has twice, as a port that mirrors both directions gives them.
+/// Treatment of duplicate packets, as from a port that mirrors both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DuplicatePolicy {
-    /// The capture is refused.
+    /// Reject the capture.
     #[default]
     Refuse,
-    /// The second one is left out.
+    /// Drop the second one.
     Drop,
-    /// Both are sent.
+    /// Send both.
     Keep,
 }
 
-/// The addresses of some networks, or all others.
+/// The addresses of some networks, or all other addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSet {
     /// Address and length of the prefix.
@@ -102,7 +102,7 @@ pub struct HostSet {
 }
 
 impl HostSet {
-    /// Reads `10.0.0.1`, `10.0.0.0/8` or `10.0.0.0/8, 2001:db8::/32`, also behind `not`.
+    /// Reads `10.0.0.1`, `10.0.0.0/8` or `10.0.0.0/8, 2001:db8::/32`, each also after `not`.
     pub fn parse(text: &str) -> Option<Self> {
         let (text, others) = text.strip_prefix("not ").map_or((text, false), |text| (text, true));
         let nets = text.split(',').map(|net| Self::net(net.trim())).collect::<Option<_>>()?;
@@ -112,12 +112,12 @@ impl HostSet {
     fn net(text: &str) -> Option<(IpAddr, u8)> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
-        (bits <= most).then_some((address, bits))
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Some(max), |bits| bits.parse().ok())?;
+        (bits <= max).then_some((address, bits))
     }
 
-    /// Whether an address is among them.
+    /// Whether the set contains an address.
     pub fn has(&self, address: IpAddr) -> bool {
         let alike = |net| match (net, address) {
             (IpAddr::V4(a), IpAddr::V4(b)) => Some((u32::from(a) ^ u32::from(b)).leading_zeros()),
@@ -130,18 +130,18 @@ impl HostSet {
 }
 
 impl Replay {
-    /// What of a capture is wanted. The error says what is wrong with it, and the key that repairs it.
-    pub fn of(capture: &Capture, wanted: &CaptureFilter) -> Result<Self, String> {
+    /// Selects packets from a capture. The error has the problem and the key that solves it.
+    pub fn of(capture: &Capture, filter: &CaptureFilter) -> Result<Self, String> {
         let mut repairs = Repairs::default();
-        let mut packets = on_one_clock(&capture.packets, wanted.join_clock, &mut repairs)?;
-        drop_duplicates(&mut packets, wanted.duplicates, &mut repairs)?;
-        let is_wanted = |packet: &CapturedPacket| {
-            wanted.source.as_ref().is_none_or(|hosts| hosts.has(packet.source.0))
-                && wanted.tcp.is_none_or(|tcp| tcp == packet.is_tcp)
+        let mut packets = on_one_clock(&capture.packets, filter.join_clock, &mut repairs)?;
+        drop_duplicates(&mut packets, filter.duplicates, &mut repairs)?;
+        let is_selected = |packet: &CapturedPacket| {
+            filter.source.as_ref().is_none_or(|hosts| hosts.has(packet.source.0))
+                && filter.tcp.is_none_or(|tcp| tcp == packet.is_tcp)
         };
         let mut replay = Self { repairs, ..Self::default() };
         let (mut numbers, mut streams) = (BTreeMap::new(), BTreeMap::new());
-        for (at, packet) in packets.iter().filter(|(_, packet)| is_wanted(packet)) {
+        for (at, packet) in packets.iter().filter(|(_, packet)| is_selected(packet)) {
             let ends = (packet.source, packet.destination, packet.is_tcp);
             let number = *numbers.entry(ends).or_insert(replay.flows.len());
             if number == replay.flows.len() {
@@ -150,24 +150,24 @@ impl Replay {
             let headers = packet.ip_bytes.saturating_sub(packet.payload);
             replay.flows[number].push(ReplayPacket { at: *at, headers, payload: packet.payload, ecn: ecn(packet.ecn) });
             if packet.is_tcp {
-                let place = streams.get(&ends).copied();
-                let stream = stream(packet, *at, place, &mut replay.transfers);
+                let known = streams.get(&ends).copied();
+                let stream = stream(packet, *at, known, &mut replay.transfers);
                 streams.insert(ends, stream);
             }
         }
         replay.transfers.retain(|transfer| transfer.bytes > 0);
         if replay.flows.is_empty() {
-            return Err(format!("no packet of it is wanted; {}", hosts(capture)));
+            return Err(format!("no packet of it matches; {}", hosts(capture)));
         }
         Ok(replay)
     }
 
-    /// Packets of all flows.
+    /// Number of packets of all flows.
     pub fn packets(&self) -> u64 {
         self.flows.iter().map(|flow| flow.len() as u64).sum()
     }
 
-    /// Packets above `mtu`, as offload leaves them, and the packets that they are cut into.
+    /// Number of packets above `mtu`, as offload leaves them, and of the packets that they are cut into.
     pub fn cut(&self, mtu: u32) -> (u64, u64) {
         let large = self.flows.iter().flatten().filter(|packet| packet.headers + packet.payload > mtu);
         large.fold((0, 0), |(packets, pieces), packet| (packets + 1, pieces + u64::from(packet.pieces(mtu))))
@@ -175,18 +175,18 @@ impl Replay {
 }
 
 impl ReplayPacket {
-    /// The packets of at most `mtu` bytes that carry its payload.
+    /// Number of packets of at most `mtu` bytes that carry its payload.
     pub fn pieces(&self, mtu: u32) -> u32 {
         self.payload.div_ceil(self.segment(mtu)).max(1)
     }
 
-    /// Payload of each of them but the last.
+    /// Payload of each of these packets but the last.
     pub fn segment(&self, mtu: u32) -> u32 {
         mtu.saturating_sub(self.headers).max(1)
     }
 }
 
-/// A connection: its place among the transfers, and the sequence numbers of its first byte and behind its last.
+/// A connection: its index in the transfers, its first sequence number, and the one after its last.
 #[derive(Clone, Copy)]
 struct Stream {
     transfer: usize,
@@ -194,7 +194,7 @@ struct Stream {
     end: u32,
 }
 
-/// The connection that a segment is of: what was there, or, with a SYN of another number, a new one.
+/// The connection of a segment: the known one, or a new one if it is a SYN with another sequence number.
 fn stream(packet: &CapturedPacket, at: Duration, known: Option<Stream>, transfers: &mut Vec<Transfer>) -> Stream {
     let begins = packet.flags & SYN != 0;
     let first = packet.seq.wrapping_add(u32::from(begins));
@@ -210,7 +210,8 @@ fn stream(packet: &CapturedPacket, at: Duration, known: Option<Stream>, transfer
     stream
 }
 
-/// The packets with their times since the first one, in the order of these.
+/// Sorts the packets by time, relative to the first. A clock that steps back by more than 10 ms or ahead by more than
+/// an hour was set; a NIC with several queues stamps packets out of order by microseconds.
 fn on_one_clock(
     packets: &[CapturedPacket],
     join: bool,
@@ -219,16 +220,16 @@ fn on_one_clock(
     let first = packets.first().map_or(0, |packet| packet.time_ns as i64);
     let (mut high, mut shift) = (0, 0);
     let mut found = Vec::with_capacity(packets.len());
-    for (place, packet) in packets.iter().enumerate() {
+    for (index, packet) in packets.iter().enumerate() {
         let mut at = packet.time_ns as i64 - first + shift;
         let step = at - high;
         if !(-LARGEST_REORDERING_NS..=LONGEST_PAUSE_NS).contains(&step) {
             if !join {
-                let way = if step < 0 { "back" } else { "ahead" };
+                let direction = if step < 0 { "back" } else { "ahead" };
                 return Err(format!(
-                    "between its packets {place} and {} the clock steps {way} by {:.3} s; write clock = \"join\" to take \
-                     steps out, or cut the capture there",
-                    place + 1,
+                    "between its packets {index} and {} the clock steps {direction} by {:.3} s; write clock = \
+                     \"join\" to remove the steps, or cut the capture there",
+                    index + 1,
                     step.abs() as f64 / 1e9
                 ));
             }
@@ -245,8 +246,8 @@ fn on_one_clock(
     Ok(found.into_iter().map(|(at, packet)| (Duration::from_nanos(at - earliest), packet)).collect())
 }
 
-/// Deals with packets that are alike but for time, TTL and ECN, within a millisecond. Datagrams without identification,
-/// and acknowledgments without one, may be alike and two.
+/// Handles packets within a millisecond that are equal but for time, TTL and ECN. UDP datagrams and pure ACKs without
+/// IP identification are never duplicates: two of them may be equal.
 fn drop_duplicates(
     packets: &mut Vec<(Duration, CapturedPacket)>,
     duplicates: DuplicatePolicy,
@@ -264,7 +265,7 @@ fn drop_duplicates(
     let twice = (whole - packets.len()) as u64;
     if twice > 0 && duplicates == DuplicatePolicy::Refuse {
         return Err(format!(
-            "{twice} of its {whole} packets are there twice, as a port that mirrors both directions gives them; write \
+            "{twice} of its {whole} packets appear twice, as from a port that mirrors both directions; write \
              duplicates = \"drop\", or \"keep\""
         ));
     }
@@ -272,7 +273,7 @@ fn drop_duplicates(
     Ok(())
 }
 
-/// The hosts of a capture with most packets, to choose from.
+/// The hosts that send most packets, for an error message.
 fn hosts(capture: &Capture) -> String {
     let mut counts = BTreeMap::new();
     for packet in &capture.packets {
@@ -293,11 +294,11 @@ fn ecn(bits: u8) -> Ecn {
     }
 }
 
-/// Stamps of the packets of one capture may be out of order by so much: cards have several queues.
+/// Maximum reordering of timestamps in a capture: NICs have several queues.
 const LARGEST_REORDERING_NS: i64 = 10_000_000;
-/// A longer pause is a step of the clock.
+/// A longer pause is a clock step.
 const LONGEST_PAUSE_NS: i64 = 3_600_000_000_000;
-/// Packets that are alike and nearer to each other are one.
+/// Equal packets closer than this are one packet.
 const SAME: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(found.flows[0][0].at, Duration::from_nanos(500));
         assert_eq!(replay(&packets, &of("10.0.0.0/30")).unwrap().flows.len(), 2);
         let refused = replay(&packets, &of("192.168.0.0/16")).unwrap_err();
-        assert_eq!(refused, "no packet of it is wanted; its hosts send 10.0.0.1 (1), 10.0.0.2 (1)");
+        assert_eq!(refused, "no packet of it matches; its hosts send 10.0.0.1 (1), 10.0.0.2 (1)");
         let udp = CaptureFilter { tcp: Some(false), ..CaptureFilter::default() };
         assert!(replay(&packets, &udp).is_err());
     }
@@ -390,7 +391,7 @@ mod tests {
             segment(0, near.wrapping_sub(1), 0, SYN),
             segment(1, near, 600, ACK),
             segment(2, near.wrapping_add(1200), 600, ACK), // after a segment that the capture lacks
-            segment(3_000_000, near, 600, ACK),            // again
+            segment(3_000_000, near, 600, ACK),            // retransmission
             segment(2 * S, 77, 0, SYN),
             segment(2 * S + 1, 78, 5, ACK),
         ];

@@ -1,8 +1,8 @@
-//! What Python's tests of captures, which have every dialect, do not see: blocks of SACK, and frames that are cut.
+//! Tests beyond those in Python, which cover all file formats: SACK blocks, and truncated frames.
 
 use super::*;
 
-/// A frame of raw IP in a pcap file with stamps in ns.
+/// A pcap file of raw IP frames with timestamps in ns.
 fn file(frames: &[(u32, &[u8])]) -> Vec<u8> {
     let mut data = Vec::new();
     for word in [0xA1B2_3C4Du32, 2 | 4 << 16, 0, 0, 65_535, 101] {

@@ -1,4 +1,7 @@
-//! Access links: ways that take time but hold nobody up.
+//! Access links: they delay packets but never drop or share.
+//!
+//! An access link is an unbounded queue of one flow, so its packets need no event of their own before they reach the
+//! bottleneck.
 
 use crate::link::Pipe;
 use crate::packet::{Handle, Origin};
@@ -6,75 +9,77 @@ use crate::scenario::Middlebox;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Serializer};
 
-/// How a flow's packets travel: what every packet of it is asked for, in half of a cache line.
+/// Route of a flow: the fields used for every packet, in half a cache line.
 #[repr(align(32))]
 pub(crate) struct Route {
-    /// The flow that travels here now; [`NOBODY`] after its end.
+    /// The current flow; [`NOBODY`] after its end.
     pub flow: u32,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
-    /// The code point and the class that the flow's group asks for.
+    /// DSCP and class set by the flow's group.
     pub dscp: u8,
     pub class: ClassId,
-    /// What somebody on the way does to its packets.
+    /// The middlebox on its path, which rewrites its packets. It belongs to flows, not to links, because it affects
+    /// some of the flows that share a queue.
     pub middlebox: Option<Middlebox>,
-    /// The first link that its data cross, and the first that its acknowledgments cross.
+    /// First link of its data, and first link of its acknowledgments.
     pub data_link: u16,
     pub ack_link: u16,
-    /// The wireless LANs of its source and of its sink, where they are stations; else [`NO_CELL`].
+    /// Wireless LANs of its source and its sink, if they are stations; otherwise [`NO_CELL`].
     pub cells: (u16, u16),
-    /// Number of its paths.
+    /// Index of its paths.
     pub paths: u32,
-    /// Whether its packets pass the access link without taking time.
+    /// Whether the access link takes no time.
     pub transparent: bool,
 }
 
-/// What fewer packets are asked for of their flow's route. When a connection ends, the next one in its slot inherits the
-/// access links with what is still under way in them.
+/// Fields of a flow's route that fewer packets use. When a connection ends, the next one in its slot inherits the
+/// access links with the packets in flight on them.
 pub(crate) struct RouteDetail {
-    /// The group that the flow belongs to.
+    /// The flow's group.
     pub group: u32,
     pub uplink: AccessLink,
     pub downlink: AccessLink,
 }
 
-/// No flow: nothing is delivered.
+/// Sentinel: no flow; nothing is delivered.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// No wireless LAN: a scenario has fewer.
+/// Sentinel: no wireless LAN; a scenario has fewer.
 const NO_CELL: u16 = u16::MAX;
 
-/// How a [`Route`] has a wireless LAN, or none.
+/// A wireless LAN as [`Route`] stores it.
 pub(crate) fn cell_number(cell: Option<u16>) -> u16 {
     cell.unwrap_or(NO_CELL)
 }
 
-/// A packet that is sent takes one line, whatever else it takes.
+/// A packet that is sent reads one cache line of its route.
 const _: () = assert!(size_of::<Route>() == 32);
 
 impl Route {
-    /// Whether its source has the access link, as sources in a wired network have, or its sink. One at a station takes no
+    /// Whether the access link is at its source, as in a wired network, or at its sink. A station's access takes no
     /// time.
     #[inline(always)]
     pub fn access_at_source(&self) -> bool {
         self.cells.0 == NO_CELL
     }
 
-    /// What a queue learns of the flow's packets in one direction, which it knows by the number `flow`.
+    /// Properties for a queue, of the packets of one direction; `flow` is the number that queues use.
     #[inline(always)]
     pub fn origin(&self, to_sink: bool, flow: u32) -> Origin {
         let (source, sink) = self.hosts;
         Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, flow }
     }
 
-    /// The number by which queues know a packet of `flow`, or the tunnel that it is in.
+    /// The number that queues use for a packet of `flow`: its own, or that of its tunnel.
     #[cold]
     pub fn visible_flow(&self, flow: u32) -> u32 {
-        // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
+        // Tunnels count down from the maximum and flows up from 0, so no flow has a tunnel's number and no fingerprint
+        // changes.
         if self.middlebox == Some(Middlebox::Tunnel) { NOBODY - 1 - self.hosts.0 } else { flow }
     }
 
-    /// What its middlebox makes of the ECN field of what is sent.
+    /// The ECN field after the flow's middlebox.
     #[cold]
     pub fn rewrite_ecn(&self, ecn: Ecn) -> Ecn {
         if self.middlebox == Some(Middlebox::Ect1) && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn }
@@ -87,31 +92,31 @@ impl Route {
     }
 }
 
-/// One direction of an access link: an unbounded queue before a transmitter that nobody else uses, so that
-/// the arrival at its end is known when a packet enters.
+/// One direction of an access link: an unbounded queue and a transmitter of one flow, so the arrival at its end is
+/// known when a packet enters.
 pub(crate) struct AccessLink {
     serializer: Option<Serializer>,
     delay: Duration,
     free_at: Instant,
-    /// What overtook, or was overtaken, on the way to the common pipe.
+    /// Packets out of order with the common pipe.
     pub pipe: Pipe,
 }
 
 /// The ends of all access links at a link.
 #[derive(Debug, Default)]
 pub(crate) struct AccessPipes {
-    /// Packets on their way to the link over access links.
+    /// Packets on access links towards the link.
     pub entry: Pipe,
-    /// Packets travelling over the link's pipe and then over access links.
+    /// Packets on the link's pipe and then on access links.
     pub exit: Pipe,
 }
 
-/// Over which pipe a packet reaches the end of an access link, and when that is to be looked at if the packet is the first
-/// one in it.
+/// The pipe that a packet takes to the end of an access link; with the time of its event if the packet is the first in
+/// it.
 pub(crate) enum PipeChoice {
-    /// With those of the other flows.
+    /// The pipe shared by all flows.
     Shared(Option<Instant>),
-    /// Its flow's own.
+    /// The flow's own pipe.
     Private(Option<Instant>),
 }
 
@@ -121,18 +126,18 @@ impl AccessLink {
         Self { serializer, delay, free_at: Instant::ZERO, pipe: Pipe::new() }
     }
 
-    /// Whether packets pass without taking time.
+    /// Whether packets pass without delay.
     #[inline]
     pub fn is_transparent(&self) -> bool {
         self.serializer.is_none() && self.delay == Duration::ZERO
     }
 
-    /// Whether sending takes time.
+    /// Whether transmission takes time.
     pub fn has_rate(&self) -> bool {
         self.serializer.is_some()
     }
 
-    /// When all that has entered will have been sent.
+    /// When everything that has entered will have been sent.
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
@@ -144,15 +149,15 @@ impl AccessLink {
         self.free_at + self.delay
     }
 
-    /// When the transmission began of a packet that arrives at `arrival`.
+    /// When the transmission of a packet started that arrives at `arrival`.
     pub fn sent_at(&self, arrival: Instant, bytes: u32) -> Instant {
         let sending =
             self.serializer.as_ref().map_or(Duration::ZERO, |serializer| serializer.rate().time_for(bytes.into()));
         arrival - self.delay - sending
     }
 
-    /// A packet of so many bytes enters at `now`. It travels in the `common` pipe if it arrives behind all others there, and
-    /// with none of its flow still in the flow's own; or if that is to hold them `all`.
+    /// A packet enters at `now`. It takes the `common` pipe if it arrives after all packets there and the flow's own
+    /// pipe is empty, or if `all` packets must take it.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, (bytes, handle): (u32, Handle), common: &mut Pipe, all: bool) -> PipeChoice {
         let at = self.arrival(now, bytes);

@@ -1,4 +1,4 @@
-//! The devices of hosts in a network: what of their senders waits there.
+//! Devices of hosts in a network.
 
 use super::{Network, Topology};
 use crate::devices::Devices;
@@ -8,7 +8,7 @@ use crate::wlan::{QueueOwner, WlanSet};
 use sojourn_aqm::Instant;
 
 impl<P: Probe, T: Topology> Network<P, T> {
-    /// Makes the devices of hosts known, before there are flows: `links`, by their numbers, are such.
+    /// Registers the devices of hosts, before there are flows: `links` are their numbers.
     pub fn count_in_devices(&mut self, links: &[usize]) {
         if T::HAS_DEVICES && !links.is_empty() {
             let mut devices = Devices::new(self.ends.len());
@@ -20,8 +20,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// Memory of what the sender at the source of a slot has waiting in its host's device, where others may send there; none
-    /// if that is not so.
+    /// Memory of the packets that the source of a slot has in its host's device; none if it has no shared device.
     #[inline(always)]
     pub fn backlog_bytes(&self, slot: u32) -> Option<u64> {
         if !T::HAS_DEVICES {
@@ -30,26 +29,26 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.packets.devices.as_ref().and_then(|devices| devices.backlog_bytes(slot))
     }
 
-    /// Whether that device lets packets go at their departure times.
+    /// Whether that device releases packets at their departure times.
     pub fn paces(&self, slot: u32) -> bool {
         T::HAS_DEVICES && self.packets.devices.as_ref().is_some_and(|devices| devices.paces(slot))
     }
 
-    /// What that sender sends next is to leave the device at `at`.
+    /// Sets the departure time of the sender's next packet.
     pub fn set_next_departure(&mut self, at: Instant) {
         if let Some(devices) = &mut self.packets.devices {
             devices.set_next_departure(at);
         }
     }
 
-    /// That sender waits until something of it has left.
+    /// Blocks the sender in `slot` until one of its packets has left the device.
     pub fn block_sender(&mut self, slot: u32) {
         if let Some(devices) = &mut self.packets.devices {
             devices.block(slot);
         }
     }
 
-    /// A sender of which something has left its host's device since it was held.
+    /// A blocked sender with a departure from its host's device since.
     #[inline(always)]
     pub fn next_resumable(&mut self) -> Option<u32> {
         if !T::HAS_DEVICES {
@@ -58,13 +57,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.packets.devices.as_mut().and_then(|devices| devices.next_resumable())
     }
 
-    /// Books what a call of a link has led to in the device of a host, if it is one.
+    /// Updates the backlog of a host's device after a call of link `l`, if it is one.
     #[inline(never)]
     pub(super) fn leave_device(&mut self, l: usize, left: Option<&Departure>) {
         let QueueOwner::Link(link) = self.air.owner(l) else { return };
         if self.packets.devices.as_ref().is_some_and(|devices| devices.has(l)) {
-            let rest = self.links[link].rest();
-            self.packets.cut_in_device(l, rest);
+            let remainder = self.links[link].rest();
+            self.packets.cut_in_device(l, remainder);
             if let Some(left) = left {
                 self.packets.leave_device(l, left.handle);
             }

@@ -1,10 +1,10 @@
-//! The slots of the components in the event set.
+//! Slots of the components in the event set.
 
 use super::Topology;
 use crate::event::{EventSet as _, Slot};
 use std::marker::PhantomData;
 
-/// Where the components have their slots: classes in the order of simultaneous events.
+/// Assigns slots to components: by kind, in the order of simultaneous events.
 #[derive(Debug)]
 pub(crate) struct Layout<T> {
     links: u32,
@@ -32,13 +32,13 @@ pub(crate) enum Component {
     Server(usize),
     /// A link's pipe: arrivals at the far end.
     Pipe(usize),
-    /// The end of the access links of all flows behind a link's pipe: arrivals back at the sources.
+    /// The end of the access links of all flows after a link's pipe: arrivals at the sources.
     Exit(usize),
     /// The end of the access links of all flows: arrivals at a link's queue.
     Entry(usize),
-    /// A flow's access link towards the bottleneck, for what overtook the others.
+    /// A flow's access link towards the bottleneck, for packets that overtook others.
     Up(u32),
-    /// A flow's access link back from the bottleneck, for what overtook the others.
+    /// A flow's access link from the bottleneck, for packets that overtook others.
     Down(u32),
     /// The timer of a flow's source.
     Source(u32),
@@ -46,7 +46,7 @@ pub(crate) enum Component {
     Sink(u32),
     /// A generator of connections.
     Generator(usize),
-    /// The card before a link's queue is polled: arrivals, which a sampler of their instant has seen.
+    /// Poll of the NIC before a link's queue: arrivals. They come late in their instant, but before its samples.
     Poll(usize),
     /// A sampler.
     Sampler(usize),
@@ -62,12 +62,12 @@ impl<T: Topology> Layout<T> {
         Self { first_channel: layout.first_poll() + layout.links() + samplers, ..layout }
     }
 
-    /// The same with room for `flows` flows. The components keep their order.
+    /// The same layout with room for `flows` flows; the order of the components stays.
     pub const fn with_flows(self, flows: u32) -> Self {
         Self::new(self.links, flows, self.generators, self.samplers, self.channels)
     }
 
-    /// How many flows there is room for.
+    /// Number of flows that have room.
     pub const fn flows(self) -> u32 {
         self.flows
     }
@@ -95,7 +95,7 @@ impl<T: Topology> Layout<T> {
     pub fn component(self, slot: Slot) -> Component {
         let links = self.links();
         match slot {
-            // They come first, as every access sets them.
+            // Channels first, because every access sets one.
             _ if T::HAS_CELLS && slot >= self.first_channel => Component::Channel((slot - self.first_channel) as usize),
             _ if slot < links => Component::Server(slot as usize),
             _ if slot < 2 * links => Component::Pipe((slot - links) as usize),
@@ -105,7 +105,7 @@ impl<T: Topology> Layout<T> {
         }
     }
 
-    /// An event set for these slots, in which nothing is pending.
+    /// An empty event set for these slots.
     pub fn events(self) -> T::Events {
         let first_sink = self.first_flow() + 3 * self.flows;
         T::Events::new(self.first_flow() as usize, self.slots() as usize, first_sink..first_sink + self.flows)
@@ -116,12 +116,12 @@ impl<T: Topology> Layout<T> {
         self.first_channel + self.channels
     }
 
-    /// The cards' slots come before those of the samplers.
+    /// The NICs' slots come before those of the samplers.
     const fn first_poll(self) -> u32 {
         self.first_flow() + 4 * self.flows + self.generators
     }
 
-    /// Number of links, known to the compiler where they are an array.
+    /// Number of links; a constant if they are an array.
     #[inline]
     const fn links(self) -> u32 {
         match T::LINKS {
@@ -130,13 +130,13 @@ impl<T: Topology> Layout<T> {
         }
     }
 
-    /// The links' components come first; those of two links have the hot slots to themselves.
+    /// The links' components come first; those of two links fill the hot slots.
     const fn first_flow(self) -> u32 {
         4 * self.links()
     }
 
-    /// What has its slot behind those of the links and before those of channels, counted from there. Comparisons, because
-    /// divisions take long.
+    /// The component of a slot after those of links and before those of channels, counted from there. Comparisons,
+    /// because divisions are slow.
     fn flow_component(self, slot: u32) -> Component {
         let flows = self.flows;
         let polls = 4 * flows + self.generators;

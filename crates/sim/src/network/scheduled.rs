@@ -1,16 +1,21 @@
-//! The events of one instant in the order in which ns-2 has them.
+//! Simultaneous events in the order of ns-2.
 //!
-//! Source: ns-2.35 `common/scheduler.cc` (`CalendarScheduler::insert` puts an event behind those of its time) and
-//! `link/delay.cc` (`LinkDelay::recv` schedules, when a transmission begins, its end and the packet's arrival at the far
-//! end). So of an arrival and the end of another transmission at one instant that one comes first whose transmission began
-//! earlier. Where the way to a queue takes longer than a transmission there, a packet that arrives just when the one
-//! before it has gone finds the queue longer by one than if the departure came first, and the last place taken.
+//! Source: ns-2.35 `common/scheduler.cc` (`CalendarScheduler::insert` puts an event after those of the same time) and
+//! `link/delay.cc` (`LinkDelay::recv` schedules, when a transmission starts, its end and the packet's arrival at the
+//! far end). So if an arrival and the end of another transmission are simultaneous, the one whose transmission started
+//! earlier comes first. If the delay before a queue is longer than a transmission there, a packet that arrives just
+//! when the previous one has left finds one more packet in the queue than if the departure came first, and maybe no
+//! room.
 //!
-//! A time-out, which was set longer ago than its least value, comes before an acknowledgment of the same instant.
+//! A retransmission timeout was set longer ago than its minimum, so it comes before an acknowledgment of the same
+//! instant.
 //!
-//! That is no rare case. Acknowledgments space packets exactly by the transmission time of the bottleneck, so in a train of
-//! them each arrives at the instant of a departure. ns-2's times are floating-point numbers, but between powers of two of
-//! the seconds their sums differ by the same in each round, so that these instants are equal there, too.
+//! This is not rare: acknowledgments space packets exactly by the bottleneck's transmission time, so in a train each
+//! arrives at the instant of a departure. ns-2's times are floating-point numbers, but between powers of two of the
+//! seconds their sums have the same error in each round, so these instants are equal in ns-2, too.
+//!
+//! It is not a key of scenarios: the stack `ns2` exists to reproduce ns-2, and the order with other stacks is part of
+//! the format.
 
 use super::{Component, Network, Topology};
 use crate::event::EventSet as _;
@@ -19,21 +24,21 @@ use crate::probe::Probe;
 use crate::scenario::Scenario;
 use sojourn_aqm::{Duration, Instant};
 
-/// How far apart instants may be that are one in ns-2, where a transmission takes no whole number of nanoseconds: each of
-/// the transmitters on a packet's way round is less than one off.
+/// Maximum distance of instants that are equal in ns-2, if a transmission takes no whole number of nanoseconds: each
+/// transmitter on a packet's round trip is off by less than one.
 const APART: Duration = Duration::from_nanos(8);
 
 /// ns-2's `minrto_`.
 const MIN_TIME_OUT: Duration = Duration::from_millis(200);
 
 impl<P: Probe, T: Topology> Network<P, T> {
-    /// Follows ns-2's order in a run in which all TCP is ns-2's.
+    /// Uses ns-2's order if all TCP flows of the run use the stack `ns2`.
     pub fn set_ns2_order(&mut self, scenario: &Scenario) {
         let mut stacks = scenario.flows.iter().filter_map(|flow| flow.traffic.tcp()).map(|tcp| tcp.orders_as_ns2());
         self.as_scheduled = !T::HAS_CELLS && stacks.next() == Some(true) && stacks.all(|as_ns2| as_ns2);
     }
 
-    /// The flow whose source has a timer that comes before an acknowledgment's `arrival` at the same instant.
+    /// The slot of a source whose timer comes before an acknowledgment's `arrival` at the same instant.
     #[inline(always)]
     pub fn timer_of_arrival(&self, now: Instant, arrival: Component) -> Option<u32> {
         if self.as_scheduled { self.timer_set_before(now, arrival) } else { None }
@@ -54,13 +59,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
-    /// The arrival that comes before a departure from a link at the same instant, if there is one.
+    /// The arrival that comes before a simultaneous departure from a link, if any.
     #[inline(always)]
     pub fn first_of_departure(&self, now: Instant, link: usize) -> Option<Component> {
         if self.as_scheduled { self.sent_before_departure(now, link) } else { None }
     }
 
-    /// Of the arrivals as good as at `now`, that whose transmission began first, if that was before the departing packet's.
+    /// Of the arrivals at `now`, within [`APART`], the one whose transmission started first, if that was before the
+    /// departing packet's.
     #[inline(never)]
     fn sent_before_departure(&self, now: Instant, link: usize) -> Option<Component> {
         let began = self.links[link].transmission_began()?;
@@ -72,7 +78,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         sent.filter(|&(at, _)| at < began).min_by_key(|&(at, _)| at).map(|(_, arrival)| arrival)
     }
 
-    /// When the transmission began of the packet that arrives at `now`; none where nobody can tell.
+    /// When the transmission of the packet that arrives at `now` started; none if that is unknown.
     fn sent_at(&self, now: Instant, arrival: Component) -> Option<Instant> {
         let packet = self.packets.packet(self.pipe_of(arrival)?.next_packet()?);
         let detail = &self.slots.details[packet.slot as usize];

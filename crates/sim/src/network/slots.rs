@@ -1,4 +1,4 @@
-//! Slots: the places of flows, each with its route, its access links and its paths over the links.
+//! Slots: per flow its route, its access links and its paths over the links.
 
 use super::access::{AccessLink, NOBODY, Route, RouteDetail, cell_number};
 use super::path_table::PathTable;
@@ -12,9 +12,10 @@ pub(super) struct Slots {
     pub routes: Vec<Route>,
     pub details: Vec<RouteDetail>,
     pub paths: PathTable,
-    /// Whether a middlebox is on the path of any flow; otherwise no packet's route is asked for one.
+    /// Whether any flow has a middlebox; otherwise routes are not checked for one.
     pub has_middleboxes: bool,
-    /// Whether a middlebox is on the path of any flow, or a link flips bits; otherwise no packet is looked at again at its end.
+    /// Whether any flow has a middlebox or a link flips bits; otherwise packets are not checked at the end of their
+    /// paths.
     pub changes_packets: bool,
 }
 
@@ -24,10 +25,11 @@ impl Slots {
         Self { routes: Vec::with_capacity(flows), details: Vec::with_capacity(flows), ..Self::default() }
     }
 
-    /// Adds a slot without a flow for flow number `place` of a group, and returns whether its access link takes no time.
-    pub fn add(&mut self, (group, place): (u32, u32), spec: &FlowSpec, settled: &StationPlacement) -> bool {
-        let StationPlacement { paths, hosts, cells } = settled;
-        let access = || AccessLink::new(spec.access_rate, spec.access_delay_of(place));
+    /// Adds a slot, still without a flow, for flow number `index` of a group. Returns whether its access link takes no
+    /// time.
+    pub fn add(&mut self, (group, index): (u32, u32), spec: &FlowSpec, placement: &StationPlacement) -> bool {
+        let StationPlacement { paths, hosts, cells } = placement;
+        let access = || AccessLink::new(spec.access_rate, spec.access_delay_of(index));
         let (up, down) = (access(), access());
         let transparent = up.is_transparent();
         self.has_middleboxes |= spec.middlebox.is_some();
@@ -58,7 +60,7 @@ impl Slots {
         &mut self.details[slot as usize]
     }
 
-    /// The flow that has a slot now, and its group.
+    /// The current flow of a slot, and its group.
     #[inline]
     pub fn current_flow(&self, slot: u32) -> (u32, u32) {
         (self.route(slot).flow, self.details[slot as usize].group)
@@ -70,11 +72,11 @@ impl Slots {
         self.route(slot).middlebox == Some(Middlebox::Bleach)
     }
 
-    /// Properties of a packet that a queue learns from its flow.
+    /// Properties of a packet that a queue gets from its flow.
     #[inline(always)]
     pub fn origin(&self, packet: &Packet) -> Origin {
         let route = self.route(packet.slot);
-        let seen_as = if self.has_middleboxes { route.visible_flow(packet.flow) } else { packet.flow };
-        route.origin(packet.to_sink, seen_as)
+        let visible_flow = if self.has_middleboxes { route.visible_flow(packet.flow) } else { packet.flow };
+        route.origin(packet.to_sink, visible_flow)
     }
 }

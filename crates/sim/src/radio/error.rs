@@ -1,37 +1,37 @@
-//! Errors of the channel: how probable it is that a frame is not understood, by rate, signal-to-noise ratio and length.
+//! Errors of the channel: the probability that a frame is lost, by rate, signal-to-noise ratio and length.
 //!
 //! The curves are those of ns-3 3.44's error models, evaluated at 1536 bytes: its table (the default there; 9 Mbit/s by
-//! its older formula) and the NIST model. Between their points log10(PER / (1 - PER)) is linear in decibels, and
-//! beyond them it goes on as before.
+//! its older formula) and the NIST model. Between their points log10(PER / (1 - PER)) is linear in decibels; beyond
+//! them it is extrapolated.
 //!
-//! 802.11n has the curve of the rate of 802.11g with the same modulation and coding, the ratio being that of each
-//! stream. 64-QAM 5/6 has none: it is taken to need 1 dB more than 64-QAM 3/4, as the least sensitivities that the
-//! standard demands differ (IEEE 802.11-2012 table 20-22: -65 and -64 dBm).
+//! 802.11n uses the curve of the 802.11g rate with the same modulation and coding, with the ratio of each stream.
+//! 64-QAM 5/6 has no such rate: it needs 1 dB more than 64-QAM 3/4, the difference of the minimum sensitivities in the
+//! standard (IEEE 802.11-2012 table 20-22: -65 and -64 dBm).
 
 use super::phy::{ACK_BYTES, Bitrate, MAC_OVERHEAD};
 use crate::random::normal;
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// Whose curves.
+/// The source of the error curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorModel {
     /// ns-3's table.
     Table,
-    /// NIST's formulas, which need 2 to 4 dB more.
+    /// The NIST model, which needs 2 to 4 dB more.
     Nist,
 }
 
 impl ErrorModel {
-    /// Probability that a frame of `mpdu` bytes is lost at `rate`, none of 802.11b, with a ratio of `snr` dB.
+    /// Probability that a frame of `mpdu` bytes is lost at `rate` (not 802.11b) with a ratio of `snr` dB.
     pub fn loss(self, rate: Bitrate, snr: f64, mpdu: u32) -> f64 {
         let share = f64::from(mpdu) / f64::from(1500 + MAC_OVERHEAD);
         let (curve, surplus) = curve(rate);
-        // Every part of a frame survives with the same probability.
+        // Equal parts of a frame survive with equal probability.
         -libm::expm1(share * ln_survival(self.points(curve), snr - surplus))
     }
 
-    /// Probability that the answer to a frame at `rate`, of so many bytes, is lost: the curve of full frames, moved to
-    /// where ns-3 loses half of all acknowledgments.
+    /// Probability that the response of `bytes` bytes to a frame at `rate` is lost: the curve of full frames, shifted
+    /// so that half of all acknowledgments are lost at the same ratio as in ns-3.
     pub fn response_loss(self, rate: Bitrate, snr: f64, bytes: u32) -> f64 {
         let (i, _) = curve(rate.response());
         let share = f64::from(bytes) / f64::from(ACK_BYTES);
@@ -46,7 +46,7 @@ impl ErrorModel {
     }
 }
 
-/// Which of the curves a rate has, and how many dB more it needs.
+/// Index of a rate's curve, and the dB that it needs in addition.
 fn curve(rate: Bitrate) -> (usize, f64) {
     match rate.mcs() {
         None => (rate.ofdm_index().expect(IS_OFDM), 0.0),
@@ -54,7 +54,7 @@ fn curve(rate: Bitrate) -> (usize, f64) {
     }
 }
 
-/// Logarithm of the probability that a full frame survives; `points` are where [`LOSSES`] of them do not.
+/// Logarithm of the probability that a full frame survives; `points` are the ratios with loss rates [`LOSSES`].
 fn ln_survival(points: &[f64; 5], snr: f64) -> f64 {
     let logits = LOSSES.map(|loss| libm::log10(loss / (1.0 - loss)));
     let i = points[1..4].iter().take_while(|&&point| snr > point).count();
@@ -63,31 +63,32 @@ fn ln_survival(points: &[f64; 5], snr: f64) -> f64 {
     -libm::log1p(libm::pow(10.0, logit.min(MAX_LOGIT)))
 }
 
-/// The ratio between an access point and a station, the same both ways.
+/// The signal-to-noise ratio between an access point and a station, equal in both directions.
 #[derive(Clone, Debug)]
 pub struct Signal {
     /// Mean, in dB.
     mean: f64,
-    /// Standard deviation of the fading in dB, and the time over which it forgets itself.
+    /// Standard deviation of the fading in dB, and its coherence time.
     fading: Option<(f64, Duration)>,
-    /// The present deviation, and since when.
+    /// Current deviation, and the time of its last update.
     deviation: f64,
     at: Instant,
     rng: Rng,
 }
 
 impl Signal {
-    /// A ratio around `mean`; fading is a Gauss-Markov process, at first drawn from its stationary law.
+    /// A ratio around `mean`; fading is a Gauss-Markov process that starts from its stationary distribution.
     pub fn new(mean: f64, fading: Option<(f64, Duration)>, mut rng: Rng) -> Self {
         let deviation = fading.map_or(0.0, |(sd, _)| sd * normal(&mut rng));
         Self { mean, fading, deviation, at: Instant::ZERO, rng }
     }
 
-    /// Whether something is lost at `now` that is lost with the probability `loss` of the present ratio.
+    /// Whether a frame is lost at `now`; `loss` is its loss probability at a given ratio.
     pub fn is_lost(&mut self, now: Instant, loss: impl Fn(f64) -> f64) -> bool {
         if let Some((sd, coherence)) = self.fading {
-            let kept = libm::exp(-((now - self.at).as_nanos() as f64) / coherence.as_nanos() as f64);
-            self.deviation = kept * self.deviation + (1.0 - kept * kept).sqrt() * sd * normal(&mut self.rng);
+            let correlation = libm::exp(-((now - self.at).as_nanos() as f64) / coherence.as_nanos() as f64);
+            self.deviation =
+                correlation * self.deviation + (1.0 - correlation * correlation).sqrt() * sd * normal(&mut self.rng);
             self.at = now;
         }
         let loss = loss(self.mean + self.deviation);
@@ -97,17 +98,17 @@ impl Signal {
 
 const IS_OFDM: &str = "a scenario with signal-to-noise ratios has no rates of 802.11b";
 
-/// By number of the scheme in each stream: BPSK 1/2, QPSK 1/2 and 3/4, 16-QAM 1/2 and 3/4, 64-QAM 2/3, 3/4 and 5/6.
+/// By scheme within a stream: BPSK 1/2, QPSK 1/2 and 3/4, 16-QAM 1/2 and 3/4, 64-QAM 2/3, 3/4 and 5/6.
 const HT: [(usize, f64); 8] =
     [(0, 0.0), (2, 0.0), (3, 0.0), (4, 0.0), (5, 0.0), (6, 0.0), (7, 0.0), (7, MORE_FOR_FIVE_SIXTHS)];
 
-/// dB.
+/// In dB.
 const MORE_FOR_FIVE_SIXTHS: f64 = 1.0;
 
-/// Loss rates of a full frame for which the tables give the ratio.
+/// Loss rates of a full frame at the ratios in the tables.
 const LOSSES: [f64; 5] = [0.9, 0.5, 0.1, 0.01, 0.001];
 
-/// dB, by rate and loss rate.
+/// Ratios in dB, by rate and loss rate.
 const TABLE: [[f64; 5]; 8] = [
     [-0.19, 0.31, 0.94, 1.58, 2.21],
     [1.68, 2.26, 3.05, 3.87, 4.57],
@@ -130,10 +131,10 @@ const NIST: [[f64; 5]; 8] = [
     [21.58, 22.00, 22.63, 23.36, 24.00],
 ];
 
-/// dB at which half of all acknowledgments are lost, by their rate.
+/// Ratio in dB at which half of all acknowledgments are lost, by their rate.
 const ACK_HALF_LOST: [f64; 8] = [-1.94, -0.56, 1.08, 3.61, 6.31, 9.51, 13.30, 14.64];
 
-/// Beyond it nothing survives, and powers of ten would overflow.
+/// Nothing survives beyond this; larger powers of ten would overflow.
 const MAX_LOGIT: f64 = 300.0;
 
 #[cfg(test)]
@@ -154,7 +155,7 @@ mod tests {
                     assert!((loss / expected - 1.0).abs() < 1e-9, "{model:?} {rate:?} {snr}: {loss}");
                 }
                 let middle = model.loss(rate, (points[0] + points[1]) / 2.0, 1536);
-                // The mean of logit 0.9 and logit 0.5 is that of 3/4.
+                // The mean of the logits of 0.9 and 0.5 is the logit of 3/4.
                 assert!((middle - 0.75).abs() < 1e-9, "{middle}");
             }
         }
@@ -191,7 +192,7 @@ mod tests {
             }
         }
         assert_eq!(model.loss(mcs(7), 18.39 + 1.0, 1536), model.loss(of(54), 18.39, 1536));
-        // 32 bytes in place of 14, at 6 Mbit/s.
+        // 32 bytes instead of 14, at 6 Mbit/s.
         let survives = |bytes| 1.0 - model.response_loss(mcs(0), -1.5, bytes);
         assert!((libm::log(survives(32)) / libm::log(survives(14)) - 32.0 / 14.0).abs() < 1e-9);
     }

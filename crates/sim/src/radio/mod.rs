@@ -1,4 +1,4 @@
-//! What 802.11 says of a frame on the air: its time at each rate, and how likely it is to be lost.
+//! 802.11 frames: their airtime at each rate, and their loss probability.
 
 mod error;
 pub(crate) mod phy;

@@ -1,4 +1,4 @@
-//! Times of frames: ERP-OFDM, the DSSS and CCK rates that an access point in mixed b/g mode has as well, and HT.
+//! Airtimes of frames: ERP-OFDM, the DSSS and CCK rates that an access point in mixed b/g mode also has, and HT.
 //!
 //! Source: IEEE 802.11-2012 §18.4.3 and §19 (OFDM; 6 µs of signal extension in the 2.4 GHz band), §17 (CCK, long
 //! preamble), §20 (HT: 20 MHz, long guard interval, mixed format), §9.7 (rates of responses).
@@ -9,20 +9,20 @@ use sojourn_aqm::{Duration, Rate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bitrate(u8);
 
-/// What the standard says of a rate.
+/// Parameters of a rate in the standard.
 struct Entry {
     kbps: u32,
-    /// Data bits of an OFDM symbol; zero for the rates of 802.11b.
+    /// Data bits per OFDM symbol; zero for the rates of 802.11b.
     symbol_bits: u32,
-    /// The rate of the acknowledgment: the highest basic one that is not above. For 802.11n not above the rate of
-    /// 802.11g with the same modulation and coding (§9.7.9).
+    /// Rate of the response: the highest basic rate that is not higher; for 802.11n not higher than the 802.11g rate
+    /// with the same modulation and coding (§9.7.9).
     response: u8,
-    /// What precedes the data.
+    /// Duration of preamble and header.
     preamble: Duration,
 }
 
-/// 802.11b/g in the order of their speed, then MCS 0 to 15. Basic rates: 6, 12 and 24 Mbit/s; 1 and 2 Mbit/s for the
-/// rates of 802.11b.
+/// 802.11b/g in ascending order, then MCS 0 to 15. Basic rates: 6, 12 and 24 Mbit/s; 1 and 2 Mbit/s for the rates of
+/// 802.11b.
 const RATES: [Entry; 28] = [
     Entry { kbps: 1_000, symbol_bits: 0, response: 0, preamble: LONG_PREAMBLE },
     Entry { kbps: 2_000, symbol_bits: 0, response: 1, preamble: LONG_PREAMBLE },
@@ -55,58 +55,58 @@ const RATES: [Entry; 28] = [
 ];
 
 impl Bitrate {
-    /// How many there are.
+    /// Number of rates.
     pub const COUNT: usize = RATES.len();
 
-    /// The greatest number of a scheme of 802.11n.
+    /// The highest MCS.
     pub const MAX_MCS: u8 = 15;
 
-    /// 6 Mbit/s: beacons, and what a station waits for that does not know what it heard.
+    /// 6 Mbit/s: beacons, and the response that a station waits for after a frame that it could not decode.
     pub const SIX: Self = Self(3);
 
     /// The eight rates of 802.11g.
     pub const OFDM: &'static [Self] = &[Self(3), Self(4), Self(6), Self(7), Self(8), Self(9), Self(10), Self(11)];
 
-    /// These and the four of 802.11b.
+    /// The four rates of 802.11b and the eight of 802.11g.
     pub const ALL: &'static [Self] =
         &[Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7), Self(8), Self(9), Self(10), Self(11)];
 
-    /// The one of 802.11b/g of `rate`, if there is one.
+    /// The 802.11b/g bitrate of `rate`, if there is one.
     pub fn find(rate: Rate) -> Option<Self> {
-        Self::ALL.iter().copied().find(|one| one.rate() == rate)
+        Self::ALL.iter().copied().find(|candidate| candidate.rate() == rate)
     }
 
-    /// The scheme of 802.11n with this number, 0 to [`Self::MAX_MCS`]: up to 7 one stream, from 8 on two.
+    /// The bitrate of an MCS, 0 to [`Self::MAX_MCS`]: up to 7 one stream, from 8 on two.
     pub fn of_mcs(mcs: u8) -> Option<Self> {
         (mcs <= Self::MAX_MCS).then_some(Self(FIRST_MCS + mcs))
     }
 
-    /// Every rate, by its index.
+    /// Every rate, by index.
     pub fn every() -> impl Iterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// Its number among the schemes of 802.11n, if it is one.
+    /// Its MCS, if it is a rate of 802.11n.
     pub fn mcs(self) -> Option<u8> {
         self.0.checked_sub(FIRST_MCS)
     }
 
-    /// Its number among all; below [`Self::COUNT`].
+    /// Its index among all rates; below [`Self::COUNT`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Its number among those of 802.11g; none for others.
+    /// Its index among the rates of 802.11g; none for others.
     pub fn ofdm_index(self) -> Option<usize> {
-        Self::OFDM.iter().position(|&one| one == self)
+        Self::OFDM.iter().position(|&candidate| candidate == self)
     }
 
-    /// In bits of payload per second.
+    /// The rate in bits of payload per second.
     pub fn rate(self) -> Rate {
         Rate::from_bps(u64::from(self.entry().kbps) * 1_000)
     }
 
-    /// Time on the air of so many bytes: a frame with its header and check sequence, or an aggregate.
+    /// Airtime of `bytes` bytes: a frame with header and check sequence, or an aggregate.
     pub fn airtime(self, bytes: u32) -> Duration {
         let &Entry { kbps, symbol_bits, preamble, .. } = self.entry();
         if symbol_bits == 0 {
@@ -117,24 +117,25 @@ impl Bitrate {
         preamble + SYMBOL * i64::from(symbols) + SIGNAL_EXTENSION
     }
 
-    /// Most bytes of an OFDM frame whose preamble and symbols take no longer than `span`.
+    /// Maximum bytes of an OFDM frame whose preamble and symbols take at most `span`.
     pub fn bytes_in(self, span: Duration) -> u32 {
         let &Entry { symbol_bits, preamble, .. } = self.entry();
         let symbols = ((span - preamble).as_nanos() / SYMBOL.as_nanos()) as u32;
         (symbols * symbol_bits).saturating_sub(SERVICE_AND_TAIL) / 8
     }
 
-    /// Time on the air of the acknowledgment of a frame at this rate.
+    /// Airtime of the acknowledgment of a frame at this rate.
     pub fn ack(self) -> Duration {
         self.response().airtime(ACK_BYTES)
     }
 
-    /// Time on the air of the Block Ack of an aggregate at this rate.
+    /// Airtime of the Block Ack of an aggregate at this rate. After MCS 0 it is sent at 6 Mbit/s: a station that needs
+    /// MCS 0 could not decode it at 24 Mbit/s.
     pub fn block_ack(self) -> Duration {
         self.response().airtime(BLOCK_ACK_BYTES)
     }
 
-    /// The rate of that acknowledgment.
+    /// The rate of that response.
     pub fn response(self) -> Self {
         Self(self.entry().response)
     }
@@ -148,20 +149,21 @@ const fn micros(n: u64) -> Duration {
     Duration::from_nanos(n as i64 * 1_000)
 }
 
-/// A short slot, and a long one: that of a cell in which somebody knows 802.11b only.
+/// Short slot, and long slot: that of a cell with a station that supports only 802.11b.
 pub const SHORT_SLOT: Duration = micros(9);
 pub const LONG_SLOT: Duration = micros(20);
 
-/// Between a frame and its acknowledgment.
+/// Time between a frame and its acknowledgment.
 pub const SIFS: Duration = micros(10);
 
-/// What an EIFS is longer by than an AIFS: SIFS, and an acknowledgment at 6 Mbit/s.
+/// Difference of EIFS and AIFS: SIFS, and an acknowledgment at 6 Mbit/s.
 pub const EIFS_EXTRA: Duration = micros(10 + 50);
 
-/// From the end of a frame until its sender knows that no acknowledgment has begun, but for a slot: SIFS, the preamble.
+/// Time from the end of a frame until its sender detects that no acknowledgment started, without a slot: SIFS and
+/// preamble.
 pub const ACK_TIMEOUT_EXTRA: Duration = micros(10 + 20);
 
-/// Bytes that an IP packet becomes longer by: MAC header 24, LLC and SNAP 8, check sequence 4.
+/// Bytes added to an IP packet: MAC header 24, LLC and SNAP 8, check sequence 4.
 pub const MAC_OVERHEAD: u32 = 36;
 
 /// The same with QoS, as in an aggregate: the MAC header is 2 bytes longer.
@@ -184,10 +186,10 @@ pub const PREAMBLE: Duration = micros(20);
 /// HT in mixed format: these 20 µs, 8 µs of HT-SIG, and 4 µs each of HT-STF and HT-LTF.
 const HT_PREAMBLE: Duration = micros(36);
 
-/// A second stream has a second HT-LTF.
+/// A second stream adds a second HT-LTF.
 const HT_PREAMBLE_2: Duration = micros(40);
 
-/// In the 2.4 GHz band the air stays still after an OFDM frame as if it were longer.
+/// In the 2.4 GHz band the medium stays idle after an OFDM frame as if the frame were longer.
 const SIGNAL_EXTENSION: Duration = micros(6);
 
 /// DSSS and CCK: 144 µs of preamble and 48 µs of header at 1 Mbit/s.
@@ -246,15 +248,15 @@ mod tests {
         let mbps = (0..=15).map(|mcs| of(mcs).rate().as_bps() as f64 / 1e6).collect::<Vec<_>>();
         assert_eq!(mbps[..8], [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
         assert!((0..8).all(|mcs| mbps[mcs + 8] == 2.0 * mbps[mcs]));
-        // Block Acks at the basic rate below BPSK 1/2 (6), QPSK (12), and 16-QAM (24 Mbit/s).
+        // Block Acks at the basic rate for BPSK 1/2 (6), QPSK (12) and 16-QAM (24 Mbit/s).
         assert_eq!([0, 1, 2, 3, 15].map(|mcs| us(of(mcs).block_ack())), [74, 50, 50, 38, 38]);
         assert_eq!((of(15).mcs(), of(0).ofdm_index(), Bitrate::SIX.mcs()), (Some(15), None, None));
         assert_eq!(Bitrate::of_mcs(16), None);
         for mcs in 0..=15 {
             let (rate, span) = (of(mcs), Duration::from_millis(4));
-            let most = rate.bytes_in(span);
+            let max = rate.bytes_in(span);
             let takes = |bytes| rate.airtime(bytes) - SIGNAL_EXTENSION;
-            assert!(takes(most) <= span && takes(most + 1) > span, "MCS {mcs}: {most}");
+            assert!(takes(max) <= span && takes(max + 1) > span, "MCS {mcs}: {max}");
         }
         assert_eq!([0, 7, 15].map(|mcs| of(mcs).bytes_in(Duration::from_millis(4))), [3_218, 32_204, 64_347]);
     }

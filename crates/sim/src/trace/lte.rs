@@ -1,9 +1,9 @@
 //! Synthetic traces like those of an LTE link.
 //!
 //! The logarithm of the rate is a sum of three Ornstein–Uhlenbeck terms on a grid of 20 ms, capped at a multiple of the
-//! median. Outages begin as a Poisson process and last Pareto times of at most 2 s. Opportunities come in geometric
-//! batches at the points of a renewal process with gamma gaps in operational time, that is, in opportunities. The presets
-//! are fitted to recordings of Winstein et al. (NSDI 2013) by random search over 18 statistics.
+//! median. Outages start as a Poisson process and last Pareto times of at most 2 s. Opportunities come in geometric
+//! batches at the points of a renewal process with gamma gaps in operational time, that is, in opportunities. The
+//! presets are fitted to recordings of Winstein et al. (NSDI 2013) by random search over 18 statistics.
 
 use super::{MAX_LINES, Trace, TraceError};
 use crate::random::{gamma, geometric, normal};
@@ -12,13 +12,13 @@ use sojourn_aqm::Rng;
 /// Parameters of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Lte {
-    /// Time average of the rate in Mbit/s, at opportunities of 1500 bytes.
+    /// Time average of the rate in Mbit/s, with opportunities of 1500 bytes.
     pub mean_mbps: f64,
     /// Time constant in s and standard deviation of each term of the log-rate.
     pub terms: [(f64, f64); 3],
-    /// Largest rate, as a multiple of the median.
+    /// Maximum rate, as a multiple of the median.
     pub cap: f64,
-    /// Outages per minute, their least length in ms, and the Pareto index of their lengths.
+    /// Outages per minute, their minimum length in ms, and the Pareto index of their lengths.
     pub outages: (f64, f64, f64),
     /// Mean opportunities per batch.
     pub batch: f64,
@@ -66,10 +66,10 @@ const fn lte(
 }
 
 impl Lte {
-    /// The trace of `seconds` s with `seed`; the same on every machine.
+    /// A trace of `seconds` s with `seed`; the same on every machine.
     pub fn trace(&self, seconds: u32, seed: u64) -> Result<Trace, TraceError> {
         if seconds == 0 {
-            return Err(TraceError("0 s is no time; give at least 1 s".to_string()));
+            return Err(TraceError("0 s is too short; give at least 1 s".to_string()));
         }
         let lines = self.mean_mbps * 1e6 / OPPORTUNITY_BITS * f64::from(seconds);
         if seconds > LONGEST_S || lines > MAX_LINES as f64 {
@@ -85,7 +85,7 @@ impl Lte {
         Trace::new(opportunities)
     }
 
-    /// Rate on the grid, relative to its median, outages left aside.
+    /// Rate on the grid, relative to its median, without outages.
     fn relative_rates(&self, seconds: u32, seed: u64) -> Vec<f64> {
         let mut log_rates = vec![0.0; seconds as usize * 1000 / GRID_MS];
         for (i, &(tau_s, sd)) in self.terms.iter().enumerate() {
@@ -105,7 +105,7 @@ impl Lte {
 
     /// First millisecond and end of each outage.
     fn outage_spans(&self, seconds: u32, seed: u64) -> Vec<(usize, usize)> {
-        let (per_minute, least_ms, index) = self.outages;
+        let (per_minute, min_ms, index) = self.outages;
         let mut rng = Rng::stream(seed, "lte outages", 0);
         let (mut now_ms, mut spans) = (0.0, Vec::new());
         loop {
@@ -113,13 +113,14 @@ impl Lte {
             if now_ms >= f64::from(seconds) * 1000.0 {
                 return spans;
             }
-            let length_ms = (least_ms * libm::pow(1.0 - rng.uniform(), -1.0 / index)).min(LONGEST_OUTAGE_MS);
+            let length_ms = (min_ms * libm::pow(1.0 - rng.uniform(), -1.0 / index)).min(LONGEST_OUTAGE_MS);
             spans.push((now_ms as usize, (now_ms + length_ms) as usize));
             now_ms += length_ms;
         }
     }
 
-    /// Milliseconds of the opportunities in the bursts of this link, where each one brings so many of them in the mean.
+    /// Milliseconds of the opportunities in this link's batches; `per_ms` is the mean number of opportunities in each
+    /// millisecond.
     pub(super) fn batches(&self, per_ms: impl Iterator<Item = f64>, seed: u64) -> Vec<u32> {
         let mut rng = Rng::stream(seed, "lte batches", 0);
         let scale = self.batch / self.shape;
@@ -169,8 +170,8 @@ const GRID_MS: usize = 20;
 
 const OPPORTUNITY_BITS: f64 = 12_000.0;
 
-/// Dead zones of minutes, as long drives have them, are left out on purpose.
+/// Maximum length of an outage. Dead zones of minutes, as on long drives, are deliberately left out.
 const LONGEST_OUTAGE_MS: f64 = 2000.0;
 
-/// Ten days.
+/// Maximum length of a trace: ten days.
 pub(super) const LONGEST_S: u32 = 864_000;

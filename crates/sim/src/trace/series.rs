@@ -1,20 +1,20 @@
-//! Rates over time as CSV, to and from opportunities.
+//! Rates over time as CSV, converted to and from opportunities.
 //!
-//! A row is `time,rate`; the rate holds until the next row, the last one as long as the others. Quantities carry their
-//! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). All rows are equally far apart: a row
-//! that is missing is a gap, and a gap is an error, because nobody but the user knows what the rate was there.
+//! A row is `time,rate`. The rate holds until the next row, the last one as long as the others. Quantities have units
+//! in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). Rows must be equidistant: a missing row
+//! is an error, because only the user knows the rate in that gap.
 
 use super::lte::LONGEST_S;
 use super::{Lte, MAX_LINES, Trace, TraceError};
 use crate::schedule::{Quanta, Steps};
 use sojourn_aqm::{Duration, Instant, Rate, units};
 
-/// Rates at equal steps.
+/// Rates at equidistant times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     /// How long each rate holds; above zero.
     pub step: Duration,
-    /// At least one of them above zero.
+    /// At least one of them is above zero.
     pub rates: Vec<Rate>,
 }
 
@@ -52,10 +52,10 @@ impl Series {
         csv
     }
 
-    /// The rates of `trace` in steps; an opportunity is what the millisecond before it brought.
+    /// The rates of `trace` in steps; an opportunity counts for the millisecond before it.
     pub fn of(trace: &Trace, step_ms: u32, mtu: u32) -> Result<Self, TraceError> {
         if step_ms == 0 {
-            return Err(TraceError("a step of 0 ms is no step; give at least 1 ms".to_string()));
+            return Err(TraceError("a step of 0 ms is too short; give at least 1 ms".to_string()));
         }
         let rows = trace.period_ms().div_ceil(step_ms) as usize;
         if rows > MAX_ROWS {
@@ -71,7 +71,7 @@ impl Series {
         Ok(Self { step: Duration::from_millis(step_ms as i64), rates })
     }
 
-    /// Opportunities of `mtu` bytes: one at the end of the millisecond in which the rate has added up to another one.
+    /// Opportunities of `mtu` bytes: one at the end of the millisecond in which the rates have added up to another one.
     pub fn trace(&self, mtu: u32) -> Result<Trace, TraceError> {
         self.check_size(mtu)?;
         let end = Instant::ZERO + self.step * self.rates.len() as i64;
@@ -82,7 +82,7 @@ impl Series {
         finished(ms.map(|ms| ms as u32).collect())
     }
 
-    /// Opportunities of `mtu` bytes in the bursts of `link`, with the rates of this series in the mean.
+    /// Opportunities of `mtu` bytes in the bursts of `link`, with the mean rates of this series.
     pub fn bursty_trace(&self, mtu: u32, link: &Lte, seed: u64) -> Result<Trace, TraceError> {
         self.check_size(mtu)?;
         let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
@@ -162,7 +162,7 @@ fn check_step(before: &Row, row: &Row, step: Duration) -> Result<(), TraceError>
     Ok(())
 }
 
-/// A first line without a digit at its start names the columns.
+/// A first line that starts with a letter names the columns.
 fn is_header(line: &str) -> bool {
     line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic())
 }
@@ -186,7 +186,7 @@ fn error(text: &str) -> TraceError {
 
 const NANOS_PER_MS: i64 = 1_000_000;
 
-/// Most rows of a series that is made of a trace: eleven days in steps of 100 ms.
+/// Maximum rows of a series made from a trace: eleven days in steps of 100 ms.
 const MAX_ROWS: usize = 10_000_000;
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn rates_become_opportunities_when_they_have_added_up() {
         assert_eq!(ms("0 ms,12 Mbit/s\n2 ms,12 Mbit/s\n"), [1, 2, 3, 4]);
-        // 8.333 a millisecond: 8, 8, 9, and 1 Mbit/s: one every 12 ms.
+        // 8.333 per millisecond: 8, 8, 9; and 1 Mbit/s: one every 12 ms.
         let fast = ms("time [s],rate [Mbit/s]\n0,100\n0.003,100\n");
         assert_eq!((1..=6).map(|i| fast.iter().filter(|&&at| at == i).count()).collect::<Vec<_>>(), [8, 8, 9, 8, 8, 9]);
         assert_eq!(ms("0 ms,1 Mbit/s\n18 ms,1 Mbit/s\n"), [12, 24, 36]);

@@ -3,42 +3,42 @@
 use super::Trace;
 use serde::Serialize;
 
-/// A trace in numbers. Rates are of opportunities of one MTU; bins are whole ones from the start of the trace.
+/// Statistics of a trace. Rates assume opportunities of one MTU; bins are complete ones from the start of the trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceStats {
-    /// Opportunities of a lap.
+    /// Opportunities per period.
     pub opportunities: usize,
-    /// The first one.
+    /// Time of the first one.
     pub first_ms: u32,
-    /// Length of a lap.
+    /// Length of a period.
     pub duration_s: f64,
     /// Mean rate.
     pub mean_mbps: f64,
-    /// Rates in bins of 10 ms, 100 ms, 1 s and 10 s; those of which there are three or more.
+    /// Rates in bins of 10 ms, 100 ms, 1 s and 10 s; widths with at least three bins.
     pub bins: Vec<BinStats>,
     /// Autocorrelation of the rate in bins of 100 ms.
     pub autocorrelation: Vec<Autocorrelation>,
-    /// Gaps between successive opportunities; the first from the start of the trace.
+    /// Gaps between successive opportunities; the first one from the start of the trace.
     pub gaps: GapStats,
-    /// Gaps longer than something.
+    /// Gaps above several thresholds.
     pub outages: Vec<OutageStats>,
-    /// Mean and median length of the gaps above 100 ms; `None` without any.
+    /// Mean length of the gaps above 100 ms; `None` without any.
     pub outage_mean_ms: Option<f64>,
-    /// See `outage_mean_ms`.
+    /// Median length of the gaps above 100 ms; `None` without any.
     pub outage_median_ms: Option<f64>,
-    /// Brownian motion of the rate (Sprout's sigma): from the squared differences of the counts N of adjacent windows T,
-    /// E (N₂ − N₁)² = 2 λ T + ⅔ σ² T³.
+    /// Brownian motion of the rate (Sprout's sigma): from the squared differences of the counts N of adjacent windows
+    /// T, E (N₂ − N₁)² = 2 λ T + ⅔ σ² T³.
     pub sigma: Vec<Sigma>,
 }
 
 /// Rates in bins of one width.
 #[derive(Clone, Debug, Serialize)]
 pub struct BinStats {
-    /// Width.
+    /// Width of a bin.
     pub width_ms: u32,
-    /// Coefficient of variation: standard deviation by mean.
+    /// Coefficient of variation: standard deviation per mean.
     pub cov: f64,
-    /// Index of dispersion: variance by mean of the counts; 1 for a Poisson process.
+    /// Index of dispersion: variance per mean of the counts; 1 for a Poisson process.
     pub idc: f64,
     /// Share of empty bins.
     pub empty: f64,
@@ -46,7 +46,7 @@ pub struct BinStats {
     pub rate_mbps: [f64; 7],
 }
 
-/// Autocorrelation at one lag; `None` where the trace is too short.
+/// Autocorrelation at one lag; `None` if the trace is too short.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Autocorrelation {
@@ -63,7 +63,7 @@ pub struct GapStats {
     pub one_ms: f64,
     /// Share of milliseconds with an opportunity.
     pub busy_ms: f64,
-    /// Opportunities per such millisecond.
+    /// Opportunities per busy millisecond.
     pub burst: f64,
     /// Quantiles of the gaps above zero: 50 %, 90 %, 99 %, 99.9 %, maximum.
     pub nonzero_ms: [f64; 5],
@@ -74,9 +74,9 @@ pub struct GapStats {
 pub struct OutageStats {
     /// Threshold.
     pub over_ms: u32,
-    /// How many of them there are in a minute.
+    /// Number of such gaps per minute.
     pub per_minute: f64,
-    /// Share of the time that lies in them.
+    /// Share of time in such gaps.
     pub time: f64,
 }
 
@@ -89,7 +89,7 @@ pub struct Sigma {
 }
 
 impl TraceStats {
-    /// Statistics of `trace` when an opportunity carries `mtu` bytes.
+    /// Statistics of `trace` if an opportunity carries `mtu` bytes.
     pub fn of(trace: &Trace, mtu: u32) -> Self {
         let bits = f64::from(mtu) * 8.0;
         let end = trace.period_ms();
@@ -162,11 +162,11 @@ impl Sigma {
     }
 }
 
-/// Opportunities in each whole bin. Only bins that have some are kept: a trace of two lines may last for weeks.
+/// Opportunities per complete bin. Only non-empty bins are stored: a trace of two lines may last for weeks.
 struct BinCounts {
     /// Number of bins.
     bins: u32,
-    /// Bins that are not empty, in their order, with what they hold.
+    /// Non-empty bins in order, with their counts.
     full: Vec<(u32, f64)>,
 }
 
@@ -197,7 +197,7 @@ impl BinCounts {
         (squares + f64::from(self.empty()) * mean * mean) / f64::from(self.bins)
     }
 
-    /// Quantiles of the counts, interpolated between neighbours in their order.
+    /// Quantiles of the counts, interpolated between neighbours.
     fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
         let mut sorted: Vec<f64> = self.full.iter().map(|&(_, count)| count).collect();
         sorted.sort_by(f64::total_cmp);
@@ -206,7 +206,7 @@ impl BinCounts {
         shares.map(|q| interpolated(at, self.bins as usize, q))
     }
 
-    /// Mean square of the difference of neighbours.
+    /// Mean squared difference of neighbouring counts.
     fn mean_squared_step(&self) -> f64 {
         let mut sum = 0.0;
         for (i, &(bin, count)) in self.full.iter().enumerate() {
@@ -223,7 +223,7 @@ impl BinCounts {
         sum / f64::from(self.bins - 1)
     }
 
-    /// Autocovariance by variance, both over all bins; `None` where there are too few.
+    /// Autocovariance per variance, both over all bins; `None` if there are too few.
     fn autocorrelation(&self, lag: u32) -> Option<f64> {
         let pairs = self.bins.checked_sub(lag).filter(|&pairs| pairs > 2)?;
         let (mean, variance) = (self.mean(), self.variance());
@@ -259,11 +259,11 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     interpolated(|i| sorted[i], sorted.len(), q)
 }
 
-/// The same of the `n` values that `at` gives in their order.
+/// Quantile of the `n` sorted values that `at` returns.
 fn interpolated(at: impl Fn(usize) -> f64, n: usize, q: f64) -> f64 {
-    let place = q * (n - 1) as f64;
-    let below = place as usize;
-    at(below) + (place - below as f64) * (at((below + 1).min(n - 1)) - at(below))
+    let position = q * (n - 1) as f64;
+    let below = position as usize;
+    at(below) + (position - below as f64) * (at((below + 1).min(n - 1)) - at(below))
 }
 
 const WIDTHS_MS: [u32; 4] = [10, 100, 1000, 10_000];
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_trace_by_hand() {
-        // Bins of 10 ms: 2, 0, 1, and the last opportunity at 40 ms lies behind the fourth, empty one.
+        // Bins of 10 ms: 2, 0, 1, and the last opportunity, at 40 ms, is after the fourth, empty one.
         let stats = TraceStats::of(&Trace::new(vec![3, 3, 25, 40]).unwrap(), 1500);
         assert_eq!((stats.opportunities, stats.first_ms, stats.duration_s, stats.mean_mbps), (4, 3, 0.04, 1.2));
         let bins = &stats.bins[0];
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((stats.outage_mean_ms, stats.autocorrelation[0].value), (None, None));
     }
 
-    /// What the sums over sparse bins stand for, bin by bin.
+    /// The counts of all bins, empty ones included.
     fn dense(trace: &Trace, width_ms: u32) -> Vec<f64> {
         let mut counts = vec![0.0; (trace.period_ms() / width_ms) as usize];
         for &ms in &trace.opportunities_ms {
