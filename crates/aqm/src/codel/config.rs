@@ -1,4 +1,4 @@
-//! CoDel's parameters, and its versions, a line each.
+//! Parameters and versions of CoDel, one line per version.
 
 use super::historic::{self, ReentryRule};
 use super::rfc8289;
@@ -8,22 +8,22 @@ use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
 
-/// Declares the versions and the configuration. A line is a version's word, what it is, and what computes it; each
-/// version is a profile of the same name.
+/// Declares the versions and the configuration. Each line has a version's keyword, description and engine; each version
+/// is also a profile of the same name.
 macro_rules! versions {
     ($( $version:ident = $word:literal, $summary:literal => $engine:expr; )+) => {
         choice! {
-            /// Whose algorithm it is.
+            /// Published algorithm or implementation to follow.
             pub enum Version { $( #[doc = $summary] $version = $word, )+ }
         }
 
         impl Version {
-            /// The word, which is also the profile's.
+            /// Keyword, also the name of the profile.
             fn word(self) -> &'static str {
                 match self { $( Self::$version => $word, )+ }
             }
 
-            /// What computes it.
+            /// Engine that implements the version.
             pub(super) fn engine(self) -> Engine {
                 match self { $( Self::$version => $engine, )+ }
             }
@@ -32,35 +32,39 @@ macro_rules! versions {
         config! {
             /// CoDel's configuration; the default is RFC 8289.
             pub struct Config {
-                /// Acceptable standing queue delay: sojourn times below it are never acted upon.
+                /// Acceptable standing queue delay: sojourn times below it never cause drops.
                 target: Duration = rfc8289::TARGET, in MICROSECOND => Value::Time(Duration::from_secs(10));
-                /// How long the sojourn time must stay above target before the first drop: a worst-case round-trip time.
+                /// Time that the sojourn time must stay above target before the first drop: a worst-case round-trip
+                /// time.
                 interval: Duration = rfc8289::INTERVAL, in MICROSECOND => Value::Time(Duration::from_secs(100));
                 /// Marks ECN-capable packets instead of dropping them, at most one per dequeue.
                 ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-                /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached.
+                /// Marks every ECN-capable packet that has waited longer than this; the default, an hour, is never
+                /// reached.
                 ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
-                /// Of which packets only: those whose DS field under ce_threshold_mask is this (tc's ce_threshold_selector VALUE/MASK);
-                /// 1 of 3 is ECT(1) (linux).
+                /// Limits ce_threshold to packets whose DS field under ce_threshold_mask is this (tc's
+                /// ce_threshold_selector VALUE/MASK); 1 under 3 is ECT(1) (linux).
                 ce_threshold_selector: u64 = 0, in Value::Count(0) => Value::Count(255);
-                /// The bits of the DS field that ce_threshold_selector looks at; zero is none, for every packet (linux).
+                /// Bits of the DS field that ce_threshold_selector compares; zero selects every packet (linux).
                 ce_threshold_mask: u64 = 0, in Value::Count(0) => Value::Count(255);
-                /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
+                /// Version of the algorithm; each has its profile, and refuses parameters that it lacks.
                 version: Version = Version::Rfc8289, in WORD => WORD, choices Version::WORDS;
-                /// The constant drop count (count-n).
+                /// Constant drop count (count-n).
                 n: u64 = 600, in Value::Count(1) => Value::Count(1_000_000_000);
-                /// The longest sojourn time (hardlimit).
+                /// Maximum sojourn time (hardlimit).
                 max_delay: Duration = Duration::from_millis(50), in MICROSECOND => Value::Time(Duration::from_secs(100));
                 /// Whether packets older than max_delay are dropped outright: off, as printed in the paper, or strictly (hardlimit).
                 hard_limit: HardLimit = HardLimit::Off, in WORD => WORD, choices HardLimit::WORDS;
-                /// How long the sojourn time must stay above target: the interval, or less after a recent phase (historic versions).
+                /// Time that the sojourn time must stay above target: the interval, or less after a recent phase
+                /// (historic versions).
                 window: Window = Window::Interval, in WORD => WORD, choices Window::WORDS;
-                /// Backlogs in which nothing is dropped: below one largest packet, or at most one (historic versions).
+                /// Backlog that counts as small, so nothing is dropped: less than one largest packet, or at most one
+                /// (historic versions).
                 small_backlog: SmallBacklog = SmallBacklog::AtMost, in WORD => WORD, choices SmallBacklog::WORDS;
-                /// The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+                /// Largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
                 maxpacket: MaxPacket = MaxPacket::Mtu, in WORD => WORD, choices MaxPacket::WORDS;
-                /// Remembers since when the sojourn time was above target where the queue is found empty, as older Linux did; it
-                /// matters where other flows' bytes count too (linux).
+                /// Keeps the time since which the sojourn time is above target when the queue is found empty, as older
+                /// Linux did; it matters if the bytes of other flows count too (linux).
                 keep_above: bool = false, in Value::Flag(false) => Value::Flag(true);
             }
             profiles {
@@ -80,7 +84,7 @@ macro_rules! versions {
                     return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval).into());
                 }
                 if c.version == Version::Mahimahi && c.interval < MILLISECOND {
-                    return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval).into());
+                    return Err(format!("interval ({}) rounds to 0 ms, and mahimahi computes in whole milliseconds; write e.g. interval 100ms", c.interval).into());
                 }
                 params::refuse_unsupported(c, "CoDel", c.version.word(), |param| c.version.has(param))?;
                 Selector::validate(c)
@@ -98,12 +102,12 @@ versions! {
     Act = "act", "CoDel-ACT (K. Nichols, July 2012): ns2-2012 in which a count above 126 decays, and a recent phase shortens the wait" => Engine::Historic(&historic::ACT);
     Linux = "linux", "Linux since 4.0: fixed-point law, count at each drop" => Engine::Linux;
     HardLimit = "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: acm2012 with at most one packet per dequeue beyond max_delay" => Engine::Historic(&historic::HARD_LIMIT);
-    HardLimitNs2 = "hardlimit-ns2", "Hard Limit CoDel as Gao et al. 2015 ran it in ns-2: ns2-patch in which packets beyond max_delay are dropped before the first look" => Engine::Historic(&historic::HARD_LIMIT_NS2);
-    Mahimahi = "mahimahi", "mahimahi's queue, errors included: whole milliseconds, each drop counts, and the packet behind the judged one is dropped" => Engine::Mahimahi;
+    HardLimitNs2 = "hardlimit-ns2", "Hard Limit CoDel as Gao et al. 2015 ran it in ns-2: ns2-patch in which packets beyond max_delay are dropped before CoDel's first check" => Engine::Historic(&historic::HARD_LIMIT_NS2);
+    Mahimahi = "mahimahi", "mahimahi's queue, bugs included: whole milliseconds, each drop counts, and the packet after the judged one is dropped" => Engine::Mahimahi;
     CountN = "count-n", "draft00 with a constant count n (Schwarzkopf et al. 2016, III.E.4)" => Engine::Historic(&historic::COUNT_N);
 }
 
-/// What computes a version.
+/// Implementation behind a version.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
     Rfc8289,
@@ -113,21 +117,21 @@ pub(super) enum Engine {
 }
 
 choice! {
-    /// What happens to packets that have waited longer than max_delay.
+    /// Handling of packets that have waited longer than max_delay.
     pub enum HardLimit {
-        /// Nothing.
+        /// No special handling.
         Off = "off",
-        /// They are dropped before the first look only, as printed: one of them can still pass behind a drop.
+        /// Dropped before the first judgement only, as printed: one of them can still pass after a drop.
         Printed = "printed",
-        /// They are dropped wherever they come to the head.
+        /// Dropped whenever they reach the head.
         Strict = "strict",
     }
 }
 
 choice! {
-    /// How long the sojourn time must stay above target.
+    /// Time that the sojourn time must stay above target.
     pub enum Window {
-        /// An interval.
+        /// One interval.
         Interval = "interval",
         /// interval/sqrt(count) if the last drop is less than 8 intervals ago.
         Act = "act",
@@ -135,29 +139,29 @@ choice! {
 }
 
 choice! {
-    /// Backlogs, without the packet looked at, in which nothing is dropped.
+    /// Maximum backlog, without the packet at the head, that prevents drops.
     pub enum SmallBacklog {
-        /// Less than a largest packet.
+        /// Less than one largest packet.
         Below = "below",
-        /// A largest packet or less.
+        /// One largest packet or less.
         AtMost = "at-most",
-        /// A largest packet or less, or nothing more in this queue (sfqCoDel's bins).
+        /// One largest packet or less, or no other packet in this queue (sfqCoDel's bins).
         AtMostOrLast = "at-most-or-last",
     }
 }
 
 choice! {
-    /// What the largest packet is.
+    /// Size of the largest packet.
     pub enum MaxPacket {
-        /// The link's.
+        /// The link's MTU.
         Mtu = "mtu",
-        /// The largest one that came to the head, starting from 256 bytes.
+        /// The largest packet that has reached the head, at least 256 bytes.
         Seen256 = "seen-256",
     }
 }
 
 impl Config {
-    /// The version with its own values of the parameters that others share.
+    /// Switches to the version and its values of the parameters that others share.
     fn become_version(&mut self, version: Version) {
         self.version = version;
         if let Engine::Historic(variant) = version.engine() {
@@ -168,14 +172,14 @@ impl Config {
 }
 
 impl Version {
-    /// Whether the version knows the parameter.
+    /// Whether the version has the parameter.
     fn has(self, param: &str) -> bool {
         let own: &[&str] = match self.engine() {
             Engine::Rfc8289 => &["ecn", "ce_threshold"],
             Engine::Linux => {
                 &["ecn", "ce_threshold", "ce_threshold_selector", "ce_threshold_mask", "maxpacket", "keep_above"]
             }
-            // Its queue drops only.
+            // mahimahi's queue only drops.
             Engine::Mahimahi => &[],
             Engine::Historic(variant) => match param {
                 "n" if variant.knobs.reentry == ReentryRule::Const => &["n"],
@@ -189,12 +193,12 @@ impl Version {
     }
 }
 
-/// Parameters of every version.
+/// Parameters that every version has.
 const COMMON: [&str; 3] = ["version", "target", "interval"];
 const HOUR: Duration = Duration::from_secs(3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
-/// The range of a choice is its words.
+/// A choice has no numeric range, only its keywords.
 const WORD: Value = Value::Choice("");
 
 #[cfg(test)]
@@ -247,7 +251,7 @@ mod tests {
             assert_eq!(config.validate().is_err(), refused, "{profile} {param} {text}");
         }
         let refusal = config::<Config>("mahimahi", &[("ecn", "on")]).validate().unwrap_err().to_string();
-        let expected = "ecn: version mahimahi of CoDel does not have it; leave it at false (or write codel@mahimahi for the version)";
+        let expected = "ecn: version mahimahi of CoDel does not have this parameter; keep it at false (or write codel@mahimahi for the version)";
         assert_eq!(refusal, expected);
     }
 

@@ -1,9 +1,9 @@
-//! CoDel's historic variants, from its first publication to the drafts: one listing, and what they differ in as knobs.
-//! Another one is a set of knobs here and a line in `config.rs`.
+//! Historic variants of CoDel, from the first publication to the drafts: one listing, with their differences as rules.
+//! To add a variant, add its rules here and a line in `config.rs`.
 //!
-//! The order is that of the RFC's listing ([`super::rfc8289`]), which came of them; what is not explained here is
-//! explained there. `acm2012` and what is built on it has a condition for entering a phase of its own, and CoDel-ACT
-//! shortens the wait before one.
+//! The order is that of the RFC's listing ([`super::rfc8289`]), which derives from these variants and has the
+//! explanations. `acm2012` and its derivatives have an extra condition for entering a phase, and CoDel-ACT shortens the
+//! wait before one.
 
 use super::config::{HardLimit, SmallBacklog, Window};
 use super::rfc8289::step;
@@ -11,7 +11,7 @@ use super::{Config, StateVariables, counted, mark_or_drop};
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket};
 use crate::time::{Duration, Instant};
 
-/// What the variants differ in.
+/// Rules that differ between the variants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VariantRules {
     pub entry: EntryRule,
@@ -22,38 +22,38 @@ pub(super) struct VariantRules {
     pub hard_limit: HardLimit,
 }
 
-/// What a first drop needs beyond a sojourn time above target for the window.
+/// Condition of a first drop, besides a sojourn time above target for the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EntryRule {
-    /// Nothing.
+    /// No other condition.
     AtOnce,
-    /// The last drop less than an interval ago, or the sojourn time above target for another interval.
+    /// The last drop was less than an interval ago, or the sojourn time has been above target for another interval.
     Acm,
 }
 
-/// `count` when dropping begins again; where the condition fails it is 1.
+/// `count` on re-entry into dropping; 1 if the condition fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReentryRule {
     /// count - 2 within an interval of the last drop.
     Acm,
     /// count - 2 within 8 intervals of the last drop.
     Sub2,
-    /// As `Sub2`, but decaying by 0.9844 where that leaves more than 126.
+    /// As `Sub2`, but multiplied by 0.9844 if that leaves more than 126.
     Act,
     /// count - 1 within 16 intervals of the last drop.
     Sub1,
-    /// The parameter n.
+    /// Constant: the parameter n.
     Const,
 }
 
-/// Which drops after the first of a phase count.
+/// Drops, after the first of a phase, that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountRule {
-    /// Each.
+    /// Every drop.
     Drop,
-    /// Those after which the next packet is still ok to drop.
+    /// Drops after which the next packet is still ok to drop.
     StillOk,
-    /// None.
+    /// No drops.
     Never,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum CountRule {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub knobs: VariantRules,
-    /// Bytes of the largest packet before a larger one is seen.
+    /// Initial size of the largest packet, in bytes.
     pub maxpacket: u32,
 }
 
@@ -77,7 +77,7 @@ pub(super) const ACM2012: Variant = Variant {
     maxpacket: 512,
 };
 
-/// The listing of Gao et al. 2015 is that of [`ACM2012`] with lines added.
+/// Gao et al. 2015: the listing of [`ACM2012`] with lines added.
 pub(super) const HARD_LIMIT: Variant =
     Variant { knobs: VariantRules { hard_limit: HardLimit::Printed, ..ACM2012.knobs }, ..ACM2012 };
 
@@ -94,13 +94,13 @@ pub(super) const NS2_2012: Variant = Variant {
     maxpacket: 256,
 };
 
-/// codel.cc of May 2012, the first module for ns-2: entry at once, each drop counts before the next look.
+/// codel.cc of May 2012, the first module for ns-2: immediate entry; each drop counts before the next packet is judged.
 pub(super) const NS2_PATCH: Variant = Variant {
     knobs: VariantRules { reentry: ReentryRule::Sub1, count_on: CountRule::Drop, ..NS2_2012.knobs },
     ..NS2_2012
 };
 
-/// What Gao et al. 2015 ran: [`NS2_PATCH`] with a loop before the first look.
+/// Code that Gao et al. 2015 ran: [`NS2_PATCH`] with a loop before the first judgement.
 pub(super) const HARD_LIMIT_NS2: Variant =
     Variant { knobs: VariantRules { hard_limit: HardLimit::Printed, ..NS2_PATCH.knobs }, ..NS2_PATCH };
 
@@ -117,24 +117,24 @@ pub(super) const COUNT_N: Variant = Variant {
     ..DRAFT00
 };
 
-/// What [`HistoricCodel::dodequeue`] found at the head.
+/// Result of [`HistoricCodel::dodequeue`].
 struct DodequeueResult {
     ok_to_drop: bool,
-    /// Beyond the hard limit, where there is one.
+    /// Beyond the hard limit, if the variant has one.
     hard_drop: bool,
 }
 
-/// A queue's state.
+/// State of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct HistoricCodel {
-    /// When the head will have been above target for long enough; `ZERO` while it is below.
+    /// End of the window that started when the head went above target; `ZERO` while it is below.
     first_above_time: Instant,
-    /// The next drop while dropping; else about the time of the last one. Starting from zero harms no re-entry rule:
-    /// each of them looks at `count` first, and the 2012 one at times after an interval has passed.
+    /// Time of the next drop while dropping; otherwise about the time of the last one. An initial zero affects no
+    /// re-entry rule: each checks `count` first, and the 2012 rule runs only after an interval has passed.
     drop_next: Instant,
-    /// Drops of this phase, or of the last one, as far as they count.
+    /// Drops that count, of this phase or of the last one.
     count: u32,
-    /// `count` right after the last entry.
+    /// `count` right after the last entry into dropping.
     lastcount: u32,
     dropping: bool,
     ecn: bool,
@@ -148,7 +148,7 @@ pub(super) struct HistoricCodel {
 }
 
 impl HistoricCodel {
-    /// An idle queue's state; what is a parameter as well as a knob is as configured.
+    /// State of an idle queue; rules that are also parameters come from the configuration.
     pub fn new(config: &Config, variant: &Variant) -> Self {
         Self {
             first_above_time: Instant::ZERO,
@@ -171,7 +171,7 @@ impl HistoricCodel {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { ecn, knobs, n, target, interval, max_delay, .. } = *self;
         *self = Self { ecn, knobs, n, target, interval, max_delay, ..old.clone() };
@@ -208,7 +208,7 @@ impl Lifecycle for HistoricCodel {
 }
 
 impl HistoricCodel {
-    /// [`Aqm::dequeue`], but for sending what is left.
+    /// [`Aqm::dequeue`] without the transmission.
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let now = cx.now;
         let r = self.dodequeue(now, queue);
@@ -224,7 +224,7 @@ impl HistoricCodel {
         }
     }
 
-    /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
+    /// While dropping and `drop_next` has passed: drops until the schedule has caught up with `now`.
     fn keep_dropping(&mut self, now: Instant, queue: &mut dyn Fifo) {
         while self.dropping && now >= self.drop_next {
             if self.knobs.count_on == CountRule::Drop {
@@ -249,7 +249,7 @@ impl HistoricCodel {
         self.count = counted(self.count, 1);
     }
 
-    /// Whether a phase may begin now that the head is ok to drop.
+    /// Whether a phase may begin, given that the head is ok to drop.
     fn may_enter(&self, now: Instant) -> bool {
         match self.knobs.entry {
             EntryRule::AtOnce => true,
@@ -283,12 +283,13 @@ impl HistoricCodel {
         }
     }
 
-    /// Whether the last drop is less than so many intervals ago; a drop time ahead, after a quick exit, is.
+    /// Whether the last drop is less than `intervals` intervals ago; true also if the drop time lies in the future
+    /// after a quick exit.
     fn recent(&self, now: Instant, intervals: i64) -> bool {
         now - self.drop_next < self.interval * intervals
     }
 
-    /// Drops heads older than the hard limit; may the one then at the head be dropped?
+    /// Drops heads older than the hard limit. Returns whether the remaining head may be dropped.
     #[cold]
     fn drop_beyond_hard_limit(&mut self, now: Instant, queue: &mut dyn Fifo) -> bool {
         loop {
@@ -300,7 +301,7 @@ impl HistoricCodel {
         }
     }
 
-    /// The look at the packet behind a dropped one, which the listing of the hard limit does not test for it.
+    /// Judges the packet after a dropped one, which the hard-limit listing does not check against the limit.
     fn dodequeue_next(&mut self, now: Instant, queue: &mut dyn Fifo) -> bool {
         let r = self.dodequeue(now, queue);
         if r.hard_drop && self.knobs.hard_limit == HardLimit::Strict {
@@ -309,8 +310,8 @@ impl HistoricCodel {
         r.ok_to_drop
     }
 
-    /// Looks at the head: may it be dropped?
-    #[inline(always)] // the look at every departure, with the few that follow a drop
+    /// Judges the head.
+    #[inline(always)] // runs at every departure
     fn dodequeue(&mut self, now: Instant, queue: &dyn Fifo) -> DodequeueResult {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
@@ -326,7 +327,7 @@ impl HistoricCodel {
         } else {
             ok_to_drop = now >= self.first_above_time;
         }
-        // It overrides the protection of a small backlog.
+        // The hard limit overrides the protection of a small backlog.
         let hard_drop = self.knobs.hard_limit != HardLimit::Off && sojourn_time > self.max_delay;
         DodequeueResult { ok_to_drop: ok_to_drop || hard_drop, hard_drop }
     }
@@ -342,7 +343,7 @@ impl HistoricCodel {
         }
     }
 
-    /// How long the sojourn time must stay above target before the first drop; `count` is that of the last phase.
+    /// Time that the sojourn time must stay above target before the first drop; `count` is that of the last phase.
     fn window(&self, now: Instant) -> Duration {
         let shortened = self.knobs.window == Window::Act && self.count > 1 && self.recent(now, 8);
         if shortened { step(self.interval, self.count) } else { self.interval }

@@ -1,8 +1,8 @@
-//! CoDel in Linux (`include/net/codel.h`, `codel_impl.h` of 6.1), in its arithmetic: ticks of 1024 ns in 32 bits, and
-//! an inverse square root of 16 bits that one Newton step per change of `count` improves. Names follow the kernel's.
+//! CoDel as in Linux (`include/net/codel.h`, `codel_impl.h` of 6.1), with its arithmetic: 32-bit ticks of 1024 ns, and
+//! a 16-bit inverse square root that one Newton step per change of `count` refines. Names follow the kernel's.
 //!
-//! `linux-3.10` is the code of 3.6 to 3.19: a backlog is small by the largest packet seen (`maxpacket`), and an empty
-//! queue leaves `first_above_time` as it is (`keep_above`).
+//! `linux-3.10` is the code of 3.6 to 3.19: the largest packet seen defines a small backlog (`maxpacket`), and an empty
+//! queue leaves `first_above_time` unchanged (`keep_above`). The latter is from memory for 3.10.
 //!
 //! Differs: `count` saturates.
 
@@ -15,23 +15,23 @@ use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
 
-/// A point or a span of the kernel's clock (`codel_time_t`). It wraps after 4,398 s, so order is the sign of a
-/// difference: spans up to 2,199 s are compared rightly.
+/// Time or span of the kernel's clock (`codel_time_t`). It wraps after 4,398 s, so order is the sign of a difference:
+/// spans up to 2,199 s compare correctly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks(u32);
 
 impl Ticks {
     const ZERO: Self = Self(0);
-    /// 1024 ns each: a shift where microseconds would need a division.
+    /// Ticks of 1024 ns: a shift, while microseconds would need a division.
     const SHIFT: u32 = 10;
 
-    /// A point, rounded down.
+    /// Tick of a point in time, rounded down.
     #[inline]
     fn at(now: Instant) -> Self {
         Self((now.as_nanos() >> Self::SHIFT) as u32)
     }
 
-    /// A span, rounded down; the longest that can be compared is never over.
+    /// Ticks of a span, rounded down; capped at the longest span that compares correctly.
     fn of(span: Duration) -> Self {
         Self((span.as_nanos() >> Self::SHIFT).min(i32::MAX as i64) as u32)
     }
@@ -52,7 +52,7 @@ impl Ticks {
         ((self.0 as u64) << Self::SHIFT) as f64 / 1e9
     }
 
-    /// A point on the clock of a host at whose origin the machine had been up so long.
+    /// Seconds on the clock of a host that was up for `uptime` at its origin.
     fn on_clock(self, uptime: Duration) -> f64 {
         self.as_secs_f64() - uptime.as_secs_f64()
     }
@@ -74,31 +74,31 @@ impl Sub for Ticks {
     }
 }
 
-/// A queue's state: `codel_vars`, and what it needs of `codel_params` and `codel_stats`.
+/// State of a queue: `codel_vars` and the used parts of `codel_params` and `codel_stats`.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
-    /// Drops of this phase, or of the last one, as far as they count.
+    /// Drops that count, of this phase or of the last one.
     count: u32,
-    /// `count` right after the last entry.
+    /// `count` right after the last entry into dropping.
     lastcount: u32,
     dropping: bool,
     /// Approximation of 1/sqrt(count), 16 bits after the point.
     rec_inv_sqrt: u16,
     ecn: bool,
     keep_above: bool,
-    /// When the head will have been above target for an interval; zero while it is below.
+    /// End of the interval that started when the head went above target; zero while it is below.
     first_above_time: Ticks,
-    /// The next drop while dropping; else about the time of the last one.
+    /// Time of the next drop while dropping; otherwise about the time of the last one.
     drop_next: Ticks,
-    /// Sojourn time of the head last looked at.
+    /// Sojourn time of the head judged last.
     ldelay: Ticks,
     target: Ticks,
     interval: Ticks,
     ce_threshold: Ticks,
     selector: Selector,
-    /// Largest packet seen, where that is the measure of a small backlog.
+    /// Largest packet seen, if it defines a small backlog.
     maxpacket: Option<u32>,
-    /// What the kernel's clock shows at the origin of the host's.
+    /// Kernel clock at the origin of the host's clock.
     uptime: Duration,
 }
 
@@ -109,8 +109,8 @@ impl Linux {
             count: 0,
             lastcount: 0,
             dropping: false,
-            // Not the root of any count. A first phase with a count of 1 sets it. Where drops over the limit have raised
-            // the count before (`shed`), it stays 0 by Newton's step: all drops of that phase are due at once.
+            // 0 is the root of no count. A first phase with a count of 1 sets it. If drops over the limit have raised
+            // the count before (`shed`), Newton's step keeps it at 0: all drops of that phase are due at once.
             rec_inv_sqrt: 0,
             ecn: config.ecn,
             keep_above: config.keep_above,
@@ -129,12 +129,13 @@ impl Linux {
         }
     }
 
-    /// [`Aqm::attach`]: the kernel's clock began with the machine. So the first `drop_next`, which is 0, is long over.
+    /// [`Aqm::attach`]: the kernel's clock starts at boot, so the initial `drop_next` of 0 is long past.
     pub fn attach(&mut self, link: Link) {
         self.uptime = link.uptime;
     }
 
-    /// Goes on from the variables of `old` with its own parameters. `keep_above` and `maxpacket`'s use are the version's.
+    /// Takes over the variables of `old` and keeps its own parameters; `keep_above` and the use of `maxpacket` depend
+    /// on the version.
     pub fn inherit(&mut self, old: &Self) {
         let parameters = self.clone();
         *self = Self { selector: parameters.selector, ..old.clone() };
@@ -144,16 +145,16 @@ impl Linux {
         self.maxpacket = parameters.maxpacket.map(|first| old.maxpacket.unwrap_or(first));
     }
 
-    /// Changes `count`. The root follows by one step, which is enough where `count` rises by one; after a jump it is
-    /// inaccurate for a while, and squares its error at each further step.
+    /// Changes `count` and updates the root by one Newton step, which suffices when `count` rises by one. After a jump
+    /// the root is inaccurate for a while; each further step squares its error.
     fn set_count(&mut self, count: u32) {
-        // A count that wraps does no harm in the kernel, which does not divide by it. Here it saturates.
+        // Differs: the kernel lets the count wrap, which is harmless because it never divides by it.
         self.count = count.min(MAX_COUNT);
         // Only the upper 16 bits are kept.
         self.rec_inv_sqrt = (newton_step((self.rec_inv_sqrt as u32) << 16, self.count) >> 16) as u16;
     }
 
-    /// `codel_get_time` at a point of the host's clock.
+    /// `codel_get_time` for a time on the host's clock.
     #[inline(always)]
     fn codel_get_time(&self, at: Instant) -> Ticks {
         Ticks::at(at + self.uptime)
@@ -165,8 +166,8 @@ impl Linux {
         t + Ticks(step as u32)
     }
 
-    /// `codel_should_drop`: whether `head` may be dropped.
-    #[inline(always)] // the look at every departure, with the few that follow a drop
+    /// `codel_should_drop`: whether the head may be dropped.
+    #[inline(always)] // runs at every departure
     fn should_drop(&mut self, head: Option<Meta>, now: Ticks, cx: &Cx, queue: &dyn Fifo) -> bool {
         let Some(head) = head else {
             self.first_above_time = Ticks::ZERO;
@@ -182,11 +183,11 @@ impl Linux {
         };
         let backlog = || queue.total_backlog().bytes - head.len as u64;
         if self.ldelay.is_before(self.target) || backlog() <= largest as u64 {
-            // Back below. It counts as above again only after another whole interval.
+            // Below target: another whole interval must pass before packets may be dropped.
             self.first_above_time = Ticks::ZERO;
         } else if self.first_above_time == Ticks::ZERO {
-            // Gone above from below. Only if it stays there for an interval may a packet be dropped: a burst is gone by
-            // then, a standing queue is not.
+            // Just above target. A packet may be dropped only if the delay stays above for an interval, because a burst
+            // has drained by then and a standing queue has not.
             self.first_above_time = now + self.interval;
         } else {
             return now.is_after(self.first_above_time);
@@ -194,13 +195,13 @@ impl Linux {
         false
     }
 
-    /// `codel_dequeue` with a head, but for sending it.
+    /// `codel_dequeue` with a head, without the transmission.
     #[inline(always)]
     fn judge_head(&mut self, head: Meta, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         let drop = self.should_drop(Some(head), now, cx, queue);
         if self.dropping {
             if !drop {
-                // The sojourn time is below target: the phase is over.
+                // Sojourn time below target: leave dropping state.
                 self.dropping = false;
             } else if !now.is_before(self.drop_next) {
                 self.keep_dropping(now, cx, queue);
@@ -213,8 +214,8 @@ impl Linux {
         }
     }
 
-    /// The loop of `codel_dequeue`: it is time for the next drop. A large backlog can ask for drops more often than
-    /// packets leave, so the next one may be due now as well.
+    /// Loop of `codel_dequeue`: the next drop is due. With a large backlog drops can be due more often than packets
+    /// leave, so several may be due now.
     #[inline(always)]
     fn keep_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         while self.dropping && !now.is_before(self.drop_next) {
@@ -224,28 +225,29 @@ impl Linux {
                 return;
             }
             if !self.should_drop(queue.meta(0), now, cx, queue) {
-                // The drop ended the phase; it has been counted all the same.
+                // The drop ended the phase, but it was counted.
                 self.dropping = false;
                 return;
             }
-            // From the schedule and not from `now`: a late dequeue does not slow the law.
+            // Scheduled from the last drop time, not from `now`: a late dequeue does not slow down the control law.
             self.drop_next = self.control_law(self.drop_next);
         }
     }
 
-    /// The other branch of `codel_dequeue`: a phase begins.
+    /// Other branch of `codel_dequeue`: enter dropping state.
     #[inline(always)]
     fn enter_dropping(&mut self, now: Ticks, cx: &Cx, queue: &mut dyn Fifo) {
         if !mark_or_drop(queue, self.ecn) {
             self.should_drop(queue.meta(0), now, cx, queue);
         }
         self.dropping = true;
-        // If the delay went above target soon after it went below, the drop rate that controlled the queue last time is
-        // a good start: not `count`, which has grown over several phases, but what the last one added to it.
+        // If the delay rises above target soon after it fell below, the drop rate that controlled the queue last time
+        // is a good start. It is the increase of `count` in the last phase, because `count` itself has grown over
+        // several phases.
         let delta = self.count.wrapping_sub(self.lastcount) as i32;
         let recent = (now - self.drop_next).is_before(Ticks(self.interval.0.wrapping_mul(16)));
         if delta > 1 && recent {
-            // An inexact root is good enough here: the steps that follow correct it quadratically.
+            // The inexact root suffices: the following steps correct it quadratically.
             self.set_count(delta as u32);
         } else {
             self.count = 1;
@@ -257,7 +259,7 @@ impl Linux {
 }
 
 impl Linux {
-    /// `codel_dequeue`, but for sending what is left.
+    /// `codel_dequeue` without the transmission.
     #[inline]
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let Some(head) = queue.meta(0) else {
@@ -272,7 +274,7 @@ impl Linux {
         }
     }
 
-    /// [`LetGo::try_release`]: the case of nearly all packets of a queue that is held.
+    /// `FastDequeue::try_release`: below target and not dropping, as most packets of a controlled queue are.
     #[inline(always)]
     pub fn try_release(&mut self, now: Instant, head: &Meta) -> bool {
         let ldelay = self.codel_get_time(now) - self.codel_get_time(head.enqueued);
@@ -309,7 +311,7 @@ impl Aqm for Linux {
 
 impl Lifecycle for Linux {
     fn shed(&mut self, _: &mut Cx, n: u32) {
-        // As in the kernel, the root follows with the next change only.
+        // As in the kernel, the root is updated at the next change only.
         self.count = counted(self.count, n);
     }
 

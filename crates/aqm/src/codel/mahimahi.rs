@@ -1,8 +1,8 @@
-//! CoDel as in mahimahi's queue (codel_packet_queue.cc), errors included, because results were published with them.
+//! CoDel as in mahimahi's queue (codel_packet_queue.cc), with its bugs, because results were published with them.
 //!
-//! Times are whole milliseconds, everywhere rounded down: beyond a count of 10,000 an interval of 100 ms is over at
-//! once. An inner variable hides the outer one, so the packet fetched after a drop is dropped, unjudged, and the one
-//! judged is sent. Differences of times are unsigned. It only drops: the queue knows no ECN.
+//! Times are whole milliseconds, rounded down: beyond a count of 10,000 the control law of a 100 ms interval yields 0
+//! ms. An inner variable shadows the outer one, so the packet fetched after a drop is dropped unjudged, and the judged
+//! one is sent. Time differences are unsigned. It only drops, because the queue has no ECN.
 
 use super::{Config, StateVariables, counted};
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket};
@@ -10,7 +10,7 @@ use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
 
-/// A point or a span in whole milliseconds.
+/// Time or span in whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Millis(u64);
 
@@ -39,21 +39,21 @@ impl Add for Millis {
 
 impl Sub for Millis {
     type Output = Self;
-    /// Unsigned, as there: since a time ahead it has been very long.
+    /// Unsigned as in mahimahi: the time since a future instant is very long.
     fn sub(self, earlier: Self) -> Self {
         Self(self.0.wrapping_sub(earlier.0))
     }
 }
 
-/// A queue's state.
+/// State of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Mahimahi {
-    /// When the head will have been above target for an interval; `ZERO` while it is below.
+    /// End of the interval that started when the head went above target; `ZERO` while it is below.
     first_above_time: Millis,
     drop_next: Millis,
-    /// Drops of this phase, or of the last one, as far as they count.
+    /// Drops that count, of this phase or of the last one.
     count: u32,
-    /// `count` right after the last entry.
+    /// `count` right after the last entry into dropping.
     lastcount: u32,
     dropping: bool,
     target: Millis,
@@ -61,7 +61,7 @@ pub(super) struct Mahimahi {
 }
 
 impl Mahimahi {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self {
             first_above_time: Millis::ZERO,
@@ -74,12 +74,12 @@ impl Mahimahi {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         *self = Self { target: self.target, interval: self.interval, ..old.clone() };
     }
 
-    /// Looks at `head`, which would be the head if `held` bytes before it had left: may it be dropped?
+    /// Judges `head`, assuming that the `held` bytes before it have left. Returns whether it may be dropped.
     fn dodequeue(&mut self, head: Option<Meta>, held: u32, now: Millis, queue: &dyn Fifo) -> bool {
         let Some(head) = head else {
             self.first_above_time = Millis::ZERO;
@@ -97,7 +97,7 @@ impl Mahimahi {
         false
     }
 
-    /// Drops the packet behind the judged one. Returns whether the dropped one was ok to drop.
+    /// Drops the packet after the judged one. Returns whether the dropped one was ok to drop.
     fn drop_successor(&mut self, now: Millis, queue: &mut dyn Fifo) -> bool {
         let held = queue.meta(0).map_or(0, |head| head.len);
         let successor = queue.meta(1);
@@ -108,7 +108,7 @@ impl Mahimahi {
         ok_to_drop
     }
 
-    /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
+    /// While dropping and `drop_next` has passed: drops until the schedule has caught up with `now`.
     fn keep_dropping(&mut self, now: Millis, queue: &mut dyn Fifo) {
         while self.dropping && now >= self.drop_next {
             self.count = counted(self.count, 1);
@@ -141,7 +141,7 @@ impl Mahimahi {
 }
 
 impl Mahimahi {
-    /// [`Aqm::dequeue`], but for sending what is left.
+    /// [`Aqm::dequeue`] without the transmission.
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let now = Millis::at(cx.now);
         let ok_to_drop = self.dodequeue(queue.meta(0), 0, now, queue);
@@ -186,7 +186,7 @@ impl Lifecycle for Mahimahi {
     }
 }
 
-/// A packet of 1500 bytes and the header of a TUN device, whatever the link: up to so much is a small backlog.
+/// Maximum small backlog: a packet of 1500 bytes with the header of a TUN device, on any link.
 const PACKET_SIZE: u64 = 1504;
 const NANOS: u64 = 1_000_000;
 

@@ -1,20 +1,20 @@
-//! CoDel, Controlled Delay: drops at the head while the sojourn time has stayed above `target` for an `interval`,
-//! the faster the longer it stays (K. Nichols, V. Jacobson, ACM Queue 10(5), 2012; RFC 8289).
+//! CoDel, Controlled Delay: drops at the head once the sojourn time has stayed above `target` for an `interval`, and
+//! faster the longer it stays there (K. Nichols, V. Jacobson, ACM Queue 10(5), 2012; RFC 8289).
 //!
-//! RFC 8289, Linux and mahimahi have a file each. The historic variants share one: what differs between them is a
-//! set of knobs.
+//! RFC 8289, Linux and mahimahi have a file each. The historic variants share one, because they differ in a few rules
+//! only.
 //!
 //! # When to use
 //!
-//! On a link with a rate that changes or is not known, with few flows, and where one setting has to do: `target` 5 to
-//! 10 % of `interval`, `interval` about the longest usual RTT. With many flows on a slow link (less than about one
-//! packet per flow and target) the delay stays above the target, the more so the more flows there are; put it under
-//! [flow queueing](crate::fq_codel), or take [PIE](crate::pie). Below 3 Mbit/s or so, where one packet takes longer
-//! than the target, raise `target` to a packet time or two. Unresponsive load is not held at all before the limit is.
+//! On a link with a variable or unknown rate, with few flows, and if one setting must fit all: `target` 5 to 10 % of
+//! `interval`, `interval` about the longest usual RTT. With many flows on a slow link (less than about one packet per
+//! flow and target) the delay stays above the target, and grows with the number of flows; use [flow
+//! queueing](crate::fq_codel) over it, or [PIE](crate::pie). Below about 3 Mbit/s, when one packet takes longer than
+//! the target, raise `target` to one or two packet times. Unresponsive load fills the queue to its limit.
 //!
-//! Profiles are for reproducing: `rfc8289` for new work, `linux` for what a Linux box does to the nanosecond, the
-//! others for results published with them. `hardlimit` bounds the worst sojourn time on links that lose most of their
-//! rate at once, at the price of losses.
+//! Profiles are for reproducing: `rfc8289` for new work, `linux` to match Linux to the nanosecond, the others for
+//! results published with them. `hardlimit` bounds the maximum sojourn time on links that lose most of their rate at
+//! once, at the price of losses.
 
 mod config;
 mod historic;
@@ -42,23 +42,23 @@ use linux::Linux;
 use mahimahi::Mahimahi;
 use rfc8289::Rfc8289;
 
-/// A CoDel-managed queue's state.
+/// State of a queue under CoDel.
 #[derive(Clone, Debug)]
 pub struct Codel(Engine);
 
-// With a tag of its own: where it is hidden in a flag of a version, finding it takes seven instructions more.
+// `repr(u8)`: a separate tag is cheaper to read than one that the compiler hides in a flag of a variant.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Engine {
     Rfc8289(Rfc8289),
     Linux(Linux),
     Mahimahi(Mahimahi),
-    /// Boxed, because with the tag it would take more than a cache line.
+    /// Boxed, because with the tag it would exceed a cache line.
     Historic(Box<HistoricCodel>),
 }
 
 impl Codel {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self(match config.version.engine() {
             config::Engine::Rfc8289 => Engine::Rfc8289(Rfc8289::new(config)),
@@ -70,15 +70,15 @@ impl Codel {
 }
 
 impl Codel {
-    /// Sets the target of RFC 8289's CoDel, which goes on as it stands; the other versions keep theirs.
+    /// Sets the target of RFC 8289's CoDel and keeps its state; the other versions ignore it.
     pub(crate) fn set_target(&mut self, target: Duration) {
         if let Engine::Rfc8289(codel) = &mut self.0 {
-            codel.steer(target);
+            codel.set_target(target);
         }
     }
 }
 
-/// Hands a call on to the version's own.
+/// Forwards a call to the version's engine.
 macro_rules! of_version {
     ($codel:expr, $version:ident => $call:expr) => {
         match $codel {
@@ -91,7 +91,7 @@ macro_rules! of_version {
 }
 
 impl Codel {
-    /// What the versions of the past decide.
+    /// Judgement of the older versions, out of line to keep the fast path small.
     #[inline(never)]
     fn judge_as_before(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         match &mut self.0 {
@@ -111,7 +111,7 @@ impl Aqm for Codel {
 
     #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
-        // A comparison for each, where a jump through a table takes six instructions.
+        // Comparisons, because a jump through a table costs more instructions.
         if let Engine::Rfc8289(codel) = &mut self.0 {
             codel.judge(cx, queue);
         } else if let Engine::Linux(codel) = &mut self.0 {
@@ -177,7 +177,7 @@ impl FastDequeue for Codel {
     }
 }
 
-/// What a version shows of its state; times in seconds.
+/// State variables that a version exports; times in seconds.
 struct StateVariables {
     count: u32,
     lastcount: u32,
@@ -196,13 +196,13 @@ impl StateVariables {
     }
 }
 
-/// `count` and `n` more, as far as it goes.
+/// `count` plus `n`, saturated at [`MAX_COUNT`].
 fn counted(count: u32, n: u32) -> u32 {
     count.saturating_add(n).min(MAX_COUNT)
 }
 
-/// Tells a sender of congestion with the head. Returns whether the head is still there, marked: a marked packet is
-/// delivered, and the last one of the call.
+/// Signals congestion with the head. Returns whether the head was marked: a marked packet stays and is delivered, so it
+/// is the last one of the call.
 fn mark_or_drop(queue: &mut dyn Fifo, ecn: bool) -> bool {
     if ecn {
         return queue.mark(0, DropReason::Late);
@@ -211,7 +211,7 @@ fn mark_or_drop(queue: &mut dyn Fifo, ecn: bool) -> bool {
     false
 }
 
-/// Marks the head if it understands marks and is one of those that `admits`: it has waited longer than `ce_threshold`.
+/// Marks the head if it is ECN-capable and `admits` accepts it, because it has waited longer than `ce_threshold`.
 #[cold]
 fn mark_beyond_threshold(queue: &mut dyn Fifo, admits: impl FnOnce(&Meta) -> bool) {
     if queue.meta(0).is_some_and(|head| head.ecn.is_ect() && admits(&head)) {
@@ -219,5 +219,5 @@ fn mark_beyond_threshold(queue: &mut dyn Fifo, admits: impl FnOnce(&Meta) -> boo
     }
 }
 
-/// Where `count` saturates.
+/// `count` saturates here.
 const MAX_COUNT: u32 = i32::MAX as u32;

@@ -1,9 +1,10 @@
 //! CoDel as listed in RFC 8289: section 5 in its order, with its names.
 //!
-//! Differs: the RFC's `dodequeue` takes the head out and judges it; here the head is judged where it is, because what
-//! is taken out is transmitted. The backlog after its removal is then the one without it. `count` saturates.
+//! Differs: the RFC's `dodequeue` removes the head and judges it; here the head is judged in place, because a removed
+//! packet is one that is transmitted. The RFC's backlog after the removal is then the backlog without the head. `count`
+//! saturates.
 //!
-//! Marks (`ecn`, `ce_threshold`) are not in the listing: they are made where Linux makes them, with the RFC's count.
+//! The listing has no marks (`ecn`, `ce_threshold`): they are set where Linux sets them, with the RFC's count.
 
 use super::{Config, StateVariables, counted, mark_beyond_threshold, mark_or_drop};
 use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket};
@@ -12,7 +13,7 @@ use crate::time::{Duration, Instant};
 
 // 5.1. Data Types
 
-/// What [`Rfc8289::dodequeue`] found at the head.
+/// Result of [`Rfc8289::dodequeue`].
 struct DodequeueResult {
     sojourn_time: Duration,
     /// Whether the sojourn time has been above `target` for at least `interval`.
@@ -21,16 +22,16 @@ struct DodequeueResult {
 
 // 5.2. Per-Queue State
 
-/// A queue's state.
+/// State of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc8289 {
-    /// When the sojourn time will have been above `target` for an interval; `ZERO` while it is below.
+    /// End of the interval that started when the sojourn time went above `target`; `ZERO` while it is below.
     first_above_time: Instant,
-    /// The next drop while dropping; else about the time of the last one.
+    /// Time of the next drop while dropping; otherwise about the time of the last one.
     drop_next: Instant,
-    /// Drops of this phase, or of the last one, as far as they count.
+    /// Drops that count, of this phase or of the last one.
     count: u32,
-    /// `count` right after the last entry.
+    /// `count` right after the last entry into dropping.
     lastcount: u32,
     dropping: bool,
     ecn: bool,
@@ -39,17 +40,17 @@ pub(super) struct Rfc8289 {
     ce_threshold: Duration,
 }
 
-// 5.3. Constants. The RFC's third, the largest packet, is the link's.
+// 5.3. Constants. The third of the RFC, the largest packet, is the link's MTU.
 
-/// 5 to 10 % of the interval, so that a link whose queue is held there stays in use.
+/// 5 to 10 % of the interval, so that a link stays utilised with its queue held there.
 pub(super) const TARGET: Duration = Duration::from_millis(5);
-/// About the longest usual round-trip time: a sender needs one to react, and only a queue that outlasts it is a
-/// standing queue and no burst.
+/// About the longest usual round-trip time: a sender needs one to react, so only a queue that lasts longer is a
+/// standing queue and not a burst.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 
 impl Rfc8289 {
-    /// An idle queue's state. A `drop_next` of zero harms nothing: it is compared only where `count` says that there
-    /// was a phase before.
+    /// State of an idle queue. A `drop_next` of zero is harmless: it is compared only if `count` shows an earlier
+    /// phase.
     pub fn new(config: &Config) -> Self {
         Self {
             first_above_time: Instant::ZERO,
@@ -64,20 +65,19 @@ impl Rfc8289 {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { ecn, target, interval, ce_threshold, .. } = *self;
         *self = Self { ecn, target, interval, ce_threshold, ..old.clone() };
     }
 
-    /// Sets the target.
-    pub fn steer(&mut self, target: Duration) {
+    pub fn set_target(&mut self, target: Duration) {
         self.target = target;
     }
 }
 
 impl Aqm for Rfc8289 {
-    // 5.4. Enqueue Routine: a packet is stamped with the time of its arrival, which every queue discipline here does.
+    // 5.4. Enqueue Routine: stamp the packet with its arrival time; every queue discipline here does so.
 
     // 5.5. Dequeue Routine
 
@@ -110,11 +110,11 @@ impl Lifecycle for Rfc8289 {
 }
 
 impl Rfc8289 {
-    /// [`Aqm::dequeue`], but for sending what is left.
+    /// [`Aqm::dequeue`] without the transmission.
     #[inline(always)]
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let Some(head) = queue.meta(0) else {
-            // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
+            // Same result as the listing; a shortcut, because empty flow queues are visited often.
             self.first_above_time = Instant::ZERO;
             self.dropping = false;
             return;
@@ -125,8 +125,8 @@ impl Rfc8289 {
         }
     }
 
-    /// [`LetGo::try_release`]: the two cases of nearly all packets of a queue that is held, below target, or above it and nothing is
-    /// due.
+    /// `FastDequeue::try_release`: the two cases of most packets of a controlled queue: below target, or above target
+    /// with nothing due.
     #[inline(always)]
     pub fn try_release(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
         let sojourn_time = now - head.enqueued;
@@ -142,8 +142,8 @@ impl Rfc8289 {
         !self.dropping
     }
 
-    /// Whether a head above target changes nothing: the interval goes on, or the time to the next drop. There is a queue to
-    /// speak of behind it, or not.
+    /// Whether a head above target changes nothing, because the interval or the time to the next drop still runs.
+    /// `is_queue`: the backlog behind the head is not small.
     #[inline(always)]
     fn waits(&self, now: Instant, is_queue: bool) -> bool {
         let ok_to_drop = now >= self.first_above_time;
@@ -151,13 +151,13 @@ impl Rfc8289 {
         is_queue && self.first_above_time != Instant::ZERO && waits
     }
 
-    /// What the listing does with the head, but for sending it.
+    /// The listing's treatment of the head, without the transmission.
     #[inline(always)]
     fn dodequeue_and_drop(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo) {
         let mut r = self.dodequeue(now, mtu, queue);
         if self.dropping {
             if !r.ok_to_drop {
-                // The delay is below target again, or the queue as good as empty: the phase is over.
+                // Delay below target, or queue almost empty: leave dropping state.
                 self.dropping = false;
             } else if now >= self.drop_next {
                 self.keep_dropping(now, mtu, queue, &mut r);
@@ -170,9 +170,9 @@ impl Rfc8289 {
         }
     }
 
-    /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
-    /// leave, hence a loop: as many are dropped now as the schedule asks for.
-    #[inline(always)] // with the queue's type known; a look through a table of methods costs more
+    /// The next drop is due. With a large backlog drops can be due more often than packets leave, hence a loop that
+    /// drops as many now as are due.
+    #[inline(always)] // monomorphised per queue type: calls through a vtable cost more
     fn keep_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         while self.dropping && now >= self.drop_next {
             let marked = mark_or_drop(queue, self.ecn);
@@ -180,12 +180,12 @@ impl Rfc8289 {
                 *r = self.dodequeue(now, mtu, queue);
             }
             if !r.ok_to_drop {
-                // A drop that ends the phase is not counted, and `drop_next` stays the time at which it was due.
+                // A drop that ends the phase is not counted, and `drop_next` stays at its due time.
                 self.dropping = false;
                 return;
             }
             self.count = counted(self.count, 1);
-            // From the last drop and not from `now`: a late dequeue does not slow the control law.
+            // From the last drop, not from `now`: a late dequeue does not slow down the control law.
             self.drop_next = self.control_law(self.drop_next, self.count);
             if marked {
                 return;
@@ -193,16 +193,16 @@ impl Rfc8289 {
         }
     }
 
-    /// The sojourn time has been above target for an interval: a phase begins with a drop.
-    #[inline(always)] // with the queue's type known; a look through a table of methods costs more
+    /// The sojourn time has been above target for an interval: enter dropping state with a drop.
+    #[inline(always)] // monomorphised per queue type: calls through a vtable cost more
     fn enter_dropping(&mut self, now: Instant, mtu: u32, queue: &mut dyn Fifo, r: &mut DodequeueResult) {
         if !mark_or_drop(queue, self.ecn) {
             *r = self.dodequeue(now, mtu, queue);
         }
         self.dropping = true;
-        // If the last phase ended not long ago, the drop rate that controlled the queue then is a better start than
-        // one drop per interval. `drop_next` was at most an interval after the last drop, so it says when that was; it
-        // may lie ahead. What is carried over are the drops of the last phase alone, as in Linux, which the RFC follows.
+        // If the last phase ended recently, the drop rate that controlled the queue then is a better start than one
+        // drop per interval. `drop_next` was at most an interval after the last drop, so it shows when that was; it may
+        // lie in the future. Only the drops of the last phase carry over, as in Linux, which the RFC follows.
         let delta = self.count.wrapping_sub(self.lastcount) as i32;
         let recent = now - self.drop_next < self.interval * 16;
         self.count = if delta > 1 && recent { delta as u32 } else { 1 };
@@ -212,14 +212,14 @@ impl Rfc8289 {
 
     // 5.6. Helper Routines
 
-    /// The time of the drop after the one at `t`. TCP's rate falls with the square root of the drop rate, so drops whose
-    /// distance falls with the root of their number lower it in a straight line, however many senders there are.
+    /// Time of the drop after the one at `t`. TCP's rate falls with the square root of the drop rate, so intervals that
+    /// shrink with the square root of the number of drops lower it linearly, regardless of the number of senders.
     fn control_law(&self, t: Instant, count: u32) -> Instant {
         t + step(self.interval, count)
     }
 
-    /// Looks at the head, and tracks whether the sojourn time is above target, and for how long it has been.
-    #[inline(always)] // the look at every departure, with the few that follow a drop
+    /// Judges the head, and tracks for how long the sojourn time has been above target.
+    #[inline(always)] // runs at every departure
     fn dodequeue(&mut self, now: Instant, mtu: u32, queue: &dyn Fifo) -> DodequeueResult {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
@@ -227,11 +227,11 @@ impl Rfc8289 {
         };
         let sojourn_time = now - head.enqueued;
         let mut ok_to_drop = false;
-        // A backlog of one packet is no queue to speak of, whatever its delay: a slow link needs it to stay in use.
+        // A backlog of one packet is no standing queue, whatever its delay: a slow link needs it to stay utilised.
         if sojourn_time < self.target || bytes_behind(&head, queue) <= mtu as u64 {
             self.first_above_time = Instant::ZERO;
         } else if self.first_above_time == Instant::ZERO {
-            // Just gone above from below: if it stays there for an interval, it is ok to drop.
+            // Just above target: a packet may be dropped once the delay has stayed above for an interval.
             self.first_above_time = now + self.interval;
         } else {
             ok_to_drop = now >= self.first_above_time;
@@ -240,7 +240,7 @@ impl Rfc8289 {
     }
 }
 
-/// The backlog without the head.
+/// Backlog without the head, in bytes.
 #[inline(always)]
 fn bytes_behind(head: &Meta, queue: &dyn Fifo) -> u64 {
     queue.total_backlog().bytes - head.len as u64
@@ -273,7 +273,7 @@ mod tests {
             (10, 9, 0.1, 1),
             (10, 3, 15.9, 7),
             (10, 3, 16.0, 1),
-            (10, 3, -0.5, 7), // drop_next still ahead after a quick exit
+            (10, 3, -0.5, 7), // drop_next in the future after a quick exit
             (3, 10, 0.1, 1),
         ] {
             let mut codel = Rfc8289::new(&config("rfc8289", &[]));

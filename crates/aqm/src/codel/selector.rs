@@ -1,4 +1,4 @@
-//! Which packets `ce_threshold` is for: those whose DS field agrees with a value under a mask (Linux since 5.16,
+//! Packets that `ce_threshold` applies to: those whose DS field equals a value under a mask (Linux since 5.16,
 //! `codel_impl.h`; tc's `ce_threshold_selector VALUE/MASK`).
 
 use super::Config;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// A value of the DS field and the bits of it that count; without any, every packet agrees.
+/// Value and mask for the DS field; an empty mask matches every packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selector {
     value: u8,
@@ -25,21 +25,21 @@ impl Selector {
         Self { value: config.ce_threshold_selector as u8, mask: config.ce_threshold_mask as u8 }
     }
 
-    /// Whether the packet is one of them.
+    /// Whether the packet matches.
     pub fn admits(self, meta: &Meta) -> bool {
         // The DS field: six bits of DSCP, two of ECN (RFC 2474, RFC 3168).
         let dsfield = meta.dscp << 2 | meta.ecn as u8;
         self.mask == 0 || dsfield & self.mask == self.value
     }
 
-    /// Refuses what agrees with no packet.
+    /// Refuses a selector that matches no packet.
     pub fn validate(config: &Config) -> Result<(), ConfigError> {
         let (value, mask) = (config.ce_threshold_selector, config.ce_threshold_mask);
         match (value, mask) {
             (0, 0) => Ok(()),
             (_, 0) => Err(format!("ce_threshold_selector ({value:#x}) needs its mask; {EXAMPLE}").into()),
             _ if value & !mask != 0 => Err(format!(
-                "ce_threshold_selector ({value:#x}) has bits outside of its mask ({mask:#x}), so no packet agrees; {EXAMPLE}"
+                "ce_threshold_selector ({value:#x}) has bits outside of its mask ({mask:#x}), so no packet matches; {EXAMPLE}"
             )
             .into()),
             _ => Ok(()),
@@ -47,7 +47,7 @@ impl Selector {
     }
 }
 
-/// Reads `ce_threshold_selector VALUE/MASK`, which is two parameters of an algorithm that has them; whether it was that.
+/// Parses `ce_threshold_selector VALUE/MASK` into two parameters if the algorithm has them. Returns whether it did.
 pub(crate) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
@@ -68,7 +68,7 @@ pub(crate) fn words(
     Ok(true)
 }
 
-/// An octet as C writes it: decimal, or in hexadecimal behind 0x.
+/// Parses an octet in C's notation: decimal, or hexadecimal after 0x.
 fn octet(text: &str) -> Option<u8> {
     match text.strip_prefix("0x") {
         Some(digits) => u8::from_str_radix(digits, 16).ok(),
@@ -135,7 +135,7 @@ mod tests {
             ),
             (
                 "fq_codel@linux ce_threshold_selector 4/3",
-                "ce_threshold_selector (0x4) has bits outside of its mask (0x3), so no packet agrees; write e.g. ce_threshold_selector 0x1/0x3 for ECT(1)",
+                "ce_threshold_selector (0x4) has bits outside of its mask (0x3), so no packet matches; write e.g. ce_threshold_selector 0x1/0x3 for ECT(1)",
             ),
             (
                 "fq_codel@linux ce_threshold_selector 1/256",
@@ -145,10 +145,10 @@ mod tests {
                 "fq_codel@linux ce_threshold_selector ect1/3",
                 r#"ce_threshold_selector: "ect1" is not an octet; write e.g. ce_threshold_selector 0x1/0x3 for ECT(1)"#,
             ),
-            ("fq_codel@linux ce_threshold_selector", "ce_threshold_selector of codel lacks its value"),
+            ("fq_codel@linux ce_threshold_selector", "ce_threshold_selector of codel needs a value"),
             (
                 "fq_codel ce_threshold_selector 1/3",
-                "ce_threshold_selector: version rfc8289 of CoDel does not have it; leave it at 0 (or write codel@rfc8289 for the version)",
+                "ce_threshold_selector: version rfc8289 of CoDel does not have this parameter; keep it at 0 (or write codel@rfc8289 for the version)",
             ),
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");

@@ -1,4 +1,4 @@
-//! What the tests of CoDel's versions share.
+//! Helpers shared by the tests of CoDel's versions.
 
 use super::Codel;
 use super::Config;
@@ -29,7 +29,7 @@ pub fn state<A: Aqm>(aqm: &A, name: &str) -> f64 {
     value
 }
 
-/// A saturated link: packets that all arrived at time 0, one of which is sent each millisecond.
+/// Saturated link: all packets arrived at time 0, and one is sent each millisecond.
 pub struct SaturatedLink {
     pub queue: SingleQueue<Codel, u32>,
     ecn: Ecn,
@@ -44,7 +44,7 @@ impl SaturatedLink {
         Self { queue, ecn }
     }
 
-    /// Dequeues once; how many packets were dropped, and whether the one delivered was marked.
+    /// Dequeues once. Returns the number of drops, and whether the delivered packet was marked.
     pub fn dequeue(&mut self, now: Instant) -> (usize, bool) {
         let mut drops = 0;
         let out = self.queue.dequeue(now, &mut |_, _, _| drops += 1);
@@ -52,7 +52,7 @@ impl SaturatedLink {
         (drops, meta.ecn != self.ecn)
     }
 
-    /// The milliseconds, up to `until`, at which packets are dropped or marked.
+    /// Times in milliseconds, up to `until`, of drops and marks.
     pub fn signals(&mut self, until: u64) -> Vec<u64> {
         let mut times = vec![];
         for t in 0..=until {
@@ -63,7 +63,7 @@ impl SaturatedLink {
     }
 }
 
-/// A line of packets at one instant, made by hand; beside it other flows' bytes.
+/// Hand-made queue at one instant, with the bytes of other flows beside it.
 #[derive(Default)]
 pub struct MockFifo {
     pub packets: VecDeque<Meta>,

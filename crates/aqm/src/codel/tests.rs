@@ -1,4 +1,4 @@
-//! What several of CoDel's versions share, or differ in, seen from outside.
+//! Behaviour that several versions of CoDel share or differ in, through the public interface.
 
 use super::testing::{MockFifo, SaturatedLink, dequeue, ms, state};
 use super::{Codel, Config};
@@ -18,8 +18,8 @@ fn config(profile: &str, params: &[(&str, &str)]) -> Config {
     testing::config(profile, params)
 }
 
-/// Above target from 5 ms on, so ok to drop from 105 ms on; then the law, rounded up to the next departure:
-/// 105 + 100 = 205, + 70.71 = 275.71, + 57.74 = 333.45, + 50 = 383.45, + 44.72 = 428.17, + 40.82 = 468.99 ms.
+/// Above target from 5 ms on, so ok to drop from 105 ms on; then the control law, rounded up to the next departure: 105
+/// + 100 = 205, + 70.71 = 275.71, + 57.74 = 333.45, + 50 = 383.45, + 44.72 = 428.17, + 40.82 = 468.99 ms.
 #[test]
 fn drop_times_under_constant_overload_are_those_by_hand() {
     let law = [105, 205, 276, 334, 384, 429, 469];
@@ -45,7 +45,7 @@ fn drop_times_under_constant_overload_are_those_by_hand() {
         let config = config(profile, params);
         let drops = SaturatedLink::new(&config, Ecn::NotEct).signals(710);
         assert_eq!(drops[..7], expected, "{profile} {params:?}");
-        // With ECN the same instants bring marks, and nothing is dropped.
+        // With ECN the same instants are marks, and nothing is dropped.
         let mut marking = SaturatedLink::new(&Config { ecn: true, ..config }, Ecn::Ect0);
         assert_eq!(marking.signals(710)[..7], expected, "{profile} {params:?} ecn");
         assert_eq!(marking.queue.stats().dropped_total().packets, 0);
@@ -83,7 +83,7 @@ fn a_late_dequeue_catches_up_with_drops_but_marks_once() {
 #[test]
 fn a_small_backlog_protects_its_packet() {
     use DropReason::Late;
-    // Heads of 1500 bytes and 10 ms, at 10 ms and at 220 ms, that leave `behind` bytes in the queue.
+    // Heads of 1500 bytes with a sojourn time of 10 ms, at 10 ms and at 220 ms, with `behind` bytes left in the queue.
     for (profile, behind, dropped) in [
         ("rfc8289", 1500, vec![]),
         ("rfc8289", 1501, vec![Late]),
@@ -104,7 +104,7 @@ fn a_small_backlog_protects_its_packet() {
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
         for now in [10.0, 220.0] {
-            // T8: other flows' bytes are backlog as well.
+            // T8: the bytes of other flows count as backlog too.
             let mut line = MockFifo { others: behind - 1000, ..MockFifo::of(&[now - 10.0, now]) };
             line.packets[1].len = 1000;
             dequeue(&mut codel, now, &mut line).expect("the second packet is fine");
@@ -145,7 +145,7 @@ fn a_head_is_ok_to_drop_at_first_above_time_and_in_linux_after_it() {
     for (profile, ticks_after, drops) in
         [("rfc8289", -1.0, 0), ("rfc8289", 0.0, 1), ("linux", 0.0, 0), ("linux", 0.9, 0), ("linux", 1.0, 1)]
     {
-        // The interval of 97,656 ticks from tick 10,000.
+        // From tick 10,000, with an interval of 97,656 ticks.
         let mut codel = Codel::new(&config(profile, &[("interval", "99.999744 ms")]));
         let line = || MockFifo { others: 9000, ..MockFifo::of(&[0.0, 0.0]) };
         dequeue(&mut codel, 10_000.0 * TICK_MS, &mut line());
@@ -159,7 +159,7 @@ fn a_head_is_ok_to_drop_at_first_above_time_and_in_linux_after_it() {
 fn only_older_linux_keeps_first_above_time_on_an_empty_queue() {
     for (profile, kept) in [("rfc8289", false), ("draft00", false), ("linux", false), ("linux-3.10", true)] {
         let mut codel = Codel::new(&config(profile, &[]));
-        // Other flows keep the backlog large, so the second packet behind a drop is above target as well.
+        // Other flows keep the backlog large, so the second packet after a drop is above target too.
         for now in [10.0, 120.0] {
             dequeue(&mut codel, now, &mut MockFifo { others: 9000, ..MockFifo::of(&[0.0, 0.0]) });
             assert!(state(&codel, "first_above_time") > 0.0, "{profile}");
@@ -173,8 +173,8 @@ fn only_older_linux_keeps_first_above_time_on_an_empty_queue() {
 
 #[test]
 fn count_after_a_phase_of_one_entry_and_two_more_drops() {
-    // Entry at 220 ms, drops at 320 and 391 ms; behind the last one either a packet above target follows,
-    // so that the phase ends at the next dequeue, or one below, so that it ends inside the loop.
+    // Entry at 220 ms, drops at 320 and 391 ms. The packet after the last drop is either above target, so that the
+    // phase ends at the next dequeue, or below, so that it ends inside the loop.
     for (profile, behind_ms, count) in [
         ("rfc8289", 0.0, 3),
         ("rfc8289", 390.0, 2),
@@ -223,8 +223,8 @@ fn a_queues_state_is_a_cache_line() {
     assert_eq!(size_of::<Codel>(), 64, "fq_codel has 1024 of them");
 }
 
-/// An idle link before a queue that hands packets on, and one before a queue that does not: whatever comes and whenever,
-/// both send the same, count the same and are in the same state.
+/// An idle link with a queue that lets packets bypass it, and one without bypass: for any arrivals both send the same,
+/// count the same and have the same state.
 #[test]
 fn a_packet_that_is_handed_on_leaves_nothing_that_the_queue_would_not_have_left() {
     for (profile, params) in
@@ -236,7 +236,7 @@ fn a_packet_that_is_handed_on_leaves_nothing_that_the_queue_would_not_have_left(
         let (mut rng, mut now, mut free, mut handed) = (Rng::from_state(7), 0, 0, 0);
         let drop = &mut |_: Meta, _: u32, _: DropReason| {};
         for n in 0..30_000_u32 {
-            // Busy for most of a second, then idle for long.
+            // Busy for most of a second, then idle for a long time.
             now += if n % 1_000 < 700 { rng.below(2_000_000) } else { rng.below(9_000_000) };
             while free <= now && plain.backlog().packets > 0 {
                 let at = Instant::from_nanos(free);

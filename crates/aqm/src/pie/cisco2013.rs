@@ -1,8 +1,8 @@
-//! PIE as Cisco published it in 2013: the first Linux module, and the text of R. Pan et al., HPSR 2013.
+//! PIE as published by Cisco in 2013: the first Linux module, and R. Pan et al., HPSR 2013.
 //!
-//! Differs: the module computes in 32-bit integers and ticks of 64 ns, here are reals and nanoseconds. Its flag
-//! that keeps `p` from decaying is left out: it guards cases that only integers have, a delay rounded to zero
-//! before a backlog, and an overflow of `p`.
+//! Differs: the module computes in 32-bit integers and ticks of 64 ns; this is floating point and nanoseconds. Its flag
+//! that keeps `p` from decaying is left out, because it guards cases that only integers have: a non-zero backlog whose
+//! delay rounds to zero, and an overflow of `p`.
 
 use super::Config;
 use super::controller::{accumulated, updated_probability};
@@ -11,7 +11,7 @@ use crate::departure::{DepartureTimer, Measurement};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
-/// A queue's state. Delays are in seconds.
+/// State of a queue; delays in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct Cisco2013 {
     config: Config,
@@ -29,7 +29,7 @@ pub(super) struct Cisco2013 {
 }
 
 impl Cisco2013 {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self {
             target: config.target.as_secs_f64(),
@@ -45,13 +45,13 @@ impl Cisco2013 {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, .. } = self.clone();
         *self = Self { config, target, ..old.clone() };
     }
 
-    /// Whether the arriving packet of `len` bytes is to be dropped, `backlog` bytes being queued.
+    /// Whether to drop the arriving packet of `len` bytes; `backlog` bytes are queued.
     fn drop_early(&mut self, backlog: u64, len: u32, cx: &mut Cx) -> bool {
         let mtu = cx.link.mtu;
         if self.burst_time > Duration::ZERO
@@ -69,15 +69,15 @@ impl Cisco2013 {
         accumulated(self.accu_prob, local_prob, cx.rng)
     }
 
-    /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
+    /// Times the departure of `dq_threshold` bytes; `backlog` is the backlog after the packet of `len` bytes has left.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
-        let to_go_on = self.config.dq_threshold.0;
-        let Some(Measurement { rate, time }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
+        let threshold = self.config.dq_threshold.0;
+        let Some(Measurement { rate, time }) = self.departures.departed(now, len, backlog, threshold) else { return };
         self.avg_dq_rate = match self.avg_dq_rate {
             0.0 => rate,
             avg => avg - avg / 8.0 + rate / 8.0,
         };
-        // The allowance for bursts is used up by measured time only: a queue too short to be measured keeps it.
+        // Only measured time uses up the burst allowance: a queue too short to be measured keeps it.
         self.burst_time = (self.burst_time - time).max(Duration::ZERO);
     }
 }
@@ -149,7 +149,7 @@ impl Lifecycle for Cisco2013 {
     }
 }
 
-/// The module starts its timer half a second after the queue is made.
+/// The module starts its timer half a second after the queue is created.
 const FIRST_UPDATE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
         testing::config("cisco2013", &[])
     }
 
-    /// A controller in the midst of congestion, with `p` held.
+    /// Controller during congestion, with a constant `p`.
     fn congested(config: Config, p: f64) -> Cisco2013 {
         Cisco2013 { p, qdelay: 1.0, burst_time: Duration::ZERO, next_update: Instant::NEVER, ..Cisco2013::new(&config) }
     }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn gains_and_limits_of_the_controller() {
         for (p, qdelay, qdelay_old, expected) in [
-            // 0.125 × 80 ms + 1.25 × 50 ms = 0.0725, damped by 8, by 2 and not at all.
+            // 0.125 × 80 ms + 1.25 × 50 ms = 0.0725, divided by 8, by 2 and by 1.
             (0.0, 0.100, 0.050, 0.0090625),
             (0.05, 0.100, 0.050, 0.08625),
             (0.2, 0.100, 0.050, 0.22),
@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn the_burst_allowance_shrinks_by_measured_time_only() {
         let mut pie = Cisco2013::new(&config());
-        // A short queue: no measurement, however long.
+        // A short queue is never measured.
         (0..1000).for_each(|t| pie.measure(ms(t), 1500, 9_999));
         assert_eq!((pie.burst_time, pie.avg_dq_rate), (Duration::from_millis(100), 0.0));
-        // The packet at 1000 ms begins a measurement; with it the 7th brings 10,500 bytes in 6 ms.
+        // The packet at 1000 ms starts a measurement; including it, 7 packets are 10,500 bytes in 6 ms.
         (1000..1007).for_each(|t| pie.measure(ms(t), 1500, 10_000));
         assert_eq!((pie.burst_time, pie.avg_dq_rate), (Duration::from_millis(94), 10_500.0 / 0.006));
-        // The next begins where this one ended, with none counted: 7 packets in 7 ms.
+        // The next measurement starts when this one ends, with no packet counted: 7 packets in 7 ms.
         (1007..1014).for_each(|t| pie.measure(ms(t), 1500, 9_999));
         assert_eq!(pie.burst_time, Duration::from_millis(87));
         let expected = 1_750_000.0 * 7.0 / 8.0 + 1_500_000.0 / 8.0;
@@ -253,7 +253,7 @@ mod tests {
         }
         assert_eq!((queue.aqm().qdelay, queue.aqm().next_update), (0.0, ms(500)));
         queue.settle(ms(500));
-        // 299 packets at nearly one a millisecond: 0.0348 from the deviation, 0.37 from the change, damped by 8.
+        // 299 packets at nearly one per millisecond: 0.0348 from the deviation, 0.37 from the change, divided by 8.
         let (qdelay, p) = (queue.aqm().qdelay, queue.aqm().p);
         assert!((qdelay - 0.299).abs() < 1e-5, "{qdelay}");
         assert!((p - ((0.125 * 0.279 + 1.25 * 0.299) / 8.0 + 0.02)).abs() < 1e-5, "{p}");
@@ -285,7 +285,7 @@ mod tests {
             (true, Ecn::NotEct, 0.1, EnqueueResult::Dropped(DropReason::Early)),
             (false, Ecn::Ect0, 0.1, EnqueueResult::Dropped(DropReason::Early)),
         ] {
-            // Derandomised, so that the packet is due for sure.
+            // Derandomised, so that the packet is certainly due.
             let config = Config { ecn, derandomise: true, ..config() };
             let pie = Cisco2013 { accu_prob: 8.5, ..congested(config, p) };
             let mut queue = queue_under(pie, Limits::packets(9), ETHERNET);

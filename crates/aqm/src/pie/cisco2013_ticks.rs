@@ -1,11 +1,12 @@
-//! PIE as Cisco's module of 2013 computes it: 32-bit integers and the scheduler's ticks of 64 ns. [`super::cisco2013`] is the
-//! same algorithm in reals; they part where the integers are coarse.
+//! PIE in the arithmetic of Cisco's 2013 module: 32-bit integers and scheduler ticks of 64 ns. [`super::cisco2013`] is
+//! the same algorithm in floating point; the two differ when the integers are coarse.
 //!
 //! Source: the module of December 2013 for Linux 3.10 (`pie.h`) and the first one in Linux itself (3.14,
-//! `net/sched/sch_pie.c`), whose arithmetic is the same. The departure rate is bytes per tick with 8 bits behind the point:
-//! at 10 Mbit/s it is 20, and since 16 to 23 have the same eighth, an average between them never moves. Gains are whole
-//! changes of `prob` per tick: 4 and 42 below 1 %, 17 and 171 below 10 %, 34 and 342 above, for 0.125 and 1.25 per second.
-//! Changes of `prob` are signed 32-bit numbers and wrap, as does the product of its decay.
+//! `net/sched/sch_pie.c`), which has the same arithmetic. The departure rate is in bytes per tick with 8 fractional
+//! bits: at 10 Mbit/s it is 20, and because 16 to 23 have the same eighth, an average between them never moves. Gains
+//! are integer changes of `prob` per tick: 4 and 42 below 1 %, 17 and 171 below 10 %, 34 and 342 above, for 0.125 and
+//! 1.25 per second. Changes of `prob` are signed 32-bit numbers and wrap. The product of its decay, `prob * 98 / 100`,
+//! wraps above 1/98, so an empty queue's probability falls below 1 % at once.
 
 use super::Config;
 use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Timer, Verdict};
@@ -13,12 +14,12 @@ use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// A queue's state. Times are in ticks.
+/// State of a queue; times in ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Cisco2013Ticks {
     config: Config,
     target: u64,
-    /// Gains in sixteenths per second, tc's unit, as change of `prob` per tick before they are shifted.
+    /// Gains in sixteenths per second (tc's unit), as change of `prob` per tick before the shift.
     alpha: u32,
     beta: u32,
     mark_ecnth: u32,
@@ -27,17 +28,17 @@ pub(super) struct Cisco2013Ticks {
     qdelay: u64,
     qdelay_old: u64,
     burst_time: u64,
-    /// When the measurement began.
+    /// Start of the measurement.
     dq_tstamp: u64,
-    /// Bytes that have left in this measurement.
+    /// Bytes that have departed in this measurement.
     dq_count: Option<u32>,
-    /// Bytes per tick, 8 bits after the point.
+    /// Departure rate in bytes per tick, with 8 fractional bits.
     avg_dq_rate: u32,
     next_update: Instant,
 }
 
 impl Cisco2013Ticks {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let mut pie = Self {
             target: ticks(config.target),
@@ -58,20 +59,20 @@ impl Cisco2013Ticks {
         pie
     }
 
-    /// `pie_vars_init`: not `prob` and the delays.
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, alpha, beta, mark_ecnth, .. } = self.clone();
         *self = Self { config, target, alpha, beta, mark_ecnth, ..old.clone() };
     }
 
+    /// `pie_vars_init`: leaves `prob` and the delays unchanged.
     fn vars_init(&mut self) {
         self.dq_count = None;
         self.avg_dq_rate = 0;
         self.burst_time = ticks(self.config.max_burst);
     }
 
-    /// `drop_early`: whether the arriving packet of `len` bytes is to be dropped, `backlog` bytes being queued.
+    /// `drop_early`: whether to drop the arriving packet of `len` bytes; `backlog` bytes are queued.
     fn drop_early(&mut self, backlog: u64, len: u32, mtu: u32, rng: &mut Rng) -> bool {
         if self.burst_time > 0 || self.qdelay < self.target / 2 && self.prob < MAX_PROB / 5 || backlog < 2 * mtu as u64
         {
@@ -81,7 +82,8 @@ impl Cisco2013Ticks {
         (rng.next_u64() >> 32) < u64::from(local_prob)
     }
 
-    /// `pie_process_dequeue`: times the departure of `dq_threshold` bytes; `backlog` is what the packet leaves behind.
+    /// `pie_process_dequeue`: times the departure of `dq_threshold` bytes; `backlog` is the backlog after the
+    /// departure.
     fn measure(&mut self, now: u64, len: u32, backlog: u64) {
         let threshold = self.config.dq_threshold.0;
         if backlog >= threshold && self.dq_count.is_none() {
@@ -112,7 +114,7 @@ impl Cisco2013Ticks {
             0 => 0,
             rate => u64::from(((backlog as u32) << PIE_SCALE) / rate),
         };
-        // A delay of zero before a backlog tells nothing: the backlog is very small.
+        // A delay of zero with a backlog carries no information: the backlog is very small.
         let mut update_prob = qdelay != 0 || backlog == 0;
         let delta = self.delta(qdelay);
         let oldprob = self.prob;
@@ -126,7 +128,7 @@ impl Cisco2013Ticks {
             self.prob = 0;
         }
         if qdelay == 0 && self.qdelay_old == 0 && update_prob {
-            // Above 1/98 the product wraps: what is left is below 1 %.
+            // Above 1/98 the product wraps: the result is below 1 %.
             self.prob = self.prob.wrapping_mul(98) / 100;
         }
         self.qdelay = qdelay;
@@ -136,7 +138,7 @@ impl Cisco2013Ticks {
         }
     }
 
-    /// By how much the controller changes `prob`.
+    /// Change of `prob` that the controller computes.
     fn delta(&self, qdelay: u64) -> i32 {
         let shift = match self.prob {
             prob if prob < MAX_PROB / 100 => 7,
@@ -202,24 +204,24 @@ impl Timer for Cisco2013Ticks {
     }
 }
 
-/// A span in ticks, rounded down.
+/// Ticks of a span, rounded down.
 fn ticks(span: Duration) -> u64 {
     span.as_nanos() as u64 >> TICK_SHIFT
 }
 
-/// A gain per second in the module's sixteenths, as change of `prob` per tick; not shifted yet.
+/// Gain per second, rounded to the module's sixteenths, as change of `prob` per tick before the shift.
 fn gain(per_second: f64) -> u32 {
     (libm::round(per_second * 16.0) as u32).wrapping_mul(MAX_PROB / TICKS_PER_SEC)
 }
 
-/// A probability of one.
+/// Probability 1.
 const MAX_PROB: u32 = u32::MAX;
 const PIE_SCALE: u32 = 8;
 const TICK_SHIFT: u32 = 6;
 const TICKS_PER_SEC: u32 = 1_000_000_000 >> TICK_SHIFT;
-/// Above this delay the probability grows by another 2 % per update.
+/// Delay above which the probability grows by another 2 % per update.
 const HIGH_DELAY: Duration = Duration::from_millis(250);
-/// The module starts its timer half a second after the queue is made.
+/// The module starts its timer half a second after the queue is created.
 const FIRST_UPDATE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! PIE's parameters, and its versions as sets of them.
+//! Parameters of PIE, and its versions as sets of parameters.
 
 use crate::params::{self, Bytes, Value};
 use crate::time::Duration;
@@ -7,54 +7,54 @@ use crate::{choice, config};
 config! {
     /// PIE's configuration; the default is RFC 8033.
     pub struct Config {
-        /// The delay that the controller steers to (QDELAY_REF).
+        /// Target delay of the controller (QDELAY_REF).
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
-        /// How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and one more.
+        /// Update interval of the drop probability (T_UPDATE); linux counts in jiffies, rounded up, plus one.
         tupdate: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(100)) => MINUTE;
         /// Gain of the deviation from the target, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
         alpha: f64 = 0.125, in Value::Number(0.0) => Value::Number(1000.0);
         /// Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
         beta: f64 = 1.25, in Value::Number(0.0) => Value::Number(1000.0);
-        /// How long nothing is dropped after the queue becomes busy (MAX_BURST).
+        /// Time without drops after the queue becomes busy (MAX_BURST).
         max_burst: Duration = Duration::from_millis(150), in Value::Time(Duration::ZERO) => MINUTE;
         /// Marks ECN-capable packets instead of dropping them while p is below mark_ecnth.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of fq_pie, in percent there);
+        /// Drop probability above which ECN-capable packets are dropped too (tc's ecn_prob of fq_pie, in percent there);
         /// linux counts in thousandths.
         mark_ecnth: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
-        /// Spaces drops more evenly: none before the accumulated probability is 0.85, one for sure at 8.5.
+        /// Spaces drops more evenly: none before the accumulated probability reaches 0.85, a certain one at 8.5.
         derandomise: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// When the control is on; a queue without limits is always controlled.
+        /// When the control is active; a queue without limits is always controlled.
         activation: Activation = Activation::OnOff, in WORD => WORD, choices Activation::WORDS;
         /// Bytes whose departure is timed for the estimate of the departure rate (DQ_THRESHOLD).
         dq_threshold: Bytes = Bytes(1 << 14), in Value::Bytes(1) => Value::Bytes(1 << 30);
-        /// A packet's typical size (MEAN_PKTSIZE): at a backlog of two or less nothing is dropped.
+        /// Typical packet size (MEAN_PKTSIZE): nothing is dropped at a backlog of two or less.
         mean_pktsize: Bytes = Bytes(1024), in Value::Bytes(0) => Value::Bytes(1 << 20);
-        /// The damping of changes of p while p is small.
+        /// Damping of changes of p while p is small.
         scaling: Scaling = Scaling::SevenLevels, in WORD => WORD, choices Scaling::WORDS;
-        /// The largest increase of p per update where p is at least 0.1.
+        /// Maximum increase of p per update once p is at least 0.1.
         cap: f64 = 0.02, in Value::Number(0.0) => Value::Number(1.0);
-        /// The delay above which p grows by another 0.02 per update; zero switches the rule off.
+        /// Delay above which p grows by another 0.02 per update; zero disables the rule.
         high_delay: Duration = Duration::from_millis(250), in Value::Time(Duration::ZERO) => MINUTE;
-        /// When p decays by itself.
+        /// Condition for p to decay by itself.
         decay: Decay = Decay::Empty, in WORD => WORD, choices Decay::WORDS;
-        /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
+        /// Version of the algorithm; each has its profile and refuses parameters that it lacks.
         version: Version = Version::Rfc8033, in WORD => WORD, choices Version::WORDS;
         /// Drops small packets less often: with p times their size over the link's largest one.
         bytemode: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// Estimates the delay from the departure rate instead of timestamps (linux).
         dq_rate_estimator: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// The unit of the kernel's timers, 1/HZ (linux).
+        /// Unit of the kernel's timers, 1/HZ (linux).
         jiffy: Duration = Duration::from_millis(1), in Value::Time(Duration::from_millis(1)) => Value::Time(Duration::from_millis(10));
-        /// When the queue was made, on the clock of the host: the first update is due half a second later (linux).
+        /// Creation time of the queue on the host's clock: the first update is due half a second later (linux).
         created: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1_000_000_000));
-        /// The delay below which p decays where decay is low (LATENCY_LOW).
+        /// Delay below which p decays if decay is low (LATENCY_LOW).
         latency_low: Duration = Duration::from_millis(5), in MICROSECOND => MINUTE;
-        /// How long congestion must be over before a burst is allowed again (docsis, BURST_RESET_TIMEOUT).
+        /// Time for which congestion must be over before a burst is allowed again (docsis, BURST_RESET_TIMEOUT).
         burst_reset: Duration = Duration::from_secs(1), in Value::Time(Duration::ZERO) => MINUTE;
-        /// The service's sustained rate (docsis, MSR) as a share of the link's, which is the peak rate.
+        /// Maximum sustained rate of the service (docsis, MSR) as a share of the link's rate, which is the peak rate.
         msr: f64 = 1.0, in Value::Number(0.001) => Value::Number(1.0);
-        /// Bytes that may go at the peak rate (docsis, Maximum Traffic Burst), the depth of the token bucket.
+        /// Bytes that may be sent at the peak rate (docsis, Maximum Traffic Burst), the depth of the token bucket.
         max_traffic_burst: Bytes = Bytes(3044), in Value::Bytes(0) => Value::Bytes(1 << 30);
     }
     profiles {
@@ -71,23 +71,23 @@ config! {
 }
 
 choice! {
-    /// Whose algorithm it is.
+    /// Published algorithm or implementation to follow.
     pub enum Version {
-        /// The IETF's documents'.
+        /// IETF documents.
         Rfc8033 = "rfc8033",
-        /// Cisco's first module's.
+        /// Cisco's first module.
         Cisco2013 = "cisco2013",
-        /// The same in its integers.
+        /// Cisco's first module in its integer arithmetic.
         Cisco2013Ticks = "cisco2013-ticks",
-        /// Cable modems'.
+        /// Cable modems.
         Docsis = "docsis",
-        /// Linux's.
+        /// Linux.
         Linux = "linux",
     }
 }
 
 choice! {
-    /// How much changes of `p` are damped while it is small.
+    /// Divisor of changes of `p` while it is small.
     pub enum Scaling {
         /// By 8 and 2 below 1 % and 10 %.
         ThreeLevels = "three-levels",
@@ -95,25 +95,25 @@ choice! {
         FourLevels = "four-levels",
         /// By 2048, 512, 128, 32, 8 and 2 below 0.0001 %, 0.001 %, … and 10 %.
         SevenLevels = "seven-levels",
-        /// As seven-levels; from 10 % on doubled, from 100 % on times 8, from 1000 % on times 32.
+        /// As seven-levels; from 10 % on times 2, from 100 % on times 8, from 1000 % on times 32.
         NineLevels = "nine-levels",
     }
 }
 
 choice! {
-    /// When the control is on.
+    /// Condition for the control to be active.
     pub enum Activation {
-        /// On when a third of the buffer is in use, off when congestion is over.
+        /// Active once a third of the buffer is in use, inactive when congestion is over.
         OnOff = "on-off",
-        /// On from when a third of the buffer is in use for the first time.
+        /// Active for ever once a third of the buffer has been in use.
         Once = "once",
-        /// On from the first packet.
+        /// Active from the first packet.
         Always = "always",
     }
 }
 
 choice! {
-    /// When `p` decays by itself.
+    /// Condition for p to decay by itself.
     pub enum Decay {
         /// By 1/64 per update while both delays are zero.
         Empty = "empty",
@@ -127,7 +127,7 @@ choice! {
 }
 
 impl Version {
-    /// The profile that the version is known by.
+    /// Profile of the version.
     fn profile(self) -> &'static str {
         match self {
             Self::Rfc8033 => "rfc8033",
@@ -138,7 +138,7 @@ impl Version {
         }
     }
 
-    /// Whether the version knows the parameter.
+    /// Whether the version has the parameter.
     fn has(self, param: &str) -> bool {
         let own: &[&str] = match self {
             Self::Rfc8033 => &["derandomise", "activation", "dq_threshold", "mean_pktsize"],
@@ -158,7 +158,7 @@ fn draft00(c: &mut Config) {
     c.max_burst = Duration::from_millis(100);
     // Schwarzkopf et al. 2016, II.C: in their runs PIE is never switched off, although the queue runs empty.
     c.activation = Activation::Once;
-    // Differs from later texts: the rule is not in the draft's.
+    // Differs from later texts: the draft does not have this rule.
     c.high_delay = Duration::ZERO;
 }
 
@@ -177,7 +177,7 @@ fn cisco2013(c: &mut Config) {
 fn cisco2013_ticks(c: &mut Config) {
     cisco2013(c);
     c.version = Version::Cisco2013Ticks;
-    // The rules below are the module's own, in its integers.
+    // The rules below are built into the module's integer arithmetic.
     let reals = Config::default();
     (c.derandomise, c.activation, c.scaling, c.decay) =
         (reals.derandomise, reals.activation, reals.scaling, reals.decay);
@@ -203,11 +203,11 @@ fn linux(c: &mut Config) {
 
 /// Parameters of every version.
 const COMMON: [&str; 7] = ["version", "target", "tupdate", "alpha", "beta", "max_burst", "ecn"];
-/// Parameters of every version that computes in reals.
+/// Parameters of the floating-point versions.
 const IN_REALS: [&str; 6] = ["mark_ecnth", "scaling", "cap", "high_delay", "decay", "latency_low"];
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
 const MINUTE: Value = Value::Time(Duration::from_secs(60));
-/// The range of a choice is its words.
+/// A choice has no numeric range, only its keywords.
 const WORD: Value = Value::Choice("");
 
 #[cfg(test)]

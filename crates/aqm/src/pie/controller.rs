@@ -1,10 +1,10 @@
-//! What the versions that compute in reals share: the controller of the drop probability, and derandomisation.
+//! Shared by the floating-point versions: the controller of the drop probability, and derandomisation.
 
 use super::config::{Config, Decay, Scaling, Version};
 use crate::rng::Rng;
 use crate::time::Duration;
 
-/// The drop probability after an update, from the one before and the delays (s) now and at the last update.
+/// Returns the drop probability after an update, from the previous one and the delays (s) now and at the last update.
 pub fn updated_probability(config: &Config, p: f64, qdelay: f64, qdelay_old: f64) -> f64 {
     let target = config.target.as_secs_f64();
     let mut delta = config.alpha * (qdelay - target) + config.beta * (qdelay - qdelay_old);
@@ -28,7 +28,7 @@ pub fn updated_probability(config: &Config, p: f64, qdelay: f64, qdelay_old: f64
     p.clamp(0.0, largest_probability(config))
 }
 
-/// Where `p` ends; DOCSIS-PIE scales it by the packet's size, and lets the smallest one reach 0.85.
+/// Maximum `p`; DOCSIS-PIE scales it by the packet size, so that the smallest packet reaches 0.85.
 fn largest_probability(config: &Config) -> f64 {
     match config.version {
         Version::Docsis => PROB_LOW * config.mean_pktsize.0 as f64 / MIN_PKTSIZE,
@@ -36,18 +36,18 @@ fn largest_probability(config: &Config) -> f64 {
     }
 }
 
-/// Whether a packet is dropped that is to be with probability `p`; these probabilities have added up to
-/// `accu_prob` since the last drop. Never below 0.85, always from 8.5 on.
+/// Whether to drop a packet whose drop probability is `p`; the probabilities since the last drop sum up to `accu_prob`.
+/// Never below a sum of 0.85, always from 8.5 on.
 pub(super) fn accumulated(accu_prob: f64, p: f64, rng: &mut Rng) -> bool {
     if accu_prob < PROB_LOW {
         return false;
     }
-    // The draft has "> 8.5"; the rounding of the sum decides before the comparison does.
+    // The draft has "> 8.5"; rounding of the sum matters more than the comparison.
     accu_prob >= PROB_HIGH || rng.uniform() < p
 }
 
 impl Scaling {
-    /// What changes of `p` are divided by.
+    /// Divisor of changes of `p`.
     pub(super) fn divisor(self, p: f64) -> f64 {
         let levels = match self {
             Self::ThreeLevels => &LEVELS[4..6],
@@ -60,7 +60,7 @@ impl Scaling {
     }
 }
 
-/// Below which `p` changes are divided by what.
+/// Upper bounds of `p` and the divisors of its changes below them.
 const LEVELS: [(f64, f64); 8] = [
     (1e-6, 2048.0),
     (1e-5, 512.0),

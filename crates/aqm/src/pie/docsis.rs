@@ -1,6 +1,6 @@
 //! DOCSIS-PIE, the PIE of cable modems (RFC 8034, Appendix A).
 //!
-//! The delay is computed, not measured: from the backlog and the modem's token bucket. A modem drops only; marking
+//! The delay is computed from the backlog and the modem's token bucket, not measured. A modem only drops; marking
 //! (`ecn`) is our addition.
 
 use super::Config;
@@ -14,7 +14,7 @@ use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// A queue's state. Delays are in seconds.
+/// State of a queue; delays in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct Docsis {
     config: Config,
@@ -27,25 +27,25 @@ pub(super) struct Docsis {
     qdelay: f64,
     qdelay_old: f64,
     burst_allowance: Duration,
-    /// How long congestion has been over.
+    /// Time since congestion ended.
     burst_reset: Duration,
     accu_prob: f64,
     next_update: Instant,
 }
 
-/// Whether there is congestion (aqm_state).
+/// Congestion state (aqm_state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Less than a third of the buffer has been in use; nothing is dropped.
     Inactive = 0,
-    /// The next drop begins a burst.
+    /// The next drop starts a burst allowance.
     Quiescent = 1,
-    /// Congestion, at first with the allowance for bursts.
+    /// Congestion, at first with the burst allowance.
     Active = 2,
 }
 
 impl Docsis {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self {
             target: config.target.as_secs_f64(),
@@ -63,13 +63,13 @@ impl Docsis {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, third, .. } = self.clone();
         *self = Self { config, target, third, ..old.clone() };
     }
 
-    /// Whether the arriving packet of `len` bytes is to be dropped.
+    /// Whether to drop the arriving packet of `len` bytes.
     fn drop_early(&mut self, backlog: Backlog, len: u32, rng: &mut Rng) -> bool {
         if self.burst_allowance > Duration::ZERO {
             return false;
@@ -92,7 +92,7 @@ impl Docsis {
         accumulated(self.accu_prob, p1, rng)
     }
 
-    /// The state after an update.
+    /// Updates the congestion state.
     fn next_state(&mut self) {
         let half = self.target / 2.0;
         let quiet =
@@ -186,14 +186,14 @@ impl Lifecycle for Docsis {
     }
 }
 
-/// What the modem may send at its peak rate before it is held to the sustained one (MSR).
+/// Tokens to send at the peak rate, refilled at the sustained rate (MSR).
 #[derive(Clone, Debug, Default)]
 struct TokenBucket {
     /// Bytes per second.
     peak_rate: f64,
     msr: f64,
     depth: f64,
-    /// In bytes, at `since`.
+    /// Tokens in bytes, at `since`.
     tokens: f64,
     since: Instant,
 }
@@ -205,7 +205,7 @@ impl TokenBucket {
         Self { peak_rate, msr: config.msr * peak_rate, depth, tokens: depth, since: Instant::ZERO }
     }
 
-    /// A packet of `len` bytes leaves.
+    /// Charges a departure of `len` bytes.
     fn spend(&mut self, now: Instant, len: u32) {
         self.tokens = (self.tokens_at(now) - len as f64).max(0.0);
         self.since = now;
@@ -215,7 +215,7 @@ impl TokenBucket {
         (self.tokens + self.msr * (now - self.since).as_secs_f64()).min(self.depth)
     }
 
-    /// How long `bytes` will take, in seconds.
+    /// Time to send `bytes`, in seconds.
     fn delay(&self, now: Instant, bytes: u64) -> f64 {
         let (bytes, tokens) = (bytes as f64, self.tokens_at(now));
         if bytes <= tokens {
@@ -243,7 +243,7 @@ mod tests {
         Backlog { packets, bytes: 1500 * packets as u64 }
     }
 
-    /// A controller in the midst of congestion, with `p` held.
+    /// Controller during congestion, with a constant `p`.
     fn congested(p: f64) -> Docsis {
         Docsis { p, qdelay_old: 1.0, state: State::Active, next_update: Instant::NEVER, ..Docsis::new(&config()) }
     }
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_delay_is_that_of_the_token_bucket() {
-        // 1.5 MB/s at the peak, half of it sustained, 3000 bytes deep.
+        // 1.5 MB/s peak rate, half of it sustained, 3000 bytes deep.
         let config = Config { msr: 0.5, max_traffic_burst: Bytes(3000), ..config() };
         let mut bucket = TokenBucket::new(&config, LINK);
         for (at, spent, bytes, delay) in [
@@ -285,7 +285,7 @@ mod tests {
             (0, 0, 4500, 0.002 + 0.002),
             (0, 1500, 4500, 0.001 + 0.004),
             (1, 0, 4500, 2250.0 / 1.5e6 + 2250.0 / 0.75e6),
-            (1, 9000, 750, 0.001), // never below none
+            (1, 9000, 750, 0.001), // never negative
             (99, 0, 3000, 0.002),  // never above the depth
         ] {
             bucket.spend(ms(at), spent);
@@ -308,7 +308,7 @@ mod tests {
         }
         assert_eq!(queue.aqm().state, State::Quiescent);
         (31..60).for_each(|_| assert_eq!(push(&mut queue, 0), EnqueueResult::Queued));
-        // Each update finds 90 ms; p has grown a little when the first drop is due, and begins the burst.
+        // Each update finds 90 ms; `p` has grown a little when the first drop is due, which starts the burst allowance.
         let mut t = 0;
         while queue.aqm().state == State::Quiescent {
             t += 1;
@@ -318,7 +318,7 @@ mod tests {
             }
         }
         assert_eq!(queue.aqm().burst_allowance, Duration::from_millis(142));
-        // During it nothing is dropped, and p is nothing; afterwards the queue is below half the target.
+        // During the allowance nothing is dropped and `p` is 0; afterwards the queue is below half the target.
         let next = queue.aqm().next_update;
         assert_eq!(push(&mut queue, t), EnqueueResult::Queued);
         queue.settle(next);
@@ -329,7 +329,7 @@ mod tests {
             queue.aqm().state == State::Quiescent
         });
         assert_eq!(quiet_from, Some(next + config().tupdate * 8), "126 ms take eight updates");
-        // 62 updates are 992 ms; at the 63rd more than a second has been quiet.
+        // 62 updates take 992 ms; at the 63rd the queue has been quiet for more than a second.
         queue.settle(quiet_from.unwrap() + config().tupdate * 62);
         assert_eq!(queue.aqm().state, State::Quiescent);
         queue.settle(quiet_from.unwrap() + config().tupdate * 63);
@@ -358,7 +358,7 @@ mod tests {
                 }
                 dropped
             });
-            // Derandomised: at least 0.85 / p between drops and then 1 / p more, at most 8.5 / p in all.
+            // Derandomised: at least 0.85 / p between drops, then 1 / p more on average, at most 8.5 / p in total.
             let apart = 400_000.0 / drops.count() as f64 * expected;
             let bounds = if p > 1.0 { 0.99..1.02 } else { 1.7..1.95 };
             assert!(bounds.contains(&apart), "p {p}, {len} bytes: {apart}");

@@ -1,7 +1,7 @@
-//! PIE in Linux (`net/sched/sch_pie.c`, `include/net/pie.h` of 6.1), in its arithmetic: probabilities of 56 bits,
-//! times in ticks of 64 ns, updates on the kernel's timer wheel. Names follow the kernel's.
+//! PIE as in Linux (`net/sched/sch_pie.c`, `include/net/pie.h` of 6.1), with its arithmetic: 56-bit probabilities,
+//! ticks of 64 ns, updates on the kernel's timer wheel. Names follow the kernel's.
 //!
-//! The delay is the sojourn time of the packet that left last, or, with `dq_rate_estimator`, the backlog over the
+//! The delay is the sojourn time of the last departed packet, or, with `dq_rate_estimator`, the backlog over the
 //! departure rate. `tc`'s `alpha 2 beta 20` are sixteenths per second: `alpha 0.125 beta 1.25` here.
 
 use super::Config;
@@ -10,32 +10,32 @@ use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// A queue's state. Times are in ticks.
+/// State of a queue; times in ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     config: Config,
     target: u64,
-    /// The probability up to which packets are marked (ecn_prob of sch_fq_pie.c; 10 % in sch_pie.c).
+    /// Maximum probability for marks (ecn_prob of sch_fq_pie.c; 10 % in sch_pie.c).
     ecn_threshold: u64,
     alpha: u64,
     beta: u64,
-    /// Drop probability times `MAX_PROB`; nothing keeps it at or below that, as in the kernel.
+    /// Drop probability times `MAX_PROB`; as in the kernel, it is not clamped to `MAX_PROB`.
     prob: u64,
     accu_prob: u64,
     qdelay: u64,
     qdelay_old: u64,
     burst_time: u64,
-    /// When the last packet left, or the measurement began.
+    /// Departure of the last packet, or start of the measurement.
     dq_tstamp: Option<u64>,
-    /// Bytes that have left in this measurement.
+    /// Bytes that have departed in this measurement.
     dq_count: Option<u64>,
-    /// Bytes per tick, 8 bits after the point.
+    /// Departure rate in bytes per tick, with 8 fractional bits.
     avg_dq_rate: u32,
     timer: WheelTimer,
 }
 
 impl Linux {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let mut pie = Self {
             target: ticks(config.target),
@@ -57,13 +57,13 @@ impl Linux {
         pie
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, ecn_threshold, alpha, beta, .. } = self.clone();
         *self = Self { config, target, ecn_threshold, alpha, beta, ..old.clone() };
     }
 
-    /// `pie_vars_init`: not `prob` and the delays, which are low where it is called.
+    /// `pie_vars_init`: leaves `prob` and the delays unchanged, which are low when it is called.
     fn vars_init(&mut self) {
         self.burst_time = ticks(self.config.max_burst);
         self.dq_tstamp = None;
@@ -72,8 +72,9 @@ impl Linux {
         self.avg_dq_rate = 0;
     }
 
-    /// Whether all is as `pie_vars_init` leaves it and without delay: then an update of the empty queue changes nothing,
-    /// unless it raises `prob`.
+    /// Whether the state equals that after `pie_vars_init`, without delay. An update of the empty queue then changes
+    /// nothing unless it raises `prob`. Every idle queue gets here, because `prob` decays at each update; then updates
+    /// can be skipped.
     fn is_fresh(&self) -> bool {
         let quiet = self.prob == 0 && self.accu_prob == 0 && self.qdelay == 0 && self.qdelay_old == 0;
         let measures_nothing = self.dq_tstamp.is_none() && self.dq_count.is_none() && self.avg_dq_rate == 0;
@@ -94,7 +95,7 @@ impl Linux {
         if self.accu_prob < MAX_PROB / 100 * 85 {
             return false;
         }
-        // Not reset here, but where the packet is dropped: a marked one leaves the sum as it is.
+        // The sum is reset when the packet is dropped, not here: a marked packet leaves it unchanged.
         if self.accu_prob >= MAX_PROB / 2 * 17 {
             return true;
         }
@@ -105,13 +106,13 @@ impl Linux {
         hit
     }
 
-    /// `pie_process_dequeue` by timestamps: how long it is since the packet before.
+    /// `pie_process_dequeue` with timestamps. Returns the time since the previous packet.
     fn take_timestamps(&mut self, now: u64, enqueue_time: u64, backlog: u64) -> u64 {
         self.qdelay = if backlog == 0 { 0 } else { now - enqueue_time };
         self.dq_tstamp.replace(now).map_or(0, |before| (now - before) as u32 as u64)
     }
 
-    /// `pie_process_dequeue` with the estimator: how long a measurement that ends here took, else zero.
+    /// `pie_process_dequeue` with the estimator. Returns the duration of a measurement that ends here, otherwise zero.
     fn measure(&mut self, now: u64, len: u32, backlog: u64) -> u64 {
         if backlog >= QUEUE_THRESHOLD && self.dq_count.is_none() {
             self.dq_tstamp = Some(now);
@@ -146,13 +147,13 @@ impl Linux {
         if self.config.dq_rate_estimator {
             self.qdelay_old = self.qdelay;
         }
-        // A delay of zero before a backlog tells nothing: the backlog is very small.
+        // A delay of zero with a backlog carries no information: the backlog is very small.
         let mut update_prob = qdelay != 0 || backlog == 0;
         let delta = self.delta(qdelay);
         let oldprob = self.prob;
         self.prob = oldprob.wrapping_add_signed(delta);
         if delta > 0 {
-            // The sum wraps at 2⁶⁴, not at a probability of one.
+            // The sum wraps at 2⁶⁴, not at a probability of 1.
             if self.prob < oldprob {
                 self.prob = MAX_PROB;
                 update_prob = false;
@@ -174,7 +175,7 @@ impl Linux {
         }
     }
 
-    /// By how much the controller changes `prob`.
+    /// Change of `prob` that the controller computes.
     fn delta(&self, qdelay: u64) -> i64 {
         let (mut alpha, mut beta) = (self.alpha, self.beta);
         if self.prob < MAX_PROB / 10 {
@@ -265,7 +266,7 @@ impl Lifecycle for Linux {
     }
 }
 
-/// A timer of the kernel's wheel.
+/// Timer on the kernel's timer wheel.
 #[derive(Clone, Debug)]
 struct WheelTimer {
     jiffy: u64,
@@ -273,7 +274,7 @@ struct WheelTimer {
 }
 
 impl WheelTimer {
-    /// The timer of a queue made at `created`: due after half a second (HZ / 2 jiffies).
+    /// Timer of a queue created at `created`: expires after half a second (HZ / 2 jiffies).
     fn started(created: Duration, jiffy: Duration) -> Self {
         let mut timer = Self { jiffy: jiffy.as_nanos() as u64, expires: Instant::ZERO };
         let jiffies = created.as_nanos() as u64 / timer.jiffy;
@@ -281,34 +282,35 @@ impl WheelTimer {
         timer
     }
 
-    /// Due again `span` after it has expired at `at`, in jiffies rounded up.
+    /// Restarts the timer that expired at `at` to expire `span` later, in jiffies rounded up.
     fn restart(&mut self, at: Instant, span: Duration) {
         let jiffies = at.as_nanos() / self.jiffy;
-        // While timers are served, the wheel is at the next jiffy.
+        // While the wheel runs timers, it is at the next jiffy.
         self.set(jiffies + (span.as_nanos() as u64).div_ceil(self.jiffy), jiffies + 1);
     }
 
-    /// Expires, and is due again `span` later, as often as is needed for it not to be due before `until`.
+    /// Expires and restarts with `span` until it is due at `until` or later.
     fn skip(&mut self, span: Duration, until: Instant) {
         if self.expires < until {
             self.restart(self.expires, span);
         }
         if self.expires < until {
-            // It has expired on a slot of its level now, and will after equal times from slot to slot.
+            // The timer has now expired on a slot of its level, so it continues from slot to slot at equal intervals.
             let slot = self.expires;
             self.restart(slot, span);
             self.expires = self.expires.stepped_to(self.expires - slot, until);
         }
     }
 
-    /// Puts the timer, due at jiffy `expires`, into the wheel, which is at `now`: levels of 64 slots, each level
-    /// eight times coarser, the slot after the one in which it is due. So even a short timer is a jiffy late.
+    /// Adds the timer, due at jiffy `expires`, to the wheel, which is at jiffy `now`. Each level has 64 slots and is
+    /// eight times coarser than the one below; the timer goes into the slot after its due time, so even a short timer
+    /// is a jiffy late.
     fn set(&mut self, expires: u64, now: u64) {
         let mut shift = 0;
         while shift < 24 && expires - now >= 63 << shift {
             shift += 3;
         }
-        // Jiffies start at -300 s, which the slots of the coarser levels are aligned to.
+        // Jiffies start at -300 s, and the slots of the coarser levels are aligned to that.
         let boot = (1 << 32) - 300 * self.hz();
         let slot = ((boot + expires) >> shift) + 1;
         self.expires = Instant::from_nanos(((slot << shift) - boot) * self.jiffy);
@@ -319,12 +321,12 @@ impl WheelTimer {
     }
 }
 
-/// A point on the scheduler's clock.
+/// Time on the scheduler's clock, in ticks.
 fn clock(at: Instant) -> u64 {
     at.as_nanos() >> TICK_SHIFT
 }
 
-/// A span in ticks, rounded down.
+/// Ticks of a span, rounded down.
 fn ticks(span: Duration) -> u64 {
     span.as_nanos() as u64 >> TICK_SHIFT
 }
@@ -337,15 +339,15 @@ fn thousandths(share: f64) -> u64 {
     libm::round(share * 1000.0) as u64
 }
 
-/// A gain per second as change of `prob` per tick, through the kernel's sixteenths.
+/// Gain per second, rounded to the kernel's sixteenths, as change of `prob` per tick.
 fn gain(per_second: f64) -> u64 {
     let sixteenths = libm::round(per_second * 16.0) as u64;
     (sixteenths * (MAX_PROB / TICKS_PER_SEC)) >> 4
 }
 
-/// A probability of one.
+/// Probability 1.
 const MAX_PROB: u64 = u64::MAX >> 8;
-/// Bytes whose departure is timed.
+/// Number of bytes whose departure is timed.
 const QUEUE_THRESHOLD: u64 = 16_384;
 const PIE_SCALE: u32 = 8;
 const TICK_SHIFT: u32 = 6;

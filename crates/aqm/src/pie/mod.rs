@@ -1,14 +1,14 @@
-//! PIE, Proportional Integral controller Enhanced: drops arrivals with a probability `p` that a controller steers
-//! by the queueing delay (R. Pan et al., HPSR 2013; draft-ietf-aqm-pie-00; RFC 8033; RFC 8034; Linux).
+//! PIE, Proportional Integral controller Enhanced: drops arrivals with a probability `p` that a controller derives from
+//! the queueing delay (R. Pan et al., HPSR 2013; draft-ietf-aqm-pie-00; RFC 8033; RFC 8034; Linux).
 //!
-//! A file per version; those that compute in reals share the controller.
+//! One file per version; the versions in floating point share the controller.
 //!
 //! # When to use
 //!
-//! Where drops have to happen on arrival and a random drop is welcome: hardware, cable modems (`docsis`), and links
-//! with so many flows that CoDel's delay grows. It needs a link whose rate changes slowly against `tupdate`. `linux`
-//! is what a Linux box does; `draft00` and `cisco2013` are for results published before the RFC,
-//! `cisco2013-ticks` for what the integers of the module of 2013 make of it at low rates.
+//! If drops must happen on arrival and random drops are acceptable: hardware, cable modems (`docsis`), and links with
+//! so many flows that CoDel's delay grows. The rate of the link must change slowly compared with `tupdate`. `linux`
+//! matches Linux; `draft00` and `cisco2013` are for results published before the RFC, `cisco2013-ticks` for the effects
+//! of the 2013 module's integer arithmetic at low rates.
 
 mod cisco2013;
 mod cisco2013_ticks;
@@ -34,7 +34,7 @@ use docsis::Docsis;
 use linux::Linux;
 use rfc8033::Rfc8033;
 
-/// A PIE-managed queue's state.
+/// State of a queue under PIE.
 #[derive(Clone, Debug)]
 pub struct Pie(Engine);
 
@@ -48,7 +48,7 @@ enum Engine {
 }
 
 impl Pie {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self(match config.version {
             Version::Rfc8033 => Engine::Rfc8033(Rfc8033::new(config)),
@@ -60,7 +60,7 @@ impl Pie {
     }
 }
 
-/// Hands a call on to the version's own.
+/// Forwards a call to the version's engine.
 macro_rules! of_version {
     ($pie:expr, $version:ident => $call:expr) => {
         match $pie {
@@ -114,7 +114,7 @@ impl Lifecycle for Pie {
         }
     }
 
-    /// `pie_change` of sch_pie.c leaves the variables and the timer as they are; so do the others.
+    /// `pie_change` of sch_pie.c leaves the variables and the timer unchanged; so do the other versions.
     fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {

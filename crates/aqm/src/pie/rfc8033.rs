@@ -1,7 +1,9 @@
-//! PIE as the IETF's documents have it: RFC 8033, draft-ietf-aqm-pie-00.
+//! PIE as in the IETF's documents: RFC 8033, draft-ietf-aqm-pie-00.
 //!
-//! Names and order are those of RFC 8033, Appendix A. Two corrections of the draft's pseudocode follow
-//! Schwarzkopf et al. 2016, II.C: `accu_prob` starts again at each drop, and `p` stays within [0, 1].
+//! Names and order follow RFC 8033, Appendix A. Two corrections of the draft's pseudocode are from Schwarzkopf et al.
+//! 2016, II.C: `accu_prob` restarts at each drop, and `p` stays within [0, 1]. Table I of that paper also decided how
+//! to read the draft: the control is never switched off again, `p` decays only while both delays are zero, damping has
+//! seven levels.
 
 use super::config::{Activation, Config};
 use super::controller::{accumulated, updated_probability};
@@ -13,12 +15,12 @@ use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// A queue's state. Delays are in seconds.
+/// State of a queue; delays in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc8033 {
     config: Config,
     target: f64,
-    /// The backlog beyond which the control is switched on.
+    /// Backlog that activates the control.
     third: ThirdOfLimits,
     active: bool,
     /// Drop probability, 0..=1.
@@ -30,13 +32,13 @@ pub(super) struct Rfc8033 {
     in_measurement: bool,
     measurement_start: Instant,
     dq_count: u64,
-    /// Average time in which `dq_threshold` bytes depart; zero before the first measurement.
+    /// Average time for `dq_threshold` bytes to depart; zero before the first measurement.
     avg_dq_time: f64,
     next_update: Instant,
 }
 
 impl Rfc8033 {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self {
             target: config.target.as_secs_f64(),
@@ -56,7 +58,7 @@ impl Rfc8033 {
         }
     }
 
-    /// Goes on from the state of `old` with its own parameters.
+    /// Takes over the state of `old` and keeps its own parameters.
     pub fn inherit(&mut self, old: &Self) {
         let Self { config, target, third, .. } = self.clone();
         *self = Self { config, target, third, ..old.clone() };
@@ -73,13 +75,13 @@ impl Rfc8033 {
         self.avg_dq_time = 0.0;
         self.burst_allowance = self.config.max_burst;
         self.accu_prob = 0.0;
-        // Updates are due at the multiples of t_update; those while inactive would do nothing.
+        // Updates are due at multiples of t_update; updates while inactive would do nothing.
         let period = self.config.tupdate.as_nanos() as u64;
         self.next_update = Instant::from_nanos((now.as_nanos() / period + 1) * period);
     }
 
-    /// Once congestion is over, bursts are allowed again, and an empty queue needs no control.
-    fn rest_if_quiet(&mut self, backlog: Backlog) {
+    /// Once congestion is over, renews the burst allowance and deactivates the control of an empty queue.
+    fn reset_if_quiet(&mut self, backlog: Backlog) {
         let half = self.target / 2.0;
         if self.p > 0.0 || self.qdelay >= half || self.qdelay_old >= half {
             return;
@@ -90,7 +92,7 @@ impl Rfc8033 {
         }
     }
 
-    /// Whether the arriving packet is to be dropped, `bytes` being queued.
+    /// Whether to drop the arriving packet; `bytes` are queued.
     fn drop_early(&mut self, bytes: u64, rng: &mut Rng) -> bool {
         if self.qdelay_old < self.target / 2.0 && self.p < 0.2 || bytes <= 2 * self.config.mean_pktsize.0 {
             return false;
@@ -105,7 +107,7 @@ impl Rfc8033 {
         }
     }
 
-    /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
+    /// Times the departure of `dq_threshold` bytes; `backlog` is the backlog after the packet of `len` bytes has left.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
         let dq_threshold = self.config.dq_threshold.0;
         if self.in_measurement {
@@ -135,7 +137,7 @@ impl Aqm for Rfc8033 {
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let bytes = queue.bytes();
         if self.active && self.burst_allowance == Duration::ZERO && self.drop_early(bytes, cx.rng) {
-            // A mark is as good a signal as a drop: the spacing starts again with both.
+            // A mark is as good a signal as a drop, so both restart the spacing.
             self.accu_prob = 0.0;
             let mark = self.config.ecn && meta.ecn.is_ect() && self.p < self.config.mark_ecnth;
             return if mark { Verdict::Mark } else { Verdict::Drop };
@@ -189,7 +191,7 @@ impl Timer for Rfc8033 {
         self.qdelay = cx.backlog.bytes as f64 * self.avg_dq_time / self.config.dq_threshold.0 as f64;
         self.p = updated_probability(&self.config, self.p, self.qdelay, self.qdelay_old);
         self.burst_allowance = (self.burst_allowance - self.config.tupdate).max(Duration::ZERO);
-        self.rest_if_quiet(cx.backlog);
+        self.reset_if_quiet(cx.backlog);
         self.qdelay_old = self.qdelay;
     }
 
@@ -207,11 +209,11 @@ impl Lifecycle for Rfc8033 {
     }
 
     fn emptied(&mut self, _: &mut Cx) {
-        self.rest_if_quiet(Backlog::default());
+        self.reset_if_quiet(Backlog::default());
     }
 }
 
-/// A third of each limit; without a limit nothing, which every backlog exceeds.
+/// A third of each limit; without a limit, 0, which every backlog exceeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThirdOfLimits {
     packets: Option<u32>,

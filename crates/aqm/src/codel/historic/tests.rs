@@ -5,7 +5,7 @@ use crate::testing;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The state of an idle queue under `codel@profile` with `params` set.
+/// State of an idle queue under `codel@profile` with `params` set.
 fn codel(profile: &str, params: &[(&str, &str)]) -> HistoricCodel {
     let config: Config = testing::config(profile, params);
     assert_eq!(config.validate(), Ok(()), "{profile}");
@@ -15,7 +15,7 @@ fn codel(profile: &str, params: &[(&str, &str)]) -> HistoricCodel {
     }
 }
 
-/// `count` at re-entry, the last drop `intervals` ago.
+/// `count` at re-entry, `intervals` after the last drop.
 fn reentry(profile: &str, count: u32, intervals: f64) -> u32 {
     let mut codel = codel(profile, if profile == "count-n" { &[("n", "77")] } else { &[] });
     codel.count = count;
@@ -29,7 +29,7 @@ fn re_entry_counts() {
         ("draft00", 10, 0.1, 8),
         ("draft00", 10, 7.9, 8),
         ("draft00", 10, 8.0, 1),
-        ("draft00", 10, -0.5, 8), // drop_next still ahead after a quick exit
+        ("draft00", 10, -0.5, 8), // drop_next in the future after a quick exit
         ("draft00", 3, 0.1, 1),
         ("draft00", 2, 0.1, 1),
         ("ns2-2012", 5000, 0.1, 4998),
@@ -77,7 +77,7 @@ fn act_waits_less_only_after_a_recent_phase_that_counted_past_one() {
 
 #[test]
 fn a_fresh_phase_of_2012_waits_two_intervals_a_repeated_one() {
-    // (since first_above_time, since drop_next) in intervals
+    // (time since first_above_time, time since drop_next) in intervals
     for (above, dropped, enters) in
         [(0.0, 5.0, false), (0.9, 5.0, false), (1.0, 5.0, true), (0.0, 0.9, true), (0.0, 1.0, false)]
     {
@@ -106,8 +106,8 @@ fn hard_limit_drops_what_waited_too_long_whatever_the_backlog() {
             assert_eq!(state(&codel, "count"), 0.0, "hard drops do not count");
         }
     }
-    // As printed, the packet behind a drop of the control law is not tested. In a plain queue it is younger than
-    // the dropped one anyway; a host that puts packets back can make it older.
+    // As printed, the packet after a drop of the control law is not tested. In a plain queue it is younger than the
+    // dropped one anyway; a host that requeues packets can make it older.
     for (profile, dropped, delivered_age) in
         [("hardlimit", vec![Late], 60.0), ("hardlimit-strict", vec![Late, HardLimit], 1.0)]
     {
@@ -127,7 +127,7 @@ fn a_packet_beyond_the_hard_limit_is_ok_to_drop_and_keeps_a_phase_going() {
         codel.first_above_time = ms(900.0);
         codel.drop_next = ms(999.0);
         codel.dropping = true;
-        // Nothing waits behind the second packet, which alone would end the phase.
+        // Nothing waits after the second packet, which alone would end the phase.
         let mut line = MockFifo::of(&[980.0, 1000.0 - age_behind_ms]);
         assert!(dequeue(&mut codel, 1000.0, &mut line).is_some());
         assert_eq!(line.dropped, [DropReason::Late]);

@@ -4,12 +4,12 @@ use crate::codel::testing::{MockFifo, dequeue, ms, state};
 use crate::rng::Rng;
 use crate::testing::{LINK, config, cx};
 
-/// The state of an idle queue under `codel@profile`.
+/// State of an idle queue under `codel@profile`.
 fn codel(profile: &str) -> Linux {
     Linux::new(&config(profile, &[]))
 }
 
-/// The state after `count` has risen by one, `count - 1` times, from 1.
+/// State after `count` has risen from 1 in steps of one.
 fn risen_to(count: u32) -> Linux {
     let mut codel = codel("linux");
     (codel.count, codel.rec_inv_sqrt) = (1, ONE);
@@ -48,8 +48,8 @@ fn a_jump_of_count_takes_one_step_and_stays_inaccurate() {
     assert_eq!(codel.rec_inv_sqrt, 18_307, "0.2793 where the inverse square root of 10 is 0.3162");
 }
 
-/// A queue above target for long, out of a phase with `count` and `lastcount`, the last drop `intervals` ago, and the
-/// drop with which the next phase begins at 10 s.
+/// A queue above target for long, after a phase with `count` and `lastcount` whose last drop was `intervals` ago, and
+/// with the drop that starts the next phase at 10 s.
 fn entered(count: u32, lastcount: u32, intervals: i64) -> Linux {
     let mut codel = risen_to(count);
     codel.lastcount = lastcount;
@@ -74,7 +74,7 @@ fn re_entry_counts_and_lastcount_is_count_after_the_entry() {
     assert_eq!(entered(20, 10, 0).rec_inv_sqrt, 18_307, "one step");
 }
 
-/// Found against 6.1 and 6.12 by a random pattern of fq_codel (seed 32, pattern 250).
+/// Found by comparison with 6.1 and 6.12: fq_codel, seed 32, pattern 250.
 #[test]
 fn a_first_phase_after_drops_over_the_limit_drops_all_that_is_late() {
     for (shed, uptime, dropped) in [(0, 0, 1), (1, 0, 1), (2, 0, 4), (30, 0, 4), (30, 10, 1)] {
@@ -84,7 +84,7 @@ fn a_first_phase_after_drops_over_the_limit_drops_all_that_is_late() {
         let mut rng = Rng::from_state(1);
         codel.shed(&mut cx(ms(1.0), &mut rng, Backlog::default(), LINK), shed);
         codel.first_above_time = Ticks::at(ms(500.0) + uptime);
-        // A clock of 0.9 s is less than 16 intervals from `drop_next`, which is still 0.
+        // At 0.9 s the clock is less than 16 intervals from `drop_next`, which is still 0.
         let mut line = MockFifo { others: 9000, ..MockFifo::of(&[1.0; 5]) };
         dequeue(&mut codel, 900.0, &mut line);
         assert_eq!(line.dropped.len(), 1, "{shed}: the drop with which the phase begins");
@@ -102,7 +102,8 @@ fn the_state_is_shown_on_the_clock_of_the_host() {
     for at in [900.0, 1_050.0] {
         dequeue(&mut codel, at, &mut line);
     }
-    // Ticks of the kernel's clock: 11.050000100 s is tick 10,791,015, 97,654 of them are the first step of the law.
+    // Ticks of the kernel's clock: 11.050000100 s is tick 10,791,015; the first step of the control law is 97,654
+    // ticks.
     let tick = |tick: u64| (tick << 10) as f64 / 1e9 - 10.000_000_1;
     assert_eq!(state(&codel, "drop_next"), tick(10_791_015 + 97_654));
 }
@@ -114,14 +115,14 @@ fn differences_are_signed_and_wrap_at_32_bits() {
     let wrapped = Ticks::at(Instant::from_nanos(((1 << 32) + 3) << 10));
     assert_eq!(wrapped, Ticks(3));
     assert_eq!(Ticks::of(Duration::from_secs(3600)), Ticks(i32::MAX as u32));
-    // 2,199 s after it was set, a drop time seems to lie in the future.
+    // 2,199 s after it was set, a drop time appears to lie in the future.
     assert!(!Ticks((1 << 31) - 1).is_before(Ticks::ZERO) && Ticks(1 << 31).is_before(Ticks::ZERO));
     assert_eq!(Ticks(1 << 31).as_secs_f64(), 2199.023255552);
 }
 
 #[test]
 fn the_clock_wraps_without_a_trace() {
-    // The same queue at 1 s, and 11.264 ms before the 32 bits are full: 10,000 and 11,000 ticks back.
+    // The same queue at 1 s, and 11.264 ms before the 32 bits wrap: 10,000 and 11,000 ticks before.
     let drop_times = |start: u64| {
         let mut codel = codel("linux");
         let at = |tick: u64| ((start + tick) << 10) as f64 / 1e6;

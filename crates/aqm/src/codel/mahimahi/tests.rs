@@ -6,7 +6,7 @@ use crate::testing::config;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Looks at `line` at `now_ms`: the packet delivered, and those left, by the time they were enqueued.
+/// Dequeues at `now_ms`. Returns the enqueue times of the delivered packet and of those left.
 fn deliver<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut MockFifo) -> (Option<Instant>, Vec<Instant>) {
     let delivered = dequeue(codel, now_ms, line).map(|meta| meta.enqueued);
     (delivered, line.packets.iter().map(|meta| meta.enqueued).collect())
@@ -45,7 +45,7 @@ fn several_drops_at_once_spare_the_first() {
 
 #[test]
 fn the_packet_dropped_last_decides_whether_dropping_goes_on() {
-    // Behind the head an old packet; a fresh one; one with too little behind it.
+    // After the head: an old packet; a fresh one; one with too small a backlog.
     for (line, dropping, drop_next) in [
         (&[1.0, 2.0, 3.0, 4.0][..], true, 275),
         (&[1.0, 249.0, 250.0, 250.0], false, 205),
@@ -69,7 +69,8 @@ fn a_lone_packet_is_never_dropped() {
     assert_eq!((line.dropped.len(), codel.dropping, codel.count), (0, false, 1), "but the attempt counts");
 }
 
-/// Above target from 5 ms on, ok at 105; then 100, 70, 57, 50, 44 and 40 ms: rounded down, not up as elsewhere.
+/// Above target from 5 ms on, ok to drop at 105; then 100, 70, 57, 50, 44 and 40 ms: rounded down, unlike the other
+/// versions.
 #[test]
 fn drop_times_are_whole_milliseconds() {
     let mut link = SaturatedLink::new(&config("mahimahi", &[]), Ecn::NotEct);
@@ -94,7 +95,7 @@ fn a_backlog_of_1504_bytes_is_small() {
         dequeue(&mut codel, 10.0, &mut MockFifo { others: behind, ..MockFifo::of(&[0.0]) });
         assert_eq!(codel.first_above_time > Millis::ZERO, above, "{behind} bytes behind");
     }
-    // The successor's backlog is what lies behind it.
+    // The successor's backlog consists of the packets after it.
     let mut codel = mahimahi();
     (codel.dropping, codel.first_above_time, codel.drop_next) = (true, Millis(100), Millis(205));
     let mut line = MockFifo { others: 4, ..MockFifo::of(&[1.0, 2.0, 3.0]) };

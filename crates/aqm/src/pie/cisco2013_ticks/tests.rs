@@ -16,7 +16,7 @@ fn pie(prob: u32, qdelay: u64, avg_dq_rate: u32) -> Cisco2013Ticks {
 fn units_of_the_module() {
     let pie = Cisco2013Ticks::new(&config());
     assert_eq!((pie.target, pie.burst_time, pie.next_update), (312_500, 1_562_500, ms(500)));
-    // 274 a sixteenth: at the three levels of the probability, per tick.
+    // 274 per sixteenth: per tick at the three levels of the probability.
     assert_eq!((pie.alpha, pie.beta), (2 * 274, 20 * 274));
     assert_eq!([7, 5, 4].map(|shift| (pie.alpha >> shift, pie.beta >> shift)), [(4, 42), (17, 171), (34, 342)]);
     assert_eq!(gain(0.13), gain(0.125), "no finer than a sixteenth");
@@ -24,22 +24,22 @@ fn units_of_the_module() {
 
 #[test]
 fn probability_after_an_update() {
-    // Computed by another program from the formulas, with integers of any size, wrapped where the module's wrap.
+    // Computed by another program from the formulas, with big integers that wrap when the module's wrap.
     for (prob, qdelay_old, backlog, rate, qdelay, expected) in [
         (0, 312_500, 37_119, 20, 475_123, 7_480_658),
-        // One below 1 %, and 1 %.
+        // Just below 1 %, and 1 %.
         (42_949_671, 300_001, 40_003, 23, 445_250, 49_581_129),
         (42_949_672, 300_001, 40_003, 23, 445_250, 70_044_001),
-        // 10 %: no more than 2 % more at a time, twice that beyond 250 ms.
+        // 10 %: at most 2 % more per update, twice that beyond 250 ms.
         (429_496_729, 500_123, 51_777, 17, 779_700, 515_396_073),
-        // 328 ms from nothing: the sum wraps, and what is left is below the cap or not.
+        // From 0 to 328 ms: the sum wraps, and the result is below the cap or not.
         (3_000_000_000, 0, 399_999, 20, 5_119_987, 3_171_798_689),
         (3_900_000_000, 0, 250_007, 16, 4_000_112, 4_071_798_689),
         (1_000, 0, 1_300_000, 20, 16_640_000, 850_090_345),
-        // The decay, below 1/98 and above it, where the product wraps.
+        // Decay, below 1/98 and above it, when the product wraps.
         (40_000_000, 0, 0, 20, 0, 37_975_000),
         (4_000_000_000, 0, 0, 20, 0, 1_167_260),
-        // Down to nothing, up to one.
+        // Down to 0, up to 1.
         (1_000_000, 400_000, 11, 20, 140, 0),
         (4_294_000_000, 5_000_000, 345_678, 20, 4_424_678, u32::MAX),
     ] {
@@ -52,15 +52,16 @@ fn probability_after_an_update() {
 
 #[test]
 fn a_rate_of_ten_megabits_sticks_at_its_first_measurement() {
-    // 1514 of 1538 bytes at 10 Mbit/s: 7 packets are timed, at first from the departure of one of them on.
+    // Frames of 1538 bytes with 1514 counted, at 10 Mbit/s: 7 packets are timed; the first measurement starts at a
+    // departure.
     let mut pie = Cisco2013Ticks::new(&config());
     let departure = |i: u64| (i * 1_230_400) >> TICK_SHIFT;
     (0..7).for_each(|i| pie.measure(departure(i), 1514, 20_000));
     assert_eq!((pie.avg_dq_rate, pie.burst_time), (23, 1_562_500 - 115_350));
-    // From now on 20 each time, of which an eighth is 2, as of 23.
+    // From now on each measurement yields 20, whose eighth is 2, as is that of 23.
     (7..7_000).for_each(|i| pie.measure(departure(i), 1514, 20_000));
     assert_eq!((pie.avg_dq_rate, pie.burst_time), (23, 0), "the delay is a seventh too short for ever");
-    // At 100 Mbit/s it moves, but not all the way to 201.
+    // At 100 Mbit/s the average moves, but does not reach 201.
     let mut pie = Cisco2013Ticks { avg_dq_rate: 100, ..Cisco2013Ticks::new(&config()) };
     (0..7_000).for_each(|i| pie.measure((i * 123_040) >> TICK_SHIFT, 1514, 20_000));
     assert_eq!(pie.avg_dq_rate, 200);

@@ -13,7 +13,7 @@ fn share(p: f64) -> u64 {
     (p * MAX_PROB as f64) as u64
 }
 
-/// A controller in the midst of congestion, with `prob` held.
+/// Controller during congestion, with a constant `prob`.
 fn congested(config: Config, p: f64) -> Linux {
     let far = WheelTimer { jiffy: 1_000_000, expires: Instant::NEVER };
     Linux { prob: share(p), qdelay: TICKS_PER_SEC, burst_time: 0, timer: far, ..Linux::new(&config) }
@@ -32,9 +32,9 @@ fn units_of_the_kernel() {
 #[test]
 fn the_timer_wheel_is_late() {
     const MS: u64 = 1_000_000;
-    // (HZ, made at, first update, tupdate, the one after), in ms.
+    // (HZ, creation, first update, tupdate, second update), in ms.
     for (hz, created, first, tupdate, second) in [
-        // 500 jiffies lie in the wheel's second level, whose slots are 8 jiffies; the one after next is served.
+        // 500 jiffies are in the wheel's second level with slots of 8 jiffies; the slot after the next one is served.
         (1000, 0, 504, 15, 520),
         (1000, 3, 504, 15, 520),
         (1000, 4, 512, 15, 528),
@@ -58,7 +58,7 @@ fn the_timer_wheel_is_late() {
 #[test]
 fn probability_after_an_update() {
     for (p, qdelay, qdelay_old, expected) in [
-        // The check vectors of RFC 8033's controller, in this order: cap, then 2 % for more than 250 ms.
+        // RFC 8033's controller: check vectors, in this order: the cap, then 2 % for more than 250 ms.
         (0.0, 0.100, 0.050, 3.5706e-5),
         (0.005, 0.030, 0.020, 0.0067969),
         (0.2, 0.3, 0.1, 0.24),
@@ -137,7 +137,7 @@ fn uncongested_queues_are_left_alone() {
 
 #[test]
 fn a_mark_that_was_due_leaves_the_sum_and_a_random_one_clears_it() {
-    // The stream's first word is 0x910a…: below p = 0.6 of it, above p = 0.5.
+    // The stream's first word is 0x910a…: a hit at p = 0.6, a miss at p = 0.5.
     for (ecn, packet, p, accu, expected, accu_after) in [
         (true, Ecn::Ect0, 0.05, 8.5, EnqueueResult::Marked, 8.55),
         (true, Ecn::Ce, 0.05, 8.5, EnqueueResult::Queued, 8.55),
@@ -170,14 +170,14 @@ fn bytemode_scales_with_the_size_up_to_the_mtu() {
 #[test]
 fn the_estimator_times_departures_in_whole_ticks() {
     let mut pie = Linux::new(&Config { dq_rate_estimator: true, ..config() });
-    let at = |n: u64| 1_000_000 + 15_625 * n; // a packet a millisecond
+    let at = |n: u64| 1_000_000 + 15_625 * n; // one packet per millisecond
     assert_eq!(pie.measure(at(0), 1500, 16_383), 0, "too short a queue");
     assert_eq!(pie.dq_count, None);
-    // The first packet begins the measurement and counts in it: 11 packets in 10 ms.
+    // The first packet starts the measurement and counts in it: 11 packets in 10 ms.
     let times: u64 = (0..11).map(|n| pie.measure(at(n), 1500, 16_384)).sum();
     assert_eq!((times, pie.avg_dq_rate), (156_250, (16_500 << 8) / 156_250));
     assert_eq!((pie.dq_count, pie.dq_tstamp), (Some(0), Some(at(10))));
-    // 11 packets in 11 ms; then the queue is too short to go on.
+    // 11 packets in 11 ms; then the queue is too short for another measurement.
     let times: u64 = (11..22).map(|n| pie.measure(at(n), 1500, 16_383)).sum();
     let (first, second) = (27, (16_500 << 8) / 171_875);
     assert_eq!((times, pie.avg_dq_rate), (171_875, first - (first >> 3) + (second >> 3)));
@@ -211,7 +211,7 @@ fn a_skipped_timer_is_due_when_one_that_expired_each_time_is() {
 fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
     for estimator in [false, true] {
         let config = Config { dq_rate_estimator: estimator, ..config() };
-        // Congestion is over: the queue is empty, prob high.
+        // Congestion is over: empty queue, high prob.
         let mut pie = Linux { prob: share(0.7), qdelay: 0, burst_time: 0, avg_dq_rate: 9, ..Linux::new(&config) };
         let vars = |pie: &Linux| (pie.prob, pie.accu_prob, pie.qdelay, pie.qdelay_old, pie.burst_time, pie.avg_dq_rate);
         let fresh = Linux::new(&config);
@@ -225,7 +225,7 @@ fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
             assert!(updates < 500, "{pie:?}");
         }
         assert_eq!(vars(&pie), vars(&fresh));
-        // There updates change nothing.
+        // Further updates change nothing.
         for _ in 0..10 {
             update(&mut pie);
             assert_eq!(vars(&pie), vars(&fresh));
@@ -235,7 +235,7 @@ fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
     }
 }
 
-/// An update at its time, of an empty queue.
+/// Runs the due update of an empty queue.
 fn update(pie: &mut Linux) {
     let at = pie.timer.expires;
     let mut rng = Rng::from_state(1);

@@ -34,10 +34,10 @@ fn close(a: f64, b: f64) -> bool {
 #[test]
 fn probability_after_an_update() {
     let (rfc8033, draft00) = (config("rfc8033"), config("draft00"));
-    // The other readings of the draft: four levels of damping, and decay below half the target.
+    // The other reading of the draft: four levels of damping, and decay below half the target.
     let damped = Config { scaling: Scaling::FourLevels, decay: Decay::Short, ..config("draft00") };
     for (config, p, qdelay, qdelay_old, expected) in [
-        // The check vectors of RFC 8033's controller.
+        // RFC 8033's controller: check vectors.
         (&rfc8033, 0.0, 0.100, 0.050, 3.5706e-5),
         (&rfc8033, 0.005, 0.030, 0.020, 0.0067969),
         (&rfc8033, 0.2, 0.3, 0.1, 0.24), // the cap of 2 %, and 2 % for more than 250 ms
@@ -75,7 +75,7 @@ fn small_probabilities_change_slowly() {
     }
 }
 
-/// A controller in the midst of congestion, with `p` held.
+/// Controller during congestion, with a constant `p`.
 fn congested(config: Config, p: f64) -> Rfc8033 {
     Rfc8033 { active: true, p, qdelay_old: 1.0, ..Rfc8033::new(&config) }
 }
@@ -101,9 +101,9 @@ fn gaps(pie: &mut Rfc8033, drops: usize) -> Vec<u32> {
 fn derandomised_drops_are_85_to_850_arrivals_apart_at_one_percent() {
     let gaps = gaps(&mut congested(config("draft00"), 0.01), 20_000);
     let (least, most) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
-    // 850 hundredths add up to a little less than 8.5 in floating point: one arrival more.
+    // 850 hundredths add up to slightly less than 8.5 in floating point: one arrival more.
     assert!(least == 85 && (800..=851).contains(&most), "{least}..{most}");
-    // Never before 0.85 and for sure at 8.5, whatever the generator says.
+    // Never before 0.85 and always at 8.5, for any random number.
     for (accu_prob, p, dropped) in
         [(0.83, 0.01, Some(false)), (0.84, 1.0, Some(true)), (8.49, 1e-9, None), (8.5, 1e-9, Some(true))]
     {
@@ -216,7 +216,7 @@ fn bursts_are_allowed_again_once_congestion_is_over() {
 
 #[test]
 fn departures_of_dq_threshold_bytes_are_timed_and_averaged() {
-    // A packet a millisecond: 16,384 bytes are through when the 11th packet after the start has left.
+    // One packet per millisecond: 16,384 bytes have departed with the 11th packet after the start.
     let mut pie = congested(config("draft00"), 0.0);
     let mut depart = |from: u64, backlog: u64| {
         (0..12).for_each(|i| pie.measure(ms(from + i), 1500, backlog));
@@ -224,17 +224,17 @@ fn departures_of_dq_threshold_bytes_are_timed_and_averaged() {
     };
     assert_eq!(depart(0, 16_383), 0.0, "too short a queue starts no measurement");
     assert_eq!(depart(100, 16_384), 0.011, "the first measurement is taken unchanged");
-    // The next one started at 111 ms with the end of the first, and lasts until 210 ms.
+    // The next measurement started at 111 ms with the end of the first, and lasts until 210 ms.
     assert!(close(depart(200, 16_384), 0.25 * (0.210 - 0.111) + 0.75 * 0.011));
 }
 
 #[test]
 fn two_updates_by_hand() {
-    // 100 packets at 0 switch the control on; one leaves at 0, 1, 2, … ms.
+    // 100 packets at 0 activate the control; one leaves at 0, 1, 2, … ms.
     let mut queue = queue(&Config { scaling: Scaling::FourLevels, ..config("draft00") }, Limits::packets(100));
     (0..100).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::NotEct), EnqueueResult::Queued));
     let mut t = 0;
-    // The first 11 packets are through after 10 ms, the next 11 after another 11: 0.75 × 10 + 0.25 × 11 = 10.25 ms.
+    // The first 11 packets have departed after 10 ms, the next 11 after another 11: 0.75 × 10 + 0.25 × 11 = 10.25 ms.
     // Delay: 84 × 1500 B × 10 ms / 16384 B = 76.904 ms, then 68 × 1500 B × 10.25 ms / 16384 B = 63.812 ms.
     // Change of p: (0.125 × 60.904 ms + 1.25 × 76.904 ms) / 32, then (0.125 × 47.812 ms - 1.25 × 13.092 ms) / 8.
     for (at, qdelay, p, burst_ms) in [(16, 0.076904, 0.0032420, 84), (32, 0.063812, 0.0019434, 68)] {
@@ -252,7 +252,7 @@ fn two_updates_by_hand() {
 
 #[test]
 fn nothing_is_dropped_during_the_burst_allowance() {
-    // Offered twice what the link carries, from a full start.
+    // Twice the link's rate, starting with a full queue.
     let mut queue = queue(&config("draft00"), Limits::packets(2000));
     let first_drop = (0..2000u64).find(|&t| {
         let arrivals = if t == 0 { 700 } else { 2 };
@@ -261,7 +261,7 @@ fn nothing_is_dropped_during_the_burst_allowance() {
         pop(&mut queue, ms(t));
         dropped
     });
-    // Active from 0: 100 ms are used up by the 7th update at 112 ms.
+    // Active from 0: the 7th update at 112 ms has used up the 100 ms.
     let first_drop = first_drop.expect("twice the rate is dropped sooner or later");
     assert!((112..250).contains(&first_drop), "{first_drop}");
 }
