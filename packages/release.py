@@ -51,7 +51,7 @@ class Dist:
         """Newest file that matches a pattern; raises `ProblemError` if there is none."""
         found = sorted(self.folder.glob(pattern), key=lambda path: path.stat().st_mtime)
         if not found:
-            raise ProblemError(f"{self.folder}/{pattern} is not there; run make wheel")
+            raise ProblemError(f"{self.folder}/{pattern} not found; run make wheel")
         return found[-1]
 
     @cached_property
@@ -126,7 +126,7 @@ def check_licences(dist: Dist) -> Iterator[str]:
         if found != licence:
             yield f"{path.name}: licence {found}, not {licence}"
         lacking = files - {Path(name).name for name in _names(path)}
-        yield from (f"{path.name}: {name} is not in it" for name in sorted(lacking))
+        yield from (f"{path.name}: {name} is missing" for name in sorted(lacking))
     for path in (dist.wheel, dist.sdist):
         for name, data in _contents(path):
             if b"SPDX-License-Identifier: GPL" in data[:LICENCE_BYTES]:
@@ -137,13 +137,13 @@ def check_contents(dist: Dist) -> Iterator[str]:
     """Check that wheel and source distribution have all expected files and no leftovers."""
     for kind, path in (("wheel", dist.wheel), ("sdist", dist.sdist)):
         names = {name.partition("/")[2] if kind == "sdist" else name for name in _names(path)}
-        yield from (f"{path.name}: {name} is not in it" for name in EXPECTED[kind] if name not in names)
+        yield from (f"{path.name}: {name} is missing" for name in EXPECTED[kind] if name not in names)
         wrong = [name for name in names if name.endswith((".pyc", ".orig", ".rej")) or "/target/" in f"/{name}"]
         wrong += [name for name in names if name.endswith(".so") and (kind, name) != ("wheel", CORE)]
-        yield from (f"{path.name}: {name} does not belong there" for name in sorted(wrong))
+        yield from (f"{path.name}: {name} must not be in it" for name in sorted(wrong))
         for name, data in _contents(path):
             if str(ROOT).encode() in data and Path("/") != ROOT:
-                yield f"{path.name}: {name} names the folder in which it was built"
+                yield f"{path.name}: {name} contains the path of its build folder"
     described = _metadata(dist.wheel)
     if described.get("Description-Content-Type", "").partition(";")[0] != "text/markdown":
         yield f"{dist.wheel.name}: README.md is not its description"
@@ -205,7 +205,7 @@ def check_fresh(dist: Dist) -> Iterator[str]:
             check=False,
         )
         if "pip install sojourn-kernel" not in build.stderr:
-            yield f"without sojourn-kernel, kernel build says {build.stderr!r}"
+            yield f"without sojourn-kernel, kernel build prints {build.stderr!r}"
 
 
 def make_environment(folder: Path, wheels: Sequence[Path]) -> Path:
@@ -238,8 +238,12 @@ CHECKS: dict[str, Callable[[Dist], Iterator[str]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all checks; returns 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dist", type=Path, nargs="?", default=ROOT / "out" / "dist", help="folder of what was built")
-    parser.add_argument("--repository", metavar="URL", help="write this address wherever one belongs, and end")
+    parser.add_argument(
+        "dist", type=Path, nargs="?", default=ROOT / "out" / "dist", help="folder of the built packages"
+    )
+    parser.add_argument(
+        "--repository", metavar="URL", help="write this repository address wherever one belongs, and exit"
+    )
     options = parser.parse_args(arguments)
     if options.repository:
         write_repository(options.repository)

@@ -66,7 +66,7 @@ def _class(entry: dict[str, Any]) -> Iterator[str]:
     yield "    ) -> None:"
     about = [f"{argument(param['name'])}: {param['doc']} Default {param['default']}." for param in entry["params"]]
     if entry["holds"]:
-        about.append(f"{INSIDE}: What waits, as in tc's braces: a queue manager, or the text. Default none.")
+        about.append(f"{INSIDE}: Child queue manager, as in tc's braces: an object or its text. Default none.")
     yield from _doc(
         "\n".join([f"Configure a profile, None for the plain one{':' if about else '.'}", *about]), "        "
     )

@@ -23,12 +23,12 @@ from sojourn.apps.cli import COMMANDS, cli
 from sojourn.engines.emulated.command import SHELLS
 
 EXIT_CODES = (
-    ("0", "All went well."),
+    ("0", "Success."),
     ("1", "A check failed, or a comparison differs."),
-    ("2", "The input is wrong; one line says where, and the remedy."),
-    ("3", "The machine lacks something: a program, memory, space."),
+    ("2", "Invalid input; one line names the place and the remedy."),
+    ("3", "The machine lacks something: a program, memory, disk space."),
     ("130", "Interrupted by Ctrl-C; finished runs are kept."),
-    ("141", "Nobody reads the output any more, as in | head."),
+    ("141", "The output was closed by its reader, as in | head."),
 )
 
 

@@ -33,7 +33,7 @@ def overview() -> str:
     abouts = {name: about for name, (_, about) in COMMANDS.items()} | SHELLS
     rows = [f"| [`sojourn {name}`]({name}.md) | {prose(about)} |" for name, about in abouts.items()]
     shells = ", ".join(f"`{name}`" for name in SHELLS)
-    head = f"What `--help` says of each command. Real programs, on Linux, are run by {shells}."
+    head = f"Output of `--help` for each command. On Linux, {shells} run real programs."
     return "\n".join(["# Command line", "", head, "", "| command | what it does |", "|---|---|", *rows, ""])
 
 

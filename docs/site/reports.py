@@ -36,10 +36,10 @@ def report_page(folder: Path = REPORTS) -> str:
         [
             "# Reports",
             "",
-            "What `sojourn reproduce` makes of each paper: its set-up and what it leaves unsaid, every figure made "
-            "again with its claims and their verdicts, and where each number comes from. These are of three seeds "
-            "(`--quick`), so some claims are undecided; [Published against measured](../reproduction.md) has the "
-            "tables of all seeds, and the story of each paper.",
+            "Output of `sojourn reproduce` for each paper: its set-up and open assumptions, every figure with its "
+            "claims and their verdicts, and the source of each number. These runs have three seeds (`--quick`), so "
+            "some claims are undecided; [Published against measured](../reproduction.md) has the tables of all "
+            "seeds, and a discussion of each paper.",
             "",
             "| paper | report | claims |",
             "|---|---|---|",

@@ -109,11 +109,11 @@ def parse_aqm(text: str, base: str = ".", read: bool = True) -> str:
     """
 
 def check_aqm(aqm: str, operations: int, seed: int, progress: Callable[[float], object] | None = None) -> str:
-    """Random operations on a queue manager until there were `operations`, or until it breaks a rule; JSON.
+    """Runs random operations on a queue manager, `operations` of them or until it breaks a rule; JSON.
 
     `cases`, `operations` and packets that `arrived`, `departed` and were `dropped` or `marked`; `violation` is None or
-    `rule`, `step`, `detail` and `case`. A library that does what no queue may do raises AqmError. The other arguments
-    are those of `simulate`; relative paths start from the current folder.
+    `rule`, `step`, `detail` and `case`. A library that breaks the interface raises AqmError. The other arguments are
+    those of `simulate`; relative paths start from the current folder.
     """
 
 def diff(
@@ -136,7 +136,7 @@ def diff(
     """
 
 def made_up_arrivals(seed: int, packets: int, rate: str) -> dict[str, npt.NDArray[Any]]:
-    """Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`."""
+    """Synthetic arrivals that bring out differences, as columns: `packets` of eight flows for a link of `rate`."""
 
 def tc_queue(aqm: str, line: str, created_ns: int | None) -> dict[str, Any]:
     """What a recorded queue in tc's words says about comparing `aqm` with it.
@@ -183,7 +183,7 @@ def quantiles_ms(times_ns: npt.NDArray[np.uint64]) -> str:
     """Mean, quantiles and maximum of times, in ms; JSON."""
 
 def starts(scenario_json: str) -> npt.NDArray[np.uint64]:
-    """The instants at which the statistics of a run can begin, in ns, the start of the run first."""
+    """Times at which the statistics of a run can begin, in ns, the start of the run first."""
 
 def mser(series: Sequence[float], batch: int) -> int | None:
     """Values at the head of `series` that belong to its transient, after MSER with batches of `batch` values.
@@ -198,9 +198,9 @@ def end_summaries(scenario_json: str, counts: str, starts_ns: Sequence[int], end
     """
 
 def payload_summary(arrived: int, delivered: int, seconds: float) -> str:
-    """`goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of bytes that were counted in a window; JSON.
+    """`goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of a window; JSON.
 
-    `arrived` came for the first time, `delivered` was delivered in order.
+    `arrived` are bytes that arrived for the first time, `delivered` those delivered in order.
     """
 
 def bulk_groups(scenario_json: str) -> list[bool]:
@@ -217,7 +217,7 @@ def whole(groups: Sequence[Mapping[str, Any]], lasting: Sequence[tuple[int, floa
     """
 
 def jain(rates: Sequence[float]) -> float:
-    """Jain's fairness index of any rates; 1 for none or if all are zero."""
+    """Jain's fairness index of rates; 1 for an empty list or if all are zero."""
 
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration with its unit ("5 ms")."""
@@ -234,7 +234,7 @@ def load_trace(path: str) -> npt.NDArray[np.uint32]:
     """Opportunities of the trace file at `path`, in milliseconds."""
 
 def trace_stats(opportunities_ms: npt.NDArray[np.uint32], mtu: int) -> str:
-    """JSON of a trace's statistics when an opportunity carries `mtu` bytes."""
+    """JSON of a trace's statistics if an opportunity carries `mtu` bytes."""
 
 def lte_presets() -> str:
     """Presets of the LTE-like model, as JSON: name, the recording that it is fitted to, and its mean rate."""
@@ -268,7 +268,7 @@ def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int
     """Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of both ends."""
 
 def emulated_head(path: str) -> str:
-    """Head of a log of an emulated path and the time of its last record in ns, as JSON."""
+    """Header of a log of an emulated path and the time of its last record in ns, as JSON."""
 
 def need(scenario_json: str) -> tuple[int, int]:
     """Bytes of memory that a run takes at most: for lasting flows and packets under way, and for recorded rows.
@@ -294,7 +294,7 @@ def simulate(
 
 @final
 class Output:
-    """What a run produced."""
+    """Result of a run."""
 
     @property
     def summary(self) -> str:
@@ -302,10 +302,10 @@ class Output:
 
     @property
     def written(self) -> dict[str, int]:
-        """Rows of each table that is in a file and not in `tables`, by its name."""
+        """Number of rows of each table that is in a file and not in `tables`, by name."""
 
     def tables(self) -> dict[str, dict[str, npt.NDArray[np.generic]]]:
-        """Tables by name, each a dictionary of columns; the arrays are the same at every call."""
+        """Tables by name, each a dictionary of columns; the arrays are the same in every call."""
 
 @final
 class Episodes:
@@ -353,14 +353,14 @@ class Episodes:
         """Step every episode that is going, by its action."""
 
     def time_s(self, place: int) -> float:
-        """The end of the last step in a place, in seconds."""
+        """End of the last step in a slot, in seconds."""
 
     def raw(self, place: int) -> dict[str, Any]:
-        """What was counted in the last step in a place, by name; times in seconds.
+        """Counters of the last step in a slot, by name; times in seconds.
 
-        `flows` has a row for each flow that lasts for the whole run: payload bytes delivered in order, packets sent,
-        retransmissions since the start, and the congestion window in segments and the smoothed round-trip time in
-        milliseconds now.
+        `flows` has a row per flow that lasts for the whole run: payload bytes delivered in order, packets sent,
+        retransmissions since the start, and the current congestion window in segments and smoothed round-trip time in
+        milliseconds.
         """
 
     def finish(self, place: int) -> str | None:
@@ -410,10 +410,10 @@ class CcEpisodes:
         """Put the actions of those agents in force whose step begins, and run until the next step of one ends."""
 
     def time_s(self) -> float:
-        """The end of the last step, in seconds."""
+        """End of the last step, in seconds."""
 
     def raw(self, agent: int) -> dict[str, Any]:
-        """What was counted in an agent's last step, by name; times in seconds, rates in payload bits per second."""
+        """Counters of an agent's last step, by name; times in seconds, rates in payload bits per second."""
 
     def finish(self) -> str | None:
         """End the episode: its summary as JSON, or None where there is none.
@@ -445,18 +445,18 @@ class PacketEpisodes:
         """
 
     def time_s(self) -> float:
-        """When the packet has arrived, or the end, in seconds."""
+        """Arrival time of the packet, or the end, in seconds."""
 
     def finish(self) -> str | None:
         """End the episode: its summary as JSON, or None where there is none."""
 
 @final
 class PolicyNetwork:
-    """A policy of a file: its action for an observation is what the queue manager of that name does."""
+    """A policy from a file: its action for an observation is that of the queue manager of the same name."""
 
     def __new__(cls, text: str) -> PolicyNetwork: ...
     def forward(self, observation: npt.NDArray[np.float32]) -> list[float]:
-        """What the last layer gives for an observation of as many numbers as it takes."""
+        """Output of the last layer for an observation of as many numbers as it takes."""
 
 def gym_cc_names() -> dict[str, Any]:
     """What environments of connections have by name, in the form of `gym_names`."""
@@ -472,9 +472,8 @@ def gym_names() -> dict[str, Any]:
 class Queue:
     """A queue under a queue manager; the caller owns the clock.
 
-    `aqm` in tc's spelling, `limit` like "1000 packets", `rate` of the link below like "10 Mbit/s", `mtu` in bytes.
-    Times are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1),
-    2 ECT(0), 3 CE.
+    `aqm` in tc's syntax, `limit` like "1000 packets", `rate` of the link below like "10 Mbit/s", `mtu` in bytes. Times
+    are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     """
 
     def __new__(
@@ -507,13 +506,13 @@ class Queue:
         """When the packets that wait may go at the earliest, if the last pop found that they may not yet."""
 
     def statistics(self) -> str | None:
-        """Statistics as `tc -s -j qdisc` gives them, as JSON; None for a discipline that tc does not know."""
+        """Statistics as `tc -s -j qdisc` prints them, as JSON; None for a discipline that tc does not have."""
 
     def dropped(self) -> list[tuple[Any, str]]:
         """Tags and reasons of the packets dropped since the last call."""
 
     def backlog(self) -> tuple[int, int]:
-        """Packets and bytes that wait."""
+        """Packets and bytes queued."""
 
     def state(self) -> dict[str, float]:
         """State variables of the queue manager by name; times in seconds."""
@@ -540,14 +539,14 @@ class Algorithm:
 
 @final
 class Meta:
-    """A packet's metadata, as it was when asked for."""
+    """Metadata of a packet at the time of the query."""
 
     @property
     def enqueued(self) -> int:
-        """When the queue accepted it, in ns."""
+        """Time at which the queue accepted it, in ns."""
     @property
     def len(self) -> int:
-        """Size in bytes as the queue accounts it."""
+        """Size in bytes, as the queue accounts it."""
     @property
     def flow(self) -> int:
         """Number of the transport flow."""
@@ -562,25 +561,25 @@ class Meta:
         """ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
     @property
     def is_ect(self) -> bool:
-        """Whether a mark is understood: everything but Not-ECT."""
+        """Whether the packet is ECN-capable: not Not-ECT."""
 
 @final
 class Limits:
-    """How much the queue may hold; None is unlimited."""
+    """Queue limit; None is unlimited."""
 
     @property
     def packets(self) -> int | None:
-        """Most waiting packets."""
+        """Maximum queued packets."""
     @property
     def bytes(self) -> int | None:
-        """Most waiting bytes."""
+        """Maximum queued bytes."""
     @property
     def time(self) -> int | None:
-        """Most waiting time in ns, at the link's nominal rate."""
+        """Maximum queueing time in ns, at the link's nominal rate."""
 
 @final
 class Link:
-    """The link that the queue feeds."""
+    """The link below the queue."""
 
     @property
     def rate(self) -> int:
@@ -598,16 +597,16 @@ class Cx:
         """The time in ns."""
     @property
     def packets(self) -> int:
-        """Packets that waited in this queue when the call began."""
+        """Packets in this queue when the call began."""
     @property
     def bytes(self) -> int:
-        """Bytes that waited in this queue when the call began."""
+        """Bytes in this queue when the call began."""
     @property
     def total_packets(self) -> int:
-        """Packets that waited in all queues of the discipline when the call began."""
+        """Packets in all queues of the discipline when the call began."""
     @property
     def total_bytes(self) -> int:
-        """Bytes that waited in all queues of the discipline when the call began."""
+        """Bytes in all queues of the discipline when the call began."""
     @property
     def rate(self) -> int:
         """Nominal rate of the link in bit/s."""
@@ -634,10 +633,10 @@ class Fifo:
     def total_bytes(self) -> int:
         """Bytes in all queues of the discipline."""
     def meta(self, i: int = 0) -> Meta | None:
-        """Packet `i`; None past the end."""
+        """Packet `i`; None beyond the end."""
     def mark(self, i: int = 0, reason: str | None = None) -> bool:
-        """Mark packet `i` CE, or drop it when it is Not-ECT; whether it is still queued."""
+        """Mark packet `i` CE, or drop it if it is Not-ECT; returns whether it is still queued."""
     def drop(self, i: int = 0, reason: str | None = None) -> None:
         """Drop packet `i`."""
     def pop(self) -> Meta | None:
-        """Take the head out for transmission, at most once and in `dequeue` only; None when there is none."""
+        """Take the head out for transmission, at most once and in `dequeue` only; None if the queue is empty."""

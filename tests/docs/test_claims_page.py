@@ -23,7 +23,7 @@ ROWS: dict[str, list[dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
-def test_every_claim_has_a_line_with_what_the_paper_says(paper_id: str) -> None:
+def test_every_claim_has_a_line_with_the_paper_s_statement(paper_id: str) -> None:
     claims = claims_of(paper_id)
     assert [line["claim"] for line in ROWS[paper_id]] == [claim["id"] for claim in claims]
     for claim, line in zip(claims, ROWS[paper_id], strict=True):
@@ -35,7 +35,7 @@ def test_every_claim_has_a_line_with_what_the_paper_says(paper_id: str) -> None:
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
-def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None:
+def test_verdicts_on_the_original_are_computed(paper_id: str) -> None:
     found = paper(paper_id)
     lines = {line["claim"]: line for line in ROWS[paper_id]}
     for figure in found.figures:
@@ -58,9 +58,9 @@ def test_the_verdict_follows_from_the_printed_mean_and_the_band(paper_id: str) -
     for name, line in lines.items():
         if line["verdict"] == "not-run":
             continue
-        own = re.search(r"Ours alone: (\w+)$", line["remark"]) if line["verdict"] == "contradicted" else None
-        said = own[1] if own else line["verdict"]
-        assert said in _verdicts_of(judged[name], line["measured"].split(" ± ")[0]), (name, line, judged[name])
+        own = re.search(r"Our runs alone: (\w+)$", line["remark"]) if line["verdict"] == "contradicted" else None
+        message = own[1] if own else line["verdict"]
+        assert message in _verdicts_of(judged[name], line["measured"].split(" ± ")[0]), (name, line, judged[name])
 
 
 def test_a_printed_mean_beside_a_border_allows_both_verdicts() -> None:
@@ -82,7 +82,7 @@ def _verdicts_of(claim: dict[str, Any], printed: str) -> set[str]:
 
 
 @pytest.mark.parametrize("paper_id", PAPERS)
-def test_each_claim_that_fails_says_what_came_nearest(paper_id: str) -> None:
+def test_each_failed_claim_has_the_nearest_value(paper_id: str) -> None:
     """Only failed claims have the nearest value; it is of no use if a claim is met or contradicted."""
     failed = {line["claim"]: line["remark"] for line in ROWS[paper_id] if line["verdict"] == "failed"}
     assert failed == dict(paper(paper_id).about.NEAREST)

@@ -56,7 +56,9 @@ def test_every_queue_has_a_name(result: Result) -> None:
 
 
 def test_wireless_lans_by_name(result: Result) -> None:
-    with pytest.raises(InputError, match="link 'modem' is no wireless LAN; choose one with --link, in Python with at"):
+    with pytest.raises(
+        InputError, match="link 'modem' is not a wireless LAN; choose one with --link, in Python with at"
+    ):
         _ = result.nodes
     for link, stations in (("hall air", 3), ("attic air", 1)):
         own = result.at(link)
@@ -75,7 +77,7 @@ def test_wireless_lans_by_name(result: Result) -> None:
         result.at("laptops")
 
 
-def test_names_of_runs_say_what_differs_in_a_wireless_lan(result: Result) -> None:
+def test_names_of_runs_show_the_differences_of_wireless_lans(result: Result) -> None:
     row = flatten(result)
     assert row["links.1.wlan.stations.0.count"] == 2 and row["links.3.wlan.ap_cwmin"] == 7
     assert [row[f"flows.{group}.rtt"] for group in range(3)] == ["41 ms", "37 ms", "41 ms"]

@@ -51,7 +51,7 @@ def test_frames_carry_their_units() -> None:
     assert result.packets["time_s"].max() <= 3.0
 
 
-def test_missing_table_says_how_to_get_it() -> None:
+def test_missing_table_names_the_probe() -> None:
     with pytest.raises(sj.InputError, match=r"probes\.state"):
         _ = sj.Scenario.parse(SHORT).run().state
 
@@ -136,7 +136,7 @@ def test_compare_sets_other_keys(tmp_path: Path) -> None:
     assert all({"state", "packets"} <= set(run.table_names) for run in found.results)
     assert found.results[3].scenario.document["reverse"]["limit"] == "77 packets"
     for key, remedy in (("link.aqm", "--aqm"), ("flows.0.count", "--flows"), ("duration", "--duration")):
-        with pytest.raises(sj.InputError, match=f"{key}: has an argument of its own; give .*{remedy}"):
+        with pytest.raises(sj.InputError, match=f"{key}: has its own argument; give .*{remedy}"):
             sj.compare("codel", sets={key: "7"})
     with pytest.raises(sj.InputError, match="unknown key"):
         sj.compare("codel", sets={"link.foo": "7"})
@@ -148,7 +148,7 @@ def test_sweep_sets_other_keys(cli: Cli, tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     assert all((path.parent / "queue.parquet").exists() for path in tmp_path.glob("out/*/manifest.json"))
     refused = cli("sweep", "study.toml", "--set", "link.aqm=red", "-o", "out")
-    assert refused.exit_code == 2 and "--set: link.aqm is swept; leave it out in one place" in refused.stderr
+    assert refused.exit_code == 2 and "--set: link.aqm is also in [sweep]; leave it out in one place" in refused.stderr
 
 
 def test_compare_with_one_seed_has_no_interval() -> None:

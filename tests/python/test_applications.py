@@ -54,23 +54,25 @@ def test_pages_and_videos_have_columns_and_rows_and_sentences(cli: Cli, tmp_path
     assert segments["buffer_s"].max() <= 10
     transfers = result.transfers
     assert len(transfers.filter(pl.col("group") == 2)) == len(segments)
-    told = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
+    reported = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
     median = groups["completion_p50_ms"][1]
-    assert f"flows[1], pages: {pages['transfers']} pages, median {median:.0f} ms, 95 % within" in told
+    assert f"flows[1], pages: {pages['transfers']} pages, median {median:.0f} ms, 95 % within" in reported
     rate = video["video_rate_bps"] / 1e6
-    assert f"flows[2], video: {rate:.2f} Mbit/s in the mean, {video['video_switches']} switches, no stall" in told
+    assert f"flows[2], video: {rate:.2f} Mbit/s on average, {video['video_switches']} switches, no stall" in reported
 
 
-def test_responsiveness_is_told_with_its_class_and_its_probes(cli: Cli) -> None:
+def test_responsiveness_is_reported_with_class_and_probes(cli: Cli) -> None:
     """Poor with a full buffer, and at least five times better with CoDel."""
     found = {}
     for aqm in ("codel", "droptail"):
         sets = ("--set", f"link.aqm={aqm}", "--set", "probes.transfers=true", "-o", "out")
-        told = cli("run", REPO / "scenarios" / "rpm.toml", *sets).stdout
+        reported = cli("run", REPO / "scenarios" / "rpm.toml", *sets).stdout
         result = sj.load(printed_json(cli("run", REPO / "scenarios" / "rpm.toml", *sets, "--json"))["folder"])
         row = result.groups.row(0, named=True)
         found[aqm] = row
-        assert f"flows[0], responsiveness: {row['rpm']:.0f} RPM, {row['rpm_class']}, confidence high (foreign" in told
+        assert (
+            f"flows[0], responsiveness: {row['rpm']:.0f} RPM, {row['rpm_class']}, confidence high (foreign" in reported
+        )
         probes = result.rpm_probes
         assert set(probes["kind"]) == {"tcp_f", "tls_f", "http_f", "http_l"}
         assert (probes.filter(pl.col("kind") != "http_l")["in_socket_ms"] == 0).all()
@@ -92,12 +94,12 @@ def test_media_has_columns_rows_and_a_sentence(cli: Cli, tmp_path: Path) -> None
     row = result.groups.row(0, named=True)
     assert row["media_received_bps"] <= 1.1e6
     assert 0 < row["media_queueing_p50_ms"] <= row["media_queueing_p95_ms"] <= 310
-    heard = result.media.filter(pl.col("time_s") > 11)
-    assert set(heard["flow"]) == {0, 1}
-    assert abs(len(heard) - row["media_reports_arrived"]) <= 2
-    assert abs(heard["queueing_ms"].mean() / row["media_queueing_mean_ms"] - 1) < 0.1
-    told = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
+    received = result.media.filter(pl.col("time_s") > 11)
+    assert set(received["flow"]) == {0, 1}
+    assert abs(len(received) - row["media_reports_arrived"]) <= 2
+    assert abs(received["queueing_ms"].mean() / row["media_queueing_mean_ms"] - 1) < 0.1
+    reported = cli("run", str(file), "-o", str(tmp_path / "out")).stdout
     frames = (
-        f"{row['media_frames']} frames made, {row['media_frames_whole']} came whole, {row['media_frames_late']} of them"
+        f"{row['media_frames']} frames sent, {row['media_frames_whole']} complete, {row['media_frames_late']} of them"
     )
-    assert frames in told
+    assert frames in reported

@@ -50,7 +50,7 @@ def test_an_alternative_changes_every_run_that_it_is_about_and_no_other(paper_id
 
 
 @pytest.mark.parametrize(("paper_id", "name"), ALL)
-def test_what_is_called_chosen_is_what_the_studies_take(paper_id: str, name: str, tmp_path: Path) -> None:
+def test_the_chosen_assumptions_are_those_of_the_studies(paper_id: str, name: str, tmp_path: Path) -> None:
     paper = papers.paper(paper_id)
     figure_id = next(figure for figure in paper.figures if paper.assumptions[name].concerns(figure))
     chosen = {name: paper.assumptions[name].chosen}
@@ -88,7 +88,7 @@ def test_another_reading_has_other_queue_managers_and_its_own_words() -> None:
         assert profiles == {"codel@ns2-patch": "acm2012", "codel@hardlimit-ns2": "hardlimit"}
 
 
-def test_what_takes_a_queue_manager_s_place_keeps_its_parameters_and_what_holds_it_comes_last() -> None:
+def test_replacements_keep_parameters_and_parents_come_last() -> None:
     named, first, holds = {"pie target 5ms": "codel"}, {"pie": "pie@linux alpha 1"}, {ANY: "tbf rate 1mbit { * }"}
     assert swapped("pie target 5ms", [named]) == "codel"
     assert swapped("pie target 5ms", [first]) == "pie@linux alpha 1 target 5ms"
@@ -104,7 +104,7 @@ def test_what_takes_a_queue_manager_s_place_keeps_its_parameters_and_what_holds_
     assert parse_assumed(("ared_probability=0.1", "tick=null"), known) == {"ared_probability": "0.1", "tick": None}
 
 
-def test_a_claim_is_decided_by_what_changes_its_verdict() -> None:
+def test_a_claim_is_decided_by_the_assumption_that_changes_its_verdict() -> None:
     base = [{"id": "a", "verdict": "tight"}, {"id": "b", "verdict": "failed"}, {"id": "c", "verdict": "holds"}]
     after = [{"id": "b", "verdict": "loose"}, {"id": "a", "verdict": "tight"}]
     varied = [Variation("sack", False, after, Cost()), Variation("cc", "reno", base, Cost())]
@@ -133,10 +133,10 @@ def test_one_assumption(cli: Cli, tmp_path: Path) -> None:
     assert not set(usual["files"]) & set(assumed["files"])
     page = Path(assumed["pages"][0])
     assert page.parent == tmp_path / PAPER / "delayed_ack-false"
-    assert "Assumed other than usual: <strong>delayed_ack=false</strong>" in page.read_text(encoding="utf-8")
+    assert "Assumptions other than the defaults: <strong>delayed_ack=false</strong>" in page.read_text(encoding="utf-8")
 
 
-def test_a_page_says_which_figures_an_assumption_is_not_about(tmp_path: Path) -> None:
+def test_a_page_lists_the_figures_that_an_assumption_does_not_affect(tmp_path: Path) -> None:
     about = papers.paper(PAPER).assumptions
     assumed = {"run_length": "12 s", "sack": False}
     parts = [reproduce(PAPER, figure, seeds=1, assumed=assumed, root=tmp_path) for figure in ("fig1", "fig2")]
@@ -145,7 +145,7 @@ def test_a_page_says_which_figures_an_assumption_is_not_about(tmp_path: Path) ->
     for one in parts:
         write_figure(one, tmp_path)
     page = write_page(parts, tmp_path).read_text(encoding="utf-8")
-    assert "sack=false, run_length=12 s</strong>. Not all of it is about fig1." in page
+    assert "sack=false, run_length=12 s</strong>. Not all of them concern fig1." in page
 
 
 def test_all_assumptions(cli: Cli, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ STUDY_CASES = {
     "a key twice in one entry": ('"link.rate, link.rate" = [["1 Mbit/s", "2 Mbit/s"]]', ["sweep.link.rate", "twice"]),
     "a key in two entries": (
         '"link.rate" = ["1 Mbit/s"]\n"seed,link.rate" = [[3, "2 Mbit/s"]]',
-        ["sweep.link.rate: is there twice; leave one out"],
+        ["sweep.link.rate: is given twice; leave one out"],
     ),
     "too many combinations": (
         '"a.b" = { from = 1, to = 2000, step = 1 }\n"a.c" = { from = 1, to = 2000, step = 1 }',

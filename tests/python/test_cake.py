@@ -12,7 +12,7 @@ import sojourn as sj
 RATE_NS = 1_211_200  # 1514 bytes at 10 Mbit/s, in the kernel's integers
 
 
-def test_a_queue_that_shapes_says_when() -> None:
+def test_a_shaper_returns_its_next_dequeue() -> None:
     queue = sj.Queue("cake bandwidth 10mbit besteffort", mtu=1514)
     for _ in range(3):
         queue.push(500, 1514)
@@ -36,15 +36,15 @@ def test_packets_are_sorted_by_dscp_and_statistics_are_tcs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("aqm", "says"),
+    ("aqm", "expected_text"),
     [
         ("cake diffserv9", 'unknown word of cake "diffserv9"'),
         ("cake overhead 999", "overhead = 999 is out of range; from -64 to 256"),
-        ("cake memlimit 0", "memlimit: 0 would hold nothing"),
+        ("cake memlimit 0", "memlimit: 0 leaves no room for a packet"),
     ],
 )
-def test_words_that_tc_refuses_are_refused(aqm: str, says: str) -> None:
-    with pytest.raises(sj.InputError, match=re.escape(says)):
+def test_words_that_tc_refuses_are_refused(aqm: str, expected_text: str) -> None:
+    with pytest.raises(sj.InputError, match=re.escape(expected_text)):
         sj.Queue(aqm)
 
 

@@ -137,7 +137,7 @@ def test_super_packets_are_cut_or_stay_together(tmp_path: Path) -> None:
         assert group["capture"]["super_packets"] == 1
 
 
-def test_what_no_network_does_is_refused_by_name_or_repaired(tmp_path: Path) -> None:
+def test_impossible_packets_are_refused_by_name_or_repaired(tmp_path: Path) -> None:
     s = 10**9
     steps = [Segment(5 * s, seq=1, payload=9), Segment(6 * s, seq=10, payload=9), Segment(s, seq=19, payload=9)]
     twice = [Segment(0, seq=1, payload=9), Segment(1000, seq=1, payload=9)]
@@ -163,21 +163,23 @@ def test_what_no_network_does_is_refused_by_name_or_repaired(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("keys", "says"),
+    ("keys", "expected_text"),
     [
         ({"file": "none.pcap"}, "none.pcap"),
-        ({"source": "home"}, "is no address and no network"),
+        ({"source": "home"}, "is neither an address nor a network"),
         ({"source": "192.168.0.0/16"}, "its hosts send 10.0.0.1"),
         ({"cc": "reno"}, 'send = "transfers"'),
         ({"count": 700}, "replayed once"),
         ({"send": "transfers", "protocol": "udp"}, "no TCP connection"),
     ],
 )
-def test_a_replay_that_cannot_be_is_refused_in_one_line(captured: Path, keys: dict[str, object], says: str) -> None:
+def test_a_replay_that_cannot_be_is_refused_in_one_line(
+    captured: Path, keys: dict[str, object], expected_text: str
+) -> None:
     flow = {"kind": "pcap", "file": "own.pcapng"} | keys
     with pytest.raises(InputError) as refused:
         sj.Scenario.build({"duration": "1 s", "link": {"rate": "1 Mbit/s"}, "flows": [flow]}, base=captured)
-    assert says in str(refused.value)
+    assert expected_text in str(refused.value)
     assert str(refused.value).startswith("flows[0].")
     assert len(str(refused.value).splitlines()) == 1
 

@@ -76,7 +76,7 @@ def test_other_protocols_are_left_out_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [pcap, pcapng])
-def test_a_capture_cut_off_anywhere_gives_what_is_complete(tmp_path: Path, make: object) -> None:
+def test_a_truncated_capture_gives_its_complete_packets(tmp_path: Path, make: object) -> None:
     whole = make(IN_ETHERNET)  # type: ignore[operator]
     head = len(make([]))  # type: ignore[operator]
     one = len(make(IN_ETHERNET[:1]))  # type: ignore[operator]
@@ -97,30 +97,30 @@ def test_the_warning_names_place_and_count(cli: Cli, tmp_path: Path) -> None:
     file(tmp_path, pcap(IN_ETHERNET)[:-5])
     result = cli("pcap", "goodput", "made.pcap")
     assert result.exit_code == 0
-    assert "Warning: made.pcap: cut off at byte 100, 1 packets before it are used\n" in result.output
+    assert "Warning: made.pcap: truncated at byte 100; the 1 packets before it are used\n" in result.output
 
 
 DAMAGED = {
     "empty": (b"", "not a capture"),
     "text": (b"hello, this is text", "not a capture"),
-    "header-only": (pcap([]), "there is no TCP or UDP packet"),
-    "no-tcp": (pcap([(0, bytes(60))]), "there is no TCP or UDP packet"),
-    "huge-record": (pcap([])[:24] + b"\xff" * 64, "byte 24 is no packet; the file is damaged"),
+    "header-only": (pcap([]), "no TCP or UDP packet"),
+    "no-tcp": (pcap([(0, bytes(60))]), "no TCP or UDP packet"),
+    "huge-record": (pcap([])[:24] + b"\xff" * 64, "byte 24: not a packet record; the file is damaged"),
     "sizes-differ": (pcapng(IN_ETHERNET)[:-4] + b"\0\0\0\1", "the block's two sizes differ"),
     "no-interface": (pcapng([])[:28] + pcapng(IN_ETHERNET)[84:], "too short; the file is damaged"),
     "odd-block": (pcapng([]) + b"\6\0\0\0\x0d\0\0\0" + bytes(40), "a block of 13 bytes"),
-    "no-byte-order": (pcapng([])[:8] + bytes(20), "a section without byte order"),
+    "no-byte-order": (pcapng([])[:8] + bytes(20), "section without a byte order"),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_captures_are_refused_in_one_line(cli: Cli, tmp_path: Path, name: str) -> None:
-    data, says = DAMAGED[name]
+    data, expected_text = DAMAGED[name]
     file(tmp_path, data)
     result = cli("pcap", "goodput", "made.pcap")
     assert result.exit_code == 2, result.output
     assert result.output.startswith("Error: made.pcap: ")
-    assert says in result.output
+    assert expected_text in result.output
     assert len(result.output.splitlines()) == 1
 
 
@@ -208,7 +208,7 @@ def test_a_pair_is_a_packet_and_the_next_one_back(tmp_path: Path, offset_ns: int
         rtt(table(a[1], tmp_path), table(b[0], tmp_path))
 
 
-def test_lost_packets_and_those_that_look_alike_are_left_out(tmp_path: Path) -> None:
+def test_lost_and_ambiguous_packets_are_excluded(tmp_path: Path) -> None:
     at_a, at_b = points(0)
     lost = [s for s in at_b if s.payload == 0 or s.identification != 2]
     [sample] = rtt(table(at_a, tmp_path), table(lost, tmp_path)).to_dicts()

@@ -23,7 +23,7 @@ def test_a_single_queue_manager_is_a_text_a_class_or_an_instance() -> None:
     assert sj.compare((sj.Codel, "pie"), **SHORT_RUN).aqms == ["codel", "pie"]
 
 
-def test_every_combination_is_the_run_of_its_own(tmp_path: Path) -> None:
+def test_every_combination_equals_its_single_run(tmp_path: Path) -> None:
     rates, rtts, flows, aqms = ["7 Mbit/s", "13 Mbit/s"], ["17 ms", "40 ms"], [1, 3], ["codel", "pie"]
     found = sj.compare(aqms, rate=rates, rtt=rtts, flows=flows, duration="1 s", seeds=2, out=tmp_path / "out")
     assert found.table.select("rate", "rtt", "flows", "aqm").rows() == list(product(rates, rtts, flows, aqms))
@@ -48,10 +48,10 @@ def _is(**values: object) -> Any:
 
 def test_lists_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     words = ["--rate", "10Mbit/s, 50mbit", "--rtt", "20ms,0.08s", "--flows", "1,2", "--duration", "1s"]
-    told = printed_json(cli("compare", "--aqm", "codel,pie", *words, "-o", "out", "--json"))
-    rows = [(row["rate"], row["rtt"], row["flows"], row["aqm"]) for row in told["table"]]
+    reported = printed_json(cli("compare", "--aqm", "codel,pie", *words, "-o", "out", "--json"))
+    rows = [(row["rate"], row["rtt"], row["flows"], row["aqm"]) for row in reported["table"]]
     assert rows == list(product(["10 Mbit/s", "50 Mbit/s"], ["20 ms", "80 ms"], [1, 2], ["codel", "pie"]))
-    assert Path(told["figure"]).is_file()
+    assert Path(reported["figure"]).is_file()
     shown = cli("compare", "--aqm", "codel,pie", *words, "-o", "out").stdout
     assert "flows: 1 | 2 tcp" in shown
     assert "link: 10 Mbit/s | 50 Mbit/s" in shown
@@ -59,18 +59,18 @@ def test_lists_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_commas_of_steps_are_their_own(cli: Cli) -> None:
     words = ["--rate", "9mbit@0s,3mbit@500ms", "--rate", "5mbit", "--duration", "1s", "--flows", "1", "-o", "out"]
-    told = printed_json(cli("compare", "--aqm", "codel", *words, "--json"))
-    assert [row["rate"] for row in told["table"]] == ["9 Mbit/s@0 s,3 Mbit/s@500 ms", "5 Mbit/s"]
+    reported = printed_json(cli("compare", "--aqm", "codel", *words, "--json"))
+    assert [row["rate"] for row in reported["table"]] == ["9 Mbit/s@0 s,3 Mbit/s@500 ms", "5 Mbit/s"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["--flows", "4,x"], "no list of whole numbers"),
-        (["--flows", "4,"], "no list of whole numbers"),
+        (["--flows", "4,x"], "not a list of whole numbers"),
+        (["--flows", "4,"], "not a list of whole numbers"),
         (["--flows", "2,2"], "flows: 2 flows is given twice"),
         (["--rate", "10mbit,10000kbit"], "rate: rate 10 Mbit/s is given twice"),
-        (["--rate", "10mbit,"], "one of several values is empty"),
+        (["--rate", "10mbit,"], "a value of the list is empty"),
         (["--rtt", "20ms,5"], "no unit"),
         (["--rate", "1mbit,2mbit", "--trace", "x"], "both a rate and a trace"),
         (["--framing", "docsi"], 'did you mean "docsis"'),
@@ -78,9 +78,9 @@ def test_the_commas_of_steps_are_their_own(cli: Cli) -> None:
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
-def test_refusals(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+def test_refusals(cli: Cli, tmp_path: Path, words: list[str], message: str) -> None:
     ran = cli("compare", "--aqm", "codel", *words, "-o", "out")
-    assert (ran.exit_code, said in ran.stderr) == (2, True), ran.stderr
+    assert (ran.exit_code, message in ran.stderr) == (2, True), ran.stderr
     assert entries(tmp_path) == set()
     with pytest.raises(sj.InputError, match="empty list"):
         sj.compare("codel", flows=[])
@@ -120,9 +120,9 @@ def test_the_warning_comes_once_for_a_study_and_for_a_run(cli: Cli, tmp_path: Pa
     sweep = '"link.aqm" = ["codel ecn", "fq(pie ecn)", "fq_codel", "codel"]\n'
     (tmp_path / "study.toml").write_text(f"{SHORT.replace('3 s', '1500 ms')}[sweep]\n{sweep}seeds = 2\n")
     ran = cli("sweep", "study.toml", "-o", "out", "--json")
-    [told] = printed_json(ran)["warnings"]
-    assert ran.stderr.count(told) == 1
-    assert told.startswith("codel ecn, fq(pie ecn) ask for ECN"), "what a profile marks by itself nobody asked for"
+    [reported] = printed_json(ran)["warnings"]
+    assert ran.stderr.count(reported) == 1
+    assert reported.startswith("codel ecn, fq(pie ecn) ask for ECN"), "what a profile marks by itself nobody asked for"
     both = f'{sweep}"flows.0.ecn" = [true, false]\n'
     (tmp_path / "both.toml").write_text(f"{SHORT.replace('3 s', '1500 ms')}[sweep]\n{both}")
     assert sj.Study.load(tmp_path / "both.toml").advice == [], "some flows use it: the others are there to compare"

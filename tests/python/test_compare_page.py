@@ -23,7 +23,7 @@ def compared(cli: Cli, folder: Path, *more: str) -> tuple[str, dict[str, Any]]:
     return page.read_text(encoding="utf-8"), document
 
 
-def test_the_page_has_what_is_printed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_the_printed_output(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "is_built", lambda: False)
     text, document = compared(cli, tmp_path, "--seeds", "2", "--plot", str(tmp_path / "figure.pdf"))
     for run in document["runs"]:
@@ -52,5 +52,5 @@ def test_the_first_run_can_be_looked_into_where_the_lab_is_built(
 def test_a_page_that_cannot_be_written_is_refused_before_there_is_work(cli: Cli, tmp_path: Path) -> None:
     page = tmp_path / "no" / "such" / "folder.html"
     done = cli(*COMPARE, "-o", tmp_path, "--html", page)
-    assert done.exit_code != 0 and "there is no folder" in done.output
+    assert done.exit_code != 0 and "no such folder" in done.output
     assert not any(tmp_path.iterdir())

@@ -133,7 +133,7 @@ def test_a_label_is_no_verdict(tmp_path: Path) -> None:
     assert sj.diff("droptail", vector=vector(tmp_path, by_hand("drop"))).agreeing == 2
 
 
-def test_labels_are_told_apart_in_print(cli: Cli, tmp_path: Path) -> None:
+def test_labels_are_distinguishable_in_print(cli: Cli, tmp_path: Path) -> None:
     result = cli("aqm", "diff", "fq_pie", "--vector", vector(tmp_path, by_hand(), qdisc="fq_pie limit 1"))
     assert result.exit_code == 0
     assert "Labels: 1 packets are dropped on arrival by both" in result.output
@@ -174,7 +174,7 @@ def test_a_recorded_bucket_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_the_state_is_that_of_the_decision(seed: int) -> None:
+def test_the_state_is_from_the_decision(seed: int) -> None:
     """A packet marked by RED on arrival is reported at its departure, when the average has changed."""
     a = "red@linux min 3kB max 300kB burst 20 probability 0.9 ecn nodrop"
     found = sj.diff(a, "droptail", packets=4000, seed=seed).first_difference
@@ -191,7 +191,7 @@ def test_plain_names_are_pointed_to_linux(cli: Cli, tmp_path: Path, aqm: str, qd
     path = vector(tmp_path, by_hand("pass", 2_400_001), qdisc=qdisc, created="mono 5")
     result = cli("aqm", "diff", aqm, "--vector", path)
     assert result.exit_code == 1
-    assert f"The recording is Linux's; compare {instead}" in result.output
+    assert f"The recording is from Linux; compare {instead}" in result.output
     assert sj.diff(instead, vector=path).instead is None
 
 
@@ -321,7 +321,7 @@ ROWS = {
     "pass without departure": (change("departure_ns", -1), "line 2: a departure of -1 ns does not go with"),
     "order of time": (change("arrival_ns", 3), "packet 2 arrives before the one before it"),
     "days apart": (lambda rows: rows[2].update(arrival_ns=10**18), "packet 2 arrives over a day after"),
-    "no packets": (lambda rows: rows.clear(), "holds no packet"),
+    "no packets": (lambda rows: rows.clear(), "contains no packet"),
 }
 
 
@@ -339,7 +339,7 @@ METAS = {
     "overhead negative": ({"overhead": -4}, '"overhead" is -4'),
     "created": ({"created": "yesterday"}, "\"created\" is 'yesterday'"),
     "ties": ({"ties": "departure-first"}, "\"ties\" is 'departure-first'"),
-    "qdisc without value": ({"qdisc": "pfifo limit"}, 'limit of the qdisc "pfifo limit" lacks its value'),
+    "qdisc without value": ({"qdisc": "pfifo limit"}, 'limit of the qdisc "pfifo limit" needs a value'),
     "qdisc empty": ({"qdisc": ""}, "the qdisc has no kind"),
     "limit of nothing": ({"qdisc": "pfifo limit 0"}, "limit of the qdisc"),
 }
@@ -353,7 +353,7 @@ def test_bad_meta_file(cli: Cli, tmp_path: Path, case: str) -> None:
 
 FILES = {
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-12]), "cut off"),
-    "no gzip": (lambda path: path.write_text("{}"), "not a whole gzip file"),
+    "no gzip": (lambda path: path.write_text("{}"), "not a complete gzip file"),
     "damaged": (lambda path: path.write_bytes(path.read_bytes()[:10] + b"\xff" * 80), "damaged (Error -3"),
     "a line cut off": (lambda path: path.write_bytes(gzip.compress(b'{"arrival_ns":0')), "line 1 is not valid JSON"),
     "a list": (lambda path: path.write_bytes(gzip.compress(b"[]")), "line 1 is not an object"),

@@ -70,7 +70,7 @@ def test_repetition_reaches_no_precision(cli: Cli, study: Path) -> None:
     assert (until["seeds"], until["reached"], until["varies"], until["widest_percent"]) == (5, False, False, None)
 
 
-def test_python_says_the_same(study: Path) -> None:
+def test_python_gives_the_same(study: Path) -> None:
     result = sj.Study.load(study).run()
     assert result.notes == [NOTHING_VARIES]
     assert result.table["distinct"].to_list() == [1] * 4
@@ -95,8 +95,8 @@ def test_equal_names_are_one(cli: Cli) -> None:
     found = printed_json(cli(*args, "--json"))
     assert [row["aqm"] for row in found["table"]] == ["codel", "pie"]
     assert len(found["runs"]) == 4
-    assert "codel: named twice, run once" in found["notes"]
-    assert "codel: named twice, run once" in cli(*args).output
+    assert "codel: listed twice, run once" in found["notes"]
+    assert "codel: listed twice, run once" in cli(*args).output
     alone = sj.compare(["codel", "codel"], duration="3 s", seeds=2)
     assert alone.aqms == ["codel"] and not alone.has_pairs
     assert alone.table["seeds"].to_list() == [2]
@@ -106,10 +106,10 @@ def test_other_spellings_of_a_name_are_one(cli: Cli) -> None:
     args = ["compare", "--aqm", "codel,codel@rfc8289 target 5ms,pie", "--duration", "3s", "--seeds", "2", "--json"]
     found = printed_json(cli(*args))
     assert [row["aqm"] for row in found["table"]] == ["codel", "pie"]
-    assert "codel: named twice, run once" in found["notes"]
+    assert "codel: listed twice, run once" in found["notes"]
 
 
-def test_a_study_s_values_that_mean_the_same_are_told(cli: Cli, tmp_path: Path) -> None:
+def test_duplicate_values_of_a_study_are_reported(cli: Cli, tmp_path: Path) -> None:
     sweep = f'[sweep]\n"link.aqm" = ["codel", "codel@rfc8289 target 5ms", "pie"]\n{RTTS}seeds = 2\n'
     (tmp_path / "study.toml").write_text(SHORT + sweep)
     found = printed_json(cli("sweep", "study.toml", "--json"))

@@ -215,9 +215,9 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
     if starved := not_faithful(made.study):
         assert not any("emulated" in verdict for verdict in made.verdicts)
         pytest.skip(f"a busy machine's run judges nothing: {'; '.join(starved.values())}")
-    told = {verdict["id"]: verdict["emulated"] for verdict in made.verdicts}
-    assert told["S4-MAX"] == pytest.approx(1.6375 / 100, rel=0.01)
-    assert 0 < told["S4-CODEL"] <= 1
+    reported = {verdict["id"]: verdict["emulated"] for verdict in made.verdicts}
+    assert reported["S4-MAX"] == pytest.approx(1.6375 / 100, rel=0.01)
+    assert 0 < reported["S4-CODEL"] <= 1
     assert [one.engine for one in made.study.results] == ["emulate"] * 2
     assert not [line for line in children() if str(tmp_path) in line]
     assert steps.draw(made.study, made.verdicts).axes
@@ -229,22 +229,30 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
         (
             'kind = "web"\ncc = "cubic"\ninterval = "200 ms"',
             'kind = "browser"\ncc = "cubic"',
-            "flows[2].kind: browser cannot be emulated; there is tcp, web, request",
+            "flows[2].kind: browser cannot be emulated; expected one of tcp, web, request",
         ),
         (
             'kind = "web"\ncc = "cubic"\ninterval = "200 ms"\nsize = "20 kB"',
             'kind = "rpm"',
-            "flows[2].kind: rpm cannot be emulated; there is tcp, web, request",
+            "flows[2].kind: rpm cannot be emulated; expected one of tcp, web, request",
         ),
         (
             'kind = "web"\ncc = "cubic"\ninterval = "200 ms"\nsize = "20 kB"',
             'kind = "video"\nladder = ["1 Mbit/s"]',
-            "flows[2].kind: video cannot be emulated; there is tcp, web, request",
+            "flows[2].kind: video cannot be emulated; expected one of tcp, web, request",
         ),
-        ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web, request"),
-        ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
+        (
+            'kind = "web"',
+            'kind = "voice"',
+            "flows[2].kind: voice cannot be emulated; expected one of tcp, web, request",
+        ),
+        (
+            'aqm = "codel"',
+            'aqm = "codel"\nbelow = "3 kB"',
+            "link.below: an emulated link has no buffer below its queue",
+        ),
         ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),
-        ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link takes packets one by one"),
+        ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link has no receive offload"),
         (
             'cc = "reno"',
             'cc = "reno"\nstack = "quic-rfc9002"',
@@ -260,7 +268,7 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
         ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),
     ],
 )
-def test_what_cannot_be_emulated_is_refused(old: str, new: str, error: str) -> None:
+def test_unsupported_scenarios_are_refused_by_the_emulator(old: str, new: str, error: str) -> None:
     from sojourn.engines import check
 
     text = SCENARIO.replace(old, new)
@@ -272,7 +280,7 @@ def test_what_cannot_be_emulated_is_refused(old: str, new: str, error: str) -> N
     assert str(refused.value).startswith(error)
 
 
-def test_a_figure_without_a_short_study_says_so(cli: Cli) -> None:
+def test_a_figure_without_a_short_study_is_reported(cli: Cli) -> None:
     done = cli("reproduce", "cs244-2015", "--figure", "4g", "--short")
     assert (done.exit_code, done.output.strip()) == (
         2,

@@ -247,7 +247,7 @@ def steered(tmp_path: Path, text: str, *orders: str, wishes: tuple[str, ...]) ->
             assert (done.returncode, done.stderr) == (0, ""), order
         out, err = running.communicate(timeout=120)
     assert running.returncode == 0, err
-    assert "Changed while it ran" in out
+    assert "Changed during the run" in out
     [result] = load_all([tmp_path / "results"])
     return result, err
 
@@ -290,12 +290,12 @@ rtt = "10 ms"
 
 
 @pytest.mark.parametrize("wish", [["--name", "n"], ["--meter", "slow"], ["--pcap", "p"], ["--enter", "alice"]])
-def test_what_only_real_time_has_is_refused(wish: list[str], tmp_path: Path) -> None:
+def test_options_of_real_time_are_refused(wish: list[str], tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(GRAPH)
     command = [sys.executable, "-m", "sojourn", "run", "scenario.toml", *wish]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert f"{wish[0]}: only an emulated run goes on in real time; add --engine emulate" in done.stderr
+    assert f"{wish[0]}: needs a run in real time; add --engine emulate" in done.stderr
 
 
 @needs_shells
@@ -325,13 +325,17 @@ print("nothing")
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "links[0].below: an emulated link has no buffer there"),
-        ('rate = "5 Mbit/s"', 'rate = "5 Mbit/s", gro = "1 ms"', "links[2].reverse.gro: an emulated link takes"),
+        (
+            'aqm = "codel"',
+            'aqm = "codel"\nbelow = "3 kB"',
+            "links[0].below: an emulated link has no buffer below its queue",
+        ),
+        ('rate = "5 Mbit/s"', 'rate = "5 Mbit/s", gro = "1 ms"', "links[2].reverse.gro: an emulated link has no"),
         ("count = 2", 'count = 2\nstagger = "1 s"', "flows[0].stagger: cannot be emulated; leave it out"),
         ("count = 2", 'count = 2\nrtt = "50 ms"\nrtt_stagger = "1 ms"', "flows[0].rtt_stagger: cannot be emulated"),
     ],
 )
-def test_what_a_topology_cannot_have_is_refused_by_name(old: str, new: str, error: str) -> None:
+def test_unsupported_topologies_are_refused_by_name(old: str, new: str, error: str) -> None:
     with pytest.raises(InputError) as refused:
         check("emulate", Scenario.parse(GRAPH.replace(old, new, 1)))
     assert str(refused.value).startswith(error)

@@ -173,7 +173,7 @@ print((time.monotonic() - began) * 1e3)
         ("import os; os.abort()", -signal.SIGABRT),
     ],
 )
-def test_the_end_of_the_command_is_that_of_the_shell(code: str, status: int) -> None:
+def test_the_exit_of_the_command_ends_the_shell(code: str, status: int) -> None:
     assert shell("delay", "0s", "--", *python(code)).returncode == status
 
 
@@ -200,7 +200,7 @@ signal.pause()
         assert process.wait(LONG_S) == 9
 
 
-def test_what_the_command_leaves_behind_is_ended(tmp_path: Path) -> None:
+def test_background_processes_of_the_command_are_ended(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers"
     code = f"""
 import os, pathlib, time
@@ -380,12 +380,12 @@ s.recv(1)
                     connection, _ = listening.accept()
                     option = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
                     connection.close()
-                    told, _ = process.communicate(timeout=LONG_S)
+                    reported, _ = process.communicate(timeout=LONG_S)
                 assert option.rstrip(b"\0").decode() == name
-                assert inner or told.strip() == name
+                assert inner or reported.strip() == name
     done = shell("delay", "0s", "--cc", "no-such", "--", "true")
     assert done.returncode == 3
-    assert done.stderr.startswith("Error: --cc no-such: this kernel has none of that name; it has ")
+    assert done.stderr.startswith("Error: --cc no-such: this kernel has no such congestion control; it has ")
 
 
 def test_out_of_descriptors() -> None:
@@ -404,7 +404,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take rights away")
 def test_no_device_and_no_permission(tmp_path: Path) -> None:
     hide = "mount -t tmpfs none /dev/net"
-    for prepare, told in [
+    for prepare, reported in [
         (hide, "/dev/net/tun: No such file or directory (os error 2); load the kernel's module tun"),
         (f"{hide} && touch /dev/net/tun && chmod 0 /dev/net/tun", "/dev/net/tun: "),
     ]:
@@ -415,13 +415,13 @@ def test_no_device_and_no_permission(tmp_path: Path) -> None:
             [*command, "delay", "0s", "--", "true"], capture_output=True, text=True, timeout=LONG_S, check=False
         )
         assert done.returncode == 3, done.stderr
-        assert done.stderr.startswith(f"Error: {told}")
+        assert done.stderr.startswith(f"Error: {reported}")
         assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
 @pytest.mark.parametrize("mode", ["600", "666"])
-def test_doctor_tells_root_whether_users_have_shells(mode: str) -> None:
+def test_doctor_reports_to_root_whether_users_have_shells(mode: str) -> None:
     make = f"mount -t tmpfs -o mode=755 none /dev/net && mknod /dev/net/tun c 10 200 && chmod {mode} /dev/net/tun"
     script = f'{make} && exec "$@"'
     words = ["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-m", "sojourn", "doctor", "--json"]
@@ -488,7 +488,7 @@ s.sendall(b"hello"); print(s.recv(5))
     assert done.stdout == "b'hello'\n", done.stderr
 
 
-def test_a_meter_shows_the_direction_and_the_number_that_is_asked_for() -> None:
+def test_a_meter_shows_the_requested_direction_and_number() -> None:
     done = shell("mm-meter", "-d", "--meter-uplink-delay", "sleep", "2.5")
     lines = done.stderr.splitlines()
     assert lines, "no line in 2.5 s"

@@ -147,7 +147,7 @@ assert all(link["agreeing"] == link["replayed"] > 300 for link in links.values()
 
 @needs_hooks
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGTERM", "SIGINT"])
-def test_an_interface_is_as_before_when_the_shell_is_told_to_end_or_killed(tmp_path: Path, signal: str) -> None:
+def test_an_interface_is_restored_after_the_shell_is_terminated_or_killed(tmp_path: Path, signal: str) -> None:
     body = f"""
 before = host_state()
 started = attached("link", "--attach", "a0", "--up", "8mbit", "--down", "9mbit", "--quiet")
@@ -232,7 +232,7 @@ peer.kill()
 
 
 @needs_hooks
-def test_an_interface_in_another_namespace_and_what_is_refused(tmp_path: Path) -> None:
+def test_an_interface_in_another_namespace_and_refused_options(tmp_path: Path) -> None:
     body = """
 ASK = '''
 import socket, time
@@ -249,10 +249,10 @@ assert (done.returncode, done.stdout) == (0, "True\\n"), done
 started = attached("link", "--attach", "a0", "--rate", "50mbit", "--quiet")
 for words, code, error in (
     (["--attach", "a0"], 2, "--attach a0: another shell is attached to it; change that one (sojourn ctl)"),
-    (["--attach", "a7"], 2, '--attach: there is no interface "a7"; `ip link` lists those that there are'),
+    (["--attach", "a7"], 2, '--attach: no interface "a7"; see `ip link`'),
     (["--attach", "b0", "--netns", "nowhere"], 2, "--netns /run/netns/nowhere: "),
-    (["--netns", "1"], 2, "--netns: says where an interface is; add --attach INTERFACE"),
-    (["--attach", "a0", "--peer", "true"], 2, "--peer: at an interface that is there the other end is what it is"),
+    (["--netns", "1"], 2, "--netns: needs --attach INTERFACE"),
+    (["--attach", "a0", "--peer", "true"], 2, "--peer: not with --attach, as the peer is already there"),
 ):
     done = shell("link", "--rate", "1mbit", *words, "--", "true")
     assert done.returncode == code and done.stderr.startswith("Error: " + error), (words, done.stderr)

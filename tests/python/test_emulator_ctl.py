@@ -46,21 +46,21 @@ class Running:
         command = [*ME, *(str(word) for word in words), "--", *python(TALK)]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        self.heard("here")
+        self.received("here")
 
-    def heard(self, word: str) -> None:
+    def received(self, word: str) -> None:
         assert _open(self.process.stdout).readline().strip() == word
 
     def send(self, datagrams: int) -> None:
         stdin = _open(self.process.stdin)
         stdin.write(f"{datagrams}\n")
         stdin.flush()
-        self.heard("sent")
+        self.received("sent")
 
     def end(self) -> str:
-        _, said = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0, said
-        return said
+        _, message = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, message
+        return message
 
 
 def _open(pipe: IO[str] | None) -> IO[str]:
@@ -87,19 +87,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place / "sojourn"
 
 
-def test_what_runs_is_listed_by_number_name_and_what_it_does(folder: Path) -> None:
+def test_running_shells_are_listed_by_number_name_and_command(folder: Path) -> None:
     with (
         running("link", "--rate", "12mbit", "--aqm", "codel", "--name", "home") as one,
         running("delay", "20ms") as two,
     ):
-        told = {
+        reported = {
             entry["pid"]: entry
             for entry in json.loads(shell("ctl", "--json").stdout)
             if entry["pid"] in _pids(one, two)
         }
-        assert told[one.process.pid]["name"] == "home"
-        assert told[one.process.pid]["up"]["does"] == "12 Mbit/s, codel"
-        assert told[two.process.pid]["down"]["does"] == "20 ms"
+        assert reported[one.process.pid]["name"] == "home"
+        assert reported[one.process.pid]["up"]["does"] == "12 Mbit/s, codel"
+        assert reported[two.process.pid]["down"]["does"] == "20 ms"
         lines = shell("ctl").stdout.splitlines()
         assert lines[0].split() == ["pid", "name", "shell", "up", "down", "command"]
         assert any(line.startswith(f"{one.process.pid} ") and " home " in line for line in lines)
@@ -109,7 +109,7 @@ def test_what_runs_is_listed_by_number_name_and_what_it_does(folder: Path) -> No
         taken = shell("link", "--rate", "1mbit", "--name", "home", "--", "true")
         assert (taken.returncode, taken.stderr) == (
             2,
-            f"Error: --name home: shell {one.process.pid} has it; choose another one\n",
+            f"Error: --name home: already used by shell {one.process.pid}; choose another one\n",
         )
         two.process.kill()
         two.process.wait()
@@ -131,9 +131,9 @@ def test_wrong_orders_are_one_line_and_change_nothing() -> None:
             (["home", "rat", "1mbit"], 'unknown change "rat"; did you mean "rate"?'),
             (["home", "rate", "7"], 'rate: "7" has no unit; write e.g. "10 Mbit/s"'),
             (["home", "aqm", "codell"], 'aqm: unknown AQM "codell"; did you mean "codel"?'),
-            (["home", "resume"], "it does not pause; pause it first"),
+            (["home", "resume"], "it is not paused; pause it first"),
             (["far", "rate", "1mbit"], "rate: a delay has no queue; only its delay changes"),
-            (["far", "pause"], "only a link with a rate can pause; start one around it"),
+            (["far", "pause"], "only a link with a rate can be paused; start one around it"),
         ]:
             done = shell("ctl", *words)
             assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), words
@@ -162,8 +162,8 @@ def test_untidy_orders_are_refused_in_one_line_and_change_nothing(folder: Path) 
                 answer = json.loads(plug.recv(1 << 16))
             assert list(answer) == ["error"], order
             assert re.fullmatch(r"order: [^\n]+; write e\.g\. [^\n]+", answer["error"]), answer
-        told = json.loads(shell("ctl", "home", "--json").stdout)
-        assert [told[side]["does"] for side in ("up", "down")] == ["12 Mbit/s, droptail"] * 2
+        reported = json.loads(shell("ctl", "home", "--json").stdout)
+        assert [reported[side]["does"] for side in ("up", "down")] == ["12 Mbit/s, droptail"] * 2
         link.end()
 
 
@@ -184,8 +184,8 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
         link.send(30)
         time.sleep(0.3)  # until the queue is empty
         link.send(1)
-        told = json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"]
-        assert f"distribution {tmp_path}/other/bell.dist" in told
+        reported = json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"]
+        assert f"distribution {tmp_path}/other/bell.dist" in reported
         refused = shell("ctl", "home", "aqm", *change[:-1], "bel")
         assert refused.returncode == 2 and "none of uniform, normal, pareto, paretonormal, and " in refused.stderr
         link.end()
@@ -222,10 +222,10 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
             link.send(60)
         link.end()
     result = sj.load(log)
-    told = result.totals["emulation"]["links"]
+    reported = result.totals["emulation"]["links"]
     for direction in ("down", "up"):
-        assert told[direction]["agreeing"] == told[direction]["replayed"]
-    assert told["up"]["replayed"] > 300
+        assert reported[direction]["agreeing"] == reported[direction]["replayed"]
+    assert reported["up"]["replayed"] > 300
     changes = result.scenario.document["changes"]
     keys = [key for change in changes for key in change.get("reverse", {})]
     assert sorted(set(keys)) == ["aqm", "limit", "loss"]
@@ -249,23 +249,27 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
     assert again.run().totals["links"]["reverse"]["packets"] > 0
 
 
-def test_another_queue_manager_drops_what_waits() -> None:
+def test_another_queue_manager_drops_the_backlog() -> None:
     with running("link", "--rate", "80kbit", "--aqm", "codel", "--quiet", "--name", "slow") as link:
 
-        def told() -> dict[str, Any]:
+        def reported() -> dict[str, Any]:
             up: dict[str, Any] = json.loads(shell("ctl", "slow", "--json").stdout)["up"]
             return up
 
         # No packet leaves, however long the orders take.
         assert shell("ctl", "slow", "pause").returncode == 0
         link.send(20)
-        eventually(lambda: told()["backlog"] == 19)
+        eventually(lambda: reported()["backlog"] == 19)
         assert shell("ctl", "slow", "aqm", "codel", "target", "50ms").returncode == 0
-        assert (told()["backlog"], told()["dropped"], told()["does"]) == (19, 0, "paused, codel target 50ms")
+        assert (reported()["backlog"], reported()["dropped"], reported()["does"]) == (
+            19,
+            0,
+            "paused, codel target 50ms",
+        )
         assert shell("ctl", "slow", "aqm", "pie").returncode == 0
-        assert (told()["backlog"], told()["dropped"], told()["does"]) == (0, 19, "paused, pie")
+        assert (reported()["backlog"], reported()["dropped"], reported()["does"]) == (0, 19, "paused, pie")
         assert shell("ctl", "slow", "resume").returncode == 0
-        assert told()["does"] == "80 kbit/s, pie"
+        assert reported()["does"] == "80 kbit/s, pie"
 
 
 def test_others_cannot_give_orders(folder: Path, tmp_path: Path) -> None:
@@ -393,6 +397,6 @@ def test_planned_changes_happen_in_the_emulator() -> None:
         }
     )
     result = scenario.run(engine="emulate")
-    told = result.totals["emulation"]["links"]["forward"]
-    assert told["agreeing"] == told["replayed"] > 300
+    reported = result.totals["emulation"]["links"]["forward"]
+    assert reported["agreeing"] == reported["replayed"] > 300
     assert [change["at"] for change in result.scenario.document["changes"]] == ["700 ms", "1.1 s"]

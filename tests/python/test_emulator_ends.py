@@ -47,14 +47,14 @@ time.sleep(1000)
         [keeper] = {parent(pid) for pid in pids} - set(pids)
         assert parent(keeper) == process.pid
         os.kill(keeper, signal.SIGKILL)
-        _, told = process.communicate(timeout=LONG_S)
+        _, reported = process.communicate(timeout=LONG_S)
     assert process.returncode == -signal.SIGKILL
     assert not [pid for pid in pids if alive(pid)]
-    assert "not faithful: the process that keeps the command was killed" in told
+    assert "not faithful: the supervisor of the command was killed" in reported
 
 
 @pytest.mark.parametrize("which", ["porter", "gateway", "private gateway"])
-def test_a_gateway_that_ended_is_told_of(which: str) -> None:
+def test_an_ended_gateway_is_reported(which: str) -> None:
     options = ["--peer", "true"] if which == "private gateway" else []
     waits = 'import os; print(os.getpid(), flush=True); input(); print("over")'
     words = [*ME, "delay", "0s", "--strict", *options, "--", *python(waits)]
@@ -71,18 +71,18 @@ def test_a_gateway_that_ended_is_told_of(which: str) -> None:
             victim = helpers[["porter", "gateway"].index(which)]
         os.kill(victim, signal.SIGKILL)
         eventually(lambda: not alive(victim))
-        out, told = process.communicate("\n", timeout=LONG_S)
-    assert (process.returncode, out) == (1, "over\n"), told
-    assert "not faithful: the gateway ended at " in told
+        out, reported = process.communicate("\n", timeout=LONG_S)
+    assert (process.returncode, out) == (1, "over\n"), reported
+    assert "not faithful: the gateway ended at " in reported
 
 
-def test_a_gateway_that_lives_is_not_told_of() -> None:
+def test_a_living_gateway_is_not_reported() -> None:
     for options in ([], ["--peer", "sleep 100"]):
         done = shell("delay", "0s", "--strict", *options, "--", "true")
         assert (done.returncode, "gateway" in done.stderr) == (0, False), done.stderr
 
 
-def test_what_is_sent_last_passes_the_gateway() -> None:
+def test_the_last_data_passes_the_gateway() -> None:
     got: list[int] = []
     with socket.create_server(("", 0)) as server:
 
@@ -152,21 +152,21 @@ print(json.dumps([json.loads((log / "shell.json").read_text())["sender_held"], d
         (["link", "--rate", "5mbit"], 4_000_000, False, False),
     ],
 )
-def test_a_download_that_its_sender_s_buffer_holds_back_is_told_of(
+def test_a_sndbuf_limited_download_is_reported(
     tmp_path: Path, words: list[str], most: int, peer: bool, held: bool
 ) -> None:
     done = alone(HELD.format(words=words, most=most, peer=peer, folder=str(tmp_path)))
     assert done.returncode == 0, done.stderr
-    found, told = json.loads(done.stdout)
+    found, reported = json.loads(done.stdout)
     if not held:
-        assert found is None and "tcp_wmem" not in told
+        assert found is None and "tcp_wmem" not in reported
         return
     assert found["share"] >= 0.1
     assert 39 < found["rtt_ms"] < 80
     # The buffer also contains headers and bookkeeping.
     assert 0.3 < found["rate_bps"] * found["rtt_ms"] / 8e3 / most <= 1
     assert found["buffer_bytes_per_gbit"] == pytest.approx(most * 1e9 / found["rate_bps"])
-    assert "the sender at port 7000 waited" in told and 'net.ipv4.tcp_wmem="4096 16384 ' in told
+    assert "the sender at port 7000 waited" in reported and 'net.ipv4.tcp_wmem="4096 16384 ' in reported
 
 
 REACHED = """
@@ -239,14 +239,14 @@ def test_ctrl_c_ends_the_doctor_between_measurements_and_in_one(to_group: bool) 
         found = re.match(r"(\d+) of (\d+) measurements", line)
         assert found, line
         (os.killpg if to_group else os.kill)(doctor.pid, signal.SIGINT)
-        said, errors = doctor.communicate(timeout=120)
-    assert (doctor.returncode, said) == (130, "")
+        message, errors = doctor.communicate(timeout=120)
+    assert (doctor.returncode, message) == (130, "")
     later = [int(one) for one in re.findall(r"^(\d+) of", errors, re.MULTILINE)]
     assert all(one < int(found[2]) for one in later)
     assert errors.endswith("Interrupted; finished runs are kept.\n")
 
 
-def test_doctor_tells_how_far_its_rounds_are_apart() -> None:
+def test_doctor_reports_the_spread_of_its_rounds() -> None:
     done = shell("doctor", "--json", timeout=240)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

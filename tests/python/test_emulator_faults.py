@@ -122,8 +122,8 @@ time.sleep(2.5)
         log = disk / "log"
         done = shell("link", "--rate", "50mbit", "--log", log, "--", *python(code))
         assert done.returncode == 3, done.stderr
-        told = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-        assert told and all("free some space" in line and f"sojourn log repair {log}" in line for line in told)
+        reported = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+        assert reported and all("free some space" in line and f"sojourn log repair {log}" in line for line in reported)
         assert not {path.name for path in log.iterdir()} - {"up.records", "down.records", "shell.json"}
         refused = subprocess.run([*ME, "log", "repair", log], capture_output=True, text=True, check=False)
         assert refused.returncode == 3
@@ -136,7 +136,7 @@ time.sleep(2.5)
         subprocess.run(["umount", disk], check=True)
 
 
-def test_what_the_shell_wrote_half_before_is_repaired_and_kept(page: int, tmp_path: Path) -> None:
+def test_truncated_logs_are_repaired_and_kept(page: int, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = f"""
 import os, urllib.request
@@ -195,7 +195,7 @@ except ConnectionRefusedError: print("refused")
         ["delay", "31s"],
     ],
 )
-def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words: list[str]) -> None:
+def test_undeliverable_packets_do_not_delay_the_end(tmp_path: Path, words: list[str]) -> None:
     """With a stalled link, or a delay of half a minute, the shell ends a second after its command."""
     (tmp_path / "three.tr").write_text("1\n2\n3\n")
     ping = python(
@@ -209,12 +209,12 @@ def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words:
 
 
 def test_the_report_comes_without_a_terminal_too() -> None:
-    told, silent = (shell("delay", "3ms", *more, "--", "true") for more in ((), ("--quiet",)))
-    assert [line.split()[1] for line in told.stderr.splitlines()][:3] == ["up", "down", "shell"]
+    reported, silent = (shell("delay", "3ms", *more, "--", "true") for more in ((), ("--quiet",)))
+    assert [line.split()[1] for line in reported.stderr.splitlines()][:3] == ["up", "down", "shell"]
     assert silent.stderr == ""
 
 
-def test_a_shell_that_was_stopped_says_so(tmp_path: Path) -> None:
+def test_a_stopped_shell_is_reported(tmp_path: Path) -> None:
     """Stopped for 1.3 s: packets were read late; report, --strict and manifest have the time."""
     sends = python(
         "import os, socket, time\n"
@@ -229,11 +229,11 @@ def test_a_shell_that_was_stopped_says_so(tmp_path: Path) -> None:
         started.send_signal(signal.SIGSTOP)
         time.sleep(1.3)
         started.send_signal(signal.SIGCONT)
-        said = started.communicate(timeout=60)[1]
+        error_text = started.communicate(timeout=60)[1]
     assert started.returncode == 1
-    assert "not faithful" in said and "were read late: the shell stood still from " in said
+    assert "not faithful" in error_text and "were read late: the shell was stalled from " in error_text
     emulation = sj.load(tmp_path / "log").totals["emulation"]
-    assert any("stood still" in fault for fault in emulation["faults"])
+    assert any("was stalled" in fault for fault in emulation["faults"])
     assert emulation["stalls"]["late_packets"] > 40
     longest = max(to - start for start, to in emulation["stalls"]["longest_ns"])
     assert longest > 1_250_000_000
@@ -246,7 +246,7 @@ def test_a_log_is_not_overwritten(tmp_path: Path) -> None:
     again = shell(*link, cwd=tmp_path)
     assert (again.returncode, again.stderr) == (
         2,
-        "Error: --log log: has a log already; name another folder\n",
+        "Error: --log log: already contains a log; choose another folder\n",
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "log").iterdir() if path.is_file()} == before
 
@@ -279,7 +279,7 @@ def test_a_log_is_repaired_after_kill_9(tmp_path: Path) -> None:
     assert repaired.returncode == 0, repaired.stderr
     assert json.loads(repaired.stdout)["folder"] == "log"
     result = sj.load(tmp_path / "log")
-    assert "was ended before it could tell" in result.totals["emulation"]["faults"][0]
+    assert "was killed before it wrote its report" in result.totals["emulation"]["faults"][0]
     assert result.table("packets").filter(pl.col("link") == 1).height > 20
     assert shell("plot", "timeseries", "log", "-o", "x.svg", cwd=tmp_path).returncode == 0
     assert "nothing to repair" in shell("log", "repair", "log", cwd=tmp_path).stderr
@@ -321,16 +321,19 @@ def test_captures_are_read_by_other_programs(page: int, tmp_path: Path, reader: 
             "--aqm: own.py:Own: a queue manager in Python is too slow for an emulated link; write it as a library "
             "(sojourn aqm new NAME), or simulate it (sojourn run)",
         ),
-        (["link", "--delay", "20ms"], "--delay: of `sojourn delay`; write sojourn delay 20ms -- sojourn link …"),
+        (
+            ["link", "--delay", "20ms"],
+            "--delay: belongs to `sojourn delay`; write sojourn delay 20ms -- sojourn link …",
+        ),
         (["link", "--rate", "1mbit", "--once"], "--once: no direction follows a trace; leave it out"),
         (["delay"], "delay: missing; write e.g. sojourn delay 20ms"),
         (["delay", "20"], 'delay: "20" has no unit; write e.g. "5 ms"'),
         (["loss", "2"], "loss: 2 is out of range; a probability lies between 0 and 1"),
         (["loss", "p 0.1"], "loss: r is missing; write e.g. { p = 0.002, r = 0.2 }"),
-        (["mm-delay", "x"], 'mm-delay: milliseconds: "x" is no number; write e.g. 20'),
-        (["mm-link", "a"], "mm-link: arguments are missing; usage: mm-link UP-TRACE DOWN-TRACE"),
-        (["mm-loss", "up", "0.1"], 'mm-loss: "up" is no direction; write uplink or downlink'),
-        (["delay", "1ms", "--seed", "x"], '--seed: "x" is no whole number; write e.g. --seed 1'),
+        (["mm-delay", "x"], 'mm-delay: milliseconds: "x" is not a number; write e.g. 20'),
+        (["mm-link", "a"], "mm-link: missing arguments; usage: mm-link UP-TRACE DOWN-TRACE"),
+        (["mm-loss", "up", "0.1"], 'mm-loss: "up" is not a direction; write uplink or downlink'),
+        (["delay", "1ms", "--seed", "x"], '--seed: "x" is not a whole number; write e.g. --seed 1'),
     ],
 )
 def test_bad_input_is_refused_in_one_line(words: list[str], text: str) -> None:
@@ -382,7 +385,7 @@ def test_the_meter_shows_and_gives_the_terminal_back() -> None:
 
 @needs("bash")
 @pytest.mark.parametrize("words", [["delay", "1ms"], ["mm-meter"]])
-def test_the_prompt_of_a_shell_without_a_command_says_where_it_is(words: list[str], tmp_path: Path) -> None:
+def test_the_prompt_of_a_shell_without_a_command_names_the_shell(words: list[str], tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("PS1='own> '\n")
     master, slave = pty.openpty()
     surroundings = {**os.environ, "SHELL": shutil.which("bash") or "", "HOME": str(tmp_path), "TERM": "dumb"}

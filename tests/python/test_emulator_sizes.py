@@ -60,9 +60,7 @@ def sink() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("around", [[], ["--", *ME, "delay", "2ms", "--gso", "keep"]])
-def test_what_a_sender_hands_over_at_once_is_one_packet_of_the_queue(
-    sink: int, tmp_path: Path, around: list[str]
-) -> None:
+def test_a_super_packet_is_one_packet_of_the_queue(sink: int, tmp_path: Path, around: list[str]) -> None:
     log = tmp_path / "log"
     options = ["--gso", "keep", "--log", log, "--pcap", tmp_path / "c", "--limit", "60 packets"]
     done = shell("link", "--rate", "200mbit", "--aqm", "codel", *options, *around, "--", *python(SEND), sink)
@@ -79,8 +77,8 @@ def test_what_a_sender_hands_over_at_once_is_one_packet_of_the_queue(
     assert packets["bytes"].sum() == up["arrived"]["bytes"]
     assert 10 * 1500 < packets["bytes"].max() <= 65_535 + 60 * 45
     # Captures: packets from the device at the ingress, packets for the card at the egress.
-    came, went = (lengths(tmp_path / f"c.up.{way}.pcapng") for way in ("in", "out"))
-    assert len(came) == up["offered"] and max(came) > 10 * 1500
+    arrivals, went = (lengths(tmp_path / f"c.up.{way}.pcapng") for way in ("in", "out"))
+    assert len(arrivals) == up["offered"] and max(arrivals) > 10 * 1500
     assert len(went) == up["departed"]["packets"] and max(went) == 1500
     assert sum(went) == up["departed"]["bytes"]
 
@@ -92,7 +90,7 @@ def test_packets_are_single_by_default(sink: int, tmp_path: Path) -> None:
     assert (up["gso"], up["offered"]) == ("cut", up["arrived"]["packets"])
 
 
-def test_the_mtu_of_a_link_is_that_of_its_devices(sink: int, tmp_path: Path) -> None:
+def test_the_mtu_of_a_link_is_set_on_its_devices(sink: int, tmp_path: Path) -> None:
     up = json.dumps({"rate": "200 Mbit/s", "mtu": "9000 B"})
     code = MTU + SEND
     done = shell("link", "--up", up, "--down", "200mbit", "--log", tmp_path / "log", "--", *python(code), sink)
@@ -115,7 +113,10 @@ def test_the_mtu_of_a_link_is_that_of_its_devices(sink: int, tmp_path: Path) -> 
         (["loss", "1%", "--gso", "keep"], 'unknown option "--gso"'),
         (["delay", "1ms", "--mtu", "10B"], "--mtu: "),
         (["link", "--rate", "1mbit", "--mtu", "1500"], "--mtu: "),
-        (["link", "--rate", "1mbit", "--class", "1:10"], '--class: "1:10" is no port and class; write e.g. 5201=1:10'),
+        (
+            ["link", "--rate", "1mbit", "--class", "1:10"],
+            '--class: "1:10" is not a port and a class; write e.g. 5201=1:10',
+        ),
         (["link", "--rate", "1mbit", "--class", "80=x"], '--class 80=x: "x" is not a class'),
     ],
 )

@@ -27,9 +27,9 @@ def test_the_first_scenario_runs(cli: Cli, tmp_path: Path) -> None:
     assert cli("plot", "timeseries", found["folder"]).exit_code == 0, "its packets are recorded"
 
 
-def test_the_first_scenario_has_what_was_asked_for(cli: Cli) -> None:
-    asked = ("--rate", "7.3 Mbit/s", "--rtt", "61 ms", "--flows", 3, "--aqm", "pie target 20ms ecn")
-    assert cli("init", *asked, "mine.toml").exit_code == 0
+def test_the_first_scenario_has_the_given_options(cli: Cli) -> None:
+    requests = ("--rate", "7.3 Mbit/s", "--rtt", "61 ms", "--flows", 3, "--aqm", "pie target 20ms ecn")
+    assert cli("init", *requests, "mine.toml").exit_code == 0
     found = printed_json(cli("run", "mine.toml", "--set", "duration=1 s", "--json"))["scenario"]
     assert (found["link"]["rate"], found["link"]["aqm"]["name"]) == ("7.3 Mbit/s", "pie")
     assert (found["flows"][0]["count"], found["flows"][0]["access_delay"]) == (3, "30.5 ms")
@@ -45,14 +45,14 @@ def test_nothing_is_written_over(cli: Cli, tmp_path: Path) -> None:
     Path("scenario.toml").write_text("mine")
     refused = cli("init")
     assert refused.exit_code == 2
-    assert "there is such a file already" in refused.output
+    assert "already exists" in refused.output
     assert Path("scenario.toml").read_text() == "mine"
     Path("outages.down").write_text("mine too")
     assert cli("example", "outages").exit_code == 2
     assert not Path("outages.toml").exists(), "none of its files is written"
 
 
-def test_every_shipped_scenario_is_an_example_and_says_what_it_shows(cli: Cli) -> None:
+def test_every_shipped_scenario_is_a_documented_example(cli: Cli) -> None:
     found = printed_json(cli("example", "--json"))
     assert {one["name"] for one in found} == SHIPPED
     assert [one["name"] for one in found][:2] == ["access-points", "adsl"], "those in folders are last"
@@ -64,7 +64,7 @@ def test_every_shipped_scenario_is_an_example_and_says_what_it_shows(cli: Cli) -
     assert "score/bidir" in every
 
 
-def test_a_copied_study_has_what_it_extends(cli: Cli, tmp_path: Path) -> None:
+def test_a_copied_study_includes_its_base(cli: Cli, tmp_path: Path) -> None:
     assert cli("example", "score/bidir").exit_code == 0
     assert {path.name for path in tmp_path.iterdir()} == {"bidir.toml", "setup.toml"}
     assert sj.Study.load(tmp_path / "bidir.toml").points
@@ -81,7 +81,7 @@ def test_a_copied_example_runs(cli: Cli, name: str) -> None:
     assert cli("run", f"{name}.toml", "--set", "duration=1.7 s", "--set", "warmup=0 s").exit_code == 0
 
 
-def test_an_example_can_be_printed_and_a_misspelled_one_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_an_example_can_be_printed_and_a_misspelled_one_gets_a_suggestion(cli: Cli, tmp_path: Path) -> None:
     printed = cli("example", "codel", "--print")
     assert printed.output.strip() == (REPO / "scenarios" / "codel.toml").read_text().strip()
     assert 'did you mean "codel"?' in cli("example", "codle").output
@@ -102,8 +102,8 @@ def test_an_example_can_be_printed_and_a_misspelled_one_is_told(cli: Cli, tmp_pa
     ],
 )
 def test_completion(line: str, expected: set[str]) -> None:
-    told = {"_SOJOURN_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    done = _sojourn(env=os.environ | told)
+    reported = {"_SOJOURN_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = _sojourn(env=os.environ | reported)
     assert {item.partition(",")[2] for item in done.stdout.split()} == expected, done.stderr
 
 
@@ -116,10 +116,10 @@ def test_completion_is_installed_where_the_shell_looks(tmp_path: Path) -> None:
     assert "sojourn" in loaded.stdout, loaded.stderr
     assert _sojourn("completion", "fish", env=home).returncode == 0
     assert (tmp_path / ".config/fish/completions/sojourn.fish").exists()
-    told = _sojourn("completion", "zsh", env=home)
-    assert "fpath" in told.stdout
+    reported = _sojourn("completion", "zsh", env=home)
+    assert "fpath" in reported.stdout
     unknown = _sojourn("completion", env=home | {"SHELL": "/bin/csh"})
-    assert (unknown.returncode, "name bash, zsh or fish" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, "choose bash, zsh or fish" in unknown.stderr) == (2, True)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")

@@ -123,7 +123,7 @@ def test_box_shows_goodput_without_the_utilisation_probe_and_only_delay_without_
     assert len(drawn("box", [run(probes__utilisation="", probes__flows="")])) == 1
 
 
-def test_utilisation_is_drawn_against_what_varies_most(study: list[sj.Result]) -> None:
+def test_utilisation_is_drawn_over_the_key_that_varies_most(study: list[sj.Result]) -> None:
     above, below = drawn("utilisation", study)
     assert below.get_xlabel() == "rate of the link [Mbit/s]"
     assert [tick.get_text() for tick in below.get_xticklabels()] == ["2", "5", "20"]
@@ -240,7 +240,7 @@ def test_heatmap_over_words_has_them_in_order_and_reads_from_the_top() -> None:
         assert value == pytest.approx(of_pie[first, second].summary["goodput_bps"][0] * 1e-6)
 
 
-def test_heatmap_says_where_a_run_is_missing(study: list[sj.Result]) -> None:
+def test_heatmap_marks_missing_runs(study: list[sj.Result]) -> None:
     axes = drawn("heatmap", study[:10], x="flows.0.rtt", y="link.rate", metric="utilisation")[0]
     assert [text.get_text() for text in axes.texts].count("–") == 1
 
@@ -364,7 +364,7 @@ def test_window_shows_its_packets_and_drops(codel: sj.Result) -> None:
     assert len(drawn("window", [run(link__aqm="droptail")])[0].get_lines()) == 1  # no target
 
 
-def test_bytes_end_at_what_was_sent(codel: sj.Result) -> None:
+def test_bytes_end_at_the_bytes_sent(codel: sj.Result) -> None:
     droptail = run(link__aqm="droptail")
     [axes] = drawn("bytes", [droptail, codel])
     assert axes.get_ylabel() == "bytes sent [MB]"
@@ -447,9 +447,12 @@ BAD = {
     "no number": (["window", "--from", "noon"], "--from: "),
     "nan": (["window", "--from", "nan"], "--from: "),
     "negative": (["window", "--from", "-1"], "--from: "),
-    "no such flow": (["sequence", "--flow", "7"], "--flow 7: has no TCP sender that has sent anything; there is 0, 1"),
+    "no such flow": (
+        ["sequence", "--flow", "7"],
+        "--flow 7: has no TCP sender that has sent anything; expected one of 0, 1",
+    ),
     "two flows": (["sequence", "--flow", "0,1"], "--flow: a panel shows one flow; write e.g. --flow 0"),
-    "no flow": (["pacing", "--flow", "one"], '--flow: "one" is no list of numbers; write e.g. --flow 0,1'),
+    "no flow": (["pacing", "--flow", "one"], '--flow: "one" is not a list of numbers; write e.g. --flow 0,1'),
     "no memory": (["drops", "--memory", "0"], "--memory: is zero"),
     "too small a step": (["rates", "--step", "1 us"], "--step 1e-06: must lie between 0.0006 and 3 s"),
     "no step": (["rates", "--step", "0"], "--step 0: must lie between"),
@@ -521,7 +524,7 @@ def test_airtime_of_cells_that_differ_in_their_queues() -> None:
 
 
 def test_airtime_needs_a_wireless_lan() -> None:
-    with pytest.raises(sj.InputError, match=r"no wireless LAN, so nobody has airtime; describe one in \[wlan\]"):
+    with pytest.raises(sj.InputError, match=r"not a wireless LAN and has no airtime; describe one in \[wlan\]"):
         drawn("airtime", [run()])
 
 
@@ -537,7 +540,7 @@ def test_aggregates_of_a_wireless_lan() -> None:
     ]
 
 
-def test_senders_of_a_wireless_lan_and_what_they_did() -> None:
+def test_senders_of_a_wireless_lan_and_their_packets() -> None:
     result = cell(probes__accesses=True)
     nodes = result.nodes
     assert nodes["node"].to_list() == ["access point", "station 0", "station 1"]

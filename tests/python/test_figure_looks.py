@@ -92,7 +92,7 @@ def _apart(figure: Any) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets_stand_in_the_help_and_change_the_figure(preset: str, study: list[sj.Result], cli: Cli) -> None:
+def test_presets_are_in_the_help_and_change_the_figure(preset: str, study: list[sj.Result], cli: Cli) -> None:
     assert preset in cli("plot", "--help").output
     one, other = drawn("cdf", study, Look.of(style=preset)).figure, drawn("cdf", study).figure
     sizes = [tuple(figure.get_size_inches()) for figure in (one, other)]
@@ -105,7 +105,7 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_curves_of_the_dark_preset_stand_out_from_its_ground() -> None:
+def test_curves_of_the_dark_preset_have_contrast() -> None:
     rc = Look.of(style="dark").rc
     ground = luminance(rc["axes.facecolor"])
     for color in rc["axes.prop_cycle"].by_key()["color"]:
@@ -193,7 +193,7 @@ def test_title_and_labels(study: list[sj.Result]) -> None:
 
 
 BAD = {
-    "no length": (["--width", "3.5 parsec"], '--width: "3.5 parsec" is no length; write e.g. 3.5in'),
+    "no length": (["--width", "3.5 parsec"], '--width: "3.5 parsec" is not a length; write e.g. 3.5in'),
     "no width": (["--width", "0"], "out of range; from 1 to 60 in"),
     "no font": (["--font", "Tims New Roman"], '--font: no font "Tims New Roman" is installed'),
     "no size": (["--font", "serif 300"], "300 pt is out of range"),
@@ -284,7 +284,7 @@ def test_too_many_panels_are_refused() -> None:
 # Metadata of a figure.
 
 
-def test_one_point_says_so(study: list[sj.Result]) -> None:
+def test_one_point_is_reported(study: list[sj.Result]) -> None:
     single = drawn("utilisation", study[:1]).figure
     assert single.get_supxlabel().startswith("one point: link.rate is 10 Mbit/s in all results; sweep it")
     assert [text.get_text() for text in single.axes[1].get_xticklabels()] == ["droptail"]
@@ -294,7 +294,7 @@ def test_one_point_says_so(study: list[sj.Result]) -> None:
     assert [text.get_text() for text in several.axes[1].get_xticklabels()] == ["droptail", LONG, "pie@draft00"]
 
 
-def test_one_varying_key_says_so(study: list[sj.Result]) -> None:
+def test_one_varying_key_is_reported(study: list[sj.Result]) -> None:
     found = drawn("heatmap", study)
     [panel] = plotted_axes(found.figure)
     assert found.figure.get_supxlabel() == "only one number varies: flows.0.count"
@@ -400,7 +400,7 @@ def _checked_ticks(axis: Any, about: object) -> Iterator[float]:
         yield at
 
 
-def test_what_holds_others_is_named_by_what_it_alone_holds() -> None:
+def test_classful_disciplines_are_named_by_their_unique_children() -> None:
     """A title with all classes of HTB would leave no space for the figure."""
     one, other = (
         f"htb default 20 {{ class 1 rate 45mbit burst 15kB; class 20 parent 1 rate 40mbit {{ {child}; }} }}"

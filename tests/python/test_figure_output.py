@@ -219,7 +219,7 @@ def _check_pdf(file: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_text_in_pgf_is_what_it_looks_like(tmp_path: Path) -> None:
+def test_text_in_pgf_is_escaped(tmp_path: Path) -> None:
     odd = r"fq_codel 5 % #1 $x & {y} ~^\ ≤≥±×–…µ <>|"
     one = sj.Scenario.parse(SHORT).run()
     found, _ = draw("cdf", [one, one], [Name(odd), Name("codel")], look=Look.of(style="ieee-column"))
@@ -241,9 +241,9 @@ def test_text_in_pgf_is_what_it_looks_like(tmp_path: Path) -> None:
     assert not (tmp_path / "y.pgf").exists()
 
 
-def test_pgf_without_latex_says_so(cli: Cli, scenario_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pgf_without_latex_is_reported(cli: Cli, scenario_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = printed_json(cli("run", scenario_file, "--json"))["folder"]
     monkeypatch.setenv("PATH", "/nonexistent")
     refused = cli("plot", "cdf", folder, "--format", "pgf")
     assert refused.exit_code == 3
-    assert refused.stderr == "Error: pgf: needs LaTeX to measure text; install pdflatex, or write pdf instead\n"
+    assert refused.stderr == "Error: pgf: needs LaTeX to measure text; install pdflatex, or write a PDF instead\n"

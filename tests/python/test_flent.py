@@ -99,7 +99,7 @@ def test_a_time_without_a_zone_is_local(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", ""])
-def test_what_is_written_is_read_again(tmp_path: Path, ending: str) -> None:
+def test_written_files_are_read_back(tmp_path: Path, ending: str) -> None:
     data = load_flent(_written(tmp_path / "a.flent.gz", _document()))
     path = save_flent(data, tmp_path / f"b.flent{'.' * bool(ending)}{ending}")
     first = path.read_bytes()
@@ -133,12 +133,12 @@ BAD = {
     "infinity": (json.dumps({**_document(), "results": {"a": [1, 2, float("inf"), 4, 5]}}).encode(), "value 2"),
     "raw values that are none": (json.dumps({**_document(), "raw_values": {"a": [3]}}).encode(), "raw_values.a"),
     "raw text": (json.dumps({**_document(), "raw_values": {"a": [{"t": "x"}]}}).encode(), "t of measurement 0"),
-    "deep": (b"[" * 100_000, "within each other"),
+    "deep": (b"[" * 100_000, "nested more than"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_data_file_is_said_in_one_line(cli: Cli, tmp_path: Path, case: str) -> None:
+def test_invalid_data_files_give_a_one_line_error(cli: Cli, tmp_path: Path, case: str) -> None:
     data, word = BAD[case]
     (tmp_path / "a.flent.gz").write_bytes(data)
     shown = cli("flent", "show", "a.flent.gz")
@@ -178,8 +178,8 @@ def test_a_result_is_written_as_the_test_that_it_is() -> None:
     total = sum(flow["goodput_bps"] for flow in result.totals["flows"] if flow["kind"] == "tcp")
     assert in_window == pytest.approx(total / 1e6, rel=1e-6)
     times, pings = data.samples("Ping (ms) ICMP")
-    asked = result.transfers["duration_s"].to_numpy()[1:] * 1e3
-    assert pings == pytest.approx(asked) and pings.min() > 43
+    requests = result.transfers["duration_s"].to_numpy()[1:] * 1e3
+    assert pings == pytest.approx(requests) and pings.min() > 43
     assert times[0] > 0.17  # the first one includes a handshake
 
 
@@ -231,7 +231,7 @@ def test_tests_that_a_result_is_not_are_refused(cli: Cli, tmp_path: Path) -> Non
             export(result, test=test)
     with pytest.raises(InputError, match="no TCP flow"):
         export(_run(PING))
-    with pytest.raises(InputError, match=r"end its name in \.flent\.gz"):
+    with pytest.raises(InputError, match=r"end it in \.flent\.gz"):
         save_flent(export(result), tmp_path / "a.json")
     (tmp_path / "plain.toml").write_text('duration = "3 s"\nlink = { rate = "5 Mbit/s" }\nflows = [{ kind = "tcp" }]\n')
     folder = printed_json(cli("run", "plain.toml", "-o", "out", "--json"))["folder"]
@@ -242,9 +242,9 @@ def test_tests_that_a_result_is_not_are_refused(cli: Cli, tmp_path: Path) -> Non
 def test_the_commands_write_and_show(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "line.toml").write_text(LINE)
     folder = printed_json(cli("run", "line.toml", "-o", "out", "--json"))["folder"]
-    told = printed_json(cli("flent", "export", folder, "-o", "a.flent.gz", "--title", "a title", "--json"))
-    assert told["test"] == "tcp_download"
-    assert sorted(told["series"]) == ["Ping (ms) ICMP", "TCP download"]
+    reported = printed_json(cli("flent", "export", folder, "-o", "a.flent.gz", "--title", "a title", "--json"))
+    assert reported["test"] == "tcp_download"
+    assert sorted(reported["series"]) == ["Ping (ms) ICMP", "TCP download"]
     shown = printed_json(cli("flent", "show", "a.flent.gz", "--json"))
     assert shown["title"] == "a title"
     rows = {row["series"]: row for row in shown["series"]}
@@ -261,7 +261,7 @@ probes = {{ flows = "200 ms", transfers = true }}
 """
 
 
-def test_flent_draws_what_was_written(tmp_path: Path) -> None:
+def test_flent_plots_the_written_file(tmp_path: Path) -> None:
     program = shutil.which("flent")
     if program is None:
         pytest.skip("flent is not installed")

@@ -77,7 +77,7 @@ def test_both_directions_have_the_queue_manager_and_tins_see_the_classes() -> No
     assert tail.fingerprint != cake.fingerprint
 
 
-def test_the_table_has_what_the_test_measures() -> None:
+def test_the_table_has_the_test_s_measurements() -> None:
     found = _compare("rrul_be", duration="6 s", warmup="2 s")
     [result], [row] = found.results, found.table.to_dicts()
     tcp = [flow for flow in result.totals["flows"] if flow["kind"] == "tcp"]
@@ -92,7 +92,7 @@ def test_the_table_has_what_the_test_measures() -> None:
     assert row["ping_mean_ms"] == pytest.approx(counted.mean()) and row["ping_p95_ms"] > 37
 
 
-def test_of_uploads_the_numbers_are_those_of_the_reverse_link() -> None:
+def test_uploads_have_the_numbers_of_the_reverse_link() -> None:
     found = _compare("tcp_nup", "codel", flows=3)
     [result], [row] = found.results, found.table.to_dicts()
     assert result.link == "reverse" and "download_bps" in row and row["download_bps"] is None
@@ -153,7 +153,7 @@ def test_lost_packets_of_a_call_are_counted() -> None:
     assert lost > 0 and sum(data.steps("VoIP::loss")[1]) == lost
 
 
-def test_what_is_no_test_is_refused(cli: Cli, tmp_path: Path) -> None:
+def test_unknown_tests_are_refused(cli: Cli, tmp_path: Path) -> None:
     for given, word in (
         (("--test", "rull"), 'did you mean "rrul"'),
         (("--test", "rrul", "--flows", "7"), "leave the number of flows out"),
@@ -172,10 +172,10 @@ def test_what_is_no_test_is_refused(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_command_writes_tables_and_data_files(cli: Cli, tmp_path: Path) -> None:
     shared = ("compare", "--test", "rrul_icmp", "--aqm", "codel,pie", "--duration", "2 s", "--seeds", "2", "-o", "out")
-    told = printed_json(cli(*shared, "--json"))
-    assert [row["aqm"] for row in told["table"]] == ["codel", "pie"]
-    assert {"download_bps", "ping_p95_ms"} <= {row["metric"] for row in told["paired"]}
-    files = [Path(name) for name in told["flent"]]
+    reported = printed_json(cli(*shared, "--json"))
+    assert [row["aqm"] for row in reported["table"]] == ["codel", "pie"]
+    assert {"download_bps", "ping_p95_ms"} <= {row["metric"] for row in reported["paired"]}
+    files = [Path(name) for name in reported["flent"]]
     assert [load_flent(path).metadata["TITLE"] for path in files] == ["codel", "pie"]
     again = cli(*shared, "--csv", "--columns", "ping_p95_ms,download_bps")
     assert again.exit_code == 0 and again.stdout.splitlines()[0].startswith("aqm,ping_p95_ms,")
@@ -189,7 +189,7 @@ def _drawn(cli: Cli, *arguments: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path("drawn.csv").read_text())))
 
 
-def test_figures_show_what_the_files_hold(cli: Cli, tmp_path: Path, test_of_flent: list[sj.Result]) -> None:
+def test_figures_show_the_data_of_the_files(cli: Cli, tmp_path: Path, test_of_flent: list[sj.Result]) -> None:
     files = [
         str(save_flent(export(result, title=f"{name} 4mbit"), tmp_path / f"{name}.flent.gz"))
         for name, result in zip(("tail", "long"), test_of_flent, strict=True)
@@ -215,16 +215,16 @@ def test_figures_show_what_the_files_hold(cli: Cli, tmp_path: Path, test_of_flen
 
 
 def test_results_and_data_files_are_drawn_together(cli: Cli, tmp_path: Path) -> None:
-    told = printed_json(
+    reported = printed_json(
         cli("compare", "--test", "tcp_download", "--aqm", "codel", "--duration", "2 s", "-o", "out", "--json")
     )
-    [path] = told["flent"]
+    [path] = reported["flent"]
     names = {row["series"] for row in _drawn(cli, "totals", "out", path)}
     assert names == {"codel", Path(path).name}
     (tmp_path / "real").mkdir()
     real = save_flent(load_flent(path), tmp_path / "real" / "measured.flent.gz")
     for arguments, word in (
-        (("heatmap", str(real)), "cannot be drawn of a data file"),
+        (("heatmap", str(real)), "cannot be drawn from a data file"),
         (("rates", str(real), "--step", "1"), "leave the options out"),
         (("cdf", str(real), "--link", "reverse"), "has no links"),
     ):
@@ -232,7 +232,7 @@ def test_results_and_data_files_are_drawn_together(cli: Cli, tmp_path: Path) -> 
         assert shown.exit_code == 2 and word in shown.stderr, shown.output
 
 
-def test_a_file_without_pings_says_so(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_without_pings_is_reported(cli: Cli, tmp_path: Path) -> None:
     [result] = _compare("tcp_download").results
     data = export(result, test="tcp_download")
     bare = {name: values for name, values in data.results.items() if not name.startswith("Ping")}

@@ -122,7 +122,7 @@ def test_results_call_links_by_their_names(result: Result) -> None:
     assert crossed == {(name, group) for group, both in routes for path in both for name in path}
 
 
-def test_the_summary_and_figures_are_about_the_link_that_is_asked_for(result: Result) -> None:
+def test_summary_and_figures_are_for_the_requested_link(result: Result) -> None:
     assert result.link == "metro" and result.scenario.aqm == "codel" == result.summary["aqm"][0]
     other = result.at("dsl")
     assert (other.link, other.setup["rate"], other.summary["aqm"][0]) == ("dsl", "7.3 Mbit/s", "fq_codel")
@@ -171,7 +171,9 @@ def test_a_graph_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     assert [row["links.0.aqm"] for row in rows] == ["codel", "droptail"]
     wrong = cli("run", MESH, "--set", "link.rate=1 Mbit/s")
     assert wrong.exit_code == 2
-    assert wrong.stderr.strip().endswith("link: is no part of a graph; write it as [[links]] with a name, from and to")
+    assert wrong.stderr.strip().endswith(
+        "link: is not allowed beside [[nodes]]; write it as [[links]] with a name, from and to"
+    )
 
 
 def test_routes_need_no_files_of_the_links(tmp_path: Path) -> None:

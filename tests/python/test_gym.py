@@ -88,7 +88,7 @@ def test_a_queue_manager_that_is_judged_in_steps_runs_as_ever(aqm: str, step: st
 
 
 @pytest.mark.parametrize("ecn", [False, True])
-def test_an_agent_that_always_acts_closes_the_link_to_what_does_not_understand_marks(ecn: bool) -> None:
+def test_constant_marking_drops_packets_without_ecn(ecn: bool) -> None:
     # SYNs are not ECN-capable: connections must be established before.
     env = AqmEnv(scenario({"flows.0.ecn": ecn}), start="droptail" if ecn else None)
     _, rewards, info = episode(env, [1.0])
@@ -100,7 +100,7 @@ def test_an_agent_that_always_acts_closes_the_link_to_what_does_not_understand_m
         assert forward["dropped"] > 0
 
 
-def test_what_is_drawn_is_drawn_by_the_seed_and_runs_as_the_command_line_runs_it() -> None:
+def test_drawn_keys_depend_on_the_seed_as_on_the_command_line() -> None:
     env = AqmEnv("wired", start=None)
     env.reset(seed=3)
     first = env.scenario
@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_arrays_and_no_seed_goes_on() -> None:
     assert (arrays[0][2] == arrays[1][2]).all() and arrays[0][3] == arrays[1][3]
 
 
-def test_what_comes_later_is_not_seen() -> None:
+def test_observations_have_no_future_data() -> None:
     steps = {"link.rate": "10 Mbit/s@0s,1 Mbit/s@3s", "flows.0.stop": "5 s"}
     changed = {**steps, "link.rate": "10 Mbit/s@0s,2 Mbit/s@3s", "flows.0.stop": "4 s"}
     observe = [name for name, _ in names()["observations"]]
@@ -132,7 +132,7 @@ def test_what_comes_later_is_not_seen() -> None:
     assert (first[301:] != second[301:]).any()
 
 
-def test_steps_tell_what_the_summary_tells() -> None:
+def test_steps_add_up_to_the_summary() -> None:
     env = AqmEnv(scenario({"warmup": "0 s"}), start=None, raw=True)
     env.reset(seed=2)
     sums: dict[str, float] = {}
@@ -157,7 +157,7 @@ def test_no_constant_at_either_end_is_the_best(reward: str) -> None:
     assert 0.0 < best < 1.0, mean
 
 
-def test_a_reward_of_ones_own_is_given_what_was_counted() -> None:
+def test_a_custom_reward_gets_the_counters() -> None:
     env = AqmEnv(scenario(), reward=lambda raw: -raw["longest_s"] - raw["flows"].shape[0])
     _, rewards, _ = episode(env, [0.0])
     assert min(rewards) < -4.0 and max(rewards) <= -4.0
@@ -214,22 +214,22 @@ def test_pictures_and_lines() -> None:
     ("setting", "text"),
     [
         ({"action": "probabilty"}, "unknown action"),
-        ({"action": "coupled", "start": "codel"}, "start: has not the two queues"),
+        ({"action": "coupled", "start": "codel"}, "start: does not have the two queues"),
         ({"action": "weights"}, "weights needs classes"),
         ({"observe": ["sojourn", "rtt"]}, 'unknown entry "rtt"'),
-        ({"observe": ["sojourn", "sojourn"]}, "is there twice"),
+        ({"observe": ["sojourn", "sojourn"]}, "is listed twice"),
         ({"observe": "all"}, "observe"),
         ({"reward": "qos"}, "unknown reward"),
         ({"step": "2 s"}, "step: 2 s is out of range; from 1 ms to 1 s"),
         ({"step": "10"}, "step: "),
         ({"stack": 0}, "stack: 0 is out of range"),
-        ({"start": "fq_codel"}, "start: manages no single queue"),
+        ({"start": "fq_codel"}, "start: does not manage a single queue"),
         ({"start": "coddle"}, "start: unknown AQM"),
         ({"render_mode": "human"}, "render_mode"),
         ({"scenario": "nowhere.toml"}, "nowhere.toml"),
     ],
 )
-def test_what_is_wrong_is_named(setting: dict[str, Any], text: str) -> None:
+def test_errors_name_the_place(setting: dict[str, Any], text: str) -> None:
     with pytest.raises((sj.InputError, OSError), match=re.escape(text)):
         AqmEnv(**{"scenario": scenario(), **setting})
 
@@ -237,8 +237,8 @@ def test_what_is_wrong_is_named(setting: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("sets", "text"),
     [
-        ({"warmup": "auto"}, "warmup: is known after a run only"),
-        ({"reverse.aqm": f"{EXAMPLES}/python-aqm/my_codel.py:MyCodel"}, "have to be built in"),
+        ({"warmup": "auto"}, "warmup: is known only after a run"),
+        ({"reverse.aqm": f"{EXAMPLES}/python-aqm/my_codel.py:MyCodel"}, "must be built in"),
     ],
 )
 def test_scenarios_that_cannot_be_steered_are_refused(sets: dict[str, object], text: str) -> None:
@@ -246,7 +246,7 @@ def test_scenarios_that_cannot_be_steered_are_refused(sets: dict[str, object], t
         AqmEnv(scenario(sets)).reset(seed=1)
 
 
-def test_without_gymnasium_there_is_one_line_that_says_what_to_install() -> None:
+def test_without_gymnasium_one_line_names_the_package() -> None:
     code = (
         "import sys; sys.modules['gymnasium'] = None\n"
         "import sojourn\n"
@@ -257,7 +257,7 @@ def test_without_gymnasium_there_is_one_line_that_says_what_to_install() -> None
     assert done.stdout.count("\n") == 1 and "pip install 'sojourn[gym]'" in done.stdout
 
 
-def test_seeds_to_learn_with_are_not_those_to_judge_with() -> None:
+def test_training_and_test_seeds_are_disjoint() -> None:
     train, held_out = ({seed_of(split, i) for i in range(20_000)} for split in ("train", "held-out"))  # type: ignore[arg-type]
     assert len(train) == len(held_out) == 20_000 and not train & held_out
     assert seed_of("train", 0) == 6_489_720_108_248_976

@@ -57,9 +57,7 @@ def network(action: str = "probability", **settings: Any) -> Network:
         ("target", {"step": "100 ms"}),
     ],
 )
-def test_a_policy_by_itself_is_what_it_is_in_its_environment(
-    tmp_path: Path, action: str, settings: dict[str, Any]
-) -> None:
+def test_a_standalone_policy_acts_as_in_its_environment(tmp_path: Path, action: str, settings: dict[str, Any]) -> None:
     policy = network(action, **settings)
     path = policy.save(tmp_path / "my.json")
     # The name of the scenario's own queue manager does not matter either.
@@ -108,16 +106,16 @@ def test_it_is_a_queue_manager_wherever_one_is(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"sojourn_policy": 2}, "sojourn_policy: 2 is not a version that is known; write 1"),
+        ({"sojourn_policy": 2}, "sojourn_policy: unknown version 2; write 1"),
         ({"step": "5 s"}, "step: 5 s is out of range"),
         ({"action": "weights"}, "action: weights needs classes"),
         ({"observe": ["sojourn"]}, "layers[0].weights: 8 numbers, not 1"),
-        ({"layers": []}, "layers: 0 of them; from 1 to 3"),
-        ({"weights": []}, "is no policy: unknown field `weights`"),
-        ({"action": "delta"}, "the last layer has 1 outputs; the action takes 5"),
+        ({"layers": []}, "layers: 0 is out of range; from 1 to 3"),
+        ({"weights": []}, "is not a policy: unknown field `weights`"),
+        ({"action": "delta"}, "the last layer has 1 outputs; the action needs 5"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, change: dict[str, Any], text: str) -> None:
+def test_errors_in_a_file_name_the_place(tmp_path: Path, change: dict[str, Any], text: str) -> None:
     path = tmp_path / "my.json"
     path.write_text(json.dumps(json.loads(network().text) | change))
     for read in (lambda: Network.load(path), lambda: sj.Scenario.parse(SCENARIO, {"link.aqm": f"policy:{path}"})):
@@ -202,7 +200,7 @@ def test_candidates_are_judged_on_the_same_episodes() -> None:
     assert again.table()["reward"][0] == pytest.approx(table["pie"]["reward"])
     with pytest.raises(sj.InputError, match="baseline"):
         evaluate("pie", scenario, baseline="codel")
-    with pytest.raises(sj.InputError, match="start: manages no single queue"):
+    with pytest.raises(sj.InputError, match="start: does not manage a single queue"):
         evaluate("fq_codel", scenario)
 
 

@@ -106,7 +106,9 @@ def _value(text: str, pair: Sequence[Any]) -> float:
         ("-(10 ms) + 2 * (6 ms) / 3", lambda _a, _b: -6.0),
     ],
 )
-def test_words_are_what_results_say(text: str, expected: Callable[[Any, Any], float], pair: list[Any]) -> None:
+def test_values_in_claims_equal_those_of_results(
+    text: str, expected: Callable[[Any, Any], float], pair: list[Any]
+) -> None:
     assert _value(text, pair) == pytest.approx(expected(*pair), rel=1e-3)
 
 
@@ -142,27 +144,27 @@ def test_the_margin_is_the_logarithm_of_the_ratio(pair: list[Any]) -> None:
     ("text", "message"),
     [
         ("", '"" is no sentence'),
-        ("p99(sojourn) >", "is no sentence"),
+        ("p99(sojourn) >", "is not a claim"),
         ("p99(sojourn)", "is neither true nor false"),
         ("p99(sojourn) == 5 ms", "compare with >, >=, < or <="),
         ("p99(sojourn) > 50", "p99(sojourn) is in ms, 50 is a plain number; write both in one unit"),
         ("p99(sojourn) > 5 kB", "write both in one unit"),
         ("goodput * target > 5 ms", "Mbit/s * ms is no unit of ours"),
         ("p99 > 5 ms", '"p99" of what?'),
-        ("min(sojourn) > 5 ms", "least sojourn time is that of an empty queue"),
+        ("min(sojourn) > 5 ms", "minimum sojourn time is that of an empty queue"),
         ("p99(sojourn, flows.0) > 5 ms", "flows.0 says nothing there"),
         ("goodput(flows.7) > 1 Mbit/s", "there is no flows.7"),
         ("goodput(C) > 1 Mbit/s", '"C" is unknown; there is A, B'),
-        ("goodput(A, B) > 1 Mbit/s", "names two of a kind"),
+        ("goodput(A, B) > 1 Mbit/s", "names two of the same kind"),
         ("targt > 5 ms", 'did you mean "target"?'),
         ("version > 5 ms", "version of codel target 7ms is no number"),
         ("flows.0.nothing > 3", '"flows.0.nothing" is no key with a number'),
         ("flows.0.kind > 3", '"flows.0.kind" is no key with a number'),
         ("mos > 3", '"mos" of which flows?'),
         ("p42(completion, flows.0) > 3 ms", "times of completion have mean, p10"),
-        ("__import__('os') > 3", "is no name"),
-        ("[1][0] > 3", "is no number"),
-        ("'a' > 3", "is no number"),
+        ("__import__('os') > 3", "is not a name"),
+        ("[1][0] > 3", "is not a number"),
+        ("'a' > 3", "is not a number"),
     ],
 )
 def test_a_wrong_sentence_is_refused(text: str, message: str, pair: list[Any]) -> None:
@@ -178,8 +180,8 @@ class MadeUp(Trials):
         super().__init__(space, Condition("", (), lambda _runs: 0.0), Runner(progress=False))
         self.margin = margin
 
-    def margins(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
-        return [self.margin(self.space, point, seed) for point, seed in asked]
+    def margins(self, requests: Sequence[tuple[Point, int]]) -> list[float]:
+        return [self.margin(self.space, point, seed) for point, seed in requests]
 
 
 def _distance(space: Space, point: Point, _seed: int) -> float:
@@ -191,7 +193,7 @@ def _distance(space: Space, point: Point, _seed: int) -> float:
     return 0.012 - far
 
 
-def test_the_local_search_finds_what_random_points_miss(file: Path) -> None:
+def test_the_local_search_finds_points_missed_by_random_search(file: Path) -> None:
     space = Space.load(file, ["codel"], {})
     by_seed = []
     for seed in (1, 2, 3, 4):
@@ -216,7 +218,7 @@ def test_a_strategy_without_its_package(file: Path, monkeypatch: pytest.MonkeyPa
     assert Search(MadeUp(space, _distance), 3, 90, local=False).run() is None
 
 
-def test_what_is_true_with_one_seed_only_is_not_found(file: Path) -> None:
+def test_claims_true_for_one_seed_only_are_not_found(file: Path) -> None:
     space = Space.load(file, ["codel"], {})
     lucky = seeds_from(1, "point 3", 1)[0]
     search = Search(MadeUp(space, lambda _space, _point, seed: 1.0 if seed == lucky else -1.0), 1, 200)
@@ -231,7 +233,7 @@ def test_places_and_coordinates_are_inverse(file: Path) -> None:
         assert space.at(cube.places(cube.of(space.places(seed)).tolist())) == space.drawn(seed)
 
 
-def test_a_point_is_what_scenario_draw_prints(file: Path, cli: Cli) -> None:
+def test_a_point_equals_the_output_of_scenario_draw(file: Path, cli: Cli) -> None:
     space = Space.load(file, ["codel"], {})
     for seed in (3, 4, 5):
         done = cli("scenario", "draw", file, "--seed", seed)
@@ -274,7 +276,7 @@ def _rate(space: Space, point: Point) -> str:
     return str(space.paths(point)["link.rate"])
 
 
-def test_what_is_not_needed_goes(file: Path) -> None:
+def test_unneeded_keys_are_removed(file: Path) -> None:
     left = _simplest(file, lambda document: document["flows"][0]["count"] >= 6)
     assert [flow["kind"] for flow in left["flows"]] == ["tcp"]
     assert (
@@ -287,7 +289,7 @@ def test_what_is_not_needed_goes(file: Path) -> None:
     assert left["duration"] == "1.7 s"
 
 
-def test_what_is_needed_stays(file: Path) -> None:
+def test_needed_keys_are_kept(file: Path) -> None:
     def needed(document: dict[str, Any]) -> bool:
         kinds = [flow["kind"] for flow in document["flows"]]
         is_far = document["flows"][0]["access_delay"] != "0 s"
@@ -355,7 +357,7 @@ def test_a_hunt_goes_on_if_the_proof_fails(file: Path, monkeypatch: pytest.Monke
     assert hunted.found.evaluations > 10  # the third candidate
 
 
-def test_what_is_found_is_a_scenario_that_runs(file: Path, cli: Cli, tmp_path: Path) -> None:
+def test_the_found_point_is_a_valid_scenario(file: Path, cli: Cli, tmp_path: Path) -> None:
     where = "p50(sojourn) > 2 * target"
     line = ("hunt", file, "--aqm", "codel,pie@linux", "--where", where, "--shrink", 25, "-o", tmp_path / "out")
     about = printed_json(cli(*line, "--json"))
@@ -377,7 +379,7 @@ def test_what_is_found_is_a_scenario_that_runs(file: Path, cli: Cli, tmp_path: P
     assert again.exit_code == 0 and "True with" in again.stdout and "hunt.json" in again.stdout
 
 
-def test_nothing_found_says_what_came_nearest(file: Path, cli: Cli, tmp_path: Path) -> None:
+def test_without_success_the_nearest_point_is_reported(file: Path, cli: Cli, tmp_path: Path) -> None:
     done = cli(
         "hunt", file, "--aqm", "codel", "--where", "goodput > 90 Mbit/s", "--evaluations", ROUND, "-o", tmp_path / "o"
     )
@@ -397,10 +399,10 @@ def _nearest(stdout: str) -> str:
         (("--where", "goodput > 5"), "write both in one unit"),
         (("--where", "goodput > 5 Mbit/s", "--aqm", "codle"), "codle"),
         (("--where", "goodput > 5 Mbit/s", "--set", "flows.9.count=3"), "9"),
-        (("--where", "goodput > 5 Mbit/s", "--dask", "tcp://x:1", "--jobs", "2"), "--jobs is for this machine"),
+        (("--where", "goodput > 5 Mbit/s", "--dask", "tcp://x:1", "--jobs", "2"), "--jobs applies to this machine"),
     ],
 )
-def test_bad_input_is_told_in_a_line(file: Path, cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_gives_a_one_line_error(file: Path, cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     done = cli("hunt", file, *arguments, "-o", file.parent / "none")
     assert done.exit_code == 2 and message in done.stderr and "Traceback" not in done.stderr
 
@@ -409,7 +411,7 @@ def test_a_scenario_without_a_space_is_refused(tmp_path: Path, cli: Cli) -> None
     plain = tmp_path / "plain.toml"
     plain.write_text(SPACE.split("[draw]")[0])
     done = cli("hunt", plain, "--where", "goodput > 5 Mbit/s")
-    assert done.exit_code == 2 and "draw: nothing is free there" in done.stderr
+    assert done.exit_code == 2 and "draw: no free keys" in done.stderr
 
 
 def test_the_shipped_space_has_the_keys_it_promises(repo: Path) -> None:

@@ -32,7 +32,7 @@ TEXT_OF_EDITS = (GPL / "edits.toml").read_text(encoding="utf-8")
 EDITS = read_edits(TEXT_OF_EDITS, "6.1")
 
 
-def test_edits_change_what_they_find_and_nothing_where_one_does_not(tmp_path: Path) -> None:
+def test_edits_apply_all_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("one\n\ttwo(1);\nthree\n")
     (tmp_path / "b.c").write_text("two two\n")
     first = Edit("a.c", r"\ttwo\((\d)\);\n", r"\tfour(\g<1>);\n", "why")
@@ -70,16 +70,16 @@ def test_an_edit_may_be_for_some_versions_only() -> None:
     assert [edit for edit in older if edit.file not in draw] == [edit for edit in later if edit.file not in draw]
     assert [edit for edit in later if edit.file not in draw] != [edit for edit in newest if edit.file not in draw]
     for edits in by_version.values():
-        told = [edit for edit in edits if "sojourn_refused(to_free);" in edit.new]
-        assert len(told) == 1, "each version tells drops during an arrival from later ones, in its own way"
+        output = [edit for edit in edits if "sojourn_refused(to_free);" in edit.new]
+        assert len(output) == 1, "each version tells drops during an arrival from later ones, in its own way"
 
 
-def test_a_version_of_another_suite_is_fetched_with_a_state_of_its_own(
+def test_a_version_of_another_suite_is_fetched_with_separate_apt_state(
     tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "KEYRING", tmp_path / "none.gpg")
     log = tools()
-    with pytest.raises(MissingError, match=r"none\.gpg: is not there; install the package debian-archive-keyring"):
+    with pytest.raises(MissingError, match=r"none\.gpg: not found; install the package debian-archive-keyring"):
         build("7.3", tmp_path / "kernels")
     (tmp_path / "none.gpg").touch()
     log = tools(
@@ -97,7 +97,7 @@ def test_a_version_of_another_suite_is_fetched_with_a_state_of_its_own(
         build("7.3", tmp_path / "others")
 
 
-def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> None:
+def test_kernel_sources_are_separate_under_their_licence() -> None:
     parts = [path for path in GPL.iterdir() if path.name != "__pycache__"]
     assert {path.suffix for path in parts} == {".c", ".h", ".toml", ".py", ""}
     for path in parts:
@@ -107,16 +107,14 @@ def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> Non
         assert "GPL-2.0" not in path.read_text(encoding="utf-8"), path
 
 
-def test_without_the_gpl_part_the_engine_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_gpl_part_the_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CHECKOUT", tmp_path / "sojourn_kernel")
     monkeypatch.setattr(cache, "find_spec", lambda _name: None)
     assert cache.find("6.1", tmp_path) is None
     for ask in (lambda: build("6.1", tmp_path), lambda: cache.built("6.1", tmp_path)):
-        with pytest.raises(MissingError) as said:
+        with pytest.raises(MissingError) as message:
             ask()
-        text = str(said.value)
+        text = str(message.value)
         assert "pip install sojourn-kernel==" in text and "\n" not in text
 
 
@@ -136,7 +134,7 @@ def test_an_installed_gpl_part_makes_the_same_kernel_if_it_is_of_this_version(
         cache.require_gpl_part()
 
 
-def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_reported_before_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "TOOLS", {"no-such-compiler": "gcc", "sh": "dash"})
     monkeypatch.setattr(needs, "RUN_TOOLS", {})
     monkeypatch.setattr(needs, "DISK_BYTES", 10**18)
@@ -149,7 +147,7 @@ def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypa
     assert "  ptrace: allow it (in a container, --cap-add SYS_PTRACE)" in lines
     assert any(re.fullmatch(r"  space in .*: [\d.]+ of \d+ GB; free some or give --cache", line) for line in lines)
     assert not (tmp_path / "kernels").exists()
-    with pytest.raises(InputError, match=r"--version: 5\.4 is unknown; there is 6\.1, 6\.12"):
+    with pytest.raises(InputError, match=r"--version: unknown version 5\.4; expected one of 6\.1, 6\.12"):
         build("5.4", tmp_path)
 
 
@@ -203,18 +201,18 @@ def test_a_build_goes_on_where_it_was_interrupted(tools: Callable[..., Path], tm
     assert cache.find("6.1", root) is None
     assert {line.split()[0] for line in log.read_text().splitlines()} == {"apt-get", "dpkg-deb", "tar", "make"}
     log = tools()
-    told: list[tuple[float, str]] = []
-    kernel = build("6.1", root, jobs=3, progress=lambda share, what: told.append((share, what)))
+    output: list[tuple[float, str]] = []
+    kernel = build("6.1", root, jobs=3, progress=lambda share, what: output.append((share, what)))
     assert [line.split()[0] for line in log.read_text().splitlines()][:1] == ["make"], "only what was left"
     assert kernel == cache.find("6.1", root) and kernel.version == "6.1.7"
     assert (kernel.image.read_text(), kernel.program.read_text()) == ("kernel\n", "program\n")
-    assert [share for share, _ in told] == sorted(share for share, _ in told) and told[-1] == (1.0, "built")
+    assert [share for share, _ in output] == sorted(share for share, _ in output) and output[-1] == (1.0, "built")
     assert not list(root.glob("work-*")), "the tree is not kept"
     log.write_text("")
     assert build("6.1", root) == kernel and log.read_text() == ""
 
 
-def test_a_kernel_names_the_package_of_its_own_version(
+def test_a_kernel_names_the_package_of_its_version(
     tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "keyring").touch()
@@ -236,7 +234,7 @@ def test_a_package_server_out_of_reach(tools: Callable[..., Path], tmp_path: Pat
 
 def test_a_source_that_does_not_take_the_configuration(tools: Callable[..., Path], tmp_path: Path) -> None:
     tools(make="echo CONFIG_64BIT=y > .config")
-    with pytest.raises(MissingError, match="CONFIG_EXPERT=y: this source does not take it"):
+    with pytest.raises(MissingError, match="CONFIG_EXPERT=y: this kernel source does not accept it"):
         build("6.1", tmp_path)
 
 
@@ -253,7 +251,7 @@ def test_a_kernel_that_fails_its_test_is_not_kept(
     tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_kernel: Kernel) -> None:
-        raise MissingError("the kernel does not do the same twice")
+        raise MissingError("two runs of the kernel differ")
 
     monkeypatch.setattr(selftest, "run", fails)
     with pytest.raises(MissingError, match="twice"):
@@ -264,7 +262,7 @@ def test_a_kernel_that_fails_its_test_is_not_kept(
 def test_two_builds_do_not_share_a_folder(tools: Callable[..., Path], tmp_path: Path) -> None:
     place = build_module.BuildPaths("6.1", tmp_path)
     place.work.mkdir(parents=True)
-    with build_module._locked(place.work), pytest.raises(MissingError, match="another build is going on there"):
+    with build_module._locked(place.work), pytest.raises(MissingError, match="another build is running there"):
         build("6.1", tmp_path)
 
 
@@ -313,6 +311,6 @@ def test_a_guest_runs_on_this_machine_only(scenario_file: Path) -> None:
         runner([Run(Scenario.load(scenario_file), 1, "kernel")])
 
 
-def test_help_says_what_the_commands_do(process: Process) -> None:
+def test_help_describes_the_commands(process: Process) -> None:
     text = process("kernel", "--help").stdout
     assert "build" in text and "compare" in text

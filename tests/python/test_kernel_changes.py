@@ -49,7 +49,7 @@ def test_changes_are_lines_of_tc_at_their_instants() -> None:
     ]
 
 
-def test_another_manager_has_a_handle_of_its_own() -> None:
+def test_another_manager_has_a_new_handle() -> None:
     _, files = job(
         build(
             "codel@linux",
@@ -91,18 +91,18 @@ def test_a_number_of_flows_is_left_out_as_linux_wants_it() -> None:
             "does not replace tbf while it runs",
         ),
         ("codel@linux", {"aqm": "blue"}, "changes[0].link.aqm", "has no blue"),
-        ("codel@linux", {"loss": 0.01}, "changes[0].link.loss", "loses no packets behind the queue"),
+        ("codel@linux", {"loss": 0.01}, "changes[0].link.loss", "does not support loss behind the queue"),
         ("sfq@linux", {"limit": "9 packets"}, "changes[0].link.limit", "does not change sfq while it runs"),
         ("red@linux target 5ms", {"limit": "9 packets"}, "changes[0].link.limit", "does not change red while it runs"),
     ],
 )
-def test_what_the_kernel_cannot_change_is_refused(aqm: str, change: dict[str, Any], place: str, reason: str) -> None:
+def test_unsupported_changes_are_refused(aqm: str, change: dict[str, Any], place: str, reason: str) -> None:
     with pytest.raises(InputError) as refused:
         engines.check("kernel", build(aqm, {"at": "2 s", "link": change}))
     assert str(refused.value).startswith(f"{place}: the engine kernel {reason}")
 
 
-def test_other_engines_name_those_that_change_queues() -> None:
+def test_other_engines_name_engines_with_changes() -> None:
     with pytest.raises(InputError, match="use --engine simulate, emulate or kernel"):
         engines.check("ns2", build("codel", {"at": "2 s", "link": {"limit": "9 packets"}}))
 
@@ -133,7 +133,7 @@ def test_a_queue_changes_in_the_guest(aqm: str, change: dict[str, Any], limit_ms
 
 
 @pytest.mark.skipif(find() is None, reason="no kernel is built; run sojourn kernel build")
-def test_another_manager_takes_the_place_without_what_waits() -> None:
+def test_another_manager_starts_with_an_empty_queue() -> None:
     scenario = build(
         "droptail",
         {"at": "4 s", "link": {"aqm": "codel@linux"}},
@@ -145,12 +145,12 @@ def test_another_manager_takes_the_place_without_what_waits() -> None:
     assert runs[1].fingerprint == runs[2].fingerprint, "the change comes at the same nanosecond"
     for result in runs[:2]:
         packets = result.packets.filter(pl.col("link") == "forward")
-        gone = packets.filter(pl.col("fate") == "dropped: replaced")
-        at = gone.filter(pl.col("time_s") < 5)["time_s"].to_list()
+        removed = packets.filter(pl.col("fate") == "dropped: replaced")
+        at = removed.filter(pl.col("time_s") < 5)["time_s"].to_list()
         assert 30 <= len(at) <= 100, (result.engine, len(at))
         assert all(abs(one - 4) < 1e-6 for one in at), result.engine
         counted = result.links.filter(pl.col("link") == "forward")["dropped_replaced"].item()
-        assert counted == len(gone), "both are counted"
+        assert counted == len(removed), "both are counted"
         kept = packets.filter(pl.col("sojourn_ms").is_not_null())
         before, after, last = (
             kept.filter(pl.col("time_s").is_between(begin, end))["sojourn_ms"].median()

@@ -39,43 +39,43 @@ def test_words_are_options_by_their_numbers(line: str, options: list[str]) -> No
     assert job_line("f", "1:1", "10:", line).split() == ["qdisc", "f", "1:1", "10:", kind, *options]
 
 
-def test_words_that_are_none_are_refused() -> None:
+def test_invalid_words_are_refused() -> None:
     for line, error in (
         ("dualpi2 limit", "dualpi2: limit lacks its value"),
         ("dualpi2 lmit 5", "dualpi2: lmit is unknown"),
         ("cake_mq nat", "cake_mq: nat is unknown"),
         ("dualpi2 target 5 apples", "dualpi2: apples is unknown"),
         ("dualpi2 target 5h", "'5h' is no time"),
-        ("cake_mq bandwidth 1mbit", "'1mbit' is no rate in bit"),
+        ("cake_mq bandwidth 1mbit", "'1mbit' is not a rate in bit"),
     ):
         with pytest.raises(InputError, match=error):
             job_line("f", "root", "10:", line)
     assert not is_set_by_netlink("codel limit 5")
 
 
-def test_ours_reads_a_line_as_tc_does() -> None:
+def test_our_parser_agrees_with_tc() -> None:
     """The controller of p' is configured here and by `dualpi2@linux`, with the same gains and times."""
     for number in range(200):
         made = pattern("dualpi2", 9, number, 10)
-        said = {int(option.split(":")[0]): int(option.split(":")[2]) for option in _options(made.line)}
+        message = {int(option.split(":")[0]): int(option.split(":")[2]) for option in _options(made.line)}
         table = json.loads(_core.parse_aqm(_core.tc_queue(made.aqm, made.line, 5)["aqm"]))["parameters"]
         assert table["created"] == "5 ns"
         if "rtt" in made.line:
             continue  # ours stores the RTTs, and derives the others at construction
         for key, option, scale in (("alpha", 5, 256), ("beta", 6, 256)):
-            if option in said:
+            if option in message:
                 single = F32.unpack(F32.pack(table[key]))[0]
-                assert int(single * scale) == said[option], made.line
+                assert int(single * scale) == message[option], made.line
         for key, option in (("target", 3), ("tupdate", 4)):
-            if option in said:
-                assert _core.duration_ns(table[key]) == 1000 * said[option], made.line
+            if option in message:
+                assert _core.duration_ns(table[key]) == 1000 * message[option], made.line
 
 
 def _options(line: str) -> list[str]:
     return job_line("f", "1:1", "10:", line).split()[5:]
 
 
-def test_a_kernel_has_what_came_before_it() -> None:
+def test_a_kernel_has_the_features_of_earlier_versions() -> None:
     newer = {"dualpi2", "cake_mq"}
     for kernel, lacks in (("6.1.192", newer), ("6.12.117", newer), ("6.17.2", {"cake_mq"}), ("7.3.4", set())):
         assert {name for name in NAMES if not supports(kernel, name)} == lacks, kernel

@@ -43,7 +43,7 @@ def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, 
 
 
 @pytest.mark.parametrize(
-    ("aqm", "limit", "words", "inner", "told"),
+    ("aqm", "limit", "words", "inner", "reported"),
     [
         ("droptail", "50 packets", "pfifo limit 50", "", "50 packets"),
         ("droptail", "30 kB", "bfifo limit 30000", "", "30000 B"),
@@ -128,11 +128,11 @@ def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, 
         ("sfq depth 20", "90 packets", "sfq limit 90 depth 20 quantum 1514 flows 128 divisor 1024", "", "90 packets"),
     ],
 )
-def test_queue_disciplines_in_tc_s_words(aqm: str, limit: str, words: str, inner: str, told: str) -> None:
-    assert line(aqm, limit)[:3] == (words, inner, told)
+def test_queue_disciplines_in_tc_s_words(aqm: str, limit: str, words: str, inner: str, reported: str) -> None:
+    assert line(aqm, limit)[:3] == (words, inner, reported)
 
 
-def test_who_drops_before_its_queue_is_full() -> None:
+def test_managers_that_drop_before_the_queue_is_full() -> None:
     judges = {name for name in DISCIPLINES if queue("link", build(link=_link(name)).document["link"]).drops_early}
     assert judges == {"pie", "fq_pie", "red", "ared", "choke", "sfq_red"}
 
@@ -159,7 +159,7 @@ def _link(name: str) -> dict[str, str]:
         ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),
         (
             {"link": {"aqm": "cake", "limit": "900 packets"}},
-            "link.limit: the engine kernel has no limit of cake but its own in bytes, memlimit; write",
+            "link.limit: the engine kernel limits cake only by its own memlimit in bytes; write",
         ),
         (
             {"link": {"aqm": "cake link_header 14", "limit": "10240 packets"}},
@@ -174,9 +174,12 @@ def _link(name: str) -> dict[str, str]:
             {"link": {"rate": "9 Mbit/s@0s,3 Mbit/s@1s", "change": "opportunity"}},
             "link.change: the engine kernel has no",
         ),
-        ({"link": {"loss": 0.01}}, "link.loss: the engine kernel loses no packets behind the queue; leave it out"),
-        ({"link": {"tick": "1 ms"}}, "link.tick: the engine kernel delays by the nanosecond; leave it out"),
-        ({"link": {"below": "4 packets bql"}}, "link.below: the engine kernel has fixed limits below the queue; write"),
+        ({"link": {"loss": 0.01}}, "link.loss: the engine kernel does not support loss behind the queue; leave it out"),
+        ({"link": {"tick": "1 ms"}}, "link.tick: the engine kernel delays without a clock; leave it out"),
+        (
+            {"link": {"below": "4 packets bql"}},
+            "link.below: the engine kernel needs fixed limits below the queue; write",
+        ),
         (
             {"flows": [{"kind": "tcp", "gso": True}], "link": {"overhead": "38 B"}},
             'link.account: the engine kernel counts a super-packet as one frame; write account = "ip" beside gso',
@@ -187,14 +190,14 @@ def _link(name: str) -> dict[str, str]:
         ),
         (
             {"flows": [{"kind": "tcp", "count": 1001, "gro": "1 ms"}]},
-            "flows[0].count: the engine kernel has at most 1000 access links in a group; leave out gro",
+            "flows[0].count: the engine kernel supports at most 1000 access links in a group; leave out gro",
         ),
         (
             {
                 "links": [{"name": "second", "rate": "5 Mbit/s", "gro": "1 ms"}],
                 "flows": [{"kind": "tcp", "route": route} for route in (["link", "second"], ["link"])],
             },
-            "links[0].gro: the engine kernel polls all that comes by link alike, and some of it goes elsewhere;",
+            "links[0].gro: the engine kernel polls all packets from link alike, but some of them take another route;",
         ),
         (
             {"flows": [{"kind": "tcp", "stack": "linux-3.8", "abc": 2}]},
@@ -202,15 +205,18 @@ def _link(name: str) -> dict[str, str]:
         ),
         (
             {"flows": [{"kind": "tcp", "pacing": True}]},
-            "flows[0].pacing: the engine kernel leaves pacing to the control; leave it out",
+            "flows[0].pacing: the engine kernel leaves pacing to the congestion control; leave it out",
         ),
         (
             {"flows": [{"kind": "tcp", "nagle": True}]},
-            "flows[0].nagle: the engine kernel holds small segments back as Linux does; leave it out",
+            "flows[0].nagle: the engine kernel delays small segments as Linux does; leave it out",
         ),
         ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel has constant delays"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine kernel does not know atm; choose ethernet"),
-        ({"probes": {"state": "10 ms"}}, "probes.state: the engine kernel does not look into its queue disciplines"),
+        (
+            {"probes": {"state": "10 ms"}},
+            "probes.state: the engine kernel does not record the state of its queue disciplines",
+        ),
         ({"probes": {"packets": True, "headers": True}}, "probes.headers: the engine kernel does not record transport"),
         ({"flows": [{"kind": "tcp", "stack": "ns2"}]}, "flows[0].stack: the engine kernel has Linux's TCP, not ns2"),
         (
@@ -245,11 +251,11 @@ def _link(name: str) -> dict[str, str]:
         ),
         (
             {"flows": [{"kind": "tcp", "count": 1001, "access_rate": "1 Gbit/s"}]},
-            "flows[0].count: the engine kernel has at most 1000 access links in a group; leave out access_rate",
+            "flows[0].count: the engine kernel supports at most 1000 access links in a group; leave out access_rate",
         ),
         (
             {"links": [{"name": "second", "rate": "5 Mbit/s", "loss": 0.01}]},
-            "links[0].loss: the engine kernel loses no packets behind the queue; leave it out",
+            "links[0].loss: the engine kernel does not support loss behind the queue; leave it out",
         ),
         (
             {"links": [{"name": "second", "rate": "5 Mbit/s", "reverse": {"aqm": "dualpi2"}}]},
@@ -257,7 +263,7 @@ def _link(name: str) -> dict[str, str]:
         ),
     ],
 )
-def test_what_the_kernel_cannot_express_is_refused(changes: dict[str, Any], text: str) -> None:
+def test_unsupported_scenarios_are_refused(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError) as refusal:
         engine.check(build(**changes))
     assert str(refusal.value).startswith(text)
@@ -271,7 +277,7 @@ def test_every_kind_of_link_is_refused_but_fixed_rates_and_steps(tmp_path: Any) 
         scenario = Scenario.build(
             {**BASE, "link": {**service, "peak": "20 Mbit/s"} if "bucket" in service else service}
         )
-        with pytest.raises(InputError, match="has links of a fixed rate or of steps"):
+        with pytest.raises(InputError, match="supports only links of a constant rate or of steps"):
             engine.check(scenario)
 
 
@@ -347,7 +353,7 @@ def test_the_network_of_a_row_and_of_a_graph() -> None:
         assert network.files["r1.tc"].count("root handle 1:") == 2
 
 
-def test_the_traffic_is_that_of_the_simulator() -> None:
+def test_the_traffic_equals_the_simulator_s() -> None:
     scenario = build(
         flows=[
             {"kind": "tcp", **SENDER, "spread": "1 s", "count": 2, "size": "10 MB", "cc": "cubic"},
@@ -358,8 +364,8 @@ def test_the_traffic_is_that_of_the_simulator() -> None:
         probes={"flows": "100 ms"},
     )
     plan = _core.plan(scenario.canonical, 3)
-    told = traffic(scenario.document, plan, lay_out(scenario.document).ends, [0, 10**9])
-    lines = told.text.splitlines()
+    reported = traffic(scenario.document, plan, lay_out(scenario.document).ends, [0, 10**9])
+    lines = reported.text.splitlines()
     assert lines.pop(1) == "look 1000000000"
     assert lines[0] == f"clock {START_NS} 4000000000 100000000 3 4"
     never = 2**64 - 1
@@ -369,8 +375,8 @@ def test_the_traffic_is_that_of_the_simulator() -> None:
     assert lines[3] == f"pages s1 k1 10.1.0.2 10.2.0.2 1 -1 reno 1460 0 0 300 20000 0 {2**32 - 1} times.2"
     assert lines[4] == "datagrams s2 k2 10.1.0.3 10.2.0.3 2 2 200 2 times.3"
     assert lines[5].endswith("3 -1 reno 1460 64000 0 0 18446744073709551615 1000000 0")
-    assert told.flows == [0, 1, None, 2, None]
-    assert np.frombuffer(told.files["times.2"], np.uint64).tolist() == [n * 10**8 for n in range(41)]
+    assert reported.flows == [0, 1, None, 2, None]
+    assert np.frombuffer(reported.files["times.2"], np.uint64).tolist() == [n * 10**8 for n in range(41)]
 
 
 def test_a_packet_belongs_to_the_flow_of_its_address_and_port() -> None:
@@ -423,7 +429,7 @@ left 0 0 300 5
 """
 
 
-def test_the_summary_of_what_the_guest_s_program_said() -> None:
+def test_the_summary_of_the_guest_program_s_output() -> None:
     scenario = build(
         flows=[
             {"kind": "tcp", **SENDER},
@@ -431,8 +437,8 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
             {"kind": "web", **SENDER, "interval": "1 s", "size": "500 B"},
         ]
     )
-    heard, late = EndpointLog.read(HEARD.splitlines()), {0: 3, 2: 1}
-    counts = heard.counts([0, 1, None], [0, 1, 2], late)
+    received, late = EndpointLog.read(HEARD.splitlines()), {0: 3, 2: 1}
+    counts = received.counts([0, 1, None], [0, 1, 2], late)
     [ends] = json.loads(_core.end_summaries(scenario.canonical, counts, [10**9], 4 * 10**9))
     flows = ends["flows"]
     assert [(row["id"], row["sent"], row["retransmissions"], row["timeouts"]) for row in flows] == [
@@ -452,12 +458,12 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
     pages = groups[2]
     assert (pages["closed"], pages["transfers"], pages["offered_bytes"], pages["bytes"]) == (1, 1, 500, 500)
     assert pages["completion_ms"]["p50"] == pytest.approx(400, rel=1e-3)
-    table = heard.flows(10**8, {1})
+    table = received.flows(10**8, {1})
     assert table.row(0)[-2:] == (3900 * 80, 3000 * 80)
     assert table["cwnd"].to_list()[0] == 12 and table["ssthresh"].to_list()[0] == float("inf")
     assert np.isnan(table["cwnd"].to_list()[1]) and table["srtt_ms"].to_list()[0] == 20.5
-    assert heard.transfers([0, 1, 2]).row(0) == (2, 2, 1_500_000_000, 400_000_000, 500)
-    with pytest.raises(ValueError, match="which nobody understands"):
+    assert received.transfers([0, 1, 2]).row(0) == (2, 2, 1_500_000_000, 400_000_000, 500)
+    with pytest.raises(ValueError, match="unexpected output of"):
         EndpointLog.read(["gibberish 1"])
     for key, row in {"closed": [[3, 1]], "groups": [0, 1, 3], "sent": [[0, 9, 1, 1]]}.items():
         wrong = json.dumps(json.loads(counts) | {key: row})
@@ -475,7 +481,7 @@ def parent_lines(aqm: str, limit: str = "500 packets") -> list[str]:
     return [made.line, *made.parent.more]
 
 
-def test_what_holds_others_is_classes_queues_and_filters() -> None:
+def test_classful_disciplines_become_classes_queues_and_filters() -> None:
     start = "filter add dev {dev} parent 1: protocol ip prio 2 u32 match ip dsfield"
     assert parent_lines(HTB) == [
         "htb default 20 r2q 10 direct_qlen 1000",
@@ -505,7 +511,7 @@ def test_what_holds_others_is_classes_queues_and_filters() -> None:
     ]
 
 
-def test_a_class_is_that_of_its_parent_behind_it_whatever_the_order() -> None:
+def test_classes_follow_their_parents_in_any_order() -> None:
     lines = parent_lines("htb { class 3 parent 2 rate 1mbit; class 2 parent 1 rate 2mbit; class 1 rate 3mbit }")
     assert [line.split()[5:8] for line in lines if line.startswith("class")] == [
         ["1:", "classid", "1:1"],
@@ -554,15 +560,18 @@ def test_both_ends_set_the_code_point_of_a_group() -> None:
 @pytest.mark.parametrize(
     ("aqm", "error"),
     [
-        ("tbf", "link.aqm: the engine kernel has no tbf that does not shape; write tbf rate"),
-        ("prio { band 1 match src 3 }", "match src 3: the engine kernel sorts by code points and by classes only"),
-        ("prio { band 1 { red@linux min 3kB max 9kB } }", "link.aqm: the engine kernel has no red in a class"),
-        ("prio { band 1 { tbf { codel } } }", "link.aqm: the engine kernel has no parent inside of another one"),
+        ("tbf", "link.aqm: the engine kernel does not support a tbf without a rate; write tbf rate"),
+        ("prio { band 1 match src 3 }", "match src 3: the engine kernel classifies by DSCP and class only"),
+        (
+            "prio { band 1 { red@linux min 3kB max 9kB } }",
+            "link.aqm: the engine kernel does not support red in a class",
+        ),
+        ("prio { band 1 { tbf { codel } } }", "link.aqm: the engine kernel does not support nested parents"),
         ("prio { band 1 { codel@act } }", "link.aqm: the engine kernel has no codel@act"),
-        ("prio handle f000", "link.aqm.handle: the engine kernel has handles of its own from e000: on"),
+        ("prio handle f000", "link.aqm.handle: the engine kernel reserves handles from e000: on"),
         ("avq", "link.aqm: the engine kernel has no avq; choose one of .*cake, tbf, prio, htb"),
     ],
 )
-def test_what_the_kernel_cannot_hold_is_refused(aqm: str, error: str) -> None:
+def test_unsupported_children_are_refused(aqm: str, error: str) -> None:
     with pytest.raises(InputError, match=error):
         line(aqm)

@@ -90,7 +90,7 @@ def test_the_page_is_served_below_the_token(server: Server) -> None:
     assert ask(server, "sojourn.wasm")[2]["Content-Type"] == "application/wasm"
 
 
-def test_nobody_without_the_token_is_served(server: Server) -> None:
+def test_requests_without_the_token_are_refused(server: Server) -> None:
     other = server.token[:-1] + ("a" if server.token[-1] != "a" else "b")
     for path in ("/", "/lab.js", f"/{other}/", f"/{server.token}", f"/{server.token}x/lab.js"):
         status, body, _ = ask(server, path)
@@ -143,8 +143,8 @@ def test_no_path_leads_out(server: Server, path: str) -> None:
 def test_the_start_has_the_scenario_as_data(server: Server) -> None:
     status, body, headers = ask(server, "start.json")
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    told = json.loads(body)
-    assert (told["name"], told["text"], told["native"]) == (NAME, TEXT, "native")
+    reported = json.loads(body)
+    assert (reported["name"], reported["text"], reported["native"]) == (NAME, TEXT, "native")
     assert ask(server, "result.bin")[0] == 404
 
 
@@ -156,29 +156,32 @@ def test_a_scenario_is_run_natively(server: Server) -> None:
     assert head["seed"] == 7 and head["checked"]["queues"] == ["forward", "reverse"]
     link = head["summary"]["links"]["forward"]
     packets = tables["packets"]
-    ours = packets["fate"][packets["link"] == 0]
-    assert (ours <= 1).sum() == link["packets"] and (ours > 1).sum() == link["dropped"]
+    local = packets["fate"][packets["link"] == 0]
+    assert (local <= 1).sum() == link["packets"] and (local > 1).sum() == link["dropped"]
     assert {"state", "flows", "waiting", "sojourn_histogram"} <= tables.keys()
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "message"),
     [
         (b"{", "no JSON"),
         (b"[]", "no text"),
         (b'{"text": 3}', "no text"),
         (json.dumps({"text": TEXT.replace("3.7 Mbit/s", "3.7")}).encode(), 'link.rate: "3.7" has no unit'),
         (json.dumps({"text": TEXT, "seed": -1}).encode(), "seed: -1"),
-        (json.dumps({"text": TEXT, "files": {"../x": ""}}).encode(), "no name of a file"),
-        (json.dumps({"text": TEXT, "files": {"/x": ""}}).encode(), "no name of a file"),
+        (json.dumps({"text": TEXT, "files": {"../x": ""}}).encode(), "is not the name of a file"),
+        (json.dumps({"text": TEXT, "files": {"/x": ""}}).encode(), "is not the name of a file"),
         (json.dumps({"text": TEXT, "files": {"x": "?"}}).encode(), "not base64"),
-        (json.dumps({"text": TEXT.replace('rate = "3.7 Mbit/s"', 'trace = "/etc/passwd"')}).encode(), "is not here"),
+        (
+            json.dumps({"text": TEXT.replace('rate = "3.7 Mbit/s"', 'trace = "/etc/passwd"')}).encode(),
+            "is missing here",
+        ),
         (json.dumps({"text": TEXT.replace('"codel"', '"nowhere/own.py:Own"')}).encode(), "own.py"),
     ],
 )
-def test_a_request_that_cannot_be_is_refused_with_its_reason(server: Server, request_: bytes, said: str) -> None:
+def test_a_request_that_cannot_be_is_refused_with_its_reason(server: Server, request_: bytes, message: str) -> None:
     status, body, headers = ask(server, "native", method="POST", body=request_)
-    assert status == 400 and said in body.decode(), body
+    assert status == 400 and message in body.decode(), body
     assert headers["Content-Type"].startswith("text/plain")
 
 
@@ -227,28 +230,28 @@ def test_a_page_names_no_file_of_this_machine(server: Server, tmp_path: Path, wa
     answers = set()
     for there in (str(secret), str(tmp_path / "absent"), "../secret", "../../../../../../etc/passwd", "/etc/passwd"):
         status, body, _ = ask(server, "native", method="POST", body=json.dumps({"text": naming(way, there)}).encode())
-        said = body.decode()
-        assert status == 400 and "hunter2" not in said and "root:" not in said, said
-        assert "sojourn-lab-" not in said and len(said.splitlines()) == 1, said
+        message = body.decode()
+        assert status == 400 and "hunter2" not in message and "root:" not in message, message
+        assert "sojourn-lab-" not in message and len(message.splitlines()) == 1, message
         # Long names are truncated, so ignore the length of the temporary folder's name.
-        answers.add(re.sub(r'"[^"]*"…?', '"NAME"', said.replace(there, "NAME")))
+        answers.add(re.sub(r'"[^"]*"…?', '"NAME"', message.replace(there, "NAME")))
     assert len(answers) == 1, answers
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "message"),
     [
-        ({"text": "name = '\ud83d'\n" + TEXT}, "text: has half a surrogate pair, which is no character; send Unicode"),
-        ({"text": TEXT, "files": {"\udc95": ""}}, "is no name of a file; give up to 900 characters of Unicode"),
-        ({"text": TEXT, "files": {"ä" * 128: ""}}, "is no name of a file; give up to"),
-        ({"text": TEXT, "files": {"a/" * 450 + "b": ""}}, "is no name of a file; give up to"),
-        ({"text": TEXT, "files": {"a": "", "a/b": ""}}, "is within another file; give each a name of its own"),
+        ({"text": "name = '\ud83d'\n" + TEXT}, "text: contains an unpaired surrogate; send valid Unicode"),
+        ({"text": TEXT, "files": {"\udc95": ""}}, "is not a file name; give up to 900 characters of Unicode"),
+        ({"text": TEXT, "files": {"ä" * 128: ""}}, "is not a file name; give up to"),
+        ({"text": TEXT, "files": {"a/" * 450 + "b": ""}}, "is not a file name; give up to"),
+        ({"text": TEXT, "files": {"a": "", "a/b": ""}}, "is inside another file; give each a name of its own"),
     ],
 )
-def test_texts_and_names_that_no_file_has_are_refused_in_a_line(server: Server, request_: Any, said: str) -> None:
+def test_texts_and_names_that_no_file_has_are_refused_in_a_line(server: Server, request_: Any, message: str) -> None:
     status, body, _ = ask(server, "native", method="POST", body=json.dumps(request_).encode())
-    assert status == 400 and said in body.decode(), body
+    assert status == 400 and message in body.decode(), body
     assert "sojourn-lab-" not in body.decode() and len(body.decode().splitlines()) == 1
 
 
@@ -282,7 +285,7 @@ def test_files_that_come_with_a_request_are_read_and_called_as_they_were(server:
     assert status == 400 and b"within another file" in body
 
 
-def test_what_names_a_file_is_known_by_the_schema() -> None:
+def test_keys_that_name_files_are_listed() -> None:
     """A new key or parameter that names a file must be in the list."""
 
     def keys(schema: Any) -> set[str]:
@@ -313,7 +316,7 @@ def test_the_address_is_not_among_the_words_of_a_browser(page: None, tmp_path: P
         assert not leading.parent.exists()
 
 
-def test_a_defect_is_told_in_one_line(server: Server, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+def test_a_defect_is_reported_in_one_line(server: Server, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     def fails(_request: object) -> bytes:
         raise ZeroDivisionError("of\nours")
 
@@ -323,8 +326,8 @@ def test_a_defect_is_told_in_one_line(server: Server, monkeypatch: pytest.Monkey
     monkeypatch.setattr("sojourn.apps.lab.server.Handler._run", fails)
     with pytest.raises((ConnectionError, BadStatusLine)):
         ask(server, "native", method="POST", body=b"{}")
-    told = capfd.readouterr()
-    assert "Traceback" not in told.err and len(told.err.splitlines()) == 1
+    reported = capfd.readouterr()
+    assert "Traceback" not in reported.err and len(reported.err.splitlines()) == 1
 
 
 def test_nested_requests_are_one_line(server: Server) -> None:
@@ -335,11 +338,11 @@ def test_nested_requests_are_one_line(server: Server) -> None:
         b"nul",
         b'{"seed": 1e999}',
     ):
-        status, told, _ = ask(server, "native", method="POST", body=body)
-        assert status == 400 and len(told.decode().splitlines()) == 1, told
+        status, reported, _ = ask(server, "native", method="POST", body=body)
+        assert status == 400 and len(reported.decode().splitlines()) == 1, reported
 
 
-def test_a_request_that_drips_keeps_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_request_blocks_no_other(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte at a time, with or without the token: each request has a timeout, and others are served meanwhile."""
     monkeypatch.setattr("sojourn.apps.lab.server.WAIT_S", 1.0)
     dripping = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3)]
@@ -428,13 +431,13 @@ def test_a_queue_manager_in_python_is_run_here() -> None:
     assert decoded(start.result)[0]["summary"]["fingerprint"] == scenario.run().fingerprint
 
 
-def test_no_name_ends_the_script_of_a_page_that_stands_alone(page: None) -> None:
+def test_no_name_ends_the_script_of_a_standalone_page(page: None) -> None:
     script = embedded.script({"lab": Start(NAME + "<!--", TEXT)})
     assert "</script" not in script and "<!--" not in script
     assert "\\u003c/script>" in script
 
 
-def test_a_widget_needs_anywidget_and_says_so(page: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_widget_without_anywidget_gives_an_error(page: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with pytest.raises(MissingError, match=r"sojourn\[lab\]"):
         Scenario.parse(TEXT).lab()
@@ -448,14 +451,14 @@ def test_a_widget_has_all_that_it_needs(page: None) -> None:
     assert "http" not in re.sub(r"[A-Za-z0-9+/=]{40,}", "", shown._esm), "it asks for nothing"
 
 
-def test_without_the_page_the_command_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_page_the_command_names_the_build_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "is_built", lambda: False)
     with pytest.raises(MissingError, match=r"not built; .*make -C \S+ web$"):
         Server(Start())
 
 
 @pytest.mark.parametrize(
-    ("tools", "said"),
+    ("tools", "message"),
     [
         (
             (),
@@ -473,7 +476,7 @@ def test_without_the_page_the_command_says_how_to_build_it(monkeypatch: pytest.M
         (("rustup", "node", "npm"), "^run: make -C"),
     ],
 )
-def test_what_a_machine_lacks_is_named_with_a_command(tmp_path: Path, tools: tuple[str, ...], said: str) -> None:
+def test_missing_tools_are_named_with_a_command(tmp_path: Path, tools: tuple[str, ...], message: str) -> None:
     for tool in ("bash", "dirname", "cat"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or "/bin/true")
     for tool in tools:
@@ -482,14 +485,14 @@ def test_what_a_machine_lacks_is_named_with_a_command(tmp_path: Path, tools: tup
     done = subprocess.run(
         [bash, ROOT / "web" / "needs.sh"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    if Path("/usr/bin/rustc").exists() and ("Rust for" in said + done.stdout or "rustc-web" in said):
+    if Path("/usr/bin/rustc").exists() and ("Rust for" in message + done.stdout or "rustc-web" in message):
         pytest.skip("Debian's own Rust is found without PATH")
-    assert re.search(said, done.stdout), done.stdout
+    assert re.search(message, done.stdout), done.stdout
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
     assert done.returncode == (0 if "npm" in tools else 4)
 
 
-def test_a_page_without_a_run_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_page_without_a_run_reports_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(static, "is_built", lambda: False)
     page = tmp_path / "page.html"
     words = ["compare", "--aqm", "codel", "--duration", "1.3s", "--html", str(page), "-o", str(tmp_path / "out")]

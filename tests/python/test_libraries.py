@@ -69,7 +69,7 @@ def test_a_library_may_be_named_with_the_queue_manager_in_it(cli: Cli, scenario:
     assert ran.exit_code == 0, ran.output
     shown = cli("run", scenario.name, "--set", "link.aqm=./blue.so:red")
     assert shown.exit_code == 2
-    assert 'blue.so has no queue manager "red"; the one in it is "blue": ./blue.so:blue, or ./blue.so' in shown.stderr
+    assert 'blue.so has no queue manager "red", only "blue"; write ./blue.so:blue, or ./blue.so' in shown.stderr
     assert cli("run", scenario.name, "--no-code", "--set", "link.aqm=./blue.so:blue").exit_code == 2
 
 
@@ -121,7 +121,7 @@ def test_a_library_that_has_changed_since_it_was_loaded_is_refused(scenario: Pat
 def test_no_code_covers_libraries(cli: Cli, scenario: Path, words: list[str]) -> None:
     ran = cli(*words, "--no-code")
     assert ran.exit_code == 2
-    assert "blue.so: would run that code; leave out --no-code if you trust it" in ran.output
+    assert "blue.so: would run its code; leave out --no-code if you trust it" in ran.output
 
 
 def test_a_queue_step_by_step_and_two_packet_by_packet(cli: Cli, scenario: Path) -> None:
@@ -156,28 +156,28 @@ def test_blue_keeps_to_every_rule(cli: Cli, scenario: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
-        ("twice", "dequeue gives back a packet for the second time"),
-        ("keeps", "dequeue says empty and keeps 1 packets"),
+        ("twice", "dequeue returns a packet for the second time"),
+        ("keeps", "dequeue reports empty but keeps 1 packets"),
         ("keeps at the end", "free keeps 1 packets"),
         ("wrong statistics", "statistics say arrived_bytes 11"),
         ("last first", "Order"),
     ],
 )
-def test_what_a_library_does_wrong_fails_the_check_by_name(cli: Cli, scenario: Path, fault: str, told: str) -> None:
+def test_faults_of_a_library_fail_the_check_by_name(cli: Cli, scenario: Path, fault: str, reported: str) -> None:
     ran = cli("aqm", "check", f"./faulty.so {fault}", "--operations", "9000")
     assert ran.exit_code == 1, ran.output
     assert "faulty.so" in ran.output
-    assert told in ran.output
+    assert reported in ran.output
 
 
-def test_a_run_under_a_library_that_breaks_a_rule_is_none(cli: Cli, scenario: Path) -> None:
-    for fault, told in [("twice", "for the second time"), ("keeps at the end", "free keeps"), ("errs", "error -5")]:
+def test_a_library_that_breaks_a_rule_fails_the_run(cli: Cli, scenario: Path) -> None:
+    for fault, reported in [("twice", "for the second time"), ("keeps at the end", "free keeps"), ("errs", "error -5")]:
         ran = cli("run", scenario.name, "--set", f"link.aqm=faulty.so {fault}", "-o", "out")
         assert ran.exit_code == 2, ran.output
         assert "faulty.so: " in ran.output
-        assert told in ran.output
+        assert reported in ran.output
         assert not Path("out").exists() or not entries(Path("out"))
 
 
@@ -196,8 +196,8 @@ def without_progress(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if not re.match(r"\d+ of \d+ runs", line)]
 
 
-@pytest.mark.parametrize(("fault", "told"), ENDS.items())
-def test_a_library_that_ends_the_program_is_named(process: Process, scenario: Path, fault: str, told: str) -> None:
+@pytest.mark.parametrize(("fault", "reported"), ENDS.items())
+def test_a_library_that_ends_the_program_is_named(process: Process, scenario: Path, fault: str, reported: str) -> None:
     for words in (
         ["run", scenario.name, "--set", f"link.aqm=faulty.so {fault}"],
         ["aqm", "check", f"./faulty.so {fault}"],
@@ -206,7 +206,7 @@ def test_a_library_that_ends_the_program_is_named(process: Process, scenario: Pa
         assert ran.returncode == 2
         [line] = without_progress(ran.stderr)
         ended = f"Error: {scenario.parent / 'faulty.so'}: enqueue ended the program: "
-        assert line.startswith(ended) and told in line.removeprefix(ended)
+        assert line.startswith(ended) and reported in line.removeprefix(ended)
 
 
 @pytest.mark.parametrize("fault", ["crashes", "exits"])
@@ -220,7 +220,7 @@ def test_a_library_that_ends_the_program_is_no_lack_of_memory(process: Process, 
     assert "memory" not in ran.stderr
 
 
-def test_a_crash_in_one_of_several_runs_is_told(process: Process, scenario: Path) -> None:
+def test_a_crash_in_one_of_several_runs_is_reported(process: Process, scenario: Path) -> None:
     words = ["--aqm", "codel,./faulty.so crashes", "--duration", "3s", "--seeds", "2", "--jobs", "2"]
     ran = process("compare", *words)
     assert ran.returncode == 2
@@ -247,11 +247,11 @@ def test_a_library_that_hangs_is_given_up_by_the_check(scenario: Path) -> None:
         [sys.executable, "-c", code], cwd=scenario.parent, capture_output=True, text=True, timeout=60, check=False
     )
     assert ran.returncode == 2
-    assert ran.stderr == "Error: ./faulty.so hangs: does not come back from a call within 1.5 s\n"
+    assert ran.stderr == "Error: ./faulty.so hangs: does not return from a call within 1.5 s\n"
 
 
 @pytest.mark.parametrize(
-    ("aqm", "told"),
+    ("aqm", "reported"),
     [
         ("none.so", "none.so: no such file in "),
         ("text.so", "text.so: cannot be loaded: "),
@@ -260,11 +260,11 @@ def test_a_library_that_hangs_is_given_up_by_the_check(scenario: Path) -> None:
         ("faulty.so refuses", "faulty.so: error -2"),
     ],
 )
-def test_what_cannot_be_loaded_is_one_line(cli: Cli, scenario: Path, aqm: str, told: str) -> None:
+def test_unloadable_libraries_give_a_one_line_error(cli: Cli, scenario: Path, aqm: str, reported: str) -> None:
     (scenario.parent / "text.so").write_text("no library")
     ran = cli("run", scenario.name, "--set", f"link.aqm={aqm}")
     assert ran.exit_code == 2
-    assert told in ran.output
+    assert reported in ran.output
     assert len(ran.output.strip().splitlines()) == 1
     assert "link.aqm" in ran.output
 
@@ -300,8 +300,8 @@ def test_a_library_manages_an_emulated_link(scenario: Path) -> None:
         assert link["agreeing"] == link["replayed"] > 500, library
         assert not any(".so" in fault for fault in emulation["faults"])
     assert found["blue.so increment 0.1"].totals["links"]["forward"]["dropped_by"]["early"] > 0
-    [told] = [fault for fault in found["faulty.so twice"].totals["emulation"]["faults"] if ".so" in fault]
-    assert "faulty.so: dequeue gives back a packet for the second time" in told
+    [reported] = [fault for fault in found["faulty.so twice"].totals["emulation"]["faults"] if ".so" in fault]
+    assert "faulty.so: dequeue returns a packet for the second time" in reported
 
 
 def test_results_are_read_without_the_library(cli: Cli, scenario: Path) -> None:

@@ -50,19 +50,19 @@ def run() -> sj.Result:
 
 
 @pytest.mark.parametrize("headers", [False, True])
-def test_what_ns2_lines_hold_comes_back(run: sj.Result, tmp_path: Path, headers: bool) -> None:
+def test_ns2_lines_round_trip(run: sj.Result, tmp_path: Path, headers: bool) -> None:
     if headers:  # packets are queued at the end
         run = run.scenario.replace({"probes.headers": True, "link.limit": "60 packets"}).run()
         assert run.waiting.height > 0
     back = load_log(write_log(run, tmp_path / "x.tr"))
     for table in ("packets", "waiting"):
-        ours, theirs = (result.table(table).sort("link", "arrival") for result in (run, back))
-        assert ours.height == theirs.height
-        for name in set(theirs.columns) - {"fate"}:
-            assert ours[name].to_list() == theirs[name].to_list(), f"{table}.{name}"
-    ours, theirs = (result.packets.sort("link", "arrival")["fate"].to_list() for result in (run, back))
-    assert [fate if fate in ("sent", "marked") else "dropped: unknown" for fate in ours] == theirs
-    assert set(theirs) == {"sent", "marked"} | ({"dropped: unknown"} if not headers else set())
+        local, reference = (result.table(table).sort("link", "arrival") for result in (run, back))
+        assert local.height == reference.height
+        for name in set(reference.columns) - {"fate"}:
+            assert local[name].to_list() == reference[name].to_list(), f"{table}.{name}"
+    local, reference = (result.packets.sort("link", "arrival")["fate"].to_list() for result in (run, back))
+    assert [fate if fate in ("sent", "marked") else "dropped: unknown" for fate in local] == reference
+    assert set(reference) == {"sent", "marked"} | ({"dropped: unknown"} if not headers else set())
 
 
 def test_ns2_receptions_are_a_transmission_and_a_delay_later(run: sj.Result, tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_a_mahimahi_log_of_a_result(run: sj.Result, tmp_path: Path) -> None:
     assert kinds.count("#") == 3 * 10_000_000 // 12_000  # as many packets of 1500 bytes as 10 Mbit/s carry in 3 s
     assert [int(event[0]) for event in events] == sorted(int(event[0]) for event in events)
     back = load_log(path)
-    ours = run.table("packets").filter((pl.col("link") == 0) & (pl.col("fate") < 2))
-    theirs = back.table("packets").filter(pl.col("fate") < 2)
-    assert theirs["time_ns"].to_list() == [ns // MS * MS for ns in ours["time_ns"]]
-    assert theirs["bytes"].to_list() == ours["bytes"].to_list()
-    error = (theirs["sojourn_ns"].cast(pl.Int64) - ours["sojourn_ns"].cast(pl.Int64)).abs().max()
+    local = run.table("packets").filter((pl.col("link") == 0) & (pl.col("fate") < 2))
+    reference = back.table("packets").filter(pl.col("fate") < 2)
+    assert reference["time_ns"].to_list() == [ns // MS * MS for ns in local["time_ns"]]
+    assert reference["bytes"].to_list() == local["bytes"].to_list()
+    error = (reference["sojourn_ns"].cast(pl.Int64) - local["sojourn_ns"].cast(pl.Int64)).abs().max()
     assert isinstance(error, int)
     assert error < MS
     assert back.waiting.height == run.table("waiting").filter(pl.col("link") == 0).height
@@ -169,7 +169,7 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
         assert whole_ms.sum() == pytest.approx(mine.sum())
     assert [target_of(result) for result in results] == [5.0, None, None]
     refused = cli("plot", "state", "x.log")
-    what = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
+    what = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn from it"
     assert (refused.exit_code, refused.output) == (2, f"Error: x.log: a log has no table 'state'; {what}\n")
     with pytest.raises(InputError, match="a log has no scenario"):
         _ = results[1].scenario
@@ -185,7 +185,7 @@ MALFORMED = {
     "empty": ("", "empty"),
     "words": ("hello world\n", "line 1 is of no known log"),
     "binary": ("\x00\x01\x02 3 4\n", "line 1 is of no known log"),
-    "cut off": (MAHIMAHI[:-10] + "\n1010 -", "is no event; the file may be cut off there"),
+    "cut off": (MAHIMAHI[:-10] + "\n1010 -", "is not an event; the file may be truncated there"),
     "no number": (MAHIMAHI + "1012 + many\n", 'line 15: "many" is no whole number'),
     "before the base": (MAHIMAHI + "12 + 52\n", "line 15: 12 ms lies before the base timestamp 1000"),
     "too many drops": (MAHIMAHI + "1012 d 99999999 1\n", "99999999 packets at once"),
@@ -198,13 +198,13 @@ MALFORMED = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_logs_are_refused_in_one_line(cli: Cli, tmp_path: Path, name: str) -> None:
-    text, says = MALFORMED[name]
+    text, expected_text = MALFORMED[name]
     (tmp_path / "bad").write_text(text)
     for command in (["plot", "timeseries", "bad"], ["log", "convert", "bad", "out.tr"]):
         result = cli(*command)
         assert result.exit_code == 2, result.output
         assert result.output.startswith("Error: bad: ")
-        assert says in result.output
+        assert expected_text in result.output
         assert len(result.output.splitlines()) == 1
     assert entries(tmp_path) == {"bad"}
 
@@ -225,15 +225,15 @@ def test_bad_requests(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "up.log").write_text(MAHIMAHI)
     (tmp_path / "all.tr").write_text(NS2)
     cases = {
-        ("up.log", "out.txt"): 'out.txt: ".txt" names no format of logs; end the name in .log (Mahimahi), .tr (ns-2)',
+        ("up.log", "out.txt"): 'out.txt: ".txt" is not a log format; end the name in .log (Mahimahi), .tr (ns-2)',
         ("up.log", "out.tr", "--nodes", "0-1"): "a log of Mahimahi has no nodes",
-        ("all.tr", "out.tr", "--nodes", "0:1"): '--nodes: "0:1" is no link; write e.g. 2-3',
+        ("all.tr", "out.tr", "--nodes", "0:1"): '--nodes: "0:1" is not a link; write e.g. 2-3',
         ("all.tr", "out.tr", "--nodes", "4-5"): "has no link 4-5; there is 0-2, 2-3, 3-2",
         ("up.log", "out.log", "--link", "back"): 'link "back" is unknown; there is forward, reverse',
         ("up.log", "out.log", "--link", "reverse"): "no packet reached the link",
         ("none.tr", "out.tr"): "none.tr: No such file",
     }
-    for arguments, says in cases.items():
+    for arguments, expected_text in cases.items():
         result = cli("log", "convert", *arguments)
-        assert (result.exit_code, says in result.output) == (2, True), result.output
+        assert (result.exit_code, expected_text in result.output) == (2, True), result.output
     assert entries(tmp_path) == {"up.log", "all.tr"}

@@ -35,5 +35,5 @@ def test_flows_of_media_are_chosen() -> None:
     run = call()
     names = {one.name for axes in drawn("media", [run], flow="1").figure.axes for one in series_of(axes)}
     assert "target rate, nada (flow 1)" in names and "target rate, nada (flow 0)" not in names
-    with pytest.raises(InputError, match="--flow 2: is no flow of media with a report; there is 0, 1"):
+    with pytest.raises(InputError, match="--flow 2: is not a media flow with a report; expected one of 0, 1"):
         drawn("media", [run], flow="2")

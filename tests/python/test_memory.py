@@ -89,7 +89,7 @@ class Late(sj.Aqm):
 """
 
 
-def test_files_are_no_larger_than_those_of_polars(both: tuple[Result, Result], tmp_path: Path) -> None:
+def test_files_are_no_larger_than_polars_files(both: tuple[Result, Result], tmp_path: Path) -> None:
     _, stored = both
     assert stored.folder is not None
     for name in ("packets", "queue", "state"):
@@ -208,7 +208,7 @@ def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
     found = study.run_by(Runner(tmp_path / "out", keeps_going=True))
     assert list(found.lost) == [2]
     assert [values["link.rate"] for values, _ in found.with_values()] == ["1 Mbit/s", "1 Mbit/s", "2 Mbit/s"]
-    assert found.losses == ["Lost for lack of memory: link.rate 2 Mbit/s, seed 1: its process ended with SIGKILL"]
+    assert found.losses == ["Lost for lack of memory: link.rate 2 Mbit/s, seed 1: its process exited with SIGKILL"]
     assert [result.seed for result in found.results] == [1, 2, 2]
     assert not found.has_pairs
 
@@ -229,7 +229,7 @@ def test_a_lost_process_leaves_nothing_half_written(tmp_path: Path, monkeypatch:
             workers[0]._process.kill()
 
     monkeypatch.setattr(Worker, "__init__", noted)
-    with pytest.raises(MissingError, match="out of memory: its process ended with SIGKILL"):
+    with pytest.raises(MissingError, match="out of memory: its process exited with SIGKILL"):
         Runner(tmp_path / "out", progress=kill_once_it_writes)(runs)
     assert not entries(tmp_path / "out")
 
@@ -247,7 +247,7 @@ seeds = 2
 """
 
 
-def test_what_a_run_needs_is_told_before_it(process: Process, tmp_path: Path) -> None:
+def test_memory_needs_are_reported_before_a_run(process: Process, tmp_path: Path) -> None:
     path = tmp_path / "many.toml"
     path.write_text('duration = "1 ms"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 200000\n')
     of_run, of_packets = _core.need(sj.Scenario.load(path).canonical)
@@ -282,12 +282,14 @@ rate = "19 Gbit/s"
 """Almost five million packets are in flight at the end."""
 
 
-def test_a_run_whose_packets_there_is_no_room_for_is_one_line_and_3(process: Process, tmp_path: Path) -> None:
+def test_a_run_without_memory_for_its_packets_is_one_line_and_3(process: Process, tmp_path: Path) -> None:
     (tmp_path / "far.toml").write_text(FAR)
     done = process("run", "far.toml", preexec_fn=_limit_memory(700))
     assert done.returncode == 3, done.stderr
     [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert re.search(r"out of memory: what the run has under way grows to [\d.]+ [MG]B, \d+ MB are free; ", line), line
+    assert re.search(r"out of memory: the data in flight of the run grow to [\d.]+ [MG]B, \d+ MB are free; ", line), (
+        line
+    )
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("manifest.json"))
@@ -295,20 +297,20 @@ def test_a_run_whose_packets_there_is_no_room_for_is_one_line_and_3(process: Pro
 
 def test_packets_under_way_ask_before_they_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "far.toml").write_text(FAR)
-    asked: list[int] = []
+    requests: list[int] = []
 
     def is_available(need: int) -> bool:
-        asked.append(need)
+        requests.append(need)
         return need < 100_000_000
 
     monkeypatch.setattr(memory, "is_available", is_available)
-    with pytest.raises(OutOfMemoryError, match=r"what the run has under way grows to 134 MB, .* are free"):
+    with pytest.raises(OutOfMemoryError, match=r"the data in flight of the run grow to 134 MB, .* are free"):
         sj.Scenario.load(tmp_path / "far.toml").run(1)
-    assert asked == sorted(set(asked)), "each growth is asked for once"
-    assert asked[0] >= 16 << 20
+    assert requests == sorted(set(requests)), "each growth is asked for once"
+    assert requests[0] >= 16 << 20
 
 
-def test_what_is_free_is_the_least_of_all_limits() -> None:
+def test_free_memory_is_the_minimum_of_all_limits() -> None:
     program = "from sojourn.base import memory; print(memory.free(), memory.address_space())"
     args = [sys.executable, "-c", program]
     done = subprocess.run(args, check=True, capture_output=True, text=True, preexec_fn=_limit_memory(100))

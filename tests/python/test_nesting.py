@@ -13,8 +13,8 @@ from sojourn.base.inputs import parse_json, parse_toml
 from sojourn.io.tc import lines
 from sojourn.io.tc.scenario import load
 
-DEEP = "queue managers are nested more than 64 deep; write fewer inside each other"
-FLAT = "more than 64 tables or lists within each other; write it flatter"
+DEEP = "queue managers are nested more than 64 deep; use fewer levels"
+FLAT = "tables or lists are nested more than 64 deep; write them flatter"
 PAIRS = {
     "tbf": ("tbf rate 1mbit burst 2kB { ", " }"),
     "fq": ("fq(", ")"),
@@ -77,7 +77,7 @@ def test_a_circle_of_classes_is_named(process: Process, tmp_path: Path, classes:
     (tmp_path / "circle.toml").write_text(scenario(f"htb {{ {classes} }}"))
     done = process("run", "circle.toml", timeout=60)
     assert done.returncode == 2
-    assert f"link.aqm: {CIRCLES[classes]}; let one of them be a class of the root" in one_line(done.stderr)
+    assert f"link.aqm: {CIRCLES[classes]}; attach one of them to the root" in one_line(done.stderr)
 
 
 SHAPED = """tc qdisc add dev eth0 root handle 1: htb default 20
@@ -91,15 +91,15 @@ tc class add dev eth0 parent {} classid 1:40 htb rate 1mbit
 @pytest.mark.parametrize("parents", [("1:40", "1:20", "1:20"), ("1:", "1:30", "1:30"), ("1:", "1:40", "1:30")])
 def test_a_circle_of_classes_in_tcs_words(tmp_path: Path, parents: tuple[str, str, str]) -> None:
     (tmp_path / "tc.txt").write_text(SHAPED.format(*parents))
-    with pytest.raises(InputError, match=r"tc.txt: line 1: htb: class \w+: its parents go in a circle, .* below "):
+    with pytest.raises(InputError, match=r"tc.txt: line 1: htb: class \w+: its parents form a loop, .* below "):
         load(tmp_path / "tc.txt")
 
 
 def nested(depth: int) -> str:
     """A netem in a tbf in a netem …, in tc's output format."""
-    said = ["qdisc tbf 1: dev eth0 root refcnt 2 rate 9Mbit burst 4Kb lat 50ms"]
-    said += [f"qdisc netem {n:x}: dev eth0 parent {n - 1:x}:1 limit 100 delay 1ms" for n in range(2, depth + 2)]
-    return "\n".join(said)
+    message = ["qdisc tbf 1: dev eth0 root refcnt 2 rate 9Mbit burst 4Kb lat 50ms"]
+    message += [f"qdisc netem {n:x}: dev eth0 parent {n - 1:x}:1 limit 100 delay 1ms" for n in range(2, depth + 2)]
+    return "\n".join(message)
 
 
 def test_disciplines_of_tc_within_each_other(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_disciplines_of_tc_within_each_other(tmp_path: Path) -> None:
     assert load(tmp_path / "tc.txt").text.count("netem") == 64
     for depth in (65, 5000):
         (tmp_path / "tc.txt").write_text(nested(depth))
-        with pytest.raises(InputError, match=r"line 66: disciplines are nested more than 64 deep; write fewer inside"):
+        with pytest.raises(InputError, match=r"line 66: qdiscs are nested more than 64 deep; use fewer levels"):
             load(tmp_path / "tc.txt")
 
 
@@ -131,18 +131,18 @@ def test_disciplines_of_tc_within_each_other(tmp_path: Path) -> None:
 )
 def test_disciplines_of_tc_that_hold_each_other(tmp_path: Path, text: str, circle: str) -> None:
     (tmp_path / "tc.txt").write_text(text)
-    with pytest.raises(InputError, match=f"line [0-9]+: disciplines hold each other in a circle, .*{circle}; take one"):
+    with pytest.raises(InputError, match=f"line [0-9]+: qdiscs form a loop, .*{circle}; remove one"):
         load(tmp_path / "tc.txt")
 
 
 def test_long_texts_of_tc_are_read_at_once(tmp_path: Path) -> None:
     """Thousands of classes with queues, each printed twice, took minutes in a quadratic parser."""
-    said = ["tc qdisc add dev eth0 root handle 1: htb default 2"]
+    message = ["tc qdisc add dev eth0 root handle 1: htb default 2"]
     for number in range(2, 5_000):
-        said.append(f"tc class replace dev eth0 parent 1: classid 1:{number:x} htb rate 1mbit ceil 9mbit")
-        said.append(f"tc qdisc replace dev eth0 parent 1:{number:x} handle {number:x}: fq_codel")
-    said += said[1:]
-    (tmp_path / "tc.txt").write_text("\n".join(said))
+        message.append(f"tc class replace dev eth0 parent 1: classid 1:{number:x} htb rate 1mbit ceil 9mbit")
+        message.append(f"tc qdisc replace dev eth0 parent 1:{number:x} handle {number:x}: fq_codel")
+    message += message[1:]
+    (tmp_path / "tc.txt").write_text("\n".join(message))
     assert "class 1387 " in load(tmp_path / "tc.txt").text
     shown = ["qdisc htb 1: dev eth0 root default 0x2"]
     for number in range(2, 3_000):
@@ -161,7 +161,7 @@ def test_long_texts_of_tc_are_read_at_once(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"line 1: more than {lines.MAX_LINE} characters"):
             load(tmp_path / "tc.txt")
     (tmp_path / "tc.txt").write_text("[{}]" * 300_000)
-    with pytest.raises(InputError, match="no queue discipline is in it"):
+    with pytest.raises(InputError, match="no queue discipline in it"):
         load(tmp_path / "tc.txt")
 
 

@@ -38,9 +38,9 @@ def trace(scenario: Scenario, folder: Path, of: Plugin | None) -> bytes:
 @pytest.mark.parametrize("limit", ["43 packets", "31 kB", "73 ms"])
 def test_our_tail_drop_writes_the_trace_of_ns2_s_own_line_by_line(built: Plugin, tmp_path: Path, limit: str) -> None:
     scenario = Scenario.build(dumbbell(*TWO_WAY, duration="20 s", link={"limit": limit}))
-    ours, theirs = (trace(scenario, tmp_path, of) for of in (built, None))
-    assert ours == theirs
-    assert ours.count(b"\nd ") > 20 and ours.count(b"\n") > 50_000
+    local, reference = (trace(scenario, tmp_path, of) for of in (built, None))
+    assert local == reference
+    assert local.count(b"\nd ") > 20 and local.count(b"\n") > 50_000
 
 
 @pytest.mark.parametrize("name", ["drophead", "sfq"])
@@ -77,7 +77,7 @@ def test_queue_managers_in_python_are_refused() -> None:
         script(scenario, 1, plugin=True)
 
 
-def test_without_a_plugin_or_with_another_one_a_run_says_what_to_do(
+def test_without_the_right_plugin_a_run_names_the_remedy(
     cli: Cli, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOJOURN_NS2", str(tmp_path / "none"))
@@ -94,7 +94,7 @@ def test_without_a_plugin_or_with_another_one_a_run_says_what_to_do(
     assert "is the plugin of another version (Sojourn 0.0.1); run sojourn ns2 build" in refused.stderr
 
 
-def test_what_a_build_lacks_is_named(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_build_tools_are_named(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "PLACES", ())
     monkeypatch.setenv("PATH", "/nowhere")
     refused = cli("ns2", "build", "--library", tmp_path, "--cache", tmp_path / "cache")
@@ -117,8 +117,8 @@ def test_what_a_build_lacks_is_named(cli: Cli, tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("absent", "absent: no such file or folder; name ns-2.35's source, or leave --source out"),
-        ("folder", "folder: has no queue/queue.h; name ns-2.35's source or its archive"),
+        ("absent", "absent: no such file or folder; give ns-2.35's source, or leave --source out"),
+        ("folder", "folder: has no queue/queue.h; give ns-2.35's source or its archive"),
         ("archive", "archive: cannot be unpacked:"),
     ],
 )
@@ -143,12 +143,12 @@ def test_the_compiler_finds_a_library_that_was_named_from_the_current_folder(
     monkeypatch.chdir(tmp_path)
     commands: list[list[str]] = []
 
-    def told(command: list[str], folder: Path, *, failure: str) -> str:
+    def reported(command: list[str], folder: Path, *, failure: str) -> str:
         assert folder != tmp_path, failure
         commands.append(command)
         raise MissingError(failure)
 
-    monkeypatch.setattr(build, "run_command", told)
+    monkeypatch.setattr(build, "run_command", reported)
     with pytest.raises(MissingError, match="the plugin cannot be compiled"):
         build.build(Path("made"), tmp_path / "cache", tmp_path / "source")
     [command] = commands

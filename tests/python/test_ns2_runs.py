@@ -46,8 +46,8 @@ def made(name: str) -> tuple[Scenario, Script]:
 
 def replayed(name: str, folder: Path) -> Result:
     (folder / "trace").write_bytes(gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()))
-    said = (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
-    return engine.make_result(*made(name)[:1], SEED, made(name)[1], said, folder / "trace")
+    message = (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
+    return engine.make_result(*made(name)[:1], SEED, made(name)[1], message, folder / "trace")
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -63,16 +63,16 @@ def test_a_recorded_run_has_the_numbers_that_are_kept(name: str, tmp_path: Path)
 
 def record(name: str, folder: Path) -> None:
     (folder / "run.tcl").write_text(made(name)[1].text, encoding="utf-8")
-    said = process.run(folder / "run.tcl", folder / "trace")
-    (FOLDER / f"{name}.said").write_text("\n".join([*said, ""]), encoding="utf-8")
+    message = process.run(folder / "run.tcl", folder / "trace")
+    (FOLDER / f"{name}.said").write_text("\n".join([*message, ""]), encoding="utf-8")
     (FOLDER / f"{name}.tr.gz").write_bytes(gzip.compress((folder / "trace").read_bytes(), 9, mtime=0))
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_ns2_writes_the_trace_that_is_kept(ns2: Path, name: str, tmp_path: Path) -> None:
     (tmp_path / "run.tcl").write_text(made(name)[1].text, encoding="utf-8")
-    said = process.run(tmp_path / "run.tcl", tmp_path / "trace")
-    assert said == (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
+    message = process.run(tmp_path / "run.tcl", tmp_path / "trace")
+    assert message == (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
     kept = gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()).decode().splitlines()
     assert (tmp_path / "trace").read_text(encoding="utf-8").splitlines() == kept
 
@@ -80,24 +80,24 @@ def test_ns2_writes_the_trace_that_is_kept(ns2: Path, name: str, tmp_path: Path)
 def test_connections_of_the_web_count_by_hand(tmp_path: Path) -> None:
     """Output of ns-2's generators against our counters, which take the payload from the trace."""
     result = replayed("web", tmp_path)
-    said = [line.split() for line in (FOLDER / "web.said").read_text(encoding="utf-8").splitlines()]
+    message = [line.split() for line in (FOLDER / "web.said").read_text(encoding="utf-8").splitlines()]
     reverse, *_ = result.totals["groups"][1:]
-    asked = [words for words in said if words[:2] == ["asked", "2"]]
-    answered = [words for words in said if words[:2] == ["answered", "2"]]
+    requests = [words for words in message if words[:2] == ["asked", "2"]]
+    answered = [words for words in message if words[:2] == ["answered", "2"]]
     after = [words for words in answered if float(words[2]) >= 1]
     assert reverse["transfers"] == len(after) > 10
-    assert reverse["offered_bytes"] == sum(int(words[4]) for words in asked if float(words[2]) >= 1)
-    closed = [words for words in said if words[0] == "closed" and words[2] == "2" and float(words[3]) >= 1]
+    assert reverse["offered_bytes"] == sum(int(words[4]) for words in requests if float(words[2]) >= 1)
+    closed = [words for words in message if words[0] == "closed" and words[2] == "2" and float(words[3]) >= 1]
     assert reverse["closed"] == len(closed) > 10
     transfers = result.table("transfers").filter(pl.col("group") == 1)
     assert sorted(transfers["bytes"]) == sorted(int(words[4]) for words in answered)
     # A finished connection has delivered its responses, to the byte.
-    sizes = dict.fromkeys((words[1] for words in said if words[0] == "opened" and words[2] == "2"), 0)
+    sizes = dict.fromkeys((words[1] for words in message if words[0] == "opened" and words[2] == "2"), 0)
     for flow, size in transfers.select("flow", "bytes").iter_rows():
         sizes[str(flow)] += size
     whole = sum(sizes.values())
     arrived = web_payload(result, tmp_path, set(sizes))
-    under_way = sum(int(words[4]) for words in asked) - whole
+    under_way = sum(int(words[4]) for words in requests) - whole
     assert whole <= arrived <= whole + under_way
 
 
@@ -123,8 +123,8 @@ def test_a_recorded_run_counts_by_hand(tmp_path: Path) -> None:
             seen.add((flow, seq))
             new += (int(size) - 40) * (float(at) > 1)
     assert result.totals["groups"][0]["bytes"] == new > 10**6 / 8
-    came = {(line[2], line[3], line[11]): float(line[1]) for line in lines if line[0] == "+"}
-    waits = [float(line[1]) - came["1", "2", line[11]] for line in sent]
+    arrivals = {(line[2], line[3], line[11]): float(line[1]) for line in lines if line[0] == "+"}
+    waits = [float(line[1]) - arrivals["1", "2", line[11]] for line in sent]
     assert second["sojourn_ms"]["mean"] == pytest.approx(1000 * sum(waits) / len(waits), abs=1e-3)
 
 
@@ -176,7 +176,7 @@ def test_the_same_run_gives_the_same_result_and_another_seed_another(ns2: Path) 
     assert first.engine == f"ns2-{installed.digest(ns2)}"
 
 
-def test_progress_is_told_and_what_it_raises_ends_ns(ns2: Path) -> None:
+def test_progress_is_reported_and_its_exceptions_end_ns(ns2: Path) -> None:
     shares: list[float] = []
     Scenario.build(NS2["newreno"]).run(1, engine="ns2", progress=shares.append)
     assert shares == sorted(shares) and len(shares) == 99
@@ -212,13 +212,13 @@ def test_ctrl_c_ends_ns_and_leaves_nothing(ns2: Path, repo: Path, tmp_path: Path
 
 
 def test_the_command_line_runs_it(ns2: Path, cli: Cli, repo: Path) -> None:
-    told = printed_json(cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2", "--json"))
-    assert told["engine"].startswith("ns2-")
+    reported = printed_json(cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2", "--json"))
+    assert reported["engine"].startswith("ns2-")
     again = cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2")
     assert again.exit_code == 0 and "Engine: ns2-" in again.stdout
 
 
-def test_what_ns_says_of_a_wrong_script_is_told(ns2: Path, tmp_path: Path) -> None:
+def test_ns_errors_of_a_script_are_reported(ns2: Path, tmp_path: Path) -> None:
     (tmp_path / "x.tcl").write_text("set x [nonsense]\n")
     with pytest.raises(MissingError, match=r"ns-2 stopped before the end.*\n.*nonsense"):
         process.run(tmp_path / "x.tcl", tmp_path / "trace")
@@ -227,10 +227,10 @@ def test_what_ns_says_of_a_wrong_script_is_told(ns2: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        ("+ 0.1 0 1 tcp 40\n", "has lines that are no events"),
-        ("+ 0.1 0 5 tcp 40 ------- 0 0.0 1.0 0 1\n", "has lines that are no events"),
-        ("nonsense\n", "has lines that are no events"),
-        ("- 0.1 0 1 tcp 40 ------- 0 2.0 1.0 0 1\n", "a packet that leaves and never came"),
+        ("+ 0.1 0 1 tcp 40\n", "has lines that are not events"),
+        ("+ 0.1 0 5 tcp 40 ------- 0 0.0 1.0 0 1\n", "has lines that are not events"),
+        ("nonsense\n", "has lines that are not events"),
+        ("- 0.1 0 1 tcp 40 ------- 0 2.0 1.0 0 1\n", "a departure without arrival"),
     ],
 )
 def test_a_trace_that_is_cut_is_refused(lines: str, text: str, tmp_path: Path) -> None:

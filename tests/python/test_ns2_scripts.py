@@ -48,7 +48,7 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
             "link.aqm: the engine ns2 has no codel@rfc8289 of its own; choose one ",
         ),
         ({"link": {"aqm": "red@linux min 9kB max 30kB"}}, "link.aqm: the engine ns2 has no red@linux of its own"),
-        ({"link": {"aqm": "red bandwidth 3mbit"}}, "link.aqm.bandwidth: the engine ns2 takes the link's rate; leave"),
+        ({"link": {"aqm": "red bandwidth 3mbit"}}, "link.aqm.bandwidth: the engine ns2 uses the link's rate; leave"),
         ({"link": {"aqm": "ared"}}, "link.aqm.gentle_slope: the engine ns2 does not move the slope beyond max"),
         (
             {"link": {"aqm": "red", "limit": "1001 B"}},
@@ -58,7 +58,7 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
             {"link": {"aqm": "red queue_in_bytes off", "limit": "20 kB"}},
             "link.limit: the engine ns2 counts packets",
         ),
-        ({"link": {"aqm": "pi n 9"}}, "link.aqm.n: the engine ns2 takes gains as they are; write a and b"),
+        ({"link": {"aqm": "pi n 9"}}, "link.aqm.n: the engine ns2 needs explicit gains; write a and b"),
         ({"link": {"aqm": "rem@ns2 alpha 0.2"}}, "link.aqm.alpha: the engine ns2 has alpha 0.1 only; leave it out"),
         ({"link": {"aqm": "rem ecn"}}, "link.aqm.mark_on_departure: the engine ns2 marks on departure; switch it on"),
         ({"link": {"aqm": "rem", "limit": "9 kB"}}, "link.limit: the engine ns2 counts packets here; write e.g."),
@@ -68,24 +68,24 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ({"link": {"limit": "2147483647 packets"}}, "link.limit: the engine ns2 counts to 2147483646; lower it"),
         ({"link": {"rate": "4 Mbit/s@0s,2 Mbit/s@2s"}}, "link.change: the engine ns2 ends a transmission as planned"),
         ({"link": {"rate": "0 bit/s@0s,4 Mbit/s@2s", "change": "latch"}}, "link."),
-        ({"link": {"loss": 0.01}}, "link.loss: the engine ns2 loses no packets behind the queue; leave it out"),
+        ({"link": {"loss": 0.01}}, "link.loss: the engine ns2 does not support loss behind the queue; leave it out"),
         ({"link": {"below": "9 packets wake 3 packets"}}, "link.below: the engine ns2 has no buffer below the queue"),
         ({"link": {"tick": "1 ms"}}, "link.tick: the engine ns2 delays without a clock; leave it out"),
         ({"link": {"gro": "50 us"}}, "link.gro: the engine ns2 has packets only; leave it out"),
         ({"flows": [ftp(gro="50 us")]}, "flows[0].gro: the engine ns2 has packets only; leave it out"),
-        ({"link": {"overhead": "38 B"}}, "link.overhead: the engine ns2 sends bytes as they are; leave it out"),
-        ({"link": {"framing": "atm"}}, "link.framing: the engine ns2 sends bytes as they are; leave it out"),
+        ({"link": {"overhead": "38 B"}}, "link.overhead: the engine ns2 adds no framing; leave it out"),
+        ({"link": {"framing": "atm"}}, "link.framing: the engine ns2 adds no framing; leave it out"),
         ({"flows": [{"kind": "tcp"}]}, "flows[0].stack: the engine ns2 has ns-2's TCP, not linux-6.1; write stack"),
-        ({"flows": [ftp(nagle=True)]}, "flows[0].nagle: the engine ns2 sends whole packets here; leave it out"),
+        ({"flows": [ftp(nagle=True)]}, "flows[0].nagle: the engine ns2 sends whole packets only; leave it out"),
         ({"flows": [ftp(cc="cubic")]}, "flows[0].cc: the engine ns2 does not send cubic; choose reno or newreno"),
         ({"flows": [ftp(size="9 kB", pause="1 s")]}, "flows[0].pause: the engine ns2 opens one connection for each"),
         ({"flows": [ftp(count=2, rtt_stagger="1 ms")]}, "flows[0].rtt_stagger: the engine ns2 has one delay for all"),
         ({"flows": [ftp(receive_window="900 B")]}, "flows[0].receive_window: the engine ns2 counts segments; write"),
         (
             {"flows": [ftp(middlebox="bleach")]},
-            "flows[0].middlebox: the engine ns2 sends all packets alike; leave it out",
+            "flows[0].middlebox: the engine ns2 does not classify packets; leave it out",
         ),
-        ({"flows": [ftp(count=1001)]}, "flows[0].count: the engine ns2 has at most 1000 access links in a group"),
+        ({"flows": [ftp(count=1001)]}, "flows[0].count: the engine ns2 supports at most 1000 access links in a group"),
         (
             {"flows": [{"kind": "web", "interval": "1 s", "size": "9 kB"}]},
             "flows[0].kind: the engine ns2 does not send web; choose",
@@ -111,15 +111,18 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
             {"flows": [{"kind": "cbr", "rate": "1 Mbit/s", "ecn": "ect0"}]},
             "flows[0].ecn: the engine ns2 sends datagrams without ECN",
         ),
-        ({"probes": {"state": "1 s"}}, "probes.state: the engine ns2 does not look into its queues; leave it out"),
+        (
+            {"probes": {"state": "1 s"}},
+            "probes.state: the engine ns2 does not record the state of its queues; leave it out",
+        ),
         (
             {"probes": {"headers": True, "packets": True}},
             "probes.headers: the engine ns2 does not record transport headers",
         ),
-        ({"wlan": {"stations": [{}]}, "link": None}, "wlan: the engine ns2 has no wireless LAN here; simulate it"),
+        ({"wlan": {"stations": [{}]}, "link": None}, "wlan: the engine ns2 has no wireless LAN; simulate it"),
     ],
 )
-def test_what_ns2_cannot_express_is_refused_by_name(changes: dict[str, Any], text: str) -> None:
+def test_unsupported_scenarios_are_refused_by_name(changes: dict[str, Any], text: str) -> None:
     link = changes.pop("link", {})
     document = dumbbell(*changes.pop("flows", [ftp()]), link=link or {}, **changes)
     if link is None:
@@ -151,7 +154,7 @@ def test_the_command_writes_a_script_and_refuses_in_one_line(cli: Cli, repo: Pat
     assert cli("ns2", "script", file, "--set", "link.aqm=codel", "--plugin").exit_code == 0
 
 
-def test_without_ns2_a_run_says_what_to_install(cli: Cli, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ns2_a_run_names_the_package(cli: Cli, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     refused = cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2")
     assert refused.exit_code == 3

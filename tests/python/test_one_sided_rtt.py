@@ -64,7 +64,7 @@ probes = {{ packets = true, headers = true }}
     assert plain.height <= sender_rtt(taps[0].packets, taps[0].blocks).height
 
 
-def test_lone_segments_are_told_apart(cli: Cli, tmp_path: Path) -> None:
+def test_lone_segments_are_distinguished(cli: Cli, tmp_path: Path) -> None:
     """Responses 150 ms apart get delayed ACKs; the segments of a concurrent transfer do not."""
     text = """
 duration = "9 s"
@@ -81,9 +81,9 @@ probes = { packets = true, headers = true }
     alone = every.filter(pl.col("delayed").all().over("flow"))
     assert alone.height > 30 and alone["rtt_ns"].median() > 40e6, "answers"
     assert every.filter(~pl.col("delayed"))["rtt_ns"].max() < 25e6, "the transfers"
-    told = printed_json(cli("pcap", "rtt", "a.pcapng", "--json"))
+    reported = printed_json(cli("pcap", "rtt", "a.pcapng", "--json"))
     shown = cli("pcap", "rtt", "a.pcapng")
-    assert (told["delayed"] > 0) == ("samples more may have a delayed" in shown.output)
+    assert (reported["delayed"] > 0) == ("more samples may include a delayed" in shown.output)
 
 
 SENDER = """

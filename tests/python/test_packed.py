@@ -32,10 +32,10 @@ def test_files_come_out_whole_also_in_several_streams(pack: object) -> None:
 
 
 @pytest.mark.parametrize("pack", PACK)
-def test_what_is_cut_off_or_damaged_is_said(pack: object) -> None:
+def test_truncated_or_damaged_files_are_reported(pack: object) -> None:
     assert callable(pack)
     whole = pack(bytes(range(256)) * 77)
-    with pytest.raises(InputError, match="data: the file is cut off; fetch it again"):
+    with pytest.raises(InputError, match="data: the file is truncated; fetch it again"):
         decompress(PATH, whole[: len(whole) // 2])
     for place in range(len(whole)):
         damaged = whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :]
@@ -80,7 +80,7 @@ def test_a_small_file_that_holds_much_takes_little_memory(words: str, tmp_path: 
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    assert (done.returncode, done.stderr) == (2, f"Error: {name}: more than {MAX_BYTES >> 20} MB of data; cut it\n")
+    assert (done.returncode, done.stderr) == (2, f"Error: {name}: more than {MAX_BYTES >> 20} MB of data; shorten it\n")
 
 
 def test_a_vector_is_still_read(cli: Cli, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_khademi2013_on_the_kernel() -> None:
     on_kernel = khademi2013.on_kernel
     given = "pie@cisco2013 target 5ms ecn mark_ecnth 1"
     assert on_kernel(given, {}) == {"link.aqm": "pie@linux target 5ms ecn tupdate 30ms"}
-    with pytest.raises(LackingError, match="leaves CE-marked packets out"):
+    with pytest.raises(LackingError, match="excludes CE-marked packets"):
         on_kernel("codel@linux-3.10 target 5ms ecn exclude_ce", {})
     _, left = there("khademi2013", "table5")
     assert {name.split()[-1] for name in left.left_out} == {"exclude_ce"}
@@ -105,7 +105,7 @@ def test_a_limit_in_bytes_is_as_many_full_packets_as_fit(link: str, limit: str |
     assert sets == {"link.aqm": "codel@linux"} | ({"link.limit": limit} if limit else {})
 
 
-def test_swept_parameters_are_those_of_the_kernel() -> None:
+def test_swept_parameters_exist_in_the_kernel() -> None:
     document = canonical('limit = "250 kB"')
     names = {
         "codel@draft00 interval 12.5ms": "codel@linux interval 12.5ms",
@@ -119,7 +119,7 @@ def test_swept_parameters_are_those_of_the_kernel() -> None:
             schwarzkopf2016.on_kernel(name, document)
 
 
-def test_what_the_kernel_cannot_express_is_refused() -> None:
+def test_unsupported_scenarios_are_refused() -> None:
     with pytest.raises(InputError, match="gao2015 cannot be made on it; schwarzkopf2016, khademi2013 can"):
         figures_on(paper("gao2015"), "kernel")
     with pytest.raises(InputError, match=r"probes.state: the engine kernel does not look into"):
@@ -149,7 +149,7 @@ def judged(figure: str) -> tuple[list[Verdict], EngineMapping]:
 
 
 @pytest.mark.parametrize("figure", NOT_RUN)
-def test_a_claim_is_judged_if_what_it_needs_was_run(figure: str) -> None:
+def test_a_claim_is_judged_if_its_runs_exist(figure: str) -> None:
     verdicts, left = judged(figure)
     not_run = {one["id"] for one in verdicts if one["verdict"] == "not-run"}
     cells = {name for name in not_run if figure == "table1" and "-CoDel-ACT-" in name}
@@ -199,7 +199,7 @@ def test_relations_about_ecn_do_not_need_the_variants_without_ce() -> None:
     assert verdict({**left.left_out, "pie@cisco2013 target 5ms": "none such"}) == "not-run"
 
 
-def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_lists_excluded_parts(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command, with simulated runs instead of the kernel's."""
 
     def simulate(scenario: Scenario, seed: int, _progress: object = None) -> Result:
@@ -211,7 +211,9 @@ def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch:
     words = ["reproduce", "schwarzkopf2016", "--engine", "kernel", "--seeds", 1, "-o", tmp_path]
     done = cli(*words, "--claims")
     assert f"Left out: {NO_ACT}" in done.stdout
-    assert "fig4 is left out: probes.state: the engine kernel does not look into its queue disciplines" in done.stdout
+    assert (
+        "fig4 is left out: probes.state: the engine kernel does not record the state of its queue disciplines"
+    ) in done.stdout
     [folder] = (tmp_path / "schwarzkopf2016").glob("kernel*")
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "pie@linux target 16ms tupdate 15000us dq_rate_estimator" in page
@@ -235,7 +237,7 @@ def test_a_study_runs_on_the_kernel(kernel: Kernel, paper_id: str, figure: str) 
     assert result.engine == kernel.identity and result.summary["packets"][0] > 1000
 
 
-def test_the_table_in_the_documents_is_that_of_table1() -> None:
+def test_the_table_in_the_documents_matches_table1() -> None:
     """The published column has the claims' values, and the simulated ones are reproduced with 20 seeds."""
     text = (REPO / "docs" / "kernel" / "papers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (CoDel|PIE), (\d+) ms, (\d+) \|(.*)\|$", text, re.MULTILINE)

@@ -101,7 +101,7 @@ def test_every_record_is_as_the_drafts_require(written: list[Path]) -> None:
         ("recovery:packets_lost", {}),
     ],
 )
-def test_the_schema_refuses_what_the_drafts_do_not_have(name: str, wrong: dict[str, Any]) -> None:
+def test_the_schema_refuses_fields_outside_the_drafts(name: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"time": 0, "name": name, "data": wrong}, EVENT)
 
@@ -120,7 +120,7 @@ def test_every_sender_has_a_file(result: sj.Result, written: list[Path]) -> None
     assert {points[name] for name in servers} == {"server"}
 
 
-def test_what_is_told_is_what_the_tables_have(result: sj.Result, written: list[Path]) -> None:
+def test_events_equal_the_tables(result: sj.Result, written: list[Path]) -> None:
     for path in written:
         _, *events = records(path)
         segments, acks, losses, senders = (own(result, table, path) for table in WHOLE)
@@ -144,7 +144,7 @@ def test_what_is_told_is_what_the_tables_have(result: sj.Result, written: list[P
         assert len(expired) == senders.filter(pl.col("expired") > 0).height
 
 
-def test_acknowledged_packets_make_up_what_is_acknowledged(result: sj.Result, written: list[Path]) -> None:
+def test_acknowledged_packets_add_up_to_the_acknowledged_data(result: sj.Result, written: list[Path]) -> None:
     """Each packet is acknowledged at most once, and the acknowledged data ends at the last sequence number."""
     lossy = 0
     for path in written:
@@ -193,7 +193,7 @@ def lost(time_ms: int, seq: int, kind: int) -> dict[str, Any]:
 def test_packet_numbers_by_hand() -> None:
     """Four segments; the second is lost, and so is its first retransmission; the fourth is SACKed first."""
     trace = Trace()
-    told = [
+    reported = [
         json.loads(text[1:])
         for happened in (
             SenderEvent(segments=[segment(0, 1), segment(0, 101), segment(0, 201), segment(0, 301)]),
@@ -215,7 +215,7 @@ def test_packet_numbers_by_hand() -> None:
             one["data"]["header"]["packet_number"],
             [frame["acked_ranges"] for frame in one["data"]["frames"] if frame["frame_type"] == "ack"],
         )
-        for one in told
+        for one in reported
     ]
     assert short == [
         *(("packet_sent", number, []) for number in range(4)),
@@ -229,8 +229,8 @@ def test_packet_numbers_by_hand() -> None:
         ("packet_sent", 5, []),
         ("packet_received", 4, [[[5, 5]]]),
     ]
-    assert told[5]["tcp"] == {"ack": 101, "flags": ["ack"], "sack": [[301, 401]]}
-    assert told[7]["data"]["trigger"] == "retransmit_reordered"
+    assert reported[5]["tcp"] == {"ack": 101, "flags": ["ack"], "sack": [[301, 401]]}
+    assert reported[7]["data"]["trigger"] == "retransmit_reordered"
 
 
 def test_losses_that_were_none_are_acknowledged_with_their_data() -> None:
@@ -266,7 +266,7 @@ def lossy(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_command_turns_the_probe_on_and_replaces_what_it_wrote(cli: Cli, lossy: Path, tmp_path: Path) -> None:
+def test_the_command_enables_the_probe_and_replaces_its_files(cli: Cli, lossy: Path, tmp_path: Path) -> None:
     found = printed_json(cli("run", lossy, "--qlog", "q", "--json"))
     folder = tmp_path / "q" / Path(found["folder"]).name
     assert [Path(path) for path in found["qlog"]] == [
@@ -277,9 +277,9 @@ def test_the_command_turns_the_probe_on_and_replaces_what_it_wrote(cli: Cli, los
     (tmp_path / "q" / "mine").write_text("kept")
     (folder / "flow-0.sqlog").write_text("old")
     (folder / "flow-999.sqlog").write_text("old")
-    said = cli("run", lossy, "--qlog", "q")
-    assert said.exit_code == 0, said.output
-    assert f"qlog: q/{folder.name}, {len(found['qlog'])} senders" in said.output
+    message = cli("run", lossy, "--qlog", "q")
+    assert message.exit_code == 0, message.output
+    assert f"qlog: q/{folder.name}, {len(found['qlog'])} senders" in message.output
     assert entries(folder) == {Path(path).name for path in found["qlog"]}
     assert records(folder / "flow-0.sqlog")
     assert entries(tmp_path / "q") == {"mine", folder.name}
@@ -310,10 +310,10 @@ def test_a_run_without_senders_has_none(cli: Cli, tmp_path: Path) -> None:
 def test_another_engine_is_refused(cli: Cli, lossy: Path) -> None:
     refused = cli("run", lossy, "--qlog", "q", "--engine", "ns2")
     assert refused.exit_code == 2
-    assert "--qlog: the engine ns2 does not know what senders do; leave it out, or simulate" in refused.stderr
+    assert "--qlog: the engine ns2 does not record senders; leave it out, or simulate" in refused.stderr
 
 
-def test_where_nothing_can_be_written_is_said_before_the_run(cli: Cli, lossy: Path, tmp_path: Path) -> None:
+def test_an_unwritable_place_is_reported_before_the_run(cli: Cli, lossy: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = cli("run", lossy, "--qlog", "file")
     assert (refused.exit_code, "Not a folder" in refused.stderr) == (3, True)

@@ -39,7 +39,7 @@ def test_the_least_score_of_all_percentiles_and_the_loss_counts() -> None:
     assert score_samples(app, times, 0.009).score == pytest.approx(20)
 
 
-def test_percentiles_of_two_queues_are_those_of_the_sum_of_independent_times() -> None:
+def test_percentiles_of_two_queues_are_of_the_sum_of_independent_times() -> None:
     from sojourn.model.analysis.outcome import _sum
 
     two = pl.DataFrame({"lower_ms": [0.0, 10.0], "upper_ms": [0.0, 10.0], "count": [500, 500]})
@@ -88,7 +88,7 @@ def test_a_flow_crosses_its_own_links() -> None:
     assert outcome(APPS["web"], result, 1).score == pytest.approx(60, abs=0.5)
 
 
-def test_the_command_prints_scores_and_what_they_are_made_of(cli: Cli, tmp_path: Path) -> None:
+def test_the_command_prints_scores_and_their_components(cli: Cli, tmp_path: Path) -> None:
     scenario = tmp_path / "idle.json"
     scenario.write_text(json.dumps(IDLE))
     folder = printed_json(cli("run", scenario, "--json"))["folder"]
@@ -127,18 +127,18 @@ def _requirements(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("document", "error"),
     [
-        ({"loss": {}}, "file: no [[latency]]; write"),
-        (_requirements() | {"loss": 1}, "file: no [loss]; write"),
+        ({"loss": {}}, "file: [[latency]] is missing; write"),
+        (_requirements() | {"loss": 1}, "file: [loss] is missing; write"),
         (_requirements() | {"losses": 1}, 'file: key "losses" is unknown; did you mean "loss"'),
         (_requirements(percentile=101), "file: latency[0].percentile: 101 is none; write a number above 0"),
         (_requirements(percentile=99.99), "file: latency[0].percentile: 99.99 is too fine; write at most 99.9"),
-        (_requirements(optimal="50"), "file: latency[0].optimal: '50' is no value; write e.g. \"50 ms\""),
+        (_requirements(optimal="50"), "file: latency[0].optimal: '50' is not a value; write e.g. \"50 ms\""),
         (_requirements(unacceptable="50 ms"), "file: latency[0].unacceptable: 50 ms is not above the optimum"),
         (_requirements() | {"loss": {"optimal": "0.1%"}}, "file: loss.unacceptable: missing; write e.g."),
-        (_requirements() | {"loss": {"optimal": 0.1}}, 'file: loss.optimal: 0.1 is no value; write e.g. "0.1%"'),
+        (_requirements() | {"loss": {"optimal": 0.1}}, 'file: loss.optimal: 0.1 is not a value; write e.g. "0.1%"'),
     ],
 )
-def test_requirements_that_are_none_are_refused_with_their_place(document: dict[str, Any], error: str) -> None:
+def test_invalid_requirements_are_refused_with_their_place(document: dict[str, Any], error: str) -> None:
     with pytest.raises(InputError) as caught:
         read_app(document, "file")
     assert error in str(caught.value)

@@ -54,14 +54,14 @@ def test_an_acknowledgment_is_caused_by_the_last_segment_that_it_covers() -> Non
     assert _caused(sent, [(40, 0, None, False), (47, 2000, None, False)]) == [(5, 42, False)]
 
 
-def test_what_was_sent_again_does_not_count() -> None:
+def test_retransmissions_do_not_count() -> None:
     """The second segment and a part of the third are retransmitted; the fourth and the first are sent once."""
     sent = [(1, 1, 101), (2, 101, 201), (3, 201, 301), (4, 301, 401), (30, 101, 250)]
     assert _caused(sent, [(21, 101, None, False), (55, 401, None, False)]) == [(1, 20, False)]
     assert _caused([], [(1, 1, None, False)]) == []
 
 
-def test_behind_a_hole_sack_tells_and_the_repair_does_not() -> None:
+def test_above_a_hole_sack_counts_and_the_repair_does_not() -> None:
     """The second segment is lost; the third and the fourth are SACKed on arrival, then the hole is filled."""
     sent = [(1, 0, 100), (2, 100, 200), (3, 200, 300), (4, 300, 400), (40, 100, 200), (41, 400, 500)]
     acks = [(21, 100, None, False), (23, 100, 300, False), (24, 100, 400, False), (60, 400, None, False)]
@@ -79,8 +79,8 @@ def test_lone_segments_may_have_a_delayed_acknowledgment() -> None:
     """The ACK of a segment alone for 25 ms may be delayed, else it is not. A response includes the program's time."""
     sent = [(0, 0, 1000), (90 * MS, 1000, 2000), (100 * MS, 2000, 3000), (101 * MS, 3000, 3100)]
     acks = [(60 * MS, 1000, None, False), (110 * MS, 2000, None, False), (121 * MS, 3000, None, True)]
-    told = [(0, 60 * MS, True), (90 * MS, 20 * MS, False), (100 * MS, 21 * MS, True)]
-    assert _caused(sent, acks) == told
+    reported = [(0, 60 * MS, True), (90 * MS, 20 * MS, False), (100 * MS, 21 * MS, True)]
+    assert _caused(sent, acks) == reported
     table = pl.DataFrame({"flow": ["a"] * 3 + ["b"], "delayed": [True, False, True, True]})
     assert without_delayed_acks(table).rows() == [("a", False), ("b", True)], "of b there are no others"
 
@@ -187,7 +187,7 @@ def test_a_data_file_of_flent_has_the_numbers_of_the_run() -> None:
         assert number.sd is not None and number.sd > 0
 
 
-def test_a_recordings_deviations_are_those_of_seeds() -> None:
+def test_a_recording_s_deviations_equal_those_of_seeds() -> None:
     """For goodput and upper quartile (the median is equal in most runs): root mean square over eight runs."""
     values, deviations = [], []
     for seed in range(60, 68):
@@ -205,12 +205,12 @@ def test_a_fit_of_a_data_file_finds_rate_and_round_trip_time(cli: Cli, tmp_path:
     (tmp_path / "model.toml").write_text(LINE.replace("21 s", "11 s"))
     save_flent(export(Scenario.parse(LINE, {}).run(4)), tmp_path / "measured.flent.gz")
     free = ["--free", "link.rate=2..20 Mbit/s", "--free", "flows.0.rtt, flows.1.rtt=20..150 ms"]
-    told = printed_json(cli("fit", "model.toml", "measured.flent.gz", *free, "-o", "out", "--json"))
-    rate, rtt = told["keys"]
-    assert told["explained"] and rate["state"] == rtt["state"] == "determined"
+    reported = printed_json(cli("fit", "model.toml", "measured.flent.gz", *free, "-o", "out", "--json"))
+    rate, rtt = reported["keys"]
+    assert reported["explained"] and rate["state"] == rtt["state"] == "determined"
     assert rate["value"] == pytest.approx(5.3, rel=0.02) and rate["high"] - rate["low"] < 0.2
     assert rtt["value"] == pytest.approx(47, rel=0.06) and rtt["high"] - rtt["low"] < 8
-    assert told["best"]["flows.0.rtt"] == told["best"]["flows.1.rtt"]
+    assert reported["best"]["flows.0.rtt"] == reported["best"]["flows.1.rtt"]
 
 
 def test_a_fit_of_a_capture_finds_rate_and_delay(cli: Cli, sent: Result, tmp_path: Path) -> None:
@@ -218,15 +218,15 @@ def test_a_fit_of_a_capture_finds_rate_and_delay(cli: Cli, sent: Result, tmp_pat
     (tmp_path / "model.toml").write_text(text.replace("21 s", "8 s"))
     export_capture(sent, tmp_path / "a.pcapng", side="in", link="both")
     free = ["--free", "link.rate=4..8 Mbit/s", "--free", "link.delay=20..80 ms"]
-    told = printed_json(cli("fit", "model.toml", "a.pcapng", *free, "-o", "out", "--json"))
-    rate, delay = told["keys"]
+    reported = printed_json(cli("fit", "model.toml", "a.pcapng", *free, "-o", "out", "--json"))
+    rate, delay = reported["keys"]
     assert rate["value"] == pytest.approx(5.3, rel=0.02)
     assert delay["value"] == pytest.approx(41, rel=0.05)
-    assert told["explained"]
+    assert reported["explained"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.fit.json"]
 
 
-def test_what_a_recording_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+def test_missing_data_of_a_recording_is_requested(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "model.toml").write_text(LINE)
     result = Scenario.parse(LINE, {}).run(4)
     save_flent(export(result), tmp_path / "a.flent.gz")
@@ -251,14 +251,19 @@ def test_what_a_recording_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("word", "remedy"),
-    [("ping 33%", "quantiles of pings"), ("rtt 100%", "no quantile"), ("rtt 5", "unknown"), ("pings mean", "unknown")],
+    [
+        ("ping 33%", "quantiles of pings"),
+        ("rtt 100%", "not a quantile"),
+        ("rtt 5", "unknown"),
+        ("pings mean", "unknown"),
+    ],
 )
-def test_metrics_that_nobody_observes(word: str, remedy: str) -> None:
+def test_metrics_that_are_not_observed(word: str, remedy: str) -> None:
     with pytest.raises(InputError, match=remedy):
         data_of({"free": FREE, "measured": [{"metric": word, "value": 3.1}]})
 
 
-def test_metrics_from_outside_are_those_of_the_summary(sent: Result) -> None:
+def test_metrics_from_outside_equal_the_summary(sent: Result) -> None:
     total = sum(flow["goodput_bps"] for flow in sent.totals["flows"])
     assert (
         observed_value(sent, "tcp goodput") == observed_value(sent, "tcp goodput forward") == pytest.approx(total / 1e6)
@@ -268,7 +273,7 @@ def test_metrics_from_outside_are_those_of_the_summary(sent: Result) -> None:
     assert 41 < shares[0] < shares[1] < shares[2]
     with pytest.raises(InputError, match="reverse"):
         observed_value(sent, "tcp goodput reverse")
-    with pytest.raises(InputError, match="asks questions"):
+    with pytest.raises(InputError, match="sends requests"):
         observed_value(sent, "ping 50%")
 
 
@@ -322,7 +327,7 @@ def test_drawn_trials_go_on_where_they_were(cli: Cli, tmp_path: Path) -> None:
         (('flows.1.rtt" = "20', 'flows.0.rtt" = "20'), ["flows.0.rtt", "twice"]),
     ],
 )
-def test_true_values_outside_of_what_is_free(
+def test_true_values_outside_the_free_ranges(
     cli: Cli, tmp_path: Path, change: tuple[str, str], words: list[str]
 ) -> None:
     (tmp_path / "model.toml").write_text(LINE)
@@ -331,14 +336,14 @@ def test_true_values_outside_of_what_is_free(
     refused = cli("fit", "model.toml", "drawn.toml", "--drawn", "1", "-o", "out")
     assert refused.exit_code == 2 and all(word in refused.stderr for word in words), refused.stderr
     seeded = cli("fit", "model.toml", "drawn.toml", "--drawn", "1", "--seed", "3", "-o", "out")
-    assert seeded.exit_code == 2 and "leave the others out" in seeded.stderr
+    assert seeded.exit_code == 2 and "leave the other options out" in seeded.stderr
 
 
 def test_rtt_of_one_capture_on_the_command_line(cli: Cli, sent: Result, tmp_path: Path) -> None:
     export_capture(sent, tmp_path / "a.pcapng", side="in", link="both")
-    told = printed_json(cli("pcap", "rtt", "a.pcapng", "-o", "rtt.parquet", "--json"))
-    assert told["b"] is None and told["flows"][0]["flow"] == "all"
+    reported = printed_json(cli("pcap", "rtt", "a.pcapng", "-o", "rtt.parquet", "--json"))
+    assert reported["b"] is None and reported["flows"][0]["flow"] == "all"
     samples = pl.read_parquet(tmp_path / "rtt.parquet")
-    assert told["flows"][0]["samples"] == samples.height > 1000
-    assert told["flows"][0]["rtt_ms"]["min"] > 41
+    assert reported["flows"][0]["samples"] == samples.height > 1000
+    assert reported["flows"][0]["rtt_ms"]["min"] > 41
     assert "RTT from A on" in cli("pcap", "rtt", "a.pcapng").output

@@ -59,21 +59,21 @@ def test_a_change_is_words_a_queue_manager_or_a_key(change: str, down: str | Non
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("warp 9", 'no queue manager of the scenario takes "warp 9"'),
         ("target", "target"),
         ("target soon", "target"),
-        (" ", "it is empty"),
+        (" ", "empty; write"),
         ("link.warp=9", "link.warp"),
         ("reverse.aqm.handle=1", "changes nothing"),
     ],
 )
-def test_what_cannot_be_changed_is_a_line(cli: Cli, tmp_path: Path, change: str, said: str) -> None:
+def test_unchangeable_keys_give_a_one_line_error(cli: Cli, tmp_path: Path, change: str, message: str) -> None:
     (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-adsl.sqm", ImportOptions()).text)
     ran = cli("rehearse", "home.toml", "--change", change)
     assert ran.exit_code == 2, ran.output
-    assert said in ran.output
+    assert message in ran.output
     assert ran.output.count("\n") == 1
 
 
@@ -112,7 +112,7 @@ def test_a_change_that_removes_the_shaper_is_refused(
         ("netem delay 20ms rate 911kbit", "911kbit"),
     ],
 )
-def test_the_rate_of_a_shaper_is_that_of_the_outermost(spelled: str, rate: str | None) -> None:
+def test_the_outermost_shaper_sets_the_rate(spelled: str, rate: str | None) -> None:
     assert shaped_rate(spelled) == rate
 
 
@@ -134,7 +134,7 @@ def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path
     assert (tmp_path / found["figure"]).stat().st_size > 10_000
 
 
-def test_the_same_seed_tells_no_difference_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
+def test_the_same_seed_shows_no_false_difference(cli: Cli, tmp_path: Path) -> None:
     text = load(ROUTERS / "openwrt-cake.sqm", ImportOptions()).text
     (tmp_path / "home.toml").write_text(text)
     ran = cli(

@@ -40,7 +40,7 @@ def test_mser_finds_the_end_of_a_transient(case: str) -> None:
 
 
 @pytest.mark.parametrize("series", [[float(i) for i in range(1000)], [0.0] * 900 + [9.0] * 100, [1.0] * 49])
-def test_mser_says_when_a_series_is_too_short(series: list[float]) -> None:
+def test_mser_reports_too_short_a_series(series: list[float]) -> None:
     assert mser(series) is None
 
 
@@ -135,7 +135,7 @@ UNTIL_REFUSED = {
     "no share": (["--until", "5"], "write e.g. 5%"),
     "nothing": (["--until", "0%"], "cannot be reached"),
     "an unknown metric": (["--until", "5%", "--metric", "goodput"], 'did you mean "goodput_bps"'),
-    "a metric alone": (["--metric", "jain"], "belong to --until"),
+    "a metric alone": (["--metric", "jain"], "need --until"),
 }
 
 

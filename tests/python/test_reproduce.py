@@ -61,23 +61,23 @@ def test_table_and_figure(cli: Cli, out: Path) -> None:
 
 
 @pytest.mark.parametrize(("truths", "verdict"), [([True, False, True], "undecided"), ([True, False, False], "failed")])
-def test_with_few_seeds_a_relation_may_be_undecided_and_is_told_so(
+def test_with_few_seeds_a_relation_may_be_reported_as_undecided(
     cli: Cli, out: Path, monkeypatch: pytest.MonkeyPatch, truths: list[bool], verdict: str
 ) -> None:
     """True for the first seed, false for the second of twenty; and then true or false for the means."""
     others = {name: (lambda _cells: True) for name in table1.RELATIONS}
-    said = iter(truths * 3)
-    monkeypatch.setattr(table1, "RELATIONS", {**others, "S0-T1-rel6": lambda _cells: next(said)})
-    shown, told = _table1(cli, out), json.loads(_table1(cli, out, "--json").stdout)
-    [relation] = [claim for claim in told["claims"] if claim["id"] == "S0-T1-rel6"]
+    message = iter(truths * 3)
+    monkeypatch.setattr(table1, "RELATIONS", {**others, "S0-T1-rel6": lambda _cells: next(message)})
+    shown, reported = _table1(cli, out), json.loads(_table1(cli, out, "--json").stdout)
+    [relation] = [claim for claim in reported["claims"] if claim["id"] == "S0-T1-rel6"]
     assert (relation["verdict"], relation["full"], relation["share"]) == (verdict, 20, 0.5)
-    assert told["tally"]["undecided"] == (verdict == "undecided")
-    assert told["undecided"] == ["S0-T1-rel6"] * told["tally"]["undecided"]
-    assert (shown.exit_code == 1) == any(claim["verdict"] == "failed" for claim in told["claims"])
+    assert reported["tally"]["undecided"] == (verdict == "undecided")
+    assert reported["undecided"] == ["S0-T1-rel6"] * reported["tally"]["undecided"]
+    assert (shown.exit_code == 1) == any(claim["verdict"] == "failed" for claim in reported["claims"])
     sentence = "S0-T1-rel6 (false in 1 of 2 runs, and it may be in 4 of 20)"
     page = (out / "schwarzkopf2016" / "index.html").read_text()
     assert (sentence in shown.output) == (verdict == "undecided")
-    assert ("Undecided, because the missing seeds could turn them" in page) == (verdict == "undecided")
+    assert ("Undecided, because the missing seeds could change them" in page) == (verdict == "undecided")
 
 
 def test_papers_are_listed(cli: Cli) -> None:

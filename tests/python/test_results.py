@@ -62,7 +62,7 @@ DAMAGES = {
         lambda f: (f / "sojourn_histogram.parquet").write_bytes(
             bytes(byte ^ 1 for byte in (f / "sojourn_histogram.parquet").read_bytes())
         ),
-        "not as it was written",
+        "was modified after it was written",
     ),
 }
 
@@ -115,7 +115,7 @@ def test_stored_result_equals_the_computed_one(tmp_path: Path) -> None:
         assert stored.table(name).equals(computed.table(name)), name
 
 
-def test_a_table_is_the_same_whenever_it_is_asked_for() -> None:
+def test_a_table_is_the_same_at_each_access() -> None:
     result = sj.Scenario.parse(SHORT, {"probes.packets": True}).run()
     first = result.table("packets")
     assert first.height > 0
@@ -125,7 +125,7 @@ def test_a_table_is_the_same_whenever_it_is_asked_for() -> None:
     assert again.equals(first.drop("mine"))
 
 
-def test_a_run_into_a_folder_gives_what_is_read_from_there(tmp_path: Path) -> None:
+def test_a_run_into_a_folder_equals_the_result_read_from_it(tmp_path: Path) -> None:
     scenario = sj.Scenario.parse(SHORT, {"probes.packets": True, "probes.queue": "10 ms"})
     given = store.run(scenario, 3, tmp_path, ["sojourn", "run"])
     assert given.folder is not None
@@ -138,11 +138,11 @@ def test_a_run_into_a_folder_gives_what_is_read_from_there(tmp_path: Path) -> No
     for name in given.table_names:
         assert given.table(name).equals(read.table(name)), name
     (given.folder / "packets.parquet").write_bytes(b"")
-    with pytest.raises(sj.InputError, match="not as it was written"):
+    with pytest.raises(sj.InputError, match="was modified after it was written"):
         given.table("packets")
 
 
-def test_hash_covers_what_decides_the_numbers(tmp_path: Path) -> None:
+def test_hash_covers_all_inputs(tmp_path: Path) -> None:
     base = sj.Scenario.parse(SHORT)
     hashes = {
         store.run_hash(base, 1),

@@ -53,7 +53,7 @@ def test_numbers_are_tcs(read: Any, text: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "5 Kb", "-1b", "1e3b", "٣b"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="no size of tc"):
         values.size(text)
 
@@ -108,7 +108,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_a_discipline_is_spelled_as_ours(line: str, spelled: str) -> None:
+def test_a_discipline_is_spelled_in_our_syntax(line: str, spelled: str) -> None:
     text, notes = of_line(line)
     assert sj.Scenario.build({**MINIMAL, "link": {"rate": "1 Gbit/s", "aqm": text}})
     assert text == spelled
@@ -118,14 +118,14 @@ def test_a_discipline_is_spelled_as_ours(line: str, spelled: str) -> None:
 MINIMAL: dict[str, Any] = {"duration": "1 s", "flows": [{"kind": "cbr", "rate": "1 Mbit/s"}]}
 
 
-def test_what_changes_a_discipline_keeps_its_other_words() -> None:
+def test_changes_of_a_discipline_keep_its_other_words() -> None:
     text, _ = of_line(
         "tc qdisc add dev eth0 root fq_codel target 9ms\ntc qdisc change dev eth0 root fq_codel quantum 600"
     )
     assert text == "fq_codel quantum 600B target 9ms"
 
 
-def test_the_limit_is_that_of_the_link() -> None:
+def test_the_limit_is_moved_to_the_link() -> None:
     for line, limit in [
         ("tc qdisc add dev eth0 root pfifo limit 61", "61 packets"),
         ("tc qdisc add dev eth0 root bfifo limit 61kb", "62464 B"),
@@ -136,7 +136,7 @@ def test_the_limit_is_that_of_the_link() -> None:
         assert f'limit = "{limit}"' in made, line
 
 
-def test_unknown_words_are_told_with_their_line() -> None:
+def test_unknown_words_are_reported_with_their_line() -> None:
     text, notes = of_line("\n# a comment\ntc qdisc add dev eth0 root fq_codel warp 9 target 7ms")
     assert text == "fq_codel target 7ms"
     assert notes == ["line 3: fq_codel: warp 9"]
@@ -155,10 +155,10 @@ def test_netem_holds_another_discipline_and_counts_in_nanoseconds() -> None:
     assert aqm["name"] == "netem { fq_codel limit 500 }"
 
 
-def test_netem_tells_what_it_leaves_out_and_refuses_by_line() -> None:
+def test_netem_reports_ignored_options_and_refuses_by_line() -> None:
     _, notes = of_line("tc qdisc add dev eth0 root netem loss 1% seed 7 warp 3 4")
-    assert notes == ["line 1: netem: seed 7: random numbers are those of the run's seed", "line 1: netem: warp 3 4"]
-    with pytest.raises(InputError, match="line 1: netem: gap is part of reorder"):
+    assert notes == ["line 1: netem: seed 7: random numbers follow from the run's seed", "line 1: netem: warp 3 4"]
+    with pytest.raises(InputError, match="line 1: netem: gap needs reorder"):
         of_line("tc qdisc add dev eth0 root netem delay 5ms gap 3")
 
 
@@ -200,8 +200,8 @@ def test_a_libreqos_node_and_one_of_its_circuits() -> None:
     assert {flow["class"] for flow in document["flows"]} == {"1:3"}
     assert [flow["direction"] for flow in document["flows"] if flow["kind"] == "tcp"] == ["forward"]
     assert document["link"]["rate"] == "10 Gbit/s"
-    assert found.notes == ("line 1: mq: 2 queues of the card are taken for one, htb 1:",)
-    with pytest.raises(InputError, match="1:9 is no leaf; those there are: 1:2, 1:3"):
+    assert found.notes == ("line 1: mq: 2 queues of the card are merged into one, htb 1:",)
+    with pytest.raises(InputError, match="1:9 is not a leaf; expected one of: 1:2, 1:3"):
         load(ROUTERS / "libreqos.txt", ImportOptions(class_id="1:9"))
 
 
@@ -234,23 +234,23 @@ def test_a_line_without_a_shaper_needs_its_rate(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("nothing of tc\n", "no queue discipline is in it"),
+        ("nothing of tc\n", "no queue discipline in it"),
         ("qdisc hfsc 1: dev eth0 root default 1\n", "line 1: hfsc without classes"),
         ("qdisc htb 1: dev eth0 root default 1\n", "line 1: htb without classes"),
         ("tc qdisc add dev eth0 root fq_codel target soon", 'line 1: fq_codel target: "soon" is no time of tc'),
         ("tc qdisc add dev eth0 root tbf rate fast burst 5k", '"fast" is no rate of tc'),
         ("config queue\n option enabled '0'\n", "no section of it is enabled"),
         ("config queue\n option enabled '1'\n option script 'mine.qos'\n", "script mine.qos is not known"),
-        ("config queue\n option enabled '1'\n option upload 'fast'\n", "upload: fast is no number of kbit/s"),
+        ("config queue\n option enabled '1'\n option upload 'fast'\n", "upload: fast is not a number of kbit/s"),
     ],
 )
-def test_bad_input_is_a_line(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
+def test_bad_input_is_a_line(cli: Cli, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "router").write_text(text)
     ran: Ran = cli("import", "tc", "router", "--rate", "97mbit")
     assert ran.exit_code == 2, ran.output
-    assert said in ran.output
+    assert message in ran.output
     assert ran.output.count("\n") == 1
 
 
@@ -280,7 +280,7 @@ def test_devices_have_their_directions(
     assert all("is taken" in note or "is left out" in note for note in found.notes)
 
 
-def test_variables_of_a_shell_are_told() -> None:
+def test_variables_of_a_shell_are_reported() -> None:
     found = import_text(
         "tc qdisc add dev $WAN root cake bandwidth 9mbit\ntc qdisc add dev eth0 root cake bandwidth 9mbit",
         "a script",
@@ -318,7 +318,7 @@ def test_hostile_text_makes_one_line_or_a_scenario() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pasted", "spelled", "told"),
+    ("pasted", "spelled", "reported"),
     [
         (
             "fq_codel 8001: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms ecn",
@@ -330,12 +330,12 @@ def test_hostile_text_makes_one_line_or_a_scenario() -> None:
         ("codel", "codel", None),
     ],
 )
-def test_a_line_of_tc_is_a_queue_manager(cli: Cli, pasted: str, spelled: str, told: str | None) -> None:
+def test_a_line_of_tc_is_a_queue_manager(cli: Cli, pasted: str, spelled: str, reported: str | None) -> None:
     ran = cli("compare", "--aqm", f"{pasted},droptail", "--duration", "1 s", "--flows", "1")
     assert ran.exit_code == 0, ran.output
     assert spelled.split(" ")[0] in ran.output
-    assert (told is None) == ("Warning:" not in ran.output)
-    assert told is None or told in ran.output
+    assert (reported is None) == ("Warning:" not in ran.output)
+    assert reported is None or reported in ran.output
 
 
 def test_a_line_of_tc_that_is_not_there_is_refused(cli: Cli) -> None:

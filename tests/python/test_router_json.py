@@ -110,8 +110,8 @@ def _scenario(found: ImportedScenario) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_json_and_text_are_the_same_scenario(name: str) -> None:
-    told, text = TEXTS[name]
-    array = json.dumps(told if isinstance(told, list) else [told], indent=1)
+    reported, text = TEXTS[name]
+    array = json.dumps(reported if isinstance(reported, list) else [reported], indent=1)
     one, other = import_text(array, "a", WANTED), import_text(text, "a", WANTED)
     assert _scenario(one) == _scenario(other)
     assert one.understood == other.understood and not one.notes
@@ -168,7 +168,7 @@ def test_classes_and_filters_of_json(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_wrong_in_json_is_told_by_entry(cli: Cli, tmp_path: Path) -> None:
+def test_errors_in_json_are_reported_by_entry(cli: Cli, tmp_path: Path) -> None:
     odd = {"kind": "fq_codel", "handle": "8:", "dev": "eth1", "root": True, "options": {"target": 5000, "odd_word": 7}}
     for name, data, word in (
         ("note", [CAKE, {**odd, "dev": "ifb4eth1"}], "entry 2: fq_codel: odd_word 7"),
@@ -203,7 +203,7 @@ class htb 1:11 parent 1:1 rate 1300Kbit ceil 9100Kbit
 class htb 1:12 parent 1:1 leaf 8012: rate 7Mbit ceil 8500Kbit
 """
     assert aqm == sj.Scenario.parse(import_text(nearest, "a", ImportOptions(download="eth0")).text).aqm
-    assert any("hfsc is not there; htb is the nearest" in note for note in found.notes)
+    assert any("hfsc is not supported; htb is the nearest" in note for note in found.notes)
     commands = """
 tc qdisc add dev eth0 root handle 1: hfsc default 12
 tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 9100kbit ul rate 9100kbit
@@ -260,17 +260,17 @@ def test_filters_that_are_understood(line: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("handle 6 fw classid 1:1", "no marks of a firewall"),
+        ("handle 6 fw classid 1:1", "firewall marks are not modelled"),
         ("u32 match ip dport 5060 0xffff flowid 1:1", "no ports"),
         ("flower ip_proto udp dst_port 5060 classid 1:1", "no ports"),
-        ("u32 match ip src 10.0.0.7/32 flowid 1:1", "no addresses of yours"),
-        ("u32 match ip protocol 17 0xff flowid 1:1", "protocols are not told apart"),
+        ("u32 match ip src 10.0.0.7/32 flowid 1:1", "addresses are not modelled"),
+        ("u32 match ip protocol 17 0xff flowid 1:1", "protocols are not modelled"),
         ("u32 match ip tos 0x28 0xff match ip sport 53 0xffff flowid 1:1", "no ports"),
         ("bpf obj a.o flowid 1:1", "not run"),
         ("route from 3 classid 1:1", "by the DSCP"),
     ],
 )
-def test_filters_that_are_not_say_why(line: str, why: str) -> None:
+def test_unsupported_filters_have_a_reason(line: str, why: str) -> None:
     text = f"{PRIO}tc filter add dev eth0 parent 1: protocol ip prio 1 {line}"
     found = import_text(text, "a", ImportOptions(rate="9mbit", download="eth0"))
     assert len(found.notes) == 1 and why in found.notes[0] and found.notes[0].startswith("line 2: filter")
@@ -291,7 +291,7 @@ tc filter add dev eth0 parent 1: protocol all prio 9 matchall flowid 1:b
 
 def test_the_walk_begins_with_json_too(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "router.json").write_text(json.dumps([CAKE, {**CAKE, "dev": "ifb4eth1", "handle": "8006:"}]))
-    told = printed_json(cli("import", "tc", "router.json", "-o", "router.toml", "--json"))
-    assert len(told["understood"]) == 2 and not told["not_understood"]
+    reported = printed_json(cli("import", "tc", "router.json", "-o", "router.toml", "--json"))
+    assert len(reported["understood"]) == 2 and not reported["not_understood"]
     ran = cli("rehearse", "router.toml", "--change", "rtt 100ms", "--seeds", "1", "-o", "out", "--json")
     assert ran.exit_code == 0, ran.output

@@ -32,14 +32,14 @@ def test_the_crate_has_the_names_and_the_paths(cli: Cli, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["My", "7up", "", "a-b", "self", "x" * 60, "../up"])
 def test_names_that_no_crate_has_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no name of a crate"):
+    with pytest.raises(InputError, match="not the name of a crate"):
         write_crate(name, tmp_path / "new", REPO)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_there_is_kept(cli: Cli, tmp_path: Path) -> None:
+def test_existing_files_are_kept(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "my").mkdir()
-    for given, word in ((("my",), "is there already"), (("my", "other", "--sources", "."), "are not there")):
+    for given, word in ((("my",), "already exists"), (("my", "other", "--sources", "."), "are missing")):
         shown = cli("aqm", "new", *given)
         assert shown.exit_code == 2 and word in shown.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["my"]

@@ -84,7 +84,7 @@ def test_a_profile_is_the_link_that_it_says() -> None:
     assert fast["link"]["limit"] == "4165 packets"
 
 
-def test_quick_says_what_it_shortens() -> None:
+def test_quick_reports_what_it_shortens() -> None:
     found = plan("rtt", wanted("codel"))
     assert found.shortened == ["200 s instead of 600 s", "5 of 15 values of flows.1.rtt"]
     assert plan("rtt", wanted("codel", quick=False)).shortened == []
@@ -135,7 +135,7 @@ def test_rows_by_section() -> None:
         chosen("9.9")
 
 
-def test_matrices_are_run_where_they_are_asked_for(cli: Cli, tmp_path: Path) -> None:
+def test_matrices_are_run_on_request(cli: Cli, tmp_path: Path) -> None:
     assert "fairness" not in chosen(None) and chosen(None, matrices=True) == list(ROWS)
     assert chosen("5.2", matrices=True) == ["aggressive", "fairness"] and chosen("matrices") == ["fairness"]
     found = plan("fairness", wanted("codel", profile="rfc7928-1M", quick=False))
@@ -151,7 +151,7 @@ def test_matrices_are_run_where_they_are_asked_for(cli: Cli, tmp_path: Path) -> 
         assert point["jain"] == pytest.approx(1 / (2 * (share**2 + (1 - share) ** 2)))
     drawn = (tmp_path / "out" / "figures" / "fairness-droptail.svg").read_text()
     assert drawn.count('<g id="axes_') == 3 * 2 + 1  # the last one is the colour bar
-    assert "droptail: goodput of the first of two senders" in (tmp_path / "out" / "scorecard.html").read_text()
+    assert "droptail: goodput ratio of the first sender" in (tmp_path / "out" / "scorecard.html").read_text()
 
 
 def score(cli: Cli, *arguments: str) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def test_a_lock_that_lacks_something_is_refused_by_its_place(cli: Cli, tmp_path:
         (tmp_path / "odd.lock").write_text(json.dumps({**whole, **change}))
         done = cli("score", "--verify", tmp_path / "odd.lock")
         assert done.exit_code == 2
-        assert f"odd.lock: {place} is missing or not what it has to be" in done.output
+        assert f"odd.lock: {place} is missing or invalid" in done.output
         assert done.output.count("\n") == 1
 
 
@@ -287,7 +287,7 @@ def test_a_class_of_a_user_is_a_column(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "give queue managers"),
         (("codle",), "codel"),
@@ -298,9 +298,9 @@ def test_a_class_of_a_user_is_a_column(cli: Cli) -> None:
         (("--verify", "nothing.lock"), "nothing.lock"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+def test_errors_are_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     done = cli("score", *arguments)
-    assert done.exit_code == 2 and said in done.output
+    assert done.exit_code == 2 and message in done.output
 
 
 def test_names_of_files_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,13 +308,13 @@ def test_names_of_files_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert absolute("my_codel.py:MyCodel") == f"{REPO}/examples/python-aqm/my_codel.py:MyCodel"
 
 
-def test_the_tables_of_the_page_are_those_of_the_registry() -> None:
+def test_the_tables_of_the_page_match_the_registry() -> None:
     page = (REPO / "docs" / "score.md").read_text(encoding="utf-8")
     assert runpy.run_path(str(REPO / "docs" / "score.py"))["text"](page) == page, "run: python docs/score.py"
 
 
 @pytest.mark.parametrize(("row", "promised"), [("load-mild", 0.001), ("load-medium", 0.005), ("load-heavy", 0.01)])
-def test_tail_drop_loses_what_the_formula_promises(row: str, promised: float) -> None:
+def test_tail_drop_loses_as_the_formula_predicts(row: str, promised: float) -> None:
     """0.76 N²/S² (Morris), within a factor of two, for senders that grow per ACK, as the formula assumes."""
     study = plan(row, wanted("codel")).study
     assert study is not None

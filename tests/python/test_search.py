@@ -62,7 +62,7 @@ def test_a_value_scores_by_its_distance_in_bands(measured: float, expected: floa
     assert score(verdict) == pytest.approx(expected)
 
 
-def test_a_relation_scores_all_or_nothing_and_what_was_not_measured_nothing() -> None:
+def test_a_relation_scores_all_or_nothing_and_unmeasured_ones_nothing() -> None:
     relation = {"kind": "relation", "expected": True}
     assert [score({**relation, "measured": value}) for value in (True, False, None)] == [1.0, 0.0, 0.0]
 
@@ -88,17 +88,17 @@ def test_halves_divide_figures_or_with_few_of_them_claims() -> None:
 
 
 @pytest.mark.usefixtures("made_up")
-def test_what_is_so_is_found_and_stays_on_the_half_that_was_not_seen() -> None:
+def test_true_effects_are_found_and_hold_on_the_held_out_half() -> None:
     found = _search(_world({("a", 1): 0.2, ("b", "2 ms"): 0.1, ("c", True): -0.2}, noise=0.02), 30)
     assert len(found.tried) <= 31 and len(found.at_random) == round(AT_RANDOM * 30)
     assert {key: found.best.setup[key] for key in "abc"} == {"a": 1, "b": "2 ms", "c": False}
-    told = report(found, seeds=[1], other_seeds=[2, 3])
-    for split in told["splits"]:
+    reported = report(found, seeds=[1], other_seeds=[2, 3])
+    for split in reported["splits"]:
         assert "a=1" in split["changes"] and "c=true" not in split["changes"]
         assert split["unseen"]["best"] - split["unseen"]["usual"] == pytest.approx(0.3, abs=0.03)
-    determined = {one["name"]: one["determined"] for one in told["assumptions"]}
+    determined = {one["name"]: one["determined"] for one in reported["assumptions"]}
     assert determined == {"a": "1", "b": "2 ms", "c": "false", "d": None}
-    [_, effect] = told["assumptions"][0]["values"]
+    [_, effect] = reported["assumptions"][0]["values"]
     assert abs(effect["effect"] - 0.2) < effect["ci95"] < 0.05
     assert effect["halves"] == 5
 
@@ -106,21 +106,21 @@ def test_what_is_so_is_found_and_stays_on_the_half_that_was_not_seen() -> None:
 @pytest.mark.usefixtures("made_up")
 def test_luck_does_not_stay_on_the_half_that_was_not_seen() -> None:
     found = _search(_world({}, noise=1.0), 24)
-    told = report(found, seeds=[1], other_seeds=[2, 3])
+    reported = report(found, seeds=[1], other_seeds=[2, 3])
     gains = {
-        half: sum(split[half]["best"] - split[half]["usual"] for split in told["splits"]) / 5
+        half: sum(split[half]["best"] - split[half]["usual"] for split in reported["splits"]) / 5
         for half in ("seen", "unseen")
     }
     assert gains["seen"] > 0.05 > gains["unseen"], gains
-    assert [one["determined"] for one in told["assumptions"]].count(None) >= 3
+    assert [one["determined"] for one in reported["assumptions"]].count(None) >= 3
 
 
 @pytest.mark.usefixtures("made_up")
 def test_too_few_set_ups_determine_nothing() -> None:
-    told = report(_search(_world({("a", 1): 0.2}, noise=0.0), 4), seeds=[1])
-    assert all(one["determined"] is None for one in told["assumptions"])
-    assert told["assumptions"][0]["values"][1]["effect"] is None
-    assert any("| a | 0 | – |" in line for line in section(told))
+    reported = report(_search(_world({("a", 1): 0.2}, noise=0.0), 4), seeds=[1])
+    assert all(one["determined"] is None for one in reported["assumptions"])
+    assert reported["assumptions"][0]["values"][1]["effect"] is None
+    assert any("| a | 0 | – |" in line for line in section(reported))
 
 
 def test_a_value_that_was_not_drawn_has_no_effect_and_leaves_its_assumption_open() -> None:
@@ -132,7 +132,7 @@ def test_a_value_that_was_not_drawn_has_no_effect_and_leaves_its_assumption_open
     assert (effects.best()["a"], effects.best()["d"]) == (1, "y")
 
 
-def test_only_what_a_paper_leaves_open_is_searched() -> None:
+def test_only_open_assumptions_are_searched() -> None:
     for paper in map(papers.paper, ("schwarzkopf2016", "khademi2013")):
         open_to = space(paper, paper.searched)
         assert open_to
@@ -143,13 +143,13 @@ def test_only_what_a_paper_leaves_open_is_searched() -> None:
     assert set(papers.paper("khademi2013").searched).isdisjoint(("fig9", "fig10", "overall"))
 
 
-def test_what_leaves_nothing_open_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_papers_without_open_assumptions_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sojourn.papers.search.space", lambda _paper, _figures: {})
     with pytest.raises(InputError, match="leaves nothing open about fig0"):
         _search(_world({}, noise=0.0))
 
 
-def test_what_was_judged_is_found_again_and_belongs_to_its_seeds(tmp_path: Path) -> None:
+def test_verdicts_are_reused_for_the_same_seeds(tmp_path: Path) -> None:
     usual = {name: values[0] for name, values in space(PAPER, ["fig2"]).items()} | {"run_length": "12 s"}
     first, again, other = (SetupJudge(PAPER, ["fig2"], tmp_path, seeds=seeds) for seeds in ([1], [1], [2]))
     assert first(usual) == again(usual)
@@ -179,8 +179,8 @@ def test_the_command_searches_and_goes_on(cli: Cli, tmp_path: Path, monkeypatch:
     ("args", "words"),
     [
         (("--search", "5"), "PAPER"),
-        ((PAPER.id, "--search", "5", "--assume", "all"), "leave out the rest"),
-        ((PAPER.id, "--search", "5", "--engine", "kernel"), "leave out the rest"),
+        ((PAPER.id, "--search", "5", "--assume", "all"), "leave the rest out"),
+        ((PAPER.id, "--search", "5", "--engine", "kernel"), "leave the rest out"),
         ((PAPER.id, "--search", "1"), "2"),
         ((PAPER.id, "--search", "5", "--figure", "fig99"), "fig99"),
     ],

@@ -101,7 +101,7 @@ REFUSED = {
     "no folder": (["--merge", "none"], "none: no such folder"),
     "an empty folder": (["--merge", "empty"], "empty: holds no run of this study"),
     "a part of an open number": (["--shard", "1/2", "--until", "5%"], "without it"),
-    "two hosts": (["--jobs", "2", "--dask", "tcp://x:1"], "--jobs is for this machine"),
+    "two hosts": (["--jobs", "2", "--dask", "tcp://x:1"], "--jobs applies to this machine"),
 }
 
 
@@ -172,7 +172,7 @@ def test_executors(study: Path, undisturbed: bytes, tmp_path: Path, kind: str) -
         assert one.histogram.equals(other.histogram)
 
 
-def test_an_executor_gets_only_what_is_missing(study: Path, tmp_path: Path) -> None:
+def test_an_executor_gets_only_missing_runs(study: Path, tmp_path: Path) -> None:
     loaded = sj.Study.load(study)
     Runner(tmp_path / "out")(loaded.shard(1, 2))
     with ThreadPoolExecutor(1) as pool:
@@ -197,11 +197,11 @@ def test_executors_refuse_a_class_of_this_program() -> None:
             pass
 
     task = sj.Scenario.parse(SHORT, {"link.aqm": Mine})
-    with pytest.raises(sj.InputError, match="known to this program only"):
+    with pytest.raises(sj.InputError, match="defined in this program only"):
         worker.task(task, 1)
 
 
-def test_another_process_refuses_what_would_differ(tmp_path: Path) -> None:
+def test_another_process_refuses_runs_that_would_differ(tmp_path: Path) -> None:
     trace = tmp_path / "x.trace"
     trace.write_text("1\n")
     task = worker.task(sj.Scenario.parse(SHORT.replace('rate = "10 Mbit/s"', f'trace = "{trace}"')), 1)
@@ -270,7 +270,7 @@ def _finished(folder: Path) -> int:
     return len(list(folder.glob("results/[!.]*/manifest.json")))
 
 
-def test_what_a_killed_process_left_is_not_taken_over(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_not_reused(tmp_path: Path) -> None:
     """A process id may be reused, and then the half-written folder has the same name."""
     run = sj.Study.load(_written(tmp_path)).runs[0]
     name = store.run_hash(run.scenario, run.seed)

@@ -218,7 +218,7 @@ def test_stats_prints_tables_and_json(cli: Cli, tmp_path: Path) -> None:
     assert doubled["mean_mbps"] == pytest.approx(2 * found["mean_mbps"])
 
 
-def test_short_traces_have_no_number_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
+def test_short_traces_have_no_undefined_number(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "short.down").write_text("1\n")
     [found] = printed_json(cli("trace", "stats", "short.down", "--json"))
     assert found["bins"] == []
@@ -279,8 +279,8 @@ def test_a_figure_marks_the_gaps_that_the_statistics_count() -> None:
 BAD = {
     "gap": (["convert", "gap.csv", "-o", "x.down"], ["gap.csv, line 3", "fill the gap"]),
     "no unit": (["convert", "bare.csv", "-o", "x.down"], ["bare.csv, line 1", "no unit"]),
-    "both traces": (["convert", "t.down", "-o", "x.down"], ["one of them end in .csv"]),
-    "both series": (["convert", "gap.csv", "-o", "x.csv"], ["one of them end in .csv"]),
+    "both traces": (["convert", "t.down", "-o", "x.down"], ["one must end in .csv"]),
+    "both series": (["convert", "gap.csv", "-o", "x.csv"], ["one must end in .csv"]),
     "no such preset": (["synth", "lte", "--preset", "verizon-shrt", "-o", "x"], ['did you mean "verizon-short"?']),
     "no such bursts": (["convert", "gap.csv", "-o", "x.down", "--bursts", "lte"], ['preset "lte" is unknown']),
     "bursts of a trace": (["convert", "t.down", "-o", "x.csv", "--bursts", "att-driving"], ["--bursts", "its own"]),

@@ -67,23 +67,23 @@ def test_update_and_its_times_are_checked(tmp_path: Path) -> None:
         def next_update(self) -> int:
             return 1_000_000
 
-    class Wrong(sj.Aqm):
+    class Misusing(sj.Aqm):
         def next_update(self) -> Any:
             return "soon"
 
     with pytest.raises(sj.AqmError, match="1000000 ns is not after the update at 1000000 ns"):
         sj.Scenario.parse(SHORT, {"link.aqm": Stuck}).run()
     with pytest.raises(sj.AqmError, match="next_update: TypeError"):
-        sj.Queue(Wrong)
+        sj.Queue(Misusing)
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments", "body", "said"),
+    ("method", "arguments", "body", "message"),
     [
-        ("enqueue", "cx, meta, queue", "return 5", r'5 is no verdict; return "accept", "mark" or "drop"'),
+        ("enqueue", "cx, meta, queue", "return 5", r'5 is not a verdict; return "accept", "mark" or "drop"'),
         ("enqueue", "cx, meta, queue", "queue.pop()", "may be popped only in dequeue"),
         ("dequeue", "cx, queue", "queue.pop(); queue.pop()", "may be popped only once per dequeue"),
-        ("dequeue", "cx, queue", "pass", "1 packets wait and none was taken; end with return queue.pop()"),
+        ("dequeue", "cx, queue", "pass", "1 packets are queued but none was taken; end with return queue.pop()"),
         ("dequeue", "cx, queue", "queue.drop(0, 'boredom')", "reason: .*boredom"),
         ("dequeue", "cx", "pass", "TypeError"),
         ("observe", "", "return {'a': 'b'}", "TypeError"),
@@ -91,10 +91,10 @@ def test_update_and_its_times_are_checked(tmp_path: Path) -> None:
         ("dequeue", "cx, queue", "assert cx is None", "AssertionError$"),
     ],
 )
-def test_misuse_says_what_to_write(tmp_path: Path, method: str, arguments: str, body: str, said: str) -> None:
+def test_misuse_names_the_remedy(tmp_path: Path, method: str, arguments: str, body: str, message: str) -> None:
     path = bad(tmp_path, method, arguments, body)
     queue = sj.Queue(f"{path}:Bad")
-    with pytest.raises(sj.AqmError, match=said):
+    with pytest.raises(sj.AqmError, match=message):
         queue.push(0)
         queue.pop(1)
         queue.state()
@@ -121,7 +121,7 @@ class Keeper(sj.Aqm):
             Keeper.then()
 
 
-def test_what_was_lent_is_of_no_use_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_are_invalid_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     class Local(Keeper):
         """Runs in this process, so that the test can read the stored arguments."""
 
@@ -154,7 +154,7 @@ def test_what_was_lent_is_of_no_use_after_the_call(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Keeper, "then", staticmethod(in_another_thread))
     sj.Queue(Local).push(8)
-    assert "by the same thread" in str(raised[0])
+    assert "in the same thread" in str(raised[0])
 
 
 def test_a_queue_within_a_queue_keeps_them_apart() -> None:
@@ -175,7 +175,7 @@ def test_a_queue_within_a_queue_keeps_them_apart() -> None:
     assert len(inner) == len(inner_own) == 3
 
 
-def test_the_command_says_it_in_a_line_and_writes_nothing(tmp_path: Path, process: Process) -> None:
+def test_the_command_reports_one_line_and_writes_nothing(tmp_path: Path, process: Process) -> None:
     bad(tmp_path, "dequeue", "cx, queue", "return queue.pop() if cx.now < 1_000_000_000 else {}['count']")
     (tmp_path / "study.toml").write_text((tmp_path / "bad.toml").read_text() + "[sweep]\nseeds = 2\n")
     for command in (
@@ -193,7 +193,7 @@ def test_the_command_says_it_in_a_line_and_writes_nothing(tmp_path: Path, proces
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("class Bad(sj.Aqm)\n", "bad.py: cannot be loaded: SyntaxError"),
         ("import sojourn as sj\nsj.nothing\n", "bad.py: cannot be loaded: AttributeError"),
@@ -205,15 +205,15 @@ def test_the_command_says_it_in_a_line_and_writes_nothing(tmp_path: Path, proces
         ("raise SystemExit(7)\n", "bad.py: cannot be loaded: SystemExit: 7"),
         (
             "class Odd(Exception):\n    def __str__(self):\n        return 1 / 0\nraise Odd\n",
-            "bad.py: cannot be loaded: Odd: its text cannot be read",
+            "bad.py: cannot be loaded: Odd: its message cannot be read",
         ),
     ],
 )
-def test_a_file_that_cannot_be_loaded(tmp_path: Path, process: Process, text: str, said: str) -> None:
+def test_a_file_that_cannot_be_loaded(tmp_path: Path, process: Process, text: str, message: str) -> None:
     bad(tmp_path, "emptied", "cx").write_text(text)
     ran = process("run", "bad.toml", "-o", "out")
     assert ran.returncode == 2
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
     with pytest.raises(sj.AqmError) as raised:
         sj.Scenario.load(tmp_path / "bad.toml")
@@ -228,8 +228,8 @@ def test_defaults_that_init_refuses_do_not_matter_where_others_are_given(tmp_pat
     assert ran.returncode == 2
     assert "__init__" in ran.stderr and "ZeroDivisionError" in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
-    asked = ["--set", 'link.aqm="bad.py:Bad depth 4"']
-    ran = process("run", "bad.toml", "-o", "out", *asked)
+    requests = ["--set", 'link.aqm="bad.py:Bad depth 4"']
+    ran = process("run", "bad.toml", "-o", "out", *requests)
     assert ran.returncode == 0, ran.stderr
     ran = process("aqm", "show", "bad.py:Bad depth 4")
     assert ran.returncode == 0, ran.stderr

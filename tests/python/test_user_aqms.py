@@ -52,10 +52,10 @@ def test_codel_in_python_is_the_built_in_verdict_for_verdict(builtin: str, own: 
         for seed in (1, 2)
         for aqm in (builtin, own.format(MY_CODEL))
     ]
-    for theirs, ours in (runs[:2], runs[2:]):
-        assert ours.fingerprint == theirs.fingerprint
-        assert ours.packets.equals(theirs.packets)
-        forward = ours.totals["links"]["forward"]
+    for reference, local in (runs[:2], runs[2:]):
+        assert local.fingerprint == reference.fingerprint
+        assert local.packets.equals(reference.packets)
+        forward = local.totals["links"]["forward"]
         assert forward["dropped_by"]["late"] + forward["marked"] > 10
     assert runs[0].fingerprint != runs[2].fingerprint
 
@@ -69,18 +69,18 @@ def test_codel_in_python_is_the_built_in_packet_by_packet_in_a_queue() -> None:
         size, ecn = draw.choice([64, 576, 1500]), draw.choice([0, 2])
         pushed = [queue.push(now, size, ecn=ecn, tag=tag) for queue in queues]
         popped = [queue.pop(now) for queue in queues] if draw.random() < 0.9 else [None, None]
-        gone = [queue.dropped() for queue in queues]
+        removed = [queue.dropped() for queue in queues]
         assert pushed[0] == pushed[1]
         assert popped[0] == popped[1]
-        assert gone[0] == gone[1]
-        drops += len(gone[0])
+        assert removed[0] == removed[1]
+        drops += len(removed[0])
     assert drops > 500
     state = queues[1].state()
     assert {"count", "drop_next", "dropping"} <= set(state)
     assert {name: queues[0].state()[name] for name in state} == state
 
 
-def test_the_state_probe_shows_what_observe_gives() -> None:
+def test_the_state_probe_records_observe() -> None:
     frames = [scenario(aqm, probes__state="10 ms").run().state for aqm in ("codel", MY_CODEL)]
     names = ["time_s", "link", "count", "drop_next", "dropping"]
     assert frames[1].select(names).equals(frames[0].select(names))
@@ -108,7 +108,7 @@ class Shallow(sj.Aqm):
         return "drop" if len(queue) >= self.depth else "accept"
 
 
-def test_classes_and_instances_stand_for_their_names() -> None:
+def test_classes_and_instances_replace_names() -> None:
     managers = ["codel", MY_CODEL, Shallow, Shallow(depth=9)]
     found = sj.compare(managers, duration="3 s", warmup="300 ms", flows=2, stack="linux-2.6.29", cc="reno")
     longest = dict(zip(found.table["aqm"], found.table["sojourn_max_ms"], strict=True))
@@ -147,11 +147,11 @@ def test_a_scenario_names_the_file_relative_to_itself(tmp_path: Path, cli: Cli) 
     folder.mkdir()
     (folder / "mine.py").write_text(EXAMPLE.read_text())
     (folder / "s.toml").write_text(SHORT.replace('"codel"', '"mine.py:MyCodel target 7ms"'))
-    theirs = printed_json(cli("run", folder / "s.toml", "--set", "link.aqm=codel target 7ms", "--json"))
-    ours = printed_json(cli("run", folder / "s.toml", "--json"))
-    assert ours["fingerprint"] == theirs["fingerprint"]
-    assert ours["aqm"].endswith("mine.py:MyCodel target 7ms")
-    assert " " not in ours["scenario"]["link"]["aqm"]["name"]
+    reference = printed_json(cli("run", folder / "s.toml", "--set", "link.aqm=codel target 7ms", "--json"))
+    local = printed_json(cli("run", folder / "s.toml", "--json"))
+    assert local["fingerprint"] == reference["fingerprint"]
+    assert local["aqm"].endswith("mine.py:MyCodel target 7ms")
+    assert " " not in local["scenario"]["link"]["aqm"]["name"]
     nested = printed_json(cli("run", folder / "s.toml", "--json", "--set", "link.aqm=fq(mine.py:MyCodel) flows 16"))
     assert nested["aqm"].startswith("fq(")
     assert nested["aqm"].endswith("mine.py:MyCodel) flows 16")
@@ -297,17 +297,17 @@ def test_every_method_is_called_as_documented() -> None:
     ]
 
 
-def test_flows_tell_their_managers_of_shed_packets_and_lost_turns() -> None:
+def test_flows_report_shed_packets_and_lost_turns_to_their_managers() -> None:
     log: list[Any] = []
 
-    class Told(sj.Aqm):
+    class LoggingAqm(sj.Aqm):
         def shed(self, cx: _core.Cx, n: int) -> None:
             log.append(("shed", n))
 
         def unscheduled(self) -> None:
             log.append("unscheduled")
 
-    queue = sj.Queue(f"fq({Told()})", limit="8 packets")
+    queue = sj.Queue(f"fq({LoggingAqm()})", limit="8 packets")
     for tag in range(9):
         queue.push(tag, tag=tag)
     assert log == [("shed", 5)], "until half of the bytes are gone"
@@ -328,12 +328,12 @@ def test_a_manager_may_make_room() -> None:
                 queue.drop(0, "limit")
 
     sets = {"link__limit": "50 packets", "probes__packets": True}
-    theirs, ours = (scenario(aqm, **sets).run() for aqm in ("drophead", HeadDrop))
-    assert ours.packets.equals(theirs.packets)
-    assert ours.totals["links"]["forward"]["dropped_by"]["limit"] > 20
+    reference, local = (scenario(aqm, **sets).run() for aqm in ("drophead", HeadDrop))
+    assert local.packets.equals(reference.packets)
+    assert local.totals["links"]["forward"]["dropped_by"]["limit"] > 20
 
 
-def test_parameters_are_what_their_defaults_are() -> None:
+def test_parameters_have_the_types_of_their_defaults() -> None:
     got: dict[str, object] = {}
 
     class Kinds(sj.Aqm):
@@ -356,17 +356,17 @@ def test_parameters_are_what_their_defaults_are() -> None:
     made = Kinds("7.5 ms", size="2 kB", gain=-1, on=True, law="linear")
     assert list(got.values()) == [7_500_000, 2_000_000, 2000, 3, -1.0, True, "linear"]
     assert made.text.endswith("Kinds span 7.5ms size 2000B gain -1 on law linear")
-    for wrong, said in [
+    for wrong, message in [
         ({"span": 5}, 'span: "5" has no unit'),
         ({"spam": "5 ms"}, 'unknown parameter "spam"; did you mean "span"?'),
         ({"law": "cubic"}, 'law: "cubic" is none of sqrt, linear'),
         ({"count": -1}, "count: "),
     ]:
-        with pytest.raises(sj.InputError, match=said.replace("?", r"\?")):
+        with pytest.raises(sj.InputError, match=message.replace("?", r"\?")):
             Kinds(**wrong)  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_a_class_is_refused(tmp_path: Path) -> None:
+def test_invalid_classes_are_refused(tmp_path: Path) -> None:
     class Needy(sj.Aqm):
         def __init__(self, target: str) -> None: ...
 
@@ -382,7 +382,7 @@ def test_what_cannot_be_a_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="cannot be extended"):
         type("Mine", (sj.Codel,), {})
     (tmp_path / "mine.py").write_text("class Other: pass\n")
-    for name, said in [
+    for name, message in [
         ("mine.py:Other", "is no queue manager"),
         ("mine.py:Others", "has no class 'Others'"),
         ("their.py:Mine", "no such file"),
@@ -391,11 +391,11 @@ def test_what_cannot_be_a_class_is_refused(tmp_path: Path) -> None:
         (f"{MY_CODEL}@act", 'unknown profile "act"'),
         (f"{MY_CODEL} target 1s", "target must be below interval"),
     ]:
-        with pytest.raises(sj.InputError, match=f"link.aqm: .*{said}"):
+        with pytest.raises(sj.InputError, match=f"link.aqm: .*{message}"):
             sj.Scenario.parse(SHORT, {"link.aqm": name}, base=tmp_path)
 
 
-def test_a_program_of_its_own_needs_no_file_and_no_guard(tmp_path: Path) -> None:
+def test_a_script_needs_no_file_and_no_guard(tmp_path: Path) -> None:
     import subprocess
 
     program = tmp_path / "program.py"
@@ -430,7 +430,7 @@ def test_a_result_of_a_class_without_source_is_not_stored(tmp_path: Path) -> Non
         ("my_aqm.py", False),
     ],
 )
-def test_the_schema_knows_classes_in_files(aqm: object, is_valid: bool) -> None:
+def test_the_schema_accepts_classes_in_files(aqm: object, is_valid: bool) -> None:
     import jsonschema
 
     schema = json.loads(_core.scenario_schema())
@@ -442,5 +442,5 @@ def test_a_file_that_starts_runs_when_it_is_loaded_is_refused(tmp_path: Path, pr
     (tmp_path / "program.py").write_text(EXAMPLE.read_text() + 'sj.compare(["codel"], duration="1 s")\n')
     ran = process("compare", "--aqm", "program.py:MyCodel", "--duration", "1s")
     assert ran.returncode == 2
-    assert "starts runs while it is loaded; put them below `if __name__" in ran.stderr
+    assert "starts runs while it is loaded; move them below `if __name__" in ran.stderr
     assert "Traceback" not in ran.stderr

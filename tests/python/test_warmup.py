@@ -98,13 +98,13 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest
     assert later["delivered_bps"].to_list() == pytest.approx([720_000.0] * later.height, rel=1e-3)
 
 
-def test_what_does_not_settle_leaves_out_half_and_says_so(cli: Cli) -> None:
+def test_unsettled_runs_exclude_half_and_report_it(cli: Cli) -> None:
     text = cli("compare", *UNSETTLED).output
     assert re.search(r"^droptail .* not settled$", text, re.MULTILINE)
     assert re.search(
         r"^droptail .* 15.00 +not settled$", cli("compare", *UNSETTLED, "--columns", "warm-up,state").output, re.M
     )
-    assert "not settled: the backlog has no steady state; half of the run is left out" in text
+    assert "not settled: the backlog has no steady state; half of the run is excluded" in text
     assert "(--duration)" in text
     found = printed_json(cli("compare", *UNSETTLED, "--json"))
     [run] = found["runs"]
@@ -114,19 +114,19 @@ def test_what_does_not_settle_leaves_out_half_and_says_so(cli: Cli) -> None:
     assert [(row["warmup_max_s"], row["not_settled"]) for row in found["table"]] == [(15.0, 1)]
 
 
-def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) -> None:
-    asked = cli("compare", *UNSETTLED, "--warmup", "auto")
-    assert asked.exit_code == 2
-    assert "the backlog under droptail has not settled in the first half of 30 s; give a longer" in asked.stderr
+def test_only_an_explicit_warm_up_is_refused(cli: Cli, tmp_path: Path) -> None:
+    requests = cli("compare", *UNSETTLED, "--warmup", "auto")
+    assert requests.exit_code == 2
+    assert "the backlog under droptail has not settled in the first half of 30 s; give a longer" in requests.stderr
     steps = ["--aqm", "codel", "--duration", "4s", "--rate", "8mbit@0s,4mbit@2s"]
     assert cli("compare", *steps).exit_code == 0
     refused = cli("compare", *steps, "--warmup", "auto")
     assert refused.exit_code == 2
-    assert "warmup: link.rate changes with time, so that nothing settles; give" in refused.stderr
+    assert "warmup: link.rate changes with time, so there is no steady state; give" in refused.stderr
     # The key in the file equals the default.
     (tmp_path / "study.toml").write_text(SHORT.replace('"1 s"', '"auto"') + 'stop = "2 s"\n[sweep]\nseeds = 2\n')
     text = cli("sweep", "study.toml").output
-    assert "flows[0].stop ends flows during the run, so that nothing settles; a tenth" in text
+    assert "flows[0].stop ends flows during the run, so there is no steady state; a tenth" in text
     assert (
         re.search(r"^codel .* a tenth$", text, re.MULTILINE)
         and "warm-up 0.3 s (auto)" in text
@@ -137,12 +137,12 @@ def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) 
         sj.compare(["droptail"], duration="30 s", warmup="auto")
 
 
-def test_a_run_says_what_it_found(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_reports_its_warm_up(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(LONG)
     text = cli("run", "run.toml", "--set", "warmup=auto").output
     assert re.search(r"^Warm-up \d[.\d]* s \(auto\)$", text, re.MULTILINE)
     text = cli("run", "run.toml", "--set", "warmup=auto", "--set", "flows.0.stop=9 s").output
-    assert "Warm-up 2 s (auto); flows[0].stop ends flows during the run, so that nothing settles; a tenth" in text
+    assert "Warm-up 2 s (auto); flows[0].stop ends flows during the run, so there is no steady state; a tenth" in text
     (tmp_path / "tail.toml").write_text(LONG.replace("codel", "droptail").replace("20 s", "7 s"))
     text = cli("run", "tail.toml", "--set", "warmup=auto", "--set", "flows.0.cc=cubic").output
     assert "Warm-up 3.5 s (auto); not settled: the backlog has no steady state; half of the run" in text
@@ -216,7 +216,7 @@ def test_the_window_does_not_depend_on_how_the_runs_were_made(cli: Cli, tmp_path
     assert len(set(starts.values())) == 2 and all(least == most for least, most in starts.values())
 
 
-def test_what_the_queue_manager_or_the_seed_decides_is_no_cell_of_its_own(tmp_path: Path) -> None:
+def test_keys_set_by_manager_or_seed_make_no_separate_cell(tmp_path: Path) -> None:
     """A limit that varies with the queue manager, and a rate drawn by each seed."""
     (tmp_path / "study.toml").write_text(
         f'{LONG}[draw]\n"link.rate" = {{ uniform = ["5 Mbit/s", "9 Mbit/s"] }}\n'
@@ -247,7 +247,7 @@ def test_the_hash_has_the_word() -> None:
     assert auto.run().fingerprint == given.run().fingerprint
 
 
-def test_a_study_has_defaults_of_its_own(tmp_path: Path) -> None:
+def test_a_study_has_its_own_defaults(tmp_path: Path) -> None:
     (tmp_path / "plain.toml").write_text(LONG.replace('spread = "500 ms"\n', "") + "[sweep]\nseeds = 2\n")
     document = sj.Study.load(tmp_path / "plain.toml").points[0].scenario.document
     assert (document["warmup"], document["flows"][0]["spread"]) == ("auto", SPREAD)
@@ -269,7 +269,7 @@ def test_a_warm_up_that_is_neither_is_refused(wanted: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["timeseries", "drops", "window", "bytes", "rates", "state"])
-def test_figures_over_time_show_what_is_left_out_on_grey(name: str) -> None:
+def test_figures_over_time_show_the_warm_up_on_grey(name: str) -> None:
     probes = {"probes.packets": True, "probes.state": "50 ms"}
     scenario = sj.Scenario.parse(LONG, {"warmup": "auto", "duration": "8 s"} | probes)
     runs = [scenario.run(1), scenario.replace({"link.aqm": "pie"}).run(1)]

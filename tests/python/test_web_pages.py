@@ -1,4 +1,4 @@
-"""Pages recorded once and replayed behind links; a browser that loads them."""
+"""Web pages recorded once and replayed over links, loaded by a browser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Server(http.server.ThreadingHTTPServer):
     address_family = socket.AF_INET6  # and IPv4, as the names have both
 Server(("::", 80), Site).serve_forever()
 """
-"""A page of nine objects from two hosts."""
+"""A page with nine objects from two hosts."""
 OBJECTS = 9
 HOSTS = ("--host", "www.test", "--host", "img.test")
 UNTIL = "until curl -s -o /dev/null http://www.test/; do sleep 0.05; done; "
@@ -58,7 +58,7 @@ needs_browser = pytest.mark.skipif(bool(_lacks(browser.browser)), reason=_lacks(
 
 
 def _site(folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
-    """Run a command where the site's hosts are real servers at the other end."""
+    """Run a command with the site's hosts as real servers at the other end."""
     server = folder / "server.py"
     server.write_text(SERVER)
     shell = [*ME, "delay", "0s", "--quiet", *HOSTS, "--peer", f"exec {sys.executable} {server}", "--"]
@@ -80,10 +80,10 @@ def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_
     load = [*ME, "web", "load", "http://www.test/", "--json", "--runs", 2]
     recorded = _site(tmp_path, *ME, "web", "record", flows, *load)
     assert recorded.returncode == 0, recorded.stderr
-    urls = {answer.url for answer in proxy.recorded(flows)}
+    urls = {answer.url for answer in proxy.read_recording(flows)}
     images = {f"http://img.test/{n}.svg" for n in range(6)}
     assert urls >= {"http://www.test/", "http://www.test/a.css", "http://www.test/b.js", *images}
-    # 4 Mbit/s and 20 ms each way, once from the servers and once from the recording.
+    # 4 Mbit/s and 20 ms per direction, from the servers and from the recording.
     link = [*ME, "link", "--rate", "4mbit", "--quiet", "--", *ME, "delay", "20ms", "--quiet", "--"]
     served = _loaded(_site(tmp_path, *link, *load))
     words = [*ME, "web", "replay", flows, *link, *load]
@@ -92,7 +92,7 @@ def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_
     for runs in (served["runs"], replayed["runs"]):
         for run in runs:
             assert run["objects"] >= OBJECTS
-            # Six images at 4 Mbit/s, and a question and its answer; Chromium may connect before it counts.
+            # Six images at 4 Mbit/s, plus a request and its response; Chromium may connect before it starts counting.
             assert run["load_ms"] > 6 * 20000 * 8 / 4e6 * 1e3
             assert run["first_byte_ms"] > 2 * 20
     assert served["median"]["objects"] == replayed["median"]["objects"]
@@ -102,7 +102,7 @@ def test_a_page_is_recorded_once_and_loads_from_the_recording_behind_a_link(tmp_
 
 @needs_shells
 @needs_proxy
-def test_what_is_not_recorded_is_told_and_the_exit_code_is_the_commands(tmp_path: Path) -> None:
+def test_unrecorded_requests_are_reported_with_the_command_s_exit_code(tmp_path: Path) -> None:
     flows = tmp_path / "page.flows"
     fetch = ["sh", "-c", "curl -sS -o /dev/null http://www.test/ && exit 7"]
     done = _site(tmp_path, *ME, "web", "record", flows, *fetch)
@@ -112,13 +112,13 @@ def test_what_is_not_recorded_is_told_and_the_exit_code_is_the_commands(tmp_path
     words = [*ME, "web", "replay", "--json", str(flows), "--", "sh", "-c", code]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 3, done.stderr
-    codes, _, told = done.stdout.partition("{")
+    codes, _, reported = done.stdout.partition("{")
     assert codes.split() == ["200", "404"]
-    told = json.loads("{" + told)
-    assert [answer["path"] for answer in told["answered"]] == ["/"]
-    assert told["missed"] == ["http://www.test/other"]
+    reported = json.loads("{" + reported)
+    assert [answer["path"] for answer in reported["answered"]] == ["/"]
+    assert reported["missed"] == ["http://www.test/other"]
     again = subprocess.run([*ME, "web", "record", str(flows), "true"], capture_output=True, text=True, check=False)
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
 
 
 def test_hosts_without_a_name_are_not_replayed() -> None:
@@ -128,15 +128,15 @@ def test_hosts_without_a_name_are_not_replayed() -> None:
     assert named == {"www.test": True, "10.0.0.1": False, "[::1]": False, "localhost": False}
 
 
-def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_tools_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SOJOURN_MITMDUMP", str(tmp_path / "mitmdump"))
     monkeypatch.setenv("SOJOURN_BROWSER", str(tmp_path / "chromium"))
-    with pytest.raises(MissingError, match="is absent; install mitmproxy 10 or newer"):
+    with pytest.raises(MissingError, match="not found; install mitmproxy 10 or newer"):
         proxy.mitmdump()
-    with pytest.raises(MissingError, match="is absent; install Chromium"):
+    with pytest.raises(MissingError, match="not found; install Chromium"):
         browser.browser()
-    with pytest.raises(InputError, match="there is no such file; make it with `sojourn web record"):
-        proxy.recorded(tmp_path / "page.flows")
+    with pytest.raises(InputError, match="no such file; make it with `sojourn web record"):
+        proxy.read_recording(tmp_path / "page.flows")
 
 
 @needs_shells

@@ -226,26 +226,26 @@ fn what_a_library_does_wrong_is_found_out() {
     let folder = folder();
     assert_eq!(found("", folder.path()), "", "without a fault it is a queue");
     for (fault, told) in [
-        ("twice", "dequeue gives back a packet for the second time, at 0.000101 s"),
-        ("keeps", "dequeue says empty and keeps 1 packets, at 0.0001"),
+        ("twice", "dequeue returns a packet for the second time, at 0.000101 s"),
+        ("keeps", "dequeue reports empty but keeps 1 packets, at 0.0001"),
         ("keeps at the end", ""),
         ("errs", "enqueue: error -5, at 0 s"),
-        ("says 7", "enqueue returns 7, which is no answer, at 0 s"),
-        ("says dropped", "enqueue says that it dropped a packet and gives none back, at 0 s"),
-        ("says queued", "enqueue has dropped the packet and says that it waits, at 0.000004 s"),
-        ("says marked", "enqueue says that it marked a packet that came as NotEct, at 0 s"),
-        ("reason 9", "dropped a packet for reason 9, which is none, at 0.000004 s"),
-        ("marks", "dequeue gives back a packet with ECN field 3; it had 0 (NotEct), at 0.0001 s"),
-        ("changes ecn", "dequeue gives back a packet with ECN field 1; it had 0 (NotEct), at 0.0001 s"),
-        ("in the past", "dequeue says not before 100000 ns, which is not later than now, at 0.0001 s"),
-        ("wrong handle", "dequeue gives back a packet that it never had (a wrong `handle`), at 0.0001 s"),
+        ("says 7", "enqueue returns the invalid code 7, at 0 s"),
+        ("says dropped", "enqueue reports a drop but returns no packet, at 0 s"),
+        ("says queued", "enqueue dropped the packet but reports it as queued, at 0.000004 s"),
+        ("says marked", "enqueue reports a mark on a packet that arrived as NotEct, at 0 s"),
+        ("reason 9", "dropped a packet for the unknown reason 9, at 0.000004 s"),
+        ("marks", "dequeue returns a packet with ECN field 3; it had 0 (NotEct), at 0.0001 s"),
+        ("changes ecn", "dequeue returns a packet with ECN field 1; it had 0 (NotEct), at 0.0001 s"),
+        ("in the past", "dequeue reports not before 100000 ns, which is not later than now, at 0.0001 s"),
+        ("wrong handle", "dequeue returns a packet that it does not hold (a wrong `handle`), at 0.0001 s"),
         (
             "wrong length",
             "dequeue gives back a packet of 1201 B, flow 5, enqueued at 0 ns; it came with 1200 B, flow 5",
         ),
-        ("wrong backlog", "backlog says 3 packets, 2401 B; it has 2 packets, 2401 B, at 0.000001 s"),
-        ("wrong statistics", "statistics say arrived_bytes 11; it is 7369, at 0.000101 s"),
-        ("both ways", "dequeue gives back a packet for the second time, at 0.0001 s"),
+        ("wrong backlog", "backlog reports 3 packets, 2401 B; the queue holds 2 packets, 2401 B, at 0.000001 s"),
+        ("wrong statistics", "statistics report arrived_bytes 11; expected 7369, at 0.000101 s"),
+        ("both ways", "dequeue returns a packet for the second time, at 0.0001 s"),
     ] {
         let said = found(fault, folder.path());
         let place = folder.path().canonicalize().expect("it is there").join("faulty.so");
@@ -259,8 +259,8 @@ fn what_waits_at_the_end_comes_back_as_freed() {
     let folder = folder();
     for (fault, told) in [
         ("", None),
-        ("keeps at the end", Some("free keeps 1 packets; it has to give back what waits, at 0.000000003 s")),
-        ("frees as late", Some("free gives back a packet of 900 B for reason 2; it is SOJOURN_FREED")),
+        ("keeps at the end", Some("free keeps 1 packets; it must return every queued packet, at 0.000000003 s")),
+        ("frees as late", Some("free returns a packet of 900 B with reason 2; expected SOJOURN_FREED")),
     ] {
         let named = NamedConfig::parse_with(&format!("faulty.so {fault}"), &Libraries { base: folder.path() });
         let config = named.expect("faults come later").config;
@@ -296,10 +296,10 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("/none/blue.so", "/none/blue.so: no such file; give the path of a shared library"),
         ("text.so", "text.so: cannot be loaded: "),
         ("empty.so", "empty.so: does not export `sojourn_library`; see sojourn_aqm.h"),
-        ("old.so", "old.so: is made for version 9 of sojourn_aqm.h; build it with this one, version 1"),
+        ("old.so", "old.so: is built for version 9 of sojourn_aqm.h; rebuild it with this one, version 1"),
         ("short.so", "short.so: sojourn_library.size is 24; set it to sizeof(sojourn_discipline)"),
         ("hollow.so", "hollow.so: sojourn_library.create is null; it is needed"),
-        ("blue.so increment", "blue.so: increment lacks its value; write e.g. increment 0.02"),
+        ("blue.so increment", "blue.so: increment needs a value; write e.g. increment 0.02"),
         ("blue.so incerment 3", "blue.so: \"incerment 3\" is no parameter; one of freeze_time (in ms), increment"),
         ("libsojourn_aqm.so", "libsojourn_aqm.so: an AQM needs a name, e.g. \"codel\""),
         ("libsojourn_aqm.so codel target 5", "libsojourn_aqm.so: target: \"5\" has no unit; write e.g. \"5 ms\""),
@@ -308,7 +308,7 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("fq(blue.so)", "blue.so holds packets itself; write e.g. \"fq(codel)\""),
         ("blue.so(codel)", "blue.so takes no AQM in brackets"),
         ("blue.so@fast", "unknown profile \"fast\""),
-        ("blue.so:red", "blue.so has no queue manager \"red\"; the one in it is \"blue\": blue.so:blue, or blue.so"),
+        ("blue.so:red", "blue.so has no queue manager \"red\", only \"blue\"; write blue.so:blue, or blue.so"),
     ] {
         let said = NamedConfig::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
         assert!(said.contains(told) && !said.contains('\n'), "{text}: {said}");

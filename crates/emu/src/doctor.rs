@@ -168,13 +168,13 @@ fn checks() -> Vec<Check> {
         check(
             "tun",
             true,
-            device.map(|_| yes("devices can be made")),
+            device.map(|_| yes("TUN devices can be created")),
             "load the module tun, or let users open /dev/net/tun",
         ),
         check(
             "namespaces",
             true,
-            either.map(|_| yes("network namespaces can be made")),
+            either.map(|_| yes("network namespaces can be created")),
             "run as root, or allow user namespaces",
         ),
         check(
@@ -195,19 +195,24 @@ fn checks() -> Vec<Check> {
         check(
             "realtime",
             false,
-            fifo.map(|()| yes("shells run before other processes (SCHED_FIFO)")),
+            fifo.map(|()| yes("shells run with real-time priority (SCHED_FIFO)")),
             "run as root, or raise the limit of real-time priority (ulimit -r 10)",
         ),
         check(
             "udp-offload",
             false,
-            udp.map(|()| yes("datagrams are segmented late")),
+            udp.map(|()| yes("UDP segmentation offload is available")),
             match &udp_error {
-                Some(libc::EINVAL) => "a kernel from 6.2 on",
+                Some(libc::EINVAL) => "use Linux 6.2 or later",
                 _ => "make devices and namespaces possible first",
             },
         ),
-        check("ipv6", false, ipv6.map(|()| yes("IPv6 is emulated, too")), "a kernel with IPv6; IPv4 is emulated"),
+        check(
+            "ipv6",
+            false,
+            ipv6.map(|()| yes("IPv6 is emulated as well")),
+            "use a kernel with IPv6; only IPv4 is emulated",
+        ),
         check("tcp", false, controls.map(|names| names.trim().replace(' ', ", ")), "mount /proc"),
     ]
 }

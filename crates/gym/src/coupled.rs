@@ -59,7 +59,7 @@ impl ForeignConfig for CoupledQueues {
 
 static STEERED: Algorithm = Algorithm {
     name: "steered pair",
-    summary: "DualPI2's queues, whose p' an agent says",
+    summary: "DualPI2's queues with p' set by an agent",
     source: "this crate",
     params: &[],
     profiles: foreign::PROFILES,

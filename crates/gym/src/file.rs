@@ -62,12 +62,9 @@ fn one() -> usize {
 impl PolicyFile {
     /// Reads a file's text; the error names place and remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let text: PolicyText = serde_json::from_str(text).map_err(|error| format!("is no policy: {error}"))?;
+        let text: PolicyText = serde_json::from_str(text).map_err(|error| format!("is not a policy: {error}"))?;
         if text.sojourn_policy != FORM {
-            return Err(format!(
-                "sojourn_policy: {} is not a version that is known; write {FORM}",
-                text.sojourn_policy
-            ));
+            return Err(format!("sojourn_policy: unknown version {}; write {FORM}", text.sojourn_policy));
         }
         let step = units::duration(&text.step).map_err(|error| format!("step: {error}"))?;
         if step < MIN_STEP || step > MAX_STEP {
@@ -147,7 +144,7 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
         name: name.leak(),
-        summary: "A policy that was learned: a small network that acts at every step",
+        summary: "A learned policy: a small neural network that acts at every step",
         source: "its file",
         params: &[],
         profiles: PROFILES,

@@ -44,7 +44,7 @@ impl PacketEpisode {
     /// Lets the next episodes be of `scenario`.
     pub fn set(&mut self, scenario: Scenario) -> Result<(), SetupError> {
         if scenario.links.iter().any(|hop| hop.wlan.is_some()) {
-            let text = "packets are not judged one by one beside a wireless LAN; let all be links";
+            let text = "packets cannot be judged one by one beside a wireless LAN; use links only";
             return Err(SetupError::Place("links", text.into()));
         }
         self.mtu = f64::from(scenario.link.mtu);

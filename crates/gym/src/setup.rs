@@ -74,11 +74,11 @@ impl Setup {
             (Some(named), ActionKind::Coupled) if !matches!(named.config, AnyConfig::DualPi2(_)) => {
                 return Err(place(
                     "start",
-                    r#"has not the two queues of the action "coupled"; write "dualpi2""#.into(),
+                    r#"does not have the two queues of the action "coupled"; write "dualpi2""#.into(),
                 ));
             }
             (Some(named), law) if law != ActionKind::Coupled && named.config.manager().is_none() => {
-                return Err(place("start", r#"manages no single queue; write e.g. "codel""#.into()));
+                return Err(place("start", r#"does not manage a single queue; write e.g. "codel""#.into()));
             }
             _ => {}
         }
@@ -92,7 +92,7 @@ impl Setup {
             (Some(_), Warmup::Fixed(span)) => Ok(Instant::ZERO + span),
             (Some(_), Warmup::Auto) => Err(place(
                 "warmup",
-                r#"is known after a run only; write e.g. "2 s", or begin at 0 with start=None"#.into(),
+                r#"is known only after a run; write e.g. "2 s", or begin at 0 with start=None"#.into(),
             )),
         }
     }
@@ -100,14 +100,14 @@ impl Setup {
     /// The scenario with a queue under a policy at its bottleneck, and without probes.
     pub(crate) fn with_agent(&self, mut scenario: Scenario, board: &Arc<SharedState>) -> Result<Scenario, SetupError> {
         if scenario.wlan.is_some() {
-            let text = "the bottleneck is a wireless LAN, which has a queue for each station; let it be a link";
+            let text = "the bottleneck is a wireless LAN, which has a queue for each station; use a link";
             return Err(place("link", text.into()));
         }
         let until = self.begin(&scenario)?;
         let others = scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs())).skip(1);
         let code = |config: &&AnyConfig| matches!(config, AnyConfig::Custom(_) | AnyConfig::Foreign(_));
         if let Some(config) = others.flat_map(AnyConfig::each).find(code) {
-            let text = format!("{} is not built in, which the queues beside the policy's have to be", config.name());
+            let text = format!("{} is not built in; all queues but the policy's must be", config.name());
             return Err(place("aqm", text));
         }
         let until = if self.native { Instant::NEVER } else { until };
@@ -133,7 +133,7 @@ pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Resu
         "weights" => Err("weights needs classes, and a policy's queues have none".to_string()),
         name => ActionKind::find(name).ok_or_else(|| format!("unknown action {name:?}")),
     };
-    let law = law.map_err(|text| place("action", format!("{text}; one of {laws}")))?;
+    let law = law.map_err(|text| place("action", format!("{text}; expected one of {laws}")))?;
     let entries = read_entries(observe, stack, Feature::ALL, &Feature::DEFAULT)?;
     Ok(ObservationSpec { entries, stack, law })
 }
@@ -152,7 +152,7 @@ pub(crate) fn read_entries<E: Copy + PartialEq>(
         let names = || all.iter().map(|&(name, ..)| name);
         let &(_, entry, _) = found.ok_or_else(|| place("observe", unknown("entry", name, names())))?;
         if entries.contains(&entry) {
-            return Err(place("observe", format!("{name:?} is there twice; leave one out")));
+            return Err(place("observe", format!("{name:?} is listed twice; leave one out")));
         }
         entries.push(entry);
     }
@@ -182,7 +182,7 @@ impl CustomConfig for AgentQueue {
         None
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
-        let manager = |named: &NamedConfig| named.config.manager().expect("it was asked when it was set up");
+        let manager = |named: &NamedConfig| named.config.manager().expect("checked at set-up");
         let start = self.start.as_ref().map(|(named, until)| (manager(named), *until));
         Box::new(Policy::controlled(Arc::clone(&self.state), self.law, start))
     }
@@ -193,7 +193,7 @@ impl CustomConfig for AgentQueue {
 
 static STEERED: Algorithm = Algorithm {
     name: "steered",
-    summary: "Does what an agent says",
+    summary: "Applies an agent's actions",
     source: "this crate",
     params: &[],
     profiles: &[("plain", "steered by an agent")],

@@ -477,7 +477,8 @@ unsafe fn find<T: Copy>(
         }
     });
     let Some(found) = found else {
-        let known = if known.is_empty() { "there is none".into() } else { format!("one of {}", known.join(", ")) };
+        let known =
+            if known.is_empty() { "there is none".into() } else { format!("expected one of {}", known.join(", ")) };
         return Err(Error { code: abi::UNKNOWN, text: format!("unknown {what} {name:?}; {known}") });
     };
     *place = found;

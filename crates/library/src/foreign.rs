@@ -45,9 +45,7 @@ impl Libraries<'_> {
         match inside {
             Some(inside) if inside != library.name => {
                 let own = &library.name;
-                Err(format!(
-                    "{name} has no queue manager {inside:?}; the one in it is {own:?}: {name}:{own}, or {name}"
-                ))
+                Err(format!("{name} has no queue manager {inside:?}, only {own:?}; write {name}:{own}, or {name}"))
             }
             _ => Ok(algorithm(library)),
         }
@@ -297,7 +295,7 @@ impl Queue {
         let answer = match (code, slot.is_queued) {
             (abi::QUEUED, true) => EnqueueResult::Queued,
             (abi::MARKED, true) if !matches!(slot.meta.ecn, Ecn::Ect0 | Ecn::Ect1) => {
-                return Err(format!("enqueue says that it marked a packet that came as {:?}", slot.meta.ecn));
+                return Err(format!("enqueue reports a mark on a packet that arrived as {:?}", slot.meta.ecn));
             }
             (abi::MARKED, true) => {
                 slot.marked = true;
@@ -306,10 +304,10 @@ impl Queue {
             }
             (abi::DROPPED, _) => match reason {
                 Some(reason) => EnqueueResult::Dropped(reason),
-                None => return Err("enqueue says that it dropped a packet and gives none back".into()),
+                None => return Err("enqueue reports a drop but returns no packet".into()),
             },
             (abi::QUEUED | abi::MARKED, false) => {
-                return Err("enqueue has dropped the packet and says that it waits".into());
+                return Err("enqueue dropped the packet but reports it as queued".into());
             }
             (code, _) => return Err(self.call_error("enqueue", code)),
         };
@@ -332,11 +330,11 @@ impl Queue {
                 add(&mut self.stats.departed, meta.len);
                 DequeueResult::Packet(meta, ticket)
             }
-            abi::EMPTY if waiting > 0 => return Err(format!("dequeue says empty and keeps {waiting} packets")),
+            abi::EMPTY if waiting > 0 => return Err(format!("dequeue reports empty but keeps {waiting} packets")),
             abi::EMPTY => DequeueResult::Empty,
-            abi::NOT_BEFORE if waiting == 0 => return Err("dequeue says not-before, and nothing waits".into()),
+            abi::NOT_BEFORE if waiting == 0 => return Err("dequeue reports not-before, but no packet is queued".into()),
             abi::NOT_BEFORE if not_before <= time(now) => {
-                return Err(format!("dequeue says not before {not_before} ns, which is not later than now"));
+                return Err(format!("dequeue reports not before {not_before} ns, which is not later than now"));
             }
             abi::NOT_BEFORE => DequeueResult::NotBefore(Instant::from_nanos(not_before as u64)),
             code => return Err(self.call_error("dequeue", code)),
@@ -351,7 +349,7 @@ impl Queue {
         let mut last = None;
         for (packet, number) in instance.take_returned() {
             let reason = usize::try_from(number).ok().and_then(|number| DropReason::ALL.get(number).copied());
-            let reason = reason.ok_or_else(|| format!("dropped a packet for reason {number}, which is none"))?;
+            let reason = reason.ok_or_else(|| format!("dropped a packet for the unknown reason {number}"))?;
             let (ticket, meta) = self.check_returned(&packet).map_err(|wrong| format!("dropped {wrong}"))?;
             add(&mut self.stats.dropped[reason as usize], meta.len);
             sink.dropped(meta, ticket, reason);
@@ -364,16 +362,16 @@ impl Queue {
     fn check_returned(&mut self, packet: &Packet) -> Result<(Ticket, Meta), Violation> {
         let (ticket, generation) = split_handle(packet.handle as usize);
         let Some(slot) = self.slots.get_mut(ticket as usize).filter(|slot| slot.generation >= generation) else {
-            return Err("gives back a packet that it never had (a wrong `handle`)".into());
+            return Err("returns a packet that it does not hold (a wrong `handle`)".into());
         };
         if !slot.is_queued || slot.generation != generation {
-            return Err("gives back a packet for the second time".into());
+            return Err("returns a packet for the second time".into());
         }
         let original = slot.meta;
         let given = (packet.length, packet.flow, packet.enqueued);
         if given != (original.len, original.flow, time(original.enqueued)) {
             return Err(format!(
-                "gives back a packet of {} B, flow {}, enqueued at {} ns; it came with {} B, flow {}, at {} ns",
+                "returns a packet of {} B, flow {}, enqueued at {} ns; it arrived with {} B, flow {}, at {} ns",
                 packet.length,
                 packet.flow,
                 packet.enqueued,
@@ -387,7 +385,7 @@ impl Queue {
         if ecn != Some(original.ecn) && !(newly && original.ecn.is_ect()) || slot.marked && !newly {
             let field = packet.ecn;
             let was = if slot.marked { Ecn::Ce } else { original.ecn };
-            return Err(format!("gives back a packet with ECN field {field}; it had {} ({was:?})", was as u8));
+            return Err(format!("returns a packet with ECN field {field}; it had {} ({was:?})", was as u8));
         }
         slot.is_queued = false;
         let counted = std::mem::replace(&mut slot.marked, false);
@@ -396,7 +394,7 @@ impl Queue {
         }
         let Backlog { packets, bytes } = self.waiting;
         self.waiting = Backlog { packets: packets - 1, bytes: bytes - original.len as u64 };
-        Ok((ticket, Meta { ecn: ecn.expect("it is one of two that are"), ..original }))
+        Ok((ticket, Meta { ecn: ecn.expect("checked to be one of the two"), ..original }))
     }
 
     /// Whether the library's backlog is what it was given less what came back.
@@ -410,13 +408,15 @@ impl Queue {
         if (packets, bytes) == (waiting, waiting_bytes) {
             return Ok(());
         }
-        Err(format!("backlog says {packets} packets, {bytes} B; it has {waiting} packets, {waiting_bytes} B"))
+        Err(format!(
+            "backlog reports {packets} packets, {bytes} B; the queue holds {waiting} packets, {waiting_bytes} B"
+        ))
     }
 
     fn call_error(&self, call: &str, code: c_int) -> Violation {
         match &self.instance {
             Some(instance) if code < 0 => format!("{call}: {}", instance.error(code)),
-            _ => format!("{call} returns {code}, which is no answer"),
+            _ => format!("{call} returns the invalid code {code}"),
         }
     }
 
@@ -456,7 +456,7 @@ impl Queue {
                 _ => return,
             };
             if value != expected {
-                wrong.get_or_insert_with(|| format!("statistics say {name} {value}; it is {expected}"));
+                wrong.get_or_insert_with(|| format!("statistics report {name} {value}; expected {expected}"));
             }
         });
         if code < 0 {
@@ -469,14 +469,14 @@ impl Queue {
         for (packet, reason) in returned {
             let (_, meta) = self.check_returned(&packet).map_err(|wrong| format!("free {wrong}"))?;
             if reason != abi::FREED {
-                let reason = format!("free gives back a packet of {} B for reason {reason}", meta.len);
-                return Err(format!("{reason}; it is SOJOURN_FREED"));
+                let reason = format!("free returns a packet of {} B with reason {reason}", meta.len);
+                return Err(format!("{reason}; expected SOJOURN_FREED"));
             }
         }
         match (wrong, self.waiting.packets) {
             (Some(wrong), _) => Err(wrong),
             (None, 0) => Ok(()),
-            (None, kept) => Err(format!("free keeps {kept} packets; it has to give back what waits")),
+            (None, kept) => Err(format!("free keeps {kept} packets; it must return every queued packet")),
         }
     }
 }

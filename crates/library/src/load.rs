@@ -91,7 +91,7 @@ impl Library {
 
     /// A new queue, or why there is none.
     pub fn create(&'static self, text: &str, limits: Limits, host: &sojourn_aqm::Host) -> Result<Instance, String> {
-        let text = CString::new(text).map_err(|_| "its parameters have a zero byte".to_string())?;
+        let text = CString::new(text).map_err(|_| "its parameters contain a NUL byte".to_string())?;
         let returned: *mut ReturnedPackets = Box::into_raw(Box::default());
         let host = Host {
             size: size_of::<Host>() as u32,
@@ -141,7 +141,9 @@ unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
         unsafe { (place.cast::<u32>().read_unaligned(), place.cast::<u32>().add(1).read_unaligned()) };
     if version != abi::ABI {
         let ours = abi::ABI;
-        return Err(format!("is made for version {version} of sojourn_aqm.h; build it with this one, version {ours}"));
+        return Err(format!(
+            "is built for version {version} of sojourn_aqm.h; rebuild it with this one, version {ours}"
+        ));
     }
     if (size as usize) < std::mem::offset_of!(Discipline, settle) {
         return Err(format!("sojourn_library.size is {size}; set it to sizeof(sojourn_discipline)"));

@@ -134,7 +134,7 @@ impl<O: Owner> Queue<O> {
     fn advance(&mut self, now: Time) -> Result<Instant, Error> {
         let least = self.last.unwrap_or(self.start);
         if now < least {
-            return Err(Error::invalid(format!("now: {now} ns lies before {least} ns, the time of an earlier call")));
+            return Err(Error::invalid(format!("now: {now} ns is before {least} ns, the time of an earlier call")));
         }
         let since = now.checked_sub(self.start).filter(|&since| self.last.is_some() || since <= MAX_GAP);
         let Some(since) = since else {
@@ -193,7 +193,7 @@ impl<O: Owner> Sink<u32> for Packets<O> {
 fn meta_from(packet: &Packet) -> Result<Meta, Error> {
     let Packet { length, segments, flow, source, destination, dscp, ecn, priority, .. } = *packet;
     if length == 0 {
-        return Err(Error::invalid("packet.length: 0 B is no packet; give at least 1"));
+        return Err(Error::invalid("packet.length: 0 B is not a packet; give at least 1"));
     }
     if dscp > 63 {
         return Err(Error::invalid(format!("packet.dscp: {dscp} is out of range; from 0 to 63")));
@@ -215,7 +215,7 @@ fn meta_from(packet: &Packet) -> Result<Meta, Error> {
 fn limits_from(host: &abi::Host) -> Result<Limits, Error> {
     let abi::Host { limit_packets, limit_bytes, limit_time, .. } = *host;
     if limit_time < 0 {
-        return Err(Error::invalid(format!("host.limit_time: {limit_time} ns is below zero; 0 sets no limit")));
+        return Err(Error::invalid(format!("host.limit_time: {limit_time} ns is negative; 0 sets no limit")));
     }
     Ok(Limits {
         packets: (limit_packets > 0).then_some(limit_packets),
@@ -233,7 +233,7 @@ fn host_from(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
     }
     let mtu = if host.mtu == 0 { 1500 } else { host.mtu };
     if host.delay < 0 {
-        return Err(Error::invalid(format!("host.delay: {} ns is below zero; 0 is not known", host.delay)));
+        return Err(Error::invalid(format!("host.delay: {} ns is negative; 0 means unknown", host.delay)));
     }
     let (delay, uptime) = (Duration::from_nanos(host.delay), Duration::from_nanos(host.start));
     let link = Link { rate: Rate::from_bps(host.rate), mtu, delay, uptime };

@@ -27,7 +27,7 @@ struct Loan {
 unsafe impl Send for Loan {}
 
 impl BorrowedQueue {
-    /// Lends `queue` while `call` runs.
+    /// Lends `queue` to Python for the duration of `call`.
     pub fn lend<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
         /// Takes the queue back, also from a call that panics.
         struct LoanGuard<'a>(&'a BorrowedQueue);
@@ -44,13 +44,13 @@ impl BorrowedQueue {
         call()
     }
 
-    /// Does something with the queue; refused when this thread has borrowed none.
+    /// Runs `act` on the borrowed queue; an error if this thread has borrowed none.
     pub fn with<R>(&self, act: impl FnOnce(&mut dyn Fifo) -> R) -> PyResult<R> {
         let me = thread::current().id();
         // Taken out meanwhile: whatever `act` sets off finds no queue, so this reference is the only one.
         let Some(mut loan) = self.slot().take_if(|loan| loan.borrower == me) else {
             return Err(PyRuntimeError::new_err(
-                "the queue may be used only within the call that it was given to, by the same thread",
+                "the queue may be used only within the call that received it, in the same thread",
             ));
         };
         // SAFETY: the pointer is in the slot only within `lend`, which runs further up on this very thread and holds

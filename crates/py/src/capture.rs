@@ -9,8 +9,8 @@ use sojourn_sim::{Column, Table};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// TCP segments and UDP datagrams of a pcap or pcapng file, the blocks of SACK in them, the texts of their addresses by
-/// number, and what could not be used.
+/// TCP segments and UDP datagrams of a pcap or pcapng file, their SACK blocks, the texts of their addresses by number,
+/// and notes on what could not be used.
 #[pyfunction]
 pub fn read_capture<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
     let capture = py.detach(|| capture::read(data)).map_err(input)?;
@@ -52,7 +52,7 @@ fn packets(packets: &[CapturedPacket], numbers: &BTreeMap<IpAddr, u32>) -> Table
     Table { name: "packets", columns: columns.map(|(name, column)| (name.to_string(), column)).to_vec() }
 }
 
-/// Row of the packet, first number and the one behind the last of each block.
+/// Row of the packet, first sequence number and end of each SACK block.
 fn blocks(packets: &[CapturedPacket]) -> Table {
     let found = || {
         let of = |(row, packet): (u32, &CapturedPacket)| packet.sack.map(|(first, end)| (row, first, end));

@@ -82,7 +82,7 @@ impl Catalogue for SharedLibraries {
 }
 
 impl<'a> ClassFinder<'a> {
-    /// Finds them anywhere.
+    /// A finder of queue managers without restrictions.
     pub fn of(base: &'a str) -> Self {
         Self { base, confined: false }
     }
@@ -95,7 +95,7 @@ impl<'a> ClassFinder<'a> {
         Libraries { base: Path::new(self.base) }
     }
 
-    /// Whether code that is named by its file may run.
+    /// Whether code named by its file may run.
     fn is_allowed(&self, name: &str) -> Result<(), ConfigError> {
         let may_run = Python::attach(|py| {
             let ask = || py.import("sojourn.model.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
@@ -105,19 +105,19 @@ impl<'a> ClassFinder<'a> {
     }
 }
 
-/// The configurations of libraries among `configs`.
+/// Configurations of libraries among `configs`.
 pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfig> {
     let all = configs.flat_map(AnyConfig::each);
     all.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
 }
 
-/// What a library has done wrong, as an exception.
+/// Fault of a library, as an exception.
 pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyResult<()> {
     let fault = configs.into_iter().find_map(AnyConfig::fault);
     fault.map_or(Ok(()), |text| Err(AqmError::new_err(text)))
 }
 
-/// Refuses what `host`, which only keeps a queue, cannot do to packets.
+/// Refuses a discipline that needs a `host` to change packets, which one that only queues cannot.
 pub fn check_effects(config: &AnyConfig, host: &str) -> PyResult<()> {
     let can = Effects { reorders: true, ..Effects::default() };
     config.effects().check(host, can).map_err(|wrong| input(format!("aqm: {wrong}")))
@@ -128,10 +128,10 @@ pub fn is_python(config: &AnyConfig) -> bool {
     config.each().iter().any(|config| matches!(config, AnyConfig::Custom(_)) && !config.name().starts_with(PREFIX))
 }
 
-/// A class as an algorithm. What it holds lives as long as the program, like a registered one; there is one per class.
+/// A class as an algorithm. It lives as long as the program, like a registered one; there is one per class.
 ///
 /// `params` are name and default of each parameter of `__init__`, and the words of a choice: a default's type, or the
-/// unit in its text, says what the parameter is.
+/// unit in its text, gives the type of the parameter.
 #[pyclass(name = "Algorithm", frozen, module = "sojourn._core")]
 pub struct PyAlgorithm(&'static Algorithm);
 
@@ -173,7 +173,7 @@ impl PyAlgorithm {
         Ok(Self(Box::leak(Box::new(algorithm))))
     }
 
-    /// The shortest spelling with `params` set by name, and what an instance gets: ns, bytes, bit/s.
+    /// Shortest spelling with `params` set by name, and the values that an instance gets: ns, bytes, bit/s.
     fn configure<'py>(&self, py: Python<'py>, params: Vec<(String, String)>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let named = NamedConfig::configure_with(self.0.name, "", &params, &[self.0]);
         let named = crate::error::check(py, named)?;
@@ -200,10 +200,10 @@ impl CustomConfig for Config {
     fn value(&self, param: &str) -> Option<Value> {
         self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
     }
-    /// Lets `__init__` judge, so that what it refuses is known before a run begins.
+    /// Validates parameters with `__init__`, so that refusals are known before a run begins.
     fn check(&self) -> Result<(), ConfigError> {
         let judged = Python::attach(|py| raise(py, || self.class.validate(py, &to_dict(py, &self.params)?)));
-        let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)));
+        let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be created", self.class.name)));
         judged.map_err(ConfigError::Catalogue)
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
@@ -243,7 +243,7 @@ fn configure(
     Ok(AnyConfig::Custom(CustomAqm::new(algorithm, Box::new(Config { class, params }))))
 }
 
-/// What a parameter with this default is, and the default.
+/// Type of a parameter with this default, and the default.
 fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
     let choices: Vec<&'static str> = choices.iter().map(|word| leak(word)).collect();
     let value = value(default, &choices)?;
@@ -281,7 +281,7 @@ fn value(default: &Bound<'_, PyAny>, choices: &[&'static str]) -> Result<Value, 
     }
     match default.extract::<f64>() {
         Ok(x) if x.is_finite() => Ok(Value::Number(x)),
-        _ => Err(format!(r#"the default {default} is no parameter's; write e.g. True, 3, 0.5 or "5 ms""#)),
+        _ => Err(format!(r#"the default {default} is not of a parameter's type; write e.g. True, 3, 0.5 or "5 ms""#)),
     }
 }
 

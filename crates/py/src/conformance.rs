@@ -10,11 +10,11 @@ use sojourn_aqm::conformance::Violation;
 use sojourn_aqm::conformance::case::Case;
 use sojourn_sim::scenario::AqmSpec;
 
-/// Random operations on a queue manager until there were `operations`, or until it breaks a rule; JSON.
+/// Runs random operations on a queue manager, `operations` of them or until it breaks a rule; JSON.
 ///
 /// `cases`, `operations` and packets that `arrived`, `departed` and were `dropped` or `marked`; `violation` is None or
-/// `rule`, `step`, `detail` and `case`. A library that does what no queue may do raises AqmError. The other arguments
-/// are those of `simulate`; relative paths start from the current folder.
+/// `rule`, `step`, `detail` and `case`. A library that breaks the interface raises AqmError. The other arguments are
+/// those of `simulate`; relative paths start from the current folder.
 #[pyfunction]
 #[pyo3(signature = (aqm, operations, seed, progress = None))]
 pub fn check_aqm(
@@ -54,7 +54,7 @@ impl<'a> Suite<'a> {
         Self { aqm, random, target_operations: wanted, cases: 0, operations: 0, packets: [0; 4], violation: None }
     }
 
-    /// Runs a case; the share that is done, or none at the end.
+    /// Runs part of a case; returns the share done, or None at the end.
     fn step(&mut self) -> Option<f64> {
         if self.operations >= self.target_operations || self.violation.is_some() || self.aqm.config.fault().is_some() {
             return None;

@@ -11,19 +11,20 @@ use sojourn_sim::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Head of a log of an emulated path and the time of its last record in ns, as JSON.
+/// Header of a log of an emulated path and the time of its last record in ns, as JSON.
 #[pyfunction]
 pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let (head, records) = py.detach(|| read(&path))?;
     Ok(json!({ "head": head, "end_ns": log::end(&records).as_nanos() }).to_string())
 }
 
-/// Summary and tables of a simulation from the logs of both directions of every link of a scenario, its first link first
-/// and of each the forward direction (down); as JSON by the name of the queue, how far each agrees with a replay through
-/// the simulator's queue, and how many of its packets were late or refused; and the payload in bytes that left for the
-/// first time from each instant on, in ns, at which the statistics can begin, by queue and flow.
+/// Summary and tables of a simulation, computed from the logs of both directions of every link of a scenario: its first
+/// link first, and of each link the forward direction (down) first. Also, as JSON by queue name, how far each log
+/// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and the
+/// payload in bytes that left for the first time from each instant on, in ns, at which the statistics can begin, by
+/// queue and flow.
 ///
-/// The scenario gives names of links, warm-up, length and probes. Its traffic is looked at only to tell whether the load
+/// The scenario gives names of links, warm-up, length and probes. Its traffic is read only to find out whether the load
 /// changes.
 #[pyfunction]
 #[allow(clippy::type_complexity)] // what it gives is told above
@@ -36,7 +37,11 @@ pub fn emulated(
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &SharedLibraries).map_err(input)?;
         let names: Vec<String> = scenario.hops().map(|(name, ..)| name.to_string()).collect();
         if logs.len() != 2 * names.len() {
-            return Err(input(format!("{} logs; give one for each direction of {} links", logs.len(), names.len())));
+            return Err(input(format!(
+                "{} logs; give one for each direction of the {} links",
+                logs.len(),
+                names.len()
+            )));
         }
         let read = logs.iter().map(|path| read(path)).collect::<PyResult<Vec<_>>>()?;
         let found = log::results(&names, &read, &scenario.probes, Statistics::of(&scenario), &SharedLibraries);
@@ -68,7 +73,7 @@ pub fn emulated_flow(source: Vec<u8>, destination: Vec<u8>, source_port: u16, po
     flow.ok_or_else(|| input("addresses: give both as 4 or as 16 bytes"))
 }
 
-/// The code point of a name, such as EF, or of a number as a text.
+/// DSCP of a name, such as EF, or of a number as a text.
 #[pyfunction]
 pub fn dscp(text: &str) -> PyResult<u8> {
     sojourn_aqm::dscp::parse(text).map_err(input)

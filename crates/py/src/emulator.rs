@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 /// Runs a command line of the emulator, `["link", "--rate", "12mbit", "--", "curl", …]`, to its end.
 ///
-/// Returns the exit code, or minus the number of the signal that ended the command; and the folder of a log from which
-/// a result can be made, if one was asked for. Only for a process with a single thread, because it forks.
+/// Returns the exit code, or minus the signal number if a signal ended the command; and the folder of the log from
+/// which a result can be made, if one was requested. Only for a single-threaded process, because it forks.
 #[pyfunction]
 #[cfg(target_os = "linux")]
 pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
@@ -15,7 +15,7 @@ pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
     (ended.code, ended.log)
 }
 
-/// Refuses: there is no emulator here.
+/// Raises an error: the emulator needs Linux.
 #[pyfunction]
 #[cfg(not(target_os = "linux"))]
 pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
@@ -24,8 +24,9 @@ pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
     (3, None)
 }
 
-/// What this machine can emulate, as JSON: some twenty seconds. Only for a process with a single thread. Before each
-/// measurement signals are handled, and `progress` is called with the share done, the measurements made and all of them.
+/// Checks what this machine can emulate, as JSON; takes about twenty seconds. Only for a single-threaded process.
+/// Before each measurement signals are handled, and `progress` is called with the share done, the measurements made and
+/// their total.
 #[pyfunction]
 #[pyo3(signature = (progress = None))]
 #[cfg(target_os = "linux")]
@@ -54,7 +55,7 @@ pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<St
     }
 }
 
-/// What this machine can emulate: nothing.
+/// Checks what this machine can emulate: nothing without Linux.
 #[pyfunction]
 #[pyo3(signature = (progress = None))]
 #[cfg(not(target_os = "linux"))]

@@ -6,17 +6,17 @@ use pyo3::prelude::*;
 use sojourn_sim::parquet::WriteError;
 use std::fmt::Display;
 
-create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the remedy.");
+create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the message names the place and the remedy.");
 
 create_exception!(
     sojourn._core,
     AqmError,
     PyRuntimeError,
-    "A queue manager of a user failed. One in Python raised: the text names class, method, time and line, the cause is the \
-     exception. One in a shared library broke a rule: the text names library, function, rule and time."
+    "A user's queue manager failed. In Python, it raised: the message names class, method, time and line, and the \
+     cause is the exception. In a shared library, it broke a rule: the message names library, function, rule and time."
 );
 
-/// The result of what may have called Python: an exception that it left pending goes first.
+/// Result of code that may have called Python: an exception that it left pending takes precedence.
 pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> {
     match PyErr::take(py) {
         Some(raised) => Err(raised),
@@ -24,12 +24,12 @@ pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> 
     }
 }
 
-/// Any refusal of input.
+/// An input error with any message.
 pub fn input(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// A table that could not be written, as the `OSError` that the system call would have raised.
+/// `OSError` of a table that could not be written, as the system call would have raised it.
 pub fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
     let WriteError { file, cause } = error;
     let Some(number) = cause.raw_os_error() else { return cause.into() };
@@ -48,7 +48,7 @@ impl UnsignedInt {
         Self(Ok(n))
     }
 
-    /// The number as a `T`; `name` is the argument's.
+    /// Converts the number to `T`; `name` is the argument's name.
     pub fn get<T: TryFrom<u64>>(self, name: &str) -> PyResult<T> {
         let most = u128::MAX >> (128 - 8 * size_of::<T>());
         let refuse = |number: String| input(format!("{name}: {number} is out of range; from 0 to {most}"));

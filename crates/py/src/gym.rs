@@ -14,21 +14,22 @@ use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Places for episodes of scenarios with a queue under a policy.
+/// Slots for episodes of scenarios with a queue under a policy.
 ///
-/// `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: somebody else judges), `start`
-/// in tc's spelling or empty, which rules to the end if `native`. `observations`, `rewards` and `over` are arrays that are written in place.
+/// `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: the caller computes it);
+/// `start` in tc's syntax or empty: the manager before the first action, or to the end if `native`. `observations`,
+/// `rewards` and `over` are arrays that are written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct Episodes {
     /// Never locked: the mutex only makes it shareable, and every access is exclusive already.
     batch: Mutex<Batch>,
-    /// Of each the observation.
+    /// Observation of each episode.
     #[pyo3(get)]
     observations: Py<PyArray2<f32>>,
-    /// Of each what its last step was worth.
+    /// Reward of each episode's last step.
     #[pyo3(get)]
     rewards: Py<PyArray1<f64>>,
-    /// Of each whether its last step was the episode's last.
+    /// Whether each episode ended with its last step.
     #[pyo3(get)]
     over: Py<PyArray1<bool>>,
 }
@@ -62,8 +63,8 @@ impl Episodes {
         })
     }
 
-    /// Lets the next episodes in a place be of a scenario: JSON text after the overrides `sets`, whose relative paths start
-    /// from `base`.
+    /// Sets the scenario of the next episodes in a slot: JSON text after the overrides `sets`, whose relative paths
+    /// start from `base`.
     #[pyo3(signature = (place, scenario_json, sets = Vec::new(), base = "/"))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn set(
@@ -79,7 +80,7 @@ impl Episodes {
             .map_err(input)
     }
 
-    /// Begins episodes with these seeds in these places, and writes their first observations. Signals are handled
+    /// Starts episodes with these seeds in these slots and writes their first observations. Signals are handled
     /// meanwhile.
     fn reset(&mut self, py: Python<'_>, places: Vec<usize>, seeds: Vec<UnsignedInt>) -> PyResult<()> {
         for (&place, seed) in places.iter().zip(seeds) {
@@ -103,7 +104,7 @@ impl Episodes {
         py.check_signals()
     }
 
-    /// Steps the episode in the first place: what the step was worth, and whether it is the last one.
+    /// Steps the episode in the first slot; returns its reward and whether it has ended.
     fn step_one(&mut self, py: Python<'_>, action: f64) -> PyResult<(f64, bool)> {
         let mut seen = self.observations.bind(py).try_readwrite()?;
         let (width, seen) = (all(&mut self.batch).width(), seen.as_slice_mut()?);
@@ -117,7 +118,7 @@ impl Episodes {
         Ok((worth, over))
     }
 
-    /// Steps every episode that is going, by its action.
+    /// Steps every running episode by its action.
     fn step(
         &mut self,
         py: Python<'_>,
@@ -127,7 +128,7 @@ impl Episodes {
         let (actions, going) = (actions.as_slice()?, going.as_slice()?);
         if actions.len() != all(&mut self.batch).len() || going.len() != actions.len() {
             return Err(input(format!(
-                "action: {} of them for {} episodes",
+                "action: {} actions for {} episodes",
                 actions.len(),
                 all(&mut self.batch).len()
             )));
@@ -141,14 +142,14 @@ impl Episodes {
         py.check_signals()
     }
 
-    /// The end of the last step in a place, in seconds.
+    /// End of the last step in a slot, in seconds.
     fn time_s(&mut self, place: usize) -> f64 {
         all(&mut self.batch).episode(place).time_s()
     }
 
-    /// What was counted in the last step in a place, by name; times in seconds. `flows` has a row for each flow that lasts
-    /// for the whole run: payload bytes delivered in order, packets sent, retransmissions since the start, and the
-    /// congestion window in segments and the smoothed round-trip time in milliseconds now.
+    /// Counters of the last step in a slot, by name; times in seconds. `flows` has a row per flow that lasts for the
+    /// whole run: payload bytes delivered in order, packets sent, retransmissions since the start, and the current
+    /// congestion window in segments and smoothed round-trip time in milliseconds.
     fn raw<'py>(&mut self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyDict>> {
         let episode = all(&mut self.batch).episode(place);
         let raw = PyDict::new(py);
@@ -194,18 +195,18 @@ impl Episodes {
         Ok(raw)
     }
 
-    /// Ends the episode in a place: its summary as JSON, or None where there is none. What is left of the scenario runs
-    /// under what is in force.
+    /// Ends the episode in a slot; returns its summary as JSON, or None if there is none. The rest of the scenario runs
+    /// under the last action.
     fn finish(&mut self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
         let episode = all(&mut self.batch).episode(place);
         text_of(py.detach(|| episode.finish()))
     }
 }
 
-/// A place for episodes in which each packet that arrives at the bottleneck is judged.
+/// A slot for episodes in which each packet that arrives at the bottleneck is judged.
 ///
-/// `observe` by name, of the last `stack` packets; three numbers of the packet itself follow. `observations` is written in
-/// place.
+/// `observe` by name, for the last `stack` packets; three numbers of the packet itself follow. `observations` is
+/// written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct PacketEpisodes {
     /// Never locked, as that of [`Episodes`].
@@ -226,7 +227,7 @@ impl PacketEpisodes {
         Ok(Self { packets: Mutex::new(packets), observation })
     }
 
-    /// Lets the next episodes be of a scenario, as [`Episodes::set`] has it.
+    /// Sets the scenario of the next episodes, as [`Episodes::set`] does.
     #[pyo3(signature = (scenario_json, sets = Vec::new(), base = "/"))]
     fn set(&mut self, py: Python<'_>, scenario_json: &str, sets: Vec<(String, String)>, base: &str) -> PyResult<()> {
         let packets = one(&mut self.packets);
@@ -234,7 +235,7 @@ impl PacketEpisodes {
             .map_err(input)
     }
 
-    /// Begins an episode and goes on to the first packet that arrives; whether there is one.
+    /// Starts an episode and runs to the first arriving packet; returns whether there is one.
     fn reset(&mut self, py: Python<'_>, seed: UnsignedInt) -> PyResult<bool> {
         let seed = seed.get("seed")?;
         let packets = one(&mut self.packets);
@@ -244,8 +245,8 @@ impl PacketEpisodes {
         Ok(any)
     }
 
-    /// Judges the packet that has arrived (0 lets it in, 1 marks, 2 drops) and goes on to the next one: what it was worth,
-    /// and whether it was the last one.
+    /// Judges the arrived packet (0 accepts, 1 marks, 2 drops) and runs to the next one; returns the reward and whether
+    /// it was the last packet.
     fn step(&mut self, py: Python<'_>, action: f64) -> PyResult<(f64, bool)> {
         // Without letting others run: a packet takes less time than that would.
         let stepped = one(&mut self.packets).step(action);
@@ -254,12 +255,12 @@ impl PacketEpisodes {
         Ok(stepped)
     }
 
-    /// When the packet has arrived, or the end, in seconds.
+    /// Arrival time of the packet, or the end, in seconds.
     fn time_s(&mut self) -> f64 {
         one(&mut self.packets).time_s()
     }
 
-    /// Ends the episode: its summary as JSON, or None where there is none.
+    /// Ends the episode; returns its summary as JSON, or None if there is none.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
         let packets = one(&mut self.packets);
         text_of(py.detach(|| packets.finish()))
@@ -286,7 +287,7 @@ pub(crate) fn read_reward<R: Copy>(name: &str, all: &[(&str, R)]) -> PyResult<Op
         return Ok(None);
     }
     let names = || all.iter().map(|&(name, _)| name).collect::<Vec<_>>().join(", ");
-    let unknown = || input(format!("reward: unknown reward {name:?}; one of {}, or a function", names()));
+    let unknown = || input(format!("reward: unknown reward {name:?}; expected one of {}, or a function", names()));
     all.iter().find(|(known, _)| *known == name).map(|&(_, reward)| Some(reward)).ok_or_else(unknown)
 }
 
@@ -303,7 +304,7 @@ fn all(batch: &mut Mutex<Batch>) -> &mut Batch {
     batch.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A policy of a file: its action for an observation is what the queue manager of that name does.
+/// A policy from a file: its action for an observation is that of the queue manager of the same name.
 #[pyclass(module = "sojourn._core")]
 pub struct PolicyNetwork(PolicyFile);
 
@@ -314,18 +315,18 @@ impl PolicyNetwork {
         PolicyFile::parse(text).map(Self).map_err(input)
     }
 
-    /// What the last layer gives for an observation of as many numbers as it takes.
+    /// Output of the last layer for an observation of as many numbers as it takes.
     fn forward(&mut self, observation: PyReadonlyArray1<'_, f32>) -> PyResult<Vec<f32>> {
         let (seen, takes) = (observation.as_slice()?, self.0.sight.len());
         if seen.len() != takes {
-            return Err(input(format!("observation: {} numbers; the policy takes {takes}", seen.len())));
+            return Err(input(format!("observation: {} numbers; the policy needs {takes}", seen.len())));
         }
         Ok(self.0.network.forward(seen).to_vec())
     }
 }
 
-/// What an environment has by name: `actions` with their ranges (`low`, `high`, or `n` choices), entries of an
-/// `observation` with their meaning, those that are the `default`, and `rewards`.
+/// Names that an environment accepts: `actions` with their ranges (`low`, `high`, or `n` choices), entries of an
+/// `observation` with their meaning, those in the `default`, and `rewards`.
 #[pyfunction]
 pub fn gym_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);

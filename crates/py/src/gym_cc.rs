@@ -9,25 +9,25 @@ use pyo3::types::PyDict;
 use sojourn_gym::cc::{ActionKind, Feature, FlowEpisode, Reward, RewardInput, Setup};
 use std::sync::{Mutex, PoisonError};
 
-/// A place for episodes in which each flow of a group has an agent, `most` of them at most.
+/// A slot for episodes in which each flow of a group has an agent, at most `most` of them.
 ///
-/// `step` as a time with its unit or "rtt", `delay` as a time; `action`, `observe` and `reward` by name (an empty reward:
-/// somebody else judges); with `native` that control runs instead of agents. `observations`, `rewards`, `due` and `over`
-/// are arrays that are written in place.
+/// `step` as a time with its unit or "rtt", `delay` as a time; `action`, `observe` and `reward` by name (an empty
+/// reward: the caller computes it); with `native` that control runs instead of agents. `observations`, `rewards`, `due`
+/// and `over` are arrays that are written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct CcEpisodes {
     /// Never locked, as that of [`Episodes`](crate::gym::Episodes).
     connections: Mutex<FlowEpisode>,
-    /// Of each agent the observation.
+    /// Observation of each agent.
     #[pyo3(get)]
     observations: Py<PyArray2<f32>>,
-    /// Of each what its last step was worth.
+    /// Reward of each agent's last step.
     #[pyo3(get)]
     rewards: Py<PyArray1<f64>>,
-    /// Of each whether its step has ended now.
+    /// Whether each agent's step has just ended.
     #[pyo3(get)]
     due: Py<PyArray1<bool>>,
-    /// Of each whether its application has stopped, or the scenario has ended.
+    /// Whether each agent's application has stopped, or the scenario has ended.
     #[pyo3(get)]
     over: Py<PyArray1<bool>>,
 }
@@ -66,8 +66,8 @@ impl CcEpisodes {
         })
     }
 
-    /// Lets the next episodes be of a scenario: JSON text after the overrides `sets`, whose relative paths start from
-    /// `base`; how many agents there are.
+    /// Sets the scenario of the next episodes: JSON text after the overrides `sets`, whose relative paths start from
+    /// `base`; returns the number of agents.
     #[pyo3(signature = (scenario_json, sets = Vec::new(), base = "/"))]
     fn set(&mut self, py: Python<'_>, scenario_json: &str, sets: Vec<(String, String)>, base: &str) -> PyResult<usize> {
         let connections = all(&mut self.connections);
@@ -75,7 +75,7 @@ impl CcEpisodes {
             .map_err(input)
     }
 
-    /// Begins an episode and goes on until a connection is open. Signals are handled meanwhile.
+    /// Starts an episode and runs until a connection is open. Signals are handled meanwhile.
     fn reset(&mut self, py: Python<'_>, seed: UnsignedInt) -> PyResult<()> {
         let seed = seed.get("seed")?;
         let connections = all(&mut self.connections);
@@ -85,12 +85,12 @@ impl CcEpisodes {
         self.show(py)
     }
 
-    /// Puts the actions of those agents in force whose step begins, and runs until the next step of an agent ends.
+    /// Applies the actions of the agents whose step begins, and runs until the next step of an agent ends.
     fn step(&mut self, py: Python<'_>, actions: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         let actions = actions.as_slice()?;
         let connections = all(&mut self.connections);
         if actions.len() != connections.max_agents() {
-            return Err(input(format!("action: {} of them for {} agents", actions.len(), connections.max_agents())));
+            return Err(input(format!("action: {} actions for {} agents", actions.len(), connections.max_agents())));
         }
         let (mut due, mut worth) = (self.due.bind(py).try_readwrite()?, self.rewards.bind(py).try_readwrite()?);
         let (slice, worth) = (due.as_slice_mut()?, worth.as_slice_mut()?);
@@ -100,12 +100,12 @@ impl CcEpisodes {
         py.check_signals()
     }
 
-    /// The end of the last step, in seconds.
+    /// End of the last step, in seconds.
     fn time_s(&mut self) -> f64 {
         all(&mut self.connections).time_s()
     }
 
-    /// What was counted in an agent's last step, by name; times in seconds, rates in payload bits per second.
+    /// Counters of an agent's last step, by name; times in seconds, rates in payload bits per second.
     fn raw<'py>(&mut self, py: Python<'py>, agent: usize) -> PyResult<Bound<'py, PyDict>> {
         let &RewardInput { utilisation, jain, base_s, nominal_bps, interval } =
             all(&mut self.connections).reward_input(agent);
@@ -137,8 +137,8 @@ impl CcEpisodes {
         Ok(raw)
     }
 
-    /// Ends the episode: its summary as JSON, or None where there is none. What is left of the scenario runs under what is
-    /// in force.
+    /// Ends the episode; returns its summary as JSON, or None if there is none. The rest of the scenario runs under the
+    /// last actions.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
         let connections = all(&mut self.connections);
         text_of(py.detach(|| connections.finish()))
@@ -146,7 +146,7 @@ impl CcEpisodes {
 }
 
 impl CcEpisodes {
-    /// Writes what agents see, and who is over.
+    /// Writes the agents' observations and which of them have ended.
     fn show(&mut self, py: Python<'_>) -> PyResult<()> {
         let (mut seen, mut over) = (self.observations.bind(py).try_readwrite()?, self.over.bind(py).try_readwrite()?);
         let connections = all(&mut self.connections);
@@ -164,7 +164,7 @@ fn all(connections: &mut Mutex<FlowEpisode>) -> &mut FlowEpisode {
     connections.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What environments of connections have by name, as [`gym_names`](crate::gym::gym_names) has it for queues.
+/// Names that environments of connections accept, as [`gym_names`](crate::gym::gym_names) for queues.
 #[pyfunction]
 pub fn gym_cc_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);

@@ -140,8 +140,8 @@ fn parse_scenario(
     check(py, canonical)
 }
 
-/// Bytes of memory that a run of a scenario (TOML or JSON text with absolute paths) takes at most: for flows that last and
-/// packets under way, and for the rows of all probes unless they are written while it goes on.
+/// Maximum memory in bytes of a run of a scenario (TOML or JSON text with absolute paths): for lasting flows and
+/// packets in flight, and for the rows of all probes unless they are written during the run.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
     let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &ClassFinder::of("/"));
@@ -164,8 +164,8 @@ fn registry_json() -> String {
 
 /// JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table: name, profile, shortest
 /// spelling (`text`), every parameter (`params`), and the `algorithm` as in the registry. Relative paths of queue
-/// managers in Python and of tables of distributions start from the folder `base`; without `read` tables are not read, and
-/// need not be there.
+/// managers in Python and of distribution tables start from the folder `base`; without `read` tables are not read and
+/// need not exist.
 #[pyfunction]
 #[pyo3(signature = (text, base = ".", read = true))]
 fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
@@ -194,11 +194,11 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 
 /// Simulates a scenario (TOML or JSON text with absolute paths) once.
 ///
-/// The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
-/// `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
-/// a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
-/// memory for them; what cannot be written is an `OSError`. Before a large list of the run grows, `grows` is called with
-/// the bytes that it will take; what that raises ends the run.
+/// The interpreter lock is released meanwhile, unless a queue manager is in Python; about every 50 ms signals are
+/// handled and `progress` is called with the share done, from 0 to 1. An exception of either ends the run, and so does
+/// one in a queue manager. With a `folder` the tables are written there as Parquet during the run, so that they take no
+/// memory; a failed write raises `OSError`. Before a large list of the run grows, `grows` is called with the bytes that
+/// it will take; an exception of it ends the run.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, progress = None, folder = None, grows = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -215,7 +215,7 @@ fn simulate(
     let scenario = check(py, py.detach(parse))?;
     let queues = MemoryEstimate::of_queues(&scenario);
     if let Some(grows) = grows.as_ref().filter(|_| queues > GROWTH) {
-        grows.call1(py, (queues, "its queues take"))?;
+        grows.call1(py, (queues, "its queues need"))?;
     }
     let start = || {
         let configs = || scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
@@ -232,7 +232,7 @@ fn simulate(
             if growth > told {
                 told = growth;
                 may_grow =
-                    Python::attach(|py| grows.call1(py, (growth, "what the run has under way grows to")).map(drop));
+                    Python::attach(|py| grows.call1(py, (growth, "the data in flight of the run grow to")).map(drop));
                 if may_grow.is_err() {
                     return None;
                 }

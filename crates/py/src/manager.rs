@@ -29,12 +29,12 @@ pub struct AqmClass {
 }
 
 impl AqmClass {
-    /// A new instance.
+    /// Creates an instance.
     fn instance<'py>(&self, py: Python<'py>, params: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         self.make.bind(py).call1((params,)).map_err(|error| self.explain(py, error, "__init__", None))
     }
 
-    /// Whether `__init__` takes `params`; a ValueError of its own is a refusal in its own words.
+    /// Whether `__init__` accepts `params`; its own ValueError is a refusal with its own message.
     pub fn validate(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
         match self.make.bind(py).call1((params,)) {
             Ok(_) => Ok(Ok(())),
@@ -45,8 +45,8 @@ impl AqmClass {
         }
     }
 
-    /// Names the place of an exception, also of one that would end the program, such as SystemExit. Ctrl-C and a panic
-    /// of ours stay what they are.
+    /// Adds the place to an exception, also to one that would end the program, such as SystemExit. Ctrl-C and a panic
+    /// of Rust pass unchanged.
     fn explain(&self, py: Python<'_>, error: PyErr, method: &str, now: Option<Instant>) -> PyErr {
         let stays = error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py);
         if stays || error.is_instance_of::<AqmError>(py) {
@@ -62,14 +62,14 @@ impl AqmClass {
         explained
     }
 
-    /// The name of a state variable, which lives as long as the program: it is kept once per class.
+    /// Name of a state variable, kept once per class for the life of the program.
     fn state(&self, name: &str) -> PyResult<&'static str> {
         let mut known = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|known| **known == name) {
             return Ok(found);
         }
         if known.len() == MAX_STATES {
-            return Err(PyValueError::new_err(format!("observe gave more than {MAX_STATES} different names")));
+            return Err(PyValueError::new_err(format!("observe returned more than {MAX_STATES} different names")));
         }
         known.push(Box::leak(name.into()));
         Ok(known[known.len() - 1])
@@ -99,7 +99,7 @@ struct AqmInstance {
 }
 
 impl PyAqm {
-    /// A manager with an instance of its own.
+    /// A manager with its own instance.
     pub fn new(class: &'static AqmClass, params: &[(&'static str, ParamValue)]) -> Self {
         let object = Python::attach(|py| {
             let make = || AqmInstance::new(py, class, &to_dict(py, params)?);
@@ -108,7 +108,7 @@ impl PyAqm {
         Self { class, object, next_update: None }
     }
 
-    /// Calls a method unless an exception is pending; what it raises becomes pending.
+    /// Calls a method unless an exception is pending; an exception that it raises becomes pending.
     #[inline]
     fn call<R>(
         &self,
@@ -120,7 +120,7 @@ impl PyAqm {
         Python::attach(|py| raise(py, || call(py, object).map_err(|error| self.class.explain(py, error, method, now))))
     }
 
-    /// Asks when the next update is due; `last` is when the last one was.
+    /// Queries when the next update is due; `last` is the time of the previous one.
     fn schedule(&mut self, last: Option<Instant>) {
         let next = self.call("next_update", last, |py, object| {
             let Some(method) = &object.next_update else { return Ok(None) };
@@ -211,7 +211,7 @@ impl Aqm for PyAqm {
                 result?;
                 match queue.len() {
                     left @ 1.. if popped.is_none() => Err(PyValueError::new_err(format!(
-                        "{left} packets wait and none was taken; end with return queue.pop()"
+                        "{left} packets are queued but none was taken; end with return queue.pop()"
                     ))),
                     _ => Ok(false),
                 }
@@ -288,7 +288,7 @@ impl Lifecycle for PyAqm {
     }
 }
 
-/// Does `act` unless an exception is pending; its own becomes pending.
+/// Runs `act` unless an exception is pending; an exception of its own becomes pending.
 #[inline]
 pub fn raise<R>(py: Python<'_>, act: impl FnOnce() -> PyResult<R>) -> Option<R> {
     if PyErr::occurred(py) {
@@ -306,22 +306,23 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
         Some("accept") => Ok(Verdict::Accept),
         Some("mark") => Ok(Verdict::Mark),
         Some("drop") => Ok(Verdict::Drop),
-        _ => {
-            Err(PyTypeError::new_err(format!(r#"{} is no verdict; return "accept", "mark" or "drop""#, answer.repr()?)))
-        }
+        _ => Err(PyTypeError::new_err(format!(
+            r#"{} is not a verdict; return "accept", "mark" or "drop""#,
+            answer.repr()?
+        ))),
     }
 }
 
-/// The text of an exception, or that its class failed to give it.
+/// Message of an exception, or a note that its class failed to give it.
 pub fn exception_text(py: Python<'_>, error: &PyErr) -> String {
-    text(py, error).unwrap_or_else(|| "its text cannot be read".to_string())
+    text(py, error).unwrap_or_else(|| "its message cannot be read".to_string())
 }
 
 fn text(py: Python<'_>, error: &PyErr) -> Option<String> {
     error.value(py).str().ok().map(|text| text.to_string_lossy().into_owned())
 }
 
-/// Number of the line that raised, in the innermost function.
+/// Line number that raised, in the innermost function.
 fn last_line(py: Python<'_>, error: &PyErr) -> Option<u32> {
     let mut traceback = error.traceback(py)?.into_any();
     while let Ok(next) = traceback.getattr("tb_next") {

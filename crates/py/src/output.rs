@@ -8,26 +8,26 @@ use sojourn_sim::parquet::ParquetFolder;
 use sojourn_sim::{Column, Table};
 use std::collections::BTreeMap;
 
-/// What a run produced.
+/// Result of a run.
 #[pyclass(frozen, module = "sojourn._core")]
 pub struct Output {
     /// Summary as JSON.
     #[pyo3(get)]
     summary: String,
-    /// Rows of each table that is in a file and not in `tables`, by its name.
+    /// Number of rows of each table that is in a file and not in `tables`, by name.
     #[pyo3(get)]
     written: BTreeMap<&'static str, u64>,
     tables: Py<PyDict>,
 }
 
 impl Output {
-    /// Hands the columns over to numpy without copying them.
+    /// Passes the columns to numpy without copying them.
     pub fn new(py: Python<'_>, output: sojourn_sim::Output) -> PyResult<Self> {
         let summary = serde_json::to_string(&output.summary).map_err(input)?;
         Self::of(py, summary, output.tables)
     }
 
-    /// The same with the rest of all tables in files.
+    /// As above, with the remaining rows of all tables in files.
     pub fn written(py: Python<'_>, output: sojourn_sim::Output, mut files: ParquetFolder) -> PyResult<Self> {
         let sojourn_sim::Output { summary, tables } = output;
         let write = || {
@@ -38,7 +38,7 @@ impl Output {
         Ok(Self { written, ..Self::new(py, sojourn_sim::Output { summary, tables: Vec::new() })? })
     }
 
-    /// The same of a summary that is JSON already.
+    /// As above, for a summary that is already JSON.
     pub fn of(py: Python<'_>, summary: String, recorded: Vec<Table>) -> PyResult<Self> {
         let tables = PyDict::new(py);
         for table in recorded {
@@ -50,13 +50,13 @@ impl Output {
 
 #[pymethods]
 impl Output {
-    /// Tables by name, each a dictionary of columns; the arrays are the same at every call.
+    /// Tables by name, each a dictionary of columns; the arrays are the same in every call.
     fn tables<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         self.tables.bind(py).clone()
     }
 }
 
-/// The columns of a table by name.
+/// Columns of a table by name.
 pub fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for (name, column) in table.columns {

@@ -16,9 +16,8 @@ type Tag = Option<Py<PyAny>>;
 
 /// A queue under a queue manager; the caller owns the clock.
 ///
-/// `aqm` in tc's spelling, `limit` like "1000 packets", `rate` of the link below like "10 Mbit/s", `mtu` in bytes.
-/// Times are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1),
-/// 2 ECT(0), 3 CE.
+/// `aqm` in tc's syntax, `limit` like "1000 packets", `rate` of the link below like "10 Mbit/s", `mtu` in bytes. Times
+/// are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
 #[pyclass(module = "sojourn._core")]
 pub struct Queue {
     /// Never locked: the mutex only makes the box shareable, and every access is exclusive already.
@@ -41,7 +40,7 @@ impl Queue {
     fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: UnsignedInt, seed: UnsignedInt) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
         let aqm = check(py, AqmSpec::parse_with(aqm, &ClassFinder::of(".")).map_err(|e| format!("aqm: {e}")))?;
-        check_effects(&aqm.config, "a queue by itself")?;
+        check_effects(&aqm.config, "a standalone queue")?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
         let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;
         if link_rate.as_bps() == 0 {
@@ -49,7 +48,7 @@ impl Queue {
         }
         let mtu: u32 = mtu.get("mtu")?;
         if u64::from(mtu) < MIN_MTU {
-            return Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {MIN_MTU}")));
+            return Err(input(format!("mtu: {mtu} B is below the minimum of IPv4; give at least {MIN_MTU}")));
         }
         let link = Link::new(link_rate, mtu);
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
@@ -61,8 +60,8 @@ impl Queue {
 
     /// Offers a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
     ///
-    /// `flow` is the number of its flow, `hosts` those of its sending and its receiving host, `class_` the class or the
-    /// priority that it names, and `tag` comes back when it leaves.
+    /// `flow` is the flow number, `hosts` the numbers of its sending and receiving host, `class_` its class or
+    /// priority, and `tag` is returned when it leaves.
     #[pyo3(
         signature = (now_ns, size, flow = UnsignedInt::of(0), ecn = UnsignedInt::of(0), tag = None, dscp = UnsignedInt::of(0), hosts = (UnsignedInt::of(0), UnsignedInt::of(0)), class_ = ""),
         text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0), class_='')"
@@ -81,10 +80,10 @@ impl Queue {
         class_: &str,
     ) -> PyResult<String> {
         let ecn = Ecn::ALL.get(ecn.get::<usize>("ecn")?).copied();
-        let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
+        let ecn = ecn.ok_or_else(|| input("ecn: unknown value; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
         let size = size.get("size")?;
         if size == 0 {
-            return Err(input("size: 0 B is no packet; give at least 1"));
+            return Err(input("size: 0 B is not a packet; give at least 1"));
         }
         let dscp: u8 = dscp.get("dscp")?;
         if dscp > 63 {
@@ -108,8 +107,8 @@ impl Queue {
         })
     }
 
-    /// Takes the next packet at `now_ns`: its tag, its sojourn in nanoseconds, and whether it carries a mark; None
-    /// when there is none. The manager may drop packets on the way.
+    /// Dequeues the next packet at `now_ns`: its tag, its sojourn time in nanoseconds, and whether it carries a mark;
+    /// None if there is none. The manager may drop packets on the way.
     fn pop(&mut self, py: Python<'_>, now_ns: UnsignedInt) -> PyResult<Option<(Tag, i64, bool)>> {
         let now = self.advance(now_ns)?;
         self.not_before = None;
@@ -127,13 +126,13 @@ impl Queue {
         })
     }
 
-    /// When the packets that wait may go at the earliest, if the last pop found that they may not yet; a queue that shapes
-    /// says so.
+    /// Earliest time at which queued packets may leave, if the last pop found that none may leave yet; only of queues
+    /// that shape.
     fn not_before(&self) -> Option<u64> {
         self.not_before.map(Instant::as_nanos)
     }
 
-    /// Statistics as `tc -s -j qdisc` gives them, as JSON; None for a discipline that tc does not know.
+    /// Statistics as `tc -s -j qdisc` prints them, as JSON; None for a discipline that tc does not have.
     fn statistics(&mut self) -> Option<String> {
         self.parts().0.statistics()
     }
@@ -143,7 +142,7 @@ impl Queue {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Packets and bytes that wait.
+    /// Packets and bytes queued.
     fn backlog(&mut self) -> (u32, u64) {
         let backlog = self.parts().0.backlog();
         (backlog.packets, backlog.bytes)
@@ -164,7 +163,7 @@ impl Queue {
     fn advance(&mut self, now_ns: UnsignedInt) -> PyResult<Instant> {
         let (now_ns, last) = (now_ns.get::<u64>("now_ns")?, self.now.as_nanos());
         if now_ns < last {
-            return Err(input(format!("now_ns: {now_ns} lies before {last}, the time of an earlier call")));
+            return Err(input(format!("now_ns: {now_ns} is before {last}, the time of an earlier call")));
         }
         if now_ns - last > LONGEST_GAP {
             return Err(input(format!("now_ns: {now_ns} is over a day after {last}; let the clock start at 0")));

@@ -15,8 +15,8 @@ use sojourn_sim::{
 };
 use std::path::Path;
 
-/// Every source of a scenario in the order of their numbers: `group`, `start_ns`, `stop_ns` (None for never), and
-/// `times_ns`, when it sends each datagram or asks for each connection.
+/// Every source of a scenario in numeric order: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`, the
+/// times at which it sends each datagram or requests each connection.
 #[pyfunction]
 pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: UnsignedInt) -> PyResult<Bound<'py, PyList>> {
     let (seed, scenario) = (seed.get("seed")?, parse(py, scenario_json)?);
@@ -32,24 +32,24 @@ pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: UnsignedInt) -> PyR
     Ok(sources)
 }
 
-/// State of the random stream that the queue of a link draws from in a run, before its first draw.
+/// State of the random stream of a link's queue in a run, before its first draw.
 #[pyfunction]
 pub fn state_of_queue(seed: UnsignedInt, link: usize) -> PyResult<u64> {
     Ok(sojourn_sim::stream_of_queue(seed.get("seed")?, link, 0).state())
 }
 
-/// The instants at which the statistics of a run can begin, in ns, the start of the run first.
+/// Times at which the statistics of a run can begin, in ns, the start of the run first.
 #[pyfunction]
 pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let statistics = Statistics::of(&parse(py, scenario_json)?);
     Ok(PyArray1::from_iter(py, statistics.starts().iter().map(|at| at.as_nanos())))
 }
 
-/// Entries of a recording, in the order of time.
+/// Entries of a recording, in order of time.
 ///
-/// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later, 3 for one dropped because of an
-/// arrival, and 4 for one dropped with its queue, which another one replaced. Packets are numbered from 0 in the order of
-/// arrival. Size, segments (1, or those of a super-packet), flow and hosts are read of arrivals only.
+/// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later, 3 for one dropped because of
+/// an arrival, and 4 for one dropped with its queue, which was replaced. Packets are numbered from 0 in order of
+/// arrival. Size, segments (1, or those of a super-packet), flow and hosts are read for arrivals only.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct EntryColumns<'py> {
@@ -69,16 +69,16 @@ pub struct EntryColumns<'py> {
 #[derive(FromPyObject)]
 pub struct LinkLimit(String, bool);
 
-/// The numbers of the links that the data and the acknowledgments of each flow group of a canonical scenario cross, in
-/// order; none in a wireless LAN. Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
+/// Numbers of the links that the data and the acknowledgments of each flow group of a canonical scenario cross, in
+/// order; empty in a wireless LAN. Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
 #[pyfunction]
 pub fn paths(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<(Vec<u16>, Vec<u16>)>> {
     let scenario = parse(py, scenario_json)?;
     Ok(scenario.flows.iter().map(|flow| (flow.paths.data.to_vec(), flow.paths.acks.to_vec())).collect())
 }
 
-/// What a recording says of the links of a scenario: `warmup_s`, `links`, `hops` and `fingerprint` as in a summary, and
-/// the tables of the probes of packets; of `windows`, what the ends know is not a number.
+/// Statistics of a scenario's links from a recording: `warmup_s`, `links`, `hops` and `fingerprint` as in a summary,
+/// and the tables of the packet probes; in `windows`, values that only the ends know are not numbers.
 #[pyfunction]
 pub fn summarise(
     py: Python<'_>,
@@ -108,7 +108,7 @@ pub fn quantiles_ms(times_ns: PyReadonlyArray1<'_, u64>) -> PyResult<String> {
     serde_json::to_string(&Quantiles::of(&histogram)).map_err(input)
 }
 
-/// Values at the head of `series` that belong to its transient, after MSER with batches of `batch` values; None if it has
+/// Values at the head of `series` that belong to its transient, by MSER with batches of `batch` values; None if it has
 /// not settled.
 #[pyfunction]
 pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
@@ -118,15 +118,15 @@ pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
     Ok(sojourn_sim::mser(&series, batch))
 }
 
-/// `goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of bytes that were counted in a window; JSON.
+/// `goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of a window; JSON.
 ///
-/// `arrived` came for the first time, `delivered` was delivered in order.
+/// `arrived` are bytes that arrived for the first time, `delivered` those delivered in order.
 #[pyfunction]
 pub fn payload_summary(arrived: u64, delivered: u64, seconds: f64) -> PyResult<String> {
     serde_json::to_string(&PayloadSummary::counted(arrived, delivered, seconds)).map_err(input)
 }
 
-/// Whether each flow group of a canonical scenario has bulk flows: they always have data to send until the run is over, at
+/// Whether each flow group of a canonical scenario has bulk flows: they have data to send until the end of the run, at
 /// no rate of their own.
 #[pyfunction]
 pub fn bulk_groups(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<bool>> {
@@ -146,7 +146,7 @@ pub struct GroupRates {
 
 /// `goodput_bps`, `delivered_bps` and `jain` of a whole run, and `jain_of_groups`; JSON.
 ///
-/// `groups` are all flow groups in order, `lasting` has the group and the goodput of each flow that lasts.
+/// `groups` are all flow groups in order, `lasting` has group and goodput of each flow that lasts for the whole run.
 #[pyfunction]
 pub fn whole(groups: Vec<GroupRates>, lasting: Vec<(usize, f64)>) -> PyResult<String> {
     let mut shares = BulkShares::new(groups.iter().map(|group| (group.is_bulk, group.forward)));
@@ -179,7 +179,7 @@ pub fn end_summaries(
     serde_json::to_string(&summaries).map_err(input)
 }
 
-/// Jain's fairness index of any rates; 1 for none or if all are zero.
+/// Jain's fairness index of rates; 1 for an empty list or if all are zero.
 #[pyfunction]
 pub fn jain(rates: Vec<f64>) -> f64 {
     sojourn_sim::jain(&rates)

@@ -16,7 +16,7 @@ use sojourn_sim::scenario::{AqmSpec, UPTIME};
 
 type Queue = dyn Qdisc<u32> + Send;
 
-/// The link, the queue's limit and random stream, and the conventions of whoever recorded the arrivals.
+/// The link, the queue's limit and random stream, and the conventions of the recording.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Setup {
@@ -26,7 +26,7 @@ pub struct Setup {
     mtu: u32,
     limit: String,
     seed: u64,
-    /// Number of the link, by which the simulator's random streams go.
+    /// Number of the link, which selects the simulator's random streams.
     #[pyo3(default)]
     link: u64,
     /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
@@ -39,7 +39,7 @@ pub struct Setup {
     origin_ns: u64,
 }
 
-/// A packet per row.
+/// One packet per row.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Columns<'py> {
@@ -50,15 +50,15 @@ pub struct Columns<'py> {
     from_host: PyReadonlyArray1<'py, u32>,
     to_host: PyReadonlyArray1<'py, u32>,
     dscp: PyReadonlyArray1<'py, u8>,
-    /// Of a queue that duplicates: whether this is the second packet of the one before.
+    /// For a queue that duplicates: whether this is the duplicate of the packet before.
     #[pyo3(default)]
     copy: Option<PyReadonlyArray1<'py, bool>>,
 }
 
-/// What was recorded of each packet: a code, and when it was decided.
+/// Recorded verdict of each packet: a code and its time.
 ///
-/// The codes are those of the column `fate` of a log, then 6 dropped and the sender told, 7 dropped and the sender not
-/// told (both without a time), 8 still waiting at that time, 9 dropped at that time and not known why, 10 not to be
+/// The codes are those of the column `fate` of a log, then 6 dropped with notification of the sender, 7 dropped without
+/// (both without a time), 8 still queued at that time, 9 dropped at that time for an unknown reason, 10 not to be
 /// compared.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -67,9 +67,9 @@ pub struct FateColumns<'py> {
     fate_ns: PyReadonlyArray1<'py, u64>,
 }
 
-/// Plays arrivals through the discipline `a` and compares with `b` or with what was recorded; JSON.
+/// Plays arrivals through the discipline `a` and compares with `b` or with the recorded verdicts; JSON.
 ///
-/// The interpreter is free meanwhile; `progress` as for `simulate`.
+/// The interpreter lock is released meanwhile; `progress` as for `simulate`.
 #[pyfunction]
 #[pyo3(signature = (a, b, setup, arrivals, recorded = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -94,7 +94,7 @@ pub fn diff(
             let fates = recorded.read(arrivals.len())?;
             Reference::Recording(Recording::new(&arrivals, fates, setup.drop_notification(), setup.drops_on_arrival))
         }
-        (None, None) => return Err(input("there is nothing to compare with; give a second AQM")),
+        (None, None) => return Err(input("nothing to compare with; give a second AQM")),
     };
     let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals, copies)?, reference);
     slices::run(py, progress.as_ref(), || {
@@ -115,10 +115,10 @@ pub fn diff(
     Ok(report(&setup, &arrivals, &comparison, first.as_ref()).to_string())
 }
 
-/// What a recorded queue in tc's words says about comparing `aqm` with it.
+/// Settings for comparing `aqm` with a queue recorded in tc's syntax.
 ///
-/// `aqm`: its shortest spelling with the parameters of `line` where it gives none; `limit` of its queue; `told` and
-/// `drops_on_arrival` as `diff` takes them; `instead`: the name that stands for the same discipline as Linux has it, if
+/// `aqm`: its shortest spelling with the parameters of `line` that it does not give itself; `limit` of its queue;
+/// `told` and `drops_on_arrival` as `diff` takes them; `instead`: the name of the same discipline as Linux has it, if
 /// `aqm` is another variant, else None.
 #[pyfunction]
 pub fn tc_queue<'py>(
@@ -140,13 +140,13 @@ pub fn tc_queue<'py>(
     Ok(queue)
 }
 
-/// A rate as it is written: `9.600000000000001 Mbit/s` is 9.6 Mbit/s.
+/// Normalised spelling of a rate: `9.600000000000001 Mbit/s` is 9.6 Mbit/s.
 #[pyfunction]
 pub fn spelled_rate(text: &str) -> PyResult<String> {
     Ok(link_rate(text)?.to_string())
 }
 
-/// Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`.
+/// Synthetic arrivals that bring out differences, as columns: `packets` of eight flows for a link of `rate`.
 #[pyfunction]
 pub fn made_up_arrivals<'py>(
     py: Python<'py>,
@@ -160,7 +160,7 @@ pub fn made_up_arrivals<'py>(
     }
     let link = link_rate(rate)?;
     if link < MIN_RATE {
-        return Err(input(format!("rate: {rate:?} is too low for made-up arrivals; give at least {MIN_RATE}")));
+        return Err(input(format!("rate: {rate:?} is too low for synthetic arrivals; give at least {MIN_RATE}")));
     }
     let seed = seed.get("seed")?;
     let arrivals = py.detach(|| replay::arrivals(seed, packets, link));
@@ -219,7 +219,7 @@ impl Columns<'_> {
             return Err(input("arrivals: the columns differ in length"));
         }
         if copies.first() == Some(&true) {
-            return Err(input("arrivals: packet 0 is the second of none"));
+            return Err(input("arrivals: packet 0 duplicates no packet"));
         }
         Ok(Some(copies.to_vec()))
     }

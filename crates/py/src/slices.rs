@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
 
-/// Calls `step` until it gives `None`. Between slices it handles signals and calls `progress` with what `step` gave,
-/// and at the end with 1; what they raise ends the work.
+/// Calls `step` until it returns `None`. Between slices it handles signals and calls `progress` with the share that
+/// `step` returned, and at the end with 1; an exception of either ends the work.
 pub fn run(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -13,8 +13,8 @@ pub fn run(
     run_slices(py, progress, || Ok(py.detach(|| slice(&mut step))))
 }
 
-/// [`run`] for work that calls Python: it keeps the interpreter lock, lets other threads have it between slices, and
-/// stops after a step that left an exception pending.
+/// [`run`] for work that calls Python: it keeps the interpreter lock, lets other threads run between slices, and stops
+/// after a step that left an exception pending.
 pub fn run_attached(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -45,7 +45,7 @@ fn run_slices(
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "when signals are looked at reaches no result")]
+#[expect(clippy::disallowed_methods, reason = "the time of signal checks affects no result")]
 fn slice(step: &mut impl FnMut() -> Option<f64>) -> Option<f64> {
     let start = Instant::now();
     loop {

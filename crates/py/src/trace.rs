@@ -15,7 +15,7 @@ pub fn load_trace<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyArr
     Ok(PyArray1::from_vec(py, trace.opportunities_ms))
 }
 
-/// JSON of a trace's statistics when an opportunity carries `mtu` bytes.
+/// JSON of a trace's statistics if an opportunity carries `mtu` bytes.
 #[pyfunction]
 pub fn trace_stats(opportunities_ms: PyReadonlyArray1<'_, u32>, mtu: UnsignedInt) -> PyResult<String> {
     let stats = TraceStats::of(&trace(&opportunities_ms)?, size(mtu)?);
@@ -29,7 +29,7 @@ pub fn lte_presets() -> String {
     json!(PRESETS.iter().map(preset).collect::<Vec<_>>()).to_string()
 }
 
-/// Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed gives the same ones everywhere.
+/// Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed gives the same result everywhere.
 #[pyfunction]
 pub fn synth_lte<'py>(
     py: Python<'py>,
@@ -43,8 +43,8 @@ pub fn synth_lte<'py>(
     Ok(PyArray1::from_vec(py, trace.opportunities_ms))
 }
 
-/// Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds: evenly spread within
-/// a step, or in the bursts of an LTE-like preset.
+/// Opportunities of `mtu` bytes for a rate series in CSV, in milliseconds: evenly spaced within a step, or in the
+/// bursts of an LTE-like preset.
 #[pyfunction]
 #[pyo3(signature = (csv, mtu, bursts = None, seed = UnsignedInt::of(1)), text_signature = "(csv, mtu, bursts=None, seed=1)")]
 pub fn trace_of_csv<'py>(
@@ -64,7 +64,7 @@ pub fn trace_of_csv<'py>(
     Ok(PyArray1::from_vec(py, trace.opportunities_ms))
 }
 
-/// The rates of a trace in steps of `step_ms`, as CSV.
+/// Rates of a trace in steps of `step_ms`, as CSV.
 #[pyfunction]
 pub fn csv_of_trace(
     opportunities_ms: PyReadonlyArray1<'_, u32>,
@@ -88,7 +88,7 @@ fn size(mtu: UnsignedInt) -> PyResult<u32> {
     match mtu.get("mtu")? {
         0 => Err(input(format!("mtu: 0 B carries nothing; give at least {MIN_MTU} B"))),
         mtu if u64::from(mtu) < MIN_MTU => {
-            Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {MIN_MTU} B")))
+            Err(input(format!("mtu: {mtu} B is below the minimum of IPv4; give at least {MIN_MTU} B")))
         }
         mtu => Ok(mtu),
     }

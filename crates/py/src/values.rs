@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use sojourn_aqm::Limits;
 use sojourn_aqm::params::Value;
 
-/// The limit of a queue, or of none: `unlimited`.
+/// Limit of a queue, or `unlimited`.
 pub fn limits_of(text: &str) -> PyResult<Limits> {
     match text {
         "unlimited" => Ok(Limits::default()),

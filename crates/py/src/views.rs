@@ -7,18 +7,18 @@ use pyo3::prelude::*;
 use sojourn_aqm::{Backlog, Cx, DropReason, Fifo, Instant, Limits, Link, Meta, PoppedPacket, Rng};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A packet's metadata, as it was when asked for.
+/// Metadata of a packet at the time of the query.
 #[pyclass(name = "Meta", frozen, module = "sojourn._core")]
 pub struct MetaView(pub Meta);
 
 #[pymethods]
 impl MetaView {
-    /// When the queue accepted it, in ns.
+    /// Time at which the queue accepted it, in ns.
     #[getter]
     fn enqueued(&self) -> u64 {
         self.0.enqueued.as_nanos()
     }
-    /// Size in bytes as the queue accounts it.
+    /// Size in bytes, as the queue accounts it.
     #[getter]
     fn len(&self) -> u32 {
         self.0.len
@@ -43,7 +43,7 @@ impl MetaView {
     fn ecn(&self) -> u8 {
         self.0.ecn as u8
     }
-    /// Whether a mark is understood: everything but Not-ECT.
+    /// Whether the packet is ECN-capable: not Not-ECT.
     #[getter]
     fn is_ect(&self) -> bool {
         self.0.ecn.is_ect()
@@ -53,30 +53,30 @@ impl MetaView {
     }
 }
 
-/// How much the queue may hold; None is unlimited.
+/// Queue limit; None is unlimited.
 #[pyclass(name = "Limits", frozen, module = "sojourn._core")]
 pub struct LimitsView(pub Limits);
 
 #[pymethods]
 impl LimitsView {
-    /// Most waiting packets.
+    /// Maximum queued packets.
     #[getter]
     fn packets(&self) -> Option<u32> {
         self.0.packets
     }
-    /// Most waiting bytes.
+    /// Maximum queued bytes.
     #[getter]
     fn bytes(&self) -> Option<u64> {
         self.0.bytes
     }
-    /// Most waiting time in ns, at the link's nominal rate.
+    /// Maximum queueing time in ns, at the link's nominal rate.
     #[getter]
     fn time(&self) -> Option<i64> {
         self.0.time.map(|span| span.as_nanos())
     }
 }
 
-/// The link that the queue feeds.
+/// The link below the queue.
 #[pyclass(name = "Link", frozen, module = "sojourn._core")]
 pub struct LinkView(pub Link);
 
@@ -94,7 +94,7 @@ impl LinkView {
     }
 }
 
-/// What the host gives for one call: the time, the queue's random stream, the backlog when the call began.
+/// Context of a call: the time, the queue's random stream, and the backlog when the call began.
 #[pyclass(name = "Cx", module = "sojourn._core")]
 pub struct CxView {
     now: Instant,
@@ -106,12 +106,12 @@ pub struct CxView {
 }
 
 impl CxView {
-    /// Before the first call.
+    /// Context before the first call.
     pub fn new() -> Self {
         Self { now: Instant::ZERO, backlog: Backlog::default(), total: Backlog::default(), link: None, rng: None }
     }
 
-    /// Begins a call.
+    /// Starts a call.
     pub fn open(&mut self, cx: &Cx) {
         self.now = cx.now;
         self.backlog = cx.backlog;
@@ -120,7 +120,7 @@ impl CxView {
         self.rng = Some(cx.rng.clone());
     }
 
-    /// Ends a call: the queue's stream goes on where the call left it.
+    /// Ends a call: the queue's stream continues from the state in which the call left it.
     pub fn close(&mut self, cx: &mut Cx) {
         if let Some(rng) = self.rng.take() {
             *cx.rng = rng;
@@ -128,7 +128,7 @@ impl CxView {
     }
 
     fn rng(&mut self) -> PyResult<&mut Rng> {
-        self.rng.as_mut().ok_or_else(|| PyRuntimeError::new_err("cx may be used only within the call it was given to"))
+        self.rng.as_mut().ok_or_else(|| PyRuntimeError::new_err("cx may be used only within the call that received it"))
     }
 }
 
@@ -139,22 +139,22 @@ impl CxView {
     fn now(&self) -> u64 {
         self.now.as_nanos()
     }
-    /// Packets that waited in this queue when the call began.
+    /// Packets in this queue when the call began.
     #[getter]
     fn packets(&self) -> u32 {
         self.backlog.packets
     }
-    /// Bytes that waited in this queue when the call began.
+    /// Bytes in this queue when the call began.
     #[getter]
     fn bytes(&self) -> u64 {
         self.backlog.bytes
     }
-    /// Packets that waited in all queues of the discipline when the call began.
+    /// Packets in all queues of the discipline when the call began.
     #[getter]
     fn total_packets(&self) -> u32 {
         self.total.packets
     }
-    /// Bytes that waited in all queues of the discipline when the call began.
+    /// Bytes in all queues of the discipline when the call began.
     #[getter]
     fn total_bytes(&self) -> u64 {
         self.total.bytes
@@ -169,11 +169,11 @@ impl CxView {
     fn mtu(&self) -> Option<u32> {
         self.link.map(|link| link.mtu)
     }
-    /// The next number of the queue's random stream, uniform in [0, 1).
+    /// Next number of the queue's random stream, uniform in [0, 1).
     fn random(&mut self) -> PyResult<f64> {
         Ok(self.rng()?.uniform())
     }
-    /// The next whole number of the queue's random stream, uniform in 0..n.
+    /// Next integer of the queue's random stream, uniform in 0..n.
     fn below(&mut self, n: u64) -> PyResult<u64> {
         Ok(self.rng()?.below(n))
     }
@@ -196,19 +196,19 @@ struct CallState {
 }
 
 impl FifoView {
-    /// Before the first call.
+    /// Queue before the first call.
     pub fn new() -> Self {
         let call = CallState { reason: DropReason::Early, may_pop: false, popped: None };
         Self { queue: BorrowedQueue::default(), call: Mutex::new(call) }
     }
 
-    /// Lends `queue` to `call`, on an arrival, when nothing may be popped.
+    /// Lends `queue` to `call` on an arrival, when nothing may be popped.
     pub fn on_arrival<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
         *self.call() = CallState { reason: DropReason::Early, may_pop: false, popped: None };
         self.queue.lend(queue, call)
     }
 
-    /// Lends `queue` to `call`, on a departure; and what was popped.
+    /// Lends `queue` to `call` on a departure; returns what was popped.
     pub fn on_departure<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> (R, Option<PoppedPacket>) {
         *self.call() = CallState { reason: DropReason::Late, may_pop: true, popped: None };
         let result = self.queue.lend(queue, call);
@@ -223,7 +223,7 @@ impl FifoView {
         let Some(name) = name else { return Ok(self.call().reason) };
         let known = [DropReason::Early, DropReason::Late, DropReason::HardLimit, DropReason::Limit];
         let found = known.into_iter().find(|reason| reason.name() == name);
-        found.ok_or_else(|| input(format!("reason: {name:?} is none of {}", known.map(DropReason::name).join(", "))))
+        found.ok_or_else(|| input(format!("reason: {name:?} is not one of {}", known.map(DropReason::name).join(", "))))
     }
 }
 
@@ -247,12 +247,12 @@ impl FifoView {
     fn total_bytes(&self) -> PyResult<u64> {
         self.queue.with(|queue| queue.total_backlog().bytes)
     }
-    /// Packet `i`; None past the end.
+    /// Packet `i`; None beyond the end.
     #[pyo3(signature = (i = 0))]
     fn meta(&self, i: usize) -> PyResult<Option<MetaView>> {
         self.queue.with(|queue| queue.meta(i).map(MetaView))
     }
-    /// Mark packet `i` CE, or drop it when it is Not-ECT; whether it is still queued.
+    /// Mark packet `i` CE, or drop it if it is Not-ECT; returns whether it is still queued.
     #[pyo3(signature = (i = 0, reason = None))]
     fn mark(&self, i: usize, reason: Option<&str>) -> PyResult<bool> {
         let reason = self.reason(reason)?;
@@ -264,7 +264,7 @@ impl FifoView {
         let reason = self.reason(reason)?;
         self.queue.with(|queue| queue.drop(i, reason))
     }
-    /// Take the head out for transmission, at most once and in `dequeue` only; None when there is none.
+    /// Take the head out for transmission, at most once and in `dequeue` only; None if the queue is empty.
     fn pop(&self) -> PyResult<Option<MetaView>> {
         let CallState { may_pop, popped, .. } = *self.call();
         if !may_pop || popped.is_some() {

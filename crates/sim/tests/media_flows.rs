@@ -176,8 +176,8 @@ fn probes_find_the_rate_at_once() {
 #[test]
 fn a_control_refuses_marks_that_it_does_not_answer() {
     for (control, ecn, answer) in [
-        ("gcc@unprobed", "ect0", "gcc@unprobed does not answer marks of ect0; write not-ect"),
-        ("scream@rfc8298", "ect1", "scream@rfc8298 does not answer marks of ect1; write not-ect or ect0"),
+        ("gcc@unprobed", "ect0", "gcc@unprobed does not react to marks of ect0; write not-ect"),
+        ("scream@rfc8298", "ect1", "scream@rfc8298 does not react to marks of ect1; write not-ect or ect0"),
     ] {
         let keys = format!("control = \"{control}\"\necn = \"{ecn}\"");
         let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\n{keys}");
@@ -189,17 +189,14 @@ fn a_control_refuses_marks_that_it_does_not_answer() {
 #[test]
 fn keys_that_contradict_each_other_are_refused() {
     for (keys, error) in [
-        ("min_rate = \"2 Mbit/s\"", "flows[0].min_rate: 2 Mbit/s is above max_rate, which is 1.5 Mbit/s; write less"),
+        ("min_rate = \"2 Mbit/s\"", "flows[0].min_rate: 2 Mbit/s is above max_rate (1.5 Mbit/s); write less"),
         (
             "start_rate = \"7 kbit/s\"",
-            "flows[0].start_rate: 7 kbit/s is not from min_rate to max_rate (150 kbit/s to 1.5 Mbit/s)",
+            "flows[0].start_rate: 7 kbit/s is out of range; from min_rate to max_rate (150 kbit/s to 1.5 Mbit/s)",
         ),
-        ("pause_at = \"1 s\"", "flows[0].resume_at: missing beside pause_at; write e.g. \"60 s\""),
-        ("resume_at = \"1 s\"", "flows[0].pause_at: missing beside resume_at; write e.g. \"40 s\""),
-        (
-            "pause_at = \"2 s\"\nresume_at = \"1 s\"",
-            "flows[0].resume_at: 1 s is not after pause_at, which is 2 s; write more",
-        ),
+        ("pause_at = \"1 s\"", "flows[0].resume_at: missing, but pause_at is given; write e.g. \"60 s\""),
+        ("resume_at = \"1 s\"", "flows[0].pause_at: missing, but resume_at is given; write e.g. \"40 s\""),
+        ("pause_at = \"2 s\"\nresume_at = \"1 s\"", "flows[0].resume_at: 1 s is not after pause_at (2 s); write more"),
         ("cc = \"cubic\"", "flows[0].cc: not a key of media flows; leave it out"),
     ] {
         let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\ncontrol = \"nada\"\n{keys}");

@@ -63,7 +63,7 @@ fn stacks_without_it_refuse_it() {
         ),
         (
             "pacing = false\nmax_pacing_rate = \"1 Mbit/s\"",
-            "flows[0].pacing: max_pacing_rate paces; leave out one of the two",
+            "flows[0].pacing: conflicts with max_pacing_rate, which paces; leave one of the two out",
         ),
         ("stack = \"quic-rfc9002\"\npacing = true", "flows[0].pacing: QUIC is always paced; leave it out"),
     ] {

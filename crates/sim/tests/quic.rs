@@ -84,13 +84,13 @@ fn senders_are_recorded() {
 #[test]
 fn what_quic_does_not_have_is_refused() {
     for (keys, error) in [
-        ("sack = false", "flows[0].sack: acknowledgments of QUIC always tell what has arrived; leave it out"),
-        ("gso = true", "flows[0].gso: packets of QUIC leave one by one, paced; leave it out"),
+        ("sack = false", "flows[0].sack: QUIC acknowledgments always report all ranges; leave it out"),
+        ("gso = true", "flows[0].gso: QUIC sends packets one by one, paced; leave it out"),
         ("gro = \"50 us\"", "flows[0].gro: packets of QUIC are not joined at the receiver; leave it out"),
-        ("abc = 2", "flows[0].abc: QUIC counts bytes or packets, by its control; leave it out"),
+        ("abc = 2", "flows[0].abc: QUIC counts bytes or packets, depending on its control; leave it out"),
         ("nagle = true", "flows[0].nagle: QUIC has no Nagle's algorithm; leave it out"),
         ("receive_window = \"1 MB\"", "flows[0].receive_window: flow control of QUIC is not modelled; leave it out"),
-        ("mss = \"1199 B\"", "flows[0].mss: every path of QUIC carries 1200 B of UDP payload; write at least that"),
+        ("mss = \"1199 B\"", "flows[0].mss: every QUIC path carries 1200 B of UDP payload; write at least that"),
         ("cc = \"ledbat\"", "flows[0].cc: ledbat needs TCP's timestamps; choose ledbat++"),
     ] {
         let refused = Scenario::parse(&flow(keys), &[], Path::new(".")).expect_err(keys);

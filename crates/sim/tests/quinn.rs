@@ -56,9 +56,9 @@ fn what_it_does_not_have_is_refused() {
             "cc = \"bbr\"",
             "flows[0].cc: quinn runs newreno and cubic here, not bbr; choose one, or stack = \"quic-rfc9002\"",
         ),
-        ("delayed_ack = false", "flows[0].delayed_ack: quinn acknowledges as it does; leave it out"),
-        ("size = \"1 MB\"\npause = \"1 s\"", "flows[0].pause: a flow of quinn is one connection; leave it out"),
-        ("sack = false", "flows[0].sack: acknowledgments of QUIC always tell what has arrived; leave it out"),
+        ("delayed_ack = false", "flows[0].delayed_ack: quinn decides itself when to acknowledge; leave it out"),
+        ("size = \"1 MB\"\npause = \"1 s\"", "flows[0].pause: a quinn flow is one connection; leave it out"),
+        ("sack = false", "flows[0].sack: QUIC acknowledgments always report all ranges; leave it out"),
     ] {
         let refused = Scenario::parse(&flow(keys), &[], Path::new(".")).expect_err(keys);
         assert_eq!(refused.to_string(), error);

@@ -259,8 +259,8 @@ fn wrong_input_is_named() {
             flow("").replace("[[flows]]", "gro = \"0 s\"\n[[flows]]"),
             "link.gro: \"0 s\" is not above zero; write e.g. \"5 ms\"",
         ),
-        (wlan("", "gso = true"), "flows[0].gso: a wireless LAN carries packets only; leave it out"),
-        (wlan("gro = \"1 ms\"", ""), "link.gro: what reaches a wireless LAN stays apart; leave it out"),
+        (wlan("", "gso = true"), "flows[0].gso: a wireless LAN carries no super-packets; leave it out"),
+        (wlan("gro = \"1 ms\"", ""), "link.gro: a wireless LAN has no receive offload; leave it out"),
     ] {
         assert_eq!(scenario(&text), Err(error.to_string()), "{text}");
     }

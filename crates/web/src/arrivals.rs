@@ -91,7 +91,7 @@ impl RecordedArrivals {
         let spec = spec.map_err(|wrong| RequestError(format!("aqm: {wrong}")))?;
         let effects = spec.config.effects();
         if effects.duplicates || effects.damages {
-            return Err(RequestError("aqm: a replay has no packets to copy or to damage; leave that out".into()));
+            return Err(RequestError("aqm: a replay cannot duplicate or corrupt packets; leave that out".into()));
         }
         let limits = match limit {
             None => self.limits,
@@ -183,7 +183,7 @@ impl ArrivalReplay {
                     self.counters.sojourn_ns += (at - came).as_nanos() as u128;
                 }
                 Fate::Dropped { reason, .. } => self.counters.dropped_by[reason as usize] += 1,
-                Fate::Waiting => unreachable!("it was decided"),
+                Fate::Waiting => unreachable!("the verdict is recorded"),
             }
             self.events.push(packet);
         }
@@ -209,11 +209,11 @@ impl ArrivalReplay {
         let events = std::mem::take(&mut self.events);
         let arrival = |i: &u32| self.arrived.arrivals[*i as usize];
         let fates = self.replay.fates();
-        let decided = |i: &u32| fates[*i as usize].at().expect("it was decided");
+        let decided = |i: &u32| fates[*i as usize].at().expect("the verdict is recorded");
         let fate = |i: &u32| match fates[*i as usize] {
             Fate::Sent { marked, .. } => u8::from(marked),
             Fate::Dropped { reason, .. } => fate_of_drop(reason),
-            Fate::Waiting => unreachable!("it was decided"),
+            Fate::Waiting => unreachable!("the verdict is recorded"),
         };
         let columns = [
             Column::U64(events.iter().map(|i| decided(i).as_nanos()).collect()),

@@ -32,7 +32,7 @@ fn document(scenario: &str) -> Result<DocumentMut, RequestError> {
         return scenario.parse().map_err(|wrong: toml_edit::TomlError| RequestError(wrong.to_string()));
     }
     let json: Json = serde_json::from_str(scenario).map_err(|wrong| RequestError(wrong.to_string()))?;
-    let keys = json.as_object().ok_or_else(|| RequestError("a scenario is a table".into()))?;
+    let keys = json.as_object().ok_or_else(|| RequestError("a scenario must be a table".into()))?;
     let mut document = DocumentMut::new();
     // Single values come before tables, in the order in which people write them.
     let rank = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
@@ -49,7 +49,7 @@ fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), RequestError> {
     let wrong = |text: &str| RequestError(format!("{path}: {text}"));
     let names: Vec<&str> = path.split('.').collect();
     if names.len() > DEEPEST {
-        return Err(wrong("is no key of a scenario; write e.g. link.rate"));
+        return Err(wrong("is not a key of a scenario; write e.g. link.rate"));
     }
     if let Some((aqm, parameter)) = parameter_of_aqm(&names) {
         let present = at(root, aqm).map_or(Json::Null, json);
@@ -66,7 +66,7 @@ fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), RequestError> {
                 let (index, after) = after.split_first().ok_or_else(|| wrong("is a list; write e.g. flows.0.count"))?;
                 rest = after;
                 let index: usize = index.parse().map_err(|_| wrong("is a list; write e.g. flows.0.count"))?;
-                tables.get_mut(index).ok_or_else(|| wrong("the list is shorter"))?
+                tables.get_mut(index).ok_or_else(|| wrong("the list is too short"))?
             }
             other => other.as_table_like_mut().ok_or_else(|| wrong("a part of it is a single value"))?,
         };

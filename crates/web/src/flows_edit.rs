@@ -13,11 +13,10 @@ pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError
     let (group, wanted) = (whole("group")? as usize, whole("count")?);
     let groups = document.get_mut("flows").and_then(Item::as_array_of_tables_mut);
     let groups = groups.ok_or_else(|| RequestError("flows: write them as [[flows]]".into()))?;
-    let first =
-        groups.get(group).ok_or_else(|| RequestError(format!("flows[{group}]: there is no such entry")))?.clone();
+    let first = groups.get(group).ok_or_else(|| RequestError(format!("flows[{group}]: no such entry")))?.clone();
     if first.contains_key("stagger") || first.contains_key("rtt_stagger") {
         return Err(RequestError(format!(
-            "flows[{group}]: its flows differ (stagger), so none can be added or taken away"
+            "flows[{group}]: its flows differ (stagger), so none can be added or removed"
         )));
     }
     let family: Vec<usize> = (0..groups.len()).filter(|&i| groups.get(i).is_some_and(|g| alike(g, &first))).collect();

@@ -159,7 +159,7 @@ impl QueuedPackets {
             Column::U8(links) if name == "link" => Some(links),
             _ => None,
         });
-        let links = links.expect("the table says at which link");
+        let links = links.expect("the table has a link column");
         let rows = links.partition_point(|&other| other < link)..links.partition_point(|&other| other <= link);
         let columns = table.columns.iter().filter(|(name, _)| WAITING.contains(&name.as_str()));
         Value::Object(columns.map(|(name, column)| (name.clone(), reply.column(column.part(rows.clone())))).collect())

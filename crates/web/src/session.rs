@@ -63,7 +63,7 @@ impl Session {
                 Some(Playback::Replay(mut replay)) => Ok(Reply::of(replay.finish())),
                 None => Err(nothing_opened()),
             },
-            other => Err(RequestError(format!("op: {other:?} is not known"))),
+            other => Err(RequestError(format!("op: unknown operation {other:?}"))),
         }
     }
 
@@ -139,7 +139,7 @@ impl Session {
 fn seed(request: &Value, scenario: &Scenario) -> Result<u64, RequestError> {
     match &request["seed"] {
         Value::Null => Ok(scenario.seed),
-        given => given.as_u64().ok_or_else(|| RequestError(format!("seed: {given} is no whole number from 0 on"))),
+        given => given.as_u64().ok_or_else(|| RequestError(format!("seed: {given} is not a whole number from 0 on"))),
     }
 }
 

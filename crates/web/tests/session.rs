@@ -287,7 +287,7 @@ fn nothing_is_nested_without_end() {
     let one_line = |said: String, expected: &str| assert!(said.ends_with(expected) && !said.contains('\n'), "{said:?}");
     for open in ["netem { ", "tbf rate 9mbit burst 9kB { ", "prio { band 1 { ", "fq(", "htb { class 1 rate 1mbit { "] {
         let text = with(&open.repeat(40_000));
-        let expected = "link.aqm: queue managers are nested more than 64 deep; write fewer inside each other";
+        let expected = "link.aqm: queue managers are nested more than 64 deep; use fewer levels";
         one_line(refused(&mut session, json!({ "op": "check", "text": text })), expected);
         one_line(refused(&mut session, json!({ "op": "open", "text": text })), expected);
         let edits = json!([{ "set": "link.aqm", "value": open.repeat(3_000) }]);
@@ -296,7 +296,7 @@ fn nothing_is_nested_without_end() {
     for text in [format!("a = {}", "[".repeat(90_000)), vec!["a"; 9_000].join("."), "{\"a\":".repeat(900)] {
         for op in ["check", "open", "edit"] {
             let said = refused(&mut session, json!({ "op": op, "text": text, "edits": [] }));
-            one_line(said, "more than 64 tables or lists within each other; write it flatter");
+            one_line(said, "tables or lists are nested more than 64 deep; write them flatter");
         }
     }
     let edits = json!([{ "set": vec!["a"; 90_000].join("."), "value": 1 }]);

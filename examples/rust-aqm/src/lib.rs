@@ -1,29 +1,29 @@
-//! BLUE (W. Feng, D. Kandlur, D. Saha, K. Shin, University of Michigan CSE-TR-387-99, 1999, Figure 2) as a crate of its
-//! own: a drop probability that grows when the queue overflows and shrinks when the link falls idle.
+//! BLUE (W. Feng, D. Kandlur, D. Saha, K. Shin, University of Michigan CSE-TR-387-99, 1999, Figure 2) as a
+//! separate crate: a drop probability that is increased when the queue overflows and decreased when the link is idle.
 //!
-//! [`BLUE`] makes it known by name; `main.rs` simulates it next to registered algorithms.
+//! [`BLUE`] registers it by name; `main.rs` simulates it next to registered algorithms.
 
 use sojourn_aqm::params::Value;
-use sojourn_aqm::registry::{Algorithm, Managed};
-use sojourn_aqm::{Aqm, Cx, Duration, Fifo, Instant, Lifecycle, Meta, Popped, Verdict, config};
+use sojourn_aqm::registry::{Algorithm, AqmConfig};
+use sojourn_aqm::{Aqm, Cx, Duration, Fifo, Instant, Lifecycle, Meta, PoppedPacket, Verdict, config};
 
-/// The algorithm, for a catalogue: `Scenario::parse_with(text, &[], base, &[&BLUE])`.
-pub static BLUE: Algorithm = Algorithm::own::<Config>(
+/// The algorithm's catalogue entry: `Scenario::parse_with(text, &[], base, &[&BLUE])`.
+pub static BLUE: Algorithm = Algorithm::custom::<Config>(
     "my_blue",
     "BLUE: a drop probability steered by overflows and idle times",
     "W. Feng et al., University of Michigan CSE-TR-387-99, 1999",
 );
 
 config! {
-    /// BLUE's configuration; the defaults are of the paper's simulations.
+    /// BLUE's configuration, with the defaults of the paper's simulations.
     pub struct Config {
-        /// Least time between two changes of the probability.
+        /// Minimum time between two changes of the probability.
         freeze_time: Duration = Duration::from_millis(100), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(100));
-        /// What an overflow adds to the probability (d1).
+        /// Increment of the probability on overflow (d1).
         increment: f64 = 0.02, in Value::Number(0.0) => Value::Number(1.0);
-        /// What an idle link takes from the probability (d2).
+        /// Decrement of the probability when the link is idle (d2).
         decrement: f64 = 0.002, in Value::Number(0.0) => Value::Number(1.0);
-        /// Marks ECN-capable packets instead of dropping them.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles { "plain", "the paper's" => |_| {}; }
@@ -35,7 +35,7 @@ config! {
     }
 }
 
-impl Managed for Config {
+impl AqmConfig for Config {
     type Aqm = Blue;
 
     fn aqm(&self) -> Blue {
@@ -47,7 +47,7 @@ impl Managed for Config {
 #[derive(Clone, Debug)]
 pub struct Blue {
     config: Config,
-    /// Probability with which an arriving packet is dropped or marked.
+    /// Probability of dropping or marking an arriving packet.
     p: f64,
     last_update: Option<Instant>,
 }
@@ -71,7 +71,7 @@ impl Aqm for Blue {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped> {
+    fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if queue.is_empty() {
             self.update(cx.now, -self.config.decrement);
         }
@@ -96,7 +96,7 @@ impl Lifecycle for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sojourn_aqm::{Enqueued, Host, Limits, Link, Qdisc, Rate, Rng, SingleQueue};
+    use sojourn_aqm::{EnqueueResult, Host, Limits, Link, Qdisc, Rate, Rng, SingleQueue};
 
     #[test]
     fn overflows_raise_the_probability_and_idle_times_lower_it() {
@@ -106,7 +106,7 @@ mod tests {
         let mut queue = SingleQueue::<_, ()>::new(config.aqm(), Limits::packets(1), host);
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms as i64);
         let drops = &mut |_, (), _| {};
-        assert_eq!(queue.enqueue(at(0), Meta::new(1500, 0), (), drops), Enqueued::Queued);
+        assert_eq!(queue.enqueue(at(0), Meta::new(1500, 0), (), drops), EnqueueResult::Queued);
         queue.enqueue(at(0), Meta::new(1500, 0), (), drops);
         assert_eq!(queue.aqm().p, 0.25);
         queue.enqueue(at(100), Meta::new(1500, 0), (), drops);

@@ -1,8 +1,8 @@
-//! BLUE by name: in scenarios, under `fq(…)`, and under the conformance suite of `sojourn-aqm`.
+//! BLUE by name: in scenarios, below `fq(…)`, and in the conformance suite of `sojourn-aqm`.
 
 use proptest::prelude::*;
 use sojourn_aqm::conformance::{Op, Order, check};
-use sojourn_aqm::registry::{Catalogue, Named, REGISTERED};
+use sojourn_aqm::registry::{Catalogue, NamedConfig, REGISTERED};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use sojourn_example_aqm::BLUE;
 use sojourn_sim::{Output, Simulation, scenario::Scenario};
@@ -53,7 +53,10 @@ fn the_canonical_scenario_names_it_and_reads_again() {
     ] {
         let scenario = parse(aqm, &[&BLUE]).unwrap();
         assert_eq!(scenario.link.aqm.text, text);
-        assert_eq!(scenario.link.aqm.algorithm().source, Named::parse_with(aqm, &[&BLUE]).unwrap().algorithm().source);
+        assert_eq!(
+            scenario.link.aqm.algorithm().source,
+            NamedConfig::parse_with(aqm, &[&BLUE]).unwrap().algorithm().source
+        );
         let again = Scenario::parse_with(&scenario.canonical(), &[], Path::new("/"), &[&BLUE]).unwrap();
         assert_eq!(again, scenario);
     }
@@ -91,7 +94,7 @@ proptest! {
     #[test]
     fn blue_keeps_to_the_rules(ops in proptest::collection::vec(op(), 1..400), seed: u64) {
         for (aqm, order) in [("my_blue increment 0.3 ecn", Order::Fifo), ("fq(my_blue increment 0.3)", Order::PerFlow)] {
-            let config = Named::parse_with(aqm, &[&BLUE]).expect("valid").config;
+            let config = NamedConfig::parse_with(aqm, &[&BLUE]).expect("valid").config;
             let limits = Limits::packets(10);
             let make = || -> Box<dyn Qdisc<u32>> {
                 config.build::<u32>(limits, Host { link: LINK, rng: Rng::from_state(seed) })

@@ -18,7 +18,7 @@ def check_distinct(table: str, paths: Iterable[str]) -> None:
     seen = set()
     for path in paths:
         if path in seen:
-            raise InputError(f"{table}.{path}: is there twice; leave one out")
+            raise InputError(f"{table}.{path}: is given twice; leave one out")
         seen.add(path)
 
 

@@ -83,7 +83,7 @@ def known_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 def unknown(kind: str, name: str, known: list[str]) -> InputError:
     """Build the error about a name that is not in `known`; suggests the nearest."""
-    hint = near_name(name, known) or f"there is {', '.join(known)}"
+    hint = near_name(name, known) or f"expected one of {', '.join(known)}"
     return InputError(f'{kind} "{name}" is unknown; {hint}')
 
 

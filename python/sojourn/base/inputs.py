@@ -39,7 +39,7 @@ def read_bytes(path: Path | str, kind: str = "file") -> bytes:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give the path of a readable {kind}") from None
     except ValueError:
-        raise InputError(f"{str(path)!r}: not the name of a file; give the path of a readable {kind}") from None
+        raise InputError(f"{str(path)!r}: not a file name; give the path of a readable {kind}") from None
 
 
 def read_text(path: Path | str, kind: str = "TOML") -> str:
@@ -116,5 +116,5 @@ def _deep_line(text: str) -> str:
 
 
 def _too_deep(place: str) -> InputError:
-    reason = f"more than {MAX_DEPTH} tables or lists within each other; write it flatter"
+    reason = f"tables or lists are nested more than {MAX_DEPTH} deep; write them flatter"
     return InputError(f"{place}: {reason}" if place else reason)

@@ -46,7 +46,7 @@ def decompress(path: Path, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
         if size > max_bytes:
             raise _too_much(path, max_bytes)
         if not stream.eof:
-            raise InputError(f"{path}: the file is cut off; fetch it again")
+            raise InputError(f"{path}: the file is truncated; fetch it again")
         left = stream.unused_data
     if parts:
         return b"".join(parts)
@@ -64,4 +64,4 @@ def _stream(data: bytes) -> _Stream | None:
 
 
 def _too_much(path: Path, max_bytes: int) -> InputError:
-    return InputError(f"{path}: more than {max_bytes >> 20} MB of data; cut it")
+    return InputError(f"{path}: more than {max_bytes >> 20} MB of data; shorten it")

@@ -68,8 +68,8 @@ def _refuse_changes(engine: str, scenario: Scenario) -> None:
     if kind(engine) not in {SIMULATE, EMULATE, KERNEL} and "changes" in scenario.document:
         from sojourn.engines.refusal import refuse
 
-        remedy = "leave out what changes besides rate and delay, or use --engine simulate, emulate or kernel"
-        refuse(engine, "changes", "keeps queues and losses as they are", remedy)
+        remedy = "leave out changes of other keys than rate and delay, or use --engine simulate, emulate or kernel"
+        refuse(engine, "changes", "cannot change queues or losses", remedy)
 
 
 def run(

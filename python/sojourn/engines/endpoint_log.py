@@ -83,7 +83,7 @@ class EndpointLog:
             case "sample":
                 self.samples.append(tuple(numbers))
             case _:
-                raise ValueError(f"the guest's program says {word!r}, which nobody understands")
+                raise ValueError(f"unexpected output of the guest's program: {word!r}")
 
     def counts(self, flows: Sequence[int | None], groups: Sequence[int], timeouts: Mapping[int, int]) -> str:
         """Counters as JSON for `_core.end_summaries`; `timeouts` is by flow and connection."""

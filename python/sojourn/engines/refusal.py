@@ -17,7 +17,12 @@ def refuse_links(engine: str, place: str, keys: Mapping[str, Any], reasons: Mapp
     """Refuse a link whose rate is neither fixed nor stepped, and the keys in `reasons`."""
     for key in ("bucket", "poisson", "cox", "trace"):
         if keys.get(key):
-            refuse(engine, f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
+            refuse(
+                engine,
+                f"{place}.{key}",
+                "supports only links of a constant rate or of steps",
+                'write e.g. rate = "10 Mbit/s"',
+            )
     for key, reason in reasons.items():
         if keys.get(key):
             refuse(engine, f"{place}.{key}", reason, "leave it out")

@@ -38,5 +38,5 @@ def _check_memory(need: int, what: str) -> None:
     """Raise `OutOfMemoryError` unless `need` bytes are free; called before the run allocates them."""
     if not memory.is_available(need):
         raise OutOfMemoryError(
-            f"{what} {memory.format_bytes(need)}, {memory.format_bytes(memory.free() or 0)} are free"
+            f"{what} {memory.format_bytes(need)}, but only {memory.format_bytes(memory.free() or 0)} are free"
         )

@@ -31,7 +31,7 @@ def bits(place: str, text: str) -> int:
     """Rate in bit/s."""
     number, _, unit = text.partition(" ")
     if unit not in _UNITS:
-        raise InputError(f'{place}: "{text}" is no rate; write e.g. "10 Mbit/s"')
+        raise InputError(f'{place}: "{text}" is not a rate; write e.g. "10 Mbit/s"')
     whole, _, fraction = number.partition(".")
     scale, digits = _UNITS[unit], 10 ** len(fraction)
     return int(whole) * scale + int(fraction or 0) * scale // int(digits)

@@ -73,7 +73,7 @@ KINDS = {
     ),
     "media": Kind(
         "sojourn.figures.media",
-        "flows of media over time: target and received rate, queueing delay, losses and late frames",
+        "media flows over time: target and received rate, queueing delay, losses and late frames",
         ("flow", "from", "to"),
     ),
     "bytes": Kind("sojourn.figures.bytes", "cumulative bytes sent over time"),
@@ -119,7 +119,7 @@ def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
     for option, value in (options or {}).items():
         if option not in KINDS[name].options:
             known = " and ".join(f"--{one}" for one in KINDS[name].options)
-            remedy = f"it takes {known}" if known else "leave it out"
+            remedy = f"it accepts {known}" if known else "leave it out"
             raise InputError(f"--{option}: the figure kind {name} has no such option; {remedy}")
         arguments[OPTIONS[option].argument] = OPTIONS[option].read(option, value)
     draw: Draw = import_module(KINDS[name].module).draw
@@ -152,7 +152,7 @@ def _numbers(option: str, text: str | int | Sequence[int]) -> list[int]:
         return [text]
     words = _names(option, text) if isinstance(text, str) else [str(number) for number in text]
     if not words or not all(word.isdecimal() for word in words):
-        raise InputError(f'--{option}: "{text}" is no list of numbers; write e.g. --{option} 0,1')
+        raise InputError(f'--{option}: "{text}" is not a list of numbers; write e.g. --{option} 0,1')
     return list(dict.fromkeys(int(word) for word in words))
 
 

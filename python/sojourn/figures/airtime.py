@@ -29,7 +29,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
             subject, remedy = "its bottleneck", "describe one in [wlan]"
             if result.scenario.is_graph:
                 subject, remedy = f"link {result.link!r}", "choose one with --link, in Python with at"
-            raise InputError(f"{name}: {subject} is no wireless LAN, so nobody has airtime; {remedy}")
+            raise InputError(f"{name}: {subject} is not a wireless LAN and has no airtime; {remedy}")
     runs = all_of_each(results, names)
     most = max(result.stations for result in results)
     width = min(9.0, 1.5 + 2.6 * len(runs))

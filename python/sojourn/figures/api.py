@@ -63,7 +63,7 @@ class Plots:
     def __getattr__(self, name: str) -> Callable[..., Plot]:
         """Figure kind by its name."""
         if name not in KINDS:
-            raise AttributeError(f"there is no figure kind {name!r}; there is {', '.join(KINDS)}")
+            raise AttributeError(f"unknown figure kind {name!r}; expected one of {', '.join(KINDS)}")
         return _method(name, self._results)
 
     def __dir__(self) -> list[str]:

@@ -68,7 +68,7 @@ class Sheet:
     @property
     def figure(self) -> Figure:
         """The figure with the panels."""
-        assert self._figure is not None, "a kind first asks for panels"
+        assert self._figure is not None, "a figure kind calls panels() first"
         return self._figure
 
     def width(self, natural: float) -> float:
@@ -239,13 +239,13 @@ def figure_format(path: Path | str, wanted: str | None = None) -> str:
     suffix = Path(path).suffix.lower().removeprefix(".")
     if wanted is not None:
         if wanted not in FORMATS:
-            raise InputError(f'--format: "{wanted}" is no figure format; there is {", ".join(FORMATS)}')
+            raise InputError(f'--format: unknown figure format "{wanted}"; expected one of {", ".join(FORMATS)}')
         if suffix in FORMATS and suffix != wanted:
             raise InputError(f"{path}: ends in .{suffix}, but --format says {wanted}; change one of them")
         return wanted
     if suffix and suffix not in FORMATS:
         endings = f"{', '.join(f'.{one}' for one in FORMATS[:-1])} or .{FORMATS[-1]}"
-        raise InputError(f'{path}: ".{suffix}" is no figure format; end the name in {endings}')
+        raise InputError(f'{path}: ".{suffix}" is not a figure format; end the name in {endings}')
     return suffix or "png"
 
 

@@ -35,7 +35,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: s
     packets. Default: seeds, or flows if no name has two runs.
     """
     if over not in (None, *POINTS):
-        raise unknown("what the points of an ellipse are", str(over), list(POINTS))
+        raise unknown("--over: kind of point", str(over), list(POINTS))
     runs = all_of_each(results, names)
     over = over or ("seeds" if max(map(len, runs.values())) > 1 else "flows")
     points = {name: np.concatenate([POINTS[over](one) for one in own]) for name, own in runs.items()}

@@ -153,7 +153,7 @@ def _inches(option: str, value: str | float | None) -> float | None:
         return None
     match = _LENGTH.fullmatch(str(value))
     if not match:
-        raise InputError(f'{option}: "{value}" is no length; write e.g. 3.5in, 89mm or 252pt')
+        raise InputError(f'{option}: "{value}" is not a length; write e.g. 3.5in, 89mm or 252pt')
     inches = float(match[1]) / _UNITS[match[2] or "in"]
     if not SMALLEST_IN <= inches <= LARGEST_IN:
         raise InputError(f"{option}: {value} is out of range; from {SMALLEST_IN:g} to {LARGEST_IN:g} in")
@@ -249,7 +249,7 @@ def _labels(value: Mapping[str, str] | Iterable[str]) -> Labels:
     for text in value:
         old, equals, new = text.partition("=")
         if not equals or not old.strip():
-            raise InputError(f'--label: "{text}" names no text and its replacement; write e.g. pie@draft00=PIE')
+            raise InputError(f'--label: "{text}" is not OLD=NEW; write e.g. pie@draft00=PIE')
         pairs.append((old.strip(), new.strip()))
     return tuple(pairs)
 

@@ -67,10 +67,12 @@ def chosen(result: Result, wanted: Sequence[int] | None) -> list[int]:
     """The requested media flows, or all; raises `InputError` if there is none, or one is of another kind."""
     own = result.media["flow"].unique().sort().to_list()
     if not own:
-        raise InputError(f"{result.folder or result}: no sender of media has got a report; give a longer duration")
+        raise InputError(f"{result.folder or result}: no media sender has received a report; give a longer duration")
     for flow in wanted or ():
         if flow not in own:
-            raise InputError(f"--flow {flow}: is no flow of media with a report; there is {', '.join(map(str, own))}")
+            raise InputError(
+                f"--flow {flow}: is not a media flow with a report; expected one of {', '.join(map(str, own))}"
+            )
     return list(wanted) if wanted else own
 
 

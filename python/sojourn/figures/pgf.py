@@ -26,7 +26,7 @@ def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> N
     """Write `figure` as PGF. Fonts are the document's unless `keep_family`; sizes are those of the figure."""
     system = next((name for name in SYSTEMS if shutil.which(name)), None)
     if system is None:
-        raise MissingError(f"pgf: needs LaTeX to measure text; install {SYSTEMS[0]}, or write pdf instead")
+        raise MissingError(f"pgf: needs LaTeX to measure text; install {SYSTEMS[0]}, or write a PDF instead")
     try:
         with mpl.rc_context({"pgf.texsystem": system, "pgf.rcfonts": False}):
             _write(figure, file, keep_family)
@@ -34,7 +34,7 @@ def save_pgf(figure: Figure, file: IO[bytes], *, keep_family: bool = False) -> N
         errors = [line for line in str(error).splitlines() if line.startswith("! ")]
         reason = errors[0].removeprefix("! ").rstrip(".") if errors else "an error"
         raise InputError(
-            f"pgf: {system} reports: {reason}; replace the text that it does not know with --label OLD=NEW"
+            f"pgf: {system} reports: {reason}; replace the text that it rejects with --label OLD=NEW"
         ) from None
 
 

@@ -68,7 +68,7 @@ def length_of(result: Result, unit: str) -> pl.DataFrame:
         return _from_packets(result, unit)
     samples = result.queue.filter(pl.col("link") == result.link)
     if samples.is_empty():
-        raise InputError(f"{result.folder or result}: the run has no sample of its queue; give a longer duration")
+        raise InputError(f"{result.folder or result}: the run has no sample of the queue; give a longer duration")
     value = {"packets": pl.col("packets"), "bytes": pl.col("bytes") / 1e3, "ms": pl.col("last_sojourn_ns") / 1e6}[unit]
     return samples.select("time_s", value=value.cast(pl.Float64))
 

@@ -115,7 +115,7 @@ def axis_of(name: str, results: Sequence[Result]) -> Axis:
         return AXES.get(name, Axis(name))
     in_bytes = {bool(result.setup["aqm"].get("queue_in_bytes")) for result in results}
     if len(in_bytes) > 1:
-        raise InputError("avg is in bytes in one result and in packets in another; draw them apart")
+        raise InputError("avg is in bytes in one result and in packets in another; draw them separately")
     return Axis("avg [kB]", 1e-3) if in_bytes == {True} else Axis("avg [packets]")
 
 

@@ -45,7 +45,7 @@ def forward_packets(result: Result) -> pl.DataFrame:
     """Packets of the forward link, sent and dropped."""
     packets = result.packets.filter(pl.col("link") == result.link)
     if packets.is_empty():
-        raise InputError(f"{result.folder or result}: no packet came through the link; give a longer duration")
+        raise InputError(f"{result.folder or result}: no packet passed the link; give a longer duration")
     return packets
 
 

@@ -58,7 +58,7 @@ def check_span(start_s: float, end_s: float, duration_s: float) -> None:
     if not start_s < end_s <= duration_s:
         middle = duration_s / 2
         remedy = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
-        raise InputError(f"--from {start_s:g} --to {end_s:g}: no part of a run of {duration_s:g} s; {remedy}")
+        raise InputError(f"--from {start_s:g} --to {end_s:g}: outside of a run of {duration_s:g} s; {remedy}")
 
 
 def draw_window(

@@ -82,7 +82,7 @@ def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, EngineMap
 def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
     """Figures made for the whole paper, and reasons for the others; raises `InputError` if there are none."""
     on_request = {name: getattr(paper.figure(name), "ON_REQUEST", "") for name in paper.figures}
-    left_out = {name: f"{why}; name it: --figure {name}" for name, why in on_request.items() if why}
+    left_out = {name: f"{why}; select it with --figure {name}" for name, why in on_request.items() if why}
     candidates = [name for name in paper.figures if name not in left_out]
     if engine == SIMULATE:
         return candidates, left_out

@@ -157,7 +157,7 @@ def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
 def undecided_text(verdicts: Iterable[Verdict]) -> str | None:
     """Sentence about the relations that more seeds could change; None if there is none."""
     found = [f"{one['id']} ({one['why']})" for one in verdicts if one["verdict"] == "undecided"]
-    return f"Undecided, because the missing seeds could turn them: {', '.join(found)}" if found else None
+    return f"Undecided, because the missing seeds could change them: {', '.join(found)}" if found else None
 
 
 def published_text(verdict: Verdict) -> str:

@@ -155,7 +155,7 @@ def search(
     """
     open_to = space(paper, figures)
     if not open_to:
-        raise InputError(f"--search: {paper.id} leaves nothing open about {', '.join(figures)} that has alternatives")
+        raise InputError(f"--search: {paper.id} has no open assumption about {', '.join(figures)} with alternatives")
     first = max(1, round(AT_RANDOM * number))
     usual = judge({name: values[0] for name, values in open_to.items()})
     drawn = [judge(setup) for setup in draws(open_to, first, seed)]
@@ -194,7 +194,7 @@ def divided(claims: Mapping[str, Sequence[str]], seed: int) -> Iterator[tuple[tu
     by_figure = len(claims) >= LIKE
     units = list(claims) if by_figure else sorted(name for names in claims.values() for name in names)
     if len(units) < 2:
-        raise InputError("--search: a single claim cannot be divided; search over more figures")
+        raise InputError("--search: a single claim cannot be split; search over more figures")
     for _ in range(SPLITS):
         chosen = set(generator.sample(units, (len(units) + 1) // 2))
         parts = ([unit for unit in units if (unit in chosen) == half] for half in (True, False))

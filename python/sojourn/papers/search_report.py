@@ -136,23 +136,23 @@ def section(one: Report) -> list[str]:
     ]
     if one["best"]["claims"]:
         rows = [[moved["claim"], moved["usual"], moved["best"]] for moved in one["best"]["claims"]]
-        lines += [*table(("claim", "today", "best of all"), rows), ""]
+        lines += [*table(("claim", "today", "best set-up overall"), rows), ""]
     rows = [_value_row(about, value) for about in one["assumptions"] for value in about["values"]]
     return [*lines, *table(VALUE_HEADINGS, rows)]
 
 
 SPLIT_HEADINGS = (
     "seen",
-    "found there",
-    "score there",
+    "set-up found",
+    "its score there",
     "today's",
     "at random",
-    "score unseen",
+    "score on the other half",
     "today's",
     "at random",
-    "better at random",
+    "better than at random",
 )
-VALUE_HEADINGS = ("assumption", "value", "change of the score", "best with it", "halves that took it", "determined")
+VALUE_HEADINGS = ("assumption", "value", "change of the score", "best with it", "halves that selected it", "determined")
 
 
 def _split_row(number: int, split: Mapping[str, Any]) -> list[str]:

@@ -96,7 +96,7 @@ def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figure
     for name in assumed:
         if not any(known[name].concerns(figure_id) for figure_id in figures):
             about = ", ".join(known[name].figures)
-            raise InputError(f"--assume: {name} changes nothing in {', '.join(figures)}; it is about {about}")
+            raise InputError(f"--assume: {name} has no effect in {', '.join(figures)}; it concerns {about}")
 
 
 def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:

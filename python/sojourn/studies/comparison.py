@@ -229,7 +229,7 @@ def seed_list(seeds: int | Sequence[int]) -> list[int]:
 def deduplicate(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """The distinct names in order, and a sentence for each duplicate."""
     distinct = list(dict.fromkeys(names))
-    return distinct, tuple(f"{name}: named twice, run once" for name in distinct if names.count(name) > 1)
+    return distinct, tuple(f"{name}: listed twice, run once" for name in distinct if names.count(name) > 1)
 
 
 def repeated(table: pl.DataFrame) -> list[str]:

@@ -70,7 +70,7 @@ class ComparisonSetup:
     def __post_init__(self) -> None:
         """Raise `InputError` for keys that have their own argument, and for `flows` if the test's number is fixed."""
         if twice := next((path for path in self.sets or {} if path in ARGUMENTS), None):
-            raise InputError(f"{twice}: has an argument of its own; give {ARGUMENTS[twice]} instead")
+            raise InputError(f"{twice}: has its own argument; give {ARGUMENTS[twice]} instead")
         if self.test is None:
             return
         object.__setattr__(self, "test", known_name("Flent's test", self.test, TESTS))

@@ -96,9 +96,9 @@ def diff(
     if len(sources) > 1:
         raise InputError(f"{' and '.join(sources)} exclude each other; give one source of arrivals")
     if sources and (rate is not None or packets is not None):
-        raise InputError(f"rate and packets are for made-up arrivals; the {sources[0]} has its own")
+        raise InputError(f"rate and packets are for synthetic arrivals; the {sources[0]} has its own")
     if b is None and sources not in (["vector"], ["log"]):
-        raise InputError("there is nothing to compare with; give a second AQM, a vector or a log")
+        raise InputError("nothing to compare with; give a second AQM, a vector or a log")
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
     texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]

@@ -24,7 +24,7 @@ def drawn_text(path: Path, seed: int | None) -> str:
     document = read_document(path)
     draw = Draw.take(document, path.parent)
     if draw is None:
-        raise InputError(f'{path}: draw: there is no such table; write [draw] and e.g. "link.rate" = {{ … }} below it')
+        raise InputError(f'{path}: draw: no such table; write [draw] and e.g. "link.rate" = {{ … }} below it')
     taken = seed_of(document) if seed is None else seed
     text = read_text(path)
     toml: Any = tomlkit.parse(text)

@@ -88,10 +88,10 @@ def rehearse(
     for change in changes:
         after = apply_change(after, change, directions)
     if after.document == scenario.document:
-        raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario is so already")
+        raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario already has it")
     _check_shapers(scenario, after, "; ".join(changes))
     if not list(_numbers(scenario)):
-        raise InputError("flows: no calls (voice), games (cbr), pages (browser, web), bulk (tcp) or captures are in it")
+        raise InputError("flows: no calls (voice), games (cbr), pages (browser, web), bulk (tcp) or captures in it")
     results = runner([Run(one, seed) for one in (scenario, after) for seed in seeds])
     pair = results[: len(seeds)], results[len(seeds) :]
     return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
@@ -107,7 +107,7 @@ def apply_change(scenario: Scenario, text: str, directions: Sequence[str]) -> Sc
     if equals:
         return scenario.replace({key.strip(): value.strip()})
     if not text.split():
-        raise InputError('--change: it is empty; write e.g. "target 10ms" or "link.rate=20mbit"')
+        raise InputError('--change: empty; write e.g. "target 10ms" or "link.rate=20mbit"')
     if scenario.is_graph:
         raise InputError(f'--change: {text}: the scenario has several links; write e.g. links.0.aqm="{text}"')
     if re.match(r"[\w@]+", text.split()[0].partition("(")[0])[0].partition("@")[0] in _names():  # type: ignore[index]
@@ -122,7 +122,7 @@ def apply_change(scenario: Scenario, text: str, directions: Sequence[str]) -> Sc
             sets[path] = new
     if not sets:
         raise InputError(
-            f'--change: no queue manager of the scenario takes "{text}"; sojourn aqm show NAME lists words'
+            f'--change: no queue manager of the scenario accepts "{text}"; sojourn aqm show NAME lists parameters'
         )
     return scenario.replace(sets)
 
@@ -144,8 +144,9 @@ def _check_shapers(before: Scenario, after: Scenario, change: str) -> None:
         rate = shaped_rate(_spelling(before, path))
         if rate is not None and (path not in after.aqm_tables or shaped_rate(_spelling(after, path)) is None):
             raise InputError(
-                f"--change: {change}: removes the shaper of {path} ({rate}), and the line behind it is assumed; "
-                f'keep its rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel }}"'
+                f"--change: {change}: removes the shaper of {path} ({rate}), and the line rate behind it is unknown; "
+                f'keep its rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel '
+                '}"'
             )
 
 

@@ -440,13 +440,13 @@ def set_path(document: Any, path: str, value: Any, place: str) -> None:
         if not isinstance(here, dict | list):
             break
     if not isinstance(here, dict):
-        raise InputError(f"{place}: there is no such key; name one of the scenario, e.g. link.aqm")
+        raise InputError(f"{place}: no such key; name one of the scenario, e.g. link.aqm")
     here[last] = value
 
 
 def _element(items: list[Any], step: str, place: str) -> Any:
     if not step.isdigit() or int(step) >= len(items):
-        raise InputError(f'{place}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
+        raise InputError(f'{place}: "{step}" is not an index from 0 to {len(items) - 1}; number the entries from 0')
     return items[int(step)]
 
 

@@ -19,9 +19,9 @@ rtt = "40 ms"
   text: [
     "A call sends a small packet every 25 ms. In a shared queue it waits behind the downloads and loses packets for them. " +
       "Flow queueing puts every flow into a queue of its own and serves these in turn; a flow that had nothing waiting is " +
-      "new and goes first. The call never waits behind a download, without anybody saying that it is a call.",
+      "new and goes first. The call never waits behind a download, without being marked as a call.",
     "In B's queue every row is a flow; the panel shows their deficits, the bytes that each may still send in its turn.",
-    "The quality of a call is told as a mean opinion score: above 4 is good, below 3 most people complain, below 2 nobody " +
+    "The quality of a call is given as a mean opinion score: above 4 is good, below 3 most people complain, below 2 nobody " +
       "goes on talking.",
   ],
   question: "Add downloads until the call in A has a mean opinion score below 2, while B's is still above 4.",

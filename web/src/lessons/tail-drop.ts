@@ -23,5 +23,5 @@ export const tailDrop: Lesson = {
   },
   after:
     "A small buffer is a good queue manager for this link and these round-trip times. With another rate, RTT or number " +
-    "of flows it is the wrong one, and nobody knows these in advance. Try RTT 200 ms.",
+    "of flows it is the wrong one, and these are not known in advance. Try RTT 200 ms.",
 };

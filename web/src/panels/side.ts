@@ -86,7 +86,7 @@ export class SidePanel {
     let row = after(time, this.session.state.at_ns) - 1;
     while (row >= 0 && !matches(fate[row]!)) row--;
     if (row >= 0) this.session.select({ side: this.side, row });
-    else setText(this.now, "there was none up to here");
+    else setText(this.now, "there was none so far");
   }
 
   /** Draws the queue at the playhead. */
@@ -117,7 +117,7 @@ export class SidePanel {
     if (at_ns > run.outcome.kept_ns) {
       setText(
         this.now,
-        `packets are kept up to ${(run.outcome.kept_ns / 1e9).toFixed(0)} s; a shorter run is shown whole`,
+        `packets are kept up to ${(run.outcome.kept_ns / 1e9).toFixed(0)} s; a shorter run is shown completely`,
       );
       return;
     }

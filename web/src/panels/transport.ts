@@ -16,7 +16,7 @@ const MODES: { mode: Mode; label: string; hint: string }[] = [
   {
     mode: "arrivals",
     label: "same arrivals",
-    hint: "What arrived at A's queue is recorded and played into both. Nobody reacts, as in sojourn aqm diff.",
+    hint: "What arrived at A's queue is recorded and played into both. Senders do not react, as in sojourn aqm diff.",
   },
 ];
 
@@ -73,7 +73,7 @@ export class Transport {
         h(
           "fieldset",
           { class: "modes" },
-          h("legend", { class: "sr" }, "What A and B have in common"),
+          h("legend", { class: "sr" }, "Common to A and B"),
           ...MODES.map(({ label, hint }, i) => h("label", { title: hint }, this.modes[i]!, label)),
         ),
         h("label", { class: "check", title: scales }, this.scales, "one scale"),

@@ -30,7 +30,7 @@ export const sojourn: PlotKind = {
       const band = { kind: "band", name: "", ink: side, along: "y" } as const;
       others.push({ ...band, from: claim.loose_lo, to: claim.loose_hi, alpha: 0.12 });
       others.push({ ...band, from: claim.tight_lo, to: claim.tight_hi, alpha: 0.2 });
-      others.push({ kind: "level", name: `published greatest, ${LETTERS[side]}`, ink: side, y: claim.expected });
+      others.push({ kind: "level", name: `published maximum, ${LETTERS[side]}`, ink: side, y: claim.expected });
     }
     const to = ceiling(maximum(lines, x));
     const medians = medianSojourns(input);
@@ -40,7 +40,7 @@ export const sojourn: PlotKind = {
     return {
       panels: [{ title: "", x, y, marks: [...others, ...lines], time: true }],
       summary: describe(input),
-      note: "where packets are dense: mean, and shaded from least to greatest",
+      note: "for dense packets: mean, and shaded from minimum to maximum",
       log: { offered: true, on: log },
     };
   },

@@ -97,7 +97,7 @@ fn refusal(syntax: &Command, error: &clap::Error) -> Error {
         ErrorKind::TooManyValues => format!("{name} takes no value; write {name}"),
         _ => {
             let value = option(syntax, name).and_then(Arg::get_value_names).and_then(<[_]>::first);
-            format!("{name} lacks its value; write {name} {}", value.map_or("VALUE", |value| value.as_str()))
+            format!("{name} needs a value; write {name} {}", value.map_or("VALUE", |value| value.as_str()))
         }
     })
 }
@@ -111,7 +111,7 @@ pub fn command(words: &[String]) -> Result<shell::InnerCommand, Error> {
 
 /// A text for the kernel.
 pub fn text(place: &str, text: String) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::Input(format!("{place}: holds a zero byte; write it without")))
+    CString::new(text).map_err(|_| Error::Input(format!("{place}: contains a NUL byte; remove it")))
 }
 
 const HELP: &str = "help";
@@ -191,10 +191,10 @@ mod tests {
             ("--upp 1mbit", r#"unknown option "--upp"; did you mean "--up"?"#),
             ("--upp=1mbit", r#"unknown option "--upp"; did you mean "--up"?"#),
             ("--once --upp -- x", r#"unknown option "--upp"; did you mean "--up"?"#),
-            ("--up", "--up lacks its value; write --up SPEC"),
-            ("-u", "--up lacks its value; write --up SPEC"),
-            ("--up -- x", "--up lacks its value; write --up SPEC"),
-            ("--delay", "--delay lacks its value; write --delay VALUE"),
+            ("--up", "--up needs a value; write --up SPEC"),
+            ("-u", "--up needs a value; write --up SPEC"),
+            ("--up -- x", "--up needs a value; write --up SPEC"),
+            ("--delay", "--delay needs a value; write --delay VALUE"),
             ("--once=1", "--once takes no value; write --once"),
             ("--help=", "--help takes no value; write --help"),
         ] {

@@ -53,7 +53,7 @@ fn order(words: &[String]) -> Result<String, Error> {
         }
     };
     let answer = shell.send(&order).map_err(|e| {
-        Error::Machine(format!("shell {}: does not answer ({e}); it has ended or is stopped", shell.pid))
+        Error::Machine(format!("shell {}: does not answer ({e}); it has exited or is stopped", shell.pid))
     })?;
     match answer {
         ControlResponse::Refused { error } => Err(Error::Input(error)),
@@ -72,7 +72,7 @@ fn change_of(what: &str, values: &[String]) -> Result<Change, Error> {
         "pause" => return Ok(Change::Pause),
         "resume" => return Ok(Change::Resume),
         _ if !CHANGES.contains(&what) => return Err(Error::Input(unknown("change", what, CHANGES.iter().copied()))),
-        _ if text.is_empty() => return Err(wrong(format!("its value is missing; write e.g. {}", example(what)))),
+        _ if text.is_empty() => return Err(wrong(format!("needs a value; write e.g. {}", example(what)))),
         "loss" => loss(&text).map_err(wrong)?.canonical(),
         "limit" => json!(text.split('+').map(str::trim).collect::<Vec<_>>()),
         "aqm" => json!(with_whole_paths(&text)),
@@ -107,7 +107,7 @@ fn find(which: &str) -> Result<RunningShell, Error> {
     all.retain(|shell| shell.name.as_deref() == Some(which) || shell.pid.to_string() == which);
     match (all.pop(), all.len()) {
         (Some(shell), 0) => Ok(shell),
-        (Some(_), _) => Err(Error::Input(format!("{which}: several shells have that name; give the number of one"))),
+        (Some(_), _) => Err(Error::Input(format!("{which}: several shells have that name; give the PID of one"))),
         (None, _) => Err(Error::Input(unknown("shell", which, known.iter().map(String::as_str)))),
     }
 }
@@ -121,7 +121,7 @@ fn list(as_json: bool) -> Result<String, Error> {
     let shells: Vec<(RunningShell, ShellState)> = running().into_iter().filter_map(state).collect();
     Ok(match (as_json, shells.is_empty()) {
         (true, _) => format!("{}\n", json!(shells.iter().map(|(_, state)| state).collect::<Vec<_>>())),
-        (false, true) => "no shell runs\n".to_string(),
+        (false, true) => "no shell is running\n".to_string(),
         (false, false) => table(&shells),
     })
 }
@@ -162,15 +162,15 @@ const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 const USAGE: &str = "sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]";
 
 const ABOUT: &str =
-    "Change a shell of yours while it runs; without a change, show it, and without a name, every one that runs.";
+    "Change one of your running shells. Without CHANGE, show it; without PID or NAME, list all that are running.";
 
 const CHANGE_HELPS: [(&str, &str); 6] = [
-    ("rate 5mbit", "Of a link with a rate, also 0bit."),
-    ("aqm codel target 10ms", "The whole of it: other parameters have their defaults."),
-    ("limit \"250 kB\"", "Of the queue."),
-    ("delay 80ms", "Of a delay, or of the link behind its queue."),
-    ("loss 1%", "Of a loss, or of the link behind its queue; also \"p 0.002 r 0.2\"."),
-    ("pause, resume", "A link with a rate sends nothing, and goes on at that rate."),
+    ("rate 5mbit", "Rate of a link that has one; 0bit is allowed."),
+    ("aqm codel target 10ms", "Queue manager; parameters that are not given return to their defaults."),
+    ("limit \"250 kB\"", "Limit of the queue."),
+    ("delay 80ms", "Delay of `sojourn delay`, or of a link."),
+    ("loss 1%", "Loss of `sojourn loss`, or of a link; also \"p 0.002 r 0.2\"."),
+    ("pause, resume", "Stop a link that has a rate; resume it at that rate."),
 ];
 
 #[cfg(test)]
@@ -193,9 +193,9 @@ mod tests {
         }
         for (words, error) in [
             ("rat 5mbit", r#"unknown change "rat"; did you mean "rate"?"#),
-            ("rate", "rate: its value is missing; write e.g. rate 5mbit"),
+            ("rate", "rate: needs a value; write e.g. rate 5mbit"),
             ("pause now", r#"pause: takes no value; leave "now" out"#),
-            ("loss 1", "loss: 1 could be one per cent or all; write 1% or 1.0"),
+            ("loss 1", "loss: 1 is ambiguous, 1 % or 100 %; write 1% or 1.0"),
         ] {
             let words: Vec<String> = words.split(' ').map(str::to_string).collect();
             assert_eq!(change_of(&words[0], &words[1..]).unwrap_err().to_string(), error);

@@ -70,16 +70,16 @@ pub(super) fn links(
 fn planned(changes: Option<&str>, side: Side) -> Result<Vec<Value>, Error> {
     let Some(text) = changes else { return Ok(Vec::new()) };
     let wrong = |reason: &str| Error::Input(format!("--changes: {reason}"));
-    let read: Value = serde_json::from_str(text).map_err(|e| wrong(&format!("no list in JSON: {e}")))?;
+    let read: Value = serde_json::from_str(text).map_err(|e| wrong(&format!("not a JSON list: {e}")))?;
     let key = if side == Side::Down { "link" } else { "reverse" };
     let mut entries = Vec::new();
-    for entry in read.as_array().ok_or_else(|| wrong("no list of entries; write it like [[changes]]"))? {
-        let table = entry.as_object().ok_or_else(|| wrong("an entry is no table; write it like [[changes]]"))?;
+    for entry in read.as_array().ok_or_else(|| wrong("not a list of entries; write it like [[changes]]"))? {
+        let table = entry.as_object().ok_or_else(|| wrong("an entry is not a table; write it like [[changes]]"))?;
         if let Some(other) = table.keys().find(|key| !["at", "link", "reverse"].contains(&key.as_str())) {
             return Err(wrong(&unknown("key", other, ["at", "link", "reverse"].into_iter())));
         }
         if let Some(keys) = table.get(key) {
-            let mut keys = keys.as_object().cloned().ok_or_else(|| wrong(&format!("{key} is no table of keys")))?;
+            let mut keys = keys.as_object().cloned().ok_or_else(|| wrong(&format!("{key} is not a table")))?;
             keys.insert("at".to_string(), table.get("at").cloned().unwrap_or_default());
             entries.push(keys.into());
         }
@@ -94,7 +94,7 @@ fn emulated(line: &str, aqm: Option<&Value>) -> Result<String, String> {
     match aqm {
         None => Ok(format!("netem {words}")),
         Some(Value::String(aqm)) => Ok(format!("netem {words} {{ {aqm} }}")),
-        Some(_) => Err("the link has a queue manager as a table; write it with --aqm".to_string()),
+        Some(_) => Err("the link's queue manager is a table; give it with --aqm".to_string()),
     }
 }
 
@@ -108,7 +108,7 @@ fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Erro
     }
     let read = serde_json::from_str(spec);
     let mut table: Map<String, Value> =
-        read.map_err(|e| Error::Input(format!("{place}: no table of a link in JSON: {e}")))?;
+        read.map_err(|e| Error::Input(format!("{place}: not a link table in JSON: {e}")))?;
     if once && table.contains_key("trace") {
         table.insert("once".to_string(), true.into());
     }
@@ -182,7 +182,7 @@ pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
     }
     let mut table = Map::new();
     for pair in words.chunks(2) {
-        let [name, value] = pair else { return Err(format!("{} lacks its value", pair[0])) };
+        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
         let value = if *name == "step" {
             json!(value)
         } else {
@@ -216,10 +216,10 @@ mod tests {
         ] {
             assert_eq!(loss(text).unwrap(), spec, "{text}");
         }
-        assert_eq!(loss("one").unwrap_err(), r#""one" is no probability; write e.g. 1% or 0.01"#);
+        assert_eq!(loss("one").unwrap_err(), r#""one" is not a probability; write e.g. 1% or 0.01"#);
         assert_eq!(loss("p 0.1 r").unwrap_err(), "r lacks its value");
         assert_eq!(loss("p 0.1 p 0.2 r 1").unwrap_err(), "p is given twice; leave one of them out");
-        assert_eq!(loss("1").unwrap_err(), "1 could be one per cent or all; write 1% or 1.0");
+        assert_eq!(loss("1").unwrap_err(), "1 is ambiguous, 1 % or 100 %; write 1% or 1.0");
     }
 
     #[test]
@@ -253,6 +253,6 @@ mod tests {
         let PathKind::Link(down) = down else { panic!("links are links") };
         assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
         let error = of("{ rate }").unwrap_err().to_string();
-        assert!(error.starts_with("--down: no table of a link in JSON: "), "{error}");
+        assert!(error.starts_with("--down: not a link table in JSON: "), "{error}");
     }
 }

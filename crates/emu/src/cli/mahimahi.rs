@@ -39,7 +39,7 @@ fn parse_as<T: Args + Into<LinkOptions>>(
     };
     let (words, options): (_, LinkOptions) = (found.words, found.options.into());
     if words.len() < most {
-        return Err(Error::Input(format!("{name}: arguments are missing; usage: {usage}")));
+        return Err(Error::Input(format!("{name}: missing arguments; usage: {usage}")));
     }
     let kinds = match name {
         "mm-link" => [link(&options, &words[0], Side::Up)?, link(&options, &words[1], Side::Down)?],
@@ -65,12 +65,12 @@ fn parse_as<T: Args + Into<LinkOptions>>(
             let what = if fixed { ["time on", "time off"] } else { ["mean time on", "mean time off"] };
             let (on, off) = (seconds(what[0], &words[1])?, seconds(what[1], &words[2])?);
             if on == Duration::ZERO {
-                return Err(Error::Input(format!("{name}: {}: 0 s is never on; write e.g. 1", what[0])));
+                return Err(Error::Input(format!("{name}: {}: with 0 s the link is never on; write e.g. 1", what[0])));
             }
             // Each turn is drawn, also those of a pause in which no packet comes.
             if !fixed && off > Duration::ZERO && on + off < MIN_TURN {
                 return Err(Error::Input(format!(
-                    "{name}: {on} and {off} are {} in the mean; make it at least {MIN_TURN}",
+                    "{name}: {on} and {off} average {}; use at least {MIN_TURN}",
                     on + off
                 )));
             }
@@ -124,7 +124,7 @@ fn queue(kind: &str, args: &str) -> Result<(String, Vec<String>), String> {
             pair.split_once('=').ok_or_else(|| format!("{pair:?} has no value; write e.g. packets=100"))?;
         let (name, value) = (name.trim(), value.trim());
         let value: u32 =
-            value.parse().map_err(|_| format!("{name}: {value:?} is no whole number; write e.g. {name}=100"))?;
+            value.parse().map_err(|_| format!("{name}: {value:?} is not a whole number; write e.g. {name}=100"))?;
         match (kind, name) {
             ("infinite", _) => return Err("an infinite queue takes no arguments; leave them out".to_string()),
             (_, "packets") => limits.push(format!("{value} packets")),
@@ -132,7 +132,7 @@ fn queue(kind: &str, args: &str) -> Result<(String, Vec<String>), String> {
             ("codel", "target" | "interval") => params.push(format!("{name} {value}ms")),
             ("pie", "qdelay_ref") => params.push(format!("target {value}ms")),
             ("pie", "max_burst") => params.push(format!("max_burst {value}ms")),
-            _ => return Err(format!("{name} is no argument of the queue {kind}; it takes {}", takes(kind))),
+            _ => return Err(format!("{name} is not an argument of the queue {kind}; it takes {}", takes(kind))),
         }
     }
     let aqm = match kind {
@@ -171,7 +171,7 @@ fn one_way(name: &str, way: &str, kind: PathKind, other: PathKind) -> Result<[Pa
     match way {
         "uplink" => Ok([kind, other]),
         "downlink" => Ok([other, kind]),
-        _ => Err(Error::Input(format!("{name}: {way:?} is no direction; write uplink or downlink"))),
+        _ => Err(Error::Input(format!("{name}: {way:?} is not a direction; write uplink or downlink"))),
     }
 }
 
@@ -186,7 +186,7 @@ fn rate(text: &str) -> Result<LossSpec, Error> {
 }
 
 fn number<T: std::str::FromStr>(name: &str, what: &str, text: &str) -> Result<T, Error> {
-    text.parse().map_err(|_| Error::Input(format!("{name}: {what}: {text:?} is no number; write e.g. 20")))
+    text.parse().map_err(|_| Error::Input(format!("{name}: {what}: {text:?} is not a number; write e.g. 20")))
 }
 
 fn log(path: &str, line: &[String]) -> LogConfig {
@@ -232,22 +232,22 @@ struct LinkOptions {
     /// Stop at the end of the traces.
     #[arg(long)]
     once: bool,
-    /// Log of the uplink.
+    /// Write a log of the uplink.
     #[arg(short, long, value_name = "FILE")]
     uplink_log: Option<String>,
-    /// Log of the downlink.
+    /// Write a log of the downlink.
     #[arg(short, long, value_name = "FILE")]
     downlink_log: Option<String>,
-    /// infinite, droptail, drophead, codel or pie [infinite].
+    /// Queue of the uplink: infinite, droptail, drophead, codel or pie [infinite].
     #[arg(long, value_name = "QUEUE")]
     uplink_queue: Option<String>,
-    /// Likewise.
+    /// Queue of the downlink, likewise.
     #[arg(long, value_name = "QUEUE")]
     downlink_queue: Option<String>,
-    /// name=integer, separated by commas.
+    /// Arguments of the uplink queue: name=integer, separated by commas.
     #[arg(long, value_name = "ARGS")]
     uplink_queue_args: Option<String>,
-    /// Likewise.
+    /// Arguments of the downlink queue, likewise.
     #[arg(long, value_name = "ARGS")]
     downlink_queue_args: Option<String>,
     #[command(flatten)]
@@ -271,16 +271,16 @@ struct Meter {
     /// Show rate and drops of the uplink while the command runs.
     #[arg(long)]
     meter_uplink: bool,
-    /// Show its queueing delay.
+    /// Show the queueing delay of the uplink.
     #[arg(long)]
     meter_uplink_delay: bool,
-    /// Likewise.
+    /// Show rate and drops of the downlink.
     #[arg(long)]
     meter_downlink: bool,
-    /// Likewise.
+    /// Show the queueing delay of the downlink.
     #[arg(long)]
     meter_downlink_delay: bool,
-    /// All of these.
+    /// Show all of these.
     #[arg(long)]
     meter_all: bool,
 }
@@ -290,10 +290,10 @@ struct Meter {
 struct MeterOptions {
     #[command(flatten)]
     meter: Meter,
-    /// --meter-uplink by its short name, which in mm-link is another's.
+    /// Short form of --meter-uplink; in mm-link -u is --uplink-log.
     #[arg(short = 'u', hide = true)]
     uplink: bool,
-    /// --meter-downlink likewise.
+    /// Short form of --meter-downlink; in mm-link -d is --downlink-log.
     #[arg(short = 'd', hide = true)]
     downlink: bool,
 }
@@ -377,16 +377,16 @@ mod tests {
         let refused = |line| of(line).unwrap_err().to_string();
         assert_eq!(
             refused("mm-intermittent uplink 0 1 true"),
-            "mm-intermittent: time on: 0 s is never on; write e.g. 1"
+            "mm-intermittent: time on: with 0 s the link is never on; write e.g. 1"
         );
         assert_eq!(
             refused("mm-onoff uplink 4e-6 5e-6 true"),
-            "mm-onoff: 4 us and 5 us are 9 us in the mean; make it at least 10 us"
+            "mm-onoff: 4 us and 5 us average 9 us; use at least 10 us"
         );
         assert!(of("mm-onoff uplink 1e-6 0 true").is_ok() && of("mm-intermittent uplink 1e-9 1e-9 true").is_ok());
         assert_eq!(
             refused("mm-intermittent up 1 1"),
-            "mm-intermittent: \"up\" is no direction; write uplink or downlink"
+            "mm-intermittent: \"up\" is not a direction; write uplink or downlink"
         );
     }
 
@@ -397,12 +397,12 @@ mod tests {
             ("infinite", "packets=1", "an infinite queue takes no arguments; leave them out"),
             ("droptail", "", "a droptail queue needs a limit; write e.g. packets=100"),
             ("droptail", "packets", r#""packets" has no value; write e.g. packets=100"#),
-            ("droptail", "packets=-1", r#"packets: "-1" is no whole number; write e.g. packets=100"#),
+            ("droptail", "packets=-1", r#"packets: "-1" is not a whole number; write e.g. packets=100"#),
             ("codel", "target=5", "interval of codel is missing; it takes packets, bytes, target and interval (ms)"),
             (
                 "codel",
                 "qdelay_ref=5",
-                "qdelay_ref is no argument of the queue codel; it takes packets, bytes, target and interval (ms)",
+                "qdelay_ref is not an argument of the queue codel; it takes packets, bytes, target and interval (ms)",
             ),
         ] {
             assert_eq!(queue(kind, args).unwrap_err(), error);

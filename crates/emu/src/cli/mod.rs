@@ -77,7 +77,8 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
 }
 
 fn parse(words: &[String], own: &dyn Catalogue) -> Result<Invocation, Error> {
-    let (name, rest) = words.split_first().ok_or_else(|| Error::Input("no command".to_string()))?;
+    let (name, rest) =
+        words.split_first().ok_or_else(|| Error::Input("no command given; see sojourn --help".to_string()))?;
     match name.as_str() {
         "link" | "delay" | "loss" => native::parse(name, rest, words, own),
         _ => mahimahi::parse(name, rest, words),
@@ -115,7 +116,7 @@ fn report(
         Ok(()) => true,
         Err(error) => {
             let (path, folder) = (folder.join(SHELL_FILE), folder.display());
-            let remedy = "the records that were written are whole; free some space, then make a result of them: sojourn log repair";
+            let remedy = "the records written so far are complete; free some space, then make a result of them: sojourn log repair";
             print_line(&format!("Error: {}: {error}; {remedy} {folder}", path.display()));
             unwritten = true;
             false
@@ -126,7 +127,7 @@ fn report(
         Status::Exited(0) if failed => 1,
         Status::Exited(code) => code,
         Status::Killed(signal) => -signal,
-        Status::NotStarted(_) => unreachable!("told above"),
+        Status::NotStarted(_) => unreachable!("reported above"),
     };
     CommandResult { code, log: log.map(|folder| folder.display().to_string()) }
 }

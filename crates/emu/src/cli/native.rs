@@ -99,7 +99,7 @@ fn refuse_others(name: &str, given: &[(&'static str, String)]) -> Result<(), Err
             ("link", format!("link{}", words.collect::<String>()))
         }
     };
-    Err(Error::Input(format!("{option}: of `sojourn {outer}`; write sojourn {line} -- sojourn {name} …")))
+    Err(Error::Input(format!("{option}: belongs to `sojourn {outer}`; write sojourn {line} -- sojourn {name} …")))
 }
 
 /// Options that another command has, around or within a command that has them not.
@@ -130,7 +130,7 @@ fn request(
     let log = common.log.as_ref().map(PathBuf::from);
     if let Some(folder) = &log {
         if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
-            let text = "has a log already; name another folder";
+            let text = "already contains a log; choose another folder";
             return Err(Error::Input(format!("--log {}: {text}", folder.display())));
         }
         std::fs::create_dir_all(folder).map_err(|e| {
@@ -141,7 +141,7 @@ fn request(
         None => 1,
         Some(text) => text
             .parse()
-            .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
+            .map_err(|_| Error::Input(format!("--seed: {text:?} is not a whole number; write e.g. --seed 1")))?,
     };
     let mtu = common.mtu.as_deref().map(mtu).transpose()?;
     let attach = attach(common)?;
@@ -183,17 +183,17 @@ fn request(
 fn attach(common: &CommonOptions) -> Result<Option<AttachPoint>, Error> {
     let Some(interface) = &common.attach else {
         return match common.netns {
-            Some(_) => Err(Error::Input("--netns: says where an interface is; add --attach INTERFACE".to_string())),
+            Some(_) => Err(Error::Input("--netns: needs --attach INTERFACE".to_string())),
             None => Ok(None),
         };
     };
     for (option, is_given, why) in [
-        ("--peer", common.peer.is_some(), "the other end is what it is"),
-        ("--host", !common.host.is_empty(), "the machine's programs have its names"),
+        ("--peer", common.peer.is_some(), "the peer is already there"),
+        ("--host", !common.host.is_empty(), "the machine's programs use its host names"),
         ("--cc", common.cc.is_some(), "the machine's programs choose their own"),
     ] {
         if is_given {
-            return Err(Error::Input(format!("{option}: at an interface that is there {why}; leave it out")));
+            return Err(Error::Input(format!("{option}: not with --attach, as {why}; leave it out")));
         }
     }
     let namespace = common.netns.as_deref().map(|which| match which {
@@ -226,7 +226,7 @@ pub(super) fn shell_name(name: &str) -> Result<String, Error> {
         return Ok(name.to_string());
     }
     Err(Error::Input(format!(
-        "--name: {name:?} is no name; write up to 64 letters, digits, - or _, a letter among them"
+        "--name: {name:?} is not a name; write up to 64 letters, digits, - or _, with at least one letter"
     )))
 }
 
@@ -239,7 +239,7 @@ fn host(name: &str) -> Result<String, Error> {
     if (1..=253).contains(&name.len()) && name.chars().all(is_of_a_name) && name.parse::<std::net::IpAddr>().is_err() {
         return Ok(name.to_string());
     }
-    Err(Error::Input(format!("--host: {name:?} is no name of a host; write e.g. www.example.org")))
+    Err(Error::Input(format!("--host: {name:?} is not a host name; write e.g. www.example.org")))
 }
 
 /// The value of `--gso`, or what counts without it.
@@ -256,7 +256,7 @@ pub(super) fn gso_of(name: &str) -> Result<Gso, Error> {
 
 /// A port and its class, as `PORT=CLASS`.
 pub(super) fn class(text: &str) -> Result<(u16, ClassId), Error> {
-    let wrong = |text: &str| Error::Input(format!("--class: {text:?} is no port and class; write e.g. 5201=1:10"));
+    let wrong = |text: &str| Error::Input(format!("--class: {text:?} is not a port and a class; write e.g. 5201=1:10"));
     let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
     let port = port.trim().parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong(text))?;
     let class = ClassId::parse(class.trim(), 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
@@ -330,11 +330,17 @@ mod tests {
     fn what_would_be_ignored_is_refused() {
         for (line, error) in [
             ("link --rate 1mbit --up 2mbit --down 3mbit", "--rate: both directions have their own, --up and --down"),
-            ("link --rate 1mbit --aqm pie --aqm-up codel --aqm-down codel", "--aqm: both directions have their own"),
-            ("delay 20ms --up 1ms --down 2ms", "20ms: both directions have their own, --up and --down; leave it out"),
-            ("loss 1% --up 2% --down 3%", "1%: both directions have their own, --up and --down; leave it out"),
-            ("delay 1ms --host 10.0.0.1", "--host: \"10.0.0.1\" is no name of a host; write e.g. www.example.org"),
-            ("loss 1", "loss: 1 could be one per cent or all; write 1% or 1.0"),
+            (
+                "link --rate 1mbit --aqm pie --aqm-up codel --aqm-down codel",
+                "--aqm: both directions are already set by",
+            ),
+            (
+                "delay 20ms --up 1ms --down 2ms",
+                "20ms: both directions are already set by --up and --down; leave it out",
+            ),
+            ("loss 1% --up 2% --down 3%", "1%: both directions are already set by --up and --down; leave it out"),
+            ("delay 1ms --host 10.0.0.1", "--host: \"10.0.0.1\" is not a host name; write e.g. www.example.org"),
+            ("loss 1", "loss: 1 is ambiguous, 1 % or 100 %; write 1% or 1.0"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_string).collect();
             let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
@@ -345,25 +351,26 @@ mod tests {
     #[test]
     fn what_another_command_does_is_refused_with_the_line_that_has_both() {
         for (line, error) in [
-            ("link --delay 20ms", "--delay: of `sojourn delay`; write sojourn delay 20ms -- sojourn link …"),
+            ("link --delay 20ms", "--delay: belongs to `sojourn delay`; write sojourn delay 20ms -- sojourn link …"),
             (
                 "link --rate 1mbit --loss=1.5% -- true",
-                "--loss: of `sojourn loss`; write sojourn loss 1.5% -- sojourn link …",
+                "--loss: belongs to `sojourn loss`; write sojourn loss 1.5% -- sojourn link …",
             ),
             (
                 "link --up 1mbit --delay a'b",
-                "--delay: of `sojourn delay`; write sojourn delay 'a'\\''b' -- sojourn link …",
+                "--delay: belongs to `sojourn delay`; write sojourn delay 'a'\\''b' -- sojourn link …",
             ),
             (
                 "delay 20ms --rate 3mbit",
-                "--rate: of `sojourn link`; write sojourn link --rate 3mbit -- sojourn delay …",
+                "--rate: belongs to `sojourn link`; write sojourn link --rate 3mbit -- sojourn delay …",
             ),
             (
                 "delay --aqm pie --limit 9ms 20ms",
-                "--aqm: of `sojourn link`; write sojourn link --rate 12mbit --aqm pie --limit 9ms -- sojourn delay …",
+                "--aqm: belongs to `sojourn link`; write sojourn link --rate 12mbit --aqm pie --limit 9ms -- sojourn \
+                 delay …",
             ),
-            ("loss 1% --delay 3ms", "--delay: of `sojourn delay`; write sojourn delay 3ms -- sojourn loss …"),
-            ("delay 2ms --loss 1%", "--loss: of `sojourn loss`; write sojourn loss 1% -- sojourn delay …"),
+            ("loss 1% --delay 3ms", "--delay: belongs to `sojourn delay`; write sojourn delay 3ms -- sojourn loss …"),
+            ("delay 2ms --loss 1%", "--loss: belongs to `sojourn loss`; write sojourn loss 1% -- sojourn delay …"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_string).collect();
             let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
@@ -391,7 +398,7 @@ mod tests {
         assert_eq!((down.changes.len(), up.changes.len()), (2, 1));
         assert!(down.changes[0].keeps && up.changes[0].keeps);
         for (changes, error) in [
-            ("[{}", "--changes: no list in JSON"),
+            ("[{}", "--changes: not a JSON list"),
             (r#"[{ "at": "1 s", "lnk": {} }]"#, r#"--changes: unknown key "lnk"; did you mean "link"?"#),
             (r#"[{ "at": "1 s", "link": { "aqm": "codell" } }]"#, "--changes: changes[0].link.aqm: unknown AQM"),
         ] {

@@ -37,7 +37,7 @@ impl<'a> DirectionOption<'a> {
         match (self.both, for_up, for_down) {
             ((all, Some(value)), Some(_), Some(_)) => {
                 let place = if all.starts_with("--") { all } else { value };
-                Err(Error::Input(format!("{place}: both directions have their own, {up} and {down}; leave it out")))
+                Err(Error::Input(format!("{place}: both directions are already set by {up} and {down}; leave it out")))
             }
             _ => Ok(()),
         }
@@ -53,7 +53,7 @@ pub struct LinkOptions {
     /// Incoming direction, likewise.
     #[arg(long, value_name = "SPEC")]
     pub down: Option<String>,
-    /// Directions for which no --up or --down is given.
+    /// Both directions, unless --up or --down is given.
     #[arg(long, value_name = "SPEC")]
     pub rate: Option<String>,
     /// Stop the link at the end of its trace instead of repeating it.
@@ -62,37 +62,37 @@ pub struct LinkOptions {
     /// Queue manager, e.g. "codel target 5ms ecn" [droptail].
     #[arg(long, value_name = "AQM")]
     pub aqm: Option<String>,
-    /// The same for the outgoing direction.
+    /// Queue manager of the outgoing direction.
     #[arg(long, value_name = "AQM")]
     pub aqm_up: Option<String>,
-    /// The same for the incoming direction.
+    /// Queue manager of the incoming direction.
     #[arg(long, value_name = "AQM")]
     pub aqm_down: Option<String>,
     /// netem before the queue manager, e.g. "delay 20ms 5ms loss 0.1%".
     #[arg(long, value_name = "LINE")]
     pub netem: Option<String>,
-    /// The same for the outgoing direction.
+    /// netem of the outgoing direction.
     #[arg(long, value_name = "LINE")]
     pub netem_up: Option<String>,
-    /// The same for the incoming direction.
+    /// netem of the incoming direction.
     #[arg(long, value_name = "LINE")]
     pub netem_down: Option<String>,
     /// Queue limit, e.g. "250 kB", "50 ms" [1000 packets].
     #[arg(long, value_name = "LIMIT")]
     pub limit: Option<String>,
-    /// The same for the outgoing direction.
+    /// Queue limit of the outgoing direction.
     #[arg(long, value_name = "LIMIT")]
     pub limit_up: Option<String>,
-    /// The same for the incoming direction.
+    /// Queue limit of the incoming direction.
     #[arg(long, value_name = "LIMIT")]
     pub limit_down: Option<String>,
-    /// Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].
+    /// Super-packets (GSO) of senders: keep them whole in the queue, or cut them into packets [cut].
     #[arg(long, value_name = "KIND")]
     pub gso: Option<String>,
-    /// Planned changes, as a list of [[changes]]; link is incoming, reverse outgoing.
+    /// Scheduled changes, a JSON list like [[changes]]; link is the incoming, reverse the outgoing direction.
     #[arg(long, value_name = "JSON")]
     pub changes: Option<String>,
-    /// Packets from or to this port name a class of htb or prio, e.g. 5201=1:10; repeatable.
+    /// Class of htb or prio for packets from or to this port, e.g. 5201=1:10; repeatable.
     #[arg(long, value_name = "PORT=CLASS")]
     pub class: Vec<String>,
 }
@@ -128,13 +128,13 @@ impl LinkOptions {
 /// Those of `delay`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DelayOptions {
-    /// Outgoing direction, or a file of delays.
+    /// Delay of the outgoing direction, or a file of delays.
     #[arg(long, value_name = "DELAY")]
     pub up: Option<String>,
-    /// Incoming direction, or a file of delays.
+    /// Delay of the incoming direction, or a file of delays.
     #[arg(long, value_name = "DELAY")]
     pub down: Option<String>,
-    /// Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].
+    /// Super-packets (GSO) of senders: keep them whole in the queue, or cut them into packets [cut].
     #[arg(long, value_name = "KIND")]
     pub gso: Option<String>,
 }
@@ -142,10 +142,10 @@ pub struct DelayOptions {
 /// Those of `loss`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LossOptions {
-    /// Outgoing direction; without --down, only this one.
+    /// Loss of the outgoing direction; without --down, only there.
     #[arg(long, value_name = "LOSS")]
     pub up: Option<String>,
-    /// Incoming direction; without --up, only this one.
+    /// Loss of the incoming direction; without --up, only there.
     #[arg(long, value_name = "LOSS")]
     pub down: Option<String>,
 }
@@ -156,16 +156,16 @@ pub struct CommonOptions {
     /// Record every packet, as a result for `sojourn plot`.
     #[arg(long, value_name = "FOLDER")]
     pub log: Option<String>,
-    /// Captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and of down.
+    /// Write captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and the same for down.
     #[arg(long, value_name = "PREFIX")]
     pub pcap: Option<String>,
     /// Show rates, delays and drops while the command runs.
     #[arg(long)]
     pub meter: bool,
-    /// Draw them on a page at a loopback address, which is told.
+    /// Serve a live view at a loopback address and print the address.
     #[arg(long)]
     pub meter_web: bool,
-    /// The name for `sojourn ctl`, which changes the shell while it runs.
+    /// Name of the shell for `sojourn ctl`.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Seed of all random streams [1].
@@ -174,16 +174,16 @@ pub struct CommonOptions {
     /// Congestion control of TCP at both ends, e.g. cubic.
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
-    /// What passes this interface passes the shell: up is what goes out.
+    /// Attach to this interface: all its traffic passes the shell; up is egress.
     #[arg(long, value_name = "INTERFACE")]
     pub attach: Option<String>,
-    /// With --attach: its network namespace (name, number of a process, file).
+    /// With --attach: network namespace of the interface (name, PID or file).
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// Run this sh command at the outer end, in its own network.
     #[arg(long, value_name = "COMMAND")]
     pub peer: Option<String>,
-    /// Inside, this name leads to $SOJOURN_HOST; repeatable.
+    /// Resolve this host name to $SOJOURN_HOST inside; repeatable.
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,
     /// Largest IP packet [that of a link in JSON, else 1500 B].
@@ -206,16 +206,16 @@ pub struct CommonOptions {
 /// Those of `ctl`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CtlOptions {
-    /// Only the outgoing direction.
+    /// Change only the outgoing direction.
     #[arg(long)]
     pub up: bool,
-    /// Only the incoming direction.
+    /// Change only the incoming direction.
     #[arg(long)]
     pub down: bool,
-    /// Of a network (`sojourn run … --enter NODE`): this direction of a link.
+    /// In a network (`sojourn run … --enter NODE`): the link direction to change.
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
-    /// Print what the shell answers as JSON.
+    /// Print the shell's reply as JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
     let ran = match words {
         [file] => read(Path::new(file), own).and_then(|topology| Ok((run(&topology, own)?, topology.log))),
-        _ => Err(Error::Input("topology: takes a file; it is what sojourn run --engine emulate starts".to_string())),
+        _ => Err(Error::Input("topology: needs a file; sojourn run --engine emulate starts it".to_string())),
     };
     let (outcome, log) = match ran {
         Ok(ran) => ran,

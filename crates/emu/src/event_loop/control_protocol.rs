@@ -68,12 +68,12 @@ impl TryFrom<RequestMessage> for ControlRequest {
 
     fn try_from(message: RequestMessage) -> Result<Self, Self::Error> {
         let change = match (message.keys, message.pause) {
-            (Some(_), Some(_)) => return Err("it has keys and a pause"),
+            (Some(_), Some(_)) => return Err("it has both keys and a pause"),
             (Some(keys), None) if keys.is_empty() => return Err("its keys are empty"),
             (Some(keys), None) => Change::Keys(keys),
             (None, Some(true)) => Change::Pause,
             (None, Some(false)) => Change::Resume,
-            (None, None) if message.side.is_some() => return Err("it has a side and no change"),
+            (None, None) if message.side.is_some() => return Err("it has a side but no change"),
             (None, None) => return Ok(Self::Show),
         };
         Ok(Self::Change { side: message.side, change })
@@ -336,8 +336,8 @@ mod tests {
             (r#"{"keys": {}}"#, "order: its keys are empty"),
             (r#"{"pause": "yes"}"#, "order: invalid type"),
             (r#"{"pause": true, "pause": false}"#, "order: duplicate field `pause`"),
-            (r#"{"pause": true, "keys": {"rate": "1mbit"}}"#, "order: it has keys and a pause"),
-            (r#"{"side": "up"}"#, "order: it has a side and no change"),
+            (r#"{"pause": true, "keys": {"rate": "1mbit"}}"#, "order: it has both keys and a pause"),
+            (r#"{"side": "up"}"#, "order: it has a side but no change"),
             (r#"{"side": ["up"], "pause": true}"#, "order: invalid type"),
         ] {
             let refused = ControlRequest::parse(text.as_bytes()).unwrap_err();

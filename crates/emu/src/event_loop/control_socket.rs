@@ -64,7 +64,10 @@ impl ControlSocket {
         let pid = getpid().as_raw();
         if let Some(other) = running().into_iter().find(|other| name.is_some() && other.name.as_deref() == name) {
             let name = name.unwrap_or_default();
-            return Err(Error::Input(format!("--name {name}: shell {} has it; choose another one", other.pid)));
+            return Err(Error::Input(format!(
+                "--name {name}: already used by shell {}; choose another one",
+                other.pid
+            )));
         }
         let file = name.map_or_else(|| pid.to_string(), |name| format!("{pid}.{name}"));
         let open = |folder: PathBuf| -> io::Result<Self> {
@@ -195,7 +198,7 @@ fn prepare(folder: &Path) -> io::Result<()> {
     if is_ours(folder) {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "others can enter it; if it is yours, chmod 700 it"))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can enter it; if it is yours, chmod 700 it"))
 }
 
 /// Whether a folder is ours and nobody else can enter it.

@@ -30,7 +30,7 @@ impl Stalls {
         self.longest.push((expected, now));
         if self.longest.len() > KEPT {
             let shortest = (0..self.longest.len()).min_by_key(|&i| self.longest[i].1 - self.longest[i].0);
-            self.longest.remove(shortest.expect("there are more than are kept"));
+            self.longest.remove(shortest.expect("more stalls than are kept"));
         }
         true
     }
@@ -53,10 +53,10 @@ impl Stalls {
         let times = self.longest.iter().map(each).collect::<Vec<_>>().join(", ");
         let others = match self.count - self.longest.len() as u64 {
             0 => String::new(),
-            n => format!(" and {n} shorter times"),
+            n => format!(" and {n} shorter stalls"),
         };
         let late = self.late_packets;
-        Some(format!("{late} of {arrived} packets were read late: the shell stood still from {times}{others}"))
+        Some(format!("{late} of {arrived} packets were read late: the shell was stalled from {times}{others}"))
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
         stalls.back(ms(1310), ms(2817));
         stalls.late_packets = 3;
         assert_eq!(stalls.fault(300), None);
-        let told = "3 of 299 packets were read late: the shell stood still from 1.310 to 2.817 s";
+        let told = "3 of 299 packets were read late: the shell was stalled from 1.310 to 2.817 s";
         assert_eq!(stalls.fault(299).as_deref(), Some(told));
     }
 }

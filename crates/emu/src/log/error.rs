@@ -27,16 +27,16 @@ fn remedy(kind: ErrorKind) -> &'static str {
 #[non_exhaustive]
 pub enum LogError {
     /// The file does not begin as a log does.
-    #[error("is no log of an emulated link")]
+    #[error("is not a log of an emulated link")]
     NoLog,
     /// It ends before its first record.
-    #[error("is cut off in its head")]
+    #[error("is truncated in its header")]
     CutOff,
     /// The head is no JSON.
-    #[error("has a damaged head: {0}")]
+    #[error("has a damaged header: {0}")]
     Head(serde_json::Error),
     /// It was written by another version.
-    #[error("has format {found}, this is {expected}; run it again")]
+    #[error("has format {found}, this version reads {expected}; run it again")]
     Format {
         /// As the head says it.
         found: String,
@@ -47,7 +47,7 @@ pub enum LogError {
     #[error("has a damaged record {0}")]
     Record(usize),
     /// It is of a delay or a loss, or of the other direction.
-    #[error("is of {kind} {side}; give one of link {expected}")]
+    #[error("is a log of {kind} {side}; give one of link {expected}")]
     Other {
         /// What it is of, as the head says it.
         kind: String,
@@ -60,13 +60,13 @@ pub enum LogError {
     #[error(transparent)]
     Link(#[from] scenario::Error),
     /// The head has no seed.
-    #[error("its head has no seed")]
+    #[error("its header has no seed")]
     NoSeed,
     /// A packet never arrived.
-    #[error("has no arrival {0}")]
+    #[error("has no arrival of packet {0}")]
     NoArrival(usize),
     /// A packet left before it arrived.
-    #[error("has no arrival {packet} before record {record}")]
+    #[error("record {record} names packet {packet}, which has not arrived")]
     LateArrival {
         /// Number of the packet.
         packet: u32,
@@ -74,10 +74,10 @@ pub enum LogError {
         record: usize,
     },
     /// A packet left twice.
-    #[error("has two fates of packet {0}")]
+    #[error("records two fates of packet {0}")]
     TwoFates(u32),
     /// A packet of a size that no link carries.
-    #[error("has a packet of {bytes} bytes, record {record}")]
+    #[error("record {record} has a packet of {bytes} bytes")]
     Size {
         /// Its size.
         bytes: u32,
@@ -88,6 +88,6 @@ pub enum LogError {
     #[error("goes back in time, or is too long, at record {0}")]
     Time(usize),
     /// More payload left than a packet has.
-    #[error("has payload of packet {0} that it cannot have")]
+    #[error("has an impossible payload of packet {0}")]
     Payload(u32),
 }

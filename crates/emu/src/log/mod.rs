@@ -68,7 +68,7 @@ impl Recorder {
                     Box::new(mahimahi::Mahimahi::create(log, config, spec, seed)?)
                 }
                 (LogFormat::Mahimahi, _) => {
-                    let text = "only a link has a log of Mahimahi's; leave it out";
+                    let text = "only a link writes a log in Mahimahi's format; leave it out";
                     return Err(Error::Input(format!("{}: {text}", log.path.display())));
                 }
             });

@@ -114,7 +114,7 @@ fn a_log_that_was_cut_off_holds_what_was_whole() {
     assert_eq!(payload, [1472; 3], "of datagrams of 1500 bytes");
     let (_, part) = read(&bytes[..bytes.len() - 40]).unwrap();
     assert_eq!(part, all[..all.len() - 2]);
-    for (end, error) in [(3, "is no log of an emulated link"), (30, "is cut off in its head")] {
+    for (end, error) in [(3, "is not a log of an emulated link"), (30, "is truncated in its header")] {
         assert_eq!(read(&bytes[..end]).unwrap_err().to_string(), error);
     }
     let mut damaged = bytes.clone();

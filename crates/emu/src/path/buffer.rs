@@ -32,7 +32,7 @@ impl Pool {
 impl Buffer {
     /// Where to read a frame to.
     pub fn room(&mut self) -> &mut [u8] {
-        self.bytes.as_mut().expect("it is given back only when dropped")
+        self.bytes.as_mut().expect("a packet is returned only when dropped")
     }
 
     /// Says that `len` bytes were read.
@@ -42,12 +42,12 @@ impl Buffer {
 
     /// What was read, to be changed in place.
     pub fn frame_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes.as_mut().expect("it is given back only when dropped")[..self.len]
+        &mut self.bytes.as_mut().expect("a packet is returned only when dropped")[..self.len]
     }
 
     /// What was read: virtio header and IP packet.
     pub fn frame(&self) -> &[u8] {
-        &self.bytes.as_ref().expect("it is given back only when dropped")[..self.len]
+        &self.bytes.as_ref().expect("a packet is returned only when dropped")[..self.len]
     }
 }
 

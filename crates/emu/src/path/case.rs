@@ -101,10 +101,10 @@ pub enum CaseError {
         frame: Vec<u8>,
     },
     /// What arrived is not what departed, was dropped or waits.
-    #[error("packets were lost or made: {0:?}")]
+    #[error("packets were lost or created: {0:?}")]
     Number(Box<Counters>),
     /// Other packets were written than departed.
-    #[error("{written} packets were written of {departed}")]
+    #[error("{written} of {departed} packets were written")]
     Written {
         /// Packets in the frames.
         written: u64,
@@ -140,7 +140,7 @@ impl ValidatingSink {
     fn packets(&self, frame: &[u8]) -> Result<u64, &'static str> {
         let vnet = Vnet::parse(frame).ok_or("no virtio header")?;
         let (link, ip) = if self.ethernet {
-            frame[VNET..].split_at(ethernet::length(&frame[VNET..]).ok_or("no header of a link")?)
+            frame[VNET..].split_at(ethernet::length(&frame[VNET..]).ok_or("no link-layer header")?)
         } else {
             frame[VNET..].split_at(0)
         };
@@ -149,7 +149,7 @@ impl ValidatingSink {
         }
         let Some(about) = Headers::parse(ip) else {
             // What only says that it is IP passes an interface as it came.
-            return if self.ethernet && vnet.gso == 0 { Ok(1) } else { Err("no IP packet") };
+            return if self.ethernet && vnet.gso == 0 { Ok(1) } else { Err("not an IP packet") };
         };
         if vnet.gso == 0 {
             return Ok(1);
@@ -157,10 +157,10 @@ impl ValidatingSink {
         let known = matches!((vnet.gso, about.version), (GSO_TCP4, 4) | (GSO_TCP6, 6) | (GSO_UDP, _));
         let payload = ip.len() - about.end;
         if !known || vnet.flags & NEEDS_CSUM == 0 || vnet.gso_size == 0 || payload <= vnet.gso_size as usize {
-            return Err("a superframe that no kernel takes");
+            return Err("a super-packet that no kernel accepts");
         }
         if about.length(ip) != Some(ip.len()) {
-            return Err("a superframe with another length");
+            return Err("a super-packet with a wrong length");
         }
         Ok(payload.div_ceil(vnet.gso_size as usize) as u64)
     }

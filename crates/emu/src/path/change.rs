@@ -44,8 +44,8 @@ impl Direction {
     pub fn try_pause(&self, now: Instant, pause: bool) -> Result<(), String> {
         self.current.rate(now)?;
         match (pause, self.current.paused) {
-            (true, Some(_)) => Err("it pauses already; resume it".to_string()),
-            (false, None) => Err("it does not pause; pause it first".to_string()),
+            (true, Some(_)) => Err("it is already paused; resume it".to_string()),
+            (false, None) => Err("it is not paused; pause it first".to_string()),
             _ => Ok(()),
         }
     }

@@ -70,7 +70,7 @@ impl CurrentConfig {
                 let (written, number) = (entry("loss", loss.canonical()), self.changes_made as u64 + 1);
                 Ok(RunningChange { loss: Some(loss), written, number, ..RunningChange::default() })
             }
-            PathKind::OnOff { .. } => Err("a link that is on and off does not change; start it anew".to_string()),
+            PathKind::OnOff { .. } => Err("a link that is on and off cannot be changed; restart it".to_string()),
         }
     }
 
@@ -90,7 +90,7 @@ impl CurrentConfig {
 /// The value of the only key that a direction without a queue has.
 fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a Value, String> {
     match values.keys().find(|known| *known != key) {
-        Some(other) => Err(format!("{other}: {why}; only its {key} changes")),
+        Some(other) => Err(format!("{other}: {why}; only its {key} can be changed")),
         None => values.get(key).ok_or_else(|| format!("{key}: missing; write a value")),
     }
 }
@@ -100,4 +100,4 @@ pub fn entry(key: &str, value: Value) -> Map<String, Value> {
     [(key.to_string(), value)].into_iter().collect()
 }
 
-const NO_RATE: &str = "only a link with a rate can pause; start one around it";
+const NO_RATE: &str = "only a link with a rate can be paused; start one around it";

@@ -93,10 +93,12 @@ impl Direction {
         let medium = match &config.kind {
             PathKind::Link(spec) => {
                 if spec.below.is_some() {
-                    return Err(Error::Input("below: an emulated link has no buffer there; leave it out".into()));
+                    return Err(Error::Input(
+                        "below: an emulated link has no buffer below its queue; leave it out".into(),
+                    ));
                 }
                 if spec.gro.is_some() {
-                    return Err(Error::Input("gro: an emulated link takes packets one by one; leave it out".into()));
+                    return Err(Error::Input("gro: an emulated link has no receive offload; leave it out".into()));
                 }
                 if spec.tick.is_some() {
                     return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));

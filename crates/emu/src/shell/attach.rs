@@ -46,7 +46,7 @@ impl Attachment {
 pub fn attach(place: &AttachPoint) -> Result<(Endpoint, Endpoint, Attachment), Error> {
     let Some(file) = &place.namespace else { return attach_in_place(&place.interface) };
     within(file, || attach_in_place(&place.interface)).map_err(|e| {
-        let remedy = "give the name of a namespace (ip netns), the number of a process in it, or a file";
+        let remedy = "give the name of a namespace (ip netns), the PID of a process in it, or a file";
         Error::Input(format!("--netns {}: {e}; {remedy}", file.display()))
     })?
 }
@@ -55,9 +55,9 @@ fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), 
     let fail =
         |what: &str, e: io::Error| Error::Machine(format!("--attach {interface}: {what}: {e}; see `sojourn doctor`"));
     let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
-    let index = netlink.index(interface).map_err(|_| {
-        Error::Input(format!("--attach: there is no interface {interface:?}; `ip link` lists those that there are"))
-    })?;
+    let index = netlink
+        .index(interface)
+        .map_err(|_| Error::Input(format!("--attach: no interface {interface:?}; see `ip link`")))?;
     let lock = lock(index).map_err(|e| match e.raw_os_error() {
         Some(libc::EADDRINUSE) => Error::Input(format!(
             "--attach {interface}: another shell is attached to it; change that one (sojourn ctl)"
@@ -94,7 +94,7 @@ fn device() -> Result<Endpoint, Error> {
     let index = netlink.index(&name).map_err(|e| fail("device", e))?;
     // The machine itself is to say nothing there: it would go out at the interface.
     set_sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
-    netlink.up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("switching on", e))?;
+    netlink.up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("bringing it up", e))?;
     Ok(Endpoint { tun, netlink, index, listener: None })
 }
 

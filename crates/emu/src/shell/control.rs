@@ -106,8 +106,7 @@ impl Lease {
     }
 
     fn from_outer_shell(connection: OwnedFd) -> Result<Self, Error> {
-        let lost =
-            |e: &dyn Display| Error::Machine(format!("the shell around this one does not answer ({e}); restart it"));
+        let lost = |e: &dyn Display| Error::Machine(format!("the outer shell does not answer ({e}); restart it"));
         let channel = Channel::of(connection);
         let mut answer = [0; 512];
         let (n, _) = channel.receive(&mut answer).map_err(|e| lost(&e))?;
@@ -172,14 +171,14 @@ impl Leases {
     fn allot(&mut self, depth: u8) -> Result<(AddressBlock, Option<Lease>), Error> {
         if depth > DEEPEST {
             let text = format!(
-                "{} shells are around this one already, the most; start it outside of one of them",
+                "already nested in {} shells, the maximum; start it outside of one of them",
                 self.own.depth + 1
             );
             return Err(Error::Machine(text));
         }
         if self.own.depth > 0 {
             let around =
-                outer_shell().ok_or_else(|| Error::Machine("the shell around is gone; start again".to_string()))?;
+                outer_shell().ok_or_else(|| Error::Machine("the outer shell has exited; start again".to_string()))?;
             let lease = Lease::from_outer_shell(around)?;
             return Ok((lease.block, Some(lease)));
         }
@@ -188,7 +187,7 @@ impl Leases {
                 self.allotted |= 1 << n;
                 Ok((AddressBlock { n, ..self.own.block }, None))
             }
-            None => Err(Error::Machine(format!("{BLOCKS} shells are in one tree, the most; end one of them"))),
+            None => Err(Error::Machine(format!("{BLOCKS} shells are in one tree, the maximum; end one of them"))),
         }
     }
 }

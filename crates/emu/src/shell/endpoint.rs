@@ -75,7 +75,7 @@ impl<'a> EndpointConfig<'a> {
 fn unknown_control(cc: &str) -> String {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     let known = available.split_whitespace().collect::<Vec<_>>().join(", ");
-    format!("--cc {cc}: this kernel has none of that name; it has {known}")
+    format!("--cc {cc}: this kernel has no such congestion control; it has {known}")
 }
 
 /// Why there is no device, and the remedy.

@@ -142,7 +142,7 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
     if follow_parent(parent, in_user_namespace)? {
         Ok(InnerDevices { inner, outer, gateway: gateway_process })
     } else {
-        Err(Error::Machine("the shell is gone".to_string()))
+        Err(Error::Machine("the shell has exited".to_string()))
     }
 }
 

@@ -447,7 +447,7 @@ fn receive_ends(inside: &Channel) -> Result<(Endpoint, Option<Endpoint>, Option<
             Ok((inner, number(end(), 2), gateway))
         }
         [message::FAILED, text @ ..] => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
-        _ => Err(Error::Machine("the inner side of the shell ended before it was made; see `sojourn doctor`".into())),
+        _ => Err(Error::Machine("the inner process of the shell exited during setup; see `sojourn doctor`".into())),
     }
 }
 

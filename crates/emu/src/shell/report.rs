@@ -55,7 +55,7 @@ impl Outcome {
         faults.extend(lost_in_devices(self.hidden_drops()));
         if let Some(at) = self.gateway_ended {
             let at = at.as_nanos() as f64 / 1e9;
-            faults.push(format!("the gateway ended at {at:.3} s: what it leads to was not reached any more"));
+            faults.push(format!("the gateway ended at {at:.3} s: the hosts behind it were unreachable from then on"));
         }
         for config in [&self.shell.up, &self.shell.down] {
             let PathKind::Link(spec) = &config.kind else { continue };
@@ -63,7 +63,7 @@ impl Outcome {
             faults.extend(spec.configs().filter_map(AnyConfig::fault));
         }
         if self.supervisor_killed {
-            faults.push("the process that keeps the command was killed, and the command with it".to_string());
+            faults.push("the supervisor of the command was killed, and the command with it".to_string());
         }
         let arrived = self.reports.iter().map(|report| report.counters.arrived.0).sum();
         faults.extend(self.usage.stalls.fault(arrived));
@@ -120,7 +120,7 @@ impl Outcome {
         let Usage { load, wall_ns, .. } = &self.usage;
         if let Some(waiting) = load.waiting(*wall_ns) {
             let (waiting, steal) = (100.0 * waiting, 100.0 * load.steal());
-            lines.push(format!("CPUs   a program waited for one {waiting:.0} % of the time; {steal:.1} % stolen"));
+            lines.push(format!("CPUs   a program waited for a CPU {waiting:.0} % of the time; {steal:.1} % stolen"));
         }
         lines.extend(self.buffer_limited.as_ref().map(BufferLimit::line));
         lines

@@ -89,9 +89,9 @@ impl BufferLimit {
         let (share, rtt, rate) = (100.0 * self.share(), f64::from(rtt_us) / 1e3, self.rate() / 1e6);
         let (most, needed) = (self.wmem_max as f64 / 1e6, (self.per_gbit() / 1e6).ceil());
         format!(
-            "down   the sender at port {port} waited {share:.0} % of its time for room in its buffer: with {most:.1} MB \
-             (tcp_wmem) {rate:.0} Mbit/s over {rtt:.0} ms; a Gbit/s needs {needed:.0} MB \
-             (sysctl -w net.ipv4.tcp_wmem=\"4096 16384 {needed:.0}000000\"), or the sender as --peer, which has 64 MiB"
+            "down   the sender at port {port} waited {share:.0} % of its time for send-buffer space: with {most:.1} \
+             MB (tcp_wmem) {rate:.0} Mbit/s over {rtt:.0} ms; a Gbit/s needs {needed:.0} MB (sysctl -w \
+             net.ipv4.tcp_wmem=\"4096 16384 {needed:.0}000000\"), or the sender as --peer, which has 64 MiB"
         )
     }
 }

@@ -285,11 +285,11 @@ fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> St
                 return Err(Error::Machine(format!("{}: {error}", names(node, number))));
             }
             NodeEvent::Ended { number, code } => {
-                return Err(Error::Machine(format!("{} ended at the start with {code}", names(node, number))));
+                return Err(Error::Machine(format!("{} exited at startup with {code}", names(node, number))));
             }
             NodeEvent::Gone => {
                 return Err(Error::Machine(format!(
-                    "the process of node {} ended at the start",
+                    "the process of node {} exited at startup",
                     names(node, usize::MAX)
                 )));
             }

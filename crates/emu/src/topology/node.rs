@@ -115,7 +115,7 @@ pub fn receive_end(channel: &Channel) -> Result<Endpoint, Error> {
             Ok(Endpoint { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener: None })
         }
         ([FAILED, text @ ..], _) => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
-        _ => Err(Error::Machine("the process of a node ended before it was made; see `sojourn doctor`".into())),
+        _ => Err(Error::Machine("the process of a node exited during setup; see `sojourn doctor`".into())),
     }
 }
 
@@ -166,7 +166,7 @@ fn prepare(node: &Node<'_>, parent: Pid) -> Result<Endpoint, Error> {
     if follow_parent(parent, in_user_namespace)? {
         Ok(end)
     } else {
-        Err(Error::Machine("the process of the links is gone".to_string()))
+        Err(Error::Machine("the process of the links has exited".to_string()))
     }
 }
 

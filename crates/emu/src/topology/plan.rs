@@ -43,10 +43,10 @@ impl TopologyPlan {
             None => (0..=scenario.hops().count()).map(|i| i.to_string()).collect(),
         };
         if nodes.len() > MAX_NODES {
-            return Err(Error::Input(format!("nodes: {} of them; emulated are at most {MAX_NODES}", nodes.len())));
+            return Err(Error::Input(format!("nodes: {} of them; at most {MAX_NODES} can be emulated", nodes.len())));
         }
         if scenario.flows.len() > MAX_GROUPS {
-            let text = format!("flows: {} groups; emulated are at most {MAX_GROUPS}", scenario.flows.len());
+            let text = format!("flows: {} groups; at most {MAX_GROUPS} can be emulated", scenario.flows.len());
             return Err(Error::Input(text));
         }
         let groups = scenario.flows.iter().enumerate().map(|(i, flow)| group(scenario, i, flow));
@@ -105,7 +105,7 @@ pub fn everywhere() -> [(IpAddr, u8); 2] {
 fn group(scenario: &Scenario, number: usize, flow: &FlowSpec) -> Result<Group, Error> {
     let (data, acks) = (flow.paths.data.to_vec(), flow.paths.acks.to_vec());
     let (Some(&first), Some(&last)) = (data.first(), data.last()) else {
-        return Err(Error::Input(format!("flows[{number}]: begins and ends at one node; write another one")));
+        return Err(Error::Input(format!("flows[{number}]: begins and ends at the same node; write another one")));
     };
     let (begin, end) = (ends(scenario, first).0, ends(scenario, last).1);
     let downward = flow.direction == Direction::Forward;

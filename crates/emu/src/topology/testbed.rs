@@ -141,7 +141,7 @@ impl Testbed<'_> {
             }
             // Of the programs of the flows, an entered run awaits none.
             None if self.entered && code == 0 => {}
-            None => self.ended.early.push(format!("{} ended before the run", (self.names)(node, number))),
+            None => self.ended.early.push(format!("{} exited before the run", (self.names)(node, number))),
         }
         Ok(self.awaited.is_empty())
     }

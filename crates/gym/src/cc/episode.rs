@@ -81,7 +81,7 @@ impl FlowEpisode {
         let spec = self.setup.agent_flows(&scenario)?;
         let cc = match &spec.traffic {
             sojourn_sim::scenario::Traffic::Tcp(file) => file.tcp.cc.clone(),
-            _ => unreachable!("it was asked whether it is TCP"),
+            _ => unreachable!("checked to be TCP"),
         };
         let count = (spec.count as usize).min(self.agents.len());
         let lasting = |spec: &&sojourn_sim::scenario::FlowSpec| !spec.traffic.opens_connections();

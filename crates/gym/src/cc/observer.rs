@@ -4,15 +4,15 @@ use super::shared_state::{AckSnapshot, RttSums, SharedState};
 use sojourn_aqm::{Duration, Instant};
 
 sojourn_aqm::entries! {
-    /// Packets sent, over those delivered; 1 where none was delivered.
+    /// Packets sent, over packets delivered; 1 if none was delivered.
     SendRatio = "send_ratio",
-    /// Mean round-trip time, the last one where none was measured, over the smallest ever; 1 before there is one.
+    /// Mean round-trip time, or the last one if none was measured, over the minimum so far; 1 before the first sample.
     LatencyRatio = "latency_ratio",
     /// Slope of the round-trip times, in seconds per second.
     LatencyGradient = "latency_gradient",
-    /// Packets taken for lost, over these and those delivered.
+    /// Packets declared lost, over lost and delivered packets.
     Loss = "loss",
-    /// Rate of delivery, over the largest of any step.
+    /// Delivery rate, over the maximum of all steps.
     AckRate = "ack_rate",
     /// Smoothed round-trip time, over 100 ms.
     Srtt = "srtt",
@@ -20,11 +20,11 @@ sojourn_aqm::entries! {
     InFlight = "inflight",
     /// Packets delivered that carried a congestion mark, over all that were delivered.
     Ce = "ce",
-    /// Pacing rate over the rate of delivery, 100 at most; zero where nothing is paced.
+    /// Pacing rate over the delivery rate, at most 100; zero without pacing.
     Pacing = "pacing",
-    /// Seconds since a packet was last taken for lost; 10 at most, and before there is one.
+    /// Seconds since the last loss; at most 10, and 10 before the first loss.
     SinceLoss = "since_loss",
-    /// Whether the application, and not the network, limits the rate.
+    /// Whether the application, not the network, limits the rate.
     AppLimited = "app_limited",
     /// The last action.
     Action = "action",

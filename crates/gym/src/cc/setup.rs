@@ -107,10 +107,13 @@ impl Setup {
     /// The flows of a scenario that have agents.
     pub(super) fn agent_flows<'a>(&self, scenario: &'a Scenario) -> Result<&'a FlowSpec, SetupError> {
         let spec = scenario.flows.get(self.group).ok_or_else(|| {
-            place("group", format!("{} is not there; the scenario has {} groups", self.group, scenario.flows.len()))
+            place(
+                "group",
+                format!("there is no group {}; the scenario has {} groups", self.group, scenario.flows.len()),
+            )
         })?;
         let Traffic::Tcp(FileSpec { tcp, pause: None, .. }) = &spec.traffic else {
-            return Err(place("group", "its flows are not TCP for the whole run; take one of kind \"tcp\"".into()));
+            return Err(place("group", "its flows are not TCP for the whole run; choose one of kind \"tcp\"".into()));
         };
         let stack = Stack::find(&tcp.stack).expect("a scenario names a stack that exists");
         let base = self.base(tcp.cc.as_str());

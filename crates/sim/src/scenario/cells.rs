@@ -61,7 +61,7 @@ impl Scenario {
             let (source, sink) = flow.paths.stations(|hop| wlans[hop].is_some());
             match (flow.station, source.or(sink)) {
                 (Some(_), Some(_)) if source.is_some() && sink.is_some() => {
-                    return error("station", "both ends are stations, which are taken in turn; leave it out".into());
+                    return error("station", "both ends are stations, which are assigned in turn; leave it out".into());
                 }
                 (None, _) if source.is_some() && sink.is_some() && flow.has_access_link() => {
                     let text = "both ends are stations, which have no access links; leave out access_rate, access_delay, rtt \
@@ -71,14 +71,14 @@ impl Scenario {
                 (Some(station), Some(hop)) => {
                     let stations = wlans[hop].map_or(0, WlanSpec::station_count);
                     if u64::from(station) >= stations {
-                        let text = format!("there is no station {station}; write one from 0 to {}", stations - 1);
+                        let text = format!("no station {station}; write one from 0 to {}", stations - 1);
                         return error("station", text);
                     }
                 }
                 (Some(_), None) => {
-                    let of_graph = |(from, to)| format!("neither {from:?} nor {to:?} are stations; leave it out");
+                    let of_graph = |(from, to)| format!("neither {from:?} nor {to:?} is a station; leave it out");
                     let ends = flow.from.as_ref().zip(flow.to.as_ref());
-                    return error("station", ends.map_or_else(|| "goes with [wlan]; leave it out".into(), of_graph));
+                    return error("station", ends.map_or_else(|| "needs [wlan]; leave it out".into(), of_graph));
                 }
                 (None, _) => {}
             }

@@ -98,7 +98,7 @@ impl LinkSpec {
     pub(super) fn add(&mut self, change: &Change, own: &dyn Catalogue) -> Result<(), Error> {
         let wrong = |text: String| Error::new(&change.place, text);
         if matches!(self.service, Service::Wlan(_)) {
-            return Err(wrong("a wireless LAN keeps its queues and its loss; leave this out".into()));
+            return Err(wrong("a wireless LAN cannot change its queues or its loss; leave this out".into()));
         }
         if self.changes.last().is_none_or(|last| last.at != change.at) {
             self.changes.push(LinkChange { at: change.at, aqm: None, limits: None, loss: None, keeps: false });
@@ -294,7 +294,7 @@ impl<'a> Change<'a> {
 
     /// Error: the same key changes twice at the same time.
     fn is_twice(&self) -> Error {
-        Error::new(&self.place, format!("there is another {} at {}; keep one of them", self.key, self.at))
+        Error::new(&self.place, format!("another {} at {} exists; keep one of them", self.key, self.at))
     }
 }
 
@@ -302,7 +302,7 @@ impl<'a> Change<'a> {
 fn schedule<T: StepValue>(values: &Map<String, Value>, changes: &[&Change]) -> Result<Option<String>, Error> {
     let first = changes[0];
     let Some(written) = first.target.written(values, first.key) else {
-        let text = format!("there is no {} that could change; write one, or leave this out", first.key);
+        let text = format!("there is no {} to change; write one, or leave this out", first.key);
         return Err(Error::new(&first.place, text));
     };
     let has = |target: Target, key: &str| target.table(values).is_some_and(|table| table.contains_key(key));
@@ -341,7 +341,7 @@ fn read_entry<'a>(
         for (key, value) in keys.iter().filter(|(key, _)| *key != skip) {
             let place = join(place, key);
             if !CHANGING.iter().any(|known| known.name == key) {
-                return Err(no_such("key that can change", key, place, CHANGING.iter().map(|known| known.name)));
+                return Err(no_such("key of a change", key, place, CHANGING.iter().map(|known| known.name)));
             }
             changes.push(Change { at, target, key, value, entry: entry_place.to_string(), place });
         }
@@ -367,7 +367,7 @@ fn read_entry<'a>(
                 }
             }
             FLOWS => {
-                let text = "flows do not change while they run; write another group with start and stop";
+                let text = "flows cannot change while they run; write another group with start and stop";
                 return Err(Error::new(place, text));
             }
             dotted if dotted.contains('.') => {

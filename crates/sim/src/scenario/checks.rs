@@ -10,12 +10,13 @@ impl Scenario {
             return Ok(());
         }
         if let Some(i) = self.flows.iter().position(|flow| flow.traffic.offloads()) {
-            return Err(Error::new(format!("flows[{i}].gso"), "a wireless LAN carries packets only; leave it out"));
+            return Err(Error::new(format!("flows[{i}].gso"), "a wireless LAN carries no super-packets; leave it out"));
         }
         match self.hops().find(|(_, link, reverse)| link.gro.is_some() || reverse.gro.is_some()) {
-            Some((name, ..)) => {
-                Err(Error::new(format!("{name}.gro"), "beside a wireless LAN there are packets only; leave it out"))
-            }
+            Some((name, ..)) => Err(Error::new(
+                format!("{name}.gro"),
+                "no super-packets are allowed beside a wireless LAN; leave it out",
+            )),
             None => Ok(()),
         }
     }

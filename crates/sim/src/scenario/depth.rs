@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Maximum nesting; scenarios need six levels.
 const DEEPEST: usize = 64;
 /// Error text beyond it.
-pub(super) const TOO_DEEP: &str = "more than 64 tables or lists within each other; write it flatter";
+pub(super) const TOO_DEEP: &str = "tables or lists are nested more than 64 deep; write them flatter";
 
 /// Offset in a TOML or JSON text at which the nesting exceeds the maximum. Each dot of a dotted key opens a table.
 pub(super) fn too_deep(text: &str, is_json: bool) -> Option<usize> {

@@ -65,7 +65,7 @@ fn regular(path: &str) -> Result<File, String> {
 
 /// Error for a file that was not supplied with the scenario.
 pub fn absent(name: &str) -> String {
-    format!("{name:?} is not here; give the file as well")
+    format!("{name:?} is missing here; give the file as well")
 }
 
 impl Files for Folder<'_> {

@@ -61,7 +61,7 @@ impl Graph {
         let ends = tables.iter().enumerate().map(|(i, link)| read_ends(&format!("links[{i}]"), link, &names));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let Some(first) = hops.first() else {
-            return Err(Error::new("links", r#"there are none; write [[links]] with a name, from and to"#));
+            return Err(Error::new("links", r#"none given; write [[links]] with a name, from and to"#));
         };
         let graph = Self { first: first.name.clone(), nodes, ends };
         check_ends(&graph, hops)?;
@@ -173,14 +173,14 @@ impl Graph {
                 } else {
                     "are stations, which forward"
                 };
-                let text = format!("{:?} {kind} nothing; go around it", name(current));
+                let text = format!("{:?} {kind} nothing; route around it", name(current));
                 return Err(text);
             }
             let Some((link, _, next)) = self.leaving(current).find(|&(_, other, _)| other == hop) else {
                 let (a, b) = self.ends[hop];
                 let leaving: Vec<&str> = self.leaving(current).map(|(_, hop, _)| names[hop]).collect();
                 let text = format!(
-                    "{called:?} joins {:?} and {:?}, but the route is at {:?}; links from there: {}",
+                    "{called:?} connects {:?} and {:?}, but the route is at {:?}; links from there: {}",
                     name(a),
                     name(b),
                     name(current),
@@ -225,7 +225,7 @@ fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
             return Err(table.error("name", "is empty; write one"));
         }
         if nodes.iter().any(|node| node.name == name) {
-            return Err(table.error("name", format!("{name:?} is another node's name; write another one")));
+            return Err(table.error("name", format!("{name:?} is already the name of a node; choose another one")));
         }
         nodes.push(Node { name, kind: of_word(KINDS, &table.field::<String>("kind")?) });
     }
@@ -236,7 +236,7 @@ fn read_ends(place: &str, link: &Value, names: &[&str]) -> Result<(usize, usize)
     let table = Table::new(place, as_table(place, link)?, super::hop::KEYS);
     let (from, to) = (read_node(&table, "from", names)?, read_node(&table, "to", names)?);
     if from == to {
-        return Err(table.error("to", format!("{:?} is where the link begins; write another node", names[to])));
+        return Err(table.error("to", format!("{:?} is also where the link begins; write another node", names[to])));
     }
     Ok((from, to))
 }
@@ -254,21 +254,24 @@ fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
 pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     if values.contains_key("nodes") {
         if values.contains_key(wlan::KEY) {
-            let text = "is no part of a graph; write it as [links.wlan] at a link from an access point to stations";
+            let text =
+                "is not allowed beside [[nodes]]; write it as [links.wlan] at a link from an access point to stations";
             return Err(Error::new(wlan::KEY, text));
         }
         return match [FIRST, "reverse"].into_iter().find(|&key| values.contains_key(key)) {
             Some("reverse") => {
-                Err(Error::new("reverse", "goes with [link]; beside [[nodes]] write reverse = { ... } in [[links]]"))
+                Err(Error::new("reverse", "needs [link]; beside [[nodes]] write reverse = { ... } in [[links]]"))
             }
-            Some(key) => Err(Error::new(key, "is no part of a graph; write it as [[links]] with a name, from and to")),
+            Some(key) => {
+                Err(Error::new(key, "is not allowed beside [[nodes]]; write it as [[links]] with a name, from and to"))
+            }
             None => Ok(()),
         };
     }
     let links = values.get("links").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for (i, link) in links.iter().enumerate() {
         if let Some(key) = ["from", "to"].into_iter().find(|key| link.get(key).is_some()) {
-            let text = "goes with [[nodes]]; write them, and the first link in [[links]] too, or leave it out";
+            let text = "needs [[nodes]]; write them, and the first link in [[links]] too, or leave it out";
             return Err(Error::new(format!("links[{i}].{key}"), text));
         }
     }

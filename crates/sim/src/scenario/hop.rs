@@ -63,7 +63,7 @@ impl Hop {
         }
         let [reverse, wlan] = ["reverse", wlan::KEY].map(|key| values.remove(key));
         if wlan.is_some() && !in_a_graph {
-            let text = "goes with [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]";
+            let text = "needs [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]";
             return Err(Error::new(format!("{place}.{}", wlan::KEY), text));
         }
         // The reader of a link rejects keys that it does not know.
@@ -104,7 +104,7 @@ fn take_names(place: &str, queues: impl IntoIterator<Item = String>, names: &mut
 }
 
 fn no_name_of_its_own(name: &str) -> String {
-    format!("{name:?} is no name of its own; write another one")
+    format!("{name:?} is already taken; choose another name")
 }
 
 /// Writes a hop as an entry of `links`.
@@ -133,7 +133,7 @@ pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize
     };
     match numbers.windows(2).zip(&route[..]).zip(&route[1..]).find(|((pair, _), _)| pair[1] != pair[0] + 1) {
         Some(((_, from), to)) => {
-            Err(format!("no way leads from {from} to {to}; the links in their order are {}", names.join(", ")))
+            Err(format!("no path leads from {from} to {to}; the links in their order are {}", names.join(", ")))
         }
         None => Ok((first, last)),
     }

@@ -185,7 +185,7 @@ impl LinkSpec {
 fn delays(table: &Table, files: &dyn Files) -> Result<Steps<Duration>, Error> {
     let Some(name) = table.field::<Option<String>>("delay_trace")? else { return table.field("delay") };
     if table.values.contains_key("delay") {
-        return Err(table.error("delay_trace", "there is a delay, too; leave one of them out"));
+        return Err(table.error("delay_trace", "there is also a delay; leave one of them out"));
     }
     let read = files.find(&name).and_then(|path| Steps::read_trace(files.open(&path)?, &path));
     read.map_err(|text| table.error("delay_trace", text))

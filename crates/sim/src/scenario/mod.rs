@@ -234,7 +234,7 @@ impl Scenario {
             return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
         }
         if values.contains_key("draw") {
-            return Err(Error::new("draw", r#"has to be drawn first; take what "sojourn scenario draw" prints"#));
+            return Err(Error::new("draw", r#"must be drawn first; use the output of "sojourn scenario draw""#));
         }
         check_known("", values, KEYS.iter())?;
         let folded = changes::fold(values)?;
@@ -277,7 +277,7 @@ impl Scenario {
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {
-            return Err(Error::new("probes.accesses", "goes with [wlan]; leave it out"));
+            return Err(Error::new("probes.accesses", "needs [wlan]; leave it out"));
         }
         scenario.check_stations()?;
         scenario.check_super_packets()?;
@@ -313,7 +313,7 @@ fn read_flows(value: Option<&Value>, topology: &Topology, files: &dyn Files) -> 
         Some(other) => return Err(Error::new("flows", mismatch(other, "a list of tables, [[flows]]").to_string())),
     };
     if groups.is_empty() {
-        return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
+        return Err(Error::new("flows", r#"none given; write e.g. [[flows]] with kind = "tcp""#));
     }
     let read = |(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology, files);
     groups.iter().enumerate().map(read).collect()
@@ -325,7 +325,7 @@ fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
     check_known("probes", values, Probes::KEYS.iter())?;
     let probes = Probes::read(&Table::new("probes", values, Probes::KEYS))?;
     if probes.headers && !probes.packets {
-        return Err(Error::new("probes.headers", "goes with packets; add packets = true"));
+        return Err(Error::new("probes.headers", "needs packets; add packets = true"));
     }
     Ok(probes)
 }

@@ -51,7 +51,7 @@ impl Topology<'_> {
             return self.paths_in(graph, table, wanted);
         }
         if let Some(key) = ["from", "to", "return_route"].into_iter().find(|&key| table.values.contains_key(key)) {
-            return Err(table.error(key, "goes with [[nodes]]; leave it out"));
+            return Err(table.error(key, "needs [[nodes]]; leave it out"));
         }
         let names = self.names();
         let ends = hop::ends(wanted.route.as_ref(), &names).map_err(|text| table.error("route", text))?;
@@ -60,11 +60,13 @@ impl Topology<'_> {
 
     fn paths_in(&self, graph: &Graph, table: &Table, wanted: &PathRequest) -> Result<Paths, Error> {
         if wanted.direction == Direction::Reverse {
-            return Err(table.error("direction", "goes without [[nodes]]; leave it out, and exchange from and to"));
+            return Err(
+                table.error("direction", "is not allowed beside [[nodes]]; leave it out, and exchange from and to")
+            );
         }
         let (from, to) = (graph.node(table, "from")?, graph.node(table, "to")?);
         if from == to {
-            let text = format!("{:?} is where the flows begin; write another node", graph.nodes[to].name);
+            let text = format!("{:?} is also where the flows begin; write another node", graph.nodes[to].name);
             return Err(table.error("to", text));
         }
         let (names, delays) = (self.names(), Graph::delays(&self.hops));
@@ -72,7 +74,7 @@ impl Topology<'_> {
             Some(route) => graph.named(route, &names, (from, to)).map_err(|text| table.error(key, text)),
             None => graph.shortest(&delays, from, to).ok_or_else(|| {
                 let name = |node: usize| &graph.nodes[node].name;
-                let text = format!("no links lead from {:?} to {:?}; join them in [[links]]", name(from), name(to));
+                let text = format!("no links lead from {:?} to {:?}; connect them in [[links]]", name(from), name(to));
                 table.error("to", text)
             }),
         };

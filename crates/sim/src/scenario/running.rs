@@ -53,7 +53,7 @@ impl LinkSpec {
                     changed.delay = Some(delay);
                 }
                 _ if known.clone().any(|name| name == key) => new.add(&Change::of_running(at, key, value), own)?,
-                _ => return Err(Error::new("", unknown("key that can change", key, known))),
+                _ => return Err(Error::new("", unknown("key of a change", key, known))),
             }
         }
         let of_queue_or_loss = values.keys().any(|key| !["rate", "delay"].contains(&key.as_str()));
@@ -123,10 +123,12 @@ impl LinkSpec {
         let mut steps = match &self.service {
             Service::Rate(constant) => StepsService { rate: Steps::constant(*constant), change: RateChange::Fluid },
             Service::Steps(steps) => steps.clone(),
-            _ => return wrong("the link does not send at a rate that could change; start it with one"),
+            _ => return wrong("the link has no rate that could change; start it with one"),
         };
         match steps.change {
-            RateChange::Opportunity => return wrong("a link of opportunities keeps its rate; start it without change"),
+            RateChange::Opportunity => {
+                return wrong("a link of opportunities cannot change its rate; start it without change");
+            }
             RateChange::Latch if rate < super::service::SLOWEST_LATCH => {
                 return wrong("too slow for change = \"latch\": a packet would block the link for minutes");
             }
@@ -195,17 +197,17 @@ mod tests {
             (
                 json!({ "rate": "1mbit" }),
                 json!({ "rat": "2" }),
-                r#"unknown key that can change "rat"; did you mean "rate"?"#,
+                r#"unknown key of a change "rat"; did you mean "rate"?"#,
             ),
             (
                 json!({ "rate": "1mbit", "aqm": "sfb" }),
                 json!({ "limit": "9 packets" }),
-                "limit: sfb: it cannot be changed while it runs; only another queue manager can take its place",
+                "limit: sfb: it cannot be changed while it runs; replace the whole queue manager instead",
             ),
             (
                 json!({ "bucket": "1 Mbit/s", "burst": "3 kB", "peak": "2 Mbit/s" }),
                 json!({ "rate": "2mbit" }),
-                "rate: the link does not send at a rate that could change; start it with one",
+                "rate: the link has no rate that could change; start it with one",
             ),
             (
                 json!({ "rate": "1mbit@0s", "change": "latch" }),

@@ -30,7 +30,7 @@ impl Dscp {
 pub(super) fn read_class(value: &Value) -> Result<ClassId, ValueError> {
     let Value::String(text) = value else { return Err(mismatch(value, r#"a class such as "1:10""#)) };
     let wrong =
-        || ValueError::Form(format!("{text:?} names no class; write e.g. \"1:10\", or \"0:6\" for the priority 6"));
+        || ValueError::Form(format!("{text:?} is not a class; write e.g. \"1:10\", or \"0:6\" for the priority 6"));
     if !text.contains(':') {
         return Err(wrong());
     }
@@ -73,11 +73,11 @@ mod tests {
             ),
             (
                 read_class(&json!("10")).unwrap_err(),
-                "\"10\" names no class; write e.g. \"1:10\", or \"0:6\" for the priority 6",
+                "\"10\" is not a class; write e.g. \"1:10\", or \"0:6\" for the priority 6",
             ),
             (
                 read_class(&json!("0:10")).unwrap_err(),
-                "\"0:10\" names no class; write e.g. \"1:10\", or \"0:6\" for the priority 6",
+                "\"0:10\" is not a class; write e.g. \"1:10\", or \"0:6\" for the priority 6",
             ),
         ] {
             assert_eq!(wrong.to_string(), error);

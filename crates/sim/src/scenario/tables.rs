@@ -57,7 +57,7 @@ fn read(files: &dyn Files, word: &str) -> Result<&'static Table, String> {
     // Limit the read: a longer file is not a table.
     files.open(&path)?.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| placed(error.to_string()))?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(placed(format!("it is longer than {MAX_BYTES} bytes, so it is no table of a distribution")));
+        return Err(placed(format!("it is longer than {MAX_BYTES} bytes, so it is not a table of a distribution")));
     }
     Ok(interned(Table::parse(&escape(&path), &text).map_err(placed)?))
 }

@@ -177,7 +177,7 @@ fn refusals_name_place_and_mend() {
             r#"link.limit: expected a text with a unit such as "1000 packets", or a list of such, found a number"#,
         ),
         ("link.limit", "[]", r#"link.limit: the list is empty; write e.g. "1000 packets""#),
-        ("link.limit", "0 packets", r#"link.limit: a limit of "0 packets" holds nothing"#),
+        ("link.limit", "0 packets", r#"link.limit: a limit of "0 packets" leaves no room for a packet"#),
         ("link.rates", "1 Mbit/s", r#"link.rates: unknown key; did you mean "rate"?"#),
         (
             "link.serialisation_delays",
@@ -187,8 +187,8 @@ fn refusals_name_place_and_mend() {
         ("link", "10 Mbit/s", "link: expected a table, found a text"),
         ("link", "", r#"link: missing; write e.g. [link] with rate = "10 Mbit/s""#),
         ("reverse", "fast", "reverse: expected a table, found a text"),
-        ("flows", "", r#"flows: there are none; write e.g. [[flows]] with kind = "tcp""#),
-        ("flows", "[]", r#"flows: there are none; write e.g. [[flows]] with kind = "tcp""#),
+        ("flows", "", r#"flows: none given; write e.g. [[flows]] with kind = "tcp""#),
+        ("flows", "[]", r#"flows: none given; write e.g. [[flows]] with kind = "tcp""#),
         ("flows", "4", "flows: expected a list of tables, [[flows]], found a number"),
         ("flows.0", "4", "flows[0]: expected a table, found a number"),
         ("flows.0.count", "0", "flows[0].count: 0 is out of range; from 1 to 1000000"),
@@ -207,7 +207,7 @@ fn refusals_name_place_and_mend() {
             "linux",
             r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2, quic-rfc9002"#,
         ),
-        ("flows.0.pause", "1 s", r#"flows[0].pause: without size no transfer ends; write e.g. size = "10 MB""#),
+        ("flows.0.pause", "1 s", r#"flows[0].pause: missing, so no transfer would end; write e.g. size = "10 MB""#),
         ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),
         ("flows.0.think", "1 ms", "flows[0].think: not a key of tcp flows; leave it out"),
         ("flows.0.kind", "web", r#"flows[0].interval: missing; write e.g. interval = "200 ms""#),
@@ -221,10 +221,10 @@ fn refusals_name_place_and_mend() {
         ("flows.0.mss", "1448", r#"flows[0].mss: expected a text with a unit such as "1500 B", found a number"#),
         ("flows.0.stagger", "0 s", r#"flows[0].stagger: "0 s" is not above zero; write e.g. "5 ms""#),
         ("flows.0.stop", "0 s", r#"flows[0].stop: "0 s" is not above zero; write e.g. "5 ms""#),
-        ("flows.3.count", "2", "flows.3: flows has only 1, counted from 0"),
+        ("flows.3.count", "2", "flows.3: flows has length 1; number its entries from 0"),
         ("flows.count", "2", "flows.count: flows is a list; write e.g. flows.0"),
         ("link.rate.x", "2", "link.rate.x: link.rate is a single value and has no keys"),
-        ("link..rate", "2", r#"link..rate: is no key; write e.g. "link.rate" or "flows.0.count""#),
+        ("link..rate", "2", r#"link..rate: is not a key; write e.g. "link.rate" or "flows.0.count""#),
         ("duration", "0 s", r#"duration: "0 s" is not above zero; write e.g. "5 ms""#),
         ("duration", "", r#"duration: missing; write e.g. duration = "100 s""#),
         ("warmup", "10 s", "warmup: 10 s is not below duration (10 s); write a shorter one"),
@@ -232,9 +232,9 @@ fn refusals_name_place_and_mend() {
         ("probes.queue", "0 ms", r#"probes.queue: "0 ms" is not above zero; write e.g. "5 ms""#),
         ("probes.queue", "1 ns", "probes.queue: a step of 1 ns gives more than 20000000 rows; write a longer one"),
         ("probes.queue", "true", r#"probes.queue: expected a text with a unit such as "5 ms", found true or false"#),
-        ("probes.headers", "true", "probes.headers: goes with packets; add packets = true"),
+        ("probes.headers", "true", "probes.headers: needs packets; add packets = true"),
         ("probes.packet", "true", r#"probes.packet: unknown key; did you mean "packets"?"#),
-        ("draw.x", "1", r#"draw: has to be drawn first; take what "sojourn scenario draw" prints"#),
+        ("draw.x", "1", r#"draw: must be drawn first; use the output of "sojourn scenario draw""#),
         ("sweep.seed", "[1, 2]", r#"sweep: makes this a study of many runs; run it with "sojourn sweep""#),
         ("durations", "1 s", r#"durations: unknown key; did you mean "duration"?"#),
         ("name", "5", "name: expected a text, found a number"),
@@ -257,11 +257,11 @@ fn refusals_that_need_two_keys() {
         ),
         (
             [("links", ROW), ("flows.0.route", r#"["link", "third"]"#)],
-            "flows[0].route: no way leads from link to third; the links in their order are link, second, third",
+            "flows[0].route: no path leads from link to third; the links in their order are link, second, third",
         ),
         (
             [("links", ROW), ("flows.0.route", r#"["second", "link"]"#)],
-            "flows[0].route: no way leads from second to link; the links in their order are link, second, third",
+            "flows[0].route: no path leads from second to link; the links in their order are link, second, third",
         ),
         (
             [("links", ROW), ("flows.0.route", r#"["secnd"]"#)],
@@ -270,7 +270,7 @@ fn refusals_that_need_two_keys() {
         ([("links", ROW), ("flows.0.route", "[]")], r#"flows[0].route: the list is empty; write e.g. ["link"]"#),
         (
             [("links", ROW), ("links.1.name", "second")],
-            r#"links[1].name: "second" is no name of its own; write another one"#,
+            r#"links[1].name: "second" is already taken; choose another name"#,
         ),
         ([("links", ROW), ("links.0.name", "")], r#"links[0].name: missing; write e.g. name = "second""#),
         ([("links", ROW), ("links.0.rates", "1")], r#"links[0].rates: unknown key; did you mean "rate"?"#),
@@ -361,7 +361,7 @@ fn syntax_errors_have_line_and_column() {
     let deep = format!("{}=1", ["a"; 100_000].join("."));
     assert!(parse(&deep).is_err() && parse(&format!("a={}", "[".repeat(100_000))).is_err());
     assert!(parse(&format!("{{\"a\":{}", "[".repeat(100_000))).is_err());
-    assert!(error_with(&[(&["a"; 100_000].join("."), "1")]).contains("is no key"));
+    assert!(error_with(&[(&["a"; 100_000].join("."), "1")]).contains("is not a key"));
     assert_eq!(parse("duration = 07:32:00").unwrap_err().place, "duration");
     assert_eq!(parse("seed = inf").unwrap_err().place, "duration");
 }

@@ -43,7 +43,7 @@ fn names(path: &str) -> Vec<String> {
 pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue) -> Result<(), Error> {
     let names = names(path);
     if names.iter().any(String::is_empty) || names.len() > DEEPEST {
-        return Err(Error::new(path, r#"is no key; write e.g. "link.rate" or "flows.0.count""#));
+        return Err(Error::new(path, r#"is not a key; write e.g. "link.rate" or "flows.0.count""#));
     }
     let (last, parents) = names.split_last().expect("a split has at least one part");
     let mut at = tree;
@@ -84,7 +84,7 @@ fn step_into<'a>(at: &'a mut Value, name: &str, place: &str) -> Result<&'a mut V
 fn index(len: usize, name: &str, place: &str) -> Result<usize, Error> {
     match name.parse() {
         Ok(i) if i < len => Ok(i),
-        Ok(_) => Err(Error::new(join(place, name), format!("{place} has only {len}, counted from 0"))),
+        Ok(_) => Err(Error::new(join(place, name), format!("{place} has length {len}; number its entries from 0"))),
         Err(_) => Err(Error::new(join(place, name), format!("{place} is a list; write e.g. {place}.0"))),
     }
 }

@@ -58,7 +58,7 @@ impl TxRingSpec {
         };
         let (unit, stop) = read_size(stop)?;
         if stop == 0 {
-            return Err(format!("{text:?} holds nothing; write at least 1, or leave the key out"));
+            return Err(format!("{text:?} leaves no room for a packet; write at least 1, or leave the key out"));
         }
         // A ring has room again after one packet; a byte limit, when it is no longer exceeded.
         let default = if unit == RingUnit::Bytes { stop } else { stop - 1 };
@@ -68,7 +68,7 @@ impl TxRingSpec {
                 return Err(format!("{text:?} stops and wakes in different units; write both in bytes or in packets"));
             }
             Some((_, wake)) if wake > default => {
-                return Err(format!("{text:?} wakes while it is stopped; write at most wake {}", show(unit, default)));
+                return Err(format!("{text:?} wakes above its stop limit; write at most wake {}", show(unit, default)));
             }
             Some((_, wake)) => wake,
         };
@@ -112,7 +112,7 @@ fn read_size(text: &str) -> Result<(RingUnit, u64), String> {
         return Ok((RingUnit::Packets, packets));
     }
     let wrong =
-        || format!(r#"{text:?} is no size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#);
+        || format!(r#"{text:?} is not a size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#);
     units::bytes(text).map(|bytes| (RingUnit::Bytes, bytes)).map_err(|_| wrong())
 }
 
@@ -155,22 +155,22 @@ mod tests {
             assert_eq!(TxRingSpec::parse(canonical).unwrap(), spec);
         }
         for (text, error) in [
-            ("1514", r#""1514" is no size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#),
+            ("1514", r#""1514" is not a size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#),
             ("bql 3 kB", r#""bql 3 kB": "3 kB" does not bound a byte limit; write e.g. "bql max 3 kB""#),
             ("bql max 0 B", r#""bql max 0 B": "max 0 B" does not bound a byte limit; write e.g. "bql max 3 kB""#),
             (
                 "3 kB bql",
                 r#""3 kB bql" has two limits in bytes; write a ring of packets, "4 packets bql", or one limit"#,
             ),
-            ("0 packets bql", r#""0 packets bql" holds nothing; write at least 1, or leave the key out"#),
-            ("0 B", r#""0 B" holds nothing; write at least 1, or leave the key out"#),
+            ("0 packets bql", r#""0 packets bql" leaves no room for a packet; write at least 1, or leave the key out"#),
+            ("0 B", r#""0 B" leaves no room for a packet; write at least 1, or leave the key out"#),
             (
                 "9 packets wake 1 B",
                 r#""9 packets wake 1 B" stops and wakes in different units; write both in bytes or in packets"#,
             ),
             (
                 "9 packets wake 9 packets",
-                r#""9 packets wake 9 packets" wakes while it is stopped; write at most wake 8 packets"#,
+                r#""9 packets wake 9 packets" wakes above its stop limit; write at most wake 8 packets"#,
             ),
         ] {
             assert_eq!(TxRingSpec::parse(text).unwrap_err(), error);

@@ -90,10 +90,10 @@ pub enum LossError {
     #[error(transparent)]
     Value(#[from] ValueError),
     /// The whole number 1, which may be meant as one per cent.
-    #[error("1 could be one per cent or all; write 1% or 1.0")]
+    #[error("1 is ambiguous, 1 % or 100 %; write 1% or 1.0")]
     One,
     /// Text that is not a probability.
-    #[error("{0:?} is no probability; write e.g. 1% or 0.01")]
+    #[error("{0:?} is not a probability; write e.g. 1% or 0.01")]
     NoProbability(String),
     /// Number below 0 or above 1.
     #[error("{0} is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %")]

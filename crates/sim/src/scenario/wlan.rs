@@ -169,7 +169,7 @@ impl WlanSpec {
             }
         };
         if groups.is_empty() {
-            return Err(table.error(STATIONS, format!("there are none; write e.g. [[{header}]] with count = 4")));
+            return Err(table.error(STATIONS, format!("none given; write e.g. [[{header}]] with count = 4")));
         }
         let read = |(i, value)| read_station(&format!("{place}.{STATIONS}[{i}]"), value, channel.rates);
         let stations = groups.iter().enumerate().map(read).collect::<Result<_, _>>()?;
@@ -223,20 +223,20 @@ impl WlanSpec {
             return Err(Error::new(place, text));
         }
         if link.delays.changes() || link.delay > Duration::ZERO {
-            return error("delay", "a channel has none; write rtt or access_delay in the flows");
+            return error("delay", "a channel has no delay; write rtt or access_delay in the flows");
         }
         if link.gro.is_some() {
-            return error("gro", "what reaches a wireless LAN stays apart; leave it out");
+            return error("gro", "a wireless LAN has no receive offload; leave it out");
         }
         if link.tick.is_some() {
-            return error("tick", "nothing delays behind a channel; leave it out");
+            return error("tick", "a channel has no delay that a clock could round; leave it out");
         }
         if link.loss.is_some() {
-            return error("loss", "a channel loses by its stations' snr; write that");
+            return error("loss", "a channel loses packets by its stations' snr; write that instead");
         }
         match link.below {
             Some(ring) if ring.unit == RingUnit::Packets && ring.bql.is_none() => Ok(()),
-            _ => error("below", r#"a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#),
+            _ => error("below", r#"a driver's ring counts packets; write e.g. "50 packets wake 24 packets""#),
         }
     }
 }
@@ -254,14 +254,14 @@ fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec,
     }
     let is_ht = matches!(spec.rate, RateSpec::Fixed(rate) if rate.mcs().is_some());
     if spec.aggregate.is_some() && !is_ht {
-        return Err(table.error("aggregate", r#"goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#));
+        return Err(table.error("aggregate", r#"needs a rate of 802.11n; write e.g. rate = "mcs15" too"#));
     }
     if rates == Rates::Bg && spec.snr.is_some() {
-        let text = r#"the error models do not know the rates of 802.11b; leave it out, or rates = "bg""#;
+        let text = r#"the error models do not cover the rates of 802.11b; leave it out, or rates = "bg""#;
         return Err(table.error("snr", text));
     }
     if spec.fading.is_some() && spec.snr.is_none() {
-        return Err(table.error("fading", r#"goes with snr; write e.g. snr = "25 dB" too"#));
+        return Err(table.error("fading", r#"needs snr; write e.g. snr = "25 dB" too"#));
     }
     check_windows(&table, ["cwmin", "cwmax"], [spec.cwmin, spec.cwmax])?;
     Ok(spec)
@@ -272,7 +272,7 @@ fn check_windows(table: &Table, keys: [&str; 2], [least, most]: [u32; 2]) -> Res
     for (key, window) in keys.into_iter().zip([least, most]) {
         if !(window + 1).is_power_of_two() {
             let near = (window + 1).next_power_of_two() - 1;
-            return Err(table.error(key, format!("{window} is no power of two less one; write e.g. {near}")));
+            return Err(table.error(key, format!("{window} is not a power of two minus one; write e.g. {near}")));
         }
     }
     if least > most {
@@ -341,7 +341,7 @@ impl RateSpec {
             let found = number.and_then(|digits| digits.parse().ok()).and_then(Bitrate::of_mcs).map(Self::Fixed);
             let most = Bitrate::MAX_MCS;
             return found.ok_or_else(|| {
-                let text = format!("{text:?} is no scheme of 802.11n with one or two streams");
+                let text = format!("{text:?} is not a scheme of 802.11n with one or two streams");
                 ValueError::Form(format!(r#"{text}; write "mcs0" to "mcs{most}""#))
             });
         }
@@ -349,7 +349,7 @@ impl RateSpec {
         let known = || Bitrate::OFDM.iter().map(|rate| (rate.rate().as_bps() / 1_000_000).to_string());
         Bitrate::find(rate).map(Self::Fixed).ok_or_else(|| {
             let known = known().collect::<Vec<_>>().join(", ");
-            let text = format!("{text:?} is no rate of 802.11g; write {known} Mbit/s");
+            let text = format!("{text:?} is not a rate of 802.11g; write {known} Mbit/s");
             ValueError::Form(format!(r#"{text}, "minstrel", or e.g. "mcs15" of 802.11n"#))
         })
     }
@@ -389,7 +389,8 @@ impl Decibels {
         let number = text.trim().strip_suffix("dB").map(str::trim);
         let number = number.ok_or_else(|| ValueError::Form(format!(r#"{text:?} has no unit; write e.g. "25 dB""#)))?;
         let number = number.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number = number.ok_or_else(|| ValueError::Form(format!(r#"{text:?} is no number; write e.g. "25 dB""#)))?;
+        let number =
+            number.ok_or_else(|| ValueError::Form(format!(r#"{text:?} is not a number; write e.g. "25 dB""#)))?;
         if !(least..=most).contains(&number) {
             let range = format!("from {least} dB to {most} dB");
             return Err(ValueError::OutOfRange { value: format!("{number} dB"), range });

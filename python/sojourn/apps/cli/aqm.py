@@ -40,9 +40,9 @@ def list_command(as_json: bool) -> None:
 @command.command("new")
 @click.argument("name")
 @click.argument("folder", type=options.NEW_FILE, required=False)
-@click.option("--sources", type=options.PATH, metavar="DIR", help="Sources of Sojourn [the checkout that runs].")
+@click.option("--sources", type=options.PATH, metavar="DIR", help="Sources of Sojourn [the running checkout].")
 def new_command(name: str, folder: Path | None, sources: Path | None) -> None:
-    """Write a crate for a queue manager of your own in Rust to FOLDER [NAME], to be built into a shared library."""
+    """Create a crate for your own queue manager in Rust in FOLDER [NAME]; it builds a shared library."""
     from sojourn.model.aqms.crate import write_crate
 
     made = write_crate(name, folder or Path(name), sources)
@@ -121,7 +121,7 @@ def diff_command(
 
     A and B are queue managers such as codel@rfc8289 or "codel target 7ms". Without B, A is compared with the verdicts
     of a vector or a log. Parameters that A does not give are taken from the vector. Without a source, arrivals are
-    random: eight Poisson flows whose load changes between 0.4 and 1.6. Senders do not react. The exit code is 0 if
+    random: eight Poisson flows whose load varies between 0.4 and 1.6. Senders do not react. The exit code is 0 if
     every packet has the same verdict at the same instant, else 1.
     """
     from sojourn.apps.cli import output
@@ -158,7 +158,7 @@ def diff_command(
     default=200_000,
     show_default=True,
     metavar="N",
-    help="Number of arrivals, departures and waits, and a few more.",
+    help="Number of operations: arrivals, departures, waits and a few more.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the draws."
@@ -194,12 +194,12 @@ def _owner(entry: dict[str, Any]) -> str:
 def _state(entry: dict[str, Any], chosen: dict[str, Any]) -> str:
     """Bytes of state, in words."""
     if not entry["queue_bytes"]:
-        return "the library's own; packets extra"
+        return "the library's own; plus packets"
     if not entry["by_flow"]:
-        return f"{chosen['state_bytes']} bytes of the manager, {entry['queue_bytes']} of the whole queue; packets extra"
+        return f"{chosen['state_bytes']} bytes of the manager, {entry['queue_bytes']} of the whole queue; plus packets"
     buckets = chosen["params"].get("flows")
     table = f"4 for each of {buckets} hash buckets" if buckets else "the tables of its flows"
-    return f"{chosen['state_bytes']} bytes per flow, {entry['queue_bytes']} per queue and {table}; packets extra"
+    return f"{chosen['state_bytes']} bytes per flow, {entry['queue_bytes']} per queue and {table}; plus packets"
 
 
 def _parameters(entry: dict[str, Any], values: dict[str, str] | None) -> list[list[str]]:

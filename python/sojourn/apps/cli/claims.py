@@ -102,7 +102,7 @@ def print_all(made: Sequence[PaperOutput], claims: bool, as_json: bool) -> None:
         _print_figures(one)
         rest = one.not_run() if claims else []
         if rest:
-            _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
+            _print_verdicts(rest, "not run: they need another engine, or a figure that is not implemented yet")
         _print_in_all(one.verdicts + rest)
         for figure_id, reason in one.left_out.items():
             output.print_note(f"{figure_id} is left out: {reason}")
@@ -165,7 +165,7 @@ def _beside(verdict: Verdict) -> str:
 
 def _contradiction(verdict: Verdict) -> str:
     """Evidence of the original against a claim, and the verdict on our runs."""
-    return f"{verdict['original_evidence']}; ours alone: {verdict['measured_verdict']}"
+    return f"{verdict['original_evidence']}; our runs alone: {verdict['measured_verdict']}"
 
 
 def _row(verdict: Verdict) -> list[str]:
@@ -178,7 +178,7 @@ HEADINGS = ("claim", "published", "measured ± 95 % CI", "verdict")
 def _print_varied(made: PaperOutput) -> None:
     found = changed_verdicts(made.verdicts, made.varied)
     names = list(tally([]))
-    output.print_note("Each assumption by itself: verdicts of the claims that it is about\n")
+    output.print_note("Each assumption varied alone: verdicts of the claims that it concerns\n")
     counts = [
         [f"{one.name}={spelled(one.value)}", *(str(count) for count in tally(one.verdicts).values())]
         for one in made.varied

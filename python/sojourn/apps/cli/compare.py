@@ -21,7 +21,7 @@ def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[in
     """Integers separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise click.BadParameter(f'"{text}" is no list of whole numbers; write e.g. 4 or 4,64')
+        raise click.BadParameter(f'"{text}" is not a list of whole numbers; write e.g. 4 or 4,64')
     return [int(part) for part in parts]
 
 
@@ -29,7 +29,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
     """Values separated by commas; the commas of steps ("10mbit@0s,1mbit@5s") belong to the value."""
     values = [part.strip() for text in texts for part in ([text] if "@" in text else text.split(","))]
     if not all(values):
-        raise click.BadParameter("one of several values is empty; write e.g. 10mbit,50mbit", param_hint=option)
+        raise click.BadParameter("a value of the list is empty; write e.g. 10mbit,50mbit", param_hint=option)
     return values
 
 
@@ -80,7 +80,10 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @options.sets
 @click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @click.option(
-    "--html", type=options.NEW_FILE, metavar="FILE", help="A page with tables, figure and a run to look into."
+    "--html",
+    type=options.NEW_FILE,
+    metavar="FILE",
+    help="Write an HTML page with tables, figure and an interactive run.",
 )
 @figure_options
 @options.of_study

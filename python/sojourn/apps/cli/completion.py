@@ -34,9 +34,9 @@ def command(shell: str | None, only_print: bool, target: Path | None) -> None:
     write_if_changed(file, lambda out: out.write(text.encode()))
     echo(f"Completion: {file}")
     if shell == "zsh" and target is None:
-        echo(f"Put this into ~/.zshrc, if it is not there: fpath+=({file.parent}); autoload -Uz compinit && compinit")
+        echo(f"Put this into ~/.zshrc, if it is missing: fpath+=({file.parent}); autoload -Uz compinit && compinit")
     else:
-        echo("It holds in shells that begin from now on.")
+        echo("It takes effect in new shells.")
 
 
 def script(shell: str) -> str:
@@ -63,5 +63,5 @@ def place(shell: str) -> Path:
 def _own_shell() -> str:
     name = Path(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
-        raise click.UsageError(f"there is no completion for {name or 'a shell without $SHELL'}; name bash, zsh or fish")
+        raise click.UsageError(f"no completion for {name or 'a shell without $SHELL'}; choose bash, zsh or fish")
     return name

@@ -32,7 +32,8 @@ def print_difference(found: Difference) -> None:
     )
     output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
     output.print_note(
-        f"State: before it was judged; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it"
+        f"State: before the verdict, at {first['clock_ns'] / 1e9:.9f} s of the queues' clock; times are in s of that "
+        "clock"
     )
 
 
@@ -40,14 +41,17 @@ def _notes(found: Difference) -> Iterator[str]:
     """Notes about the agreement."""
     if found.shared_buckets:
         pairs = ", ".join(f"{flow} and {other}" for flow, other in found.shared_buckets)
-        yield f"Buckets: flows {pairs} are taken to share one, which the recording does not name; else not all agree"
+        yield (
+            f"Buckets: flows {pairs} are assumed to share one; the recording does not name buckets, and not all "
+            "verdicts agree otherwise"
+        )
     if found.differing_labels:
         yield (
-            f"Labels: {found.differing_labels} packets are dropped on arrival by both, and recorded as "
-            "drop where we say drop_on_arrival or the other way round; that is no difference of verdict"
+            f"Labels: {found.differing_labels} packets are dropped on arrival by both, but labelled drop in one and "
+            "drop_on_arrival in the other; the verdicts count as equal"
         )
     if found.instead:
-        yield f"The recording is Linux's; compare {found.instead}, which is the same discipline as Linux has it"
+        yield f"The recording is from Linux; compare {found.instead}, Linux's variant of this discipline"
 
 
 def _percent(count: int, found: Difference) -> str:

@@ -70,7 +70,7 @@ def _highest(found: dict[str, Any]) -> str:
     """The median of the rounds, and their range."""
     best, rounds = found["highest_faithful_rate"], found["highest_faithful_rates"]
     if best is None:
-        return "No rate that was tried is emulated faithfully now."
+        return "None of the tested rates is emulated faithfully now."
     low, high = rounds[0] or "none", rounds[-1]
     spread = f"the same in all {len(rounds)} rounds" if low == high else f"{low} to {high} in {len(rounds)} rounds"
     return f"Highest faithful rate: {best} ({spread})."

@@ -15,7 +15,7 @@ from sojourn.apps.cli.terminal import echo
 @click.argument("name", required=False, shell_complete=names.EXAMPLES)
 @click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [NAME.toml].")
 @click.option("--print", "only_print", is_flag=True, help="Print the file instead.")
-@click.option("--all", "every", is_flag=True, help="List those in folders, too.")
+@click.option("--all", "every", is_flag=True, help="List examples in subfolders, too.")
 @options.as_json
 def command(name: str | None, target: Path | None, only_print: bool, every: bool, as_json: bool) -> None:
     """Copy the scenario or study NAME, with the files that it reads. Without NAME, list the examples."""

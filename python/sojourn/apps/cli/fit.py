@@ -44,19 +44,19 @@ def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> f
     "--trials",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Then simulate the numbers N times with the best values, fit each, and count the intervals that hold these.",
+    help="Then simulate the numbers N times with the best values, fit each, and count the intervals that contain them.",
 )
 @click.option(
     "--drawn",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Instead of a fit: N times draw values of the free keys from [truth] of DATA, simulate the numbers with them, "
-    "fit these, and count the intervals that hold the values. Trials that are done are kept.",
+    help="Instead of a fit: N times draw values of the free keys from [truth] of DATA, simulate the numbers with "
+    "them, fit these, and count the intervals that contain the values. Trials that are done are kept.",
 )
 @click.option(
     "--skip",
     metavar="TIME",
-    help="Of a recording: time left out at its start [the scenario's warmup].",
+    help="With a recording: time to skip at its start [the scenario's warmup].",
 )
 @options.seed
 @options.of_study
@@ -99,7 +99,9 @@ def command(
     from sojourn.studies.runs.runner import Runner
 
     if drawn and (held or trials or seed is not None):
-        raise click.UsageError("--drawn: its trials have seeds of their own and hold nothing out; leave the others out")
+        raise click.UsageError(
+            "--drawn: its trials have seeds of their own and hold nothing out; leave the other options out"
+        )
     given = _data(data, options.changes(free), scenario, options.changes(sets), skip)
     given = hold_out(given, held, seed or 1) if held else given
     make = _maker(scenario, given, options.changes(sets))
@@ -144,7 +146,7 @@ def _data(path: Path, free: Mapping[str, str], scenario: Path, sets: Mapping[str
         options.warn([f"{path}: {warning}"] if warning else [])
         return data
     if skip is not None:
-        raise InputError(f"--skip: {path} is no recording; leave the option out")
+        raise InputError(f"--skip: {path} is not a recording; leave the option out")
     text = read_text(path)
     try:
         return data_of(parse_toml(text), free)
@@ -162,7 +164,9 @@ def _window(scenario: Path, sets: Mapping[str, str], skip: str | None) -> tuple[
     document = Scenario.parse(read_text(scenario), sets, base=scenario.parent).document
     warmup = str(document.get("warmup", "0 s"))
     if warmup == "auto":
-        raise InputError(f"{scenario}: finds its warm-up, which a recording cannot; give e.g. --set warmup=5s")
+        raise InputError(
+            f"{scenario}: its warmup is auto, which a recording does not support; give e.g. --set warmup=5s"
+        )
     skip_s = seconds(warmup) if skip is None else options.quantity("--skip", skip, "duration_ns") / 1e9
     return skip_s, seconds(str(document["duration"])) - seconds(warmup)
 
@@ -215,7 +219,7 @@ def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:
 
     text = read_text(path)
     if clash := [key for key in sets if key in data.space.paths]:
-        raise InputError(f"--set: {clash[0]} is free; leave it out in one place")
+        raise InputError(f"--set: {clash[0]} is also in [free]; leave it out in one place")
 
     def make(own: Mapping[str, Any]) -> Scenario:
         try:
@@ -266,8 +270,8 @@ def _print(report: Mapping[str, Any], name: str, held: float | None) -> None:
         trials = report["coverage"]["trials"]
         for key in report["coverage"]["keys"]:
             output.print_note(
-                f"Trials: {key['covered']} of {trials} intervals of {key['key']} hold the value that was simulated; "
-                f"half of them are ± {key['half_width_median']:.1%} or less"
+                f"Trials: {key['covered']} of {trials} intervals of {key['key']} contain the simulated value; half "
+                f"of them are ± {key['half_width_median']:.1%} or less"
             )
 
 

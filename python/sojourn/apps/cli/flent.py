@@ -42,7 +42,7 @@ def export_command(result: Path, target: Path, test: str | None, title: str | No
         output.print_json({"file": str(target), "test": data.name, "series": list(data.results)})
         return
     if not pings:
-        options.warn(["there are no pings: add flows of the kind request to the scenario"])
+        options.warn(["no pings: add flows of kind request to the scenario"])
     echo(f"Data: {target}, test {data.name}, {len(data.results)} series of {len(data.x_values)} steps")
 
 

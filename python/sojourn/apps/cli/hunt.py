@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     "--where",
     required=True,
     metavar="SENTENCE",
-    help='What is looked for, e.g. "p99(sojourn) > 10 * target", "jain(flows.0) < 0.5", '
-    '"goodput(B) < 0.8 * goodput(A)" with the queue managers A, B, … of --aqm.',
+    help='Claim to search for, e.g. "p99(sojourn) > 10 * target", "jain(flows.0) < 0.5", "goodput(B) < 0.8 * '
+    'goodput(A)" with the queue managers A, B, … of --aqm.',
 )
 @click.option(
     "--aqm",
     "aqm",
     default="",
     metavar="A[,B…]",
-    help="Queue managers of the first link, which get the same traffic [those of the file].",
+    help="Queue managers of the first link, which receive the same traffic [those of the file].",
 )
 @options.sets
 @click.option(
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     default=1000,
     show_default=True,
     metavar="N",
-    help="Points that are tried at most before it gives up.",
+    help="Maximum number of points to try.",
 )
 @click.option(
     "--shrink",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     default=300,
     show_default=True,
     metavar="N",
-    help="Simpler points that are tried at most once one is found.",
+    help="Maximum number of simpler points to try once one is found.",
 )
 @click.option("--random", "at_random", is_flag=True, help="Search at random only.")
 @options.dask
@@ -125,7 +125,7 @@ def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) ->
         if about["best"]:
             keys = ", ".join(f"{path} {value}" for path, value in about["best"]["keys"].items())
             output.print_note(f"Nearest: {keys}, seed {about['best']['seed']}")
-        output.print_note(f"{tried}; look further with --evaluations, or with another --seed")
+        output.print_note(f"{tried}; continue with more --evaluations, or with another --seed")
         output.print_note(f"Record: {files['record']}")
         return
     output.print_text_table(["key", "found", "simplest"], _rows(about))
@@ -135,16 +135,15 @@ def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) ->
         output.print_note(f"{one['text']}: " + ", ".join(side_texts(one)))
     output.print_note(
         f"True with {proof['holds']} of {proof['distinct']} other seeds, 95 % interval {low:.0%} to {high:.0%}"
-        + ("" if proof["is_proof"] else "; not with most seeds for sure")
+        + ("" if proof["is_proof"] else "; not certain for most seeds")
     )
     if proof["distinct"] == 1:
         output.print_note("Nothing varies with the seed; set `spread`")
     how = "at random" if about["found_by"] == "random" else "by the local search"
     shrink = about["shrink"]
     output.print_note(
-        f"Found {how} at evaluation {about['found_at']}; {tried}."
-        f" Simpler in {shrink['kept']} steps of {shrink['tried']}"
-        + ("" if shrink["done"] else ", and not at the end of them")
+        f"Found {how} at evaluation {about['found_at']}; {tried}. Simplified in {shrink['kept']} of "
+        f"{shrink['tried']} steps" + ("" if shrink["done"] else ", stopped at the maximum of steps")
     )
     for name, file in files.items():
         output.print_note(f"{name}: {file}")

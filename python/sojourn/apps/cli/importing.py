@@ -19,11 +19,13 @@ def command() -> None:
 
 @command.command("tc")
 @click.argument("file", type=options.PATH)
-@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
-@click.option("--rate", metavar="RATE", help="Rate of the line; needed where nothing shapes [1 Gbit/s behind shapers].")
-@click.option("--download", metavar="DEV", help="Device that sends to the home [as ifb devices and filters tell].")
+@click.option(
+    "-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [standard output]."
+)
+@click.option("--rate", metavar="RATE", help="Line rate; required if nothing shapes [1 Gbit/s behind shapers].")
+@click.option("--download", metavar="DEV", help="Device that sends to the home [from ifb devices and filters].")
 @click.option("--upload", metavar="DEV", help="Device that sends to the Internet.")
-@click.option("--class", "class_id", metavar="ID", help="Class of htb that the traffic is in, e.g. 1:11.")
+@click.option("--class", "class_id", metavar="ID", help="Class of htb that carries the traffic, e.g. 1:11.")
 @options.as_json
 def tc_command(
     file: Path,
@@ -48,17 +50,21 @@ def tc_command(
 
 @command.command("pcap")
 @click.argument("file", type=options.PATH)
-@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
-@click.option("--into", type=options.PATH, metavar="SCENARIO", help="Scenario that the flows are added to [a new one].")
+@click.option(
+    "-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [standard output]."
+)
+@click.option("--into", type=options.PATH, metavar="SCENARIO", help="Scenario to add the flows to [a new one].")
 @click.option(
     "--send",
     type=options.Word(["packets", "transfers"]),
     default="packets",
     show_default=True,
-    help="Every packet at its instant, or each TCP connection's bytes as a transfer, with UDP's packets beside it.",
+    help="Replay every packet at its time, or each TCP connection as a transfer, with the UDP packets beside it.",
 )
 @click.option(
-    "--home", metavar="NET,…", help="Addresses or networks of the home [private ones, or what receives most]."
+    "--home",
+    metavar="NET,…",
+    help="Addresses or networks of the home [private ones, or the address that receives most].",
 )
 @click.option("--rate", default="100 Mbit/s", show_default=True, metavar="RATE", help="Rate of a new scenario's links.")
 @click.option("--rtt", default="40 ms", show_default=True, metavar="TIME", help="Round-trip time of the transfers.")

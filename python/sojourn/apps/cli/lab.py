@@ -34,7 +34,7 @@ def command(path: Path | None, port: int, no_browser: bool) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(KeyboardInterrupt), Server(start, port) as server:
         output.print_note(f"Lab: {server.url}")
-        output.print_note("Ctrl-C ends it.")
+        output.print_note("Press Ctrl-C to stop.")
         with ExitStack() as kept:
             if not no_browser:
                 webbrowser.open(kept.enter_context(server.page()).as_uri())

@@ -75,5 +75,5 @@ def _pair(text: str | None) -> tuple[int, int] | None:
         return None
     first, _, second = text.partition("-")
     if not (first.isdigit() and second.isdigit()):
-        raise InputError(f'--nodes: "{text}" is no link; write e.g. 2-3')
+        raise InputError(f'--nodes: "{text}" is not a link; write e.g. 2-3')
     return int(first), int(second)

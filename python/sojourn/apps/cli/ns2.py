@@ -21,7 +21,7 @@ def command() -> None:
 @options.sets
 @options.seed
 @click.option("--plugin", is_flag=True, help="With the queues of Sojourn (sojourn ns2 build) instead of ns-2's own.")
-@click.option("-o", "--output", "out", type=options.NEW_FILE, metavar="FILE", help="Write the script there [print it].")
+@click.option("-o", "--output", "out", type=options.NEW_FILE, metavar="FILE", help="File to write [standard output].")
 @options.as_json
 def script_command(
     scenario: Path, sets: tuple[str, ...], seed: int | None, plugin: bool, out: Path | None, as_json: bool

@@ -22,7 +22,7 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
     metric, most = ctx.params.pop("metric", None), ctx.params.pop("most", None)
     if value is None:
         if metric or most:
-            raise click.UsageError("--metric and --max-seeds belong to --until; write e.g. --until 5%")
+            raise click.UsageError("--metric and --max-seeds need --until; write e.g. --until 5%")
         return None
     from sojourn.model.analysis.replicate import Precision
 
@@ -57,8 +57,8 @@ class _NewFile(_Path):
         if folder.parent.exists() or (ctx and ctx.resilient_parsing):
             return path
         is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-        if not is_interactive or not click.confirm(f"There is no folder {folder}. Make it?", err=True):
-            self.fail(f"there is no folder {folder}; make it (mkdir -p), or choose another place", param, ctx)
+        if not is_interactive or not click.confirm(f"No such folder: {folder}. Create it?", err=True):
+            self.fail(f"no such folder {folder}; create it (mkdir -p), or choose another place", param, ctx)
         return path
 
 
@@ -83,9 +83,9 @@ engine = click.option(
     type=Word(list(ENGINES)),
     default=SIMULATE,
     show_default=True,
-    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), a real Linux kernel, "
-    "6.1, 6.12 or 7.3, in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of "
-    "Sojourn (sojourn ns2 build).",
+    help="Engine: the simulator, an emulated link with real programs (Linux), a real Linux kernel, 6.1, 6.12 or 7.3, "
+    "in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of Sojourn (sojourn "
+    "ns2 build).",
 )
 sets = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".'
@@ -149,7 +149,7 @@ def percent(text: str, example: str) -> float:
     """Number before a percent sign; raises `BadParameter` with an example if invalid."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if not match:
-        raise click.BadParameter(f'"{text}" is no share; write e.g. {example}')
+        raise click.BadParameter(f'"{text}" is not a share; write e.g. {example}')
     return float(match[1])
 
 

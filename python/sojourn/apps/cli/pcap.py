@@ -30,7 +30,7 @@ def command() -> None:
 @command.command("export")
 @click.argument("result", type=capture)
 @click.option(
-    "--side", required=True, type=options.Word(["in", "out"]), help="Capture point: before or behind the queue."
+    "--side", required=True, type=options.Word(["in", "out"]), help="Capture point: before or after the queue."
 )
 @click.option(
     "--link",
@@ -112,7 +112,7 @@ def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> 
         title="RTT between A and B" if b else "RTT from A on",
     )
     if every is not None and every.height > samples.height:
-        output.print_note(f"{every.height - samples.height} samples more may have a delayed acknowledgment in them")
+        output.print_note(f"{every.height - samples.height} more samples may include a delayed acknowledgment")
     _print_omitted(summary.height)
 
 
@@ -133,7 +133,7 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
 
     step_ns = options.quantity("--step", step, "duration_ns")
     if step_ns == 0:
-        raise InputError(f"--step: {step} is no width; write e.g. 5 s")
+        raise InputError(f"--step: {step} is not a width; write e.g. 5 s")
     packets = _packets(file)
     try:
         table = goodput(packets, step_ns)
@@ -152,7 +152,7 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
     headings = [flow.replace(" > ", "\n> ") for flow in flows[:MAX_SHOWN]]
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
     if wide.height > shown.height:
-        output.print_note(f"… and {wide.height - shown.height} steps more, see --json or -o")
+        output.print_note(f"… and {wide.height - shown.height} more steps, see --json or -o")
     _print_omitted(len(flows))
 
 
@@ -227,7 +227,7 @@ def _print_omitted(rows: int) -> None:
     from sojourn.apps.cli import output
 
     if rows > MAX_SHOWN:
-        output.print_note(f"… and {rows - MAX_SHOWN} flows more, see --json or -o")
+        output.print_note(f"… and {rows - MAX_SHOWN} more flows, see --json or -o")
 
 
 MAX_STEPS = 2000

@@ -70,7 +70,7 @@ def command(
     if captures:
         if len(captures) < len(results) or link is not None:
             raise InputError(
-                f"{captures[0]}: a capture is drawn beside captures only, and has no link; draw them apart"
+                f"{captures[0]}: a capture is drawn beside captures only, and has no link; draw them separately"
             )
         from sojourn.io.pcap import figures as of_captures
 

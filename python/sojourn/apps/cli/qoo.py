@@ -28,10 +28,16 @@ if TYPE_CHECKING:
     multiple=True,
     type=options.PATH,
     metavar="FILE",
-    help="TOML file with what an application requires; may be given several times.",
+    help="TOML file with the requirements of an application; repeatable.",
 )
 @click.option(
-    "--flows", "group", type=int, default=0, show_default=True, metavar="N", help="Whose way is looked at: flows[N]."
+    "--flows",
+    "group",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Flow group whose path is rated: flows[N].",
 )
 @options.tables
 @options.as_json

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     required=True,
     multiple=True,
     metavar="WORDS|KEY=VALUE",
-    help='What is to be changed: words of the queue manager ("target 10ms"), another one ("cake bandwidth 20mbit"), or '
-    "a key of the scenario (link.rate=20mbit). May be repeated.",
+    help='Change to make: words of the queue manager ("target 10ms"), another one ("cake bandwidth 20mbit"), or a '
+    "key of the scenario (link.rate=20mbit). May be repeated.",
 )
 @click.option(
     "--direction",
     type=options.Word(["both", "forward", "reverse"]),
     default="both",
     show_default=True,
-    help="Whose queue manager is changed: to the home (forward), from it (reverse), or both.",
+    help="Direction whose queue manager is changed: to the home (forward), from it (reverse), or both.",
 )
 @options.sets
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Number of seeds.")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "assume",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change an assumption about what PAPER leaves open. `list` shows them, `all` tries each alternative.",
+    help="Change an assumption where PAPER leaves something open. `list` shows them, `all` tries each alternative.",
 )
 @click.option(
     "--search",
@@ -81,14 +81,14 @@ def command(
 
     several = quick or claims or seeds is not None
     if paper is None and (figure or assume or ((short or jobs or engine != SIMULATE) and not several)):
-        raise click.UsageError(f"no PAPER given; there is {', '.join(papers.PAPERS)}")
+        raise click.UsageError(f"no PAPER given; expected one of {', '.join(papers.PAPERS)}")
     if quick and seeds is not None:
-        raise click.UsageError(f"--quick takes {papers.QUICK_SEEDS} seeds at most; leave out one of them")
+        raise click.UsageError(f"--quick uses at most {papers.QUICK_SEEDS} seeds; leave out one of them")
     if "list" in assume and (len(assume) > 1 or figure or claims or several or short):
-        raise click.UsageError("--assume list only lists; leave out the rest")
+        raise click.UsageError("--assume list cannot be combined with other options; leave the rest out")
     if search is not None:
         if paper is None or assume or claims or short or engine != SIMULATE:
-            raise click.UsageError("--search takes PAPER, --figure, --seeds, --jobs and -o; leave out the rest")
+            raise click.UsageError("--search accepts only PAPER, --figure, --seeds, --jobs and -o; leave the rest out")
         from sojourn.apps.cli.search import search_paper
 
         search_paper(papers.paper(paper), figure, search, seeds or 1, jobs, out, as_json)

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     "--qlog",
     type=options.PATH,
     metavar="DIR",
-    help="Also write what each TCP sender does as qlog, a file for each in DIR/<hash>, as qvis reads it.",
+    help="Also write a qlog file of each TCP sender to DIR/<hash>, readable by qvis.",
 )
 @click.option(
     "--enter",
     metavar="NODE",
-    help="With --engine emulate: open your shell in a node while the flows run. It ends the run, and nothing is kept.",
+    help="With --engine emulate: open your shell in a node while the flows run. Leaving it ends the run, and no "
+    "result is kept.",
 )
 @click.option(
-    "--name", metavar="NAME", help="With --engine emulate: the name by which sojourn ctl changes links meanwhile."
+    "--name", metavar="NAME", help="With --engine emulate: name for sojourn ctl, which changes links during the run."
 )
 @click.option(
     "--meter", metavar="LINK", help="With --engine emulate: show rates, sojourn times and drops of this link."
@@ -114,7 +115,7 @@ def command(
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
     if result.scenario != parsed:
-        output.print_note("Changed while it ran; the scenario of the result has that in [[changes]]")
+        output.print_note("Changed during the run; the result's scenario has the changes in [[changes]]")
     output.print_note(f"Results: {result.folder}")
     if files:
         output.print_note(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
@@ -140,7 +141,7 @@ def _check_live_options(wishes: dict[str, Any], engine: str) -> None:
 
     option = next((option for option, wish in wishes.items() if wish is not None), None)
     if option is not None and engine != engines.EMULATE:
-        raise InputError(f"--{option}: only an emulated run goes on in real time; add --engine emulate")
+        raise InputError(f"--{option}: needs a run in real time; add --engine emulate")
 
 
 def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
@@ -176,7 +177,7 @@ def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:
     from sojourn.io.qlog.files import check
 
     if engine != engines.SIMULATE:
-        raise InputError(f"--qlog: the engine {engine} does not know what senders do; leave it out, or simulate")
+        raise InputError(f"--qlog: the engine {engine} does not record senders; leave it out, or simulate")
     check(folder)
     return scenario.replace({"probes.senders": True})
 

@@ -26,7 +26,7 @@ def opened(
 
     if dask and jobs:
         raise click.UsageError(
-            "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
+            "--jobs applies to this machine only; with --dask the workers limit the number of parallel runs"
         )
     runner = Runner(out, jobs, merge=merge, command=options.command_line(), progress=progress)
     if not dask:

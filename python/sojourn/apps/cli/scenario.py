@@ -29,7 +29,7 @@ def schema_command(as_json: bool) -> None:
 
 @command.command("draw")
 @click.argument("file", type=options.PATH)
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed that draws [the file's].")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the draws [the file's].")
 @options.no_code
 def draw_command(file: Path, seed: int | None) -> None:
     """Print FILE, a scenario or a study with a table [draw], with the values drawn by a seed filled in.

@@ -17,21 +17,28 @@ if TYPE_CHECKING:
 
 @click.command("score")
 @click.argument("aqms", metavar="AQM[,AQM…]", required=False, shell_complete=names.AQMS)
-@click.option("--baseline", metavar="AQM", default="droptail", show_default=True, help="What differences are to.")
-@click.option("--profile", "profile_name", metavar="NAME", default="home-20M", show_default=True, help="The link.")
+@click.option("--baseline", metavar="AQM", default="droptail", show_default=True, help="Baseline of the differences.")
+@click.option(
+    "--profile", "profile_name", metavar="NAME", default="home-20M", show_default=True, help="Profile of the link."
+)
 @click.option("--only", metavar="ROW,…", help="Rows by name or by section of RFC 7928, e.g. 5.2,8.")
 @click.option(
     "--matrices", is_flag=True, help="Two-flow fairness as well: 648 runs of 178 s for each queue manager, minutes."
 )
 @click.option("--quick", is_flag=True, help="Three seeds, a third of the time, one in three of many values.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Exactly N seeds [as many as the intervals take]."
+    "--seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Exactly N seeds [as many as the confidence intervals need].",
 )
 @options.engine
 @click.option("--rows", "list_rows", is_flag=True, help="List rows, profiles and bands, and run nothing.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of scorecard.json, and run nothing.")
-@click.option("--verify", type=options.PATH, metavar="LOCK", help="Run a tenth of the runs of a score.lock again.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Which tenth --verify runs [1].")
+@click.option(
+    "--verify", type=options.PATH, metavar="LOCK", help="Run a tenth of the runs of a score.lock again and compare."
+)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Tenth that --verify runs [1].")
 @options.of_study
 @click.pass_context
 def command(
@@ -71,9 +78,9 @@ def command(
     if verify is not None:
         ctx.exit(_verify(verify, seed or 1, jobs, as_json))
     if quick and seeds is not None:
-        raise click.UsageError("--quick has three seeds; leave out one of them")
+        raise click.UsageError("--quick uses three seeds; leave out one of them")
     if seed is not None:
-        raise click.UsageError("--seed belongs to --verify; --seeds says how many there are")
+        raise click.UsageError("--seed needs --verify; --seeds sets the number of seeds")
     assert aqms is not None
     from sojourn.base.progress import progress
     from sojourn.studies.runs.runner import Runner
@@ -177,7 +184,7 @@ def _print(card: Scorecard, written: list[Path], as_json: bool) -> None:
         output.print_note(f"{row_id}: {sentence}")
     if document["quick"]:
         output.print_note(
-            "Quick: three seeds, a third of the time, one in three of many values; the page says what exactly"
+            "Quick: three seeds, a third of the time, one in three of many values; see the page for details"
         )
     for sentence in card.failed:
         output.print_note(f"Failed: {sentence}")

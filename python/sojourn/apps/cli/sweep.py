@@ -73,12 +73,12 @@ def command(
 
     if shard and (until or warmup == AUTO or paired):
         raise click.UsageError(
-            "--shard knows a part of the runs only; give --until, --warmup auto and --paired without it"
+            "--shard runs only part of the study; use --until, --warmup auto and --paired without it"
         )
     fixed = options.changes(sets)
     loaded = replace(Study.load(study, many=yes, sets=fixed), engine=engine)
     if clash := next((path for path in fixed if path in loaded.swept), None):
-        raise InputError(f"--set: {clash} is swept; leave it out in one place")
+        raise InputError(f"--set: {clash} is also in [sweep]; leave it out in one place")
     options.warn(loaded.advice)
     changed = {key: value for key, value in (("duration", duration), ("warmup", warmup)) if value}
     loaded = loaded.replace(changed) if changed else loaded
@@ -105,7 +105,7 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
 
     match = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not match:
-        raise click.BadParameter(f'"{shard}" is no part of a whole; write e.g. 1/4', param_hint="--shard")
+        raise click.BadParameter(f'"{shard}" is not a shard; write e.g. 1/4', param_hint="--shard")
     runs = study.shard(int(match[1]), int(match[2]))
     study.check_merge(runner.merge)
     results = runner(runs)
@@ -155,7 +155,7 @@ def _print(
     for sentence in result.losses:
         output.print_note(sentence)
     if study.drawn:
-        output.print_note(f"Drawn anew by every seed: {', '.join(study.drawn)}")
+        output.print_note(f"Drawn by each seed: {', '.join(study.drawn)}")
     shown = [warmup_text(runs, warmup) for warmup in dict.fromkeys(warmups)]
     output.print_note(f"Runs: {len(runs)}{_counts_text(runner)}; warm-up {', '.join(shown)}")
     output.print_note(f"Results: {runner.root}, one row per run in {summaries}")

@@ -121,7 +121,9 @@ class Table:
         known = [column.name for column in self.columns]
         near = get_close_matches(word, [one for column in self.columns for one in column.words], n=1, cutoff=0.5)
         if named:
-            raise InputError(f'{option}: "{word}" is several columns; write {" or ".join(known[p] for p in named)}')
+            raise InputError(
+                f'{option}: "{word}" matches several columns; write {" or ".join(known[p] for p in named)}'
+            )
         raise unknown(f"{option}: column", word, near or known)
 
 

@@ -30,7 +30,7 @@ output_file = click.option(
 
 @click.group("trace", cls=Group)
 def command() -> None:
-    """Measure, convert, make and draw traces of delivery opportunities.
+    """Measure, convert, generate and draw traces of delivery opportunities.
 
     A trace is a file in Mahimahi's format, or a .csv file with a series of rates. A row of a .csv file has a time and
     a rate, at equal intervals. Units are in the cells (0 s,10 Mbit/s) or in the header (time [s],rate [Mbit/s]).
@@ -78,13 +78,15 @@ def convert_command(
     from sojourn.io.traces.delivery import is_csv, load_trace, write_trace
 
     if is_csv(file) == is_csv(target):
-        raise InputError(f"{target}: as {file}; let one of them end in .csv and hold rates, and the other a trace")
+        raise InputError(
+            f"{target}: same kind as {file}; one must end in .csv and hold rates, the other must be a trace"
+        )
     if bursts is not None and not is_csv(file):
-        raise InputError(f"--bursts: {file} has its own; leave the option out")
+        raise InputError(f"--bursts: {file} already has bursts; leave the option out")
     if bursts is None and options.is_given("seed"):
-        raise InputError("--seed: only --bursts draws anything; leave the option out")
+        raise InputError("--seed: needs --bursts; leave the option out")
     if not is_csv(target) and options.is_given("step"):
-        raise InputError(f"--step: {target} is a trace, which has none; leave the option out")
+        raise InputError(f"--step: {target} is a trace, which has no steps; leave the option out")
     mtu_bytes = _bytes(mtu_text)
     opportunities = load_trace(file, mtu=mtu_bytes, bursts=bursts, seed=seed)
     write_trace(opportunities, target, step_ms=_milliseconds("--step", step), mtu=mtu_bytes)
@@ -102,14 +104,14 @@ def convert_command(
 @output_file
 @options.as_json
 def synth_command(model: str, preset: str, duration: str, seed: int, target: Path, as_json: bool) -> None:
-    """Make a trace with the statistics of a recorded one. An unknown --preset lists the known ones."""
+    """Generate a trace with the statistics of a recorded one. An unknown --preset lists the known ones."""
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError
     from sojourn.io.traces.delivery import synth_lte, trace_stats, write_trace
 
     length_ms = _milliseconds("--duration", duration)
     if length_ms % 1000:
-        raise InputError(f"--duration: {duration} is no whole number of seconds; write e.g. 140 s")
+        raise InputError(f"--duration: {duration} is not a whole number of seconds; write e.g. 140 s")
     opportunities = synth_lte(preset, length_ms // 1000, seed)
     write_trace(opportunities, target)
     made = {"file": str(target), "model": model, "preset": preset, "seed": seed, "opportunities": len(opportunities)}
@@ -163,7 +165,7 @@ def _milliseconds(option: str, text: str) -> int:
 
     nanoseconds = options.quantity(option, text, "duration_ns")
     if nanoseconds == 0 or nanoseconds % 1_000_000:
-        raise InputError(f"{option}: {text} is no whole number of milliseconds above zero; write e.g. 100 ms")
+        raise InputError(f"{option}: {text} is not a whole number of milliseconds above zero; write e.g. 100 ms")
     return nanoseconds // 1_000_000
 
 

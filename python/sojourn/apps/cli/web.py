@@ -82,9 +82,16 @@ def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
 @command.command("load")
 @click.argument("url", metavar="URL")
 @click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1), help="How often, each time without a cache."
+    "--runs", default=5, show_default=True, type=click.IntRange(1), help="Number of loads, each with an empty cache."
 )
-@click.option("--longest", "longest_s", default=60.0, show_default=True, metavar="S", help="Most seconds of a run.")
+@click.option(
+    "--longest",
+    "longest_s",
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Maximum duration of a load, in seconds.",
+)
 @options.tables
 @options.as_json
 def load_command(url: str, runs: int, longest_s: float, as_json: bool) -> None:

@@ -61,11 +61,11 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         self._settings, self._turns, self._raw = CcSettings(**options), EpisodeSequence(scenario), raw
         source = self._turns.source
         if flows is None and source.is_drawn:
-            raise InputError("flows: what is drawn may have any number of them; say how many have agents at most")
+            raise InputError("flows: a drawn scenario may have any number of flows; give the maximum number of agents")
         if flows is None:
             flows = int(self._group(source.scenario(0)).get("count", 1))
         if flows < 1:
-            raise InputError(f"flows: {flows} of them have no agent; give at least 1")
+            raise InputError(f"flows: {flows} leaves no agent; give at least 1")
         self._episodes = self._settings.episodes(flows)
         self.possible_agents = [f"flow{i}" for i in range(flows)]
         self.agents: list[str] = []
@@ -128,7 +128,7 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
     def _group(self, scenario: Scenario) -> dict[str, Any]:
         groups: list[dict[str, Any]] = scenario.document["flows"]
         if self._settings.group >= len(groups):
-            raise InputError(f"group: {self._settings.group} is not there; the scenario has {len(groups)} groups")
+            raise InputError(f"group: there is no group {self._settings.group}; the scenario has {len(groups)} groups")
         return groups[self._settings.group]
 
     def _take(self, text: str, sets: list[tuple[str, str]], base: str) -> None:

@@ -63,7 +63,7 @@ class CcSettings(BaseSettings):
     def __post_init__(self) -> None:
         """Raise `InputError` for values out of range."""
         if not 0 < self.gain <= 1:
-            raise InputError(f"gain: {self.gain} is out of range; above 0, at most 1")
+            raise InputError(f"gain: {self.gain} is out of range; must be above 0 and at most 1")
         if self.rto not in ("collapse", "policy"):
             raise unknown("rto", self.rto, ["collapse", "policy"])
         if self.group < 0:

@@ -74,11 +74,11 @@ def evaluate(
     """
     named = dict(candidates) if isinstance(candidates, Mapping) else {_name(candidates): candidates}
     if not named:
-        raise InputError("candidates: there are none; give e.g. {'pie': 'pie'}")
+        raise InputError("candidates: none given; give e.g. {'pie': 'pie'}")
     if baseline is not None and baseline not in named:
-        raise InputError(f'baseline: "{baseline}" is no candidate; of {", ".join(named)}')
+        raise InputError(f'baseline: "{baseline}" is not a candidate; expected one of {", ".join(named)}')
     if episodes < 1:
-        raise InputError(f"episodes: {episodes} of them judge nothing; give at least 1")
+        raise InputError(f"episodes: {episodes} is too few; give at least 1")
     source = Source(suite)
     seeds = [seed_of(split, i) for i in range(episodes)]
     scenarios = [source.scenario(seed).canonical for seed in seeds]

@@ -121,7 +121,9 @@ def _of_torch(module: Any) -> list[Layer]:
         elif kind in _OF_TORCH and layers and layers[-1].activation == "linear":
             layers[-1] = Layer(layers[-1].weights, layers[-1].bias, _OF_TORCH[kind])
         else:
-            raise InputError(f"policy: {kind} is no layer that can be exported; of Linear, {', '.join(_OF_TORCH)}")
+            raise InputError(
+                f"policy: {kind} is not a layer that can be exported; expected Linear, {', '.join(_OF_TORCH)}"
+            )
     if not layers:
         raise InputError("policy: neither a Network nor a torch module of linear layers")
     return layers
@@ -130,7 +132,7 @@ def _of_torch(module: Any) -> list[Layer]:
 def _layer(layer: Layer) -> dict[str, Any]:
     weights, bias = np.asarray(layer.weights, np.float32), np.asarray(layer.bias, np.float32)
     if weights.ndim != 2 or bias.ndim != 1:
-        raise InputError("layers: weights are a row for each output, the bias a number for each")
+        raise InputError("layers: weights need a row, and the bias a number, for each output")
     return {"weights": weights.tolist(), "bias": bias.tolist(), "activation": layer.activation}
 
 

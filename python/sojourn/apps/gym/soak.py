@@ -117,8 +117,8 @@ def _steps(
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--episodes", default=10_000, show_default=True, help="How many.")
-@click.option("--cc", is_flag=True, help="Of connections instead of queues.")
+@click.option("--episodes", default=10_000, show_default=True, help="Number of episodes.")
+@click.option("--cc", is_flag=True, help="Use environments of connections instead of queues.")
 def main(episodes: int, cc: bool) -> None:
     """Run drawn episodes under random actions, and list those with a number that is not finite."""
     done, wrong = 0, list[str]()

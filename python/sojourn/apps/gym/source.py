@@ -110,5 +110,5 @@ class Source:
 def _built_in(scenario: Scenario) -> Scenario:
     """Raise `InputError` for users' queue managers, which would need error checks after each call."""
     if found := scenario.user_aqms():
-        raise InputError(f"{', '.join(found)}: the queues of an environment have to be built in; write e.g. droptail")
+        raise InputError(f"{', '.join(found)}: the queues of an environment must be built in; write e.g. droptail")
     return scenario

@@ -46,9 +46,9 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         **options: Unpack[Options],
     ) -> None:
         if num_envs < 1:
-            raise InputError(f"num_envs: {num_envs} of them are none; give at least 1")
+            raise InputError(f"num_envs: {num_envs} is too few; give at least 1")
         if threads < 1:
-            raise InputError(f"threads: {threads} of them step nothing; give at least 1")
+            raise InputError(f"threads: {threads} is too few; give at least 1")
         settings = Settings(**options)
         self._episodes = settings.episodes(num_envs, threads)
         self.num_envs = num_envs
@@ -79,7 +79,7 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
             raise InputError(f"seed: {len(seeds)} seeds for {self.num_envs} environments; give one for each")
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, np.bool_))
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            raise InputError(f"reset_mask: not an array of {self.num_envs} truth values")
+            raise InputError(f"reset_mask: not an array of {self.num_envs} booleans")
         if options and "scenario" in options:
             self._sources = [Source(options["scenario"])] * self.num_envs
         drawn = self._begin([i for i in range(self.num_envs) if mask[i]], seeds)

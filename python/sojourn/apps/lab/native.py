@@ -42,12 +42,12 @@ def run_request(request: Any) -> bytes:
     if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
         raise InputError('the request has no text; send {"text": "…"}')
     if _in_bytes(request["text"]) is None:
-        raise InputError("text: has half a surrogate pair, which is no character; send Unicode")
+        raise InputError("text: contains an unpaired surrogate; send valid Unicode")
     seed, files = request.get("seed"), request.get("files") or {}
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64):
-        raise InputError(f"seed: {seed!r} is no whole number from 0 to {2**64 - 1}")
+        raise InputError(f"seed: {seed!r} is not a whole number from 0 to {2**64 - 1}")
     if not isinstance(files, Mapping):
-        raise InputError("files: names with their contents are expected")
+        raise InputError("files: expected an object of names and contents")
     with temporary_folder("sojourn-lab-") as folder, no_code("run it outside of the lab (sojourn run)"):
         folder = folder.resolve()
         try:
@@ -73,7 +73,7 @@ def _write(place: Path, name: str, contents: bytes) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(contents)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        raise InputError(f"files: {name!r} is within another file; give each a name of its own") from None
+        raise InputError(f"files: {name!r} is inside another file; give each a name of its own") from None
 
 
 def _in_bytes(text: str) -> bytes | None:
@@ -90,9 +90,9 @@ def _plain(name: Any) -> PurePosixPath:
     parts = [_in_bytes(part) for part in path.parts]
     if any(part is None or len(part) > MAX_PART for part in parts) or len(str(name)) > MAX_NAME:
         limits = f"{MAX_NAME} characters of Unicode, {MAX_PART} bytes between two slashes"
-        raise InputError(f"files: {str(name)[:40]!r}… is no name of a file; give up to {limits}")
+        raise InputError(f"files: {str(name)[:40]!r}… is not a file name; give up to {limits}")
     if path.is_absolute() or ".." in path.parts or "\\" in str(name) or not path.name or "\0" in str(name):
-        raise InputError(f"files: {name!r} is no name of a file beside the scenario")
+        raise InputError(f"files: {name!r} is not the name of a file beside the scenario")
     return path
 
 

@@ -216,13 +216,13 @@ class _DeadlineReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         left_s = self.until_s - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError("the request did not come in")
+            raise TimeoutError("the request was not received completely")
         self.connection.settimeout(left_s)
         return self.connection.recv_into(buffer)
 
 
 def _defect(error: BaseException) -> str:
-    return f"lab: a defect of the program: {error_line(error)}"
+    return f"lab: internal error: {error_line(error)}"
 
 
 def _parsed(body: bytes) -> Any:
@@ -231,4 +231,4 @@ def _parsed(body: bytes) -> Any:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"the request is no JSON: {error}") from None
+        raise InputError(f"the request is not JSON: {error}") from None

@@ -35,7 +35,7 @@ def remedy() -> str:
     """Missing requirements of this machine for the page, and the command that builds it."""
     needs = Path(__file__).parents[4] / "web" / "needs.sh"
     if not needs.is_file():
-        return "this installation came without it; install Sojourn again from a wheel that make wheel has built"
+        return "this installation does not include it; install Sojourn again from a wheel built by make wheel"
     try:
         output = subprocess.run(["bash", str(needs)], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):

@@ -20,12 +20,12 @@ from sojourn.model.scenarios.examples import refuse_existing
 @click.option(
     "--start",
     type=click.Path(path_type=Path),
-    help="Write the scenario to begin with into a new file.",
+    help="Write the starting scenario to a new file.",
 )
 def labs(number: int | None, solution: Path | None, start: Path | None) -> None:
     """Grade the SOLUTION, a scenario file, of the exercise NUMBER; exit with 1 if it misses a goal.
 
-    Without SOLUTION the goals are shown, without NUMBER the exercises.
+    Without SOLUTION, show the goals; without NUMBER, list the exercises.
     """
     if number is None:
         for one in exercises():

@@ -36,7 +36,7 @@ class Exercise:
         solution, required = _without(found.document, self.free), _without(start.document, self.free)
         for key in sorted(solution.keys() | required.keys()):
             if solution.get(key) != required.get(key):
-                raise InputError(f"{path}: {key} is not what the exercise has; change only {', '.join(self.free)}")
+                raise InputError(f"{path}: {key} differs from the exercise; change only {', '.join(self.free)}")
         used = found.at("link.aqm.name")
         if self.aqms and used not in self.aqms:
             raise InputError(f"{path}: link.aqm: {used} is not for this exercise; use {' or '.join(self.aqms)}")
@@ -52,7 +52,7 @@ def exercise(number: int) -> Exercise:
     """Read an exercise. Raises `InputError` for an unknown number."""
     files = exercises()
     if number not in files:
-        raise InputError(f"exercise {number} is unknown; there are {min(files)} to {max(files)}")
+        raise InputError(f"unknown exercise {number}; expected {min(files)} to {max(files)}")
     about = parse_toml(read_text(files[number]))
     return Exercise(
         number,

@@ -52,7 +52,7 @@ def browser() -> str:
     for name in names:
         if found := shutil.which(name):
             return found
-    raise MissingError(f"{names[0]} is absent; install Chromium, or name its program in SOJOURN_BROWSER")
+    raise MissingError(f"{names[0]} not found; install Chromium, or name its program in SOJOURN_BROWSER")
 
 
 def load(url: str, runs: int, *, longest_s: float = 60.0) -> Iterator[PageLoad]:
@@ -93,10 +93,10 @@ class _Chromium:
         """Return the next message; raises `MissingError` if there is none until `end` of the monotonic clock."""
         while b"\0" not in self._read:
             if not select.select([self._answers], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise MissingError("Chromium does not answer in time; the page may need longer (--longest)")
+                raise MissingError("Chromium did not respond in time; the page may need longer (--longest)")
             more = os.read(self._answers, 1 << 16)
             if not more:
-                raise MissingError("Chromium ended; start it by hand to see why")
+                raise MissingError("Chromium exited; start it by hand to see why")
             self._read += more
         text, _, self._read = self._read.partition(b"\0")
         message: dict[str, Any] = json.loads(text)

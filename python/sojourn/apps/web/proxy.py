@@ -65,14 +65,14 @@ def mitmdump() -> str:
     named = os.environ.get("SOJOURN_MITMDUMP") or (str(beside) if beside.exists() else "mitmdump")
     found = shutil.which(named)
     if found is None:
-        raise MissingError(f"{named} is absent; {REMEDY}")
+        raise MissingError(f"{named} not found; {REMEDY}")
     return found
 
 
 def read_recording(file: Path) -> list[Answer]:
     """Return the exchanges of a recording, in order."""
     if not file.is_file():
-        raise InputError(f"{file}: there is no such file; make it with `sojourn web record {file} -- COMMAND`")
+        raise InputError(f"{file}: no such file; make it with `sojourn web record {file} -- COMMAND`")
     with _scratch() as folder:
         words = [mitmdump(), "-q", "-n", "-r", str(file), *_settings(folder)]
         done = subprocess.run(words, env=_log_environment(folder), capture_output=True, text=True, check=False)
@@ -88,7 +88,7 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
     proxy's certificates; others must be configured.
     """
     if file.exists():
-        raise InputError(f"{file} is there already; name another file")
+        raise InputError(f"{file} already exists; choose another name")
     with _scratch() as folder:
         port = _free_port()
         words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *_settings(folder)]
@@ -120,7 +120,7 @@ def replay(file: Path, command: Sequence[str]) -> tuple[int, list[Answer], list[
     answers = read_recording(file)
     named = [answer for answer in answers if answer.is_named]
     if not named:
-        raise InputError(f"{file}: no request in it is to a host with a name; record such a page")
+        raise InputError(f"{file}: no request in it has a host name; record such a page")
     places = sorted({(answer.scheme, answer.port) for answer in named})
     with _scratch() as folder:
         # The upstream port is dead: unrecorded requests get 404, and no other host is contacted.
@@ -147,7 +147,7 @@ def wait_for(host: str, port: int, proxy: subprocess.Popen[str] | None = None) -
         if proxy is not None and proxy.poll() is not None:
             raise MissingError(f"mitmproxy does not start: {_last_line(proxy.communicate()[0])}")
         if time.monotonic() > end:
-            raise MissingError(f"nobody listens at {host}:{port} within {READY_S:.0f} s; start again")
+            raise MissingError(f"nothing listens at {host}:{port} after {READY_S:.0f} s; start again")
         time.sleep(0.02)
 
 
@@ -188,7 +188,7 @@ def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
         )
         code = process.wait()
     except FileNotFoundError:
-        raise InputError(f"{command[0]}: there is no such program; give its name after --") from None
+        raise InputError(f"{command[0]}: no such program; give its name after --") from None
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 - code if code < 0 else code
@@ -211,4 +211,4 @@ def _free_port() -> int:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it says nothing"])[-1]
+    return (text.strip().splitlines() or ["no output"])[-1]

@@ -20,7 +20,7 @@ def main() -> None:
         reason = ""
         with contextlib.suppress(OSError):
             reason = Path(log).read_text(errors="replace").strip()
-        sys.exit(f"Error: {error}" + (f"; mitmproxy says: {reason}" if reason else ""))
+        sys.exit(f"Error: {error}" + (f"; mitmproxy reports: {reason}" if reason else ""))
     try:
         os.execvp(command[0], command)
     except OSError as error:

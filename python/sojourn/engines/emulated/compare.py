@@ -67,7 +67,7 @@ CASES = [
     *(_case(aqm, aqm, limit="100 packets" if aqm == "droptail" else "1000 packets") for aqm in MANAGERS),
     *(_case(aqm, aqm, [{**BULK, "ecn": True}]) for aqm in ECN_MANAGERS),
     _case("cake bandwidth 9mbit", "cake bandwidth 9mbit"),
-    _case("cake, one flow and questions", "cake bandwidth 9mbit besteffort", [LONE, REQUESTS]),
+    _case("cake, one flow and requests", "cake bandwidth 9mbit besteffort", [LONE, REQUESTS]),
     _case("netem delay", "netem delay 15ms limit 100"),
     _case("netem delay 20ms 4ms normal", "netem delay 20ms 4ms distribution normal limit 100"),
     _case("netem delay and loss", "netem delay 10ms loss 0.5% limit 100"),
@@ -75,7 +75,7 @@ CASES = [
     _case("codel in netem", "netem delay 10ms { codel }"),
     _case("codel, 2 Mbit/s", "codel", [LONE], rate="2 Mbit/s"),
     _case("fq_codel, 50 Mbit/s", "fq_codel", rate="50 Mbit/s"),
-    _case("pie, one flow and questions", "pie", [LONE, REQUESTS]),
+    _case("pie, one flow and requests", "pie", [LONE, REQUESTS]),
     Case(
         "codel, its target and the rate change",
         {"aqm": "codel"},
@@ -148,7 +148,9 @@ def select(only: tuple[str, ...]) -> Iterator[Case]:
 
 @click.command()
 @click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="Faithful runs of each case.")
-@click.option("--length", "length_s", default=20.0, show_default=True, help="Seconds of each run; five are left out.")
+@click.option(
+    "--length", "length_s", default=20.0, show_default=True, help="Seconds of each run; the first five are excluded."
+)
 @click.option("--only", multiple=True, help="Only cases with this in their names; repeatable.")
 def main(runs: int, length_s: float, only: tuple[str, ...]) -> None:
     """Print the table; fail if a median of faithful runs differs by more than 10 % from the simulated one."""

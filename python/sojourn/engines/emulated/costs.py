@@ -76,7 +76,7 @@ CASES = [
     Case("link 10 Gbit/s, up", "u", ("link --rate 10gbit",)),
     Case("delay 20 ms, up", "u", ("delay 20ms",)),
     Case("delay 20 ms around link 1 Gbit/s, down", "d", ("delay 20ms", "link --rate 1gbit")),
-    Case("delay 20 ms, questions", "q", ("delay 20ms",)),
+    Case("delay 20 ms, requests", "q", ("delay 20ms",)),
 ]
 
 
@@ -159,10 +159,10 @@ def _median_cell(numbers: list[float], digits: int) -> str:
 
 
 @click.command()
-@click.option("--old", metavar="PYTHON", help="Interpreter of another build, which runs in turn with this one.")
-@click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="Runs of each case and build.")
+@click.option("--old", metavar="PYTHON", help="Interpreter of another build, run alternately with this one.")
+@click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="Number of runs per case and build.")
 @click.option("--seconds", default=5.0, show_default=True, help="Length of a run.")
-@click.option("--only", multiple=True, help="Only cases with this in their names; repeatable.")
+@click.option("--only", multiple=True, help="Run only cases whose names contain this; repeatable.")
 def main(old: str | None, runs: int, seconds: float, only: tuple[str, ...]) -> None:
     """Print a table: Gbit/s, CPU seconds of the shells per Gbit, and the number of faithful runs.
 

@@ -64,7 +64,7 @@ def check(scenario: Scenario) -> None:
     """Raise `InputError` or `MissingError` if the scenario cannot be emulated here."""
     document = scenario.document
     if document["probes"].get("senders"):
-        raise InputError("probes.senders: only the programs know what their senders do; leave it out")
+        raise InputError("probes.senders: an emulated run does not record senders; leave it out")
     for place, link in topology.links(document):
         for key, why in _REFUSED_LINK_KEYS.items():
             if link.get(key):
@@ -76,13 +76,13 @@ def check(scenario: Scenario) -> None:
         raise InputError(f"link.aqm: a queue manager in Python is too slow for an emulated link; {remedy}")
     _check_flows(document)
     if not DEVICE.exists():
-        raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
+        raise MissingError(f"{DEVICE} is missing; see `sojourn doctor`")
 
 
 _REFUSED_LINK_KEYS = {
     "wlan": "a wireless LAN cannot be emulated; simulate it",
-    "below": "an emulated link has no buffer there; leave it out",
-    "gro": "an emulated link takes packets one by one; leave it out",
+    "below": "an emulated link has no buffer below its queue; leave it out",
+    "gro": "an emulated link has no receive offload; leave it out",
     "tick": "an emulated link has no clock of its own; leave it out",
 }
 
@@ -92,7 +92,9 @@ def _check_flows(document: dict[str, Any]) -> None:
     available = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
     for index, flow in enumerate(document["flows"]):
         if flow["kind"] not in KINDS:
-            raise InputError(f"flows[{index}].kind: {flow['kind']} cannot be emulated; there is {', '.join(KINDS)}")
+            raise InputError(
+                f"flows[{index}].kind: {flow['kind']} cannot be emulated; expected one of {', '.join(KINDS)}"
+            )
         for key in sorted((REFUSED | REFUSED_BY_KIND.get(flow["kind"], set())) & flow.keys()):
             raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
         if flow["stack"].startswith("quic"):
@@ -221,7 +223,7 @@ def _emulate(
                     progress(min(1.0, passed / duration))
                 if passed > duration + GRACE_S:
                     raise MissingError(
-                        f"the emulation did not end {GRACE_S:.0f} s after its time; see `sojourn doctor`"
+                        f"the emulation did not end within {GRACE_S:.0f} s of its scheduled end; see `sojourn doctor`"
                     )
         finally:
             if shell.poll() is None:

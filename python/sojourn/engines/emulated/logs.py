@@ -47,7 +47,7 @@ def repair(folder: Path | str) -> Result:
     """
     folder = Path(folder)
     if (folder / store.MANIFEST).exists():
-        raise InputError(f"{folder}: has its manifest already; there is nothing to repair")
+        raise InputError(f"{folder}: already has its manifest; there is nothing to repair")
     remove_stale(folder)
     if _read_report(folder) is None:
         heads = _heads(folder)
@@ -65,7 +65,7 @@ def repair(folder: Path | str) -> Result:
         with _explained_write_errors(folder):
             write_file(folder / SHELL, lambda file: file.write(text.encode()))
     if (result := make_result(folder)) is None:
-        raise InputError(f"{folder}: is the log of a delay or a loss; only a link's becomes a result")
+        raise InputError(f"{folder}: is the log of a delay or a loss; only a link's log can become a result")
     return result
 
 
@@ -75,7 +75,7 @@ def _explained_write_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = f"free some space, then make a result of the records, which are whole: sojourn log repair {folder}"
+        remedy = f"free some space, then make a result of the records, which are complete: sojourn log repair {folder}"
         raise MissingError(f"{error.filename or folder}: {error.strerror or error}; {remedy}") from None
 
 
@@ -87,7 +87,7 @@ def _heads(folder: Path) -> list[dict[str, Any]]:
         if not _HEAD.keys() <= head["head"].keys() or any(
             not isinstance(head["head"][key], kind) for key, kind in _HEAD.items()
         ):
-            raise InputError(f"{path}: has a damaged head; give the log as the shell wrote it")
+            raise InputError(f"{path}: has a damaged header; give the log as the shell wrote it")
         heads.append(head)
     return heads
 
@@ -136,7 +136,7 @@ def shell_report(folder: Path) -> dict[str, Any]:
     if not any(folder.glob("*.records")):
         raise InputError(f"{folder}: not the log of a shell; give the folder of sojourn link --log")
     what = (
-        "is not what a shell writes"
+        "was not written by a shell"
         if (folder / SHELL).exists()
         else "is missing, the shell has not ended or was killed"
     )
@@ -220,7 +220,7 @@ def _without_traffic(scenario: Scenario) -> Scenario:
 
 PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1 s"}
 """Probes of a shell's result; all follow from the packets in the log."""
-ENDED_EARLY = "the shell was ended before it could tell how it went; what it had not yet written is missing"
+ENDED_EARLY = "the shell was killed before it wrote its report; unwritten records are missing"
 """Fault of a repaired log: the records of its last second may be missing."""
 _HEAD = {"kind": str, "seed": int, "command": str, "epoch_ns": int}
 """Keys and types of a record file's header."""

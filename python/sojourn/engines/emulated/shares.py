@@ -211,7 +211,7 @@ def print_latency(runs: int) -> None:
     there = medians(good)
     click.echo("| at 50 Mbit/s | simulated, ms | emulated, ms | faithful runs | apart |")
     click.echo("|---|---|---|---|---|")
-    rows = ("answer to a question over 20 ms beside a bulk transfer", "sojourn time of the bulk transfer")
+    rows = ("response to a request over 20 ms beside a bulk transfer", "sojourn time of the bulk transfer")
     for number, (row, simulated_ms) in enumerate(zip(rows, here, strict=True)):
         found, apart = "none", ""
         if there:
@@ -220,10 +220,10 @@ def print_latency(runs: int) -> None:
 
 
 @click.command()
-@click.option("--runs", default=5, type=click.IntRange(1), help="Faithful runs of each case.")
+@click.option("--runs", default=5, type=click.IntRange(1), help="Number of faithful runs per case.")
 @click.option("--only", type=click.IntRange(0, len(CASES)), help="One case by its number; 0 is the latency.")
 def main(runs: int, only: int | None) -> None:
-    """Print both tables. Takes some minutes, and needs what `sojourn link` needs and `ip`."""
+    """Print both tables. Takes some minutes, and needs `ip` and the same as `sojourn link`."""
     if only != 0:
         print_shares(runs, list(CASES) if only is None else [CASES[only - 1]])
     if not only:

@@ -94,7 +94,7 @@ class Run:
         assert self.shell.stdout is not None
         line = self.shell.stdout.readline()
         if not line:
-            raise MissingError(f"no shell starts here: {self.shell.communicate()[1].strip()}; see `sojourn doctor`")
+            raise MissingError(f"no shell can start here: {self.shell.communicate()[1].strip()}; see `sojourn doctor`")
         self.command = int(line)
 
     @property
@@ -146,7 +146,7 @@ def _hog_cpus(run: Run, draw: random.Random) -> None:
             hog.wait()
     report = json.loads((run.folder / "shell.json").read_text())
     if not report["faults"] and (report["cpu_waiting"] or 0) < MIN_CPU_WAITING:
-        raise Violation(f"says nothing of {count} hogs: {output}")
+        raise Violation(f"does not report {count} hogs: {output}")
 
 
 def _kill_command(run: Run, draw: random.Random) -> None:
@@ -160,8 +160,8 @@ def _kill_command(run: Run, draw: random.Random) -> None:
 def _kill_keeper(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.1, 0.5))
     os.kill(run.keeper, signal.SIGKILL)
-    _expect_output(run.end(), "the process that keeps the command was killed")
-    _expect_fault(run, "the process that keeps the command was killed")
+    _expect_output(run.end(), "the supervisor of the command was killed")
+    _expect_fault(run, "the supervisor of the command was killed")
 
 
 def _kill_gateway(run: Run, draw: random.Random) -> None:
@@ -182,7 +182,7 @@ def _kill_shell(run: Run, draw: random.Random) -> None:
     done = subprocess.run([*COMMAND, "log", "repair", str(run.folder)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise Violation(f"its log cannot be repaired: {done.stderr.strip()}")
-    _expect_fault(run, "ended before it could tell")
+    _expect_fault(run, "killed before it wrote its report")
     # The next query removes the stale socket.
     subprocess.run([*COMMAND, "ctl"], capture_output=True, check=False)
 
@@ -191,7 +191,7 @@ def _fill_disk(run: Run, draw: random.Random) -> None:
     time.sleep(draw.uniform(1.2, 1.6))
     _expect_output(run.end(), "the log is not complete")
     if not run.shell.returncode:
-        raise Violation("its log is not complete and it ends with 0")
+        raise Violation("its log is incomplete but it exits with 0")
 
 
 def _step_clock(run: Run, draw: random.Random) -> None:
@@ -202,7 +202,7 @@ def _step_clock(run: Run, draw: random.Random) -> None:
     if not 0 < report["wall_ns"] / 1e9 < elapsed or report["stalls"]["total_ns"] / 1e9 > elapsed:
         raise Violation(f"its times follow the wall clock: {report['wall_ns'] / 1e9:.1f} s, of {elapsed:.1f} s at most")
     if abs(abs(report["epoch_ns"] / 1e9 - time.time()) - 3600) > TIMEOUT_S:
-        raise Violation("it has not seen the clock that steps")
+        raise Violation("it did not notice the stepping clock")
 
 
 def _leave_alone(run: Run, draw: random.Random) -> None:
@@ -227,12 +227,12 @@ DISTURBANCES: dict[str, Callable[[Run, random.Random], None]] = {
 
 def _expect_output(output: str, expected: str) -> None:
     if expected not in output:
-        raise Violation(f"does not say {expected!r}: {output.strip()}")
+        raise Violation(f"does not report {expected!r}: {output.strip()}")
 
 
 def _expect_fault(run: Run, expected: str) -> None:
     if not any(expected in fault for fault in run.faults()):
-        raise Violation(f"its result does not say {expected!r}: {run.faults()}")
+        raise Violation(f"its result does not report {expected!r}: {run.faults()}")
 
 
 def _leftovers(mark: str) -> Iterator[str]:
@@ -257,7 +257,7 @@ def _disturb(name: str, folder: Path, draw: random.Random) -> str | None:
         end = time.monotonic() + TIMEOUT_S
         while (leftovers := list(_leftovers(run.mark))) and time.monotonic() < end:
             time.sleep(0.02)
-        return f"leaves {', '.join(leftovers)}" if leftovers else None
+        return f"leaves behind {', '.join(leftovers)}" if leftovers else None
     except Violation as failure:
         return str(failure)
     finally:
@@ -281,7 +281,7 @@ def _enter_namespace(words: list[str]) -> None:
     """Re-execute in a network namespace of its own, which starts empty."""
     unshare = shutil.which("unshare")
     if unshare is None:
-        raise MissingError("unshare is absent; install util-linux")
+        raise MissingError("unshare not found; install util-linux")
     own = ["-n"] if os.geteuid() == 0 else ["-Urn"]
     os.execv(unshare, [unshare, *own, sys.executable, "-m", "sojourn.engines.emulated.torture", "--inside", *words])
 
@@ -295,15 +295,15 @@ def _bring_up_loopback() -> None:
 
 
 @click.command()
-@click.option("--time", "length", default=600.0, show_default=True, help="How long to go on, in seconds.")
-@click.option("--seed", default=1, show_default=True, help="Seed of instants and of the order.")
-@click.option("--only", multiple=True, help="Only these disturbances; repeatable.")
+@click.option("--time", "length", default=600.0, show_default=True, help="Total time in seconds.")
+@click.option("--seed", default=1, show_default=True, help="Seed of times and order.")
+@click.option("--only", multiple=True, help="Run only these disturbances; repeatable.")
 @click.option("--inside", is_flag=True, hidden=True)
 def main(length: float, seed: int, only: tuple[str, ...], inside: bool) -> None:
-    """Disturb shells, each kind in turn, and fail if one does not say so, hangs or leaves something behind."""
+    """Disturb shells in each way in turn; fail if one does not report it, hangs or leaves something behind."""
     for name in only:
         if name not in DISTURBANCES:
-            raise InputError(f"--only: {name!r} is no disturbance; there is {', '.join(DISTURBANCES)}")
+            raise InputError(f"--only: unknown disturbance {name!r}; expected one of {', '.join(DISTURBANCES)}")
     if not inside:
         sys.stdout.flush()
         _enter_namespace(sys.argv[1:])

@@ -102,7 +102,10 @@ def vector(kernel: Kernel) -> str:
 
 @click.command()
 @click.option(
-    "--vector", "to", type=click.Path(path_type=Path, dir_okay=False), help="Write what a receiver counts there."
+    "--vector",
+    "to",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the receiver's counters to this file.",
 )
 def main(path: Path | None) -> None:
     """Print the table of handshakes, or write a vector of a receiver's feedback."""

@@ -65,7 +65,7 @@ def build(version: str, root: Path, *, jobs: int | None = None, progress: Progre
     Raises `InputError` for an unknown version and `MissingError` if the machine lacks something or the build fails.
     """
     if version not in cache.VERSIONS:
-        raise InputError(f"--version: {version} is unknown; there is {', '.join(cache.VERSIONS)}")
+        raise InputError(f"--version: unknown version {version}; expected one of {', '.join(cache.VERSIONS)}")
     report = progress or (lambda _share, _step: None)
     cache.require_gpl_part()
     if found := cache.find(version, root):
@@ -101,7 +101,7 @@ def _locked(work: Path) -> Any:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise MissingError(
-                f"{work}: another build is going on there; wait for it, or give another --cache"
+                f"{work}: another build is running there; wait for it, or give another --cache"
             ) from None
         yield
 
@@ -140,7 +140,7 @@ def _configure(paths: BuildPaths, guest: Path) -> None:
     lines = set((paths.tree / ".config").read_text(encoding="utf-8").splitlines())
     for option in re.findall(r"^CONFIG_\S+$", wanted.read_text(encoding="utf-8"), re.MULTILINE):
         if option not in lines:
-            raise MissingError(f"{option}: this source does not take it; it cannot be used")
+            raise MissingError(f"{option}: this kernel source does not accept it and cannot be used")
 
 
 def _make(paths: BuildPaths, *words: str) -> None:

@@ -91,8 +91,7 @@ def require_gpl_part() -> Path:
     found, own = gpl_part(), _core.version()
     if found is None:
         raise MissingError(
-            f"the kernel engine needs its part under the GPL, a package of its own; install it: "
-            f"pip install {GPL_PACKAGE}=={own}"
+            f"the kernel engine needs its GPL part, a separate package; install it: pip install {GPL_PACKAGE}=={own}"
         )
     if found != CHECKOUT and (other := distribution_version(GPL_PACKAGE)) != own:
         raise MissingError(f"{GPL_PACKAGE} {other} is not that of Sojourn {own}; pip install {GPL_PACKAGE}=={own}")

@@ -40,7 +40,7 @@ def add(document: Mapping[str, Any], network: Network) -> None:
         at = nanoseconds(f"changes[{number}].at", entry["at"])
         for place, where, keys in _changed(number, entry, document):
             if "loss" in keys:
-                refuse(f"{where}.loss", "loses no packets behind the queue", "leave it out")
+                refuse(f"{where}.loss", "does not support loss behind the queue", "leave it out")
             before, link = now[place], links[place]
             now[place] = {**before, **keys}
             if _is_other(before["aqm"], now[place]["aqm"]):
@@ -64,7 +64,7 @@ def check_done(folder: Path, network: Network) -> None:
         code = folder / f"{name}.code"
         if not code.exists() or code.read_text() != "0":
             output = folder / f"{name}.said"
-            reason = output.read_text(errors="replace").strip() if output.exists() else "it was not reached"
+            reason = output.read_text(errors="replace").strip() if output.exists() else "the change was not reached"
             line = network.files[name].strip()
             raise MissingError(f"the kernel did not change a queue discipline ({line}): {reason}; leave the change out")
 

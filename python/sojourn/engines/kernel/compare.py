@@ -118,7 +118,7 @@ def compare(
     for aqm in aqms:
         if not supports(kernel.version, aqm):
             newest = VERSIONS[-1]
-            raise MissingError(f"{aqm}: Linux {kernel.version} does not have it; take --version {newest}, built before")
+            raise MissingError(f"{aqm}: Linux {kernel.version} does not have it; use --version {newest}, built first")
     random_patterns = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
     keys = list(random_patterns)
     batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
@@ -281,7 +281,7 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "origin_ns": int(offered["at"][0]),
     }
     created = int((folder / f"created.{number}").read_text().split()[1])
-    source = f"{len(offered)} made-up arrivals"
+    source = f"{len(offered)} synthetic arrivals"
     recorded_fates = {"fate": fates, "fate_ns": times}
     line = None if one.complete else one.line
     return Arrivals(source, columns, setup, recorded_fates, line, f"the kernel's {one.line}", created)

@@ -20,8 +20,8 @@ from sojourn.model.scenarios.scenario import Scenario
 
 NO_PROBES = {
     "headers": "does not record transport headers",
-    "senders": "does not know what its senders do",
-    "state": "does not look into its queue disciplines",
+    "senders": "does not record its senders",
+    "state": "does not record the state of its queue disciplines",
 }
 
 

@@ -60,10 +60,10 @@ def _options(kind: str, words: list[str]) -> Iterator[tuple[Option, int]]:
             yield option, option.value
             continue
         if option is None and word not in dependent:
-            raise InputError(f"{kind}: {word} is unknown")
+            raise InputError(f"{kind}: unknown keyword {word}")
         text = next(rest, None)
         if text is None:
-            raise InputError(f"{kind}: {word} lacks its value")
+            raise InputError(f"{kind}: {word} needs a value")
         if option is not None and callable(option.value):
             yield option, option.value(text)
         else:
@@ -79,7 +79,7 @@ def microseconds(text: str) -> int:
     """Time as tc reads it (`get_time`), truncated to microseconds."""
     found = re.fullmatch(r"([\d.]+)(us|ms|s|)", text)
     if found is None:
-        raise InputError(f"{text!r} is no time")
+        raise InputError(f"{text!r} is not a time")
     return int(float(found[1]) * {"us": 1.0, "": 1.0, "ms": 1e3, "s": 1e6}[found[2]])
 
 
@@ -122,7 +122,7 @@ def _cake_attributes(words: Mapping[str, str]) -> Iterator[tuple[Option, int]]:
 def _bytes_per_second(text: str) -> int:
     found = re.fullmatch(r"(\d+)bit", text)
     if found is None:
-        raise InputError(f"{text!r} is no rate in bit")
+        raise InputError(f"{text!r} is not a rate in bit")
     return int(found[1]) // 8
 
 

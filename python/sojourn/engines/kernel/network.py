@@ -138,12 +138,12 @@ def _add_group(
     source, sink = f"s{group}", f"k{group}"
     first, count = len(network.ends), int(flow["count"])
     if first + count > MAX_FLOWS:
-        refuse(f"{place}.count", f"has room for {MAX_FLOWS} flows", "lower it")
+        refuse(f"{place}.count", f"supports at most {MAX_FLOWS} flows", "lower it")
     rate = flow.get("access_rate")
     per_flow = {"access_rate": rate, "gro": "gro" in flow}
     for key in per_flow:
         if per_flow[key] and count > MAX_ACCESS_LINKS:
-            refuse(f"{place}.count", f"has at most {MAX_ACCESS_LINKS} access links in a group", f"leave out {key}")
+            refuse(f"{place}.count", f"supports at most {MAX_ACCESS_LINKS} access links in a group", f"leave out {key}")
     mtu = octets(f"{path.data[0].place}.mtu", path.data[0].keys["mtu"])
     lines[""] += [f"netns add {source}", f"netns add {sink}"]
     lines[source], lines[sink] = ["link set lo up"], ["link set lo up"]
@@ -231,15 +231,15 @@ def _send_buffer(flow: Mapping[str, Any]) -> int:
 def _bottleneck(direction: Direction, offloads: int) -> list[str]:
     place, link = direction.place, direction.keys
     reasons = {
-        "loss": "loses no packets behind the queue",
-        "reorder": "keeps the order of packets",
-        "tick": "delays by the nanosecond",
+        "loss": "does not support loss behind the queue",
+        "reorder": "never reorders packets",
+        "tick": "delays without a clock",
     }
     refuse_links(place, link, reasons)
     if "@" in link["delay"]:
-        refuse(f"{place}.delay", "has constant delays", 'write e.g. "20 ms"')
+        refuse(f"{place}.delay", "supports constant delays only", 'write e.g. "20 ms"')
     if link.get("change") == "opportunity":
-        refuse(f"{place}.change", "has no opportunities", "choose fluid or latch")
+        refuse(f"{place}.change", "does not support opportunities", "choose fluid or latch")
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
     stop, wake, flags = _below(place, link)
@@ -257,7 +257,7 @@ def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
     if not link.get("below"):
         return 0, 0, 0
     if "bql" in link["below"]:
-        refuse(f"{place}.below", "has fixed limits below the queue", 'write bytes or packets, e.g. "1514 B"')
+        refuse(f"{place}.below", "needs fixed limits below the queue", 'write bytes or packets, e.g. "1514 B"')
     stop, _, wake = link["below"].partition(" wake ")
     if "packet" in stop:
         return int(stop.split()[0]), int(wake.split()[0]), BELOW_PACKETS

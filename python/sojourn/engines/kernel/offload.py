@@ -75,7 +75,7 @@ def _next_cards(links: Sequence[Direction], paths: Sequence[Path]) -> dict[int, 
     for number, following in followers.items():
         cards = [links[after] for after in sorted(following) if after >= 0 and "gro" in links[after].keys]
         if cards and len(following) > 1:
-            reason = f"polls all that comes by {links[number].place} alike, and some of it goes elsewhere"
+            reason = f"polls all packets from {links[number].place} alike, but some of them take another route"
             refuse(f"{cards[0].place}.gro", reason, "leave it out")
         if cards:
             found[number] = cards[0]

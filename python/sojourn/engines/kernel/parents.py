@@ -87,7 +87,7 @@ def parent(place: str, link: Mapping[str, Any], make: TranslateQueue) -> Parent:
         parts = [ClassSpec("tbf", 1, {}, (), inside.rpartition("}")[0].strip())]
     translated = TRANSLATORS[name.strip()](place, link, parts, make)
     if int(translated.handle.rstrip(":"), 16) >= FIRST_CHILD:
-        refuse(f"{place}.aqm.handle", f"has handles of its own from {FIRST_CHILD:x}: on", "take a smaller one")
+        refuse(f"{place}.aqm.handle", f"reserves handles from {FIRST_CHILD:x}: on", "use a smaller one")
     return translated
 
 
@@ -95,7 +95,7 @@ def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[ClassSpec], make: 
     aqm = link["aqm"]
     rate = bits(f"{place}.aqm.rate", aqm["rate"])
     if not rate:
-        refuse(f"{place}.aqm", "has no tbf that does not shape", "write tbf rate 10mbit burst 5kB limit 50kB")
+        refuse(f"{place}.aqm", "does not support a tbf without a rate", "write tbf rate 10mbit burst 5kB limit 50kB")
     limit, latency = octets(place, aqm["limit"]), nanoseconds(place, aqm["latency"])
     child = parts[0].child
     words = [f"rate {rate}bit", f"burst {octets(place, aqm['burst'])}"]
@@ -105,7 +105,7 @@ def _tbf(place: str, link: Mapping[str, Any], parts: Sequence[ClassSpec], make: 
         # Ignored with a child, but tc requires it.
         words.append(f"limit {limit or octets(place, aqm['burst'])}")
         if not limit and not child:
-            refuse(f"{place}.aqm", "has no tbf without a limit", "add limit 50kB")
+            refuse(f"{place}.aqm", "needs a limit for tbf", "add limit 50kB")
     if peak := bits(place, aqm["peakrate"]):
         words.append(f"peakrate {peak}bit mtu {octets(place, aqm['mtu'])}")
     words += _framing(aqm)
@@ -193,12 +193,14 @@ class _Children:
         """Line of tc for a class's child; by default a FIFO with the link's limit, as ours, not the device's."""
         where = f"{self.place}.aqm"
         if "{" in text:
-            refuse(where, "has no parent inside of another one", "leave one of them out")
+            refuse(where, "does not support nested parents", "leave one of them out")
         parsed = json.loads(_core.parse_aqm(text or "droptail"))
         aqm = {"name": parsed["name"], "profile": parsed["profile"], **parsed["parameters"]}
         qdisc = self.make(self.place, {**self.link, "aqm": aqm})
         if qdisc.inner:
-            refuse(where, f"has no {parsed['name']} in a class", "choose codel, fq_codel, pie, cake or droptail")
+            refuse(
+                where, f"does not support {parsed['name']} in a class", "choose codel, fq_codel, pie, cake or droptail"
+            )
         handle = f"{FIRST_CHILD + self.count:x}:"
         self.count += 1
         return [f"qdisc add dev {{dev}} parent {self.handle}{number:x} handle {handle} {qdisc.line}"]
@@ -243,7 +245,7 @@ def _parse_class(text: str) -> ClassSpec:
         if word == "match":
             code = next(rest)
             if value != "dscp":
-                refuse(f"match {value} {code}", "sorts by code points and by classes only", "write match dscp EF")
+                refuse(f"match {value} {code}", "classifies by DSCP and class only", "write match dscp EF")
             codes.append(_core.dscp(code))
         else:
             values[word] = value

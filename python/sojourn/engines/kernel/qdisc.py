@@ -68,7 +68,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     if name in ("red", "ared"):
         words += _red(where, table, link)
     if isinstance(link["limit"], list) or "+" in link["limit"]:
-        refuse(f"{place}.limit", "takes one limit", "leave one of them")
+        refuse(f"{place}.limit", "accepts only one limit", "leave one of them")
     return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
 
 
@@ -88,7 +88,7 @@ def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mappin
     capacity = f"{number} {unit}"
     if kind.limit == "nothing":
         if unit != "packets" or number < CAKE_LIMIT:
-            reason = f"has no limit of {kind.tc} but its own in bytes, memlimit"
+            reason = f"limits {kind.tc} only by its own memlimit in bytes"
             refuse(f"{place}.limit", reason, f'write "{CAKE_LIMIT} packets", which is never reached')
         return Queue(f"{kind.tc} {words}", "", capacity, kind.drops_early)
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
@@ -139,7 +139,7 @@ def _red(where: str, table: Mapping[str, Any], link: Mapping[str, Any]) -> list[
 def _time(place: str, name: str, value: Any) -> str:
     ns = nanoseconds(place, value)
     if ns % 1000:
-        refuse(place, "counts whole microseconds", 'write e.g. "5 ms"')
+        refuse(place, "works in whole microseconds", 'write e.g. "5 ms"')
     return f"{name} {ns // 1000}us"
 
 
@@ -168,7 +168,7 @@ def _number(_place: str, name: str, value: Any) -> str:
 
 def _quantum(place: str, name: str, value: Any) -> str:
     if octets(place, value) < MIN_QUANTUM:
-        refuse(place, f"takes no quantum below {MIN_QUANTUM} B", f'write "{MIN_QUANTUM} B"')
+        refuse(place, f"accepts no quantum below {MIN_QUANTUM} B", f'write "{MIN_QUANTUM} B"')
     return _bytes(place, name, value)
 
 

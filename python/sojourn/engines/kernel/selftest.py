@@ -22,7 +22,7 @@ def run(kernel: Kernel) -> None:
     """Boot a kernel twice with a burst into a short queue; raises `MissingError` if it fails."""
     first, second = (_burst(kernel) for _ in range(2))
     if first != second:
-        raise MissingError("the kernel does not do the same twice; its results cannot be used")
+        raise MissingError("two runs of the kernel differ; its results cannot be used")
     events = np.frombuffer(first, EVENT)
     sent = events["at"][events["what"] == SENT] - START_NS
     gap = BYTES * 8 * 10**9 // RATE

@@ -142,7 +142,7 @@ def shares(case: Case, kernel: Kernel) -> tuple[list[float], float]:
 
 
 @click.command()
-@click.option("--version", default=VERSIONS[0], type=click.Choice(VERSIONS), help="Of the kernel.")
+@click.option("--version", default=VERSIONS[0], type=click.Choice(VERSIONS), help="Kernel version.")
 def main(version: str) -> None:
     """Print the table."""
     kernel = built(version)

@@ -60,7 +60,7 @@ def fetch(version: str, place: Path, run: Run) -> Path:
 def _other_suite(suite: str, state: Path, run: Run) -> list[str]:
     """Run `apt-get update` for one suite with the state folder `state`; returns apt's options for it."""
     if not KEYRING.exists():
-        raise MissingError(f"{KEYRING}: is not there; install the package debian-archive-keyring")
+        raise MissingError(f"{KEYRING}: not found; install the package debian-archive-keyring")
     for folder in ("lists/partial", "cache/archives/partial"):
         (state / folder).mkdir(parents=True)
     (state / "status").touch()

@@ -49,7 +49,7 @@ def read_trace(path: Path) -> npt.NDArray[Any]:
     """Read events, in order of time."""
     raw = path.read_bytes()
     if len(raw) % EVENT.itemsize:
-        raise MissingError(f"the guest's trace is cut off after {len(raw)} bytes; is there space left?")
+        raise MissingError(f"the guest's trace is truncated after {len(raw)} bytes; is the disk full?")
     return np.frombuffer(raw, EVENT)
 
 

@@ -65,11 +65,11 @@ def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], tim
     """Command and parameters of a source."""
     kind = flow["kind"]
     if flow.get("middlebox"):
-        refuse(f"{place}.middlebox", "has nobody on the way who changes packets", "leave it out")
+        refuse(f"{place}.middlebox", "has no middlebox on the path", "leave it out")
     if kind in DATAGRAMS:
         size = octets(f"{place}.size", flow["size"])
         if size < UDP_IP_HEADERS + STAMP:
-            refuse(f"{place}.size", f"sends datagrams of {UDP_IP_HEADERS + STAMP} B and more", "raise it")
+            refuse(f"{place}.size", f"sends datagrams of at least {UDP_IP_HEADERS + STAMP} B", "raise it")
         return "datagrams", f"{size} {_tos(flow) | ECT[flow['ecn']]} {times}"
     if kind not in ("tcp", "web", "request"):
         refuse(f"{place}.kind", f"does not send {kind}", "choose tcp, web, request, cbr, poisson, streaming or voice")
@@ -91,16 +91,16 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     if not flow["stack"].startswith("linux"):
         refuse(f"{place}.stack", f"has Linux's TCP, not {flow['stack']}", "choose linux-6.1")
     if flow["cc"] not in CONTROLS:
-        refuse(f"{place}.cc", f"does not know {flow['cc']}", f"choose {', '.join(CONTROLS[:-1])} or {CONTROLS[-1]}")
+        refuse(f"{place}.cc", f"does not have {flow['cc']}", f"choose {', '.join(CONTROLS[:-1])} or {CONTROLS[-1]}")
     if not flow["delayed_ack"]:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
     if "abc" in flow:
         refuse(f"{place}.abc", "has no appropriate byte counting", "leave it out")
     for key in ("pacing", "max_pacing_rate"):
         if key in flow:
-            refuse(f"{place}.{key}", "leaves pacing to the control", "leave it out")
+            refuse(f"{place}.{key}", "leaves pacing to the congestion control", "leave it out")
     if "nagle" in flow:
-        refuse(f"{place}.nagle", "holds small segments back as Linux does", "leave it out")
+        refuse(f"{place}.nagle", "delays small segments as Linux does", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0
     return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window} {_tos(flow)}"
 

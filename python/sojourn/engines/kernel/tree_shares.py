@@ -153,9 +153,9 @@ def _rows(trees: list[Tree]) -> Iterator[str]:
 
 
 @click.command()
-@click.option("--version", default=VERSIONS[0], type=click.Choice(VERSIONS), help="Of the kernel.")
-@click.option("--trees", default=40, type=click.IntRange(1), help="How many.")
-@click.option("--seed", default=1, help="Of the trees.")
+@click.option("--version", default=VERSIONS[0], type=click.Choice(VERSIONS), help="Kernel version.")
+@click.option("--trees", default=40, type=click.IntRange(1), help="Number of trees.")
+@click.option("--seed", default=1, help="Seed of the trees.")
 def main(version: str, trees: int, seed: int) -> None:
     """Print a line for each tree; the exit code is 1 if a part differs by more than 1 % of the link."""
     kernel = built(version)

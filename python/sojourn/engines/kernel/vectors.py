@@ -129,7 +129,7 @@ def _write(path: Path, content: bytes) -> None:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--version", default=VERSIONS[0], type=click.Choice([VERSIONS[0], VERSIONS[-1]]), help="Of the kernel.")
+@click.option("--version", default=VERSIONS[0], type=click.Choice([VERSIONS[0], VERSIONS[-1]]), help="Kernel version.")
 def main(folder: Path, version: str) -> None:
     """Record the vectors of a version into FOLDER."""
     kernel = built(version)

@@ -46,7 +46,7 @@ def agent(place: str, flow: Mapping[str, Any], kinds: Mapping[tuple[str, bool], 
     if kind is None:
         refuse(f"{place}.cc", f"does not send {flow['cc']}", "choose reno or newreno")
     if "gro" in flow:
-        refuse(f"{place}.gro", "has packets only", "leave it out")
+        refuse(f"{place}.gro", "has no super-packets", "leave it out")
     return kind
 
 
@@ -55,5 +55,5 @@ def windows(place: str, flow: Mapping[str, Any]) -> tuple[int, int, int]:
     mss = octets(f"{place}.mss", flow["mss"])
     window = octets(f"{place}.receive_window", flow["receive_window"]) // mss if flow.get("receive_window") else WINDOW
     if window < 1:
-        refuse(f"{place}.receive_window", "counts segments", f'write at least "{mss} B"')
+        refuse(f"{place}.receive_window", "counts windows in segments", f'write at least "{mss} B"')
     return mss, window, flow.get("initial_window") or INITIAL_WINDOW

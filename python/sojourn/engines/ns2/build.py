@@ -92,10 +92,10 @@ def _source_tree(source: Path | None, work: Path) -> Path:
     """Folder of ns-2's source: the given folder, the given archive unpacked, or the distribution's source package."""
     if source is not None and source.is_dir():
         if not (source / "queue" / "queue.h").is_file():
-            raise MissingError(f"{source}: has no queue/queue.h; name ns-{VERSION}'s source or its archive")
+            raise MissingError(f"{source}: has no queue/queue.h; give ns-{VERSION}'s source or its archive")
         return source
     if source is not None and not source.is_file():
-        raise MissingError(f"{source}: no such file or folder; name ns-{VERSION}'s source, or leave --source out")
+        raise MissingError(f"{source}: no such file or folder; give ns-{VERSION}'s source, or leave --source out")
     archive = source or _download(work)
     names = ["--wildcards", f"{TREE}/*.h"]
     run_command(["tar", "-xJf", str(archive.absolute()), *names], work, failure=f"{archive}: cannot be unpacked")
@@ -105,7 +105,7 @@ def _source_tree(source: Path | None, work: Path) -> Path:
 def _download(work: Path) -> Path:
     """Download the archive by `apt-get source` with our own sources.list: the machine's may lack deb-src lines."""
     if not shutil.which("apt-get"):
-        raise MissingError(f"apt-get: not on this machine; give ns-{VERSION}'s source with --source")
+        raise MissingError(f"apt-get: not found; give ns-{VERSION}'s source with --source")
     lists = work / "apt"
     for folder in ("lists/partial", "cache/archives/partial"):
         (lists / folder).mkdir(parents=True)
@@ -169,4 +169,4 @@ def _smoke_test(plugin: Path, work: Path) -> None:
     )
     output = run_command([str(installed.ns()), str(script)], work, failure="ns cannot load the plugin")
     if output.split() != ["1"]:
-        raise MissingError(f"the plugin does not work: it says {output[:80]!r}")
+        raise MissingError(f"the plugin does not work: it prints {output[:80]!r}")

@@ -62,9 +62,9 @@ class Network:
 def lay_out(document: Mapping[str, Any], make_queue: MakeQueue) -> Network:
     """Make the network of a canonical scenario; raises `InputError` for what ns-2 cannot express."""
     if document.get("wlan"):
-        refuse("wlan", "has no wireless LAN here", "simulate it")
+        refuse("wlan", "has no wireless LAN", "simulate it")
     if "nodes" in document:
-        refuse("nodes", "has a dumbbell or a row of links", "write link and links")
+        refuse("nodes", "supports only a dumbbell or a row of links", "write link and links")
     network, routes = Network(), paths(document)
     listed = document.get("links", [])
     routers = [f"r{number}" for number in range(len(listed) + 2)] if listed else ["left", "right"]
@@ -114,15 +114,17 @@ def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Se
     place = f"flows[{number}]"
     for key in ("dscp", "class", "middlebox"):
         if flow.get(key):
-            refuse(f"{place}.{key}", "sends all packets alike", "leave it out")
+            refuse(f"{place}.{key}", "does not classify packets", "leave it out")
     if flow.get("rtt_stagger"):
-        refuse(f"{place}.rtt_stagger", "has one delay for all flows of a group", "write a group for each flow")
+        refuse(f"{place}.rtt_stagger", "has a single delay for all flows of a group", "write a group for each flow")
     if by_host and flow["count"] > 1:
-        refuse(f"{place}.count", "has one host for each group under this queue", "write a group for each flow")
+        refuse(f"{place}.count", "has a single host for each group under this queue", "write a group for each flow")
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
     rate = str(bits(f"{place}.access_rate", flow["access_rate"])) if flow.get("access_rate") else ""
     if (rate or delay) and flow["count"] > MAX_HOSTS:
-        refuse(f"{place}.count", f"has at most {MAX_HOSTS} access links in a group", "leave out access_rate and rtt")
+        refuse(
+            f"{place}.count", f"supports at most {MAX_HOSTS} access links in a group", "leave out access_rate and rtt"
+        )
     has_host = bool(rate or delay or by_host)
     return Group(
         links[data[0]].near,
@@ -142,7 +144,7 @@ def _link(number: int, link: Link) -> list[str]:
     if len(rates) > 1 and keys.get("change") != "latch":
         refuse(f"{place}.change", "ends a transmission as planned when the rate changes", 'write change = "latch"')
     if any(rate == 0 for _, rate in rates):
-        refuse(f"{place}.rate", "has no rate of 0", "write a low rate")
+        refuse(f"{place}.rate", "does not support a rate of 0", "write a low rate")
     lines = [f"# {place}"]
     lines += [f"Queue/{queue.kind} set {name} {value}" for name, value in queue.settings.items()]
     near, far = f"${link.near}", f"${link.far}"
@@ -159,17 +161,17 @@ def _link(number: int, link: Link) -> list[str]:
 
 def _refuse_keys(place: str, keys: Mapping[str, Any]) -> None:
     reasons = {
-        "loss": "loses no packets behind the queue",
+        "loss": "does not support loss behind the queue",
         "below": "has no buffer below the queue",
         "tick": "delays without a clock",
-        "gro": "has packets only",
+        "gro": "has no super-packets",
     }
     refuse_links(place, keys, reasons)
     framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]
     if keys["framing"] != "ethernet":
         framed.append("framing")
     if framed:
-        refuse(f"{place}.{framed[0]}", "sends bytes as they are", "leave it out")
+        refuse(f"{place}.{framed[0]}", "adds no framing", "leave it out")
 
 
 INFINITE_RATE = "1e18"

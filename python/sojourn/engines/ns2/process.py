@@ -36,4 +36,4 @@ def _failure(printed: Sequence[str], errors: Sequence[str]) -> str:
     lines = [line for line in [*printed, *errors] if line.strip() and not line.startswith(("flow ", "sample "))]
     if any(os.strerror(28) in line for line in lines):
         return "ns-2 stopped: no space is left in the folder of temporary files; free some, or set TMPDIR"
-    return "\n  ".join(["ns-2 stopped before the end; it said:", *(lines[-LAST_LINES:] or ["nothing"])])
+    return "\n  ".join(["ns-2 stopped before the end; its output:", *(lines[-LAST_LINES:] or ["nothing"])])

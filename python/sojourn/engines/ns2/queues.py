@@ -51,7 +51,7 @@ def ns2_queue(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         listed = ", ".join(key if "plain" in profiles else f"{key}@{profiles[0]}" for key, profiles in kinds.items())
         refuse(where, f"has no {full} of its own", f"choose one of {listed}, or --engine ns2-plugin")
     if "+" in link["limit"]:
-        refuse(f"{place}.limit", "takes one limit", "leave one of them")
+        refuse(f"{place}.limit", "accepts only one limit", "leave one of them")
     return NS2_QUEUES[name][1](place, link, traffic)
 
 
@@ -92,7 +92,7 @@ def _red(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         if table[key] != value:
             refuse(f"{where}.{key}", "does not know this parameter of tc", "leave it out")
     if bits(where, table["bandwidth"]):
-        refuse(f"{where}.bandwidth", "takes the link's rate", "leave it out")
+        refuse(f"{where}.bandwidth", "uses the link's rate", "leave it out")
     if table["adaptive"] != "off" and table["gentle_slope"] != "initial":
         refuse(f"{where}.gentle_slope", "does not move the slope beyond max", "choose gentle_slope initial")
     avpkt = octets(f"{where}.avpkt", table["avpkt"])
@@ -145,7 +145,7 @@ def _pi(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
     """`PI` has RED's limit and units."""
     table, where = link["aqm"], f"{place}.aqm"
     if table["n"]:
-        refuse(f"{where}.n", "takes gains as they are", "write a and b")
+        refuse(f"{where}.n", "needs explicit gains", "write a and b")
     size, in_bytes = octets(where, table["mean_pktsize"]), bool(table["queue_in_bytes"])
     limit, capacity = _red_limit(place, link, traffic, size, in_bytes=in_bytes)
     settings = {
@@ -164,9 +164,9 @@ def _rem(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
     table, where = link["aqm"], f"{place}.aqm"
     for key, value in (("alpha", 0.1), ("price", "rates"), ("queue_in_bytes", False)):
         if table[key] != value:
-            refuse(f"{where}.{key}", f"has {key} {value} only", "leave it out")
+            refuse(f"{where}.{key}", f"supports only {key} {value}", "leave it out")
     if table["ecn"] and not table["mark_on_departure"]:
-        refuse(f"{where}.mark_on_departure", "marks on departure", "switch it on, or ecn off")
+        refuse(f"{where}.mark_on_departure", "always marks on departure", "switch it on, or ecn off")
     number, unit = limit_of(place, link["limit"], link)
     if unit != "packets":
         refuse(f"{place}.limit", "counts packets here", 'write e.g. "100 packets"')
@@ -198,7 +198,7 @@ def _sfq(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
 
 def _integer(place: str, value: int) -> int:
     if value >= 2**31:
-        refuse(f"{place}.limit", "counts to 2147483646", "lower it")
+        refuse(f"{place}.limit", "counts up to 2147483646", "lower it")
     return value
 
 

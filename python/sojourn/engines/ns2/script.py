@@ -16,8 +16,8 @@ from sojourn.model.scenarios.scenario import Scenario
 
 NO_PROBES = {
     "headers": "does not record transport headers",
-    "senders": "does not tell what its senders do",
-    "state": "does not look into its queues",
+    "senders": "does not record its senders",
+    "state": "does not record the state of its queues",
 }
 MAX_SEED = 2**31 - 2
 HEAD = """# {name}: a scenario of Sojourn, seed {seed}. ns FILE [TRACE{plugin}] runs it.

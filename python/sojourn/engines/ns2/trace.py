@@ -45,14 +45,14 @@ def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
     except pl.exceptions.NoDataError:
         events = pl.DataFrame(schema=SCHEMA)
     except pl.exceptions.PolarsError as error:
-        raise MissingError(f"{path}: has lines that are no events of ns-2: {str(error).splitlines()[0]}") from None
+        raise MissingError(f"{path}: has lines that are not events of ns-2: {str(error).splitlines()[0]}") from None
     links = pl.DataFrame(
         {"near": [near for near, _ in ends], "far": [far for _, far in ends], "link": range(len(ends))},
         schema={"near": pl.Int32, "far": pl.Int32, "link": pl.UInt8},
     )
     events = events.join(links, on=["near", "far"], how="left", maintain_order="left")
     if not events["kind"].is_in(EVENTS).all() or events["link"].has_nulls() or events["id"].has_nulls():
-        raise MissingError(f"{path}: has lines that are no events at the scenario's links; is the disk full?")
+        raise MissingError(f"{path}: has lines that are not events at the scenario's links; is the disk full?")
     return events.with_columns(time_ns=(pl.col("time") * 1e6).round().cast(pl.UInt64) * 1000)
 
 
@@ -67,7 +67,7 @@ def entries(
     enqueued = queued.filter(pl.col("kind") == "+").select("link", "id").with_row_index("packet")
     queued = queued.join(enqueued, on=["link", "id"], how="left", maintain_order="left")
     if queued["packet"].has_nulls():
-        raise MissingError("the trace of ns-2 has a packet that leaves and never came")
+        raise MissingError("the trace of ns-2 has a departure without arrival")
     group = np.asarray(groups, np.uint32)[queued["flow"].to_numpy()]
     link = queued["link"].to_numpy()
     with_data = np.zeros((len(routes), LINKS), bool)

@@ -110,7 +110,7 @@ def _ends(group: Group, number: int) -> EndNodes:
 def _tcp(place: str, flow: Mapping[str, Any], sources: PlannedSources, ends: EndNodes) -> list[str]:
     agents = agent(place, flow, AGENTS)
     if flow.get("nagle"):
-        refuse(f"{place}.nagle", "sends whole packets here", "leave it out")
+        refuse(f"{place}.nagle", "sends whole packets only", "leave it out")
     if flow.get("pause"):
         refuse(f"{place}.pause", "opens one connection for each flow", "leave it out")
     mss, window, initial = windows(place, flow)

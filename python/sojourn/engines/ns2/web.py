@@ -139,7 +139,7 @@ def connections(printed: Sequence[str]) -> list[Connection]:
                 begun = _ns(at) - round(float(took_ms) * 1e6)
                 servers[int(source), server].responses.append((begun, _ns(at), int(size)))
             case _:
-                raise MissingError(f"ns-2 says {line[:60]!r}, which nobody understands")
+                raise MissingError(f"unexpected output of ns-2: {line[:60]!r}")
     return list(found.values())
 
 

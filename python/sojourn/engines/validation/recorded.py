@@ -132,7 +132,7 @@ def discipline(row: dict[str, Any], ecn: bool) -> tuple[str, str]:
             low, high = (f"{round(int(values[name]) * SCALE)}B" for name in ("min", "max"))
             red = f"ared@linux-5.7 min {low} max {high} avpkt {values['avpkt']}B burst {values['burst']}"
             return f"{red} bandwidth {values['bandwidth']}{marks}", f"{round(int(values['limit']) * SCALE)} B"
-    raise click.ClickException(f"reference.csv: queue manager {row['aqm']!r} is not known here")
+    raise click.ClickException(f"reference.csv: unknown queue manager {row['aqm']!r}")
 
 
 def validate(folder: Path, controls: Iterable[str], jobs: int | None = None) -> list[Cell]:
@@ -179,7 +179,7 @@ def table(cells: list[Cell]) -> pl.DataFrame:
 def main(folder: Path, out: Path | None, controls: tuple[str, ...], jobs: int | None) -> None:
     """Compare the simulator with runs of the real Linux kernel in FOLDER/reference.csv."""
     if not (folder / "reference.csv").is_file():
-        raise click.ClickException(f"{folder}: has no reference.csv; name the folder of the kernel's runs")
+        raise click.ClickException(f"{folder}: has no reference.csv; give the folder of the kernel's runs")
     cells = validate(folder, controls, jobs)
     if out is not None:
         frame = table(cells)

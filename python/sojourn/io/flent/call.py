@@ -37,7 +37,7 @@ def call(result: Result, group: int, step_s: float) -> dict[str, tuple[Array, Ar
     )
     delivered = table.filter(~pl.col("lost")).sort("sent_s")
     if delivered.is_empty():
-        raise InputError(f"{result.folder or result}: no packet of its call came; give a longer duration")
+        raise InputError(f"{result.folder or result}: no packet of its call arrived; give a longer duration")
     delay_ms = 1e3 * delivered["delay_s"].to_numpy()
     arrived_s = delivered["sent_s"].to_numpy() + delay_ms / 1e3
     edges = np.array([step_s * at for at in range(round(result.duration_s / step_s) + 1)])

@@ -72,7 +72,7 @@ def _pings(result: Result, traffic: Traffic) -> dict[str, tuple[Array, Array]]:
     for group, name in traffic.pings.items():
         of_group = pings.filter(pl.col("group") == group)
         if of_group.is_empty():
-            raise InputError(f"{result.folder or result}: none of its pings came back; give a longer duration")
+            raise InputError(f"{result.folder or result}: none of its pings was answered; give a longer duration")
         found[name] = (of_group["start_ns"].to_numpy() / 1e9, of_group["duration_ns"].to_numpy() / 1e6)
     return found
 

@@ -49,9 +49,9 @@ def draw(
     """Draw data files and results as a figure kind; returns the figure and the notes that are not in it."""
     if kind not in DRAWERS:
         known = ", ".join(DRAWERS)
-        raise InputError(f"{files[0]}: {kind} cannot be drawn of a data file of Flent; there is {known}")
+        raise InputError(f"{files[0]}: {kind} cannot be drawn from a data file of Flent; expected one of {known}")
     if arguments:
-        raise InputError(f"{files[0]}: a data file of Flent has steps and a length of its own; leave the options out")
+        raise InputError(f"{files[0]}: a data file of Flent has its own steps and length; leave the options out")
     from_results = of_results(results, names_of(results))
     tests = [*of_files(files, {str(one.name) for one in from_results}), *from_results]
 
@@ -201,7 +201,7 @@ def _distribution(tests: Sequence[TestData], sheet: Sheet, *, tail: bool) -> Non
         format_ccdf_axes([axes], max(table.height for table in tables.values()), sheet, "share of longer ones")
     else:
         format_cdf_axes([axes], sheet, "share of pings")
-    sheet.note("while the test's traffic went on")
+    sheet.note("while the test's traffic was running")
     sheet.legend(channels.legend())
 
 
@@ -231,7 +231,7 @@ def _box(tests: Sequence[TestData], sheet: Sheet) -> None:
         axes.set_xlabel(f"{direction} per step [Mbit/s]")
         if len(tests) == 1 or (columns > 1 and list(boxes) == list(delays)):
             axes.set_yticklabels([])  # one box, or named on the left
-    sheet.note("box: quartiles, whiskers: 10 and 90 %, while the test's traffic went on")
+    sheet.note("box: quartiles, whiskers: 10 and 90 %, while the test's traffic was running")
 
 
 def _within(times: Array, window: tuple[float, float]) -> Any:
@@ -268,7 +268,7 @@ def draw_totals(tests: Sequence[TestData], sheet: Sheet) -> None:
     directions = [direction for direction in DIRECTIONS if any(one.rate(direction) is not None for one in tests)]
     has_pings = any(one.pings for one in tests)
     if not directions and not has_pings:
-        raise InputError(f"{tests[0].name}: neither flows nor pings in it; its series are of other things")
+        raise InputError(f"{tests[0].name}: neither flows nor pings in it; its series are of other kinds")
     panels = sheet.panels(len(directions) + has_pings, height=1.5, sharey=False)[:, 0]
     channels = Channels(one.name for one in tests)
     for direction, axes in zip(directions, panels, strict=False):

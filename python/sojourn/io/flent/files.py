@@ -102,7 +102,7 @@ def load_flent(path: Path | str) -> FlentData:
     except InputError as error:
         raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
     except ValueError:
-        raise InputError(f"{path}: no data file of Flent: not JSON; give a .flent.gz") from None
+        raise InputError(f"{path}: not a data file of Flent (not JSON); give a .flent.gz") from None
     return _from_document(path, document)
 
 
@@ -110,7 +110,7 @@ def save_flent(data: FlentData, path: Path | str) -> Path:
     """Write a data file, compressed according to its suffix."""
     path = Path(path)
     if not is_flent(path):
-        raise InputError(f"{path}: Flent does not know such a file; end its name in .flent.gz")
+        raise InputError(f"{path}: not a file name of Flent; end it in .flent.gz")
     document = {
         "metadata": {**data.metadata, "DATA_FILENAME": path.name},
         "version": VERSION,
@@ -127,18 +127,20 @@ def save_flent(data: FlentData, path: Path | str) -> Path:
 
 def _from_document(path: Path, document: Any) -> FlentData:
     if not isinstance(document, dict) or not {"metadata", "x_values", "results"} <= document.keys():
-        raise InputError(f"{path}: no data file of Flent: no metadata, x_values and results; give a .flent.gz")
+        raise InputError(f"{path}: not a data file of Flent (no metadata, x_values and results); give a .flent.gz")
     version = document.get("version", 1)
     if not isinstance(version, int) or isinstance(version, bool) or version > VERSION:
         raise InputError(f"{path}: version {version!r} of Flent's format; versions up to {VERSION} can be read")
     metadata, x_values, results = document["metadata"], document["x_values"], document["results"]
     if not isinstance(metadata, dict) or not isinstance(metadata.get("NAME"), str):
-        raise InputError(f"{path}: metadata.NAME: no name of a test; give a file that Flent has written")
+        raise InputError(f"{path}: metadata.NAME: not the name of a test; give a file written by Flent")
     stamp = metadata.get("T0") or metadata.get("TIME")
     if not isinstance(stamp, str) or not STAMP.fullmatch(stamp):
-        raise InputError(f"{path}: metadata.TIME: no time such as 2026-01-31T12:00:00.0Z; give a file of Flent's own")
+        raise InputError(
+            f"{path}: metadata.TIME: not a time such as 2026-01-31T12:00:00.0Z; give a file written by Flent"
+        )
     if not isinstance(x_values, list) or not x_values or not all(_number(x) is not None for x in x_values):
-        raise InputError(f"{path}: x_values: no list of times; the test has no results")
+        raise InputError(f"{path}: x_values: not a list of times; the test has no results")
     if not isinstance(results, dict):
         raise InputError(f"{path}: results: no series; the test has no results")
     for name, values in results.items():
@@ -152,7 +154,7 @@ def _check_series(path: Path, name: str, values: Any, steps: int) -> None:
         raise InputError(f"{path}: results.{name}: not a value for each of {steps} steps; the file is damaged")
     invalid = next((at for at, value in enumerate(values) if value is not None and _number(value) is None), None)
     if invalid is not None:
-        raise InputError(f"{path}: results.{name}: value {invalid} is no number; the file is damaged")
+        raise InputError(f"{path}: results.{name}: value {invalid} is not a number; the file is damaged")
 
 
 def _raw_values(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
@@ -167,13 +169,13 @@ def _raw_values(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
 def _raw(path: Path, name: str, values: Any, version: int) -> list[dict[str, Any]]:
     """Raw measurements of a series, converted to the units of version 4."""
     if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
-        raise InputError(f"{path}: raw_values.{name}: no list of measurements; the file is damaged")
+        raise InputError(f"{path}: raw_values.{name}: not a list of measurements; the file is damaged")
     found = []
     for at, one in enumerate(values):
         entry = {key: value for key, value in one.items() if key not in ("t", "val") or value is not None}
         for key in ("t", "val"):
             if key in entry and _number(entry[key]) is None:
-                raise InputError(f"{path}: raw_values.{name}: {key} of measurement {at} is no number")
+                raise InputError(f"{path}: raw_values.{name}: {key} of measurement {at} is not a number")
         if version < UDP_IN_MS and "UDP" in name and "dur" in entry and entry.get("val"):
             entry["val"] = 1000 / entry["val"]
         found.append(entry)

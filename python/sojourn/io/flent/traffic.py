@@ -65,7 +65,7 @@ def traffic_of(result: Result, test: str | None = None) -> Traffic:
         found = _test(flows, rtts, bool(calls))
         if found is None:
             where = result.folder or result
-            raise InputError(f"{where}: no TCP flow lasts for the whole run; Flent has no test like it")
+            raise InputError(f"{where}: no TCP flow lasts for the whole run; no test of Flent matches")
     else:
         found = known_name("--test", test, TESTS)
     definition = TESTS[found]
@@ -154,7 +154,7 @@ def _names(flows: Sequence[Flow], test: str) -> tuple[str, ...]:
         free[flow.direction].remove(matching[0])
         names.append(f"TCP {flow.direction}{matching[0].replace('{rtt}', f'{flow.rtt_ms:g}')}")
     if duplicate := next((one for at, one in enumerate(names) if one in names[:at]), None):
-        raise InputError(f"--test: {test} has one series {duplicate}, and the run two such flows; leave --test out")
+        raise InputError(f"--test: {test} has one series {duplicate}, but the run has two such flows; leave --test out")
     return tuple(names)
 
 

@@ -61,7 +61,7 @@ def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
         raise InputError(f"{path}: empty; give a log of {_names()}")
     known = next((found for found in map(log_format, FORMATS) if found.recognises(lines[0][1])), None)
     if known is None:
-        raise InputError(f"{path}: line {lines[0][0]} is of no known log; give one of {_names()}")
+        raise InputError(f"{path}: line {lines[0][0]}: unrecognised log format; expected one of {_names()}")
     log = known.read(path, lines, nodes)
     sent = log.packets.filter(pl.col("fate") < FATES.index("dropped: limit"))
     edges = pl.col("sojourn_ns")
@@ -79,7 +79,7 @@ def write_log(result: Result, path: Path | str, link: str | None = None) -> Path
     known = next((found for found in map(log_format, FORMATS) if suffix == found.SUFFIX), None)
     if known is None:
         endings = ", ".join(f"{log_format(name).SUFFIX} ({log_format(name).ABOUT})" for name in FORMATS)
-        raise InputError(f'{path}: "{suffix}" names no format of logs; end the name in {endings}')
+        raise InputError(f'{path}: "{suffix}" is not a log format; end the name in {endings}')
     numbers = [result.link_number(link)] if link else [0, 1]
     if all(result.table(name).filter(pl.col("link").is_in(numbers)).is_empty() for name in ("packets", "waiting")):
         where = result.folder or result

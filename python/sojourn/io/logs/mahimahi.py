@@ -44,12 +44,12 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
         kind, at, values = _event(path, number, line, words)
         time, end = at - base, max(end, at - base)
         if time < 0:
-            raise InputError(f"{path}: line {number}: {at} ms lies before the base timestamp {base}")
+            raise InputError(f"{path}: line {number}: {at} ms is before the base timestamp {base}")
         if kind == "+":
             arrivals.append((time * MS, values[0]))
         elif kind == "-":
             if values[1] > time:
-                raise InputError(f"{path}: line {number}: waited {values[1]} ms and left {time} ms after the start")
+                raise InputError(f"{path}: line {number}: waited {values[1]} ms but left {time} ms after the start")
             rows.append((time * MS, values[0], values[1] * MS, FATES.index("sent")))
         elif kind == "d":
             count, size = values
@@ -64,7 +64,7 @@ def _event(path: Path, number: int, line: str, words: list[str]) -> tuple[str, i
     """Kind, time and numbers of an event."""
     kind = words[1] if len(words) > 1 else ""
     if len(words) != _WORDS.get(kind):
-        raise InputError(f'{path}: line {number}: "{line[:60]}" is no event; the file may be cut off there')
+        raise InputError(f'{path}: line {number}: "{line[:60]}" is not an event; the file may be truncated there')
     at, *values = (_integer(path, number, word) for word in (words[0], *words[2:]))
     if at > MAX_MS or any(value > MAX_NUMBER for value in values):
         raise InputError(f'{path}: line {number}: "{line[:60]}": a number is out of range; the file is damaged')
@@ -142,7 +142,7 @@ def _waiting(packets: pl.DataFrame, arrivals: list[tuple[int, int]]) -> pl.DataF
 
 def _integer(path: Path, number: int, word: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS):
-        raise InputError(f'{path}: line {number}: "{word[:30]}" is no whole number')
+        raise InputError(f'{path}: line {number}: "{word[:30]}" is not a whole number')
     return int(word)
 
 

@@ -46,7 +46,7 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
     links = {(first, second): 0, (second, first): 1}
     on_link = [event for event in events if event.nodes in links]
     if not on_link:
-        raise InputError(f"{path}: has no link {first}-{second}; there is {_listed(events)}")
+        raise InputError(f"{path}: has no link {first}-{second}; expected one of {_listed(events)}")
     queued: dict[tuple[int, int], tuple[int, _Event]] = {}
     arrivals, rows = [0, 0], []
     for event in on_link:
@@ -59,9 +59,11 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
             sojourn = event.time_ns - arrival.time_ns if arrival else None
             if sojourn is not None and sojourn < 0:
                 leaves, came_s = event.time_ns / 1e9, (event.time_ns - sojourn) / 1e9
-                raise InputError(f"{path}: packet {event.number} leaves at {leaves:g} s, before it came ({came_s:g} s)")
+                raise InputError(
+                    f"{path}: packet {event.number} departs at {leaves:g} s, before its arrival ({came_s:g} s)"
+                )
             if sojourn is None and event.kind == "-":
-                raise InputError(f"{path}: packet {event.number} leaves at {event.time_ns / 1e9:g} s and never came")
+                raise InputError(f"{path}: packet {event.number} departs at {event.time_ns / 1e9:g} s without arrival")
             ecn = _ecn((arrival or event).flags)
             marked = _ecn(event.flags) == CE != ecn
             fate = "dropped: unknown" if event.kind == "d" else "marked" if marked else "sent"
@@ -168,14 +170,14 @@ def _constant_path(result: Result, number: int) -> tuple[int, int] | None:
 def _event(path: Path, number: int, line: str) -> _Event:
     words = line.split()
     if len(words) < 12 or words[0] not in EVENTS:
-        text = f'{path}: line {number}: "{line[:60]}" is no event of ns-2; the file may be cut off there'
+        text = f'{path}: line {number}: "{line[:60]}" is not an event of ns-2; the file may be truncated there'
         raise InputError(text)
     kind, time, near, far, _, size, flags, flow = words[:8]
     try:
         at = float(time)
         values = (int(near), int(far)), int(size), flags, int(flow), int(words[11])
     except ValueError:
-        raise InputError(f'{path}: line {number}: "{line[:60]}": a number is none') from None
+        raise InputError(f'{path}: line {number}: "{line[:60]}": not a number') from None
     if not (isfinite(at) and 0 <= at < 1e9 and 0 <= values[1] < 2**32 and 0 <= values[3] < 2**32):
         raise InputError(f'{path}: line {number}: "{line[:60]}": a number is out of range')
     return _Event(kind, round(at * 1e9), *values)

@@ -44,7 +44,7 @@ def draw(
     """Draw captures as a figure kind; returns the figure and the notes that are not in it."""
     if kind not in DRAWERS:
         known = ", ".join(DRAWERS)
-        raise InputError(f"{paths[0]}: {kind} cannot be drawn of a capture; there is {known}")
+        raise InputError(f"{paths[0]}: {kind} cannot be drawn from a capture; expected one of {known}")
     captures = [CaptureView.of(path) for path in paths]
 
     def fill(sheet: Sheet) -> None:
@@ -195,7 +195,7 @@ def _rates(captures: Sequence[CaptureView], sheet: Sheet, step_s: float | None =
         if len(captures) > 1:
             scales.title(axes, one.name)
     panels[-1].set_xlabel("time [s]")
-    sheet.note(f"payload that was not seen before, in steps of {plain(step)} s")
+    sheet.note(f"payload not seen before, in steps of {plain(step)} s")
     sheet.legend()
 
 
@@ -229,7 +229,7 @@ def _sequence(
     for one, axes in zip(captures, panels, strict=True):
         number = flows[0] if flows else 0
         if number >= len(one.senders):
-            there = f"there are {len(one.senders)} flows of TCP with data, the largest is 0"
+            there = f"{len(one.senders)} TCP flows have data; the largest is 0"
             raise InputError(f"{one.name}: --flow {number}: {there}")
         flow = one.senders[number]
         drawn |= _draw_flow(one, flow, (from_s, to_s), axes)

@@ -45,8 +45,8 @@ def _check_size(packets: pl.DataFrame, step_ns: int, steps: int) -> None:
     width = f"steps of {step_ns / 1e9:g} s make {rows} rows, more than {MAX_ROWS}"
     if longest_ns > step_ns * (steps // 2) and longest_ns > CLOCK_STEP_NS:
         raise InputError(
-            f"between its packets {place} and {place + 1} lie {longest_ns / 1e9:.0f} s, as if the clock was set there "
-            f"({width}); cut the capture there or give wider steps"
+            f"between its packets {place} and {place + 1} is a gap of {longest_ns / 1e9:.0f} s, as if the clock was "
+            f"set there ({width}); cut the capture there or give wider steps"
         )
     raise InputError(f"{width}; give wider ones")
 

@@ -136,7 +136,7 @@ def _home(packets: pl.DataFrame, home: str | None) -> tuple[str, str]:
         table.group_by("destination").agg(pl.col("new").sum()).sort("new", "destination", descending=[True, False])
     )
     name = str(ip_network(received["destination"][0]))
-    return name, f"the home is {received['destination'][0]}: it receives most; --home says otherwise"
+    return name, f"the home is {received['destination'][0]}: it receives most; --home overrides this"
 
 
 def _networks(hosts: Iterable[Address]) -> list[str]:

@@ -54,7 +54,7 @@ class TranslatedQdisc:
 def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     """Translate a classless discipline; raises `InputError` for an unknown one."""
     if qdisc.kind not in KINDS:
-        raise InputError(f"line {qdisc.line}: tc's {qdisc.kind} is not there; take out that device, or its line")
+        raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; remove that device, or its line")
     words, framing = without_table(qdisc)
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, config)
@@ -126,7 +126,7 @@ def _mapping_of(qdisc: Qdisc, config: TcConfig) -> KindMapping:
     """Mapping of tc's kind, with a note if ours is only the nearest equivalent."""
     kind = KINDS[qdisc.kind]
     if kind.nearest:
-        config.note(qdisc.line, f"{qdisc.kind} is not there; {kind.nearest}")
+        config.note(qdisc.line, f"{qdisc.kind} is not supported; {kind.nearest}")
     return kind
 
 
@@ -152,7 +152,7 @@ def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], config: Tc
             if value != "unlimited":
                 chosen[word] = f"{word} {_read(qdisc, word, value, CAKE_VALUES[word]).replace(' ', '')}"
         elif word == "fwmark" and rest:
-            config.note(qdisc.line, f"cake: fwmark {rest.pop(0)}: packets have no marks of a firewall here")
+            config.note(qdisc.line, f"cake: fwmark {rest.pop(0)}: packets have no firewall marks here")
         elif word == "raw":
             out.append("noatm overhead 0")
         elif word == "unlimited":
@@ -214,7 +214,7 @@ def _seconds(text: str) -> str:
     """Seconds as sfq prints them, such as `10sec`, or without a unit."""
     match = re.fullmatch(r"([0-9]+)(?:sec)?", text)
     if not match:
-        raise InputError(f'"{text}" is no number of seconds')
+        raise InputError(f'"{text}" is not a number of seconds')
     return f"{match[1]} s"
 
 
@@ -306,7 +306,7 @@ KINDS = {
         limit=_packets,
         default_limit="1000 packets",
         ignored_values=("hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"),
-        nearest="drr is the nearest: flows take turns by bytes, and heavy ones are not put behind the others",
+        nearest="drr is the nearest: flows take turns by bytes, and heavy flows get no lower priority",
     ),
     "cake": KindMapping("cake"),
     "pfifo": KindMapping("droptail", limit=_packets, default_limit="1000 packets"),

@@ -128,13 +128,9 @@ class TcConfig:
         if qdisc in self.ancestors:
             circle = [*self.ancestors[self.ancestors.index(qdisc) :], qdisc]
             names = " in ".join(f"{one.kind} {one.handle or one.parent}".strip() for one in reversed(circle))
-            raise InputError(
-                f"line {qdisc.line}: disciplines hold each other in a circle, {names}; take one of them out"
-            )
+            raise InputError(f"line {qdisc.line}: qdiscs form a loop, {names}; remove one of them")
         if len(self.ancestors) > MAX_DEPTH:
-            raise InputError(
-                f"line {qdisc.line}: disciplines are nested more than {MAX_DEPTH} deep; write fewer inside each other"
-            )
+            raise InputError(f"line {qdisc.line}: qdiscs are nested more than {MAX_DEPTH} deep; use fewer levels")
         self.ancestors.append(qdisc)
         try:
             yield
@@ -158,7 +154,7 @@ def read(text: str) -> TcConfig:
             _shown_filter(config, number, words[1:], current)
         elif command := _command(words):
             if any("$" in word or "`" in word for word in command):
-                config.note(number, f"{' '.join(command)}: has a variable of a shell; give what tc qdisc show prints")
+                config.note(number, f"{' '.join(command)}: contains a shell variable; give the output of tc qdisc show")
             else:
                 _apply(config, number, command)
     return config
@@ -198,9 +194,7 @@ class _LogicalLine:
         self.line = self.line if self.parts else line
         self.length += len(part)
         if self.length > MAX_LINE:
-            raise InputError(
-                f"line {self.line}: more than {MAX_LINE} characters; give the lines that tc prints, each by itself"
-            )
+            raise InputError(f"line {self.line}: more than {MAX_LINE} characters; give the output of tc, line by line")
         self.parts.append(part)
 
     def take(self) -> tuple[int, str]:
@@ -406,11 +400,11 @@ def _split_location(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 UNSUPPORTED_MATCHES = {
-    r"\bfw\b": "packets have no marks of a firewall here; match the DSCP that they follow",
-    r"(?:dport|sport|_port)": "packets have no ports that a filter could tell apart; match a DSCP, or name --class",
-    r"(?:match ip6? (?:src|dst)|(?:src|dst)_ip)": "packets have no addresses of yours; match a DSCP, or name --class",
-    r"(?:ip_proto|match ip6? protocol)": "protocols are not told apart; match a DSCP, or name --class",
-    r"\bbpf\b": "its program is not run",
+    r"\bfw\b": "firewall marks are not modelled; match the DSCP that they follow",
+    r"(?:dport|sport|_port)": "ports are not modelled; match a DSCP, or name --class",
+    r"(?:match ip6? (?:src|dst)|(?:src|dst)_ip)": "addresses are not modelled; match a DSCP, or name --class",
+    r"(?:ip_proto|match ip6? protocol)": "protocols are not modelled; match a DSCP, or name --class",
+    r"\bbpf\b": "BPF programs are not run",
 }
 """Unsupported match criteria of filters, with the remedy."""
 NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"

@@ -23,11 +23,11 @@ def _hfsc(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc
     """Convert HFSC to HTB."""
     config.note(
         qdisc.line,
-        "hfsc is not there; htb is the nearest: rates and upper limits hold, what a curve has in its first slope "
-        "(m1, d; umax, dmax) is left out, and a class without an upper limit may have 1 Gbit/s",
+        "hfsc is not supported; htb is the nearest: rates and upper limits are kept, the first slope of a curve "
+        "(m1, d; umax, dmax) is dropped, and a class without an upper limit gets 1 Gbit/s",
     )
     if not any(one.kind == "hfsc" for one in device.classes.values()):
-        raise InputError(f"line {qdisc.line}: hfsc without classes; add what tc class show dev {device.name} prints")
+        raise InputError(f"line {qdisc.line}: hfsc without classes; add the output of tc class show dev {device.name}")
     ceilings: dict[str, int] = {}
     classes = dict(device.classes)
     for key, one in device.classes.items():
@@ -69,7 +69,7 @@ def _ets(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]
     bands = listed[0] if listed else first + len(quanta)
     kept = min(bands, first + 1)
     merged = f", and bands {first + 1} to {bands}, which take turns, are one band" if bands > kept else ""
-    config.note(qdisc.line, f"ets is not there; prio is the nearest: {first} bands are strict{merged}")
+    config.note(qdisc.line, f"ets is not supported; prio is the nearest: {first} bands are strict{merged}")
     priomap = _numbers(qdisc, "priomap", 16)
     places = [*priomap, *[bands - 1] * (16 - len(priomap))]
     words = ["bands", str(max(2, kept)), "priomap", *(str(min(place, kept - 1)) for place in places)]

@@ -39,7 +39,7 @@ def translate_words(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[st
         elif word == "distribution" and left:
             out += [word, left.pop(0)]
         elif word == "seed" and left:
-            config.note(qdisc.line, f"netem: seed {left.pop(0)}: random numbers are those of the run's seed")
+            config.note(qdisc.line, f"netem: seed {left.pop(0)}: random numbers follow from the run's seed")
         elif word in PLAIN or word in SLOT_WORDS or (values.is_value(word) and out):
             out.append(word)
         else:

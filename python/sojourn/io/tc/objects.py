@@ -47,9 +47,9 @@ def lines(text: str) -> str:
         try:
             array, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
-            raise InputError(f"byte {place}: no JSON of tc; give what tc -j qdisc show prints") from None
+            raise InputError(f"byte {place}: not JSON of tc; give the output of tc -j qdisc show") from None
         if not isinstance(array, list) or not all(isinstance(one, dict) for one in array):
-            raise InputError("no list of objects as tc -j qdisc show prints it")
+            raise InputError("not a list of objects as printed by tc -j qdisc show")
         found += [_line(one) for one in array]
     return "\n".join(found)
 

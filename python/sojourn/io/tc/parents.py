@@ -37,7 +37,7 @@ def tree(device: Device, config: TcConfig, class_id: str | None = None) -> Egres
     """
     root = device.root
     if root is None:
-        raise InputError(f"{device.name}: no root discipline is said; give what tc qdisc show prints")
+        raise InputError(f"{device.name}: no root qdisc; give the output of tc qdisc show")
     return _tree(device, root, config, class_id)
 
 
@@ -69,14 +69,14 @@ def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | N
         one for one in device.qdiscs.values() if one.parent.startswith(":") or (major and one.parent.startswith(major))
     ]
     if not queues:
-        raise InputError(f"line {mq.line}: {mq.kind} without its queues; give all that tc qdisc show prints")
+        raise InputError(f"line {mq.line}: {mq.kind} without its queues; give the complete output of tc qdisc show")
     chosen = queues[0]
     if class_id:
         handle = f"{class_id.partition(':')[0]}:"
         chosen = next((one for one in queues if one.handle.lower() == handle.lower()), chosen)
     if len(queues) > 1:
         named = f" {chosen.handle}" if chosen.handle else ""
-        config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are taken for one, {chosen.kind}{named}")
+        config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {chosen.kind}{named}")
     return chosen
 
 
@@ -147,12 +147,12 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     inner = {one.parent for one in classes}
     leaves = [one.number for one in classes if one.number not in inner]
     if not leaves:
-        raise InputError(f"line {qdisc.line}: htb without classes; add what tc class show dev {device.name} prints")
+        raise InputError(f"line {qdisc.line}: htb without classes; add the output of tc class show dev {device.name}")
     chosen = device.rest if device.rest in leaves else f"{qdisc.handle}{default}"
     if chosen in leaves:
         head.append(f"default {chosen.removeprefix(qdisc.handle)}")
     elif default.strip("0"):
-        config.note(qdisc.line, f"htb: default {default} is no leaf; what nothing classifies goes without a shaper")
+        config.note(qdisc.line, f"htb: default {default} is not a leaf; unclassified packets are not shaped")
     parts, limits = [], []
     for one in classes:
         parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "

@@ -35,6 +35,8 @@ def translate_pasted(aqms: Sequence[str]) -> tuple[list[str], list[str]]:
         translated.append(qdisc.text)
         notes += [f"{qdisc.text}: {note.removeprefix('line 1: ')}" for note in config.notes]
         if qdisc.limits:
-            notes.append(f"{qdisc.text}: its limit of {' and '.join(qdisc.limits)} is that of the link; set link.limit")
-        notes += [f"{qdisc.text}: {key} {value} is of the link; set link.{key}" for key, value in qdisc.framing.items()]
+            notes.append(f"{qdisc.text}: the limit of {' and '.join(qdisc.limits)} belongs to the link; set link.limit")
+        notes += [
+            f"{qdisc.text}: {key} {value} belongs to the link; set link.{key}" for key, value in qdisc.framing.items()
+        ]
     return translated, notes

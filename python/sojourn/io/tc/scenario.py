@@ -69,7 +69,7 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     down, up = _directions(config, options)
     if down is None and up is None:
         raise InputError(
-            "no queue discipline is in it; give what tc -s qdisc show prints, commands of tc, or /etc/config/sqm"
+            "no queue discipline in it; give the output of tc -s qdisc show, tc commands, or /etc/config/sqm"
         )
     parts = [f"# Made from {_comment(name)} by `sojourn import tc`.", f"name = {json.dumps(name)}"]
     parts += ['duration = "60 s"', 'warmup = "10 s"', ""]
@@ -128,7 +128,7 @@ def _given_devices(config: TcConfig, options: ImportOptions) -> tuple[Device | N
     """Devices given by the user."""
     for name in (options.download, options.upload):
         if name is not None and name not in config.devices:
-            raise InputError(f"{name}: no such device; those there are: {', '.join(config.devices) or 'none'}")
+            raise InputError(f"{name}: no such device; expected one of: {', '.join(config.devices) or 'none'}")
     return (
         config.devices[options.download] if options.download else None,
         config.devices[options.upload] if options.upload else None,
@@ -172,8 +172,8 @@ def _by_order(
             # A box between two networks: the order of its devices is arbitrary.
             config.note(
                 up.root.line,
-                f"which of {up.name} and {down.name} sends to the Internet; {up.name} is taken, --download and "
-                "--upload name them",
+                f"unclear which of {up.name} and {down.name} sends to the Internet; {up.name} is assumed, --download "
+                "and --upload choose",
             )
     return down, up
 
@@ -191,13 +191,13 @@ def _link(
 ) -> tuple[list[str], str]:
     if device is None or egress is None:
         rate = options.rate or "1 Gbit/s"
-        return [f"rate = {json.dumps(rate)}"], f"{direction}: nothing is said, {rate} without bulk"
+        return [f"rate = {json.dumps(rate)}"], f"{direction}: not specified, {rate} without bulk"
     if not egress.bounds and options.rate is None:
         root = device.root
         line = root.line if root else 0
         raise InputError(
-            f"line {line}: {device.name} does not shape, and tc does not say how fast the line is; "
-            f'give --rate, e.g. --rate "100 Mbit/s"'
+            f"line {line}: {device.name} does not shape, and tc does not give the line rate; give --rate, e.g. "
+            '--rate "100 Mbit/s"'
         )
     qdisc = egress.qdisc
     if options.rate is None:
@@ -228,13 +228,15 @@ def _class_of(egress: EgressTree, class_id: str | None) -> str:
     """Class of the flows; empty if filters or the default class determine it."""
     if class_id is not None:
         if class_id not in egress.classes:
-            raise InputError(f"--class: {class_id} is no leaf; those there are: {', '.join(egress.classes)}")
+            raise InputError(f"--class: {class_id} is not a leaf; expected one of: {', '.join(egress.classes)}")
         return class_id
     if egress.default or "match" in egress.qdisc.text:
         return ""
     if len(egress.classes) == 1:
         return egress.classes[0]
-    raise InputError(f"htb has no default class; say with --class where the traffic is: {', '.join(egress.classes)}")
+    raise InputError(
+        f"htb has no default class; choose the class of the traffic with --class: {', '.join(egress.classes)}"
+    )
 
 
 def _with_classes(text: str, classes: dict[str, str]) -> str:
@@ -243,7 +245,7 @@ def _with_classes(text: str, classes: dict[str, str]) -> str:
         return text
     names = sorted(set(classes.values()))
     if len(names) > 1:
-        raise InputError(f"the directions have classes of their own, {' and '.join(names)}; import one at a time")
+        raise InputError(f"each direction has its own classes, {' and '.join(names)}; import one at a time")
     return text.replace("[[flows]]\n", f"[[flows]]\nclass = {json.dumps(names[0])}\n")
 
 

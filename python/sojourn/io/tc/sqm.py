@@ -24,7 +24,7 @@ def commands(text: str) -> list[str]:
     sections = list(_sections(text))
     enabled = [one for one in sections if one.get("enabled") == "1"]
     if not enabled:
-        raise InputError("no section of it is enabled; set option enabled '1' in the one that is meant")
+        raise InputError("no section of it is enabled; set option enabled '1' in the right one")
     return [line for one in enabled for line in _section_commands(one)]
 
 
@@ -46,7 +46,7 @@ def _sections(text: str) -> Iterator[Options]:
 def _section_commands(options: Options) -> Iterator[str]:
     script = options.get("script", "simple.qos")
     if script not in SCRIPTS:
-        raise InputError(f"script {script} is not known; those that are: {', '.join(SCRIPTS)}")
+        raise InputError(f"unknown script {script}; expected one of: {', '.join(SCRIPTS)}")
     interface = options.get("interface", "eth0")
     qdisc = options.get("qdisc", "fq_codel")
     if script == "simplest_tbf.qos" and qdisc.startswith("cake"):
@@ -57,7 +57,7 @@ def _section_commands(options: Options) -> Iterator[str]:
     for direction, device, key in (("egress", interface, "upload"), ("ingress", inside, "download")):
         rate = options.get(key) or "0"
         if not re.fullmatch("[0-9]{1,9}", rate):
-            raise InputError(f"{key}: {rate} is no number of kbit/s")
+            raise InputError(f"{key}: {rate} is not a number of kbit/s")
         kbit = int(rate)
         if not kbit:
             continue

@@ -33,14 +33,14 @@ def count(text: str) -> str:
     """Integer, optionally with `p` for packets; hexadecimal after `0x`."""
     found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)p?", text)
     if not found:
-        raise InputError(f'"{text}" is no whole number; tc writes e.g. 1024 or 10240p')
+        raise InputError(f'"{text}" is not a whole number; tc writes e.g. 1024 or 10240p')
     return str(int(found[1], 0))
 
 
 def number(text: str) -> str:
     """Decimal number."""
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
-        raise InputError(f'"{text}" is no number')
+        raise InputError(f'"{text}" is not a number')
     return text
 
 
@@ -52,7 +52,7 @@ def is_value(text: str) -> bool:
 def _split(text: str, what: str, units: dict[str, Fraction], example: str) -> tuple[Fraction, str]:
     found = re.fullmatch(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([A-Za-z]*)", text)
     if not found or found[2].lower() not in units:
-        raise InputError(f'"{text}" is no {what} of tc; it writes e.g. {example}')
+        raise InputError(f'"{text}" is not a {what} of tc, which writes e.g. {example}')
     return Fraction(found[1]), found[2].lower()
 
 

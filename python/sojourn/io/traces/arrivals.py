@@ -65,7 +65,7 @@ def random_arrivals(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
     """Poisson arrivals of eight flows with a load that varies between 0.4 and 1.6 of `rate`."""
     columns = _core.made_up_arrivals(seed, packets, rate)
     setup = _setup(rate=rate, limit=limit, seed=seed)
-    return Arrivals(f"{packets} made-up arrivals (seed {seed})", columns, setup)
+    return Arrivals(f"{packets} synthetic arrivals (seed {seed})", columns, setup)
 
 
 def from_result(result: Result) -> Arrivals:
@@ -81,7 +81,7 @@ def from_result(result: Result) -> Arrivals:
     if (key := non_replayable_key(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     if "changes" in document:
-        raise InputError(f"{where}: its queues change on the way; only runs without changes of them can be replayed")
+        raise InputError(f"{where}: its queues change during the run; only runs without such changes can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == number) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
     end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)
@@ -122,7 +122,7 @@ def from_vector(path: Path | str) -> Arrivals:
     lines = _read_lines(data)
     rows = [_read_row(f"{data}: line {number}", line) for number, line in enumerate(lines, 1)]
     if not rows:
-        raise InputError(f"{data}: holds no packet")
+        raise InputError(f"{data}: contains no packet")
     delay = _enqueue_delay(rows[0])
     origin = meta["t0_mono_ns"]
     table = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in _NUMBERS}
@@ -206,7 +206,7 @@ def _read_lines(path: Path) -> list[str]:
     try:
         raw = read_bytes(path)
         if path.suffix == ".gz" and raw[:2] != b"\x1f\x8b":
-            raise InputError(f"{path}: not a whole gzip file; fetch it again")
+            raise InputError(f"{path}: not a complete gzip file; fetch it again")
         return decompress(path, raw).decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
@@ -227,7 +227,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
     if type(overhead) is not int or not 0 <= overhead <= 65_535:
         raise InputError(f'{path}: "overhead" is {overhead!r}; expected a number of bytes from 0 to 65535')
     if (ties := meta.get("ties", "arrival-first")) != "arrival-first":
-        raise InputError(f'{path}: "ties" is {ties!r}; only "arrival-first" is known')
+        raise InputError(f'{path}: "ties" is {ties!r}; only "arrival-first" is supported')
     return {**meta, "overhead": overhead, "created": _created(path, meta.get("created"))}
 
 
@@ -245,7 +245,7 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
     try:
         row = parse_json(line)
     except ValueError:
-        raise InputError(f"{place} is not valid JSON; the file may be cut off") from None
+        raise InputError(f"{place} is not valid JSON; the file may be truncated") from None
     if not isinstance(row, dict):
         raise InputError(f'{place} is not an object such as {{"arrival_ns": 0, …}}')
     for key in (*_NUMBERS, "verdict"):
@@ -255,9 +255,9 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
         if key in row and (type(row[key]) is not int or not low <= row[key] <= high):
             raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {low} to {high}')
     if not isinstance(row["verdict"], str) or row["verdict"] not in _VERDICTS:
-        raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; there is {", ".join(_VERDICTS)}')
+        raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; expected one of {", ".join(_VERDICTS)}')
     if (row["verdict"] in ("pass", "mark")) != (row["departure_ns"] >= 0):
-        raise InputError(f'{place}: a departure of {row["departure_ns"]} ns does not go with "{row["verdict"]}"')
+        raise InputError(f'{place}: a departure of {row["departure_ns"]} ns does not match "{row["verdict"]}"')
     return row
 
 
@@ -289,7 +289,7 @@ _OPTIONAL = {
 _OPTIONAL_COLUMNS = {"dscp": (np.uint8, 0), "from_host": (np.uint32, 1), "to_host": (np.uint32, 2)}
 """Optional fields of a row, with the column's type and the default."""
 _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
-_WORDS = {str: "text", int: "whole number that is not negative"}
+_WORDS = {str: "text", int: "non-negative whole number"}
 _AFTER_QUEUE = {"delay", "reorder", "tick", "loss"}
 _REPLAY_VALUES = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
 _IGNORED_KEYS = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _AFTER_QUEUE

@@ -24,7 +24,7 @@ def applications(totals: Mapping[str, Any]) -> Iterator[str]:
 def _pages(group: Mapping[str, Any]) -> str:
     times = group["completion_ms"]
     if not group["transfers"]:
-        return "none was over in the window"
+        return "none finished in the window"
     count = f"{group['transfers']} page" + ("s" if group["transfers"] > 1 else "")
     return f"{count}, median {_time(times['p50'])}, 95 % within {_time(times['p95'])}"
 
@@ -33,7 +33,7 @@ def _video(video: Mapping[str, Any]) -> str:
     if video["rate_bps"] is None:
         return f"no segment arrived in the window, {_stalls(video)}"
     began = "" if video["startup_ms"] is None else f", first picture after {_time(video['startup_ms'])}"
-    return f"{video['rate_bps'] / 1e6:.2f} Mbit/s in the mean, {video['switches']} switches, {_stalls(video)}{began}"
+    return f"{video['rate_bps'] / 1e6:.2f} Mbit/s on average, {video['switches']} switches, {_stalls(video)}{began}"
 
 
 def _stalls(video: Mapping[str, Any]) -> str:
@@ -51,9 +51,9 @@ def _rpm(rpm: Mapping[str, Any]) -> str:
 def _capture(capture: Mapping[str, Any]) -> str:
     sent = f"{capture['packets']} packets" if "packets" in capture else f"{capture['transfers']} transfers"
     repair_texts = {
-        "reordered": "stamped out of order",
-        "clock_steps": "steps of the clock taken out",
-        "duplicates": "left out as duplicates",
+        "reordered": "with timestamps out of order",
+        "clock_steps": "clock steps removed",
+        "duplicates": "removed as duplicates",
     }
     repairs = [f"{capture[key]} {text}" for key, text in repair_texts.items() if capture[key]]
     large = capture["super_packets"]
@@ -63,14 +63,14 @@ def _capture(capture: Mapping[str, Any]) -> str:
 
 def _media(media: Mapping[str, Any]) -> str:
     if media["target_bps"] is None:
-        return "no frame was made in the window"
-    rate = f"{media['target_bps'] / 1e6:.2f} Mbit/s wanted in the mean"
+        return "no frame was sent in the window"
+    rate = f"target {media['target_bps'] / 1e6:.2f} Mbit/s on average"
     if media["queueing_ms"]["p95"] is None:
         return f"{rate}, nothing arrived"
     queueing = f"95 % of the packets queued for less than {_time(media['queueing_ms']['p95'])}"
     # Frames sent before the window may arrive within it, so more can arrive than were sent.
     made, whole, late = (media[key] for key in ("frames", "frames_whole", "frames_late"))
-    return f"{rate}, {queueing}; {made} frames made, {whole} came whole, {late} of them late"
+    return f"{rate}, {queueing}; {made} frames sent, {whole} complete, {late} of them late"
 
 
 def _time(ms: float) -> str:

@@ -119,20 +119,20 @@ def path_of(result: Result, group: int = 0) -> tuple[list[str], float]:
     For a shell these are its two directions, whatever its command sent.
     """
     if result.is_log:
-        raise InputError(f"{result.folder}: a log tells nothing of the reverse path; give a result")
+        raise InputError(f"{result.folder}: a log has no reverse path; give a result")
     flows = result.scenario.document["flows"]
     if result.is_shell:
         if group:
-            raise InputError("--flows: a shell has no groups of flows; leave it out, both directions are looked at")
+            raise InputError("--flows: a shell has no flow groups; leave it out, both directions are rated")
         return result.link_names, 1e3 * result.scenario.links_rtt_s
     if not 0 <= group < len(flows):
-        raise InputError(f"--flows: there is no flows[{group}]; write a number from 0 to {len(flows) - 1}")
+        raise InputError(f"--flows: no flows[{group}]; write a number from 0 to {len(flows) - 1}")
     links = result.scenario.links
     names = [name for route in result.scenario.routes[group] for name in route] or ["link"]
     known = set(result.links["link"]) & set(result.link_names)
     for name in names:
         if name not in known or name not in links or "wlan_rate" in links[name]:
-            raise InputError(f"{result.folder}: {name} is a wireless LAN, whose times beside the queue this leaves out")
+            raise InputError(f"{result.folder}: {name} is a wireless LAN, whose channel access times are not covered")
     return names, 1e3 * result.scenario.base_rtt_s(group)
 
 
@@ -162,23 +162,25 @@ def read_app(document: Mapping[str, Any], place: str) -> App:
             raise InputError(f"{place}: {unknown('key', key, ['name', 'latency', 'loss'])}")
     rows, loss = document.get("latency"), document.get("loss")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{place}: no [[latency]]; write percentile = 95, optimal and unacceptable in one")
+        raise InputError(f"{place}: [[latency]] is missing; write one with percentile = 95, optimal and unacceptable")
     if not isinstance(loss, dict):
-        raise InputError(f'{place}: no [loss]; write optimal = "0.1%" and unacceptable = "1%" in it')
+        raise InputError(f'{place}: [loss] is missing; write it with optimal = "0.1%" and unacceptable = "1%"')
     latency = tuple(
         (_percentile(row, f"{place}: latency[{number}]"), _range(row, f"{place}: latency[{number}]", _ms, "50 ms"))
         for number, row in enumerate(rows)
     )
     name = document.get("name", "own")
     if not isinstance(name, str):
-        raise InputError(f"{place}: name: {name!r} is no text")
+        raise InputError(f"{place}: name: {name!r} is not a text")
     return App(name, latency, _range(loss, f"{place}: loss", _share, "0.1%"))
 
 
 def _percentile(row: Mapping[str, Any], place: str) -> float:
     percent = row.get("percentile")
     if isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 < percent <= 100:
-        raise InputError(f"{place}.percentile: {percent!r} is none; write a number above 0, at most 100, e.g. 95")
+        raise InputError(
+            f"{place}.percentile: {percent!r} is not a percentile; write a number above 0, at most 100, e.g. 95"
+        )
     if percent > 100 * (1 - 1 / POINTS) and percent < 100:
         raise InputError(f"{place}.percentile: {percent} is too fine; write at most {100 * (1 - 1 / POINTS):g}, or 100")
     return float(percent)
@@ -195,7 +197,7 @@ def _range(row: Mapping[str, Any], place: str, read: Any, example: str) -> Range
         except KeyError:
             raise InputError(f'{place}.{key}: missing; write e.g. {key} = "{example}"') from None
         except (InputError, ValueError, TypeError, AttributeError):
-            raise InputError(f'{place}.{key}: {row[key]!r} is no value; write e.g. "{example}"') from None
+            raise InputError(f'{place}.{key}: {row[key]!r} is not a value; write e.g. "{example}"') from None
     if ends[0] >= ends[1]:
         raise InputError(f"{place}.unacceptable: {row['unacceptable']} is not above the optimum; write a larger one")
     return Range(*ends)

@@ -33,7 +33,7 @@ def chosen_flows(result: Result, wanted: Sequence[int] | None) -> list[int]:
     for flow in wanted or ():
         if flow not in own:
             some = ", ".join(map(str, own[:MAX_NAMED])) + (", …" if len(own) > MAX_NAMED else "")
-            raise InputError(f"--flow {flow}: has no TCP sender that has sent anything; there is {some}")
+            raise InputError(f"--flow {flow}: has no TCP sender that has sent anything; expected one of {some}")
     return list(wanted) if wanted else own[:1]
 
 

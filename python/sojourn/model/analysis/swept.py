@@ -202,7 +202,7 @@ def _not_a_number(path: str, results: Sequence[Result], known: dict[str, Paramet
     if len(lacking) == len(results):
         return unknown("key", path, list(known))
     if lacking:
-        return InputError(f"{path}: {lacking[0].scenario.aqm} has none; leave out the results without it")
+        return InputError(f"{path}: {lacking[0].scenario.aqm} does not have it; leave out the results without it")
     varying = [name for name, parameter in known.items() if parameter.varies]
     remedy = f"name one such as {varying[0]}" if varying else "leave it out"
     return InputError(f"{path}: not a number of one unit in all results; {remedy}")

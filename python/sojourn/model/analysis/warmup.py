@@ -97,12 +97,12 @@ def not_settled(results: Sequence[Result], names: Sequence[str], *, remedy: str 
 def _sentence(reason: str, runs: str, remedy: str) -> str:
     if is_unsettled(reason):
         return (
-            f"not settled: {reason}{runs}; half of the run is left out, also of what it is compared with: "
-            f"give a longer duration ({remedy})"
+            f"not settled: {reason}{runs}; half of the run is excluded, also of the runs it is compared with; give a "
+            f"longer duration ({remedy})"
         )
     return (
-        f"{reason}{runs}, so that nothing settles; a tenth of the time, at most 10 s, is left out, "
-        "unless a warmup is given"
+        f"{reason}{runs}, so there is no steady state; a tenth of the time, at most 10 s, is excluded unless a "
+        "warmup is given"
     )
 
 
@@ -119,7 +119,7 @@ def _reason_text(result: Result) -> str:
     if is_unsettled(result.not_settled):
         duration = result.scenario.document["duration"]
         return f"the backlog under {result.scenario.aqm} has not settled in the first half of {duration}"
-    return f"{result.not_settled}, so that nothing settles"
+    return f"{result.not_settled}, so there is no steady state"
 
 
 def _cells(results: Sequence[Result]) -> list[Hashable]:

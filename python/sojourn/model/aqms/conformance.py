@@ -40,9 +40,7 @@ class Conformance:
             rule, step, detail = (self.violation[key] for key in ("rule", "step", "detail"))
             return f"{self.aqm}: rule {rule} is broken at operation {step}: {detail}\n    {self.violation['case']}"
         counts = ", ".join(f"{count:,} {event}" for event, count in self.packets.items())
-        return (
-            f"{self.aqm}: keeps to every rule in {self.operations:,} operations ({self.cases} cases; packets: {counts})"
-        )
+        return f"{self.aqm}: keeps every rule in {self.operations:,} operations ({self.cases} cases; packets: {counts})"
 
 
 def check(
@@ -88,7 +86,7 @@ class _Watchdog:
             self.timer.cancel()
 
     def give_up(self) -> None:
-        print(f"Error: {self.aqm}: does not come back from a call within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
+        print(f"Error: {self.aqm}: does not return from a call within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
         os._exit(INPUT)
 
     def __enter__(self) -> _Watchdog:

@@ -22,12 +22,12 @@ def write_crate(name: str, folder: Path, sources: Path | None = None) -> Path:
     crate, if the folder exists, or if the sources lack the crates.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) or name in RESERVED:
-        raise InputError(f'"{name}" is no name of a crate; write small letters, digits and _, e.g. my_red')
+        raise InputError(f'"{name}" is not the name of a crate; write lower-case letters, digits and _, e.g. my_red')
     if folder.exists():
-        raise InputError(f"{folder} is there already; choose another folder")
+        raise InputError(f"{folder} already exists; choose another folder")
     root = (sources or CHECKOUT).resolve()
     if not (root / "crates" / "library" / "Cargo.toml").is_file():
-        raise InputError(f"{root}: the crates of Sojourn are not there; give its sources, --sources DIR")
+        raise InputError(f"{root}: the crates of Sojourn are missing; give its sources, --sources DIR")
     with new_folder(folder) as part:
         (part / "src").mkdir()
         (part / "Cargo.toml").write_text(_manifest(name, root), encoding="utf-8")

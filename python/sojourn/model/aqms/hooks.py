@@ -65,11 +65,11 @@ def hooks_of(cls: type[Hooks]) -> list[str]:
         near = _hook_like(name)
         if near and near not in found:
             message = f'{_location(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
-            raise InputError(f"{message} A method of your own begins with _")
+            raise InputError(f"{message} Names of your own methods must begin with _")
     if not found:
         raise InputError(
-            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called, so it would be tail drop; "
-            "write e.g. def dequeue(self, cx, queue)"
+            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called and would be tail drop; write "
+            "e.g. def dequeue(self, cx, queue)"
         )
     return found
 

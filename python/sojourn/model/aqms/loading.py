@@ -52,7 +52,7 @@ def find(name: str, base: Path | str = ".") -> type[Aqm]:
 def refuse_code(name: str) -> None:
     """Raise `InputError` if `no_code` is in force; the core calls this for shared libraries."""
     if _forbidden:
-        raise InputError(f"{name}: would run that code; {_forbidden[-1]}")
+        raise InputError(f"{name}: would run its code; {_forbidden[-1]}")
 
 
 def digest(name: str) -> str:
@@ -60,14 +60,14 @@ def digest(name: str) -> str:
     is_file = is_library(name) or is_policy(name)
     found = digest_of(unquote(name.removeprefix(POLICY))) if is_file else find(name)._digest
     if found is None:
-        raise InputError(f"{name}: its source cannot be read, so a stored result would not tell what ran; use a file")
+        raise InputError(f"{name}: its source cannot be read, so a stored result could not record what ran; use a file")
     return found
 
 
 def refuse_while_loading() -> None:
     """Raise `InputError` if a file that is being loaded as a queue manager starts runs."""
     if path := getattr(_loading, "path", None):
-        raise InputError(f'{path}: starts runs while it is loaded; put them below `if __name__ == "__main__":`')
+        raise InputError(f'{path}: starts runs while it is loaded; move them below `if __name__ == "__main__":`')
 
 
 def _file(place: str, base: Path) -> Path:
@@ -148,7 +148,7 @@ def _module(name: str) -> ModuleType:
 
 def _checked(found: Any, name: str) -> type[Aqm]:
     if not isinstance(found, type) or not issubclass(found, Aqm) or issubclass(found, RegistryAqm):
-        raise InputError(f"{name} is no queue manager; derive the class from sojourn.Aqm")
+        raise InputError(f"{name} is not a queue manager; derive the class from sojourn.Aqm")
     return found
 
 

@@ -92,8 +92,8 @@ def _table(result: Result, name: str) -> pl.DataFrame:
     if name not in result.table_names or (name == WINDOWS and "link" not in result.table(name).columns):
         where = result.folder or result
         raise InputError(
-            f"{where}: lacks the statistics from later instants on, which this version of Sojourn writes; "
-            "run it again into another folder (-o)"
+            f"{where}: lacks the statistics from later start times, which this version of Sojourn writes; run it "
+            "again into another folder (-o)"
         )
     return result.table(name)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PACKETS = "--set probes.packets=true"
 _SENDERS = "--set probes.senders=true, if it has a TCP sender"
-LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
+LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn from it"
 
 
 class Result:
@@ -184,7 +184,7 @@ class Result:
                 raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
             if self.is_shell:
                 remedy = "capture it (sojourn link --pcap), or run it as a scenario (sojourn run --engine emulate)"
-                raise InputError(f"{where}: a shell does not see {name!r}, which only its programs know; {remedy}")
+                raise InputError(f"{where}: a shell does not record {name!r}, which only its programs know; {remedy}")
             raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
         return self._tables[name]()
 
@@ -340,7 +340,7 @@ class Result:
     def _refuse_later(self, frame: str) -> None:
         if self._start_ns is not None:
             own = float(self.totals["warmup_s"])
-            raise InputError(f"{frame}: known from the run's own warm-up of {own:g} s on only; ask its own result")
+            raise InputError(f"{frame}: available only from the run's own warm-up of {own:g} s on; use its own result")
 
     @property
     def setup(self) -> dict[str, Any]:
@@ -525,8 +525,8 @@ class Result:
 def no_wlan(result: Result) -> str:
     """Error text for a missing wireless LAN, with the remedy."""
     if result.scenario.is_graph:
-        return f"link {result.link!r} is no wireless LAN; choose one with --link, in Python with at"
-    return "this bottleneck is no wireless LAN; describe one in [wlan]"
+        return f"link {result.link!r} is not a wireless LAN; choose one with --link, in Python with at"
+    return "this bottleneck is not a wireless LAN; describe one in [wlan]"
 
 
 _RECORDED = recorded_tables(Result)

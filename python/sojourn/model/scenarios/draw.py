@@ -180,7 +180,7 @@ def _log_uniform(place: str, found: Any, _base: Path) -> Distribution:
     """Uniform distribution of the logarithm between two ends."""
     span = _number_range(place, found, by_logarithm=True)
     if span.low <= 0:
-        raise InputError(f"{place}: {found[0]} has no logarithm; begin above zero, or write uniform")
+        raise InputError(f"{place}: {found[0]} has no logarithm; start above zero, or write uniform")
     return span
 
 
@@ -217,7 +217,7 @@ def _write(place: str, found: Any, base: Path) -> Distribution:
     path = place.removesuffix(".write")
     leaves = {name: _distribution(f"{path}.{name}", part, base) for name, part in parts.items()}
     if other := next((name for name, leaf in leaves.items() if not isinstance(leaf, Leaf)), None):
-        raise InputError(f"{path}.{other}: a text in a text; write one text")
+        raise InputError(f"{path}.{other}: a nested write; use a single one")
     return TextTemplate(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
 
 
@@ -245,7 +245,7 @@ def _trace(place: str, found: Any, base: Path) -> Distribution:
     root, pattern = (Path("/"), found[1:]) if found.startswith("/") else (base, found)
     files = sorted(str(file if root != base else file.relative_to(base)) for file in root.glob(pattern))
     if not files:
-        raise InputError(f'{place}: no file is called "{found}"; give a pattern that some are, e.g. "traces/*.down"')
+        raise InputError(f'{place}: no file matches "{found}"; give a pattern that matches some, e.g. "traces/*.down"')
     return Choice(tuple(files))
 
 
@@ -270,20 +270,20 @@ def _distribution(place: str, found: Any, base: Path) -> Distribution:
     if isinstance(found, Mapping) and "write" in found:
         return _write(f"{place}.write", found, base)
     if not isinstance(found, Mapping) or len(found) != 1 or not found.keys() <= DISTRIBUTIONS.keys():
-        raise InputError(f"{place}: not one of the distributions {', '.join(DISTRIBUTIONS)}; {EXAMPLE}")
+        raise InputError(f"{place}: unknown distribution; expected one of {', '.join(DISTRIBUTIONS)}; {EXAMPLE}")
     [(kind, about)] = found.items()
     if place.endswith("*") and kind != "choice":
-        raise InputError(f"{place}: a star stands for the keys of some tables; write {{ choice = [{{ … }}, {{ … }}] }}")
+        raise InputError(f"{place}: a star needs tables as values; write {{ choice = [{{ … }}, {{ … }}] }}")
     return DISTRIBUTIONS[kind](f"{place}.{kind}", about, base)
 
 
 def _number_range(place: str, found: Any, *, by_logarithm: bool) -> NumberRange:
     if not isinstance(found, list) or len(found) != 2:
-        raise InputError(f'{place}: not two ends; write e.g. ["10 ms", "200 ms"]')
+        raise InputError(f'{place}: not a range of two ends; write e.g. ["10 ms", "200 ms"]')
     (low, low_unit), (high, unit) = (read_quantity(place, end) for end in found)
     scale = factor_between(low_unit, unit)
     if scale is None:
-        raise InputError(f'{place}: its ends have different units; write both in "{unit or low_unit}"')
+        raise InputError(f'{place}: its two ends have different units; write both in "{unit or low_unit}"')
     first, last = float(low) * scale, float(high)
     if first >= last:
         raise InputError(f"{place}: an empty range; write its smaller end first")

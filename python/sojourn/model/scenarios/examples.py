@@ -72,7 +72,7 @@ def write_example(example: Example, target: Path) -> list[Path]:
 def refuse_existing(path: Path) -> None:
     """Raise `InputError` if the file exists."""
     if path.exists():
-        raise InputError(f"{path}: there is such a file already; choose another name")
+        raise InputError(f"{path}: already exists; choose another name")
 
 
 def _is_there(path: Path, copy: Path) -> bool:

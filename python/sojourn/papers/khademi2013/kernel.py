@@ -26,7 +26,7 @@ def on_kernel(aqm: str, _scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of the scenario that replace a queue manager of the paper's studies."""
     name, *words = aqm.split()
     if "exclude_ce" in words:
-        raise LackingError("no queue manager of Linux leaves CE-marked packets out of what it measures")
+        raise LackingError("no queue manager of Linux excludes CE-marked packets from its measurement")
     if "mark_ecnth" in words:  # the kernel's limit cannot be set
         at = words.index("mark_ecnth")
         words[at : at + 2] = []

@@ -164,7 +164,7 @@ def _faults(result: Result) -> list[str]:
 @click.option("--figure", "only", multiple=True, help="only these figures")
 @click.option("--seeds", type=click.IntRange(1), default=SEEDS, show_default=True, help="replications")
 @click.option("--at-once", type=click.IntRange(1), help="runs at a time; default: half as many as CPUs")
-@click.option("--dry-run", is_flag=True, help="only say how long it takes")
+@click.option("--dry-run", is_flag=True, help="only print the estimated time")
 def main(
     results: Path,
     out: Path,
@@ -174,10 +174,12 @@ def main(
     at_once: int | None,
     dry_run: bool,
 ) -> None:
-    """Run and judge the figures that real programs can make."""
+    """Run and judge the figures that can be made with real programs."""
     chosen = [one for one in figures() if (not papers or one[0].id in papers) and (not only or one[1] in only)]
     if not chosen:
-        raise click.UsageError(f"no such figure; there is {', '.join(f'{one.id} {name}' for one, name in figures())}")
+        raise click.UsageError(
+            f"no such figure; expected one of {', '.join(f'{one.id} {name}' for one, name in figures())}"
+        )
     at_once = at_once or engine.AT_ONCE
     attempts = Attempts(results)
     runs = list(dict.fromkeys(run for one, figure_id in chosen for run in runs_of(one, figure_id, seeds)))
@@ -196,7 +198,7 @@ def main(
     click.echo(table(done))
     if refused:
         named = "; ".join(name_of(run) for run in refused)
-        raise click.ClickException(f"not faithful, twice: {named}; try again when the machine has less to do")
+        raise click.ClickException(f"not faithful, twice: {named}; try again when the machine is less busy")
 
 
 def write_load(rows: Sequence[dict[str, Any]], out: Path) -> None:

@@ -105,7 +105,7 @@ def _contradicted(done: Sequence[Reproduction]) -> Html:
         for one in found
     ]
     caption = "Contradicted: claims that the original itself does not satisfy"
-    return table(["claim", "the original", "measured ± 95 % CI", "ours alone"], rows, caption=caption)
+    return table(["claim", "original", "measured ± 95 % CI", "our runs alone"], rows, caption=caption)
 
 
 def _undecided(done: Sequence[Reproduction]) -> Html:
@@ -114,7 +114,7 @@ def _undecided(done: Sequence[Reproduction]) -> Html:
     if not found:
         return Html()
     parts = [part for one in found for part in (el("a", one["id"], href=f"#{one['id']}"), f" ({one['why']}), ")]
-    return el("p", "Undecided, because the missing seeds could turn them: ", *parts[:-1], parts[-1][:-2], ".")
+    return el("p", "Undecided, because the missing seeds could change them: ", *parts[:-1], parts[-1][:-2], ".")
 
 
 def _all_assumed(done: Sequence[Reproduction]) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def _assumed(done: Sequence[Reproduction]) -> Html:
     assumed = _all_assumed(done)
     if not assumed:
         return _engine(done)
-    parts: list[str] = ["Assumed other than usual: ", el("strong", spelled_all(assumed)), "."]
+    parts: list[str] = ["Assumptions other than the defaults: ", el("strong", spelled_all(assumed)), "."]
     others = [one.figure_id for one in done if one.assumed != assumed]
     if others:
-        parts.append(f" Not all of it is about {', '.join(others)}.")
+        parts.append(f" Not all of them concern {', '.join(others)}.")
     return join([_engine(done), el("p", *parts)])
 
 
@@ -143,7 +143,7 @@ def _engine(done: Sequence[Reproduction]) -> Html:
 def _setup(done: Sequence[Reproduction]) -> Html:
     paper = done[0].paper
     settings = [[one.item, one.stated or "–", one.chosen or "as stated"] for one in paper.about.SETUP]
-    caption = "What the paper states, and what we take where it says nothing or where we model what it says"
+    caption = "Statements of the paper, and our choices where it is silent or where we use a model"
     whole = table(["what", "stated", "our choice"], settings, caption=caption)
     texts: dict[str, str] = {}
     users: dict[str, list[str]] = {}
@@ -167,7 +167,7 @@ def _stands_for(done: Sequence[Reproduction]) -> Html:
     for one in done:
         found |= one.there.stands_for
         found |= {name: f"left out: {why}" for name, why in one.there.left_out.items()}
-    caption = "What stands for the paper's queue managers on this engine"
+    caption = "Queue managers of this engine that stand in for the paper's"
     return table(["in the study files", "as run"], found.items(), caption=caption) if found else Html()
 
 
@@ -206,7 +206,7 @@ def _run(one: Reproduction) -> Html:
 
 def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:
     verdicts = paper.not_yet(left_out)
-    return _claims(verdicts, "Not run: their figures are left out, or not there yet") if verdicts else Html()
+    return _claims(verdicts, "Not run: their figures are left out, or not implemented yet") if verdicts else Html()
 
 
 def _claims(verdicts: Sequence[Verdict], caption: str, nearest: Mapping[str, str] | None = None) -> Html:
@@ -233,7 +233,7 @@ def _beside(verdict: Verdict, nearest: Mapping[str, str]) -> Iterator[str]:
     if "why" in verdict:
         yield verdict["why"]
     if "measured_verdict" in verdict:
-        yield f"Ours alone: {verdict['measured_verdict']}."
+        yield f"Our runs alone: {verdict['measured_verdict']}."
     if text := where_text(verdict):
         yield f"It is {text}."
     if text := original_text(verdict):
@@ -269,11 +269,11 @@ def _assumptions(base: Sequence[Verdict], varied: Sequence[Variation]) -> Html:
         ]
         for one in found
     ]
-    intro = "Each assumption was varied alone, with the same seeds; figures that it is not about were left out."
+    intro = "Each assumption was varied alone, with the same seeds; figures that it does not concern were left out."
     headings = ["assumption", "claims", *tally(base), "changed"]
     parts = [el("p", intro, class_="note"), table(headings, counted, caption="Verdicts with each alternative")]
     if changed:
-        headings = ["claim", "with", "measured", "verdict", "measured then", "verdict then"]
+        headings = ["claim", "with", "measured", "verdict", "measured with it", "verdict with it"]
         parts.append(table(headings, changed, caption="Claims whose verdict changes"))
     else:
         parts.append(el("p", "No verdict changes."))
@@ -310,7 +310,7 @@ def _methods(done: Sequence[Reproduction]) -> Html:
     many = " or ".join(str(count) for count in seeds)
     references = [*paper.about.REFERENCES, f"Sojourn {_core.version()}, a simulator of queue management (software)."]
     assumed = spelled_all(_all_assumed(done))
-    deviation = f" Assumed other than in the package: {assumed}." if assumed else ""
+    deviation = f" Assumptions other than in the package: {assumed}." if assumed else ""
     repeated = (
         f"Every point was replicated {many} times with independent seeds, the same for all queue managers (common "
         "random numbers). Values are means with 95 % confidence intervals after Student's t."
@@ -333,7 +333,7 @@ BY = {
 """Description of the engine that ran the study."""
 OWN = {
     "emulate": "TCP is that of this machine's kernel, and the servers and clients are programs.",
-    "kernel": "The queue managers and TCP are this kernel's own; what it does not have is left out.",
+    "kernel": "The queue managers and TCP are this kernel's own; those that it lacks are left out.",
     "ns2": "TCP and the traffic are those of ns-2.",
 }
 """Differences from the paper's package, by engine."""

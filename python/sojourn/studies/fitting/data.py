@@ -98,13 +98,15 @@ def data_of(document: Mapping[str, Any], free: Mapping[str, Any] | None = None) 
     for place, one in enumerate(_tables(document, "quantiles")):
         numbers += _quantiles(f"quantiles.{place}", one)
     if not numbers:
-        raise InputError('measured: nothing is; write e.g. [[measured]] with metric = "goodput" and value = 9.4')
+        raise InputError('measured: missing; write e.g. [[measured]] with metric = "goodput" and value = 9.4')
     for number in numbers:
         if clash := [key for key, _ in number.at if key in space.paths]:
-            raise InputError(f"measured: {number.name} sets {clash[0]}, which is free; leave it out in one place")
+            raise InputError(
+                f"measured: {number.name} sets {clash[0]}, which is also in [free]; leave it out in one place"
+            )
     names = [(number.name, number.value) for number in numbers]
     if twice := next((one for at, one in enumerate(names) if one in names[:at]), None):
-        raise InputError(f"measured: {twice[0]} = {twice[1]:g} is there twice; leave one out")
+        raise InputError(f"measured: {twice[0]} = {twice[1]:g} is given twice; leave one out")
     return Data(space, tuple(numbers), truth=_truth(document, space))
 
 
@@ -114,7 +116,7 @@ def hold_out(data: Data, share: float, seed: int = 1) -> Data:
     left = len(data.numbers) - count
     if not 0 < share < 1 or left < 1:
         raise InputError(
-            f"--hold-out: {share:.0%} of {len(data.numbers)} numbers leave {max(left, 0)} to fit; take less"
+            f"--hold-out: {share:.0%} of {len(data.numbers)} numbers leave {max(left, 0)} to fit; hold out less"
         )
     places = random.Random(f"hold out {seed}").sample(range(len(data.numbers)), count)
     return replace(data, held_out=frozenset(places))
@@ -124,7 +126,7 @@ def metric_named(place: str, word: str) -> Metric:
     """Find a metric by its column, its heading, or its group and heading."""
     if match := QUANTILE.fullmatch(word):
         if not 0 < float(match[1]) < 100:
-            raise InputError(f'{place}: "{word}" is no quantile; write e.g. "sojourn 90%"')
+            raise InputError(f'{place}: "{word}" is not a quantile; write e.g. "sojourn 90%"')
         return Metric(f"sojourn {float(match[1]):g}%", f"{float(match[1]):g}%", "ms", group="sojourn")
     if found := observed_metric(place, word):
         return found
@@ -148,7 +150,7 @@ def _truth(document: Mapping[str, Any], space: Space) -> tuple[Range, ...]:
         own = free_key(about.path, found[about.path], "truth") if about.path in found else about
         if not isinstance(own, Range) or own.unit != about.unit or own.low < about.low or own.high > about.high:
             ends = f"{about.low:g}..{about.high:g} {about.unit}".strip()
-            raise InputError(f"truth.{about.path}: no range within what is free, {ends}; write it as there")
+            raise InputError(f"truth.{about.path}: not a range within that of [free], {ends}; write it as there")
         ranges.append(own)
     return tuple(ranges)
 
@@ -156,12 +158,14 @@ def _truth(document: Mapping[str, Any], space: Space) -> tuple[Range, ...]:
 def _number(place: str, table: Mapping[str, Any]) -> Number:
     _check_keys(place, table, ("metric", "value", "band", "interval", "runs", "set", "link"))
     if not isinstance(table.get("metric"), str):
-        raise InputError(f'{place}: no metric; write e.g. metric = "goodput"')
+        raise InputError(f'{place}: metric is missing; write e.g. metric = "goodput"')
     metric = metric_named(place, table["metric"])
     value, sd = _value(place, table, metric.unit)
     runs = table.get("runs", 1)
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1 or ("runs" in table and sd is not None):
-        raise InputError(f"{place}.runs: how many runs a number without a band is the mean of; write e.g. runs = 5")
+        raise InputError(
+            f"{place}.runs: not the number of runs that a number without a band averages; write e.g. runs = 5"
+        )
     return Number(metric.column, value, metric.unit, sd, runs, _set(place, table), _link(place, table), metric.digits)
 
 
@@ -170,7 +174,7 @@ def _quantiles(place: str, table: Mapping[str, Any]) -> list[Number]:
     _check_keys(place, table, ("sojourn", "band", "runs", "set", "link"))
     values = table.get("sojourn")
     if not isinstance(values, Mapping) or not values:
-        raise InputError(f'{place}: no quantiles; write e.g. sojourn = {{ "50%" = 4.8, "90%" = 9.1 }}, in ms')
+        raise InputError(f'{place}: quantiles are missing; write e.g. sojourn = {{ "50%" = 4.8, "90%" = 9.1 }}, in ms')
     rest = {key: value for key, value in table.items() if key != "sojourn"}
     return [
         _number(f"{place}.{name}", {**rest, "metric": f"sojourn {str(name).strip()}", "value": value})
@@ -181,18 +185,18 @@ def _quantiles(place: str, table: Mapping[str, Any]) -> list[Number]:
 def _value(place: str, table: Mapping[str, Any], unit: str) -> tuple[float, float | None]:
     """Value and standard deviation."""
     if "band" in table and "interval" in table:
-        raise InputError(f"{place}: band and interval say the same; leave one out")
+        raise InputError(f"{place}: band and interval exclude each other; leave one out")
     if "interval" in table:
         ends = table["interval"]
         if not isinstance(ends, list) or len(ends) != 2:
-            raise InputError(f"{place}.interval: not both ends; write e.g. interval = [9.2, 9.6]")
+            raise InputError(f"{place}.interval: not a list of both ends; write e.g. interval = [9.2, 9.6]")
         low, high = (_quantity(f"{place}.interval", end, unit) for end in ends)
         if not low < high:
-            raise InputError(f"{place}.interval: empty; write its smaller end first")
+            raise InputError(f"{place}.interval: an empty range; write its smaller end first")
         value = _quantity(f"{place}.value", table["value"], unit) if "value" in table else (low + high) / 2
         return value, (high - low) / 2 / SIGMAS_95
     if "value" not in table:
-        raise InputError(f"{place}: no value; write e.g. value = 9.4")
+        raise InputError(f"{place}: value is missing; write e.g. value = 9.4")
     value = _quantity(f"{place}.value", table["value"], unit)
     if "band" not in table:
         return value, None
@@ -213,7 +217,7 @@ def _quantity(place: str, found: Any, unit: str) -> float:
         return float(match[1])
     if isinstance(found, bool) or not isinstance(found, int | float):
         example = f'"9.4 {unit}"' if unit else "0.9"
-        raise InputError(f"{place}: {found!r} is no number of {unit or 'this metric'}; write e.g. {example}")
+        raise InputError(f"{place}: {found!r} is not a number of {unit or 'this metric'}; write e.g. {example}")
     return float(found)
 
 

@@ -40,7 +40,7 @@ def observed_metric(place: str, word: str) -> Metric | None:
     if share is None:
         return Metric(f"{kind} mean", kind, "ms")
     if not 0 < share < 100:
-        raise InputError(f'{place}: "{word}" is no quantile; write e.g. "{kind} 90%"')
+        raise InputError(f'{place}: "{word}" is not a quantile; write e.g. "{kind} 90%"')
     if kind == "ping" and share not in PINGS:
         known = ", ".join(f"{one}%" for one in PINGS)
         raise InputError(f'{place}: "{word}": runs have these quantiles of pings: {known}; take one of them')
@@ -96,7 +96,7 @@ def _goodput(result: Result, direction: str | None) -> float:
     groups = [one for one in result.totals["groups"] if one["kind"] == "tcp" and direction in (None, one["direction"])]
     if not groups:
         where = f" in direction {direction}" if direction else ""
-        raise InputError(f'measured: tcp goodput: no group of flows of kind = "tcp"{where} is in the scenario')
+        raise InputError(f'measured: tcp goodput: the scenario has no flow group of kind = "tcp"{where}')
     return float(sum(one["goodput_bps"] for one in groups)) / 1e6
 
 
@@ -111,7 +111,7 @@ def _ping(result: Result, which: str) -> float:
     """Mean or quantile of the response times of the first group of requests."""
     group = next((one for one in result.totals["groups"] if one["kind"] == "request"), None)
     if group is None:
-        raise InputError('measured: ping: nothing asks questions; add to [[flows]] a group of kind = "request"')
+        raise InputError('measured: ping: no flow sends requests; add to [[flows]] a group of kind = "request"')
     found = group["completion_ms"][which]
     return float("nan") if found is None else float(found)
 

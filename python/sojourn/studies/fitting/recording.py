@@ -78,7 +78,7 @@ def read_recording(path: Path, free: Mapping[str, Any], skip_s: float, window_s:
     """
     found = of_flent(load_flent(path), skip_s) if is_flent(path) else of_capture(path, skip_s)
     if not free:
-        raise InputError(f'{path}: says nothing of what is free; give e.g. --free link.rate="1..100 Mbit/s"')
+        raise InputError(f'{path}: does not name free keys; give e.g. --free link.rate="1..100 Mbit/s"')
     try:
         return data_of_recording(found, free, window_s), found.warning
     except InputError as error:
@@ -104,7 +104,7 @@ def of_flent(data: FlentData, skip_s: float) -> Recording:
         names = ("ping mean", *(f"ping {share}%" for share in shares))
         tracks.append(Track(times, values[:, None], names, _digits(values), _delays(shares)))
     if not tracks:
-        raise InputError(f"{data.name}: neither TCP flows nor pings are in it; nothing can be fitted")
+        raise InputError(f"{data.name}: no TCP flows and no pings in it; nothing can be fitted")
     others = f"of {len(pings)} series of pings the first one, {chosen}, is used" if len(pings) > 1 else None
     return Recording(tuple(tracks), begin + skip_s, end, others)
 
@@ -138,15 +138,15 @@ def data_of_recording(recording: Recording, free: Mapping[str, Any], window_s: f
     """Numbers of a recording with standard deviations; runs that explain them have a window of `window_s`."""
     length = recording.end - recording.begin
     if length < MIN_LENGTH_S:
-        raise InputError(
-            f"{max(length, 0):.3g} s are left to measure in, of which {MIN_LENGTH_S:g} are needed; skip less"
-        )
+        raise InputError(f"{max(length, 0):.3g} s are left to measure in, but {MIN_LENGTH_S:g} s are needed; skip less")
     edges = np.linspace(recording.begin, recording.end, BLOCKS + 1)
     blocks = [[_between(track, low, high) for low, high in pairwise(edges)] for track in recording.tracks]
     for track, parts in zip(recording.tracks, blocks, strict=True):
         if empty := next((at for at, part in enumerate(parts) if not len(part)), None):
             low, high = edges[empty : empty + 2]
-            raise InputError(f"{track.metrics[0]}: nothing was measured from {low:.3g} to {high:.3g} s; skip that time")
+            raise InputError(
+                f"{track.metrics[0]}: nothing was measured from {low:.3g} to {high:.3g} s; skip that interval"
+            )
     numbers: list[Number] = []
     for track, parts in zip(recording.tracks, blocks, strict=True):
         values = track.number(np.concatenate(parts))

@@ -172,7 +172,7 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     """Sentences about a fit in addition to its tables."""
     found = []
     for group in document["tied"]:
-        found.append(f"{' and '.join(group)} cannot be told apart: the numbers determine them together only")
+        found.append(f"{' and '.join(group)} cannot be told apart: the numbers determine only a combination of them")
     for key in document["keys"]:
         ends = f"{key['from']:g} to {key['to']:g} {key['unit']}".strip()
         if key["state"] == NONE:
@@ -183,14 +183,14 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
         found.append("as many keys as numbers: nothing is left to see whether the scenario explains them")
     elif not document["explained"]:
         found.append(
-            f"the scenario does not explain the numbers (p = {document['p']:.2g}): the intervals are too narrow, "
-            "and the best values are the least wrong ones"
+            f"the scenario does not explain the numbers (p = {document['p']:.2g}): the intervals are too narrow, and "
+            "the best values only the closest ones"
         )
     if not document["closed"]:
-        found.append("the search did not close in on one place: take narrower ranges, or longer runs")
+        found.append("the search did not converge: give narrower ranges, or longer runs")
     if held := document.get("hold_out"):
         count = "1 number" if held["numbers"] == 1 else f"{held['numbers']} numbers"
         verdict = "explained as well" if held["explained"] else "not explained"
-        over = ", though those that were fitted are: the fit follows its numbers and does not predict others"
+        over = ", although the fitted ones are: the fit is overfitted and does not predict other numbers"
         found.append(f"held out: {count}, {verdict} (p = {held['p']:.2g}){over if held['overfitted'] else ''}")
     return found

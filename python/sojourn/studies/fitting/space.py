@@ -111,7 +111,7 @@ def space_of(free: Mapping[str, Any]) -> Space:
     space = Space(ranges, choices)
     check_distinct("free", space.paths)
     if (count := sum(1 for _ in space.combinations())) > MAX_CHOICES:
-        raise InputError(f"free: {count} combinations of choices, of which each is a fit; leave some out")
+        raise InputError(f"free: {count} combinations of choices, each of which needs a fit; leave some out")
     return space
 
 
@@ -124,7 +124,7 @@ def free_key(path: str, values: Any, table: str = "free") -> Free:
     if not isinstance(listed, list) or len(listed) < 2 or "" in listed:
         raise InputError(f'{place}: neither a range nor a choice; write e.g. "1..100 Mbit/s", or ["codel", "pie"]')
     if any(value in listed[:at] for at, value in enumerate(listed)):
-        raise InputError(f"{place}: a value is there twice; leave one out")
+        raise InputError(f"{place}: a value is given twice; leave one out")
     return Choice(path, tuple(listed))
 
 

@@ -32,7 +32,7 @@ class Trials:
     def __init__(self, file: Path, data: Data, make: Make) -> None:
         """Read the existing trials."""
         if data.space.choices:
-            raise InputError("--drawn: true values are drawn of ranges; set the choices with --set")
+            raise InputError("--drawn: true values are drawn from ranges; set the choices with --set")
         self.file = file
         self.data = data
         self.computed = 0

@@ -60,8 +60,8 @@ class Space:
         draw = Draw.take(document, path.parent)
         if draw is None:
             raise InputError(
-                f"{path}: draw: nothing is free there; write [draw] and e.g. "
-                '"flows.0.count" = { log_uniform = [1, 64] } below it'
+                f'{path}: draw: no free keys; write [draw] and e.g. "flows.0.count" = {{ log_uniform = [1, 64] }} '
+                "below it"
             )
         fill(document)
         sweep = document.pop("sweep", {})

@@ -73,11 +73,9 @@ def parse_condition(text: str, words: Vocabulary) -> Condition:
     try:
         tree = ast.parse(_as_python(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise InputError(f'--where: "{_short(text)}" is no sentence; write e.g. {EXAMPLE}') from None
+        raise InputError(f'--where: "{_short(text)}" is not a claim; write e.g. {EXAMPLE}') from None
     if _is_deeper(tree, MAX_DEPTH):
-        raise InputError(
-            f'--where: "{_short(text)}" has more than {MAX_DEPTH} parts within each other; write a shorter sentence'
-        )
+        raise InputError(f'--where: "{_short(text)}" is nested more than {MAX_DEPTH} deep; write a shorter claim')
     found: list[Comparison] = []
     margin = _truth(tree, words, found)
     return Condition(text.strip(), tuple(found), margin)
@@ -140,7 +138,7 @@ def _term(node: ast.expr, words: Vocabulary) -> Term:
         if node.func.id == _KEY:
             return words.key(str(_string(node)))
         return words.about(_shown(node), node.func.id, [_argument(one) for one in node.args])
-    raise InputError(f'--where: "{_shown(node)}" is no number; write e.g. {EXAMPLE}')
+    raise InputError(f'--where: "{_shown(node)}" is not a number; write e.g. {EXAMPLE}')
 
 
 def _combined(left: Term, kind: type[ast.operator], right: Term, text: str) -> Term:
@@ -153,7 +151,7 @@ def _combined(left: Term, kind: type[ast.operator], right: Term, text: str) -> T
     elif sign == "/" and right.unit in ("", left.unit):
         unit = "" if right.unit else left.unit
     else:
-        raise InputError(f'--where: "{text}": {left.unit or "a number"} {sign} {right.unit} is no unit of ours')
+        raise InputError(f'--where: "{text}": {left.unit or "a number"} {sign} {right.unit} is not a supported unit')
     return Term(text, unit, lambda runs: calculate(left.value(runs), right.value(runs)))
 
 
@@ -176,7 +174,7 @@ def _argument(node: ast.expr) -> str:
         return node.id
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _KEY:
         return _string(node)
-    raise InputError(f'--where: "{_shown(node)}" is no name; write e.g. p99(sojourn, B) or goodput(flows.0)')
+    raise InputError(f'--where: "{_shown(node)}" is not a name; write e.g. p99(sojourn, B) or goodput(flows.0)')
 
 
 def _string(node: ast.Call) -> str:

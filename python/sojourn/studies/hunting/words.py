@@ -78,7 +78,7 @@ class Vocabulary:
         """Resolve a key of the scenario, by its dotted path."""
         found = next((one for one in map(_quantity_at(path), self._all) if one is not None), None)
         if found is None:
-            raise InputError(f'--where: "{path}" is no key with a number; name one of the scenario, e.g. flows.0.count')
+            raise InputError(f'--where: "{path}" is not a numeric key; name one of the scenario, e.g. flows.0.count')
         look = _quantity_at(path)
 
         def value(runs: Runs) -> float:
@@ -103,7 +103,7 @@ class Vocabulary:
         for word in arguments:
             key, value = self._argument(text, word)
             if key in found:
-                raise InputError(f'--where: "{text}" names two of a kind; leave one out')
+                raise InputError(f'--where: "{text}" names two of the same kind; leave one out')
             found[key] = value
         return Selector(**found)
 
@@ -112,7 +112,7 @@ class Vocabulary:
             return "subject", word
         if match := re.fullmatch(r"flows\.(\d+)", word):
             if int(match[1]) >= len(self.examples[0].document["flows"]):
-                raise InputError(f'--where: "{text}": there is no {word}; number the groups from 0')
+                raise InputError(f'--where: "{text}": no {word}; number the groups from 0')
             return "group", int(match[1])
         letters = [letter(place) for place in range(len(self.aqms))]
         for names in (letters, self.aqms):
@@ -133,8 +133,8 @@ class Vocabulary:
         _refuse(text, chosen, subject=True, group=column not in GROUPED)
         if column == "jain" and chosen.group is None and not any(map(_has_one_bulk_group, self._all)):
             raise InputError(
-                f'--where: "{text}": bulk flows are compared within a group, and here is none or several; '
-                "name one, e.g. jain(flows.0)"
+                f'--where: "{text}": needs one group of bulk flows, but there are none or several; name one, e.g. '
+                "jain(flows.0)"
             )
         if chosen.group is not None:
             flows = FlowSelection(chosen)
@@ -157,7 +157,7 @@ class Vocabulary:
             )
         about = quantity(found[name])
         if about is None:
-            raise InputError(f'--where: "{text}": {name} of {self.aqms[chosen.aqm]} is no number: {found[name]}')
+            raise InputError(f'--where: "{text}": {name} of {self.aqms[chosen.aqm]} is not a number: {found[name]}')
         path = f"{self.examples[chosen.aqm].aqm_path}.{name}"
         return Term(text, UNITS[about[1]][0], lambda runs: _number(runs[chosen.aqm].aqm_parameters.get(path)))
 
@@ -241,7 +241,7 @@ def statistic_named(word: str) -> float | str | None:
 def _statistic(text: str, which: float | str, chosen: Selector) -> Term:
     if not chosen.subject:
         raise InputError(
-            f'--where: "{text}" of what? Write e.g. p99(sojourn), min(goodput) or p95(completion, flows.0)'
+            f'--where: "{text}" needs a metric; write e.g. p99(sojourn), min(goodput) or p95(completion, flows.0)'
         )
     if chosen.subject == "goodput":
         _refuse(text, chosen, link=True)
@@ -252,7 +252,7 @@ def _statistic(text: str, which: float | str, chosen: Selector) -> Term:
     _refuse(text, chosen, group=True)
     if which == "min":
         raise InputError(
-            f'--where: "{text}": the least sojourn time is that of an empty queue; write e.g. p10(sojourn)'
+            f'--where: "{text}": the minimum sojourn time is that of an empty queue; write e.g. p10(sojourn)'
         )
 
     def value(runs: Runs) -> float:
@@ -267,7 +267,7 @@ def _completion(text: str, which: float | str, chosen: Selector) -> Term:
     """Completion time of a group's transfers; the summary has some quantiles only."""
     name = f"p{which:g}" if isinstance(which, float) else which
     if name not in COMPLETIONS:
-        raise InputError(f'--where: "{text}": times of completion have {", ".join(COMPLETIONS)} only')
+        raise InputError(f'--where: "{text}": completion times support only {", ".join(COMPLETIONS)}')
     group = _needed_group(text, chosen)
 
     def value(runs: Runs) -> float:
@@ -291,7 +291,7 @@ def _of_group(text: str, about: tuple[str, str, float], chosen: Selector) -> Ter
 
 def _needed_group(text: str, chosen: Selector) -> int:
     if chosen.group is None:
-        raise InputError(f'--where: "{text}" of which flows? Name the group, e.g. flows.0')
+        raise InputError(f'--where: "{text}" needs a flow group; name one, e.g. flows.0')
     return chosen.group
 
 
@@ -307,7 +307,7 @@ def _refuse(text: str, chosen: Selector, *, subject: bool = False, group: bool =
         if refused and given
     ]
     if wrong:
-        raise InputError(f'--where: "{text}": {wrong[0]} says nothing there; leave it out')
+        raise InputError(f'--where: "{text}": {wrong[0]} has no effect there; leave it out')
 
 
 def _at(runs: Runs, chosen: Selector) -> Result:

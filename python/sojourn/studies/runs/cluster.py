@@ -52,7 +52,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
             raise MissingError(f"{address}: the Dask scheduler has no workers; start some: dask worker {address}")
         yield client.get_executor(pure=False), no_workers(lambda: len(client.nthreads()), address)
     except (concurrent.futures.CancelledError, asyncio.CancelledError, CommClosedError) as error:
-        raise MissingError(f"{address}: the Dask scheduler is gone ({_first_line(error)}); {_GO_ON}") from None
+        raise MissingError(f"{address}: the Dask scheduler was lost ({_first_line(error)}); {_GO_ON}") from None
     except distributed.KilledWorker as error:
         raise MissingError(f"{address}: too many workers died of one run ({_first_line(error)}); {_GO_ON}") from None
     except ModuleNotFoundError as error:

@@ -80,9 +80,9 @@ class Runner:
 
     def __post_init__(self) -> None:
         if self.executor is not None and self.jobs is not None:
-            raise InputError("jobs: the executor decides how many runs there are at a time; leave out one of them")
+            raise InputError("jobs: the executor limits the number of parallel runs; leave out one of them")
         if self.merge and self.root is None:
-            raise InputError("merge: the runs found need a folder to go to; give one")
+            raise InputError("merge: the runs found need a folder; give one")
         if self.root is not None:
             remove_stale(self.root)
 

@@ -223,7 +223,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
         refuse_damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
     if manifest["format"] != FORMAT:
-        remedy = f"this sojourn reads {FORMAT}; run it again"
+        remedy = f"this version reads {FORMAT}; run it again"
         raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {remedy}")
     _check_manifest(folder, manifest)
     return manifest
@@ -236,7 +236,9 @@ def _own_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_manifest(folder)
     if manifest["sojourn"] != _core.version():
         remedy = "choose another place with -o, or move the folder away"
-        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {remedy}")
+        raise InputError(
+            f"{folder}: computed by sojourn {manifest['sojourn']}, but this is {_core.version()}; {remedy}"
+        )
     return manifest
 
 
@@ -265,9 +267,9 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     if name != manifest["hash"]:
         refuse_damaged(folder, f"scenario or seed in {MANIFEST} were changed")
     if not same:
-        refuse_damaged(folder, "its fingerprint does not fit its summary")
+        refuse_damaged(folder, "its fingerprint does not match its summary")
     if (place := find_mismatch(manifest)) is not None:
-        refuse_damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
+        refuse_damaged(folder, f"{place} in {MANIFEST} is missing or invalid")
     graph = "nodes" in manifest["scenario"]  # its first link is in the list
     if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
         refuse_damaged(folder, f"scenario and summary in {MANIFEST} have different links")
@@ -373,7 +375,7 @@ def _check_memory(path: Path, rows: int) -> None:
 def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
     path = folder / f"{name}.parquet"
     if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
-        refuse_damaged(folder, f"{path.name} is not as it was written")
+        refuse_damaged(folder, f"{path.name} was modified after it was written")
     return path
 
 

@@ -67,7 +67,7 @@ class Worker:
             if names := ", ".join(scenario.user_aqms()):
                 raise AqmError(f"{names}: its process died with status {status}") from None
             how = signal.Signals(-status).name if status < 0 else f"status {status}"
-            raise OutOfMemoryError(f"its process ended with {how}") from None
+            raise OutOfMemoryError(f"its process exited with {how}") from None
         if kind == "stored":
             return store.load(content)
         if kind == "result":
@@ -121,7 +121,7 @@ def task(scenario: Scenario, seed: int) -> Task:
     """A run as a task; raises `InputError` if another process cannot do it."""
     names = scenario.user_aqms()
     if not in_files(names):
-        raise InputError(f"{', '.join(names)}: known to this program only; put the class into a file of its own")
+        raise InputError(f"{', '.join(names)}: defined in this program only; move the class into a file of its own")
     return Task(scenario.canonical, seed, store.run_hash(scenario, seed), _core.version())
 
 

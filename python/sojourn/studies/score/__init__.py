@@ -140,8 +140,8 @@ ROWS = {
         beside_plain=True,
         scaled=("flows.0.rate",),
     ),
-    "cost": Row("11", "what it costs", ("state_bytes", "instructions"), facts=True),
-    "knobs": Row("12", "what can be set", ("parameters",), facts=True),
+    "cost": Row("11", "state and instructions", ("state_bytes", "instructions"), facts=True),
+    "knobs": Row("12", "number of parameters", ("parameters",), facts=True),
     "rpm": Row(
         "responsiveness",
         "the client of draft-ietf-ippm-responsiveness",

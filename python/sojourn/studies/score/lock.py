@@ -95,8 +95,7 @@ def read_lock(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: format {found['format']}, not {FORMAT}; verify it with the version that wrote it")
     if (place := find_mismatch("", found, _LOCK)) is not None:
         raise InputError(
-            f"{path}: {place.removeprefix('.')} is missing or not what it has to be; give the score.lock that "
-            "`sojourn score` wrote"
+            f"{path}: {place.removeprefix('.')} is missing or invalid; give the score.lock that `sojourn score` wrote"
         )
     return found
 
@@ -117,7 +116,7 @@ def verify(lock: Mapping[str, Any], wanted: ScoreSettings, runner: Runner, seed:
     return [
         VerifiedRun(
             row_id,
-            runs[place].scenario.aqm if place in runs else "another scenario now",
+            runs[place].scenario.aqm if place in runs else "the scenario differs now",
             about["seed"],
             about["fingerprint"],
             results[place].fingerprint if place in results else "",

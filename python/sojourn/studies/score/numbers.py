@@ -135,7 +135,7 @@ _ALL = (
         _metric("rtt_error", "RTT error", "×"),
         rtt_error,
         "rtt",
-        "ratio of the goodputs against the inverse ratio of the round-trip times (1 where flows are queued apart)",
+        "ratio of the goodputs against the inverse ratio of the round-trip times (1 with a queue per flow)",
     ),
     *(
         Number(
@@ -170,17 +170,17 @@ _OF_OTHERS = (
         "mean time of a page over that on a link without other traffic",
     ),
     Number(
-        _metric("back_p99", "delay back, p99", "ms", digits=1),
+        _metric("back_p99", "reverse delay, p99", "ms", digits=1),
         partial(of_link, None, "reverse", "sojourn_ms.p99"),
         meaning="99th percentile of the sojourn time on the reverse path",
     ),
     Number(
-        _metric("back_drops", "drops back", "%", 100, 2),
+        _metric("back_drops", "reverse drops", "%", 100, 2),
         partial(of_link, None, "reverse", "drop_rate"),
         meaning="drops over arrivals on the reverse path, acknowledgments included",
     ),
     Number(
-        _metric("second_p99", "second delay, p99", "ms", digits=1),
+        _metric("second_p99", "delay at the second, p99", "ms", digits=1),
         partial(of_link, 0, "forward", "sojourn_ms.p99"),
         meaning="99th percentile of the sojourn time at the second bottleneck",
     ),
@@ -234,9 +234,9 @@ _OF_MEDIA = (
     ),
     *(
         Number(
-            _metric(f"stalled_{group}", "video stands", "s"),
+            _metric(f"stalled_{group}", "video stalls", "s"),
             partial(of_group, group, "video.stalled_s"),
-            meaning=f"how long the picture of flow group {group} stands, the wait for the first one apart",
+            meaning=f"stall time of the video of flow group {group}, without the wait for the first picture",
         )
         for group in (2, 4)
     ),
@@ -244,19 +244,19 @@ _OF_MEDIA = (
         Number(
             _metric(f"qoo_{name.replace('-', '_')}", f"QoO, {name}", digits=0),
             partial(quality, name),
-            meaning=f"quality of outcome of {name}, from 0, of no use, to 100 (docs/qoo.md)",
+            meaning=f"quality of outcome of {name}, from 0, unusable, to 100 (docs/qoo.md)",
         )
         for name in ("web", "video-call", "gaming")
     ),
     Number(
         _metric("rpm", "responsiveness", "1/min", digits=0),
         partial(of_group, 0, "rpm.rpm"),
-        meaning="round trips per minute under load; below 300 poor, 1000 fair, 6000 good, else excellent",
+        meaning="round trips per minute under load; below 300 poor, below 1000 fair, below 6000 good, else excellent",
     ),
     Number(
         _metric("rpm_in_network", "in the network", "1/min", digits=0),
         partial(of_group, 0, "rpm.rpm_in_network"),
-        meaning="the same without the time that answers wait in the sender's socket",
+        meaning="the same without the time that responses wait in the sender's socket",
     ),
 )
 _OF_LOSSES = (
@@ -294,18 +294,18 @@ _OF_ITSELF = (
     Number(
         _metric("state_bytes", "state", "B", digits=0),
         lambda result: None,
-        meaning="bytes of state, per queue, or per flow where flows are queued apart",
+        meaning="bytes of state, per queue, or per flow with a queue per flow",
     ),
     Number(
         _metric("instructions", "instructions", digits=0),
         lambda result: None,
         meaning="instructions of an arrival and its departure under overload, as counted in a release's build "
-        "(docs/cost.md); of a queue manager as it is registered",
+        "(docs/cost.md); for the registered queue manager",
     ),
     Number(
         _metric("parameters", "parameters", digits=0),
         lambda result: None,
-        meaning="parameters that can be set, those of variants included",
+        meaning="parameters that can be set, including those of variants",
     ),
 )
 NUMBERS: Mapping[str, Number] = {

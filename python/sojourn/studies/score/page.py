@@ -76,9 +76,9 @@ def _summary(card: Scorecard) -> Html:
     ]
     failed = card.failed
     must = (
-        [el("p", el("strong", "What must hold and does not: "), "; ".join(failed), ".")]
+        [el("p", el("strong", "Mandatory rows that fail: "), "; ".join(failed), ".")]
         if failed
-        else [el("p", "All that must hold holds.")]
+        else [el("p", "All mandatory rows hold.")]
     )
     about = f"{card.wanted.profile.about}; base round-trip time 100 ms.{quick}"
     return join([el("p", about), el("p", "Overall: ", *overall[:-1], "."), *must])
@@ -130,7 +130,7 @@ def _of_row(row: Mapping[str, Any], document: Mapping[str, Any], figures: Mappin
     drawn = [_picture(figures, row["id"], f"{row['title']}: the delay over time, first seed")]
     for aqm in document["aqms"]:
         drawn.append(
-            _picture(figures, f"{row['id']}, {aqm}", f"{aqm}: goodput of the first of two senders over the other's")
+            _picture(figures, f"{row['id']}, {aqm}", f"{aqm}: goodput ratio of the first sender to the second")
         )
     whole = table(["number", *document["aqms"]], rows, caption=caption)
     return el("article", heading, about, whole, *drawn, _points(row, document["aqms"]))
@@ -151,7 +151,7 @@ PLANE = "Goodput against delay under three loads: a point for each seed, an elli
 def _about(row: Mapping[str, Any]) -> Html:
     section = f"RFC 7928, {row['section']}" if row["section"][0].isdigit() else f"{row['section']}, not in RFC 7928"
     if not row.get("study"):
-        return el("p", f"{section}; takes no run.", class_="note")
+        return el("p", f"{section}; needs no run.", class_="note")
     seeds = f"{len(row['seeds'])} seeds" if len(row["seeds"]) != 1 else "one seed"
     wider = f"; bands of delays {row['slowness']:g} times as wide" if row["slowness"] > 1 else ""
     study = el("a", row["study"], href=row["study"])
@@ -204,8 +204,8 @@ def _bands(card: Scorecard) -> Html:
         rows.append([name, *band.texts(slowness), of])
     text = (
         "The bands are Sojourn's own. They are fixed, the same for all, and never relative to the others. On slow "
-        "links those of delays are wider, so that five full packets fit into the A. A row's grade is the worst of its "
-        "numbers', the overall one the mean over the rows (A 4, F 0; F if something fails that must hold)."
+        "links those of delays are wider, so that five full packets fit into grade A. A row's grade is the worst of "
+        "its numbers', the overall one the mean over the rows (A 4, F 0; F if a mandatory row fails)."
     )
     note = "* : p < 0.05 in the paired t test over the seeds (and in Wilcoxon's from six pairs on), not adjusted."
     headings = ["band", *LETTERS[:-1], "of"]
@@ -231,7 +231,7 @@ def _left_out(document: Mapping[str, Any]) -> Html:
         ]
     if not rows:
         return el("p", "Nothing.")
-    return table(["row", "of", "what"], rows, caption="What is shorter than its study file, or not run, and why")
+    return table(["row", "of", "what"], rows, caption="Shortened or omitted parts of each study file, and why")
 
 
 def _methods(card: Scorecard) -> Html:

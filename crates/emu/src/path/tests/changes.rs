@@ -141,14 +141,14 @@ fn a_pause_holds_what_waits_and_the_rate_is_as_before() {
     direction.run(at(1_000_000), &mut kernel);
     // Half of the second packet has gone.
     direction.pause(at(1_500_000), true, REGISTERED).unwrap();
-    assert_eq!(direction.pause(at(1_600_000), true, REGISTERED).unwrap_err(), "it pauses already; resume it");
+    assert_eq!(direction.pause(at(1_600_000), true, REGISTERED).unwrap_err(), "it is already paused; resume it");
     direction.run(at(9_000_000), &mut kernel);
     assert_eq!((kernel.frames.len(), direction.describe().as_str()), (1, "paused, droptail"));
     direction.pause(at(10_000_000), false, REGISTERED).unwrap();
     let times = drain(&mut direction, &mut kernel);
     assert_eq!(times[1..], [(at(10_500_000), VNET + 1500), (at(11_500_000), VNET + 1500)]);
     assert_eq!(direction.describe(), "12 Mbit/s, droptail");
-    assert_eq!(direction.pause(at(12_000_000), false, REGISTERED).unwrap_err(), "it does not pause; pause it first");
+    assert_eq!(direction.pause(at(12_000_000), false, REGISTERED).unwrap_err(), "it is not paused; pause it first");
 }
 
 #[test]

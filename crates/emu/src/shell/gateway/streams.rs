@@ -147,7 +147,7 @@ impl Streams {
         if relay.carry(|fd, interest| shared.poll.change(fd, token(fd.as_raw_fd()), interest)).is_ok_and(|open| open) {
             return;
         }
-        let relay = self.relays.remove(&number).expect("it was there");
+        let relay = self.relays.remove(&number).expect("the entry exists");
         for end in &relay.ends {
             self.ends.remove(&end.as_raw_fd());
             let _ = shared.poll.remove(end.as_fd());

@@ -55,7 +55,7 @@ impl ServiceKind for StepsService {
     fn read(table: &Table, _files: &dyn Files) -> Result<Self, Error> {
         let steps = Self { rate: table.field("rate")?, change: table.field("change")? };
         if steps.rate.iter().all(|(_, rate)| rate.as_bps() == 0) {
-            return Err(table.error("rate", "is 0 bit/s all the time; let one step at least be above zero"));
+            return Err(table.error("rate", "is 0 bit/s all the time; write at least one step above zero"));
         }
         let slow = steps.rate.iter().find(|&(_, rate)| rate < SLOWEST_LATCH);
         match slow.filter(|_| steps.change == RateChange::Latch) {

@@ -144,14 +144,14 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
             &[("nodes.0.kind", "access-point")],
             r#"nodes[0].kind: "server" has no wireless LAN; write [links.wlan] at a link from it, or kind = "router""#,
         ),
-        (&[("links.3.name", "air up")], r#"links[3].name: "air up" is no name of its own; write another one"#),
+        (&[("links.3.name", "air up")], r#"links[3].name: "air up" is already taken; choose another name"#),
         (
             &[("links.3.name", "air up station 2")],
-            r#"links[3].name: "air up station 2" is no name of its own; write another one"#,
+            r#"links[3].name: "air up station 2" is already taken; choose another name"#,
         ),
         (
             &[("links.0.name", "air down station 1")],
-            r#"links[3].name: "air down station 1" is no name of its own; write another one"#,
+            r#"links[3].name: "air down station 1" is already taken; choose another name"#,
         ),
         (
             &[("nodes.0.queues", "airtime")],
@@ -173,16 +173,22 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
             &[("links.1.rate", "9 Mbit/s")],
             "links[1]: the channel of [wlan] serves it; leave out the keys of another service",
         ),
-        (&[("links.1.delay", "9 ms")], "links[1].delay: a channel has none; write rtt or access_delay in the flows"),
-        (&[("links.1.reverse.loss", "0.1")], "links[1].reverse.loss: a channel loses by its stations' snr; write that"),
+        (
+            &[("links.1.delay", "9 ms")],
+            "links[1].delay: a channel has no delay; write rtt or access_delay in the flows",
+        ),
+        (
+            &[("links.1.reverse.loss", "0.1")],
+            "links[1].reverse.loss: a channel loses packets by its stations' snr; write that instead",
+        ),
         (&[("links.1.wlan.slots", "long")], r#"links[1].wlan.slots: unknown key; did you mean "slot"?"#),
         (
             &[("links.1.wlan.stations", "[]")],
-            "links[1].wlan.stations: there are none; write e.g. [[links.wlan.stations]] with count = 4",
+            "links[1].wlan.stations: none given; write e.g. [[links.wlan.stations]] with count = 4",
         ),
         (
             &[("links.1.wlan.stations.1.cwmin", "6")],
-            "links[1].wlan.stations[1].cwmin: 6 is no power of two less one; write e.g. 7",
+            "links[1].wlan.stations[1].cwmin: 6 is not a power of two minus one; write e.g. 7",
         ),
         (
             &[("links.1.wlan.stations.0.count", "249")],
@@ -190,16 +196,17 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
         ),
         (
             &[("wlan.slot", "long")],
-            "wlan: is no part of a graph; write it as [links.wlan] at a link from an access point to stations",
+            "wlan: is not allowed beside [[nodes]]; write it as [links.wlan] at a link from an access point to \
+             stations",
         ),
-        (&[("flows.1.station", "3")], "flows[1].station: there is no station 3; write one from 0 to 2"),
+        (&[("flows.1.station", "3")], "flows[1].station: no station 3; write one from 0 to 2"),
         (
             &[("flows.0.to", "down"), ("flows.0.station", "0")],
-            r#"flows[0].station: neither "server" nor "down" are stations; leave it out"#,
+            r#"flows[0].station: neither "server" nor "down" is a station; leave it out"#,
         ),
         (
             &[("flows.2.station", "0")],
-            "flows[2].station: both ends are stations, which are taken in turn; leave it out",
+            "flows[2].station: both ends are stations, which are assigned in turn; leave it out",
         ),
         (
             &[("flows.2.access_delay", "1 ms")],
@@ -207,9 +214,9 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
         ),
         (
             &[("flows.0.to", "down"), ("flows.0.route", r#"["modem", "air up", "wire"]"#)],
-            r#"flows[0].route: "phones" are stations, which forward nothing; go around it"#,
+            r#"flows[0].route: "phones" are stations, which forward nothing; route around it"#,
         ),
-        (&[("flows.1.from", "server")], r#"flows[1].to: "server" is where the flows begin; write another node"#),
+        (&[("flows.1.from", "server")], r#"flows[1].to: "server" is also where the flows begin; write another node"#),
     ] {
         assert_eq!(read(sets).map(|_| ()).map_err(|error| error.to_string()), Err(error.to_string()), "{sets:?}");
     }
@@ -220,8 +227,5 @@ fn a_row_has_no_wireless_lan() {
     let text = "duration = \"1 s\"\n[link]\nrate = \"1 Mbit/s\"\n[[links]]\nname = \"air\"\n[links.wlan]\n\
                 [[links.wlan.stations]]\n[[flows]]\nkind = \"tcp\"";
     let error = Scenario::parse(text, &[], Path::new("/")).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "links[0].wlan: goes with [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]"
-    );
+    assert_eq!(error, "links[0].wlan: needs [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]");
 }

@@ -85,7 +85,7 @@ fn refusals_name_the_entry() {
         ),
         (
             "[[changes]]\nat = \"1 s\"\nlink.rate = \"2 Mbit/s@3s\"",
-            r#"changes[0].link.rate: "Mbit/s@3s" is not a unit of a rate (one of bit/s, kbit/s, mbit/s, gbit/s); write e.g. "10 Mbit/s""#,
+            r#"changes[0].link.rate: "Mbit/s@3s" is not a unit of a rate (expected one of bit/s, kbit/s, mbit/s, gbit/s); write e.g. "10 Mbit/s""#,
         ),
         (
             "[[changes]]\nat = \"1 s\"\nlink.rate = 2",
@@ -93,7 +93,7 @@ fn refusals_name_the_entry() {
         ),
         (
             "[[changes]]\nat = \"1 s\"\nlink.rat = \"2\"",
-            r#"changes[0].link.rat: unknown key that can change; did you mean "rate"?"#,
+            r#"changes[0].link.rat: unknown key of a change; did you mean "rate"?"#,
         ),
         ("[[changes]]\nat = \"1 s\"\nlnk.rate = \"2\"", r#"changes[0].lnk: unknown key; did you mean "link"?"#),
         (
@@ -102,7 +102,7 @@ fn refusals_name_the_entry() {
         ),
         (
             "[[changes]]\nat = \"1 s\"\nflows.0.count = 4",
-            "changes[0].flows: flows do not change while they run; write another group with start and stop",
+            "changes[0].flows: flows cannot change while they run; write another group with start and stop",
         ),
         (
             "[[changes]]\nat = \"1 s\"\nlinks.second.rate = \"2 Mbit/s\"",
@@ -114,7 +114,7 @@ fn refusals_name_the_entry() {
         ),
         (
             "[[changes]]\nat = \"2 s\"\nlink.rate = \"2 Mbit/s\"\n[[changes]]\nat = \"2 s\"\nlink.rate = \"3 Mbit/s\"",
-            "changes[1].link.rate: there is another rate at 2 s; keep one of them",
+            "changes[1].link.rate: another rate at 2 s exists; keep one of them",
         ),
     ] {
         assert_eq!(changed(entries).unwrap_err().to_string(), error, "{entries}");
@@ -122,7 +122,7 @@ fn refusals_name_the_entry() {
     let change = "[[changes]]\nat = \"1 s\"\nlink.rate = \"2 Mbit/s\"\n";
     let bucket = SMALL.replace("rate = \"10 Mbit/s\"", "bucket = \"10 Mbit/s\"\nburst = \"10 kB\"");
     let error = parse(&format!("{bucket}{change}")).unwrap_err().to_string();
-    assert_eq!(error, "changes[0].link.rate: there is no rate that could change; write one, or leave this out");
+    assert_eq!(error, "changes[0].link.rate: there is no rate to change; write one, or leave this out");
     let wrong = SMALL.replace("10 Mbit/s", "10");
     let error = parse(&format!("{wrong}{change}")).unwrap_err().to_string();
     assert_eq!(error, r#"link.rate: "10" has no unit; write e.g. "10 Mbit/s""#, "what is written is judged for itself");
@@ -158,17 +158,21 @@ fn queues_that_cannot_change_are_refused_by_entry() {
         (
             "fq_codel",
             "link.aqm = \"fq_codel flows 64\"",
-            "changes[0].link.aqm: fq_codel: flows cannot be changed while it runs; leave it as it was at the start",
+            "changes[0].link.aqm: fq_codel: flows cannot be changed while it runs; keep its initial value",
         ),
         (
             "sfb",
             "link.limit = \"64 packets\"",
-            "changes[0].link.limit: sfb: it cannot be changed while it runs; only another queue manager can take its place, \
-             without what waits",
+            "changes[0].link.limit: sfb: it cannot be changed while it runs; replace the whole queue manager instead, \
+             which drops the queued packets",
         ),
         ("codel", "link.aqm = \"codell\"", r#"changes[0].link.aqm: unknown AQM "codell"; did you mean "codel"?"#),
-        ("codel", "link.loss = 1", "changes[0].link.loss: 1 could be one per cent or all; write 1% or 1.0"),
-        ("codel", "link.limit = \"0 packets\"", r#"changes[0].link.limit: a limit of "0 packets" holds nothing"#),
+        ("codel", "link.loss = 1", "changes[0].link.loss: 1 is ambiguous, 1 % or 100 %; write 1% or 1.0"),
+        (
+            "codel",
+            "link.limit = \"0 packets\"",
+            r#"changes[0].link.limit: a limit of "0 packets" leaves no room for a packet"#,
+        ),
     ] {
         let text = SMALL.replace("[[flows]]", &format!("aqm = \"{aqm}\"\n[[flows]]"));
         let error_of = parse(&format!("{text}[[changes]]\nat = \"1 s\"\n{change}\n")).unwrap_err().to_string();
@@ -177,5 +181,5 @@ fn queues_that_cannot_change_are_refused_by_entry() {
     let wlan = "duration = \"9 s\"\n[wlan]\n[[wlan.stations]]\n[link]\n[[flows]]\nkind = \"tcp\"\n\
                 [[changes]]\nat = \"1 s\"\nlink.aqm = \"codel\"\n";
     let error = parse(wlan).unwrap_err().to_string();
-    assert_eq!(error, "changes[0].link.aqm: a wireless LAN keeps its queues and its loss; leave this out");
+    assert_eq!(error, "changes[0].link.aqm: a wireless LAN cannot change its queues or its loss; leave this out");
 }

@@ -102,10 +102,10 @@ fn the_canonical_form_is_read_back() {
 fn bad_graphs_are_refused_with_a_remedy() {
     for (sets, error) in [
         (&[("links.0.from", "E")][..], r#"links[0].from: unknown node "E"; did you mean "A"?"#),
-        (&[("links.0.to", "A")], r#"links[0].to: "A" is where the link begins; write another node"#),
+        (&[("links.0.to", "A")], r#"links[0].to: "A" is also where the link begins; write another node"#),
         (&[("links.0.to", "")], r#"links[0].to: missing; write the name of a node, e.g. to = "A""#),
-        (&[("links.1.name", "AB")], r#"links[1].name: "AB" is no name of its own; write another one"#),
-        (&[("nodes.1.name", "A")], r#"nodes[1].name: "A" is another node's name; write another one"#),
+        (&[("links.1.name", "AB")], r#"links[1].name: "AB" is already taken; choose another name"#),
+        (&[("nodes.1.name", "A")], r#"nodes[1].name: "A" is already the name of a node; choose another one"#),
         (&[("nodes.1.name", "")], "nodes[1].name: missing; write e.g. name = \"A\""),
         (
             &[("nodes.1.kind", "switch")],
@@ -115,23 +115,26 @@ fn bad_graphs_are_refused_with_a_remedy() {
             &[("links.0.to", "C"), ("links.1.from", "A")],
             r#"nodes[1]: "B" has no link; write one in [[links]], or leave the node out"#,
         ),
-        (&[("links", "")], "links: there are none; write [[links]] with a name, from and to"),
-        (&[("link.rate", "1 Mbit/s")], "link: is no part of a graph; write it as [[links]] with a name, from and to"),
+        (&[("links", "")], "links: none given; write [[links]] with a name, from and to"),
+        (
+            &[("link.rate", "1 Mbit/s")],
+            "link: is not allowed beside [[nodes]]; write it as [[links]] with a name, from and to",
+        ),
         (
             &[("reverse.rate", "1 Mbit/s")],
-            "reverse: goes with [link]; beside [[nodes]] write reverse = { ... } in [[links]]",
+            "reverse: needs [link]; beside [[nodes]] write reverse = { ... } in [[links]]",
         ),
         (
             &[("nodes", "")],
-            "links[0].from: goes with [[nodes]]; write them, and the first link in [[links]] too, or leave it out",
+            "links[0].from: needs [[nodes]]; write them, and the first link in [[links]] too, or leave it out",
         ),
-        (&[("flows.0.to", "A")], r#"flows[0].to: "A" is where the flows begin; write another node"#),
+        (&[("flows.0.to", "A")], r#"flows[0].to: "A" is also where the flows begin; write another node"#),
         (&[("flows.0.to", "")], r#"flows[0].to: missing; write the name of a node, e.g. to = "A""#),
         (&[("flows.0.from", "a")], r#"flows[0].from: unknown node "a"; did you mean "A"?"#),
-        (&[("flows.0.station", "0")], r#"flows[0].station: neither "A" nor "D" are stations; leave it out"#),
+        (&[("flows.0.station", "0")], r#"flows[0].station: neither "A" nor "D" is a station; leave it out"#),
         (
             &[("flows.0.direction", "reverse")],
-            "flows[0].direction: goes without [[nodes]]; leave it out, and exchange from and to",
+            "flows[0].direction: is not allowed beside [[nodes]]; leave it out, and exchange from and to",
         ),
         (
             &[
@@ -141,14 +144,14 @@ fn bad_graphs_are_refused_with_a_remedy() {
                 ("links.3.from", "D"),
                 ("links.2.to", "C"),
             ],
-            r#"flows[0].to: no links lead from "A" to "D"; join them in [[links]]"#,
+            r#"flows[0].to: no links lead from "A" to "D"; connect them in [[links]]"#,
         ),
         (&[("flows.0.route", "[]")], r#"flows[0].route: ends at "A"; add the links from there to "D""#),
         (&[("flows.0.route", r#"["AB"]"#)], r#"flows[0].route: ends at "B"; add the links from there to "D""#),
         (&[("flows.0.route", r#"["AB", "CD"]"#)], r#"flows[0].route: unknown link "CD"; did you mean "AD"?"#),
         (
             &[("flows.0.route", r#"["AB", "DC"]"#)],
-            r#"flows[0].route: "DC" joins "D" and "C", but the route is at "B"; links from there: AB, BC"#,
+            r#"flows[0].route: "DC" connects "D" and "C", but the route is at "B"; links from there: AB, BC"#,
         ),
         (
             &[("flows.0.route", r#"["AB", "AB", "AD"]"#)],
@@ -156,11 +159,11 @@ fn bad_graphs_are_refused_with_a_remedy() {
         ),
         (
             &[("flows.0.return_route", r#"["AB"]"#)],
-            r#"flows[0].return_route: "AB" joins "A" and "B", but the route is at "D"; links from there: DC, AD"#,
+            r#"flows[0].return_route: "AB" connects "A" and "B", but the route is at "D"; links from there: DC, AD"#,
         ),
         (
             &[("flows.0.to", "C"), ("flows.0.route", r#"["AD", "DC"]"#)],
-            r#"flows[0].route: "D" is a host, which forwards nothing; go around it"#,
+            r#"flows[0].route: "D" is a host, which forwards nothing; route around it"#,
         ),
         (
             &[("flows.0.rtt", "22 ms")],
@@ -177,6 +180,6 @@ fn a_row_knows_no_ends_of_flows() {
         let value = if key == "return_route" { r#"["link"]"# } else { "A" };
         let sets = [(format!("flows.0.{key}"), value.to_string())];
         let error = Scenario::parse(super::SMALL, &sets, Path::new("/")).unwrap_err();
-        assert_eq!(error.to_string(), format!("flows[0].{key}: goes with [[nodes]]; leave it out"));
+        assert_eq!(error.to_string(), format!("flows[0].{key}: needs [[nodes]]; leave it out"));
     }
 }

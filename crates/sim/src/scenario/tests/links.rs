@@ -91,7 +91,7 @@ fn a_trace_of_delays_is_the_schedule_that_it_has() {
     let path = folder.path().canonicalize().unwrap().join("x.trace");
     for (text, error) in [
         (steps.replace("[[flows]]", "delay_trace = \"rtt.trace\"\n[[flows]]"),
-         "link.delay_trace: there is a delay, too; leave one of them out".to_string()),
+         "link.delay_trace: there is also a delay; leave one of them out".to_string()),
         (traced.replace("rtt.trace", "x.trace"),
          format!("link.delay_trace: {}: No such file or directory (os error 2)", path.display())),
         (format!("{traced}[[changes]]\nat = \"1 s\"\nlink.delay = \"9 ms\"\n"),
@@ -142,7 +142,7 @@ fn tables_of_distributions_come_from_files() {
     let words = "none of uniform, normal, pareto, paretonormal, and";
     for (name, error) in [
         ("bel", format!("{}: No such file or directory (os error 2)", path.join("bel").display())),
-        ("bad", format!("{}: line 2: \"x\" is no whole number from -32768 to 32767", path.join("bad").display())),
+        ("bad", format!("{}: line 2: \"x\" is not a whole number from -32768 to 32767", path.join("bad").display())),
         (".", format!("{} is not a regular file", path.display())),
     ] {
         let refused = read(&format!("netem delay 20ms 5ms distribution {name}")).unwrap_err().to_string();
@@ -176,7 +176,7 @@ fn refusals() {
             vec![("rate", "1mbit@0s,-2mbit@9s")],
             r#"link.rate: step "-2mbit@9s": "-2mbit" is negative; write e.g. "10 Mbit/s""#,
         ),
-        (vec![("rate", "0bit@0s,0bit@1s")], "link.rate: is 0 bit/s all the time; let one step at least be above zero"),
+        (vec![("rate", "0bit@0s,0bit@1s")], "link.rate: is 0 bit/s all the time; write at least one step above zero"),
         (
             vec![("rate", "1mbit@0s,999bit@9s"), ("change", "latch")],
             r#"link.rate: 999 bit/s at 9 s is below 1 kbit/s, too slow for change = "latch": a packet would block the link for minutes; write a higher rate or change = "fluid""#,
@@ -217,9 +217,9 @@ fn refusals() {
             vec![("loss", "[1]")],
             "link.loss: expected a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }, found a list",
         ),
-        (vec![("loss", "1")], "link.loss: 1 could be one per cent or all; write 1% or 1.0"),
-        (vec![("loss", r#""1""#)], "link.loss: 1 could be one per cent or all; write 1% or 1.0"),
-        (vec![("loss", "one")], r#"link.loss: "one" is no probability; write e.g. 1% or 0.01"#),
+        (vec![("loss", "1")], "link.loss: 1 is ambiguous, 1 % or 100 %; write 1% or 1.0"),
+        (vec![("loss", r#""1""#)], "link.loss: 1 is ambiguous, 1 % or 100 %; write 1% or 1.0"),
+        (vec![("loss", "one")], r#"link.loss: "one" is not a probability; write e.g. 1% or 0.01"#),
         (
             vec![("loss", "101 %")],
             "link.loss: 1.01 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
@@ -243,7 +243,7 @@ fn refusals() {
         ),
         (
             vec![("below", "0 packets")],
-            r#"link.below: "0 packets" holds nothing; write at least 1, or leave the key out"#,
+            r#"link.below: "0 packets" leaves no room for a packet; write at least 1, or leave the key out"#,
         ),
         (vec![("tick", "0 ms")], r#"link.tick: "0 ms" is not above zero; write e.g. "5 ms""#),
         (vec![("tick", "1")], r#"link.tick: expected a text with a unit such as "5 ms", found a number"#),

@@ -78,7 +78,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         (
             "wlan.stations.0.rate",
             "55 Mbit/s",
-            r#"wlan.stations[0].rate: "55 Mbit/s" is no rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#,
+            r#"wlan.stations[0].rate: "55 Mbit/s" is not a rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#,
         ),
         (
             "wlan.stations.0.rate",
@@ -88,12 +88,12 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         (
             "wlan.stations.0.rate",
             "mcs16",
-            r#"wlan.stations[0].rate: "mcs16" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+            r#"wlan.stations[0].rate: "mcs16" is not a scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
         ),
         (
             "wlan.stations.0.rate",
             "HtMcs7",
-            r#"wlan.stations[0].rate: "HtMcs7" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+            r#"wlan.stations[0].rate: "HtMcs7" is not a scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
         ),
         (
             "wlan.stations.0.rate",
@@ -105,31 +105,35 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         (
             "wlan.stations.0.aggregate",
             "32",
-            r#"wlan.stations[0].aggregate: goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#,
+            r#"wlan.stations[0].aggregate: needs a rate of 802.11n; write e.g. rate = "mcs15" too"#,
         ),
         ("wlan.stations.0.count", "0", "wlan.stations[0].count: 0 is out of range; from 1 to 250"),
-        ("wlan.stations", "[]", "wlan.stations: there are none; write e.g. [[wlan.stations]] with count = 4"),
+        ("wlan.stations", "[]", "wlan.stations: none given; write e.g. [[wlan.stations]] with count = 4"),
         ("wlan.stations.0.snr", "250 dB", "wlan.stations[0].snr: 250 dB is out of range; from -20 dB to 100 dB"),
         ("wlan.stations.0.snr", "\"25\"", r#"wlan.stations[0].snr: "25" has no unit; write e.g. "25 dB""#),
-        ("wlan.stations.0.snr", "high dB", r#"wlan.stations[0].snr: "high dB" is no number; write e.g. "25 dB""#),
-        ("wlan.stations.0.fading", "3 dB", r#"wlan.stations[0].fading: goes with snr; write e.g. snr = "25 dB" too"#),
+        ("wlan.stations.0.snr", "high dB", r#"wlan.stations[0].snr: "high dB" is not a number; write e.g. "25 dB""#),
+        ("wlan.stations.0.fading", "3 dB", r#"wlan.stations[0].fading: needs snr; write e.g. snr = "25 dB" too"#),
         ("wlan.stations.0.rates", "ofdm", r#"wlan.stations[0].rates: unknown key; did you mean "rate"?"#),
         ("wlan.slot", "9 us", r#"wlan.slot: unknown slot "9 us"; one of short, long"#),
         ("wlan.ap_aifs", "0", "wlan.ap_aifs: 0 is out of range; from 1 to 15"),
-        ("wlan.ap_cwmax", "64", "wlan.ap_cwmax: 64 is no power of two less one; write e.g. 127"),
+        ("wlan.ap_cwmax", "64", "wlan.ap_cwmax: 64 is not a power of two minus one; write e.g. 127"),
         ("wlan.stations.0.cwmin", "2047", "wlan.stations[0].cwmin: 2047 is above cwmax, 1023; write at most that"),
         ("wlan.beacons", "5", r#"wlan.beacons: unknown key; did you mean "beacon"?"#),
-        ("link.below", "0 packets", r#"link.below: "0 packets" holds nothing; write at least 1, or leave the key out"#),
+        (
+            "link.below",
+            "0 packets",
+            r#"link.below: "0 packets" leaves no room for a packet; write at least 1, or leave the key out"#,
+        ),
         (
             "link.below",
             "1514 B",
-            r#"link.below: a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#,
+            r#"link.below: a driver's ring counts packets; write e.g. "50 packets wake 24 packets""#,
         ),
         ("wlan", "5", "wlan: expected a table, found a number"),
         ("link.rate", "10 Mbit/s", "link: the channel of [wlan] serves it; leave out the keys of another service"),
-        ("link.delay", "5 ms", "link.delay: a channel has none; write rtt or access_delay in the flows"),
-        ("reverse.loss", "0.1", "reverse.loss: a channel loses by its stations' snr; write that"),
-        ("flows.0.station", "1", "flows[0].station: there is no station 1; write one from 0 to 0"),
+        ("link.delay", "5 ms", "link.delay: a channel has no delay; write rtt or access_delay in the flows"),
+        ("reverse.loss", "0.1", "reverse.loss: a channel loses packets by its stations' snr; write that instead"),
+        ("flows.0.station", "1", "flows[0].station: no station 1; write one from 0 to 0"),
         (
             "links",
             r#"[{"name": "second", "rate": "1 Mbit/s"}]"#,
@@ -141,7 +145,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
     let error = read(&[("wlan.rates", "bg"), ("wlan.stations.0.snr", "25 dB")]).unwrap_err().to_string();
     assert_eq!(
         error,
-        r#"wlan.stations[0].snr: the error models do not know the rates of 802.11b; leave it out, or rates = "bg""#
+        r#"wlan.stations[0].snr: the error models do not cover the rates of 802.11b; leave it out, or rates = "bg""#
     );
     let many = r#"[{"count": 250}, {"count": 1}]"#;
     let error = read(&[("wlan.stations", many)]).unwrap_err().to_string();
@@ -155,8 +159,8 @@ fn what_needs_a_cell_is_refused_without_one() {
         let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
         Scenario::parse(text, &sets, Path::new("/")).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[("flows.0.station", "0")]), "flows[0].station: goes with [wlan]; leave it out");
-    assert_eq!(refused(&[("probes.accesses", "true")]), "probes.accesses: goes with [wlan]; leave it out");
+    assert_eq!(refused(&[("flows.0.station", "0")]), "flows[0].station: needs [wlan]; leave it out");
+    assert_eq!(refused(&[("probes.accesses", "true")]), "probes.accesses: needs [wlan]; leave it out");
     assert_eq!(
         refused(&[("link.rate", ""), ("link.wlan_rate", "27 Mbit/s")]),
         "link: its channel is missing; write [wlan] with [[wlan.stations]]"

@@ -20,7 +20,7 @@ impl FileSpec {
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         match self {
             Self { size: None, pause: Some(_), .. } => {
-                Err(table.error("pause", r#"without size no transfer ends; write e.g. size = "10 MB""#))
+                Err(table.error("pause", r#"missing, so no transfer would end; write e.g. size = "10 MB""#))
             }
             _ => Ok(()),
         }

@@ -25,7 +25,7 @@ impl Ladder {
         }
         match rates.windows(2).find(|pair| pair[0] >= pair[1]) {
             Some(pair) => {
-                Err(ValueError::Form(format!("{} is not above {}; write them in rising order", pair[1], pair[0])))
+                Err(ValueError::Form(format!("{} is not above {}; write them in ascending order", pair[1], pair[0])))
             }
             None => Ok(Self(rates)),
         }
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(ladder.rates(), [500_000, 1_500_000].map(Rate::from_bps));
         assert_eq!(Ladder::read(&ladder.write()).unwrap(), ladder);
         for (wrong, part) in [
-            (json!(["4 Mbit/s", "4 Mbit/s"]), "4 Mbit/s is not above 4 Mbit/s; write them in rising order"),
+            (json!(["4 Mbit/s", "4 Mbit/s"]), "4 Mbit/s is not above 4 Mbit/s; write them in ascending order"),
             (json!([]), "[\"1 Mbit/s\", \"4 Mbit/s\"]"),
             (json!("4 Mbit/s"), "a list of rates"),
             (json!([4]), "unit"),

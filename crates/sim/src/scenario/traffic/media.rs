@@ -60,22 +60,23 @@ impl MediaSpec {
         if !admitted.contains(&self.ecn()) {
             let (word, control) = (word_of(ECNS, &self.ecn()), &self.control);
             let words: Vec<String> = admitted.iter().map(|ecn| word_of(ECNS, ecn).to_string()).collect();
-            let text = format!("{control} does not answer marks of {word}; write {}", words.join(" or "));
+            let text = format!("{control} does not react to marks of {word}; write {}", words.join(" or "));
             return Err(table.error("ecn", text));
         }
         if min_rate > max_rate {
-            let text = format!("{min_rate} is above max_rate, which is {max_rate}; write less");
+            let text = format!("{min_rate} is above max_rate ({max_rate}); write less");
             return Err(table.error("min_rate", text));
         }
         if self.at_start() < min_rate || self.at_start() > max_rate {
-            let text = format!("{} is not from min_rate to max_rate ({min_rate} to {max_rate})", self.at_start());
+            let text =
+                format!("{} is out of range; from min_rate to max_rate ({min_rate} to {max_rate})", self.at_start());
             return Err(table.error("start_rate", text));
         }
         match (pause_at, resume_at) {
-            (Some(_), None) => Err(table.error("resume_at", r#"missing beside pause_at; write e.g. "60 s""#)),
-            (None, Some(_)) => Err(table.error("pause_at", r#"missing beside resume_at; write e.g. "40 s""#)),
+            (Some(_), None) => Err(table.error("resume_at", r#"missing, but pause_at is given; write e.g. "60 s""#)),
+            (None, Some(_)) => Err(table.error("pause_at", r#"missing, but resume_at is given; write e.g. "40 s""#)),
             (Some(from), Some(to)) if to <= from => {
-                Err(table.error("resume_at", format!("{to} is not after pause_at, which is {from}; write more")))
+                Err(table.error("resume_at", format!("{to} is not after pause_at ({from}); write more")))
             }
             _ => Ok(()),
         }

@@ -50,8 +50,7 @@ impl PcapSpec {
         let foreign = TcpSpec::KEYS.iter().filter(|key| key.name != GSO);
         if keys.send == PACKETS {
             if let Some(key) = foreign.into_iter().find(|key| table.values.contains_key(key.name)) {
-                let text =
-                    "belongs to TCP, and packets are sent as they are; leave it out, or write send = \"transfers\"";
+                let text = "is for TCP, but packets are sent as they are; leave it out, or write send = \"transfers\"";
                 return Err(table.error(key.name, text));
             }
         }
@@ -78,7 +77,7 @@ impl PcapSpec {
 
     fn filter(&self, table: &Table) -> Result<CaptureFilter, Error> {
         let hosts = |text: &String| {
-            let wrong = || format!("{text:?} is no address and no network; write e.g. \"192.168.1.0/24\"");
+            let wrong = || format!("{text:?} is neither an address nor a network; write e.g. \"192.168.1.0/24\"");
             HostSet::parse(text).ok_or_else(|| table.error("source", wrong()))
         };
         Ok(CaptureFilter {

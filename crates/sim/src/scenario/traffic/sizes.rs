@@ -40,7 +40,9 @@ impl SizeDistribution {
         let Some([least, most]) = ends.as_array().map(Vec::as_slice) else { return Err(wrong()) };
         let (least, most) = (size(least)?, size(most)?);
         if least > most {
-            return Err(ValueError::Form(format!("from {least} B to {most} B is no range; write the lower end first")));
+            return Err(ValueError::Form(format!(
+                "from {least} B to {most} B is not a range; write the lower end first"
+            )));
         }
         match name.as_str() {
             "uniform" => Ok(Self::Uniform(least, most)),

@@ -86,12 +86,12 @@ impl TcpSpec {
     /// Rejects keys that QUIC does not support.
     fn check_quic(&self, table: &Table) -> Result<(), Error> {
         let refused = [
-            ("sack", !self.sack, "acknowledgments of QUIC always tell what has arrived; leave it out"),
-            ("abc", self.abc.is_some(), "QUIC counts bytes or packets, by its control; leave it out"),
+            ("sack", !self.sack, "QUIC acknowledgments always report all ranges; leave it out"),
+            ("abc", self.abc.is_some(), "QUIC counts bytes or packets, depending on its control; leave it out"),
             ("nagle", self.nagle == Some(true), "QUIC has no Nagle's algorithm; leave it out"),
             ("pacing", self.pacing.is_some(), "QUIC is always paced; leave it out"),
             ("max_pacing_rate", self.max_pacing_rate.is_some(), "QUIC is paced by its window or control; leave it out"),
-            ("gso", self.gso == Some(true), "packets of QUIC leave one by one, paced; leave it out"),
+            ("gso", self.gso == Some(true), "QUIC sends packets one by one, paced; leave it out"),
             ("gro", self.gro.is_some(), "packets of QUIC are not joined at the receiver; leave it out"),
             ("receive_window", self.receive_window.is_some(), "flow control of QUIC is not modelled; leave it out"),
             (
@@ -104,8 +104,7 @@ impl TcpSpec {
             return Err(table.error(key, text));
         }
         if self.mss < quic::MIN_DATAGRAM {
-            let text =
-                format!("every path of QUIC carries {} B of UDP payload; write at least that", quic::MIN_DATAGRAM);
+            let text = format!("every QUIC path carries {} B of UDP payload; write at least that", quic::MIN_DATAGRAM);
             return Err(table.error("mss", text));
         }
         if self.is_quinn() {
@@ -125,10 +124,10 @@ impl TcpSpec {
             return Err(table.error("cc", text));
         }
         if !self.delayed_ack {
-            return Err(table.error("delayed_ack", "quinn acknowledges as it does; leave it out"));
+            return Err(table.error("delayed_ack", "quinn decides itself when to acknowledge; leave it out"));
         }
         if table.values.contains_key("pause") {
-            return Err(table.error("pause", "a flow of quinn is one connection; leave it out"));
+            return Err(table.error("pause", "a quinn flow is one connection; leave it out"));
         }
         Ok(())
     }
@@ -159,7 +158,7 @@ impl TcpSpec {
         }
         // As in Linux, a maximum pacing rate turns pacing on.
         if let (Some(false), Some(_)) = (self.pacing, self.max_pacing_rate) {
-            return Err(table.error("pacing", "max_pacing_rate paces; leave out one of the two"));
+            return Err(table.error("pacing", "conflicts with max_pacing_rate, which paces; leave one of the two out"));
         }
         if self.send_buffer.is_some() && !stack.has_send_buffer() {
             let text = format!("{} has no send buffer; choose linux-6.1, or leave it out", self.stack);

@@ -33,10 +33,10 @@ impl VideoSpec {
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         let Self { segment, buffer, .. } = *self;
         if segment > buffer {
-            return Err(table.error("buffer", format!("{buffer} is less than a segment of {segment}; write more")));
+            return Err(table.error("buffer", format!("{buffer} is shorter than a segment of {segment}; write more")));
         }
         if self.startup_level() > buffer {
-            let text = format!("{} never come together in a buffer of {buffer}; write less", self.startup_level());
+            let text = format!("{} do not fit into a buffer of {buffer}; write less", self.startup_level());
             return Err(table.error("startup", text));
         }
         Ok(())

@@ -9,7 +9,8 @@ use sojourn_aqm::registry::{Algorithm, AqmConfig};
 use sojourn_aqm::{Aqm, Cx, DropReason, Duration, Fifo, PoppedPacket, config};
 
 /// The algorithm by its name.
-pub static MY: Algorithm = Algorithm::own::<Config>("my", "drops at the head what has waited too long", "you, today");
+pub static MY: Algorithm =
+    Algorithm::custom::<Config>("my", "drops at the head what has waited too long", "you, today");
 
 sojourn_library::export!("my", "drops at the head what has waited too long", "you, today", MY);
 
