@@ -1,4 +1,4 @@
-//! Applications of clients: what connections tell them, what they order, what they record.
+//! Applications of clients: events of connections, actions on them, records.
 
 use super::exchange::Exchange;
 use crate::responsiveness::{Confidence, ProbeKind, Responsiveness};
@@ -9,40 +9,41 @@ use std::collections::VecDeque;
 /// An event of a connection, for its client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ConnectionEvent {
-    /// The handshake is over.
+    /// The handshake is complete.
     Connected,
-    /// The last byte of an answer has arrived.
+    /// The last byte of a response has arrived.
     ResponseReceived,
-    /// The same on a load-generating connection: the answer waited so long in the sender's socket.
+    /// The last byte of a response on a load-generating connection has arrived; `in_socket` is its time in the sender's
+    /// socket.
     ProbeAnswered { in_socket: Duration },
-    /// So many bytes have arrived in order since it was opened.
+    /// Bytes delivered in order since the connection was opened.
     Counted(u64),
 }
 
-/// What a client does with connections.
+/// An application of a client with connections.
 pub(super) trait App {
-    /// When it wants to act next.
+    /// When it acts next.
     fn due(&self) -> Instant;
-    /// That time has come.
-    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue);
-    /// Connection `number` tells something.
-    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue);
-    /// The run ends.
-    fn close(&mut self, end: Instant, orders: &mut ActionQueue) {
-        let _ = (end, orders);
+    /// Acts, because the application is due.
+    fn on_timer(&mut self, now: Instant, actions: &mut ActionQueue);
+    /// Handles an event of connection `number`.
+    fn on_event(&mut self, now: Instant, number: u32, event: ConnectionEvent, actions: &mut ActionQueue);
+    /// Ends the run.
+    fn close(&mut self, end: Instant, actions: &mut ActionQueue) {
+        let _ = (end, actions);
     }
-    /// What the connections are made of.
+    /// Parameters of its connections.
     fn tcp(&self) -> &TcpSpec;
 }
 
-/// What an application has seen, for the books.
+/// A record of an application for the counters and tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AppRecord {
-    /// A player began to play, so long after its start.
+    /// A player started to play, this long after its start.
     Started(Duration),
-    /// It fetches a segment in another rate than the one before.
+    /// A player requested a segment in another rate than the previous one.
     Switched,
-    /// A segment of a video is there, and video of this `level` with it; the picture `stood` before.
+    /// A video segment arrived; `level` is the buffer with it, `stalled_for` the stall before it.
     Segment {
         number: u32,
         requested_at: Instant,
@@ -51,26 +52,26 @@ pub(crate) enum AppRecord {
         level: Duration,
         stalled_for: Duration,
     },
-    /// The goodput of a load was found saturated.
+    /// The goodput of a load was found saturated at this time.
     Saturated(Instant),
-    /// A probe got an answer.
+    /// A probe was answered.
     Probe {
         kind: ProbeKind,
         sent_at: Instant,
         duration: Duration,
         in_socket: Duration,
     },
-    /// The result of a test of responsiveness: how sure it is, when it was there, goodput in bit/s, connections.
+    /// Result of a responsiveness test: its confidence, end, goodput in bit/s, and number of connections.
     Rpm(Responsiveness, Confidence, Instant, f64, u32),
-    /// The picture came to a halt; and it stood from one instant to another.
+    /// Playback stalled; and the start and end of a stall.
     Stalled,
     StallEnded(Instant, Instant),
 }
 
-/// What an application wants done, in order.
+/// Pending actions of an application, in order.
 #[derive(Debug, Default)]
 pub(super) struct ActionQueue {
-    /// Connections that were ordered: the number of the next one.
+    /// Connections opened so far, and the number of the next one.
     pub opened: u32,
     pub queue: VecDeque<Action>,
 }
@@ -94,34 +95,34 @@ impl ActionQueue {
         self.opened - 1
     }
 
-    /// Opens a load-generating connection, whose server keeps so many bytes unsent; returns its number.
+    /// Opens a load-generating connection whose server keeps `unsent` bytes unsent; returns its number.
     pub fn load(&mut self, unsent: u64) -> u32 {
         self.queue.push_back(Action::Load(unsent));
         self.opened += 1;
         self.opened - 1
     }
 
-    /// Connection `number` will tell what it has brought.
+    /// Requests the event [`ConnectionEvent::Counted`] of connection `number`.
     pub fn count(&mut self, number: u32) {
         self.queue.push_back(Action::Count(number));
     }
 
-    /// Asks over connection `number`, which has answered what was asked before; without the exchange's pause.
+    /// Sends a request over connection `number`, which must have no response pending. The exchange's pause is not used.
     pub fn request(&mut self, number: u32, exchange: Exchange) {
         self.queue.push_back(Action::Request(number, exchange));
     }
 
-    /// Connection `number` will not be asked again.
+    /// Closes connection `number`, after its last request.
     pub fn close(&mut self, number: u32) {
         self.queue.push_back(Action::Close(number));
     }
 
-    /// A transfer of `bytes` that began at `begun` is over, by what connection `number` has brought.
+    /// Reports a completed transfer of `bytes` that started at `begun` and ended on connection `number`.
     pub fn completed(&mut self, number: u32, begun: Instant, bytes: u64) {
         self.queue.push_back(Action::Completed(number, begun, bytes));
     }
 
-    /// Something for the books.
+    /// Adds a record.
     pub fn record(&mut self, record: AppRecord) {
         self.queue.push_back(Action::Record(record));
     }

@@ -1,5 +1,5 @@
-//! A client with several connections that know of each other: it opens them, asks over them, and hears of every answer.
-//! What it does with that is its application. The connections are flows like any other, in slots that are used again.
+//! A client with several connections, driven by its application: it opens them, sends requests over them, and is
+//! notified of each response. The connections are flows like any other, in slots that are reused.
 
 use super::app::{Action, ActionQueue, App, AppRecord, ConnectionEvent};
 use super::browser::Browser;
@@ -47,65 +47,65 @@ apps! {
 /// A client and its connections.
 pub(crate) struct Client {
     pub group: u32,
-    /// Its number in the group.
+    /// Index of the client in its group.
     index: u32,
     app: AnyApp,
-    orders: ActionQueue,
-    /// What the connections are made of, and what their congestion controls draw from.
+    actions: ActionQueue,
+    /// Parameters of the connections, and the generator that seeds those of their congestion controls.
     pub ends: ConnectionTemplate,
     rng: Rng,
-    /// Slots whose connection has ended.
+    /// Slots of closed connections.
     free: Vec<u32>,
-    /// The slot of each connection by its number, and the other way round while it is there.
+    /// Slot of each connection by number, and number of each open connection by slot.
     slots: Vec<u32>,
     numbers: BTreeMap<u32, u32>,
 }
 
-/// What its host does for a client.
+/// An action of a client that the run carries out.
 pub(crate) enum ClientAction {
-    /// A connection is opened, in a slot that is free if there is one; [`Client::placed`] wants to know where.
+    /// Open a connection, in a free slot if one is given; then call [`Client::set_slot`].
     Open(Opening, Option<u32>),
-    /// [`Client::hear`] wants to know what the connection in a slot has brought.
+    /// Report the bytes delivered by the connection in this slot to [`Client::on_event`].
     Count(u32),
-    /// The connection in a slot is asked.
+    /// Send a request on the connection in this slot.
     Request(u32, Exchange),
-    /// The connection in a slot is closed.
+    /// Close the connection in this slot.
     Close(u32),
-    /// A transfer that began at an instant is over, by what the connection in a slot has brought.
+    /// Report a completed transfer: the slot of its connection, its start, its bytes.
     Completed(u32, Instant, u64),
-    /// Something for the books that a client of this number has seen.
+    /// Add a record of the client with this index.
     Record(u32, AppRecord),
 }
 
 impl Client {
-    pub(super) fn new(app: AnyApp, (group, place): (u32, u32), rng: Rng) -> Self {
+    pub(super) fn new(app: AnyApp, (group, index): (u32, u32), rng: Rng) -> Self {
         let ends = ConnectionTemplate::Tcp(TcpTemplate::new(app.tcp()));
-        let (orders, numbers) = (ActionQueue::default(), BTreeMap::new());
-        Self { group, index: place, app, orders, ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
+        let (actions, numbers) = (ActionQueue::default(), BTreeMap::new());
+        Self { group, index, app, actions, ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
     }
 
-    /// When [`Self::next`] is to be called.
+    /// When [`Self::next`] must be called.
     pub fn due(&self) -> Instant {
         self.app.due()
     }
 
-    /// What is to be done now.
+    /// The next action that is due now.
     pub fn next(&mut self, now: Instant) -> Option<ClientAction> {
-        while self.orders.queue.is_empty() && self.app.due() <= now {
-            self.app.on_timer(now, &mut self.orders);
+        while self.actions.queue.is_empty() && self.app.due() <= now {
+            self.app.on_timer(now, &mut self.actions);
         }
         self.next_pending(now)
     }
 
-    /// The run ends; what is left to be done is [`Self::rest`].
+    /// Ends the run; [`Self::next_pending`] returns the remaining actions.
     pub fn close(&mut self, end: Instant) {
-        self.app.close(end, &mut self.orders);
+        self.app.close(end, &mut self.actions);
     }
 
-    /// What is to be done of what is decided.
+    /// The next pending action.
     pub fn next_pending(&mut self, now: Instant) -> Option<ClientAction> {
         let slot = |number: u32| self.slots[number as usize];
-        Some(match self.orders.queue.pop_front()? {
+        Some(match self.actions.queue.pop_front()? {
             Action::Open => self.opening(now, Job::Dialogue(Script::on_demand())),
             Action::Load(unsent) => self.opening(now, Job::Load(unsent)),
             Action::Count(number) => ClientAction::Count(slot(number)),
@@ -121,20 +121,20 @@ impl Client {
         ClientAction::Open(Opening { requested_at: now, rng, job }, self.free.pop())
     }
 
-    /// The connection that was opened last is in `slot`.
+    /// Notes that the last connection opened is in `slot`.
     pub fn set_slot(&mut self, slot: u32) {
         self.numbers.insert(slot, self.slots.len() as u32);
         self.slots.push(slot);
     }
 
-    /// The connection in `slot` tells something.
-    pub fn on_event(&mut self, now: Instant, slot: u32, news: ConnectionEvent) {
+    /// Forwards an event of the connection in `slot` to the application.
+    pub fn on_event(&mut self, now: Instant, slot: u32, event: ConnectionEvent) {
         if let Some(&number) = self.numbers.get(&slot) {
-            self.app.on_event(now, number, news, &mut self.orders);
+            self.app.on_event(now, number, event, &mut self.actions);
         }
     }
 
-    /// The connection in `slot` is over.
+    /// Frees the slot of a closed connection.
     pub fn on_closed(&mut self, slot: u32) {
         self.numbers.remove(&slot);
         self.free.push(slot);

@@ -1,8 +1,8 @@
-//! A connection with data both ways: the client at the sink asks, the server at the source answers, again and again.
+//! A connection with data in both directions: the client at the sink sends requests, the server at the source responds.
 //!
-//! Each direction has a sender and a receiver of its own; one handshake opens both. Acknowledgments are packets of
-//! their own: no data segment carries one for the other direction. A stack in quick-acknowledgment mode, as at the
-//! start of a connection, sends them so too.
+//! Each direction has its own sender and receiver; one handshake opens both. Acknowledgments are packets of their own:
+//! no data segment carries one for the other direction, as with a stack in quick-acknowledgment mode at the start of a
+//! connection. That costs one packet of 52 bytes per request in each direction.
 
 use super::app::ConnectionEvent;
 use super::exchange::{Exchange, Script};
@@ -22,26 +22,26 @@ pub(crate) struct DialogueFlow {
     /// When the connection is opened; never once it is.
     start: Instant,
     stop: Instant,
-    /// When the present exchange began.
+    /// When the current exchange started.
     exchange_start: Instant,
-    /// When the client asks next, and when the server answers.
+    /// When the client sends its next request, and when the server responds.
     request_at: Instant,
     response_at: Instant,
-    /// Bytes that each side will have received when it has the present question, or its answer.
+    /// Bytes that each side will have received with the current request and its response.
     request_end: u64,
     response_end: u64,
     open: bool,
 }
 
-/// One end of a connection with data both ways.
+/// One end of a connection with data in both directions.
 pub(super) struct DuplexEndpoint {
     pub sender: Sender,
     pub receiver: Receiver,
-    /// The host's card, if it joins segments.
-    pub card: Option<Box<NicQueue>>,
+    /// The host's NIC queue, if it merges segments (GRO).
+    pub nic_queue: Option<Box<NicQueue>>,
 }
 
-/// A connection that was asked for, is opened at `start`, and asks for nothing after `stop`.
+/// A connection was requested, is opened at `start`, and sends no request after `stop`.
 #[derive(Clone, Copy)]
 pub(super) struct ConnectionTimes {
     pub requested_at: Instant,
@@ -50,12 +50,12 @@ pub(super) struct ConnectionTimes {
 }
 
 impl DialogueFlow {
-    /// A new connection. The controls of both ends draw from `rng`.
+    /// A new connection; the congestion controls of both ends draw from `rng`.
     pub(super) fn new(ends: &TcpTemplate, script: Script, times: ConnectionTimes, mut rng: Rng) -> Self {
-        let of_server = Rng::from_state(rng.next_u64());
+        let server_rng = Rng::from_state(rng.next_u64());
         let mut flow = Self {
             client: DuplexEndpoint::new(ends, rng),
-            server: DuplexEndpoint::new(ends, of_server),
+            server: DuplexEndpoint::new(ends, server_rng),
             script: Script::on_demand(),
             exchange: Exchange::default(),
             start: Instant::NEVER,
@@ -67,11 +67,11 @@ impl DialogueFlow {
             response_end: 0,
             open: true,
         };
-        flow.begin(script, times);
+        flow.initialize(script, times);
         flow
     }
 
-    /// Becomes the connection that [`Self::new`] makes, in the memory of the one that has ended. Returns the old script.
+    /// Becomes the connection of [`Self::new`] in the memory of a closed one. Returns the old script.
     pub(super) fn reinitialize(
         &mut self,
         ends: &TcpTemplate,
@@ -79,26 +79,26 @@ impl DialogueFlow {
         times: ConnectionTimes,
         mut rng: Rng,
     ) -> Script {
-        let of_server = Rng::from_state(rng.next_u64());
-        self.client.begin_again(ends, rng);
-        self.server.begin_again(ends, of_server);
-        self.begin(script, times)
+        let server_rng = Rng::from_state(rng.next_u64());
+        self.client.reinitialize(ends, rng);
+        self.server.reinitialize(ends, server_rng);
+        self.initialize(script, times)
     }
 
-    /// All of the beginning but the ends; the script before.
-    fn begin(
+    /// Initialises all fields but the ends. Returns the old script.
+    fn initialize(
         &mut self,
         mut script: Script,
-        ConnectionTimes { requested_at: asked, start, stop }: ConnectionTimes,
+        ConnectionTimes { requested_at, start, stop }: ConnectionTimes,
     ) -> Script {
         self.exchange = script.next().unwrap_or_default();
-        (self.start, self.stop, self.exchange_start) = (start, stop, asked);
+        (self.start, self.stop, self.exchange_start) = (start, stop, requested_at);
         (self.request_at, self.response_at) = (Instant::NEVER, Instant::NEVER);
         (self.request_end, self.response_end, self.open) = (0, 0, true);
         std::mem::replace(&mut self.script, script)
     }
 
-    /// The client asks the present question.
+    /// Sends the client's current request, or closes the connection after `stop`.
     fn send_request(&mut self, now: Instant, host: &mut impl Host) {
         self.request_at = Instant::NEVER;
         if now >= self.stop {
@@ -116,13 +116,13 @@ impl DialogueFlow {
         self.response_at = Instant::NEVER;
         let server = &mut self.server.sender;
         if self.script.is_over() {
-            // The server closes.
+            // The server closes after its last response.
             server.end_with_next();
         }
         server.write(now, self.exchange.response, &mut HalfConnection::of_server(host));
     }
 
-    /// The client has the whole answer.
+    /// Handles a complete response at the client.
     fn on_response(&mut self, now: Instant, host: &mut impl Host) {
         if matches!(self.script, Script::OnDemand { .. }) {
             return host.notify_client(ConnectionEvent::ResponseReceived);
@@ -137,7 +137,7 @@ impl DialogueFlow {
         }
     }
 
-    /// A segment, or several as one, comes up to the client.
+    /// Passes a segment, or several merged ones, to the client.
     #[inline(always)]
     fn on_client_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let client = &mut self.client;
@@ -162,7 +162,7 @@ impl DialogueFlow {
         self.check_end(host);
     }
 
-    /// … to the server.
+    /// Passes a segment, or several merged ones, to the server.
     #[inline(always)]
     fn on_server_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         let server = &mut self.server;
@@ -185,7 +185,7 @@ impl DialogueFlow {
         self.check_end(host);
     }
 
-    /// What the client's card has comes up.
+    /// Passes the segments in the client's NIC queue up.
     #[inline(never)]
     fn poll_client(&mut self, now: Instant, host: &mut impl Host) {
         for (left, header, ecn) in self.client.polled(now) {
@@ -194,7 +194,7 @@ impl DialogueFlow {
         }
     }
 
-    /// … the server's card.
+    /// Passes the segments in the server's NIC queue up.
     #[inline(never)]
     fn poll_server(&mut self, now: Instant, host: &mut impl Host) {
         for (left, header, ecn) in self.server.polled(now) {
@@ -212,26 +212,26 @@ impl DialogueFlow {
 }
 
 impl DuplexEndpoint {
-    /// An end whose control draws from `rng`.
+    /// An end whose congestion control draws from `rng`.
     pub fn new(ends: &TcpTemplate, rng: Rng) -> Self {
-        Self { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.nic_queue() }
+        Self { sender: ends.sender(rng), receiver: ends.receiver(), nic_queue: ends.nic_queue() }
     }
 
-    /// Becomes the end that [`Self::new`] makes, with the memory that it has.
-    fn begin_again(&mut self, ends: &TcpTemplate, rng: Rng) {
+    /// Becomes the end of [`Self::new`], reusing its memory.
+    fn reinitialize(&mut self, ends: &TcpTemplate, rng: Rng) {
         ends.reset(&mut self.sender, &mut self.receiver, rng);
-        self.card = ends.nic_queue();
+        self.nic_queue = ends.nic_queue();
     }
 
-    /// What its card brings up now, each with how much comes behind it.
+    /// Segments that the NIC queue passes up now, each with the number of those after it.
     pub fn polled(&mut self, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
-        polled(self.card.as_deref_mut(), now)
+        polled(self.nic_queue.as_deref_mut(), now)
     }
 
-    /// When its card is polled, or a timer is due.
+    /// When the NIC queue is polled, or a timer is due.
     pub fn deadline(&self) -> Instant {
         let timers = self.sender.deadline().min(self.receiver.deadline());
-        self.card.as_ref().map_or(timers, |card| card.due().min(timers))
+        self.nic_queue.as_ref().map_or(timers, |nic_queue| nic_queue.due().min(timers))
     }
 }
 
@@ -240,7 +240,7 @@ impl Endpoints for DialogueFlow {
         if now >= self.response_at {
             self.send_response(now, host);
         }
-        if self.server.card.is_some() {
+        if self.server.nic_queue.is_some() {
             self.poll_server(now, host);
         }
         self.server.sender.on_timer(now, &mut HalfConnection::of_server(host));
@@ -258,7 +258,7 @@ impl Endpoints for DialogueFlow {
         if now >= self.request_at {
             self.send_request(now, host);
         }
-        if self.client.card.is_some() {
+        if self.client.nic_queue.is_some() {
             self.poll_client(now, host);
         }
         self.client.sender.on_timer(now, &mut HalfConnection::of_client(host));
@@ -277,16 +277,16 @@ impl Endpoints for DialogueFlow {
     }
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        match &mut self.client.card {
+        match &mut self.client.nic_queue {
             None => self.on_client_segment(now, header, packet.ecn, host),
-            Some(card) => card.receive(now, header, packet.ecn),
+            Some(nic_queue) => nic_queue.receive(now, header, packet.ecn),
         }
     }
 
     fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        match &mut self.server.card {
+        match &mut self.server.nic_queue {
             None => self.on_server_segment(now, header, packet.ecn, host),
-            Some(card) => card.receive(now, header, packet.ecn),
+            Some(nic_queue) => nic_queue.receive(now, header, packet.ecn),
         }
     }
 
@@ -312,7 +312,7 @@ impl Endpoints for DialogueFlow {
     }
 }
 
-/// One half of the connection: the client's data and their acknowledgments, or the server's.
+/// Half of a connection: the client's data and their acknowledgments, or the server's.
 pub(super) struct HalfConnection<'a, W> {
     wire: &'a mut W,
     mark: Flags,

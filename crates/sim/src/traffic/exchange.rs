@@ -1,34 +1,34 @@
-//! Requests and responses, and the order in which a connection has them.
+//! Requests and responses, and their order on a connection.
 
 use crate::scenario::RequestSpec;
 use sojourn_aqm::Duration;
 
-/// A question and its answer.
+/// A request and its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Exchange {
-    /// What the client waits after the last answer before it asks; nothing the first time.
+    /// Delay between the previous response and this request; not used for the first one.
     pub pause: Duration,
-    /// Bytes of the question.
+    /// Bytes of the request.
     pub request: u64,
-    /// What the server needs before it answers.
+    /// Delay between request and response at the server.
     pub think: Duration,
-    /// Bytes of the answer.
+    /// Bytes of the response.
     pub response: u64,
 }
 
-/// All exchanges of a connection.
+/// The exchanges of a connection.
 #[derive(Clone, Debug)]
 pub(super) enum Script {
-    /// These, the next one last.
+    /// This list, in reverse order.
     List(Vec<Exchange>),
-    /// This one, for ever.
+    /// This exchange, repeated.
     Endless(Exchange),
     /// Requests of the client, which is notified of the handshake and of every response.
     OnDemand { connected: bool },
 }
 
 impl Script {
-    /// The exchanges in their order.
+    /// A script of these exchanges, in order.
     pub fn list(mut exchanges: Vec<Exchange>) -> Self {
         exchanges.reverse();
         Self::List(exchanges)
@@ -40,7 +40,7 @@ impl Script {
         Self::Endless(Exchange { pause, request, think, response })
     }
 
-    /// Exchanges that a client asks for.
+    /// Exchanges that a client requests one by one.
     pub fn on_demand() -> Self {
         Self::OnDemand { connected: false }
     }
@@ -59,7 +59,7 @@ impl Script {
         if let Self::List(list) = self { Some(list) } else { None }
     }
 
-    /// Whether nothing more will be asked for.
+    /// Whether no exchange is left.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::List(list) if list.is_empty())
     }

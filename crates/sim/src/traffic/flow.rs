@@ -1,4 +1,4 @@
-//! Any kind of flow: one kind, one line.
+//! Flows of any kind; adding a kind takes one line.
 
 use super::dialogue::DialogueFlow;
 use super::exchange::Exchange;
@@ -16,17 +16,18 @@ use crate::status::Status;
 use sojourn_aqm::Instant;
 use sojourn_tcp::Header;
 
-/// The first one is what most flows are: it is asked for before the others, and compiled into the caller.
+/// The first kind is that of most flows: it is matched before the others and inlined into the caller.
 macro_rules! flows {
     ($first:ident($first_type:ty); $( $(#[$only:meta])? $kind:ident($type:ty); )+) => {
-        /// Any kind of flow. With a tag of its own: one hidden in another field costs instructions on every packet.
+        /// Any kind of flow. An explicit tag, because one hidden in a niche of another field costs instructions on
+        /// every packet.
         #[allow(clippy::large_enum_variant)]
         #[repr(u8)]
         pub(crate) enum AnyFlow { $first($first_type), $( $(#[$only])? $kind($type), )+ }
 
         impl AnyFlow {
-            /// A packet reached one of the ends; tells when that end's timer is due. All in one, so that a packet costs
-            /// one decision about the kind.
+            /// Delivers a packet to one of the ends; returns when that end's timer is due. One function, so that a
+            /// packet is matched by kind once.
             #[inline(always)]
             pub fn on_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) -> Instant {
                 match self {
@@ -51,7 +52,7 @@ macro_rules! flows {
                 host: &mut impl Host,
             ) -> Instant {
                 match self {
-                    Self::$first(_) => unreachable!("it has been asked for"),
+                    Self::$first(_) => unreachable!("it was matched before"),
                     $( $(#[$only])? Self::$kind(flow) if packet.to_sink => {
                         flow.on_sink_packet(now, header, packet, host);
                         flow.sink_deadline()
@@ -63,7 +64,7 @@ macro_rules! flows {
                 }
             }
 
-            /// The source's deadline has come, or an earlier one; tells the next one.
+            /// Runs the source's timers, which may not be due yet; returns when the next one is.
             #[inline(always)]
             pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) -> Instant {
                 match self {
@@ -78,27 +79,27 @@ macro_rules! flows {
                 }
             }
 
-            /// The sink's deadline has come, or an earlier one.
+            /// Runs the sink's timers, which may not be due yet.
             pub fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.on_sink_timer(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
 
-            /// The host of one end, the source or the sink, takes data again.
+            /// Notifies one end, the source or the sink, that its host accepts data again.
             pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.on_room(now, at_source, host), $( $(#[$only])? Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
             }
 
-            /// Something of what the source has sent has left its host's device.
+            /// Notifies the source of a departure from its host's device.
             pub fn on_departure(&mut self, now: Instant, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.on_departure(now, host), $( $(#[$only])? Self::$kind(flow) => flow.on_departure(now, host), )+ }
             }
 
-            /// The client of a connection asks.
+            /// Sends a request on a client's connection.
             pub fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.request(now, exchange, host), $( $(#[$only])? Self::$kind(flow) => flow.request(now, exchange, host), )+ }
             }
 
-            /// The client of a connection closes it.
+            /// Closes a client's connection.
             pub fn close(&mut self, now: Instant, host: &mut impl Host) {
                 match self { Self::$first(flow) => flow.close(now, host), $( $(#[$only])? Self::$kind(flow) => flow.close(now, host), )+ }
             }
@@ -113,17 +114,17 @@ macro_rules! flows {
                 match self { Self::$first(flow) => flow.sink_deadline(), $( $(#[$only])? Self::$kind(flow) => flow.sink_deadline(), )+ }
             }
 
-            /// The statistics can begin now.
+            /// Takes a snapshot at a possible window start.
             pub fn on_window_start(&mut self) {
                 match self { Self::$first(flow) => flow.on_window_start(), $( $(#[$only])? Self::$kind(flow) => flow.on_window_start(), )+ }
             }
 
-            /// Datagrams that were received after instant `number` of the window, from 0 on, and sent before it.
+            /// Datagrams received after window start `number`, counted from 0, and sent before it.
             pub fn strays(&self, number: usize) -> u64 {
                 match self { Self::$first(flow) => flow.strays(number), $( $(#[$only])? Self::$kind(flow) => flow.strays(number), )+ }
             }
 
-            /// What there is to see.
+            /// Counters and current state.
             pub fn status(&self) -> Status {
                 match self { Self::$first(flow) => flow.status(), $( $(#[$only])? Self::$kind(flow) => flow.status(), )+ }
             }

@@ -1,5 +1,8 @@
-//! What opens connections: when, and for what. The connections themselves are flows like any other, in slots that are
-//! used again, so that memory follows the number of connections at a time.
+//! Generators of connections: when to open them, and for which job. The connections are flows like any other, in slots
+//! that are reused, so that memory follows the number of concurrent connections.
+//!
+//! Sizes and pauses are drawn when a connection is requested, so that neither the queue manager nor the fate of other
+//! connections changes the traffic.
 
 use super::exchange::Exchange;
 use super::job::Job;
@@ -18,17 +21,17 @@ use std::collections::VecDeque;
 pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
-    /// What the connections are made of.
+    /// Parameters of the connections.
     pub ends: ConnectionTemplate,
     stop: Instant,
-    /// Slots whose connection has ended.
+    /// Slots of closed connections.
     free: Vec<u32>,
     open: u32,
-    /// What the congestion controls of the connections draw from.
+    /// Seeds the generators of the connections' congestion controls.
     rng: Rng,
-    /// Connections that were asked for while as many were open as may be, and when.
+    /// Connections requested while the maximum number was open, with their times.
     waiting: VecDeque<(Instant, Job)>,
-    /// The memory for the exchanges of the next one.
+    /// Memory for the exchanges of the next connection.
     spare_exchanges: Vec<Exchange>,
 }
 
@@ -76,13 +79,13 @@ impl Generator {
         Self { group, pattern, ends, stop, free, open: 0, rng, waiting, spare_exchanges: spare }
     }
 
-    /// When [`Self::next`] is to be called.
+    /// When [`Self::next`] must be called.
     pub fn due(&self) -> Instant {
         let due = self.pattern.due();
         if due < self.stop { due } else { Instant::NEVER }
     }
 
-    /// The next connection that may be opened at `now`, with the slot that it gets if one is free.
+    /// The next connection to open at `now`, with a free slot if there is one.
     pub fn next(&mut self, now: Instant) -> Option<(Opening, Option<u32>)> {
         while self.due() <= now {
             let requested_at = self.pattern.due();
@@ -97,13 +100,13 @@ impl Generator {
         Some((Opening { requested_at, rng, job }, self.free.pop()))
     }
 
-    /// Memory of exchanges that are over.
+    /// Keeps the memory of completed exchanges for reuse.
     pub fn recycle(&mut self, mut exchanges: Vec<Exchange>) {
         exchanges.clear();
         self.spare_exchanges = exchanges;
     }
 
-    /// When connections are asked for until `end`, if none of them ever ends.
+    /// Times of the connections requested until `end`, if none of them is ever closed.
     pub fn request_times_until(mut self, end: Instant) -> Vec<Instant> {
         let mut times = Vec::new();
         while self.due() <= end {
@@ -113,7 +116,7 @@ impl Generator {
         times
     }
 
-    /// The connection in `slot` is over.
+    /// Frees the slot of a closed connection.
     pub fn on_closed(&mut self, now: Instant, slot: u32) {
         self.free.push(slot);
         self.open -= 1;
@@ -121,7 +124,7 @@ impl Generator {
     }
 }
 
-/// One file after the other.
+/// Transfers of a file, one after the other.
 pub(super) struct FileTransfers {
     spec: FileSpec,
     size: u64,
@@ -129,7 +132,7 @@ pub(super) struct FileTransfers {
     due: Instant,
 }
 
-/// Transfers of a file, the first at `start`, each other a pause after the end of the one before.
+/// Transfers of a file: the first at `start`, each other one a pause after the end of the one before.
 pub(super) fn files(spec: &FileSpec, start: Instant) -> AnyPattern {
     let (size, pause) = spec.size.zip(spec.pause).expect("a pause comes with a size");
     AnyPattern::Files(FileTransfers { spec: spec.clone(), size, pause, due: start })

@@ -2,12 +2,12 @@
 
 use super::exchange::Script;
 
-/// What a connection is for.
+/// The purpose of a connection.
 pub(super) enum Job {
-    /// The source sends so many bytes.
+    /// The source sends this many bytes.
     Upload(u64),
-    /// The sink asks, the source answers.
+    /// The sink sends requests, the source responds.
     Dialogue(Script),
-    /// The source keeps so many bytes unsent.
+    /// The source keeps this many bytes unsent.
     Load(u64),
 }

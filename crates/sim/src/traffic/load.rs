@@ -1,8 +1,8 @@
-//! A load-generating connection: the server sends without end, and answers between what it has written.
+//! A load-generating connection: the server sends without end, and its responses are written between.
 //!
-//! The server keeps a given number of bytes unsent in its socket, as who sets `TCP_NOTSENT_LOWAT` does, and writes more
-//! when there are fewer. An answer is written behind them, as HTTP/2 has it without priorities, and so waits for them in
-//! the sender's host, before the network.
+//! The server keeps a given number of bytes unsent in its socket, as with `TCP_NOTSENT_LOWAT`, and writes more when
+//! there are fewer. A response is written after them, as in HTTP/2 without priorities, so it waits for them in the
+//! sender's host, before the network.
 
 use super::app::ConnectionEvent;
 use super::dialogue::{DuplexEndpoint, HalfConnection};
@@ -20,38 +20,40 @@ pub(crate) struct LoadFlow {
     server: DuplexEndpoint,
     /// When the connection is opened; never once it is.
     start: Instant,
-    /// What the server keeps unsent.
+    /// Bytes that the server keeps unsent.
     unsent: u64,
     connected: bool,
     open: bool,
-    /// What the client has asked for, and the server has not seen: the end of each question in the stream, and its answer.
+    /// Requests that the server has not received: the end of each in the stream; and `requested_end`, that of the last
+    /// one.
     requested_end: u64,
     requests: VecDeque<(u64, Exchange)>,
-    /// Questions that the server thinks about, and what it has written.
+    /// Responses that the server is preparing: when each is due, and its bytes.
     pending_responses: VecDeque<(Instant, u64)>,
     written: u64,
-    answers: VecDeque<PendingResponse>,
-    /// The server has been asked for the load.
+    responses: VecDeque<PendingResponse>,
+    /// Whether the server has been asked for the load.
     load_requested: bool,
 }
 
-/// An answer that the client has not got.
+/// A response that the client has not received.
 #[derive(Clone, Copy)]
 struct PendingResponse {
     /// Its end in the stream, and when it was written.
     end: u64,
     written: Instant,
-    /// When all of it had left the socket.
+    /// When its last byte had left the socket.
     sent: Option<Instant>,
 }
 
 impl LoadFlow {
-    /// A connection that is opened at `start`, with `unsent` bytes in its server's socket; both controls draw from `rng`.
+    /// A connection that is opened at `start`, with `unsent` bytes in its server's socket; both congestion controls
+    /// draw from `rng`.
     pub fn new(ends: &TcpTemplate, start: Instant, unsent: u64, mut rng: Rng) -> Self {
-        let of_server = Rng::from_state(rng.next_u64());
+        let server_rng = Rng::from_state(rng.next_u64());
         Self {
             client: DuplexEndpoint::new(ends, rng),
-            server: DuplexEndpoint::new(ends, of_server),
+            server: DuplexEndpoint::new(ends, server_rng),
             start,
             unsent,
             connected: false,
@@ -60,17 +62,17 @@ impl LoadFlow {
             requests: VecDeque::new(),
             pending_responses: VecDeque::new(),
             written: 0,
-            answers: VecDeque::new(),
+            responses: VecDeque::new(),
             load_requested: false,
         }
     }
 
-    /// The server answers what it has thought about, and writes what it lacks of load.
+    /// Writes the responses that are due, and tops up the load.
     fn serve(&mut self, now: Instant, host: &mut impl Host) {
         while let Some(&(_, bytes)) = self.pending_responses.front().filter(|(at, _)| *at <= now) {
             self.pending_responses.pop_front();
             self.written += bytes;
-            self.answers.push_back(PendingResponse { end: self.written, written: now, sent: None });
+            self.responses.push_back(PendingResponse { end: self.written, written: now, sent: None });
             self.server.sender.write(now, bytes, &mut HalfConnection::of_server(host));
         }
         self.record_sent_responses(now);
@@ -82,12 +84,12 @@ impl LoadFlow {
         self.record_sent_responses(now);
     }
 
-    /// Answers that have left the socket.
+    /// Notes which responses have left the socket.
     fn record_sent_responses(&mut self, now: Instant) {
-        // Before the connection is there, its place in the sequence counts as unsent.
+        // Before the connection is established, its place in the sequence space counts as unsent.
         let sent = self.written.saturating_sub(self.server.sender.unsent_bytes());
-        self.answers.iter_mut().filter(|answer| answer.end <= sent).for_each(|answer| {
-            answer.sent.get_or_insert(now);
+        self.responses.iter_mut().filter(|response| response.end <= sent).for_each(|response| {
+            response.sent.get_or_insert(now);
         });
     }
 
@@ -99,9 +101,9 @@ impl LoadFlow {
             server.sender.accept(now, header);
             server.receiver.on_segment(now, header, ecn, &mut HalfConnection::of_client(host));
             let read = server.receiver.delivered();
-            while let Some(&(_, question)) = self.requests.front().filter(|(end, _)| *end <= read) {
+            while let Some(&(_, request)) = self.requests.front().filter(|(end, _)| *end <= read) {
                 self.requests.pop_front();
-                self.pending_responses.push_back((now + question.think, question.response));
+                self.pending_responses.push_back((now + request.think, request.response));
                 self.load_requested = true;
             }
             if server.receiver.has_ended() {
@@ -126,10 +128,10 @@ impl LoadFlow {
         } else {
             client.receiver.on_segment(now, header, ecn, &mut HalfConnection::of_server(host));
             let read = client.receiver.delivered();
-            while let Some(&answer) = self.answers.front().filter(|answer| answer.end <= read) {
-                self.answers.pop_front();
-                let sent = answer.sent.expect("what has arrived was sent");
-                host.notify_client(ConnectionEvent::ProbeAnswered { in_socket: sent - answer.written });
+            while let Some(&response) = self.responses.front().filter(|response| response.end <= read) {
+                self.responses.pop_front();
+                let sent = response.sent.expect("arrived bytes were sent");
+                host.notify_client(ConnectionEvent::ProbeAnswered { in_socket: sent - response.written });
             }
             if client.receiver.has_ended() {
                 client.sender.close(now, &mut HalfConnection::of_client(host));
@@ -190,20 +192,20 @@ impl Endpoints for LoadFlow {
     }
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        match &mut self.client.card {
+        match &mut self.client.nic_queue {
             None => self.on_client_segment(now, header, packet.ecn, host),
-            Some(card) => card.receive(now, header, packet.ecn),
+            Some(nic_queue) => nic_queue.receive(now, header, packet.ecn),
         }
     }
 
     fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        match &mut self.server.card {
+        match &mut self.server.nic_queue {
             None => self.on_server_segment(now, header, packet.ecn, host),
-            Some(card) => card.receive(now, header, packet.ecn),
+            Some(nic_queue) => nic_queue.receive(now, header, packet.ecn),
         }
     }
 
-    /// The first question asks for the load, too.
+    /// The first request also asks for the load.
     fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
         self.requested_end += exchange.request;
         self.requests.push_back((self.requested_end, exchange));

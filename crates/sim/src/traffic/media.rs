@@ -1,8 +1,8 @@
-//! Real-time media: the two ends of `sojourn-media` at the ends of a flow.
+//! Real-time media: the sender and receiver of `sojourn-media` as the ends of a flow.
 //!
-//! A packet's header has its number in `seq`, the time of its sending in `ack`, in ns, the time at which its frame was made
-//! in `ts_val`, in units of 1/90000 s, and the number of its frame's packets in `ts_ecr`, 0 of padding; PSH is RTP's marker, of the last
-//! packet of a frame. That of a report has the report's number in `seq`; what it tells waits here until it arrives.
+//! Header of a media packet: `seq` is its number, `ack` its send time in ns, `ts_val` the time at which its frame was
+//! encoded in units of 1/90000 s, `ts_ecr` the number of packets of its frame (0 for padding); PSH is RTP's marker, on
+//! the last packet of a frame. Header of a report: `seq` is its number; its contents wait here until it arrives.
 
 use super::host::{Endpoints, Host};
 use super::udp::DatagramSink;
@@ -18,12 +18,12 @@ use std::collections::VecDeque;
 pub(crate) struct MediaFlow {
     sender: Sender,
     receiver: Receiver,
-    /// Reports under way, and the number of the first of them.
+    /// Reports in flight, and the number of the first of them.
     reports: VecDeque<(Report, IntervalCounts)>,
     first: u64,
-    /// Since the last of them.
+    /// Counts since the last report.
     interval: IntervalCounts,
-    /// What a packet takes on an empty path of infinite rate.
+    /// One-way delay of a packet on an empty path of infinite rate.
     propagation: Duration,
     late: Duration,
     arrived: u64,
@@ -77,7 +77,7 @@ impl MediaFlow {
 }
 
 impl Endpoints for MediaFlow {
-    // Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
+    // Out of line: inlined, every packet of the other kinds would pay for the size of the function that matches kinds.
     #[inline(never)]
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         let before = self.sender.totals();
@@ -88,9 +88,9 @@ impl Endpoints for MediaFlow {
             host.transmit(&header, packet.bytes, packet.ecn);
             host.record_media(&MediaEvent::Sent(packet.bytes));
         }
-        let made = self.sender.totals();
-        if made.frames > before.frames {
-            let (frames, targets_bps) = (made.frames - before.frames, made.targets_bps - before.targets_bps);
+        let after = self.sender.totals();
+        if after.frames > before.frames {
+            let (frames, targets_bps) = (after.frames - before.frames, after.targets_bps - before.targets_bps);
             host.record_media(&MediaEvent::FramesEncoded { frames, targets_bps });
         }
     }
@@ -107,7 +107,7 @@ impl Endpoints for MediaFlow {
 
     #[inline(never)]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        // Padding is of no frame.
+        // Padding belongs to no frame.
         self.arrived += if header.ts_ecr > 0 { u64::from(packet.len - HEADERS) } else { 0 };
         self.interval.bytes += u64::from(packet.len);
         let delay = self.sink.on_datagram(now, header);
@@ -130,7 +130,7 @@ impl Endpoints for MediaFlow {
 
     #[inline(never)]
     fn on_source_packet(&mut self, now: Instant, header: &Header, _: ReceivedPacket, host: &mut impl Host) {
-        // One that another report has overtaken is no longer there.
+        // A report that a later one has overtaken is already dropped.
         let Some(overtaken) = header.seq.checked_sub(self.first) else { return };
         let Some((report, since)) = self.reports.drain(..=overtaken as usize).next_back() else { return };
         self.first = header.seq + 1;
@@ -149,10 +149,10 @@ impl Endpoints for MediaFlow {
     }
 
     fn status(&self) -> Status {
-        let nothing = f64::NAN;
+        let nan = f64::NAN;
         let payload = Payload { arrived: self.arrived, delivered: self.arrived };
         let (sent, datagrams) = (self.sender.sent(), self.sink.datagrams);
-        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+        Status { payload, sent, datagrams, cwnd: nan, ssthresh: nan, srtt_ms: nan, ..Status::default() }
     }
 
     fn on_window_start(&mut self) {

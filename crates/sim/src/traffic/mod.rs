@@ -1,4 +1,4 @@
-//! What runs at the two ends of a flow, and what opens connections. One kind, one file, one line in [`AnyFlow`], in
+//! Traffic: the two ends of a flow, and openers of connections. Each kind has a file and a line in [`AnyFlow`], in
 //! [`generator::AnyPattern`] or in [`client::AnyApp`].
 
 mod app;
@@ -56,7 +56,7 @@ use tcp::{TcpFlow, TcpTemplate};
 use udp::UdpFlow;
 use video::Player;
 
-/// What an entry of a group is: a flow for the whole run, or something that opens connections.
+/// Source of traffic: a flow for the whole run, or an opener of connections.
 #[allow(clippy::large_enum_variant)] // moved once
 pub(crate) enum TrafficSource {
     Flow(AnyFlow),
@@ -64,16 +64,16 @@ pub(crate) enum TrafficSource {
 }
 
 impl TrafficSource {
-    /// Source `index` of a run with `seed`, which is number `place` of its `group`; a TCP flow for the whole run has `cc`, if
-    /// that is given.
-    pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64, cc: Option<AnyCc>) -> Self {
-        let (start, stop) = span(spec, place, index, seed);
+    /// Source `index` of a run with `seed`, which is number `member` of its `group`. A TCP flow for the whole run uses
+    /// `cc` if it is given.
+    pub fn new(spec: &FlowSpec, (group, member): (u32, u32), index: u32, seed: u64, cc: Option<AnyCc>) -> Self {
+        let (start, stop) = span(spec, member, index, seed);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let of_control = Rng::stream(seed, "cc", index as u64);
         let opener = |opener| Self::Opener(Box::new(opener));
         let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
-        let client = |app| opener(Opener::Client(Client::new(app, (group, place), of_control.clone())));
+        let client = |app| opener(Opener::Client(Client::new(app, (group, member), of_control.clone())));
         match &spec.traffic {
             #[cfg(feature = "quinn")]
             Traffic::Tcp(file) if file.tcp.is_quinn() => {
@@ -118,19 +118,19 @@ impl TrafficSource {
             Traffic::Pcap(spec) if spec.sends_transfers() => {
                 generator(AnyPattern::Transfers(Box::new(replay::transfers(spec, start))))
             }
-            Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, place, start, stop)))),
+            Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, member, start, stop)))),
             Traffic::Media(media) => {
-                let flow = MediaFlow::new(media, (start, stop), spec.propagation(place), rng);
+                let flow = MediaFlow::new(media, (start, stop), spec.propagation(member), rng);
                 Self::Flow(AnyFlow::Media(Box::new(flow)))
             }
         }
     }
 }
 
-/// When source `index`, number `place` of its group, starts and stops.
-fn span(spec: &FlowSpec, place: u32, index: u32, seed: u64) -> (Instant, Instant) {
+/// Start and stop of source `index`, number `member` of its group.
+fn span(spec: &FlowSpec, member: u32, index: u32, seed: u64) -> (Instant, Instant) {
     let mut rng = Rng::stream(seed, "start", index as u64);
-    let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
+    let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(member);
     let start = zero + spec.start + spec.spread.mul_f64(rng.uniform());
     (start, spec.stop.map_or(Instant::NEVER, |stop| zero + stop))
 }

@@ -1,38 +1,39 @@
-//! The card of a host with receive offload: segments that arrive within a poll come up as one.
+//! NIC queue of a host with receive offload (GRO): segments that arrive within a poll are passed up merged.
 //!
-//! Source: Linux `dev_gro_receive`, `napi_complete_done`; what may be joined is `tcp_gro_receive`'s. It waits as the card
-//! before a link's queue does (`link/gro.rs`).
+//! Source: Linux `dev_gro_receive`, `napi_complete_done`; merging as in `tcp_gro_receive`. It waits like the NIC before
+//! a link's queue (`link/gro.rs`). A poll comes after all other events of its instant, so segments of that instant join
+//! it.
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
 
-/// What a host has received and not polled.
+/// Segments that a host has received and not polled.
 #[derive(Clone, Debug)]
 pub(super) struct NicQueue {
     wait: Duration,
     /// Segments or super-packets, each with the payload of its first segment.
-    held: Vec<(Header, Ecn, u16)>,
-    /// When it is polled; never while it holds nothing.
+    segments: Vec<(Header, Ecn, u16)>,
+    /// When it is polled; never while it is empty.
     due: Instant,
 }
 
 impl NicQueue {
-    /// A card that interrupts so long after the first packet.
+    /// A NIC that raises an interrupt `wait` after the first packet.
     pub fn new(wait: Duration) -> Self {
-        Self { wait, held: Vec::new(), due: Instant::NEVER }
+        Self { wait, segments: Vec::new(), due: Instant::NEVER }
     }
 
-    /// A segment arrives.
+    /// Adds a segment, merged with the last one if it continues it.
     pub fn receive(&mut self, now: Instant, header: &Header, ecn: Ecn) {
-        if let Some((last, of_last, size)) = self.held.last_mut() {
+        if let Some((last, of_last, size)) = self.segments.last_mut() {
             if *of_last == ecn && last.is_continued_by(header, *size) {
                 return last.join(header);
             }
         }
-        if self.held.is_empty() {
+        if self.segments.is_empty() {
             self.due = now + self.wait;
         }
-        self.held.push((*header, ecn, header.len));
+        self.segments.push((*header, ecn, header.len));
     }
 
     /// When it is polled next.
@@ -41,21 +42,24 @@ impl NicQueue {
         self.due
     }
 
-    /// What it holds at its poll, in the order of arrival; nothing before.
+    /// Takes the segments in order of arrival; none before the poll is due.
     pub fn poll(&mut self, now: Instant) -> Vec<(Header, Ecn)> {
         if now < self.due {
             return Vec::new();
         }
         self.due = Instant::NEVER;
-        self.held.drain(..).map(|(header, ecn, _)| (header, ecn)).collect()
+        self.segments.drain(..).map(|(header, ecn, _)| (header, ecn)).collect()
     }
 }
 
-/// What a host's card, if it has one, brings up now, each with how much comes behind it.
-pub(super) fn polled(card: Option<&mut NicQueue>, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
-    let held = card.map_or_else(Vec::new, |card| card.poll(now));
-    let count = held.len();
-    held.into_iter().enumerate().map(move |(i, (header, ecn))| (count - 1 - i, header, ecn))
+/// Segments that a host's NIC queue, if it has one, passes up now, each with the number of those after it.
+pub(super) fn polled(
+    nic_queue: Option<&mut NicQueue>,
+    now: Instant,
+) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
+    let segments = nic_queue.map_or_else(Vec::new, |nic_queue| nic_queue.poll(now));
+    let count = segments.len();
+    segments.into_iter().enumerate().map(move |(i, (header, ecn))| (count - 1 - i, header, ecn))
 }
 
 #[cfg(test)]
@@ -73,19 +77,19 @@ mod tests {
 
     #[test]
     fn a_poll_has_what_came_since_the_first_packet() {
-        let mut card = NicQueue::new(Duration::from_micros(77));
-        assert!(card.due() == Instant::NEVER && card.poll(us(1)).is_empty());
-        card.receive(us(10), &segment(1, 500), Ecn::Ect0);
-        card.receive(us(20), &segment(501, 500), Ecn::Ect0);
-        // Marked, and then behind a hole.
-        card.receive(us(30), &segment(1_001, 500), Ecn::Ce);
-        card.receive(us(40), &segment(2_001, 500), Ecn::Ce);
-        card.receive(us(50), &segment(2_501, 499), Ecn::Ce);
-        assert_eq!((card.due(), card.poll(us(86)).len()), (us(87), 0));
-        let seen: Vec<_> = card.poll(us(87)).iter().map(|(header, ecn)| (header.seq, header.len, *ecn)).collect();
+        let mut queue = NicQueue::new(Duration::from_micros(77));
+        assert!(queue.due() == Instant::NEVER && queue.poll(us(1)).is_empty());
+        queue.receive(us(10), &segment(1, 500), Ecn::Ect0);
+        queue.receive(us(20), &segment(501, 500), Ecn::Ect0);
+        // Marked, then after a hole.
+        queue.receive(us(30), &segment(1_001, 500), Ecn::Ce);
+        queue.receive(us(40), &segment(2_001, 500), Ecn::Ce);
+        queue.receive(us(50), &segment(2_501, 499), Ecn::Ce);
+        assert_eq!((queue.due(), queue.poll(us(86)).len()), (us(87), 0));
+        let seen: Vec<_> = queue.poll(us(87)).iter().map(|(header, ecn)| (header.seq, header.len, *ecn)).collect();
         assert_eq!(seen, [(1, 1_000, Ecn::Ect0), (1_001, 500, Ecn::Ce), (2_001, 999, Ecn::Ce)]);
-        assert_eq!(card.due(), Instant::NEVER);
-        card.receive(us(99), &segment(3_000, 500), Ecn::Ect0);
-        assert_eq!(card.due(), us(176), "each poll waits anew");
+        assert_eq!(queue.due(), Instant::NEVER);
+        queue.receive(us(99), &segment(3_000, 500), Ecn::Ect0);
+        assert_eq!(queue.due(), us(176), "each poll waits anew");
     }
 }

@@ -1,4 +1,7 @@
-//! What opens connections: a generator, whose connections know nothing of each other, or a client, whose connections do.
+//! Openers of connections: a generator of independent connections, or a client whose application uses several.
+//!
+//! A connection that starts at once does so within its opener's event if nothing else is due at that instant, and
+//! counts as the event that it replaces.
 
 use super::app::ConnectionEvent;
 use super::client::{Client, ClientAction};
@@ -14,7 +17,7 @@ pub(crate) enum Opener {
 }
 
 impl Opener {
-    /// The group that the connections belong to.
+    /// The group of the connections.
     pub fn group(&self) -> u32 {
         match self {
             Self::Generator(generator) => generator.group,
@@ -22,7 +25,7 @@ impl Opener {
         }
     }
 
-    /// When [`Self::next`] is to be called.
+    /// When [`Self::next`] must be called.
     pub fn due(&self) -> Instant {
         match self {
             Self::Generator(generator) => generator.due(),
@@ -30,7 +33,7 @@ impl Opener {
         }
     }
 
-    /// What is to be done now.
+    /// The next action that is due now.
     pub fn next(&mut self, now: Instant) -> Option<ClientAction> {
         match self {
             Self::Generator(generator) => generator.next(now).map(|(opening, free)| ClientAction::Open(opening, free)),
@@ -38,7 +41,7 @@ impl Opener {
         }
     }
 
-    /// What the connections are made of.
+    /// Parameters of the connections.
     pub fn ends(&self) -> &ConnectionTemplate {
         match self {
             Self::Generator(generator) => &generator.ends,
@@ -46,14 +49,14 @@ impl Opener {
         }
     }
 
-    /// Memory of exchanges that are over.
+    /// Keeps the memory of completed exchanges for reuse.
     pub fn recycle(&mut self, exchanges: Vec<Exchange>) {
         if let Self::Generator(generator) = self {
             generator.recycle(exchanges);
         }
     }
 
-    /// The run ends; returns what is left to be done.
+    /// Ends the run; returns the remaining actions.
     pub fn close(&mut self, end: Instant) -> Vec<ClientAction> {
         match self {
             Self::Generator(_) => Vec::new(),
@@ -64,21 +67,21 @@ impl Opener {
         }
     }
 
-    /// The connection that was opened last is in `slot`.
+    /// Notes that the last connection opened is in `slot`.
     pub fn set_slot(&mut self, slot: u32) {
         if let Self::Client(client) = self {
             client.set_slot(slot);
         }
     }
 
-    /// The connection in `slot` tells something.
-    pub fn on_event(&mut self, now: Instant, slot: u32, news: ConnectionEvent) {
+    /// Handles an event of the connection in `slot`.
+    pub fn on_event(&mut self, now: Instant, slot: u32, event: ConnectionEvent) {
         if let Self::Client(client) = self {
-            client.on_event(now, slot, news);
+            client.on_event(now, slot, event);
         }
     }
 
-    /// The connection in `slot` is over.
+    /// Frees the slot of a closed connection.
     pub fn on_closed(&mut self, now: Instant, slot: u32) {
         match self {
             Self::Generator(generator) => generator.on_closed(now, slot),
@@ -86,7 +89,7 @@ impl Opener {
         }
     }
 
-    /// When connections are asked for until `end`, as far as that does not depend on what becomes of them.
+    /// Times of the connections requested until `end`, as far as they are independent of the fate of earlier ones.
     pub fn request_times_until(self, end: Instant) -> Vec<Instant> {
         match self {
             Self::Generator(generator) => generator.request_times_until(end),

@@ -1,5 +1,6 @@
-//! A connection that is about to be opened: what it is for, and how it becomes a flow in a slot that is new, or in the memory of
-//! one that has ended.
+//! A connection about to be opened: its job, and its flow in a new slot or in the memory of a closed connection.
+//!
+//! Writing field by field into that memory saves a copy: building the flow first would write it twice.
 
 use super::dialogue::{ConnectionTimes, DialogueFlow};
 use super::exchange::Exchange;
@@ -10,7 +11,7 @@ use super::quic::{self, QuicFlow};
 use super::tcp::{TcpFlow, TcpTemplate};
 use sojourn_aqm::{Instant, Rng};
 
-/// The two ends of a connection that has not begun.
+/// Parameters of the two ends of a connection.
 #[allow(clippy::large_enum_variant)] // one per opener
 pub(crate) enum ConnectionTemplate {
     Tcp(TcpTemplate),
@@ -19,28 +20,28 @@ pub(crate) enum ConnectionTemplate {
 
 /// A connection that is opened now.
 pub(crate) struct Opening {
-    /// When it was asked for.
+    /// When it was requested.
     pub(super) requested_at: Instant,
-    /// What its congestion controls draw from.
+    /// The generator of its congestion controls.
     pub(super) rng: Rng,
     pub(super) job: Job,
 }
 
 impl Opening {
-    /// The flow that it becomes at `now`.
+    /// The flow of the connection, opened at `now`.
     pub fn flow(self, now: Instant, ends: &ConnectionTemplate) -> AnyFlow {
-        let Self { requested_at: asked, rng, job } = self;
+        let Self { requested_at, rng, job } = self;
         match (job, ends) {
-            (Job::Upload(bytes), ConnectionTemplate::Tcp(ends)) => {
-                AnyFlow::Tcp(TcpFlow::new(ends, (now, Instant::NEVER), Some(bytes), rng).with_request_time(asked))
-            }
+            (Job::Upload(bytes), ConnectionTemplate::Tcp(ends)) => AnyFlow::Tcp(
+                TcpFlow::new(ends, (now, Instant::NEVER), Some(bytes), rng).with_request_time(requested_at),
+            ),
             (Job::Upload(bytes), ConnectionTemplate::Quic(ends)) => AnyFlow::Quic(Box::new(
-                QuicFlow::new(ends, now, Instant::NEVER, Some(bytes), rng).with_request_time(asked),
+                QuicFlow::new(ends, now, Instant::NEVER, Some(bytes), rng).with_request_time(requested_at),
             )),
             (Job::Dialogue(script), ConnectionTemplate::Tcp(ends)) => AnyFlow::Dialogue(Box::new(DialogueFlow::new(
                 ends,
                 script,
-                ConnectionTimes { requested_at: asked, start: now, stop: Instant::NEVER },
+                ConnectionTimes { requested_at, start: now, stop: Instant::NEVER },
                 rng,
             ))),
             (Job::Load(unsent), ConnectionTemplate::Tcp(ends)) => {
@@ -52,8 +53,8 @@ impl Opening {
         }
     }
 
-    /// Puts it in the place of `old`, which has ended: with its memory, if it is of the same kind. Returns that of the old one's
-    /// exchanges, where it is not used.
+    /// Replaces the closed flow `old`, reusing its memory if it is of the same kind. Returns the memory of the old
+    /// exchanges if it is not reused.
     pub fn replace(self, old: &mut AnyFlow, now: Instant, ends: &ConnectionTemplate) -> Option<Vec<Exchange>> {
         let times = ConnectionTimes { requested_at: self.requested_at, start: now, stop: Instant::NEVER };
         match (self.job, old, ends) {

@@ -5,20 +5,20 @@ use super::job::Job;
 use crate::scenario::TcpSpec;
 use sojourn_aqm::Instant;
 
-/// When connections are asked for, and what they are for. Nothing of it depends on what became of the earlier ones,
-/// unless the kind says so.
+/// When connections are requested, and for which jobs. Independent of the fate of earlier connections unless a kind
+/// says otherwise.
 pub(super) trait Pattern {
-    /// When the next connection is asked for.
+    /// When the next connection is requested.
     fn due(&self) -> Instant;
-    /// Takes the connection that is due; its exchanges may lie in the memory of `spare`, which is empty.
+    /// Takes the connection that is due. Its exchanges may use the memory of `spare`, which is empty.
     fn draw(&mut self, spare: &mut Vec<Exchange>) -> Job;
-    /// One of the connections is over.
+    /// Notes that one of the connections has closed.
     fn on_closed(&mut self, now: Instant) {
         let _ = now;
     }
-    /// What the connections are made of.
+    /// Parameters of the connections.
     fn tcp(&self) -> &TcpSpec;
-    /// Most connections at a time.
+    /// Maximum number of open connections.
     fn max_open(&self) -> u32 {
         u32::MAX
     }

@@ -1,4 +1,4 @@
-//! When the sources of a scenario begin, and what they send or ask for: the same traffic for another engine.
+//! Plan of a scenario's traffic: when its sources start, send or request, for the same traffic on another engine.
 
 use super::{AnyFlow, ConnectionEvent, Host, TrafficSource};
 use crate::media::MediaEvent;
@@ -6,30 +6,30 @@ use crate::scenario::Scenario;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, Wire};
 
-/// A source of a scenario, as far as it does not depend on a network.
+/// The part of a scenario's source that does not depend on a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedSource {
-    /// The entry of `[[flows]]` that it belongs to.
+    /// Index of its entry in `[[flows]]`.
     pub group: u32,
-    /// When it begins.
+    /// When it starts.
     pub start: Instant,
-    /// When it asks for nothing more; [`Instant::NEVER`] where nothing says so.
+    /// When it stops; [`Instant::NEVER`] if it has no stop.
     pub stop: Instant,
-    /// When each datagram is sent, or each connection asked for; empty for a flow over TCP.
+    /// Send time of each datagram, or request time of each connection; empty for a TCP flow.
     pub times: Vec<Instant>,
 }
 
 /// Every source of a run with `seed`, in the order of their numbers. Times end with the run.
 ///
-/// Of transfers with a `pause` and of clients with several connections only the first is known, because the others wait
-/// for each other.
+/// Of transfers with a `pause` and of clients with several connections only the first time is known, because the later
+/// ones depend on earlier ones.
 pub fn plan(scenario: &Scenario, seed: u64) -> Vec<PlannedSource> {
     let end = Instant::ZERO + scenario.duration;
     let specs = (0..).zip(&scenario.flows);
-    let specs = specs.flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
-    let planned = |(index, ((group, place), spec)): (u32, _)| {
-        let (start, stop) = super::span(spec, place, index, seed);
-        let times = match TrafficSource::new(spec, (group, place), index, seed, None) {
+    let specs = specs.flat_map(|(group, spec)| (0..spec.count).map(move |member| ((group, member), spec)));
+    let planned = |(index, ((group, member), spec)): (u32, _)| {
+        let (start, stop) = super::span(spec, member, index, seed);
+        let times = match TrafficSource::new(spec, (group, member), index, seed, None) {
             TrafficSource::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
             TrafficSource::Flow(_) => Vec::new(),
             TrafficSource::Opener(opener) => opener.request_times_until(end),
@@ -51,7 +51,7 @@ fn datagrams(mut flow: AnyFlow, end: Instant) -> Vec<Instant> {
     times.0
 }
 
-/// A network that nothing passes.
+/// A host that records send times and drops all packets.
 struct SendTimeRecorder(Vec<Instant>);
 
 impl Wire for SendTimeRecorder {

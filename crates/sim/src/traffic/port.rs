@@ -1,4 +1,4 @@
-//! The host of an end in the simulator: packets go into the network, news into the ledger.
+//! The host of an end in the simulator: packets go into the network, events into the ledger.
 
 use super::app::ConnectionEvent;
 use super::host::Host;
@@ -10,13 +10,13 @@ use crate::senders::SenderId;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, SenderEvent, Wire};
 
-/// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
+/// Port of one end: its packets go into the network on its flow's route, its events into the ledger.
 pub(crate) struct Port<'a, P: Probe, T: Topology> {
     pub network: &'a mut Network<P, T>,
     pub now: Instant,
     pub slot: u32,
     pub from_source: bool,
-    /// While a burst is sent: its segments so far, if any.
+    /// During a burst: its segments so far, if any.
     burst: Option<Option<SuperPacket>>,
 }
 
@@ -27,7 +27,7 @@ impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
         Self { network, now, slot, from_source, burst: None }
     }
 
-    /// A segment of a burst.
+    /// Adds a segment to the burst; sends what is complete.
     #[inline(never)]
     fn add(&mut self, header: &Header, len: u32, ecn: Ecn) {
         let Some(burst) = &mut self.burst else { return };
@@ -57,7 +57,7 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
         if self.burst.is_none() && self.from_source {
             return self.network.send_from_source(self.now, self.slot, header, (len, ecn));
         }
-        // A copy, so that the header itself need not be in memory.
+        // A copy, so that the caller's header need not be in memory.
         let header = *header;
         self.transmit(&header, len, ecn);
     }
@@ -117,8 +117,8 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     fn notify<'e>(&mut self, event: impl FnOnce() -> SenderEvent<'e>) {
         if self.network.probe.observes_senders() {
             let (flow, _) = self.network.tenant(self.slot);
-            let who = SenderId { flow, slot: self.slot, at_source: self.from_source };
-            self.network.probe.on_sender_event(self.now, who, event());
+            let sender = SenderId { flow, slot: self.slot, at_source: self.from_source };
+            self.network.probe.on_sender_event(self.now, sender, event());
         }
     }
 }
@@ -138,12 +138,12 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         self.network.ledger.ended.push(self.slot);
     }
 
-    fn notify_client(&mut self, news: ConnectionEvent) {
-        self.network.ledger.notifications.push_back((self.slot, news));
+    fn notify_client(&mut self, event: ConnectionEvent) {
+        self.network.ledger.notifications.push_back((self.slot, event));
     }
 
-    fn record_media(&mut self, news: &MediaEvent) {
+    fn record_media(&mut self, event: &MediaEvent) {
         let tenant = self.network.tenant(self.slot);
-        self.network.ledger.media(self.now, tenant, news);
+        self.network.ledger.media(self.now, tenant, event);
     }
 }

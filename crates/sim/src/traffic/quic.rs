@@ -1,4 +1,4 @@
-//! A QUIC connection whose source sends: without end, or a given number of bytes.
+//! A QUIC connection whose source sends, without end or a given number of bytes.
 
 use super::host::{Endpoints, Host};
 use crate::packet::ReceivedPacket;
@@ -11,13 +11,13 @@ use sojourn_tcp::quic::{Receiver, Sender};
 
 /// A connection.
 pub(crate) struct QuicFlow {
-    /// Whether this is a transfer whose connection is still to be closed.
+    /// Whether this is a transfer whose connection has not closed yet.
     open: bool,
     /// When the connection is opened; never once it is.
     start: Instant,
     /// When the application stops; never once it has.
     stop: Instant,
-    /// What has to be delivered for the transfer to be complete; out of reach once it is.
+    /// Bytes that complete the transfer when delivered; out of reach once they are.
     goal: u64,
     sender: Sender,
     receiver: Receiver,
@@ -25,14 +25,14 @@ pub(crate) struct QuicFlow {
     size: Option<u64>,
 }
 
-/// The two ends of a connection that has not begun.
+/// Parameters of the two ends of a connection.
 pub(crate) struct QuicTemplate {
     sender: Sender,
     receiver: Receiver,
 }
 
 impl QuicTemplate {
-    /// The ends that `spec` describes.
+    /// The ends with the parameters of `spec`.
     pub fn new(spec: &TcpSpec) -> Self {
         Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
     }
@@ -45,20 +45,21 @@ impl QuicTemplate {
 }
 
 impl QuicFlow {
-    /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
+    /// A connection that is opened at `start` for `size` bytes, or without end; its congestion control draws from
+    /// `rng`.
     pub fn new(ends: &QuicTemplate, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
         let (sender, receiver) = (ends.sender.clone().with_rng(rng), ends.receiver.clone());
         let goal = size.unwrap_or(OUT_OF_REACH);
         Self { open: size.is_some(), start, stop, goal, sender, receiver, begun: start, size }
     }
 
-    /// The transfer was asked for before the connection is opened.
+    /// Sets the request time of the transfer, before the connection is opened.
     pub fn with_request_time(self, begun: Instant) -> Self {
         Self { begun, ..self }
     }
 }
 
-// Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
+// Out of line: inlined, every packet of the other kinds would pay for the size of the function that matches kinds.
 impl Endpoints for QuicFlow {
     #[inline(never)]
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {

@@ -1,8 +1,8 @@
-//! What a capture has, sent again: the packets of a flow at their instants, or the bytes of connections as transfers.
+//! Replays of a capture: the packets of a flow at their original times, or the bytes of connections as transfers.
 //!
-//! A packet carries the time of its sending in `ack`, in ns, and its payload's place in the flow in `seq`; in `ts_val` the
-//! number of the first packet that was sent with it, and in `ts_ecr` its place, both modulo 2^32. So the segments of a
-//! super-packet have all but the place in common, as a card wants them that joins and cuts them.
+//! Header of a packet: `ack` is its send time in ns, `seq` its payload's offset in the flow; `ts_val` and `ts_ecr` are
+//! the number and the offset of the first packet sent with it, modulo 2^32. So the segments of a super-packet differ
+//! only in the offset, and NICs can merge and cut them.
 
 use super::exchange::Exchange;
 use super::host::{Endpoints, Host};
@@ -19,16 +19,16 @@ use std::sync::Arc;
 
 pub(crate) struct ReplayFlow {
     replay: Arc<Replay>,
-    /// Number of the flow in the replay, and of its next packet.
+    /// Index of the flow in the replay, and of its next packet.
     flow: usize,
     next: usize,
-    /// When the capture begins.
+    /// When the capture starts.
     start: Instant,
     stop: Instant,
     mtu: u32,
     /// Whether packets above the MTU leave as super-packets.
     gso: bool,
-    /// Payload sent, and packets on the wire.
+    /// Payload bytes sent, packets sent, and payload bytes received.
     bytes: u64,
     sent: u64,
     payload: u64,
@@ -36,7 +36,7 @@ pub(crate) struct ReplayFlow {
 }
 
 impl ReplayFlow {
-    /// Flow number `flow` of a capture that begins at `start`.
+    /// Flow number `flow` of a capture that starts at `start`.
     pub fn new(spec: &PcapSpec, flow: u32, start: Instant, stop: Instant) -> Self {
         Self {
             replay: Arc::clone(&spec.replay),
@@ -58,14 +58,15 @@ impl ReplayFlow {
         Some((self.start + sent.at, sent)).filter(|&(at, _)| at < self.stop)
     }
 
-    /// Sends a packet, in pieces where it is above the MTU; they are together, or in several bursts of what a header can tell.
+    /// Sends a packet, in segments if it is above the MTU: together, or in several bursts if a header cannot hold their
+    /// length.
     fn send(&mut self, now: Instant, packet: ReplayPacket, host: &mut impl Host) {
         let segment = packet.segment(self.mtu);
         let per_burst = (u32::from(u16::MAX) / segment).max(1);
         let (pieces, mut left) = (packet.pieces(self.mtu), packet.payload);
         let in_bursts = self.gso && pieces > 1;
         let flags = if in_bursts { Flags::ACK } else { Flags::default() };
-        let (number, place) = (self.sent, self.bytes);
+        let (number, offset) = (self.sent, self.bytes);
         for piece in 0..pieces {
             if in_bursts && piece % per_burst == 0 {
                 host.begin_burst();
@@ -77,7 +78,7 @@ impl ReplayFlow {
                 len: len as u16,
                 flags,
                 ts_val: number as u32,
-                ts_ecr: place as u32,
+                ts_ecr: offset as u32,
                 ..Header::default()
             };
             host.transmit(&header, packet.headers + len, packet.ecn);
@@ -92,7 +93,7 @@ impl ReplayFlow {
 }
 
 impl Endpoints for ReplayFlow {
-    // Out of line: in line, every packet of the other kinds would pay for the size of the function that tells kinds apart.
+    // Out of line: inlined, every packet of the other kinds would pay for the size of the function that matches kinds.
     #[inline(never)]
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         while let Some((_, packet)) = self.due().filter(|&(at, _)| at <= now) {
@@ -105,12 +106,12 @@ impl Endpoints for ReplayFlow {
 
     #[inline(never)]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, _: &mut impl Host) {
-        let (len, joined) = (u32::from(header.len), u32::from(packet.segment));
-        let pieces = if joined == 0 { 1 } else { len.div_ceil(joined) };
+        let (len, segment) = (u32::from(header.len), u32::from(packet.segment));
+        let pieces = if segment == 0 { 1 } else { len.div_ceil(segment) };
         let headers = packet.len.saturating_sub(len) / pieces;
-        let behind = (header.seq as u32).wrapping_sub(header.ts_ecr) / self.mtu.saturating_sub(headers).max(1);
-        // Numbers on the way are less than 2^32 apart.
-        let number = self.sent - u64::from((self.sent as u32).wrapping_sub(header.ts_val.wrapping_add(behind)));
+        let piece = (header.seq as u32).wrapping_sub(header.ts_ecr) / self.mtu.saturating_sub(headers).max(1);
+        // Packets in flight have numbers less than 2^32 apart.
+        let number = self.sent - u64::from((self.sent as u32).wrapping_sub(header.ts_val.wrapping_add(piece)));
         self.payload += u64::from(header.len);
         self.sink.on_datagrams(now, Instant::from_nanos(header.ack), number, pieces.into());
     }
@@ -147,7 +148,7 @@ pub(super) struct Transfers {
     next: usize,
 }
 
-/// Connections that carry what those of a capture carried that begins at `start`.
+/// Connections with the bytes of a capture's connections; the capture starts at `start`.
 pub(super) fn transfers(spec: &PcapSpec, start: Instant) -> Transfers {
     let (replay, tcp) = (Arc::clone(&spec.replay), spec.keys.tcp.clone());
     Transfers { replay, tcp, start, next: 0 }

@@ -1,13 +1,14 @@
-//! A client of the test "Responsiveness under Working Conditions".
+//! A client for the test "Responsiveness under Working Conditions".
 //!
-//! Source: draft-ietf-ippm-responsiveness, sections "Test Parameters", "Measuring Responsiveness" and "Final Algorithm",
-//! with its names: load-generating connections are added at each interval until the goodput, and then until the
-//! responsiveness does not change any more; probes on connections of their own (foreign) and on load-generating ones (self)
-//! take turns all the time.
-//! What it leaves open: a standard deviation is that of the values themselves (divided by their number), a moving average of
-//! fewer intervals than MAD is over those that there are, and the capacity of which probes may take a part is the goodput
-//! of the last interval, so that there are none in the first one. An exchange of TLS is 1000 B and 3000 B, a probe's
-//! question 300 B and its answer 1 B.
+//! Source: draft-ietf-ippm-responsiveness, sections "Test Parameters", "Measuring Responsiveness" and "Final
+//! Algorithm", with its names: load-generating connections are added at each interval until the goodput, and then the
+//! responsiveness, is stable; probes on their own connections (foreign) and on load-generating ones (self) alternate
+//! all the time.
+//!
+//! Our choices for what the draft leaves open: a standard deviation is that of the values themselves (divided by their
+//! number); a moving average over fewer intervals than MAD uses the intervals there are; the capacity that limits
+//! probes is the goodput of the last interval, so the first interval has no probes. A TLS exchange is 1000 B and 3000
+//! B, a probe's request 300 B and its response 1 B.
 
 use super::app::{ActionQueue, App, AppRecord, ConnectionEvent};
 use super::exchange::Exchange;
@@ -20,7 +21,7 @@ pub(super) struct RpmClient {
     spec: RpmSpec,
     stop: Instant,
     rng: Rng,
-    /// When the present interval ends; at first, when the test begins.
+    /// When the current interval ends; at first, when the test starts.
     interval_end: Instant,
     /// When the next probe is due, and whether it is a foreign one.
     probe_at: Instant,
@@ -28,22 +29,22 @@ pub(super) struct RpmClient {
     gap: Duration,
     loads: BTreeMap<u32, LoadConnection>,
     foreign: BTreeMap<u32, ForeignProbe>,
-    /// Load-generating connections whose bytes are being counted, and what they have brought.
+    /// Load-generating connections whose bytes are still to be counted, and the bytes counted.
     counting: usize,
     counted: u64,
     counted_before: u64,
-    /// Bytes of the last intervals, and what was averaged over them at each of their ends.
+    /// Bytes of the last intervals, and the moving average of the goodput at the end of each.
     bytes: VecDeque<u64>,
     goodputs: VecDeque<f64>,
     saturated: bool,
-    /// Responsiveness at the end of each interval since then.
+    /// Responsiveness at the end of each interval since saturation.
     values: VecDeque<f64>,
     rounds: u32,
     samples: ProbeSamples,
     finished: bool,
 }
 
-/// A load-generating connection: whether it is there, and when the probes on it that are not answered were sent.
+/// A load-generating connection: its state, and the send times of the probes on it without a response.
 #[derive(Default)]
 struct LoadConnection {
     established: bool,
@@ -51,7 +52,7 @@ struct LoadConnection {
     probes: VecDeque<Instant>,
 }
 
-/// A foreign probe: what it is waiting for, and since when.
+/// A foreign probe: the operation in progress, and its start.
 struct ForeignProbe {
     kind: ProbeKind,
     since: Instant,
@@ -82,10 +83,10 @@ impl RpmClient {
         }
     }
 
-    fn add_load(&mut self, count: u32, orders: &mut ActionQueue) {
+    fn add_load(&mut self, count: u32, actions: &mut ActionQueue) {
         let room = self.spec.most.saturating_sub(self.loads.len() as u32);
         for _ in 0..count.min(room) {
-            self.loads.insert(orders.load(self.spec.unsent), LoadConnection::default());
+            self.loads.insert(actions.load(self.spec.unsent), LoadConnection::default());
         }
     }
 
@@ -93,25 +94,25 @@ impl RpmClient {
         Exchange { pause: Duration::ZERO, request, think: self.spec.think, response }
     }
 
-    fn send_probe(&mut self, now: Instant, orders: &mut ActionQueue) {
+    fn send_probe(&mut self, now: Instant, actions: &mut ActionQueue) {
         self.probe_at = now + self.gap;
         let is_foreign = self.foreign_next;
         self.foreign_next = !is_foreign;
         if is_foreign {
-            self.foreign.insert(orders.open(), ForeignProbe { kind: ProbeKind::Tcp, since: now });
+            self.foreign.insert(actions.open(), ForeignProbe { kind: ProbeKind::Tcp, since: now });
             return;
         }
-        let there = self.loads.iter().filter(|(_, load)| load.established).count();
-        let chosen = (self.rng.uniform() * there as f64) as usize;
-        let question = self.probe_exchange(REQUEST, RESPONSE);
+        let established = self.loads.iter().filter(|(_, load)| load.established).count();
+        let chosen = (self.rng.uniform() * established as f64) as usize;
+        let exchange = self.probe_exchange(REQUEST, RESPONSE);
         if let Some((&number, load)) = self.loads.iter_mut().filter(|(_, load)| load.established).nth(chosen) {
             load.probes.push_back(now);
-            orders.request(number, question);
+            actions.request(number, exchange);
         }
     }
 
-    /// All that came in the interval is counted: one step of the algorithm.
-    fn step(&mut self, now: Instant, orders: &mut ActionQueue) {
+    /// One step of the algorithm, after the bytes of the interval have been counted.
+    fn step(&mut self, now: Instant, actions: &mut ActionQueue) {
         let RpmSpec { interval, average, increment, .. } = self.spec;
         let distance = average as usize;
         let arrived = self.counted - self.counted_before;
@@ -129,18 +130,18 @@ impl RpmClient {
             }
         } else if self.is_stable(&self.goodputs, distance) {
             (self.saturated, self.rounds) = (true, 0);
-            orders.record(AppRecord::Saturated(now));
+            actions.record(AppRecord::Saturated(now));
         }
         if final_value {
-            return self.end(now, Confidence::High, orders);
+            return self.end(now, Confidence::High, actions);
         }
         self.samples.next_interval();
-        self.add_load(increment, orders);
+        self.add_load(increment, actions);
         self.set_pace(now, arrived as f64 * 8.0 / seconds);
         self.interval_end = now + interval;
     }
 
-    /// Whether the last values, as many as are averaged, do not differ much.
+    /// Whether the last `distance` values vary little.
     fn is_stable(&self, values: &VecDeque<f64>, distance: usize) -> bool {
         let Some(&newest) = values.back() else { return false };
         let count = values.len() as f64;
@@ -149,7 +150,7 @@ impl RpmClient {
         values.len() == distance && variance.sqrt() < f64::from(self.spec.tolerance) / 100.0 * newest
     }
 
-    /// At most so many probes a second, and such a part of what the load takes.
+    /// Limits probes to a number per second and to a share of the load's goodput.
     fn set_pace(&mut self, now: Instant, goodput_bps: f64) {
         let by_share = 2.0 * f64::from(self.spec.share) / 100.0 * goodput_bps / (8.0 * PAIR);
         let rate = by_share.min(f64::from(self.spec.probes));
@@ -161,27 +162,27 @@ impl RpmClient {
         self.probe_at = now + self.gap;
     }
 
-    /// The result is there, or the time is over.
-    fn end(&mut self, now: Instant, confidence: Confidence, orders: &mut ActionQueue) {
+    /// Ends the test with the result, at the end of the algorithm or of the time.
+    fn end(&mut self, now: Instant, confidence: Confidence, actions: &mut ActionQueue) {
         self.finished = true;
         (self.interval_end, self.probe_at) = (Instant::NEVER, Instant::NEVER);
         let goodput_bps = self.goodputs.back().copied().unwrap_or(0.0);
-        orders.record(AppRecord::Rpm(self.samples.result(), confidence, now, goodput_bps, self.loads.len() as u32));
-        self.loads.keys().chain(self.foreign.keys()).for_each(|&number| orders.close(number));
+        actions.record(AppRecord::Rpm(self.samples.result(), confidence, now, goodput_bps, self.loads.len() as u32));
+        self.loads.keys().chain(self.foreign.keys()).for_each(|&number| actions.close(number));
         self.foreign.clear();
     }
 
-    /// How sure a result is that nothing has told to be final.
+    /// Confidence in a result that has not become stable.
     fn confidence(&self) -> Confidence {
-        let went_on = self.saturated && self.rounds >= self.spec.average;
-        if went_on { Confidence::Medium } else { Confidence::Low }
+        let is_measured = self.saturated && self.rounds >= self.spec.average;
+        if is_measured { Confidence::Medium } else { Confidence::Low }
     }
 
-    /// A foreign probe has got what it waited for.
-    fn on_foreign_event(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
+    /// Continues a foreign probe whose current operation is complete.
+    fn on_foreign_event(&mut self, now: Instant, number: u32, actions: &mut ActionQueue) {
         let tls = self.spec.tls;
         let Some(probe) = self.foreign.get_mut(&number) else { return };
-        let took = now - probe.since;
+        let duration = now - probe.since;
         let (done, next) = match (probe.kind, tls) {
             (ProbeKind::Tcp, true) => (ProbeKind::Tcp, Some((ProbeKind::Tls, CLIENT_HELLO, SERVER_HELLO))),
             (ProbeKind::Tcp, false) | (ProbeKind::Tls, _) => (probe.kind, Some((ProbeKind::Http, REQUEST, RESPONSE))),
@@ -190,25 +191,25 @@ impl RpmClient {
         match next {
             Some((kind, request, response)) => {
                 (probe.kind, probe.since) = (kind, now);
-                orders.request(number, self.probe_exchange(request, response));
+                actions.request(number, self.probe_exchange(request, response));
             }
             None => {
                 self.foreign.remove(&number);
-                orders.close(number);
+                actions.close(number);
             }
         }
-        self.sample(now, done, (took, Duration::ZERO), orders);
+        self.sample(now, done, (duration, Duration::ZERO), actions);
     }
 
     fn sample(
         &mut self,
         now: Instant,
         kind: ProbeKind,
-        (took, in_socket): (Duration, Duration),
-        orders: &mut ActionQueue,
+        (duration, in_socket): (Duration, Duration),
+        actions: &mut ActionQueue,
     ) {
-        self.samples.add(kind, took, in_socket);
-        orders.record(AppRecord::Probe { kind, sent_at: now - took, duration: took, in_socket });
+        self.samples.add(kind, duration, in_socket);
+        actions.record(AppRecord::Probe { kind, sent_at: now - duration, duration, in_socket });
     }
 }
 
@@ -217,56 +218,56 @@ impl App for RpmClient {
         if self.finished { Instant::NEVER } else { self.interval_end.min(self.probe_at).min(self.stop) }
     }
 
-    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue) {
+    fn on_timer(&mut self, now: Instant, actions: &mut ActionQueue) {
         if now >= self.stop {
-            return self.end(now, self.confidence(), orders);
+            return self.end(now, self.confidence(), actions);
         }
         if now < self.interval_end {
-            return self.send_probe(now, orders);
+            return self.send_probe(now, actions);
         }
         if self.loads.is_empty() {
-            self.add_load(self.spec.initial, orders);
+            self.add_load(self.spec.initial, actions);
             self.interval_end = now + self.spec.interval;
             return;
         }
         self.interval_end = Instant::NEVER;
         (self.counting, self.counted) = (self.loads.len(), 0);
-        self.loads.keys().for_each(|&number| orders.count(number));
+        self.loads.keys().for_each(|&number| actions.count(number));
     }
 
-    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue) {
+    fn on_event(&mut self, now: Instant, number: u32, event: ConnectionEvent, actions: &mut ActionQueue) {
         if self.finished {
             return;
         }
-        match news {
+        match event {
             ConnectionEvent::Counted(bytes) => {
                 self.counted += bytes;
                 self.counting -= 1;
                 if self.counting == 0 {
-                    self.step(now, orders);
+                    self.step(now, actions);
                 }
             }
             ConnectionEvent::Connected if self.loads.contains_key(&number) => {
-                orders.request(number, self.probe_exchange(REQUEST, RESPONSE))
+                actions.request(number, self.probe_exchange(REQUEST, RESPONSE))
             }
             ConnectionEvent::ProbeAnswered { in_socket } => {
                 let load = self.loads.get_mut(&number).expect("probes are answered on the connections of the load");
                 load.established = true;
-                // The first answer was that to the question for the load.
+                // The first response is that to the request for the load.
                 if std::mem::replace(&mut load.load_requested, true) {
-                    let sent_at = load.probes.pop_front().expect("an answer has a question");
-                    self.sample(now, ProbeKind::Loaded, (now - sent_at, in_socket), orders);
+                    let sent_at = load.probes.pop_front().expect("a response has a request");
+                    self.sample(now, ProbeKind::Loaded, (now - sent_at, in_socket), actions);
                 }
             }
             ConnectionEvent::Connected | ConnectionEvent::ResponseReceived => {
-                self.on_foreign_event(now, number, orders)
+                self.on_foreign_event(now, number, actions)
             }
         }
     }
 
-    fn close(&mut self, end: Instant, orders: &mut ActionQueue) {
+    fn close(&mut self, end: Instant, actions: &mut ActionQueue) {
         if !self.finished && self.rounds > 0 {
-            self.end(end, self.confidence(), orders);
+            self.end(end, self.confidence(), actions);
         }
     }
 
@@ -275,15 +276,15 @@ impl App for RpmClient {
     }
 }
 
-/// Appends a value, and forgets what is older than the last `most`.
-fn push<T>(values: &mut VecDeque<T>, value: T, most: usize) {
+/// Appends a value and keeps the last `max`.
+fn push<T>(values: &mut VecDeque<T>, value: T, max: usize) {
     values.push_back(value);
-    if values.len() > most {
+    if values.len() > max {
         values.pop_front();
     }
 }
 
-/// Bytes of the questions and answers of probes; and of a foreign and a self probe together, by the draft's estimate.
+/// Bytes of the requests and responses of probes; and of a foreign and a self probe together, by the draft's estimate.
 const CLIENT_HELLO: u64 = 1000;
 const SERVER_HELLO: u64 = 3000;
 const REQUEST: u64 = 300;

@@ -1,28 +1,28 @@
-//! A burst of a sender with segmentation offload on its way to the network.
+//! Bursts of a sender with segmentation offload.
 
 use sojourn_aqm::Ecn;
 use sojourn_tcp::Header;
 
-/// Segments that leave as one.
+/// Consecutive segments that leave as one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SuperPacket {
     pub header: Header,
-    /// IP bytes of all of them.
+    /// IP bytes of all segments.
     pub len: u32,
     pub ecn: Ecn,
-    /// Payload of each but the last.
+    /// Payload of each segment but the last.
     pub segment: u16,
-    /// How many they are.
+    /// Number of segments.
     pub count: u32,
 }
 
 impl SuperPacket {
-    /// The first segment.
+    /// A super-packet of one segment.
     pub fn new(header: &Header, len: u32, ecn: Ecn) -> Self {
         Self { header: *header, len, ecn, segment: header.len, count: 1 }
     }
 
-    /// Adds the segment that follows, if it can be part of the same super-packet.
+    /// Appends the next segment. Returns whether it fits into the super-packet.
     pub fn add(&mut self, header: &Header, len: u32, ecn: Ecn) -> bool {
         let fits = ecn == self.ecn && self.header.is_continued_by(header, self.segment);
         if fits {

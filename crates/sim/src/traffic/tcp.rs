@@ -1,4 +1,4 @@
-//! A TCP connection whose source sends: without end, or a given number of bytes.
+//! A TCP connection whose source sends, without end or a given number of bytes.
 
 use super::host::{Endpoints, Host};
 use super::nic_queue::{NicQueue, polled};
@@ -10,18 +10,19 @@ use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 
-/// A connection. In this order, so that what is asked for with every packet lies together, in front of both ends.
+/// A connection. The fields used for every packet come first; then both ends, each at the start of a cache line, the
+/// receiver first because its size leaves the least padding.
 #[repr(C)]
 pub(crate) struct TcpFlow {
-    /// Whether this is a transfer whose connection is still to be closed.
+    /// Whether this is a transfer whose connection has not closed yet.
     open: bool,
     /// When the connection is opened; never once it is.
     start: Instant,
     /// When the application stops; never once it has.
     stop: Instant,
-    /// What has to be delivered for the transfer to be complete; out of reach once it is.
+    /// Bytes that complete the transfer when delivered; out of reach once they are.
     goal: u64,
-    /// The receiver's card, if it joins segments.
+    /// The receiver's NIC queue, if it merges segments (GRO).
     nic_queue: Option<Box<NicQueue>>,
     receiver: Receiver,
     sender: Sender,
@@ -30,15 +31,15 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
+    /// A connection that is opened at `start` for `size` bytes, or without end; its congestion control draws from
+    /// `rng`.
     pub fn new(template: &TcpTemplate, (start, stop): (Instant, Instant), size: Option<u64>, rng: Rng) -> Self {
         let goal = size.unwrap_or(OUT_OF_REACH);
-        let (sender, receiver, card) = (template.sender(rng), template.receiver(), template.nic_queue());
-        Self { open: size.is_some(), start, stop, goal, nic_queue: card, sender, receiver, begun: start, size }
+        let (sender, receiver, nic_queue) = (template.sender(rng), template.receiver(), template.nic_queue());
+        Self { open: size.is_some(), start, stop, goal, nic_queue, sender, receiver, begun: start, size }
     }
 
-    /// Becomes the transfer that [`Self::new`] makes, of so many bytes that were asked for at an instant, with the memory of the
-    /// one that has ended.
+    /// Becomes a transfer like that of [`Self::new`], of `bytes` requested at `begun`, in the memory of a closed one.
     pub fn reinitialize(
         &mut self,
         template: &TcpTemplate,
@@ -52,7 +53,7 @@ impl TcpFlow {
         (self.goal, self.size) = (bytes, Some(bytes));
     }
 
-    /// A segment, or several as one, comes up to the receiver.
+    /// Passes a segment, or several merged ones, to the receiver.
     #[inline(always)]
     fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
         self.receiver.on_segment(now, header, ecn, host);
@@ -70,14 +71,14 @@ impl TcpFlow {
         }
     }
 
-    /// The transfer was asked for before the connection is opened.
+    /// Sets the request time of the transfer, before the connection is opened.
     pub fn with_request_time(self, begun: Instant) -> Self {
         Self { begun, ..self }
     }
 }
 
-/// The two ends of one direction of a connection that has not begun. What many connections have in common is looked up once,
-/// and each gets a copy.
+/// Sender and receiver of one direction, as at the start of a connection. They are built once per group of connections;
+/// each connection gets a copy.
 pub(crate) struct TcpTemplate {
     sender: Sender,
     receiver: Receiver,
@@ -85,12 +86,12 @@ pub(crate) struct TcpTemplate {
 }
 
 impl TcpTemplate {
-    /// The ends that `spec` describes.
+    /// The ends with the parameters of `spec`.
     pub(super) fn new(spec: &TcpSpec) -> Self {
         Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
     }
 
-    /// The same with another congestion control, which the stack has to fit.
+    /// The same with another congestion control, which the stack must support.
     pub(super) fn of(spec: &TcpSpec, cc: AnyCc) -> Self {
         let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
         let needs = cc.needs();
@@ -104,13 +105,13 @@ impl TcpTemplate {
             receive_window: spec.receive_window,
         });
         let sender = match spec.abc {
-            Some(most) => sender.with_byte_counting(most),
+            Some(limit) => sender.with_byte_counting(limit),
             None => sender,
         };
         let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
         let sender = if spec.is_paced() { sender.with_pacing(spec.max_pacing_rate, stack) } else { sender };
         let sender = match spec.send_buffer {
-            Some(most) => sender.with_send_buffer(most),
+            Some(bytes) => sender.with_send_buffer(bytes),
             None => sender,
         };
         let sender = if spec.nagle == Some(true) { sender.with_nagle() } else { sender };
@@ -121,31 +122,31 @@ impl TcpTemplate {
         Self { sender, receiver: receiver.serving(&needs), gro: spec.gro }
     }
 
-    /// The sending end of a connection whose congestion control draws from `rng`.
+    /// The sender of a connection whose congestion control draws from `rng`.
     #[inline]
     pub(super) fn sender(&self, rng: Rng) -> Sender {
         self.sender.clone().with_rng(rng)
     }
 
-    /// The receiving end.
+    /// The receiver.
     #[inline]
     pub(super) fn receiver(&self) -> Receiver {
         self.receiver.clone()
     }
 
-    /// Makes both ends anew, with the memory that those of a connection that has ended have.
+    /// Resets both ends for a new connection, reusing the memory of a closed one.
     pub(super) fn reset(&self, sender: &mut Sender, receiver: &mut Receiver, rng: Rng) {
         sender.become_like(&self.sender, rng);
         receiver.clone_from(&self.receiver);
     }
 
-    /// The card of a receiving host, if it joins segments.
+    /// The NIC queue of a receiving host, if it merges segments (GRO).
     pub(super) fn nic_queue(&self) -> Option<Box<NicQueue>> {
         self.gro.map(|wait| Box::new(NicQueue::new(wait)))
     }
 }
 
-/// A sender at a glance, and what has come to its receiver.
+/// Status of a sender and its receiver.
 pub(super) fn status(sender: &Sender, receiver: &Receiver) -> Status {
     let (stats, window) = (sender.stats(), sender.window());
     let delivered = receiver.delivered();
@@ -197,7 +198,7 @@ impl Endpoints for TcpFlow {
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         match &mut self.nic_queue {
             None => self.on_segment(now, header, packet.ecn, host),
-            Some(card) => card.receive(now, header, packet.ecn),
+            Some(nic_queue) => nic_queue.receive(now, header, packet.ecn),
         }
     }
 
@@ -218,7 +219,7 @@ impl Endpoints for TcpFlow {
     #[inline]
     fn sink_deadline(&self) -> Instant {
         let receiver = self.receiver.deadline();
-        self.nic_queue.as_ref().map_or(receiver, |card| card.due().min(receiver))
+        self.nic_queue.as_ref().map_or(receiver, |nic_queue| nic_queue.due().min(receiver))
     }
 
     fn status(&self) -> Status {
@@ -235,8 +236,8 @@ mod tests {
 
     #[test]
     fn both_ends_begin_with_a_cache_line() {
-        // In front of a flow lie the times of its timers and the tag of its kind, in a line of their own with what is asked
-        // for first.
+        // A flow is preceded by its timers and the tag of its kind, in one cache line with the fields used for every
+        // packet.
         const IN_FRONT: usize = 24;
         let at = [offset_of!(TcpFlow, receiver), offset_of!(TcpFlow, sender)].map(|at| IN_FRONT + at);
         assert!(at.iter().all(|at| at % 64 == 0), "{at:?}: change the order of the fields behind the first end");

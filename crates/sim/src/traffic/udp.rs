@@ -1,6 +1,6 @@
-//! Datagrams from a source that nothing holds back: how its gaps are drawn makes the kinds.
+//! Datagrams from a source without congestion control; the kinds differ in the distribution of gaps.
 //!
-//! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
+//! Header: `seq` is the datagram's number, `ack` its send time in ns.
 
 use super::host::{Endpoints, Host};
 use crate::packet::ReceivedPacket;
@@ -20,29 +20,28 @@ pub(crate) struct UdpFlow {
     sink: DatagramSink,
 }
 
-/// What a sink of datagrams has seen.
+/// Counters of a receiver of datagrams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DatagramSink {
     pub datagrams: Datagrams,
     last_delay_ns: u64,
-    /// Of each instant at which the statistics can begin after the start: datagrams sent before it, and those of them that were
-    /// received after it.
+    /// Per possible window start after the first: datagrams sent before it, and those of them received after it.
     window_starts: Vec<(u64, u64)>,
-    /// Datagrams sent before the last one of these instants.
+    /// Datagrams sent before the last possible window start.
     sent_before: u64,
 }
 
 enum Gaps {
-    /// The long-run rate is exact.
+    /// Exact in the long-run rate.
     Constant(Serializer),
-    /// Exponential, of this mean.
+    /// Exponential with this mean.
     Poisson(Duration, Rng),
-    /// Uniform between half of this mean and one and a half.
+    /// Uniform between 0.5 and 1.5 times this mean.
     Jittered(Duration, Rng),
     Bursts(Bursts),
 }
 
-/// Datagrams at regular gaps during a burst, nothing between two bursts; both last an exponentially distributed time.
+/// Datagrams at regular gaps during a burst, none between bursts; both have exponentially distributed lengths.
 struct Bursts {
     gap: Duration,
     on: Duration,
@@ -58,7 +57,7 @@ impl UdpFlow {
     }
 
     pub fn poisson(spec: &UdpSpec, start: Instant, stop: Instant, rng: Rng) -> Self {
-        // The first packet, too, comes after a gap: the process is already running when it is looked at.
+        // The first datagram also comes after a gap, because the process has no start.
         Self::new(spec, Gaps::Poisson(mean_gap(spec.rate, spec.size), rng), start, stop).after_a_gap()
     }
 
@@ -116,13 +115,13 @@ fn mean_gap(rate: Rate, size: u32) -> Duration {
 }
 
 impl DatagramSink {
-    /// A datagram with this header arrives; returns how long it took.
+    /// Counts a received datagram; returns its one-way delay.
     #[inline]
     pub fn on_datagram(&mut self, now: Instant, header: &Header) -> Duration {
         self.on_datagrams(now, Instant::from_nanos(header.ack), header.seq, 1)
     }
 
-    /// `count` datagrams from number `first` on, which were sent at one instant, arrive; returns how long they took.
+    /// Counts `count` datagrams from number `first` on that were sent at one instant; returns their one-way delay.
     #[inline]
     pub fn on_datagrams(&mut self, now: Instant, sent: Instant, first: u64, count: u64) -> Duration {
         let Self { datagrams, last_delay_ns, .. } = self;
@@ -147,7 +146,7 @@ impl DatagramSink {
         }
     }
 
-    /// The statistics can begin, when so many datagrams have been `sent`.
+    /// Notes a possible window start, with `sent` datagrams sent before it.
     pub fn begin(&mut self, sent: u64) {
         self.window_starts.push((sent, 0));
         self.sent_before = sent;
@@ -158,10 +157,10 @@ impl DatagramSink {
         number.checked_sub(1).map_or(0, |begin| self.window_starts[begin].1)
     }
 
-    /// What there is to see of a flow that has `sent` so many datagrams.
+    /// Status of a flow that has sent `sent` datagrams.
     pub fn status(&self, payload: Payload, sent: u64) -> Status {
-        let (nothing, datagrams) = (f64::NAN, self.datagrams);
-        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+        let (nan, datagrams) = (f64::NAN, self.datagrams);
+        Status { payload, sent, datagrams, cwnd: nan, ssthresh: nan, srtt_ms: nan, ..Status::default() }
     }
 }
 
@@ -206,5 +205,5 @@ impl Endpoints for UdpFlow {
     }
 }
 
-/// IPv4 and UDP.
+/// Bytes of the IPv4 and UDP headers.
 const UDP_IP_HEADERS: u32 = 28;

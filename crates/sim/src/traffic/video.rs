@@ -1,11 +1,12 @@
-//! A player of adaptive video: it fetches segment after segment over one connection, each in the rate that it takes the
-//! network to carry, and waits when its buffer is full.
+//! A player of adaptive video: it fetches segment after segment over one connection, each in the rate that it expects
+//! the network to carry, and pauses when its buffer is full.
 //!
-//! The rule is that of throughput alone: the highest rate that is at most 0.9 of the harmonic mean of the throughput of the
-//! last four segments, the lowest one at the start. Source: dash.js `ThroughputRule` (`getSafeAverageThroughput`: sliding
-//! window of four samples, `bandwidthSafetyFactor` 0.9), of whose kinds of mean the harmonic one is that of FESTIVE (Jiang,
+//! The rate rule uses throughput only: the highest rate up to 0.9 times the harmonic mean of the throughput of the last
+//! four segments, the lowest rate at the start. Source: dash.js `ThroughputRule` (`getSafeAverageThroughput`: sliding
+//! window of four samples, `bandwidthSafetyFactor` 0.9); of its means, the harmonic one is that of FESTIVE (Jiang,
 //! Sekar and Zhang, CoNEXT 2012, there over twenty segments). A segment's throughput counts from its request.
-//! `Differs:` segments have their nominal size, the window does not grow with the variation, and no download is given up.
+//! `Differs:` segments have their nominal size, the window does not grow with the variation, and downloads are never
+//! abandoned.
 
 use super::app::{ActionQueue, App, AppRecord, ConnectionEvent};
 use super::exchange::Exchange;
@@ -18,31 +19,31 @@ pub(super) struct Player {
     start: Instant,
     stop: Instant,
     connection: Connection,
-    /// When the next segment is asked for; never while one is under way.
+    /// When the next segment is requested; never while one is being fetched.
     request_at: Instant,
-    /// Of the segment that was asked for last: when, and the step of its rate on the ladder.
+    /// When the last segment was requested, and the index of its rate in the ladder.
     requested_at: Instant,
     step: Option<usize>,
     /// Throughput of the last segments, in bit/s.
     throughputs: VecDeque<f64>,
-    picture: PlaybackState,
-    /// Segments that have arrived, and how long the picture stood since the last of them.
+    playback: PlaybackState,
+    /// Segments received, and the length of the last stall, until a segment reports it.
     segments: u32,
     stalled_for: Duration,
 }
 
 enum Connection {
-    /// Not open yet, opened as this number, or not needed any more.
+    /// Not opened yet, opened with this number, or closed.
     None,
     Open(u32),
     Closed,
 }
 
-/// What is on the screen.
+/// State of the playback.
 enum PlaybackState {
-    /// So much video is there, too little to play; it stands since then, after a stall.
-    Stalled { held: Duration, since: Option<Instant> },
-    /// The video that is there lasts until then.
+    /// Paused with less video than playback needs; `since` when, after a stall.
+    Stalled { buffered: Duration, since: Option<Instant> },
+    /// Playing; the buffer lasts until then.
     Playing { until: Instant },
 }
 
@@ -57,24 +58,24 @@ impl Player {
             requested_at: start,
             step: None,
             throughputs: VecDeque::new(),
-            picture: PlaybackState::Stalled { held: Duration::ZERO, since: None },
+            playback: PlaybackState::Stalled { buffered: Duration::ZERO, since: None },
             segments: 0,
             stalled_for: Duration::ZERO,
         }
     }
 
-    fn request(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
+    fn request(&mut self, now: Instant, number: u32, actions: &mut ActionQueue) {
         let step = self.choose();
         let switched = self.step.is_some_and(|before| before != step);
         (self.request_at, self.requested_at, self.step) = (Instant::NEVER, now, Some(step));
         if switched {
-            orders.record(AppRecord::Switched);
+            actions.record(AppRecord::Switched);
         }
         let VideoSpec { request, think, .. } = self.spec;
-        orders.request(number, Exchange { pause: Duration::ZERO, request, think, response: self.bytes(step) });
+        actions.request(number, Exchange { pause: Duration::ZERO, request, think, response: self.bytes(step) });
     }
 
-    /// The step of the ladder for the next segment.
+    /// Index in the ladder of the rate for the next segment.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;
@@ -88,19 +89,19 @@ impl Player {
         self.spec.ladder.rates()[step].bytes_in(self.spec.segment).max(1)
     }
 
-    /// The segment that was asked for is there.
-    fn on_segment(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
-        let step = self.step.expect("a segment was asked for");
+    /// Handles the arrival of the requested segment.
+    fn on_segment(&mut self, now: Instant, number: u32, actions: &mut ActionQueue) {
+        let step = self.step.expect("a segment was requested");
         let bytes = self.bytes(step);
         self.throughputs.push_back(bytes as f64 * 8.0 / (now - self.requested_at).as_secs_f64());
         if self.throughputs.len() > WINDOW {
             self.throughputs.pop_front();
         }
-        let level = self.add_segment(now, orders);
+        let level = self.add_segment(now, actions);
         let rate_bps = self.spec.ladder.rates()[step].as_bps();
         let stalled_for = std::mem::replace(&mut self.stalled_for, Duration::ZERO);
-        orders.completed(number, self.requested_at, bytes);
-        orders.record(AppRecord::Segment {
+        actions.completed(number, self.requested_at, bytes);
+        actions.record(AppRecord::Segment {
             number: self.segments,
             requested_at: self.requested_at,
             bytes,
@@ -109,48 +110,48 @@ impl Player {
             stalled_for,
         });
         self.segments += 1;
-        // What is there beyond room for another segment has to be played first.
+        // Wait until the buffer has room for another segment.
         let room = self.spec.buffer - self.spec.segment;
         self.request_at = if level > room { now + (level - room) } else { now };
     }
 
-    /// A segment more is there; returns how much there is now.
-    fn add_segment(&mut self, now: Instant, orders: &mut ActionQueue) -> Duration {
+    /// Adds a segment to the buffer; returns the buffer level.
+    fn add_segment(&mut self, now: Instant, actions: &mut ActionQueue) -> Duration {
         let segment = self.spec.segment;
-        match &mut self.picture {
+        match &mut self.playback {
             PlaybackState::Playing { until } => {
                 *until += segment;
                 *until - now
             }
-            PlaybackState::Stalled { held, since } => {
-                *held += segment;
-                let (level, since) = (*held, *since);
+            PlaybackState::Stalled { buffered, since } => {
+                *buffered += segment;
+                let (level, since) = (*buffered, *since);
                 if level >= self.spec.startup_level() {
                     match since {
-                        None => orders.record(AppRecord::Started(now - self.start)),
+                        None => actions.record(AppRecord::Started(now - self.start)),
                         Some(since) => {
                             self.stalled_for = now - since;
-                            orders.record(AppRecord::StallEnded(since, now));
+                            actions.record(AppRecord::StallEnded(since, now));
                         }
                     }
-                    self.picture = PlaybackState::Playing { until: now + level };
+                    self.playback = PlaybackState::Playing { until: now + level };
                 }
                 level
             }
         }
     }
 
-    /// The player is closed.
-    fn end(&mut self, now: Instant, number: u32, orders: &mut ActionQueue) {
-        self.close(now, orders);
-        self.picture = PlaybackState::Stalled { held: Duration::ZERO, since: None };
+    /// Closes the player.
+    fn end(&mut self, now: Instant, number: u32, actions: &mut ActionQueue) {
+        self.close(now, actions);
+        self.playback = PlaybackState::Stalled { buffered: Duration::ZERO, since: None };
         (self.connection, self.request_at) = (Connection::Closed, Instant::NEVER);
-        orders.close(number);
+        actions.close(number);
     }
 
-    /// When the picture comes to a halt.
+    /// When the buffer runs empty and playback stalls.
     fn buffer_end(&self) -> Instant {
-        match self.picture {
+        match self.playback {
             PlaybackState::Playing { until } => until,
             PlaybackState::Stalled { .. } => Instant::NEVER,
         }
@@ -166,34 +167,34 @@ impl App for Player {
         }
     }
 
-    fn on_timer(&mut self, now: Instant, orders: &mut ActionQueue) {
+    fn on_timer(&mut self, now: Instant, actions: &mut ActionQueue) {
         match self.connection {
             Connection::None => {
                 self.request_at = Instant::NEVER;
-                self.connection = Connection::Open(orders.open());
+                self.connection = Connection::Open(actions.open());
             }
-            Connection::Open(number) if now >= self.stop => self.end(now, number, orders),
+            Connection::Open(number) if now >= self.stop => self.end(now, number, actions),
             Connection::Open(_) if now >= self.buffer_end() => {
-                orders.record(AppRecord::Stalled);
-                self.picture = PlaybackState::Stalled { held: Duration::ZERO, since: Some(now) };
+                actions.record(AppRecord::Stalled);
+                self.playback = PlaybackState::Stalled { buffered: Duration::ZERO, since: Some(now) };
             }
-            Connection::Open(number) => self.request(now, number, orders),
+            Connection::Open(number) => self.request(now, number, actions),
             Connection::Closed => {}
         }
     }
 
-    fn on_event(&mut self, now: Instant, number: u32, news: ConnectionEvent, orders: &mut ActionQueue) {
-        match (news, &self.connection) {
+    fn on_event(&mut self, now: Instant, number: u32, event: ConnectionEvent, actions: &mut ActionQueue) {
+        match (event, &self.connection) {
             (_, Connection::Closed) => {}
-            (ConnectionEvent::Connected, _) => self.request(now, number, orders),
-            (ConnectionEvent::ResponseReceived, _) => self.on_segment(now, number, orders),
+            (ConnectionEvent::Connected, _) => self.request(now, number, actions),
+            (ConnectionEvent::ResponseReceived, _) => self.on_segment(now, number, actions),
             (ConnectionEvent::ProbeAnswered { .. } | ConnectionEvent::Counted(_), _) => {}
         }
     }
 
-    fn close(&mut self, end: Instant, orders: &mut ActionQueue) {
-        if let PlaybackState::Stalled { since: Some(since), .. } = self.picture {
-            orders.record(AppRecord::StallEnded(since, end));
+    fn close(&mut self, end: Instant, actions: &mut ActionQueue) {
+        if let PlaybackState::Stalled { since: Some(since), .. } = self.playback {
+            actions.record(AppRecord::StallEnded(since, end));
         }
     }
 
@@ -202,6 +203,6 @@ impl App for Player {
     }
 }
 
-/// How many segments are looked back at, and how much of their throughput is taken.
+/// Number of segments in the throughput average, and the share of it that is used.
 const WINDOW: usize = 4;
 const SAFETY: f64 = 0.9;

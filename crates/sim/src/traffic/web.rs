@@ -1,4 +1,4 @@
-//! Pages of one size, each over a connection of its own: at regular intervals, or at random.
+//! Pages of one size, each over its own connection, at regular or random intervals.
 
 use super::exchange::{Exchange, Script};
 use super::job::Job;
@@ -12,7 +12,7 @@ pub(super) struct WebPages {
     rng: Rng,
 }
 
-/// The first page is asked for at `start`, or, where the intervals are random, after one of them.
+/// Pages from `start` on; with random intervals the first page comes after one of them.
 pub(super) fn pages(spec: &WebSpec, start: Instant, rng: Rng) -> WebPages {
     let mut pages = WebPages { spec: spec.clone(), due: start, rng };
     if spec.random {

@@ -1,52 +1,56 @@
-//! Sums of many past values with fixed weights, for a block of coming values at a time.
+//! Weighted sums of many past values, for a block of future values at a time.
 //!
-//! Source: T. G. Stockham, "High-speed convolution and correlation", AFIPS SJCC 1966 (sections by transforms); W. G. Gardner,
-//! "Efficient convolution without input-output delay", J. Audio Eng. Soc. 43 (1995), for what lies within a block; H. J.
-//! Nussbaumer, "Fast Fourier Transform and Convolution Algorithms" (1981) for real values as halves of complex ones.
+//! Source: T. G. Stockham, "High-speed convolution and correlation", AFIPS SJCC 1966 (sections by transforms); W. G.
+//! Gardner, "Efficient convolution without input-output delay", J. Audio Eng. Soc. 43 (1995), for the sums within a
+//! block; H. J. Nussbaumer, "Fast Fourier Transform and Convolution Algorithms" (1981), for real values as halves of
+//! complex ones.
 //!
-//! The order of all additions is fixed and all functions are `libm`'s, so the sums are the same on every machine.
+//! The order of all additions is fixed and all functions are `libm`'s, so the sums are the same on every machine. FFT
+//! libraries choose instructions, and with them last digits, by the machine. Values differ from plain sums by at most
+//! 3e-13.
 
 use std::collections::VecDeque;
 
-/// Values in a block.
+/// Values per block.
 pub(super) const BLOCK: usize = 128;
-/// Values whose weights are added up together; a block is made of whole groups.
+/// Values whose weighted contributions are added together; a block is a whole number of groups.
 const GROUP: usize = 8;
 
-/// Past values in whole blocks, weights by their lag, and what the two make of the values to come.
+/// Past values in whole blocks, weights by lag, and their sums for future values.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
     roots: Roots,
-    /// Weights of lags within a block, that of lag 0 (nothing) first.
+    /// Weights of lags within a block; lag 0 has weight 0.
     near: [f64; BLOCK],
-    /// Transforms of the weights that join the coming block with the last one, the one before, ….
+    /// Transforms of the weights between the next block and the last one, the one before, ….
     weights: Vec<Spectrum>,
-    /// Transforms of the blocks, the last one first.
+    /// Transforms of the blocks, newest first.
     blocks: VecDeque<Spectrum>,
 }
 
 impl Convolution {
-    /// Without a past. `near` are the weights of the lags 0 (which is not looked at) to BLOCK - 1.
+    /// An empty past. `near` are the weights of lags 0 (ignored) to BLOCK - 1.
     pub fn new(near: &[f64]) -> Self {
-        let mut own = [0.0; BLOCK];
-        own.copy_from_slice(near);
-        own[0] = 0.0;
-        Self { roots: Roots::new(), near: own, weights: Vec::new(), blocks: VecDeque::new() }
+        let mut near_weights = [0.0; BLOCK];
+        near_weights.copy_from_slice(near);
+        near_weights[0] = 0.0;
+        Self { roots: Roots::new(), near: near_weights, weights: Vec::new(), blocks: VecDeque::new() }
     }
 
-    /// How many blocks back there are weights for.
+    /// Number of past blocks that have weights.
     pub fn reach(&self) -> usize {
         self.weights.len()
     }
 
-    /// Weights for one block farther back: `weights` are those of the 2 BLOCK lags from BLOCK times [`Self::reach`] on.
+    /// Adds the weights of one more past block: `weights` are those of 2 BLOCK lags from BLOCK times [`Self::reach`]
+    /// on.
     pub fn reach_back(&mut self, weights: &[f64]) {
         let (low, high) = weights.split_at(BLOCK);
         let spectrum = Spectrum::of(low, Some(high), &self.roots);
         self.weights.push(spectrum);
     }
 
-    /// A block is over: its values, of which the first ones may be absent. The oldest beyond the reach is forgotten.
+    /// Adds a completed block, whose first values may be missing. Drops the oldest block beyond the reach.
     pub fn push(&mut self, block: &[f64]) {
         let mut whole = [0.0; BLOCK];
         whole[BLOCK - block.len()..].copy_from_slice(block);
@@ -57,29 +61,30 @@ impl Convolution {
         self.blocks.push_front(spectrum);
     }
 
-    /// Values of the next block: each is what `next` makes of its place and of the weighted sum of all values before it.
+    /// Computes the next block: `next` makes each value from its index and the weighted sum of all values before it.
     pub fn block(&self, values: &mut [f64], mut next: impl FnMut(usize, f64) -> f64) {
         let mut sums = self.sums();
         for from in (0..values.len()).step_by(GROUP) {
             let mut group = [0.0; GROUP];
-            for place in from..values.len().min(from + GROUP) {
-                let value = next(place, sums[place]);
-                (values[place], group[place - from]) = (value, value);
-                let later = &mut sums[place + 1..from + GROUP];
+            for index in from..values.len().min(from + GROUP) {
+                let value = next(index, sums[index]);
+                (values[index], group[index - from]) = (value, value);
+                let later = &mut sums[index + 1..from + GROUP];
                 later.iter_mut().zip(&self.near[1..]).for_each(|(sum, weight)| *sum += weight * value);
             }
             self.add_group(&group, from, &mut sums);
         }
     }
 
-    /// What the values of a group, which begins at `from`, add to the sums of the groups behind it. Left to right, so that each
+    /// Adds the contributions of a group that starts at `from` to the sums of later groups. Left to right, so that each
     /// sum gets its terms in the order of time; a group at a time, so that each sum is read and written once.
     fn add_group(&self, group: &[f64; GROUP], from: usize, sums: &mut [f64; BLOCK]) {
         for at in (from + GROUP..BLOCK).step_by(GROUP) {
-            // Of the lags from the last value of the group to the first place, to those from its first value to the last place.
+            // From the lag between the last value of the group and the first index to the lag between its first value
+            // and the last index.
             let weights: &[f64; 2 * GROUP - 1] =
-                self.near[at - from - GROUP + 1..][..2 * GROUP - 1].try_into().expect("so many");
-            let later: &mut [f64; GROUP] = (&mut sums[at..at + GROUP]).try_into().expect("so many");
+                self.near[at - from - GROUP + 1..][..2 * GROUP - 1].try_into().expect("the length is fixed");
+            let later: &mut [f64; GROUP] = (&mut sums[at..at + GROUP]).try_into().expect("the length is fixed");
             let mut sum = *later;
             for (value, weights) in group.iter().zip(weights.windows(GROUP).rev()) {
                 sum.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
@@ -88,7 +93,7 @@ impl Convolution {
         }
     }
 
-    /// What the blocks add to each value of the next one.
+    /// The contributions of the past blocks to each value of the next one.
     fn sums(&self) -> [f64; BLOCK] {
         if self.blocks.is_empty() {
             return [0.0; BLOCK];
@@ -99,9 +104,9 @@ impl Convolution {
     }
 }
 
-/// The transform of 2 BLOCK real values, of which the second half is the imaginary part of the first, turned by a quarter
-/// of a turn over all: products of such transforms are transforms of convolutions in which what runs over the end comes in
-/// again at the beginning with the other sign. In the order that the transform leaves it in.
+/// The transform of 2 BLOCK real values: the second half is the imaginary part of the first, and a quarter turn is
+/// spread over all values. Products of such transforms are transforms of negacyclic convolutions: what wraps around the
+/// end comes in at the start with the opposite sign. In the order in which the transform leaves its values.
 #[derive(Clone, Debug)]
 struct Spectrum {
     re: [f64; BLOCK],
@@ -111,20 +116,20 @@ struct Spectrum {
 impl Spectrum {
     const ZERO: Self = Self { re: [0.0; BLOCK], im: [0.0; BLOCK] };
 
-    /// Of the first half, and the second one if there is any.
+    /// The transform of `low` followed by `high`, if that is given.
     fn of(low: &[f64], high: Option<&[f64]>, roots: &Roots) -> Self {
         let mut spectrum = Self::ZERO;
         let Self { re, im } = &mut spectrum;
-        for place in 0..BLOCK {
-            let (x, y) = (low[place], high.map_or(0.0, |high| high[place]));
-            let (cos, sin) = (roots.turn_re[place], roots.turn_im[place]);
-            (re[place], im[place]) = (x * cos - y * sin, x * sin + y * cos);
+        for index in 0..BLOCK {
+            let (x, y) = (low[index], high.map_or(0.0, |high| high[index]));
+            let (cos, sin) = (roots.turn_re[index], roots.turn_im[index]);
+            (re[index], im[index]) = (x * cos - y * sin, x * sin + y * cos);
         }
         spectrum.forward(roots);
         spectrum
     }
 
-    /// Cooley and Tukey's transform, decimation in frequency: the values come out in the order of their reversed places.
+    /// Cooley and Tukey's transform, decimation in frequency; the output is in bit-reversed order.
     fn forward(&mut self, roots: &Roots) {
         let mut half = BLOCK / 2;
         while half > 0 {
@@ -165,13 +170,13 @@ impl Spectrum {
         }
     }
 
-    /// The second half of the values: what has run over an end is in the first one.
+    /// The second half of the values; the wrapped-around part is in the first half.
     fn upper_half(mut self, roots: &Roots) -> [f64; BLOCK] {
         self.backward(roots);
         let mut values = [0.0; BLOCK];
-        for (place, value) in values.iter_mut().enumerate() {
-            let (cos, sin) = (roots.turn_re[place], roots.turn_im[place]);
-            *value = (self.im[place] * cos - self.re[place] * sin) * (1.0 / BLOCK as f64);
+        for (index, value) in values.iter_mut().enumerate() {
+            let (cos, sin) = (roots.turn_re[index], roots.turn_im[index]);
+            *value = (self.im[index] * cos - self.re[index] * sin) * (1.0 / BLOCK as f64);
         }
         values
     }
@@ -180,10 +185,10 @@ impl Spectrum {
 /// Roots of unity.
 #[derive(Clone, Debug)]
 struct Roots {
-    /// From `half` on the first half of those of order 2 `half`, which turn clockwise.
+    /// From `half` on: the first half of the roots of order 2 `half`, clockwise.
     re: [f64; BLOCK],
     im: [f64; BLOCK],
-    /// The first quarter of those of order 4 BLOCK.
+    /// The first quarter of the roots of order 4 BLOCK.
     turn_re: [f64; BLOCK],
     turn_im: [f64; BLOCK],
 }
@@ -217,24 +222,24 @@ mod tests {
     fn sums_are_those_of_the_definition() {
         let mut rng = Rng::from_state(7);
         let mut draw = || rng.uniform() - 0.5;
-        // Weights for three blocks back, values of four and a half; the first one is short.
+        // Weights for three past blocks, values of four and a half; the first block is short.
         let weights: Vec<f64> = (0..4 * BLOCK).map(|_| draw()).collect();
         let mut convolution = Convolution::new(&weights[..BLOCK]);
         (0..3).for_each(|i| convolution.reach_back(&weights[i * BLOCK..][..2 * BLOCK]));
         let mut values: Vec<f64> = Vec::new();
         for len in [BLOCK - 28, BLOCK, BLOCK, BLOCK, BLOCK / 2] {
-            let (begun, mut block) = (values.len(), vec![0.0; len]);
+            let (start, mut block) = (values.len(), vec![0.0; len]);
             let mut sums = Vec::new();
-            convolution.block(&mut block, |place, sum| {
-                assert_eq!(place, sums.len());
+            convolution.block(&mut block, |index, sum| {
+                assert_eq!(index, sums.len());
                 sums.push(sum);
                 draw()
             });
             values.extend(&block);
-            for (place, found) in sums.into_iter().enumerate() {
-                let at = begun + place;
-                // Of the oldest block in reach all values count, although some have lags beyond those of others.
-                let first = begun.saturating_sub(3 * BLOCK);
+            for (index, found) in sums.into_iter().enumerate() {
+                let at = start + index;
+                // All values of the oldest block in reach count, although some have larger lags than others.
+                let first = start.saturating_sub(3 * BLOCK);
                 let expected: f64 = (first..at).map(|s| weights[at - s] * values[s]).sum();
                 assert!((found - expected).abs() < 1e-13, "{at}: {found}, expected {expected}");
             }

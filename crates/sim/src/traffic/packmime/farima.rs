@@ -1,39 +1,40 @@
 //! Fractional ARIMA sequences by Hosking's recursion.
 //!
 //! Source: J. R. M. Hosking, "Fractional differencing", Biometrika 68 (1981); ns-2.35 `packmime_ranvar.cc`, which
-//! truncates the recursion and adds a moving average of weight 1.
+//! truncates the recursion and adds a moving average of weight 1. Other methods with the same distribution (Davies and
+//! Harte) would draw other values and change every run.
 //!
-//! The coefficient of the value j steps back in the prediction of value t is (Hosking's φ_tj)
-//! −C(t, j) Γ(j − d) Γ(t − d − j + 1) / (Γ(−d) Γ(t − d + 1)), which is a_j b_(t−j) / b_t with b_m = Γ(m − d + 1) / (Γ(1 − d) m!)
-//! and a_j = −Γ(j − d) / (Γ(−d) j!). So the values, each times its b, have a recursion whose weights a_j stay while it grows,
-//! and from then on the values themselves have one with those of the last step. Neither needs Durbin and Levinson's steps,
-//! and the sums over the past are convolutions.
+//! The prediction of value t has, for the value j steps back, the coefficient (Hosking's φ_tj) −C(t, j) Γ(j − d) Γ(t −
+//! d − j + 1) / (Γ(−d) Γ(t − d + 1)). It equals a_j b_(t−j) / b_t with b_m = Γ(m − d + 1) / (Γ(1 − d) m!) and a_j =
+//! −Γ(j − d) / (Γ(−d) j!). So the values, each multiplied by its b, follow a recursion whose weights a_j do not change
+//! while it grows; after truncation the values themselves follow one with the weights of the last step. Neither needs
+//! Durbin and Levinson's steps, and the sums over the past are convolutions.
 
 use super::convolution::{BLOCK, Convolution};
 use crate::random::normal;
 use sojourn_aqm::Rng;
 
-/// A sequence of normal variables of which each leans on those before it.
+/// A sequence of normal variables, each correlated with those before it.
 #[derive(Clone, Debug)]
 pub(super) struct Farima {
     d: f64,
-    /// Values that the recursion looks back at, at most.
+    /// Maximum number of past values in the recursion.
     memory: usize,
     rng: Rng,
-    /// The recursion's sums over what is past.
+    /// The recursion's sums over past values.
     past: Convolution,
-    /// What it needs while it grows; none afterwards.
+    /// State of the recursion while it grows; none afterwards.
     growth: Option<Growth>,
     /// Variance of the innovation.
     variance: f64,
     last: f64,
-    /// Values of the block that is being drawn from, how many there are, and how many of them were drawn.
+    /// The current block of values, how many there are, and how many were drawn.
     block: [f64; BLOCK],
     filled: usize,
     drawn: usize,
 }
 
-/// A recursion that still looks back at all values.
+/// A recursion that still covers all past values.
 #[derive(Clone, Debug)]
 struct Growth {
     /// The weights a_j.
@@ -44,9 +45,9 @@ struct Growth {
 }
 
 impl Farima {
-    /// The sequence of order (0, `d`, 1) with unit innovations, cut off after `memory` values.
+    /// The sequence of order (0, `d`, 1) with unit innovations, truncated to `memory` past values.
     pub fn new(d: f64, memory: usize, rng: Rng) -> Self {
-        let (variance, weights) = (gamma_ratio(d), own_weights(d, memory.next_multiple_of(BLOCK) + BLOCK));
+        let (variance, weights) = (gamma_ratio(d), lag_weights(d, memory.next_multiple_of(BLOCK) + BLOCK));
         let past = Convolution::new(&weights[..BLOCK]);
         let growth = Some(Growth { weights, values: Vec::with_capacity(memory), scale: 1.0 });
         let block = [0.0; BLOCK];
@@ -67,39 +68,39 @@ impl Farima {
     #[inline]
     fn step(&mut self) -> f64 {
         if self.drawn == self.filled {
-            self.go_ahead();
+            self.refill();
         }
         self.drawn += 1;
         self.block[self.drawn - 1]
     }
 
-    /// Computes the next values, which depend on nothing else.
+    /// Computes the next block of values, which depend on nothing else.
     #[inline(never)]
-    fn go_ahead(&mut self) {
+    fn refill(&mut self) {
         self.drawn = 0;
         match self.growth.take() {
             Some(growth) if growth.values.len() < self.memory => self.growth = Some(self.grow(growth)),
             Some(growth) => {
-                self.past = self.grown(&growth);
-                self.repeat();
+                self.past = self.steady_state(&growth);
+                self.extend();
             }
-            None => self.repeat(),
+            None => self.extend(),
         }
     }
 
-    /// A block of the recursion that looks back at all values, or as much of one as it may become longer.
+    /// Computes a block while the recursion covers all values; shorter if it reaches its maximum length.
     fn grow(&mut self, mut growth: Growth) -> Growth {
         let Self { past, rng, variance, d, .. } = self;
-        let begun = growth.values.len();
-        self.filled = BLOCK.min(self.memory - begun);
+        let start = growth.values.len();
+        self.filled = BLOCK.min(self.memory - start);
         let (mut scales, mut scale) = ([0.0; BLOCK], growth.scale);
         let block = &mut self.block[..self.filled];
-        past.block(block, |place, sum| {
+        past.block(block, |index, sum| {
             let value = sum + scale * (variance.sqrt() * normal(rng));
-            let t = (begun + place + 1) as f64;
+            let t = (start + index + 1) as f64;
             let partial = *d / (t - *d);
             *variance *= 1.0 - partial * partial;
-            scales[place] = scale;
+            scales[index] = scale;
             scale *= (t - *d) / t;
             value
         });
@@ -111,8 +112,8 @@ impl Farima {
         growth
     }
 
-    /// The sums of the recursion that has grown, with the last values as its past.
-    fn grown(&self, growth: &Growth) -> Convolution {
+    /// The sums of the recursion at its full length, with the last values as its past.
+    fn steady_state(&self, growth: &Growth) -> Convolution {
         let Growth { weights, values, scale } = growth;
         // b_(memory-j) / b_memory, from j = 0 on.
         let (mut ratio, mut last_weights) = (*scale, vec![0.0; weights.len()]);
@@ -128,8 +129,8 @@ impl Farima {
         past
     }
 
-    /// A block of the recursion that stays as it is.
-    fn repeat(&mut self) {
+    /// Computes a block at the recursion's full length.
+    fn extend(&mut self) {
         let Self { past, rng, variance, block, .. } = self;
         self.filled = BLOCK;
         let deviation = variance.sqrt();
@@ -138,18 +139,18 @@ impl Farima {
     }
 }
 
-/// The weights a_j for so many lags, from 0 on, which has none.
-fn own_weights(d: f64, count: usize) -> Vec<f64> {
+/// The weights a_j for `count` lags, from 0 on; lag 0 has none.
+fn lag_weights(d: f64, count: usize) -> Vec<f64> {
     let mut weights = vec![0.0; count];
     let mut weight = d;
-    for (j, place) in weights.iter_mut().enumerate().skip(1) {
-        *place = weight;
+    for (j, slot) in weights.iter_mut().enumerate().skip(1) {
+        *slot = weight;
         weight *= (j as f64 - d) / (j as f64 + 1.0);
     }
     weights
 }
 
-/// The factor that gives `Farima` values, once scaled by it, the variance `share`.
+/// The factor by which `Farima` values must be multiplied to have the variance `share`.
 pub(super) fn scale_for(d: f64, share: f64) -> f64 {
     (share / gamma_ratio(d) / (2.0 + 2.0 * d / (1.0 - d))).sqrt()
 }
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_durbin_and_levinson_s_recursion() {
-        // Shorter than a block, as long as one, over the end of one, and long enough to go on for several afterwards.
+        // Shorter than a block, exactly one, across the end of one, and long enough for several blocks afterwards.
         for (memory, count) in [(1, 300), (50, 500), (BLOCK, 700), (300, 1500), (1000, 3000)] {
             let (d, rng) = (0.31, Rng::from_state(3));
             let mut farima = Farima::new(d, memory, rng.clone());
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The recursion as it is written down: coefficients for one value more after each value. The values, and the last
+    /// The recursion in its textbook form, with one more coefficient after each value. Returns the values and the last
     /// coefficients.
     fn plain(d: f64, memory: usize, mut rng: Rng, count: usize) -> (Vec<f64>, Vec<f64>) {
         let (mut phi, mut values, mut variance) = (Vec::<f64>::new(), Vec::new(), gamma_ratio(d));

@@ -1,8 +1,8 @@
 //! PackMime-HTTP: web traffic of many users as a stream of connections.
 //!
 //! Source: ns-2.35 `packmime/`, after Cao, Cleveland, Gao, Jeffay, Smith, Weigle: "Stochastic models for generating
-//! synthetic HTTP source traffic", INFOCOM 2004. The rate of new connections is the one parameter; all shapes
-//! follow from its binary logarithm.
+//! synthetic HTTP source traffic", INFOCOM 2004. The rate of new connections is the only parameter; all shapes follow
+//! from its binary logarithm.
 
 mod convolution;
 mod farima;
@@ -29,7 +29,7 @@ pub(super) struct PackMime {
     persistence: Option<Persistence>,
 }
 
-/// The cloud `index` of a run with `seed`; its first connection comes after a gap from `start`.
+/// Cloud `index` of a run with `seed`; its first connection comes after a gap from `start`.
 pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u32) -> PackMime {
     let rng = |part: &str| Rng::stream(seed, part, index as u64);
     let l = libm::log2(spec.connections_per_second as f64);
@@ -48,14 +48,14 @@ pub(super) fn packmime(spec: &PackMimeSpec, start: Instant, seed: u64, index: u3
 }
 
 impl PackMime {
-    /// One request, and under HTTP/1.1 perhaps more, behind what is in `exchanges`.
+    /// Appends one exchange, and maybe more under HTTP/1.1, to `exchanges`.
     fn exchanges(&mut self, exchanges: &mut Vec<Exchange>) {
         let (request, response) = (self.requests.draw(), self.responses.draw());
         let rng = &mut self.think;
-        let mut ask = |pause, response| exchanges.push(Exchange { pause, request, think: think(rng), response });
-        ask(Duration::ZERO, response);
+        let mut add = |pause, response| exchanges.push(Exchange { pause, request, think: think(rng), response });
+        add(Duration::ZERO, response);
         if let Some(persistence) = &mut self.persistence {
-            persistence.more(response, ask);
+            persistence.more(response, add);
         }
     }
 }
@@ -78,7 +78,7 @@ impl Pattern for Box<PackMime> {
     }
 }
 
-/// Standard normal variables in part white, in part fractional noise.
+/// Standard normal variables, partly white and partly fractional noise.
 struct Mixture {
     noise: Farima,
     noise_scale: f64,
@@ -143,7 +143,7 @@ impl Requests {
     }
 }
 
-/// Sizes of responses: runs of cache validations and runs of downloads by turns.
+/// Sizes of responses: alternating runs of cache validations and of downloads.
 struct Responses {
     rng: Rng,
     shapes: [f64; 2],
@@ -155,7 +155,7 @@ struct Responses {
 impl Responses {
     fn new(l: f64, rng: Rng) -> Self {
         let shapes = [logit_inverse(0.718 + 0.357 * l), logit_inverse(1.293 + 0.316 * l)];
-        // The first run, which begins with the first draw, is one of downloads.
+        // The first draw starts a run of downloads.
         Self { rng, shapes, downloading: false, left: 0 }
     }
 
@@ -175,14 +175,14 @@ impl Responses {
     }
 }
 
-/// What HTTP/1.1 adds: some connections serve several requests.
+/// Persistent connections of HTTP/1.1: some serve several requests.
 struct Persistence {
     rng: Rng,
     page_gap: LogNormals,
     object_gap: LogNormals,
 }
 
-/// Powers of two of normal variables, whose location and scale are themselves drawn.
+/// Log-normal variables (base 2) whose location and scale are themselves drawn.
 #[derive(Clone, Copy)]
 struct LogNormals {
     location: f64,
@@ -208,8 +208,8 @@ impl Persistence {
         Self { rng, page_gap, object_gap }
     }
 
-    /// Tells `ask` pauses and sizes of the responses behind the first, of size `first`.
-    fn more(&mut self, first: u64, mut ask: impl FnMut(Duration, u64)) {
+    /// Calls `add` with pause and size of each response after the first, which has size `first`.
+    fn more(&mut self, first: u64, mut add: impl FnMut(Duration, u64)) {
         let rng = &mut self.rng;
         if rng.uniform() >= PERSISTENT {
             return;
@@ -226,21 +226,21 @@ impl Persistence {
                 let gap = if object == 0 { self.page_gap } else { self.object_gap };
                 let pause = Duration::from_secs_f64(gap.draw(rng).min(LONGEST_PAUSE_S));
                 let size = if first <= LARGEST_VALIDATION { first } else { whole_bytes(sizes.draw(rng)) };
-                ask(pause, size);
+                add(pause, size);
             }
         }
     }
 }
 
-/// One more than an exponential variable of this mean, rounded up.
+/// One plus an exponential variable of this mean, rounded up; at least two.
 fn at_least_two(rng: &mut Rng, mean: f64) -> u64 {
     ((mean * rng.exponential() + 1.0).ceil() as u64).max(2)
 }
 
-/// What a server needs before it answers: one by a Weibull variable, but a tenth of a second at most.
+/// The server's think time: the inverse of a Weibull variable, at most a tenth of a second.
 fn think(rng: &mut Rng) -> Duration {
     let exponential = rng.exponential();
-    // Where the bound is reached for sure no power is needed: (10 / 305)^0.63 = 0.1162.
+    // Skips the power if the bound applies anyway: (10 / 305)^0.63 = 0.1162.
     let per_second = if exponential < 0.116 { 0.0 } else { weibull_of(exponential, 0.63, 305.0) };
     Duration::from_secs_f64(1.0 / per_second.max(10.0))
 }
@@ -250,7 +250,7 @@ fn whole_bytes(bytes: f64) -> u64 {
     (bytes as u64).clamp(1, LARGEST)
 }
 
-/// To the base 2, not e.
+/// Inverse logit to the base 2.
 fn logit_inverse(x: f64) -> f64 {
     let odds = libm::exp2(x);
     odds / (1.0 + odds)
@@ -261,7 +261,7 @@ const GAP_MEMORY: usize = 1000;
 const REQUEST_D: f64 = 0.31;
 const REQUEST_MEMORY: usize = 5000;
 
-/// Scales of the lengths of runs: validations, downloads.
+/// Scales of run lengths: validations, downloads.
 const RUN_SCALES: [f64; 2] = [0.775, 3.11];
 
 /// Responses up to this many bytes are cache validations.
@@ -271,6 +271,6 @@ const PERSISTENT: f64 = 0.09;
 const ONE_PAGE: f64 = 0.82;
 const ONE_OBJECT: f64 = 0.69;
 
-/// Bounds that no draw of a run reaches; times and sums of bytes stay within their types.
+/// Bounds beyond any draw of a run; they keep times and sums of bytes within their types.
 const LARGEST: u64 = 1 << 50;
 const LONGEST_PAUSE_S: f64 = 1e9;

@@ -1,27 +1,27 @@
 //! Quantile tables of PackMime, thinned.
 //!
-//! Source: the tables of `packmime_ranvar.cc` in ns-2.35, made at Bell Labs from traces of 1999 to 2000 (Cao, Cleveland,
-//! Gao, Jeffay, Smith, Weigle: "Stochastic models for generating synthetic HTTP source traffic", INFOCOM 2004). Of the
-//! hundred points of each, those are kept that change mean and percentiles by about 1 % at most.
+//! Source: the tables of `packmime_ranvar.cc` in ns-2.35, made at Bell Labs from traces of 1999 to 2000 (Cao,
+//! Cleveland, Gao, Jeffay, Smith, Weigle: "Stochastic models for generating synthetic HTTP source traffic", INFOCOM
+//! 2004). Of a hundred points each, only those are kept that change mean or percentiles by about 1 % or more.
 
 /// Points of a piecewise linear function, in order.
 pub(super) struct Table(&'static [(f64, f64)]);
 
 impl Table {
-    /// The value at `x`; beyond its ends the table goes on as straight as it was there.
+    /// The value at `x`, linearly extrapolated beyond the ends.
     pub fn at(&self, x: f64) -> f64 {
         let above = self.0.partition_point(|&(knot, _)| knot < x).clamp(1, self.0.len() - 1);
         let ((x0, y0), (x1, y1)) = (self.0[above - 1], self.0[above]);
         y0 + (x - x0) * (y1 - y0) / (x1 - x0)
     }
 
-    /// The same, but level beyond its ends.
+    /// The value at `x`, constant beyond the ends.
     pub fn within(&self, x: f64) -> f64 {
         self.at(x.clamp(self.0[0].0, self.0[self.0.len() - 1].0))
     }
 }
 
-/// Responses that validate a cache (A0): share below, bytes.
+/// Responses to cache validations (A0): share below, bytes.
 #[allow(clippy::approx_constant)] // 0.7071 is a share
 pub(super) const VALIDATION: Table = Table(&[
     (0.0001, 4.645),

@@ -1,4 +1,4 @@
-//! The check values of the model: 100,000 draws each, more where their sampling error demands it.
+//! Check values of the model: 100,000 draws each, or more if the sampling error requires it.
 
 use super::*;
 use crate::scenario::{Scenario, Traffic};
@@ -20,8 +20,8 @@ fn quantile(values: &[f64], q: f64) -> f64 {
     sorted[(q * sorted.len() as f64) as usize]
 }
 
-fn assert_within(found: f64, expected: f64, tolerance: f64, what: &str) {
-    assert!((found / expected - 1.0).abs() < tolerance, "{what}: {found}, expected {expected} ± {tolerance}");
+fn assert_within(found: f64, expected: f64, tolerance: f64, quantity: &str) {
+    assert!((found / expected - 1.0).abs() < tolerance, "{quantity}: {found}, expected {expected} ± {tolerance}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn gaps_are_weibull_and_lean_on_each_other() {
     let draws: Vec<f64> = (0..DRAWS).map(|_| gaps.draw().as_secs_f64()).collect();
     let average = mean(&draws);
     let deviation = mean(&draws.iter().map(|x| (x - average) * (x - average)).collect::<Vec<_>>()).sqrt();
-    // The mean of long-range dependent draws converges slowly; over seeds it spreads by 1 %.
+    // The mean of long-range dependent draws converges slowly; its standard deviation over seeds is 1 %.
     assert_within(average, 1.0 / 15.0, 0.03, "mean gap");
     assert_within(deviation / average, 1.29, 0.05, "variation");
     let k: f64 = 0.7849;
@@ -92,7 +92,7 @@ fn responses_have_the_tabulated_quantiles() {
             assert_within(quantile(values, q), expected, 0.03, "quantile of the responses");
         }
     }
-    // By integration the table gives 10,767 up to its end at 62 MB; the tail beyond, once in 300,000 draws, adds 1,104.
+    // Integrating the table gives 10,767 up to its end at 62 MB; the tail beyond, once in 300,000 draws, adds 1,104.
     assert_within(typical(|seed| mean_response(15.0, seed, true)), 10_400.0, 0.07, "mean download");
 }
 
@@ -124,7 +124,7 @@ fn mean_response(rate: f64, seed: u64, downloads_only: bool) -> f64 {
     mean(&draws.filter(|&(_, download)| download || !downloads_only).map(|(size, _)| size).collect::<Vec<_>>())
 }
 
-/// The median over seeds: with a tail of index 1.23, single samples of this size wander by a tenth and more.
+/// The median over seeds: with a tail of index 1.23, single samples of this size vary by a tenth and more.
 fn typical(mean_of: impl Fn(u64) -> f64) -> f64 {
     quantile(&(1..=21).map(mean_of).collect::<Vec<_>>(), 0.5)
 }
@@ -135,7 +135,7 @@ fn persistent_connections_have_the_published_number_of_requests() {
     let all: Vec<Vec<(Duration, u64)>> = (0..2 * DRAWS).map(|_| more(&mut persistence, 10_000)).collect();
     let requests = mean(&all.iter().map(|more| 1.0 + more.len() as f64).collect::<Vec<_>>());
     assert!((requests - 1.20).abs() < 0.01, "{requests} requests per connection");
-    // A one-page connection always has several objects, so every persistent connection shows.
+    // A one-page connection always has several objects, so every persistent connection is visible.
     let share = mean(&all.iter().map(|more| !more.is_empty() as u8 as f64).collect::<Vec<_>>());
     assert!((share - 0.09).abs() < 0.003, "{share} of the connections are persistent");
     assert!(persistence_sizes(&mut persistence, 275).iter().all(|&size| size == 275));
@@ -181,7 +181,7 @@ fn clouds_with_the_same_seed_are_the_same() {
     assert_eq!(draw(Http::V1_1, 1, 0), draw(Http::V1_1, 1, 0));
     assert_ne!(draw(Http::V1_1, 1, 0), draw(Http::V1_1, 2, 0));
     assert_ne!(draw(Http::V1_1, 1, 0), draw(Http::V1_1, 1, 1));
-    // The version of HTTP moves neither the arrivals nor the first exchanges.
+    // The version of HTTP changes neither the arrivals nor the first exchanges.
     let firsts = |draws: Vec<(Duration, Vec<Exchange>)>| -> Vec<(Duration, u64, u64)> {
         draws.iter().map(|(gap, exchanges)| (*gap, exchanges[0].request, exchanges[0].response)).collect()
     };
@@ -197,6 +197,6 @@ fn a_think_time_is_a_weibull_variable_s_inverse_to_the_bit() {
         assert_eq!(think(&mut rng), expected);
         bounded += u32::from(expected == Duration::from_millis(100));
     }
-    // Of an exponential variable the share below (10 / 305)^0.63.
+    // The probability that an exponential variable is below (10 / 305)^0.63.
     assert_within(f64::from(bounded) / DRAWS as f64, 0.1097, 0.03, "share of the bound");
 }

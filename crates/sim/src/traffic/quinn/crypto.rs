@@ -1,7 +1,7 @@
-//! A session without cryptography: messages are as they are, and a tag of sixteen zeros stands for that of AES-GCM.
+//! A session without cryptography: messages are in plain text, and sixteen zeros replace the tag of AES-GCM.
 //!
-//! The handshake has TLS's order: the client's hello with its parameters; the server's hello, then its parameters under the
-//! handshake's keys; the client's end.
+//! The handshake has the order of TLS: the client's hello with its parameters; the server's hello, then its parameters
+//! under handshake keys; the client's end.
 
 use bytes::BytesMut;
 use quinn_proto::crypto::{
@@ -13,7 +13,7 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErr
 use std::any::Any;
 use std::sync::Arc;
 
-/// Everything that a session asks for.
+/// Keys, configurations and tokens of the session, all without effect.
 #[derive(Clone, Copy)]
 pub(super) struct NullSession;
 
@@ -22,7 +22,7 @@ struct Handshake {
     side: Side,
     own: Vec<u8>,
     peer: Option<TransportParameters>,
-    /// Messages that it has got, and how often it was asked for one.
+    /// Messages received, and messages sent.
     messages_received: u32,
     messages_sent: u32,
 }
@@ -57,7 +57,8 @@ impl Session for Handshake {
     }
 
     fn is_handshaking(&self) -> bool {
-        // The server waits for the client's end, the client for the server's parameters and to have said its own end.
+        // The server waits for the client's end; the client for the server's parameters, and until it has sent its own
+        // end.
         if self.side.is_client() { self.messages_sent < 3 } else { self.messages_received < 2 }
     }
 
@@ -81,7 +82,7 @@ impl Session for Handshake {
 
     fn write_handshake(&mut self, message: &mut Vec<u8>) -> Option<Keys> {
         let reply = match (self.side, self.messages_sent) {
-            // A hello has the other side's parameters, or an end without any.
+            // Keys follow all messages but the client's hello.
             (Side::Client, 0) => Some((self.own.clone(), false)),
             (Side::Client, 1) if self.messages_received >= 1 => Some((Vec::new(), true)),
             (Side::Client, 2) if self.messages_received >= 2 => Some((b"end".to_vec(), true)),
@@ -206,5 +207,5 @@ fn keys() -> Keys {
     Keys { header: KeyPair { local: Box::new(NullSession), remote: Box::new(NullSession) }, packet: pair() }
 }
 
-/// Bytes of a tag of AES-GCM.
+/// Bytes of an AES-GCM tag.
 const TAG: usize = 16;

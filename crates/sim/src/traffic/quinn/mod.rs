@@ -1,8 +1,8 @@
-//! quinn, a QUIC stack that is in use, at both ends of a flow: `quinn-proto`, which does no I/O of its own, driven by simulated
-//! time. Only with the feature `quinn`.
+//! quinn, a QUIC stack in real use, at both ends of a flow: `quinn-proto`, which does no I/O, driven by simulated time.
+//! Only with the feature `quinn`.
 //!
-//! Datagrams are real: their bytes wait at the end that sent them until their packet arrives, whose header has the datagram's
-//! number in `seq`. Without cryptography ([`crypto`]) and with seeded generators every run is the same.
+//! Datagrams are real: their bytes wait at their sender until their packet arrives; the packet's header has the
+//! datagram's number in `seq`. Without cryptography ([`crypto`]) and with seeded generators every run is reproducible.
 
 mod crypto;
 
@@ -24,23 +24,23 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A connection whose source sends: without end, or a given number of bytes.
+/// A connection whose source sends, without end or a given number of bytes.
 pub(crate) struct QuinnFlow {
-    /// Whether this is a transfer whose connection is still to be closed.
+    /// Whether this is a transfer whose connection has not closed yet.
     open: bool,
     start: Instant,
     stop: Instant,
     goal: u64,
     begun: Instant,
     size: Option<u64>,
-    /// The real time that stands for the start of the run: only differences to it matter.
+    /// The real time that represents the start of the run; only differences to it matter.
     zero: std::time::Instant,
     ecn: bool,
     config: ClientConfig,
     client: QuinnEndpoint,
     server: QuinnEndpoint,
     stream: Option<StreamId>,
-    /// Bytes that the application has written, and whether it has said that they are all.
+    /// Bytes that the application has written, and whether it has finished the stream.
     written: u64,
     finished: bool,
     read: u64,
@@ -51,21 +51,21 @@ pub(crate) struct QuinnFlow {
 struct QuinnEndpoint {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// Datagrams under way that it has sent, and the number of the first of them.
+    /// Datagrams in flight that it has sent, and the number of the first.
     datagrams: VecDeque<Option<BytesMut>>,
     first: u64,
-    /// Its timer.
+    /// When its timer is due.
     due: Instant,
 }
 
 impl QuinnFlow {
-    /// A connection that is opened at `start` for `size` bytes, or for ever; both ends draw from `rng`.
-    #[expect(clippy::disallowed_methods, reason = "the zero of a clock of which differences are taken alone")]
+    /// A connection that is opened at `start` for `size` bytes, or without end; both ends draw from `rng`.
+    #[expect(clippy::disallowed_methods, reason = "epoch of a clock of which only differences are used")]
     pub fn new(spec: &TcpSpec, (start, stop): (Instant, Instant), size: Option<u64>, mut rng: Rng) -> Self {
         let transport = Arc::new(transport(spec));
         let mut server = ServerConfig::new(Arc::new(NullSession), Arc::new(NullSession));
         server.transport_config(transport.clone());
-        // Tokens for later connections carry the time of day.
+        // Tokens for later connections contain the time of day, so none is sent.
         server.validation_token.sent(0);
         let mut config = ClientConfig::new(Arc::new(NullSession));
         let first = rng.next_u64();
@@ -91,7 +91,7 @@ impl QuinnFlow {
         }
     }
 
-    /// Lets the client do what it has to do, and sends.
+    /// Handles the client's events, writes and sends.
     fn pump_client(&mut self, now: Instant, host: &mut impl Host) {
         let at = self.at(now);
         while let Some(event) = self.client.next_event() {
@@ -111,7 +111,7 @@ impl QuinnFlow {
         self.client.send(at, self.ecn, self.zero, host);
     }
 
-    /// Writes what the connection takes.
+    /// Writes as much as the connection accepts.
     fn write(&mut self, now: Instant) {
         if self.finished {
             return;
@@ -120,18 +120,18 @@ impl QuinnFlow {
         let size = if now >= self.stop { self.written } else { self.size.unwrap_or(u64::MAX) };
         let mut stream = connection.send_stream(stream);
         while self.written < size {
-            let most = (size - self.written).min(ZEROS.len() as u64) as usize;
-            match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..most])]) {
+            let max = (size - self.written).min(ZEROS.len() as u64) as usize;
+            match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..max])]) {
                 Ok(written) => self.written += written.bytes as u64,
                 Err(WriteError::Blocked) => return,
-                Err(error) => unreachable!("nobody stops the stream: {error}"),
+                Err(error) => unreachable!("no end stops the stream: {error}"),
             }
         }
         self.finished = true;
         stream.finish().expect("it was not finished before");
     }
 
-    /// Lets the server read, and sends.
+    /// Handles the server's events, reads and sends.
     fn pump_server(&mut self, now: Instant, host: &mut impl Host) {
         let at = self.at(now);
         while self.server.next_event().is_some() {}
@@ -178,16 +178,16 @@ impl QuinnEndpoint {
         }
     }
 
-    /// Takes a datagram of the other end.
+    /// Receives a datagram from the other end.
     fn take(&mut self, now: std::time::Instant, ecn: Ecn, data: BytesMut) {
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         let codepoint = match ecn {
             Ecn::NotEct => None,
             Ecn::Ect0 => Some(EcnCodepoint::Ect0),
             Ecn::Ect1 => Some(EcnCodepoint::Ect1),
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
-        match self.endpoint.handle(now, PEER, None, codepoint, data, &mut answer) {
+        match self.endpoint.handle(now, PEER, None, codepoint, data, &mut response) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 let (_, connection) = self.connection.as_mut().expect("the endpoint has one connection");
                 connection.handle_event(event);
@@ -195,27 +195,27 @@ impl QuinnEndpoint {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.connection = Some(
                     self.endpoint
-                        .accept(incoming, now, &mut answer, None)
+                        .accept(incoming, now, &mut response, None)
                         .map_err(|e| e.cause)
-                        .expect("it is accepted"),
+                        .expect("the connection was accepted"),
                 );
             }
             Some(DatagramEvent::Response(_)) | None => {}
         }
     }
 
-    /// The next event of the connection, once its endpoint has heard of what concerns it.
+    /// The next event of the connection, after its events for the endpoint have been handled.
     fn next_event(&mut self) -> Option<Event> {
         let (handle, connection) = self.connection.as_mut()?;
         while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(answer);
+            if let Some(response) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(response);
             }
         }
         connection.poll()
     }
 
-    /// Sends what the connection has to send, and sets the timer.
+    /// Sends the connection's pending datagrams, and sets the timer.
     fn send(&mut self, now: std::time::Instant, ecn: bool, zero: std::time::Instant, host: &mut impl Host) {
         let Some((_, connection)) = &mut self.connection else { return };
         let mut datagram = Vec::new();
@@ -236,10 +236,10 @@ impl QuinnEndpoint {
         self.due = due.map_or(Instant::NEVER, Instant::from_nanos);
     }
 
-    /// The bytes of a datagram that it has sent and that arrives; none if that was lost, or came before.
+    /// The bytes of a sent datagram that arrives; none if it has arrived before or was dropped as too old.
     fn arrived(&mut self, number: u64) -> Option<BytesMut> {
-        let place = number.checked_sub(self.first)?;
-        let datagram = self.datagrams.get_mut(place as usize)?.take();
+        let index = number.checked_sub(self.first)?;
+        let datagram = self.datagrams.get_mut(index as usize)?.take();
         while matches!(self.datagrams.front(), Some(None)) || self.datagrams.len() as u64 > KEPT {
             self.datagrams.pop_front();
             self.first += 1;
@@ -247,7 +247,7 @@ impl QuinnEndpoint {
         datagram
     }
 
-    /// The timer may have expired.
+    /// Runs the timer if it is due.
     fn expire(&mut self, at: Instant, now: std::time::Instant) {
         if self.due <= at {
             if let Some((_, connection)) = &mut self.connection {
@@ -257,7 +257,7 @@ impl QuinnEndpoint {
     }
 }
 
-/// Connection IDs that follow from the seed.
+/// Connection IDs derived from the seed.
 struct ConnectionIds(Arc<AtomicU64>);
 
 impl ConnectionIdGenerator for ConnectionIds {
@@ -275,7 +275,7 @@ impl ConnectionIdGenerator for ConnectionIds {
     }
 }
 
-/// quinn's defaults, but for the size of packets, which is not searched for, and windows of the receiver, which do not bind.
+/// quinn's defaults, except that the packet size is fixed (no MTU discovery) and the receive windows never limit.
 fn transport(spec: &TcpSpec) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mss = u64::from(spec.mss);
@@ -306,7 +306,7 @@ impl Endpoints for QuinnFlow {
             self.start = Instant::NEVER;
             host.offered(self.size.unwrap_or(0));
             let connected = self.client.endpoint.connect(at, self.config.clone(), PEER, "sojourn");
-            self.client.connection = Some(connected.expect("the address is one"));
+            self.client.connection = Some(connected.expect("the address is valid"));
         }
         self.client.expire(now, at);
         self.pump_client(now, host);
@@ -352,10 +352,10 @@ impl Endpoints for QuinnFlow {
     }
 
     fn status(&self) -> Status {
-        let nothing = f64::NAN;
+        let nan = f64::NAN;
         let payload = Payload { arrived: self.read, delivered: self.read };
         let Some((_, connection)) = &self.client.connection else {
-            return Status { payload, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() };
+            return Status { payload, cwnd: nan, ssthresh: nan, srtt_ms: nan, ..Status::default() };
         };
         let path = connection.stats().path;
         Status {
@@ -363,23 +363,23 @@ impl Endpoints for QuinnFlow {
             sent: path.sent_packets,
             retransmissions: path.lost_packets,
             cwnd: path.cwnd as f64 / f64::from(self.mss),
-            ssthresh: nothing,
+            ssthresh: nan,
             srtt_ms: path.rtt.as_secs_f64() * 1e3,
             ..Status::default()
         }
     }
 }
 
-/// What the application writes.
+/// The application's data.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Each end sees one address.
+/// The address of the peer, for both ends.
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
 
 /// IPv4 and UDP headers.
 const UDP_IP: u32 = 28;
 
-/// Datagrams that may be under way.
+/// Maximum number of datagrams in flight.
 const KEPT: u64 = 1 << 20;
 
 const OUT_OF_REACH: u64 = u64::MAX;
