@@ -1,18 +1,19 @@
-//! COBALT, CoDel and BLUE alternating: the queue manager inside [CAKE](crate::cake) (J. Palmei et al., LANMAN 2019; Linux,
-//! `sch_cake.c`). CoDel's law acts on what listens; BLUE's probability grows with every overflow and drops what does not.
+//! COBALT, CoDel and BLUE alternating: the queue manager inside [CAKE](crate::cake) (J. Palmei et al., LANMAN 2019;
+//! Linux, `sch_cake.c`). CoDel's law acts on responsive traffic; BLUE's probability grows with every overflow and drops
+//! unresponsive traffic.
 //!
-//! It differs from [CoDel](crate::codel) in its memory: `count` decays on the schedule on which it grew, and a phase goes on
-//! from what is left of it. As in Linux a queue that was never congested has no interval of grace: the second packet over
-//! target is dropped.
+//! It differs from [CoDel](crate::codel) in its memory: `count` decays on the schedule of its growth, and a new phase
+//! continues from the remaining count. As in Linux, the first congestion of a queue has no grace interval: the second
+//! packet over target is dropped.
 //!
-//! Differs: in Linux it is only part of CAKE. Here, too, a queue that overflows loses its oldest packets.
+//! Differs: in Linux it exists only as part of CAKE. Here too, a queue that overflows loses its oldest packets.
 //!
 //! # When to use
 //!
-//! In place of CoDel where unresponsive traffic can fill the queue: BLUE's part takes a minute or less to find the share that
-//! has to go. With a slow link behind it give `bandwidth`, which raises `target` to a packet time and a half. For a home
-//! router take the whole of [CAKE](crate::cake). `ns3` is for results of that simulator: it grants the first congestion an
-//! interval, counts no packet times, drops arrivals at the limit, and does not mark unless asked.
+//! Instead of CoDel if unresponsive traffic can fill the queue: BLUE takes up to a minute to find the share of packets
+//! to drop. If the link is slow, set `bandwidth`, which raises `target` to 1.5 packet times. For a home router use
+//! [CAKE](crate::cake) as a whole. `ns3` is for results of that simulator: it grants the first congestion an interval,
+//! ignores packet times, drops arrivals at the limit, and marks only on request.
 
 mod config;
 pub(crate) mod law;
@@ -34,7 +35,7 @@ use core::any::Any;
 use law::{HeadPacket, Params, State};
 use rate::ScaledRate;
 
-/// A COBALT-managed queue's state.
+/// State of a queue under COBALT.
 #[derive(Clone, Debug)]
 pub struct Cobalt {
     state: State,
@@ -44,27 +45,28 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let state = if config.version == Version::Ns3 { State::graceful() } else { State::default() };
         let params = params(config, config.target, config.interval);
         Self { state, params, config: config.clone(), bounds: Bounds::default() }
     }
 
-    /// Whether CE beyond the threshold is all that befalls a packet (ns-3's L4S mode).
+    /// Whether the packet is only marked with CE beyond the threshold, and exempt from everything else (ns-3's L4S
+    /// mode).
     fn marks_l4s(&self, head: &Meta, sojourn: Duration) -> bool {
         self.config.l4s && head.ecn.is_l4s() && sojourn > self.config.ce_threshold
     }
 }
 
-/// What a queue without a rate is judged by.
+/// Parameters of a queue without a rate.
 fn params(config: &Config, target: Duration, interval: Duration) -> Params {
     let release = config.version.release();
     Params { blue_threshold: config.blue_threshold.as_nanos(), ..Params::new(target, interval, release) }
 }
 
 impl Cobalt {
-    /// Drops and marks from the head on, and sends what is left.
+    /// Drops and marks from the head on, then dequeues.
     #[inline(never)]
     fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         loop {
@@ -80,7 +82,7 @@ impl Cobalt {
             let markable = self.config.ecn && head.ecn.is_ect();
             let taken = HeadPacket { now: cx.now, enqueued: head.enqueued, bulk: 0, markable };
             let decision = self.state.should_drop(&self.params, taken, cx.rng);
-            // The last packet of a queue is spared, not in ns-3.
+            // The last packet of a queue is spared, except in ns-3.
             if decision.drop && (queue.len() > 1 || self.config.version == Version::Ns3) {
                 queue.drop(0, DropReason::Late);
                 continue;
@@ -106,7 +108,7 @@ impl Aqm for Cobalt {
 
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.bounds.admit(queue.total_backlog(), meta.len) {
-            // Among other queues it is not for this one to make room.
+            // If there are other queues, their host makes room.
             let alone = cx.total_backlog == cx.backlog;
             if self.judges_overflow() && alone && make_room(self.bounds, meta.len, queue) {
                 self.state.queue_full(&self.params, cx.now);
@@ -149,7 +151,7 @@ impl Lifecycle for Cobalt {
         self.state.queue_full(&self.params, cx.now);
     }
 
-    /// `cake_change` of sch_cake.c leaves every queue's `cobalt_vars` as they are and drops nothing.
+    /// `cake_change` of sch_cake.c leaves the `cobalt_vars` of all queues unchanged and drops nothing.
     fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         if self.config.version != old.config.version {

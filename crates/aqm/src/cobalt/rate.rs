@@ -1,16 +1,16 @@
-//! What a rate makes of CAKE's times (`cake_set_rate`): the time of a byte as an integer with a shift, a target that the
-//! largest packet fits into, and a quantum.
+//! Times that CAKE derives from a rate (`cake_set_rate`): the time of a byte as an integer with a shift, a target that
+//! fits the largest packet, and a quantum.
 
 use crate::rate::Rate;
 use crate::time::Duration;
 
-/// A rate in the kernel's arithmetic, and what follows from it.
+/// Rate in the kernel's arithmetic, with the values derived from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScaledRate {
-    /// Nanoseconds of a byte, `shift` bits of them after the point; 0 without a rate.
+    /// Nanoseconds per byte with `shift` fractional bits; 0 without a rate.
     rate_ns: u64,
     shift: u32,
-    /// Bytes of a flow's turn.
+    /// Bytes that a flow may send per round.
     pub quantum: u32,
     /// Transmission time of the largest packet in nanoseconds.
     pub mtu_time: i64,
@@ -19,7 +19,7 @@ pub(crate) struct ScaledRate {
 }
 
 impl ScaledRate {
-    /// Of `rate` in bytes per second, 0 for none, with packets of at most `mtu` bytes.
+    /// Derives the values from `rate` in bytes per second, 0 for no rate, and packets of at most `mtu` bytes.
     pub fn new(rate: u64, mtu: u32, target: Duration, interval: Duration) -> Self {
         let (mut rate_ns, mut shift, mut quantum) = (0, 0, MAX_QUANTUM);
         if rate > 0 {
@@ -38,7 +38,7 @@ impl ScaledRate {
         Self { rate_ns, shift, quantum, mtu_time, target, interval }
     }
 
-    /// The same at another rate, with the times as they are.
+    /// The same target and interval at another rate.
     pub fn at(self, rate: u64) -> Self {
         let Self { mtu_time, target, interval, .. } = self;
         Self { mtu_time, target, interval, ..Self::new(rate, 0, Duration::ZERO, Duration::ZERO) }
@@ -50,7 +50,7 @@ impl ScaledRate {
         self.rate_ns > 0
     }
 
-    /// How long `bytes` take, rounded down for every packet.
+    /// Transmission time of `bytes`, rounded down per packet.
     #[inline]
     pub fn time_for(&self, bytes: u64) -> i64 {
         time_for(bytes, self.rate_ns, self.shift)
@@ -67,7 +67,7 @@ pub(crate) fn bytes_per_second(rate: Rate) -> u64 {
     rate.as_bps() / 8
 }
 
-/// The least rate that Linux computes with, in bytes per second.
+/// Minimum rate of Linux's arithmetic, in bytes per second.
 pub(crate) const MIN_RATE: u64 = 64;
 const MIN_QUANTUM: u32 = 300;
 const MAX_QUANTUM: u32 = 1514;
@@ -102,7 +102,7 @@ mod tests {
         // 7,777,777 B/s: 1499 B take 192.728591…  µs.
         let scaled = ScaledRate::new(7_777_777, 1514, Duration::from_millis(5), Duration::from_millis(100));
         assert_eq!(scaled.time_for(1499), 192_728);
-        // Less than the kernel's least rate is that rate.
+        // Rates below the kernel's minimum become the minimum.
         assert_eq!(ScaledRate::new(1, 1514, Duration::ZERO, Duration::ZERO).time_for(64), 1_000_000_000);
     }
 }

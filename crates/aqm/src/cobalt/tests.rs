@@ -11,7 +11,7 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The vectors of the kernel's own functions, compiled outside of it: target 5 ms, interval 100 ms, a packet a millisecond.
+/// Vector of the kernel's functions, compiled separately: target 5 ms, interval 100 ms, one packet per millisecond.
 struct Vector {
     state: State,
     params: Params,
@@ -24,9 +24,9 @@ impl Vector {
         Self { state: State::default(), params, rng: Rng::from_state(1) }
     }
 
-    /// Whether the packet that is taken at `at` milliseconds after `sojourn` is dropped.
+    /// Whether the packet dequeued at `at` milliseconds after `sojourn` is dropped.
     fn drops(&mut self, at: u64, sojourn: u64) -> bool {
-        // The clock has run for a second: a packet may have come before the origin.
+        // The clock has run for a second, so a packet may have arrived before the origin.
         let enqueued = ms(at) - Duration::from_millis(sojourn as i64);
         let judged = self.state.should_drop(
             &self.params,
@@ -85,7 +85,7 @@ fn in_linux_6_1_signals_are_due_40_us_sooner() {
         Vector::new(KernelRelease::Linux61).drop_times(|_| 10, 1200),
     );
     let at = |drops: &[(u64, i64)]| drops.iter().map(|&(at, _)| at).collect::<Vec<_>>();
-    // Of 51 drops one falls into the millisecond before.
+    // One of 51 drops falls into the previous millisecond.
     let differing: Vec<_> = at(&exact).into_iter().zip(at(&iterated)).filter(|(a, b)| a != b).collect();
     assert_eq!((exact.len(), iterated.len(), &differing[..]), (51, 51, &[(1133, 1132)][..]));
     let next: Vec<_> = iterated.iter().map(|&(_, next)| next).collect();
@@ -98,7 +98,7 @@ fn in_linux_6_1_signals_are_due_40_us_sooner() {
 #[test]
 fn the_count_decays_as_it_grew_and_the_next_episode_has_its_grace() {
     let mut vector = Vector::new(KernelRelease::Linux612);
-    // B: one packet below target sets the activity time-out.
+    // B: one packet below target sets the activity timeout.
     assert!(!vector.drops(0, 1));
     assert_eq!((vector.state.count, vector.state.drop_next), (0, 100_000_000));
     assert!(!vector.drops(1, 10));
@@ -159,7 +159,7 @@ fn from_linux_7_on_blue_does_not_draw_for_what_the_law_drops() {
             );
             (judged, rng.state() != Rng::from_state(1).state())
         };
-        // An overflow makes BLUE draw, and its drop phase has a packet due.
+        // An overflow makes BLUE draw, and a packet is due in its drop phase.
         let mut state = State::default();
         state.queue_full(&params, ms(20));
         let (mut marked, mut dropped) = (state, state);
@@ -186,7 +186,7 @@ fn packet_times_of_a_slow_link_are_not_congestion() {
     };
     let around = [12_000_000, 12_000_001].map(|sojourn| over(sojourn, 0));
     assert_eq!(around, [false, true], "more than four packet times");
-    // Seven bulk flows on ingress: two packet times of each.
+    // Seven bulk flows on ingress: two packet times each.
     assert_eq!([42_000_000, 42_000_001].map(|sojourn| over(sojourn, 7)), [false, true]);
 }
 
@@ -194,7 +194,7 @@ fn cobalt(profile: &str, params: &[(&str, &str)]) -> Cobalt {
     Cobalt::new(&testing::config(profile, params))
 }
 
-/// Twice what the link carries from time zero; when packets are dropped at the head, and how many are marked.
+/// Twice the link's rate from time zero. Returns the times of head drops, and the number of marks.
 fn overload(queue: &mut SingleQueue<Cobalt, u32>, ecn: Ecn, until: u64) -> (Vec<u64>, u64) {
     let mut dropped = Vec::new();
     for at in 0..until {
@@ -210,7 +210,7 @@ fn overload(queue: &mut SingleQueue<Cobalt, u32>, ecn: Ecn, until: u64) -> (Vec<
 fn marks_come_where_drops_would() {
     let queue = |profile: &str| testing::queue_under(cobalt(profile, &[]), Limits::packets(10_000), LINK);
     let (dropped, marked) = overload(&mut queue("linux"), Ecn::NotEct, 300);
-    // 11 ms, and 100 ms over the roots of 2, 3, 4 and so on from there.
+    // 11 ms, then steps of 100 ms over the roots of 2, 3, 4 and so on.
     assert_eq!((&dropped[..], marked), (&[12, 82, 140, 190, 235, 275][..], 0));
     let (none, marked) = overload(&mut queue("linux"), Ecn::Ect0, 300);
     assert_eq!((none.len(), marked), (0, 6));
@@ -224,7 +224,7 @@ fn the_last_packet_of_a_queue_is_spared_but_for_ns3() {
     for (profile, survives) in [("linux", true), ("linux-6.1", true), ("ns3", false)] {
         let mut queue = testing::queue_under(cobalt(profile, &[]), Limits::packets(100), LINK);
         let mut dropped = 0;
-        // One packet that waits for 20 ms, every 21 ms: always over target, never alone long enough to decay.
+        // One packet that waits for 20 ms, every 21 ms: always over target, never idle long enough to decay.
         for round in 0..60 {
             testing::push(&mut queue, ms(21 * round), 1500, Ecn::NotEct);
             queue.dequeue(ms(21 * round + 20), &mut |_, _, _| dropped += 1);
@@ -252,7 +252,7 @@ fn an_overflow_takes_the_oldest_packets_and_raises_blue() {
 
 #[test]
 fn blue_finds_the_share_of_what_does_not_listen() {
-    // 3,000 packets a second into 1,000: the queue overflows until two of three are dropped, by one law or the other.
+    // 3,000 packets per second into 1,000: the queue overflows until two of three are dropped, by CoDel or BLUE.
     let mut queue = testing::queue_under(cobalt("linux", &[]), Limits::packets(300), LINK);
     let (mut limit, mut late) = (0u32, 0u32);
     for at in 0..30_000 {

@@ -1,4 +1,4 @@
-//! DualPI2's parameters, and its versions as sets of them.
+//! Parameters of DualPI2, and its versions as sets of parameters.
 
 use crate::limits::Limits;
 use crate::link::Link;
@@ -8,58 +8,58 @@ use crate::{choice, config};
 use alloc::format;
 
 config! {
-    /// DualPI2's configuration; the default is RFC 9332's. Names are tc-dualpi2's.
+    /// DualPI2's configuration; the default is RFC 9332. Names are those of tc-dualpi2.
     pub struct Config {
-        /// The most waiting packets of both queues; the host's own limit holds as well.
+        /// Maximum packets in both queues; the host's own limit applies as well.
         limit: u64 = 10_000, in Value::Count(1) => Value::Count(1_000_000_000);
-        /// The most waiting bytes of both queues; zero is twice the limit in packets of the link's largest size. Linux counts
-        /// what its packets occupy in memory, here it is their sizes (linux).
+        /// Maximum bytes in both queues; zero is twice the packet limit times the link's largest packet. Linux counts the memory
+        /// of its skbs, here packet sizes count (linux).
         memlimit: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(u32::MAX as u64);
-        /// The delay that the controller steers to.
+        /// Target delay of the controller.
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
-        /// How often the probability is updated (Tupdate).
+        /// Update interval of the probability (Tupdate).
         tupdate: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(100)) => MINUTE;
         /// Gain of the deviation from the target, per second; linux rounds down to 1/256, tc's unit.
         alpha: f64 = 0.15, in Value::Number(0.0) => Value::Number(1000.0);
         /// Gain of the delay's change between two updates, per second; linux rounds down to 1/256, tc's unit.
         beta: f64 = 3.0, in Value::Number(0.0) => Value::Number(1000.0);
-        /// The longest round-trip time that is expected: in place of target, tupdate, alpha and beta, which follow from it as
-        /// in tc; zero is as these say (linux).
+        /// Maximum expected round-trip time: sets target, tupdate, alpha and beta as tc does; zero leaves these as given
+        /// (linux).
         max_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
-        /// The usual round-trip time, as max_rtt; zero is a sixth of that (linux).
+        /// Typical round-trip time, used with max_rtt; zero is a sixth of that (linux).
         typical_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
-        /// When the queue was made, on the clock of the host: the first update is due after `tupdate` from then (linux).
+        /// Creation time of the queue on the host's clock: the first update is due `tupdate` later (linux).
         created: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1_000_000_000));
-        /// k: what p' is multiplied by for L4S packets; a whole number in linux.
+        /// Coupling factor k, the ratio of p' for L4S packets to p'; a whole number in linux.
         coupling_factor: f64 = 2.0, in Value::Number(0.01) => Value::Number(255.0);
-        /// Sojourn time above which L4S packets are marked by their own queue (minTh).
+        /// Sojourn time above which the L4S queue marks its packets itself (minTh).
         step_thresh: Duration = Duration::from_micros(800), in Value::Time(Duration::ZERO) => MINUTE;
-        /// Over how much more sojourn time the probability of these marks rises to 1 (range); zero is a step.
+        /// Sojourn time, added to step_thresh, over which the probability of these marks rises to 1 (range); zero is a step.
         ramp: Duration = Duration::from_micros(400), in Value::Time(Duration::ZERO) => MINUTE;
-        /// Marks by the length of the L4S queue instead: where more packets are left behind. Zero: by sojourn time.
+        /// Marks by the length of the L4S queue instead: when more packets than this stay behind. Zero: by sojourn time.
         step_packets: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// Packets of the L4S queue from which on its packets are marked by their own queue: those that an arrival finds
-        /// (linux), or those that a packet leaves behind.
+        /// Minimum length of the L4S queue in packets for its own marks: counted at an arrival (linux), or behind a departing
+        /// packet.
         min_qlen_step: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
         /// Backlog of both queues, in packets of the link's largest size, below which p' has no effect; always two in linux.
         min_backlog: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets are always marked.
+        /// Drops when k times p' exceeds one; otherwise p' is capped there, and ECN-capable packets are always marked.
         drop_on_overload: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// Takes super-packets of segmentation offload as their segments.
+        /// Splits GSO super-packets into their segments.
         split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// Decides by p' on arrival (tc's drop_enqueue) instead of on departure.
+        /// Applies p' on arrival (tc's drop_enqueue) instead of on departure.
         drop_enqueue: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Which packets join the L4S queue.
+        /// Packets that join the L4S queue.
         classify: Classification = Classification::L4sEct, in WORD => WORD, choices Classification::WORDS;
-        /// Which queue is served where both have packets.
+        /// Scheduler, which chooses the queue to serve when both have packets.
         scheduler: Scheduler = Scheduler::Wrr, in WORD => WORD, choices Scheduler::WORDS;
-        /// wrr: per cent of the bytes that the classic queue gets.
+        /// wrr: share of the bytes that the classic queue gets, in percent.
         classic_protection: u64 = 10, in Value::Count(0) => Value::Count(100);
-        /// ts-fifo: how much sooner an L4S packet is served than a classic one that came at the same time.
+        /// ts-fifo: head start of an L4S packet over a classic packet that arrived at the same time.
         tshift: Duration = Duration::from_millis(30), in Value::Time(Duration::ZERO) => MINUTE;
-        /// How packets are picked with a probability; always at random in linux.
+        /// Selection of packets at a given probability; always at random in linux.
         marking: Marking = Marking::Recur, in WORD => WORD, choices Marking::WORDS;
-        /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
+        /// Version of the algorithm; each has its profile and refuses parameters that it lacks.
         version: Version = Version::Rfc9332, in WORD => WORD, choices Version::WORDS;
     }
     profiles {
@@ -70,39 +70,39 @@ config! {
 }
 
 choice! {
-    /// Whose algorithm it is.
+    /// Published algorithm or implementation to follow.
     pub enum Version {
-        /// The RFC's, in reals.
+        /// RFC 9332, in floating point.
         Rfc9332 = "rfc9332",
-        /// Linux's, in its integers.
+        /// Linux, in its integer arithmetic.
         Linux = "linux",
     }
 }
 
 choice! {
-    /// Which packets join the L4S queue.
+    /// Packets that join the L4S queue.
     pub enum Classification {
-        /// Those with ECT(1) or CE.
+        /// ECT(1) and CE packets.
         L4sEct = "l4s-ect",
-        /// All that are ECN-capable.
+        /// All ECN-capable packets.
         AnyEct = "any-ect",
     }
 }
 
 choice! {
-    /// Which queue is served where both have packets.
+    /// Queue to serve if both have packets.
     pub enum Scheduler {
-        /// The L4S one, but for a share of the bytes (weighted round robin by credit).
+        /// The L4S queue, except for a share of the bytes (weighted round robin by credit).
         Wrr = "wrr",
-        /// That of the packet that came first, L4S packets taken to have come sooner (time-shifted FIFO).
+        /// The queue whose head arrived first, with a head start for L4S packets (time-shifted FIFO).
         TsFifo = "ts-fifo",
     }
 }
 
 choice! {
-    /// How packets are picked with a probability.
+    /// Selection of packets at a given probability.
     pub enum Marking {
-        /// Probabilities add up, and a packet is picked where the sum passes one (recur).
+        /// Probabilities add up, and a packet is selected when the sum exceeds one (recur).
         Recur = "recur",
         /// At random; with p'² by two draws.
         Random = "random",
@@ -120,7 +120,7 @@ fn linux(c: &mut Config) {
     c.marking = Marking::Random;
 }
 
-/// What steers p', as Linux gets it from tc: times in whole microseconds, gains in 1/256 per second.
+/// Parameters of the controller of p' as tc sends them to Linux: whole microseconds, gains in 1/256 per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ControllerParams {
     pub target_us: u64,
@@ -130,19 +130,19 @@ pub(super) struct ControllerParams {
 }
 
 impl Config {
-    /// The bounds of both queues within the host's.
+    /// Limits of both queues together, within the host's limits.
     pub(crate) fn within(&self, limits: Limits, link: Link) -> Limits {
         let limits = limits.with_packets(self.limit as u32);
         if self.version != Version::Linux {
             return limits;
         }
-        // get_memory_limit of sch_dualpi2.c: where 32 bits do not hold it, it is the most that they do.
+        // get_memory_limit of sch_dualpi2.c: saturates at 32 bits.
         let usual = (self.limit * 2 * link.mtu as u64).min(u32::MAX as u64);
         limits.with_bytes(if self.memlimit.0 > 0 { self.memlimit.0 } else { usual })
     }
 
-    /// What tc tells the kernel (q_dualpi2.c).
-    pub(super) fn steering(&self) -> ControllerParams {
+    /// Controller parameters that tc computes (q_dualpi2.c).
+    pub(super) fn controller_params(&self) -> ControllerParams {
         let micros = |span: Duration| (span.as_nanos() / 1000) as u64;
         if !self.follows_rtt() {
             let units = |gain: f64| (gain as f32 * GAIN_UNITS as f32) as u32;
@@ -201,18 +201,18 @@ fn validate_linux(c: &Config) -> Result<(), ConfigError> {
             .into());
         }
     }
-    let ControllerParams { alpha, beta, .. } = c.steering();
+    let ControllerParams { alpha, beta, .. } = c.controller_params();
     for (name, gain, units, write) in [("alpha", c.alpha, alpha, 0.16), ("beta", c.beta, beta, 3.2)] {
         match (units, c.follows_rtt()) {
             (0, true) => {
                 return Err(format!(
-                    "max_rtt makes {name} nothing in tc's unit of 1/256 per second; write e.g. max_rtt 100ms"
+                    "max_rtt makes {name} round to 0 in tc's unit of 1/256 per second; write e.g. max_rtt 100ms"
                 )
                 .into());
             }
             (0, false) => {
                 return Err(format!(
-                    "{name} ({gain}) is nothing in tc's unit of 1/256 per second; write e.g. {name} {write}"
+                    "{name} ({gain}) rounds to 0 in tc's unit of 1/256 per second; write e.g. {name} {write}"
                 )
                 .into());
             }
@@ -222,12 +222,12 @@ fn validate_linux(c: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// tc's unit of gains: so many are one per second.
+/// tc's unit of gains: one per second is this many units.
 const GAIN_UNITS: f64 = 256.0;
 /// RTT_TYP_TO_MAX of tc.
 const TYPICAL_TO_MAX: u64 = 6;
 const MICROS_PER_S: f64 = 1e6;
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
 const MINUTE: Value = Value::Time(Duration::from_secs(60));
-/// The range of a choice is its words.
+/// A choice has no numeric range, only its keywords.
 const WORD: Value = Value::Choice("");

@@ -1,8 +1,8 @@
-//! DualPI2 in Linux (`net/sched/sch_dualpi2.c` since 6.17), in its arithmetic: a probability of 32 bits, gains in units of
-//! 64 ns, delays in nanoseconds. Names follow the kernel's.
+//! DualPI2 as in Linux (`net/sched/sch_dualpi2.c` since 6.17), with its arithmetic: a 32-bit probability, gains in
+//! units of 64 ns, delays in nanoseconds. Names follow the kernel's.
 //!
-//! Differs: only the ECN field classifies a packet, since there are neither filters nor priorities of sockets here; so
-//! every packet of the L queue is ECN-capable.
+//! Differs: only the ECN field classifies a packet, because there are no filters and socket priorities here; so every
+//! packet in the L queue is ECN-capable.
 
 use super::config::{Config, ControllerParams};
 use super::rfc9332::{refuse_fixed, side};
@@ -16,7 +16,7 @@ use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 
-/// The state of two coupled queues (`dualpi2_sched_data`).
+/// State of two coupled queues (`dualpi2_sched_data`).
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     pub(super) config: Config,
@@ -33,13 +33,13 @@ pub(super) struct Linux {
     pub(super) last_qdelay: i64,
     next_update: Instant,
     wrr: Wrr,
-    /// Of each packet in the L queue, where not every one is judged by the step: whether this one is (`apply_step`).
+    /// `apply_step` of each packet in the L queue: whether the step applies to it. `None` if it applies to all.
     apply_step: Option<VecDeque<bool>>,
 }
 
 impl Linux {
     pub fn new(config: &Config) -> Self {
-        let ControllerParams { target_us, tupdate_us, alpha, beta } = config.steering();
+        let ControllerParams { target_us, tupdate_us, alpha, beta } = config.controller_params();
         let pi2_tupdate = Duration::from_nanos(nanos(tupdate_us) as i64);
         let step_in_packets = config.step_packets > 0;
         let step_us = config.step_thresh.as_nanos() as u64 / 1000;
@@ -55,13 +55,13 @@ impl Linux {
             last_qdelay: 0,
             next_update: Instant::ZERO + config.created + pi2_tupdate,
             wrr: Wrr::new(config.classic_protection),
-            // As many as usually wait, so that none is allocated for later.
+            // Usual queue length, so that later enqueues do not allocate.
             apply_step: (config.min_qlen_step > 0).then(|| VecDeque::with_capacity(MAX_PREALLOCATED)),
             config: config.clone(),
         }
     }
 
-    /// `must_drop`: what p' makes of a packet. It is dropped for `Verdict::Drop`.
+    /// `must_drop`: the decision that p' implies for a packet; `Verdict::Drop` drops it.
     fn must_drop(&self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         if cx.total_backlog.bytes < 2 * cx.link.mtu as u64 {
             return Verdict::Accept;
@@ -80,19 +80,19 @@ impl Linux {
         }
     }
 
-    /// `do_step_aqm`: whether the L queue marks a packet that leaves `behind` packets there.
+    /// `do_step_aqm`: whether the L queue marks a packet that leaves `behind` packets behind.
     fn step(&mut self, sojourn: Duration, behind: u32) -> bool {
         let applies = self.apply_step.as_mut().is_none_or(|queued| queued.pop_front().unwrap_or(false));
         let qdelay = if self.step_in_packets { behind as u64 } else { sojourn.as_nanos() as u64 };
         applies && qdelay > self.step_thresh
     }
 
-    pub fn steer(&mut self, p: f64) {
+    pub fn set_p(&mut self, p: f64) {
         self.pi2_prob = ((p * MAX_PROB as f64) as u32).min(self.max_prob());
     }
 
-    /// The largest probability: where nothing is dropped in overload, that of the L queue ends at one, so that windows stay
-    /// in proportion.
+    /// Maximum probability: if overload does not drop, the L queue's probability ends at one, so that windows stay
+    /// proportional.
     fn max_prob(&self) -> u32 {
         if self.config.drop_on_overload { MAX_PROB } else { MAX_PROB / self.coupling_factor as u32 }
     }
@@ -103,8 +103,8 @@ impl Linux {
         let change = (qdelay - self.last_qdelay).wrapping_mul(self.pi2_beta as i64);
         let delta = deviation.wrapping_add(change);
         let step = (delta.unsigned_abs() / ALPHA_BETA_GRANULARITY) as u32;
-        // 32 bits, of which a step beyond 2³² is cut: a delay that falls by more than a third of a second between two updates
-        // takes less from the probability than it should.
+        // As in the kernel, 32 bits truncate a step beyond 2³²: a delay that falls by more than a third of a second
+        // between two updates lowers the probability by less than it should.
         let new_prob = match delta > 0 {
             true => Some(self.pi2_prob.wrapping_add(step)).filter(|&new| new >= self.pi2_prob).unwrap_or(MAX_PROB),
             false => Some(self.pi2_prob.wrapping_sub(step)).filter(|&new| new <= self.pi2_prob).unwrap_or(0),
@@ -114,8 +114,8 @@ impl Linux {
 }
 
 impl DualAqm for Linux {
-    /// `dualpi2_change` leaves the probability, the credit and the timer as they are. What each packet in the L queue was
-    /// marked with (`apply_step`) cannot be made up for it later.
+    /// `dualpi2_change` leaves the probability, the credit and the timer unchanged. The `apply_step` of queued packets
+    /// cannot be determined later, so it is kept too.
     fn inherit(&mut self, old: &Self) -> Result<(), ConfigError> {
         refuse_fixed(&self.config, &old.config)?;
         (self.pi2_prob, self.last_qdelay, self.next_update) = (old.pi2_prob, old.last_qdelay, old.next_update);
@@ -129,7 +129,7 @@ impl DualAqm for Linux {
         side(self.config.classify, meta)
     }
 
-    /// `dualpi2_enqueue_skb`, behind the limits.
+    /// `dualpi2_enqueue_skb`, after the limits.
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let verdict = match self.config.drop_enqueue {
             true => self.must_drop(cx, meta, side),
@@ -146,7 +146,7 @@ impl DualAqm for Linux {
         self.wrr.choose(link, queues)
     }
 
-    /// `dualpi2_qdisc_dequeue`: what p' leaves is judged by the step.
+    /// `dualpi2_qdisc_dequeue`: packets that p' leaves unmarked are judged by the step.
     fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let verdict = match self.config.drop_enqueue {
             true => Verdict::Accept,
@@ -185,7 +185,7 @@ impl DualAqm for Linux {
     }
 }
 
-/// `dualpi2_classic_marking`: with p'², by two draws, a drop where `drops` says so, else a mark.
+/// `dualpi2_classic_marking`: with p'², by two draws: a drop if `drops`, otherwise a mark.
 fn classic_marking(prob: u32, drops: bool, rng: &mut Rng) -> Verdict {
     match roll(prob, rng) && roll(prob, rng) {
         true if drops => Verdict::Drop,
@@ -197,24 +197,24 @@ fn mark_if(hit: bool) -> Verdict {
     if hit { Verdict::Mark } else { Verdict::Accept }
 }
 
-/// `dualpi2_roll`: also a probability of zero is met once in 2³² times.
+/// `dualpi2_roll`: even a probability of zero hits once in 2³² draws.
 fn roll(prob: u32, rng: &mut Rng) -> bool {
     rng.next_u32() <= prob
 }
 
-/// `dualpi2_scale_alpha_beta`: a gain of tc, in 1/256 per second, to units of 64 ns.
+/// `dualpi2_scale_alpha_beta`: converts a gain of tc, in 1/256 per second, to units of 64 ns.
 fn scale_alpha_beta(units: u32) -> u32 {
     (((units as u64 * MAX_PROB as u64) >> 2) / 1_000_000_000) as u32
 }
 
-/// `convert_us_to_nsec`: what 32 bits hold.
+/// `convert_us_to_nsec`: saturates at 32 bits.
 fn nanos(micros: u64) -> u64 {
     (micros * 1000).min(u32::MAX as u64)
 }
 
-/// One, as a probability.
+/// Probability 1.
 const MAX_PROB: u32 = u32::MAX;
-/// Units of 64 ns to nanoseconds.
+/// Converts units of 64 ns to nanoseconds.
 const ALPHA_BETA_GRANULARITY: u64 = 64;
 const MAX_PREALLOCATED: usize = 1024;
 

@@ -1,17 +1,20 @@
-//! DualPI2: the Dual-Queue Coupled AQM of RFC 9332 with PI2 (its Appendix A), and Linux's (`sch_dualpi2.c` since 6.17) in
-//! its integers. L4S packets wait in a queue of their own, are served first within bounds, and are marked with k p' where
-//! classic packets are dropped or marked with p'², so that both kinds of flows get about the same rate.
+//! DualPI2: the Dual-Queue Coupled AQM of RFC 9332 with PI2 (its Appendix A), and Linux's (`sch_dualpi2.c` since 6.17)
+//! in integer arithmetic. L4S packets have a queue of their own that is served first within bounds. They are marked
+//! with k p', and classic packets are dropped or marked with p'², so that both kinds of flows get about the same rate.
 //!
-//! A file per version; they share the scheduler, which the RFC leaves open and which is Linux's in both.
+//! One file per version; both use Linux's scheduler, because the RFC leaves it open.
 //!
-//! Differs: the delay that the RFC's controller sees is the greater one of both queues, as in Linux; with the classic one
-//! alone, as in the RFC's first listing, unresponsive L4S traffic would never be dropped.
+//! Differs: the RFC's controller uses the greater delay of both queues, as in Linux; with the classic delay alone, as
+//! in the RFC's first listing, unresponsive L4S traffic would never be dropped.
+//!
+//! There are no random vectors of the kernel, because 6.1 and 6.12 have no DualPI2; the expected values of the unit
+//! tests were computed outside of this crate.
 //!
 //! # When to use
 //!
-//! At a bottleneck that carries scalable congestion controls (TCP Prague, L4S) beside classic ones and cannot queue
-//! flows apart: scalable traffic waits about a millisecond, classic traffic the usual `target`, and both get about
-//! the same rates. Without any ECT(1) traffic it is a PI2.
+//! At a bottleneck that carries scalable congestion controls (TCP Prague, L4S) beside classic ones and has no per-flow
+//! queues: scalable traffic waits about a millisecond, classic traffic about `target`, and both get about the same
+//! rates. Without ECT(1) traffic it is a PI2.
 
 mod config;
 mod linux;
@@ -32,7 +35,7 @@ use crate::time::Instant;
 use linux::Linux;
 use rfc9332::Rfc9332;
 
-/// Hands a call on to the version's own.
+/// Forwards a call to the version's engine.
 macro_rules! of_version {
     ($dualpi2:expr, $version:ident => $call:expr) => {
         match $dualpi2 {
@@ -42,7 +45,7 @@ macro_rules! of_version {
     };
 }
 
-/// The state of two coupled queues.
+/// State of two coupled queues.
 #[derive(Clone, Debug)]
 pub struct DualPi2(Engine);
 
@@ -53,7 +56,7 @@ enum Engine {
 }
 
 impl DualPi2 {
-    /// The state of two empty queues.
+    /// State of two empty queues.
     pub fn new(config: &Config) -> Self {
         Self(match config.version {
             Version::Rfc9332 => Engine::Rfc9332(Rfc9332::new(config)),
@@ -61,9 +64,9 @@ impl DualPi2 {
         })
     }
 
-    /// Lets p' be `p`, from 0 to 1, until its controller's next update.
+    /// Sets p' to `p`, from 0 to 1, until the controller's next update.
     pub(crate) fn set_p(&mut self, p: f64) {
-        of_version!(&mut self.0, pi2 => pi2.steer(p));
+        of_version!(&mut self.0, pi2 => pi2.set_p(p));
     }
 }
 

@@ -1,4 +1,4 @@
-//! DualPI2 as RFC 9332 lists it (Appendix A), in reals.
+//! DualPI2 as listed in RFC 9332 (Appendix A), in floating point.
 
 use super::config::{Classification, Config, Marking, Scheduler};
 use super::wrr::Wrr;
@@ -10,7 +10,7 @@ use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
-/// The state of two coupled queues.
+/// State of two coupled queues.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc9332 {
     pub(super) config: Config,
@@ -18,7 +18,7 @@ pub(super) struct Rfc9332 {
     coupling: Coupling,
     next_update: Instant,
     wrr: Wrr,
-    /// The sums of probabilities by queue.
+    /// Sums of probabilities, per queue.
     counts: [f64; 2],
 }
 
@@ -35,11 +35,11 @@ impl Rfc9332 {
         }
     }
 
-    pub fn steer(&mut self, p: f64) {
+    pub fn set_p(&mut self, p: f64) {
         self.controller.p = p.min(self.coupling.max_p());
     }
 
-    /// What becomes of a packet at p'.
+    /// Decision about a packet at p'.
     fn decide(&mut self, p: f64, packet: VerdictInput, cx: &mut Cx) -> Verdict {
         let side = if packet.scalable { QueueKind::L4s } else { QueueKind::Classic };
         match self.config.marking {
@@ -48,13 +48,13 @@ impl Rfc9332 {
         }
     }
 
-    /// p', or nothing for a short backlog.
+    /// p', or zero for a short backlog.
     fn p(&self, cx: &Cx) -> f64 {
         let enough = cx.total_backlog.bytes >= self.config.min_backlog * cx.link.mtu as u64;
         if enough { self.controller.p } else { 0.0 }
     }
 
-    /// The probability that the L4S queue asks for (laqm), for a packet that leaves `behind` packets there.
+    /// Marking probability of the L4S queue itself (laqm), for a packet that leaves `behind` packets behind.
     fn native(&self, sojourn: Duration, behind: u64) -> f64 {
         if behind < self.config.min_qlen_step {
             return 0.0;
@@ -71,7 +71,7 @@ impl Rfc9332 {
     }
 }
 
-/// Refuses what decides when a packet is queued: packets that wait would be taken for others.
+/// Refuses changes of parameters that act at enqueue, because they would misinterpret queued packets.
 pub(super) fn refuse_fixed(new: &Config, old: &Config) -> Result<(), ConfigError> {
     if new.classify != old.classify {
         return Err(ConfigError::ImmutableParam("classify"));
@@ -82,7 +82,7 @@ pub(super) fn refuse_fixed(new: &Config, old: &Config) -> Result<(), ConfigError
     Ok(())
 }
 
-/// The queue of a packet.
+/// Queue that a packet joins.
 pub(super) fn side(classify: Classification, meta: &Meta) -> QueueKind {
     let is_l4s = match classify {
         Classification::L4sEct => meta.ecn.is_l4s(),
@@ -154,7 +154,7 @@ impl DualAqm for Rfc9332 {
     }
 }
 
-/// Evenly spaced decisions (recur of RFC 9332, Appendix A): the sum of the probabilities since the last one.
+/// Evenly spaced decisions (recur of RFC 9332, Appendix A), with the sum of the probabilities since the last one.
 pub(super) struct Recur<'a>(pub &'a mut f64);
 
 impl RandomTrial for Recur<'_> {
@@ -171,7 +171,7 @@ impl RandomTrial for Recur<'_> {
     }
 }
 
-/// A packet at the head of the queue of `side`, which asks for a mark with probability `native`.
+/// Packet at the head of the queue `side`, which itself marks with probability `native`.
 fn judged(meta: &Meta, side: QueueKind, native: f64) -> VerdictInput {
     VerdictInput { ect: meta.ecn.is_ect(), scalable: side == QueueKind::L4s, native }
 }

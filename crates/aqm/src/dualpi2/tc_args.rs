@@ -1,4 +1,5 @@
-//! DualPI2 as tc spells it: `dualpi2 any_ect overflow step_thresh 5p classic_protection 10%`. Words become parameters.
+//! DualPI2 in tc's notation: `dualpi2 any_ect overflow step_thresh 5p classic_protection 10%`. Keywords become
+//! parameters.
 
 use crate::error::ConfigError;
 use crate::param_list::{missing_value, set_once};
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// Reads the next words if they are tc's and no parameter's; whether they were (q_dualpi2.c).
+/// Parses the next words if they are tc keywords and not parameters (q_dualpi2.c). Returns whether they were.
 pub(crate) fn read(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
@@ -34,15 +35,15 @@ pub(crate) fn read(
     set_once(given, NAME, param, &value).map(|()| true)
 }
 
-/// The parameter that a threshold is, in packets or in time.
+/// Parameter for a threshold in packets or in time.
 fn step_thresh(value: &str) -> Result<(&'static str, String), ConfigError> {
     match units::packets(value) {
         Ok(0) => {
-            Err("step_thresh: 0 packets would mark every one; write e.g. step_thresh 1p or step_thresh 1ms".into())
+            Err("step_thresh: 0 packets would mark every packet; write e.g. step_thresh 1p or step_thresh 1ms".into())
         }
         Ok(packets) => Ok(("step_packets", packets.to_string())),
         Err(_) if value.bytes().all(|byte| byte.is_ascii_digit()) => Err(format!(
-            "step_thresh: {} is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh {}p",
+            "step_thresh: {} is neither a time nor a number of packets; write e.g. step_thresh 1ms or step_thresh {}p",
             quoted(value),
             cut(value)
         )
@@ -51,7 +52,7 @@ fn step_thresh(value: &str) -> Result<(&'static str, String), ConfigError> {
     }
 }
 
-/// Words without a value: the parameter that they set, and to what.
+/// Keywords without a value: the parameter that each sets, and its value.
 const WORDS: &[(&str, &str, &str)] = &[
     ("l4s_ect", "classify", "l4s-ect"),
     ("any_ect", "classify", "any-ect"),
@@ -100,14 +101,14 @@ mod tests {
                 "dualpi2 drop_on_overload overflow",
                 "dualpi2 has both on and off for drop_on_overload; leave one of them out",
             ),
-            ("dualpi2@linux step_thresh", "step_thresh of dualpi2 lacks its value"),
+            ("dualpi2@linux step_thresh", "step_thresh of dualpi2 needs a value"),
             (
                 "dualpi2@linux step_thresh 5",
-                r#"step_thresh: "5" is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh 5p"#,
+                r#"step_thresh: "5" is neither a time nor a number of packets; write e.g. step_thresh 1ms or step_thresh 5p"#,
             ),
             (
                 "dualpi2@linux step_thresh 0p",
-                "step_thresh: 0 packets would mark every one; write e.g. step_thresh 1p or step_thresh 1ms",
+                "step_thresh: 0 packets would mark every packet; write e.g. step_thresh 1p or step_thresh 1ms",
             ),
             ("dualpi2@linux classic_protection 101%", "classic_protection = 101 is out of range; from 0 to 100"),
             (
@@ -116,9 +117,9 @@ mod tests {
             ),
             (
                 "dualpi2@linux alpha 0.003",
-                "alpha (0.003) is nothing in tc's unit of 1/256 per second; write e.g. alpha 0.16",
+                "alpha (0.003) rounds to 0 in tc's unit of 1/256 per second; write e.g. alpha 0.16",
             ),
-            ("dualpi2@linux beta 0", "beta (0) is nothing in tc's unit of 1/256 per second; write e.g. beta 3.2"),
+            ("dualpi2@linux beta 0", "beta (0) rounds to 0 in tc's unit of 1/256 per second; write e.g. beta 3.2"),
             (
                 "dualpi2@linux max_rtt 50ms target 10ms",
                 "target follows from max_rtt and typical_rtt; leave one of them out",
@@ -129,15 +130,15 @@ mod tests {
             ),
             (
                 "dualpi2@linux max_rtt 5s",
-                "max_rtt makes alpha nothing in tc's unit of 1/256 per second; write e.g. max_rtt 100ms",
+                "max_rtt makes alpha round to 0 in tc's unit of 1/256 per second; write e.g. max_rtt 100ms",
             ),
             (
                 "dualpi2@linux scheduler ts-fifo",
-                "scheduler: version linux of DualPI2 does not have it; leave it at wrr (or write dualpi2@linux for the version)",
+                "scheduler: version linux of DualPI2 does not have this parameter; keep it at wrr (or write dualpi2@linux for the version)",
             ),
             (
                 "dualpi2 memlimit 1MB",
-                "memlimit: version rfc9332 of DualPI2 does not have it; leave it at 0 B (or write dualpi2@rfc9332 for the version)",
+                "memlimit: version rfc9332 of DualPI2 does not have this parameter; keep it at 0 B (or write dualpi2@rfc9332 for the version)",
             ),
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");

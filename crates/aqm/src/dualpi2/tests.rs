@@ -16,7 +16,7 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// One packet of 1500 bytes a millisecond.
+/// One packet of 1500 bytes per millisecond.
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 
 fn us(micros: u64) -> Instant {
@@ -33,7 +33,7 @@ fn queue(config: &Config) -> DualQueue<DualPi2, u32> {
     DualQueue::new(DualPi2::new(config), Limits::default(), Host { link: LINK, rng: Rng::from_state(1) })
 }
 
-/// The manager at a given p'.
+/// DualPI2 at a given p'.
 fn at(config: &Config, p: f64) -> DualPi2 {
     let mut pi2 = DualPi2::new(config);
     match &mut pi2.0 {
@@ -43,7 +43,7 @@ fn at(config: &Config, p: f64) -> DualPi2 {
     pi2
 }
 
-/// Shares of marks and drops among packets judged at p', after `sojourn_us`, with a long backlog.
+/// Shares of marks and drops among packets judged at p' after `sojourn_us`, with a long backlog.
 fn shares(config: &Config, p: f64, ecn: Ecn, sojourn_us: u64) -> (f64, f64) {
     const PACKETS: usize = 100_000;
     let mut pi2 = at(config, p);
@@ -81,9 +81,9 @@ fn l4s_is_marked_with_the_greater_of_k_p_and_its_own_probability_and_classic_wit
         ("linux", &[("step_packets", "10")], 0.0, Ect1, 5000, 0.0, 0.0),
         ("linux", &[("step_packets", "9")], 0.0, Ect1, 0, 1.0, 0.0),
         ("linux", &[("min_qlen_step", "11")], 0.0, Ect1, 5000, 0.0, 0.0),
-        // Another way to classify.
+        // Other classification.
         ("linux", &[("classify", "any-ect")], 0.3, Ect0, 0, 0.6, 0.0),
-        // Overload, k p' > 1: both are dropped alike, and L4S marked otherwise.
+        // Overload, k p' > 1: both kinds are dropped alike, and the remaining L4S packets are marked.
         ("rfc9332", &[], 0.6, NotEct, 0, 0.0, 0.36),
         ("rfc9332", &[], 0.6, Ect0, 0, 0.0, 0.36),
         ("rfc9332", &[], 0.6, Ect1, 0, 0.64, 0.36),
@@ -93,7 +93,7 @@ fn l4s_is_marked_with_the_greater_of_k_p_and_its_own_probability_and_classic_wit
     ] {
         let config = config(profile, params);
         let (found_marks, found_drops) = shares(&config, p, ecn, sojourn_us);
-        // Sums of probabilities are exact to a packet, draws to three standard deviations.
+        // Sums of probabilities are exact to one packet, draws to three standard deviations.
         let tolerance = if config.marking == Marking::Recur { 2e-5 } else { 0.005 };
         let close = |a: f64, b: f64| (a - b).abs() < tolerance;
         assert!(
@@ -107,7 +107,7 @@ fn l4s_is_marked_with_the_greater_of_k_p_and_its_own_probability_and_classic_wit
 fn recur_spaces_evenly() {
     let mut sum = 0.0;
     let picked: Vec<_> = (1..=21).filter(|_| Recur(&mut sum).with_probability(0.25)).collect();
-    // The sum passes one with the fifth packet, and with every fourth then.
+    // The sum exceeds one at the fifth packet, then at every fourth.
     assert_eq!(picked, [5, 9, 13, 17, 21]);
 }
 
@@ -120,7 +120,7 @@ fn below_two_packets_linux_has_only_its_step() {
         (1, Ect1, 1001, Verdict::Mark),
         (2, Ect1, 0, Verdict::Mark),
     ] {
-        // p' ends at 1/k = 1, so that it says yes for sure.
+        // p' ends at 1/k = 1, so it always hits.
         let linux = config("linux", &[("drop_on_overload", "off"), ("coupling_factor", "1")]);
         let mut pi2 = at(&linux, 1.0);
         let mut rng = Rng::from_state(1);
@@ -134,7 +134,7 @@ fn below_two_packets_linux_has_only_its_step() {
 
 #[test]
 fn updates_by_hand() {
-    // The greater delay of both queues at 15, 30, … ms.
+    // Greater delay of both queues at 15, 30, … ms.
     let mut queue = queue(&config("rfc9332", &[]));
     let push = |queue: &mut DualQueue<_, _>, now, ecn| {
         assert_eq!(
@@ -155,19 +155,19 @@ fn updates_by_hand() {
         expected += 0.15 * (qdelay - 0.015) + 3.0 * change;
         assert!((p(&queue) - expected).abs() < 1e-12, "at {at} us");
     }
-    // The L4S packet leaves first. A sum of probabilities that is one does not pass it yet.
+    // The L4S packet leaves first. A sum of probabilities equal to one does not exceed it yet.
     assert!(matches!(queue.dequeue(us(50_000), &mut |_, _, _| {}), DequeueResult::Packet(meta, _) if meta.ecn == Ect1));
     queue.settle(us(60_000));
     expected += 0.15 * (0.050 - 0.015) + 3.0 * 0.015;
     assert!((p(&queue) - expected).abs() < 1e-12);
-    // Classic gone too: p' falls by α target and β times the delay that was there.
+    // The classic packet has left too: p' falls by α target and by β times the previous delay.
     queue.dequeue(us(65_000), &mut |_, _, _| {});
     queue.settle(us(75_000));
     expected -= 0.15 * 0.015 + 3.0 * 0.050;
     assert!((p(&queue) - expected).abs() < 1e-12);
 }
 
-/// The queues served while both have packets of these sizes.
+/// Queues served while both have packets of these sizes.
 fn served(config: &Config, sizes: (u32, u32), packets: usize) -> Vec<QueueKind> {
     let mut pi2 = DualPi2::new(config);
     let waiting = |bytes| QueueSnapshot { backlog: Backlog { packets: 9, bytes }, head_enqueued: Some(Instant::ZERO) };
@@ -185,7 +185,7 @@ fn served(config: &Config, sizes: (u32, u32), packets: usize) -> Vec<QueueKind> 
 fn the_classic_queue_gets_its_share_of_the_bytes_and_comes_second() {
     let plain = config("linux", &[]);
     let sides = served(&plain, (1500, 1500), 2_000);
-    // 80 packets' worth of credit at 10 a packet: eight L4S packets first, and one more where it is used up.
+    // Credit of 80 packets at 10 per packet: eight L4S packets first, and one more when it is used up.
     assert_eq!(sides.iter().position(|&side| side == QueueKind::Classic), Some(9));
     for (percent, sizes) in
         [(10u64, (1500u32, 1500u32)), (10, (1500, 100)), (10, (100, 1500)), (25, (700, 1500)), (50, (1500, 1500))]
@@ -214,7 +214,7 @@ fn credit_starts_again_when_both_queues_are_empty() {
             pi2.sent(QueueKind::L4s, 1500, &both);
         }
         assert_eq!(pi2.choose(us(1), LINK, &both), Some(QueueKind::Classic));
-        // One queue alone is served without credit.
+        // A queue alone is served without credit.
         let classic = DualSnapshot { classic: waiting, ..idle };
         assert_eq!(pi2.choose(us(1), LINK, &classic), Some(QueueKind::Classic));
         pi2.sent(QueueKind::Classic, 1500, &classic);
@@ -238,22 +238,22 @@ fn a_time_shifted_fifo_prefers_l4s_by_tshift() {
     }
 }
 
-/// What constant traffic meets on the link of a packet a millisecond, from 20 s to 60 s.
+/// Result of constant traffic on a link of one packet per millisecond, from 20 s to 60 s.
 struct TrafficResult {
-    /// Shares of the packets that came, by queue: classic, L4S.
+    /// Shares of the arrived packets, per queue: classic, L4S.
     dropped: [f64; 2],
     marked: [f64; 2],
-    /// Mean sojourn times of those sent, in ms.
+    /// Mean sojourn times of sent packets, in ms.
     sojourn_ms: [f64; 2],
     sent: [f64; 2],
 }
 
-/// Packets of each kind come at random, so many per packet that the link carries.
+/// Random arrivals of each kind, in packets per packet that the link can send.
 fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> TrafficResult {
     let config = registry::parse(aqm).expect("an AQM");
     let mut queue = config.build::<u32>(Limits::default(), Host { link: LINK, rng: Rng::from_state(1) });
     let mut load = Rng::from_state(2);
-    let (mut came, mut dropped, mut marked, mut sent, mut waited) =
+    let (mut arrived, mut dropped, mut marked, mut sent, mut waited) =
         ([0.0f64; 2], [0.0; 2], [0.0; 2], [0.0; 2], [0.0; 2]);
     let side = |flow: u32| flow as usize;
     for step in 0..240_000u64 {
@@ -261,7 +261,7 @@ fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> TrafficResult {
         let counts = step >= 80_000;
         for (flow, rate, ecn) in [(0, classic.0, classic.1), (1, l4s, Ect1)] {
             if load.uniform() < rate / 4.0 {
-                came[side(flow)] += f64::from(counts);
+                arrived[side(flow)] += f64::from(counts);
                 let mut lost = 0.0;
                 queue.enqueue(now, Meta::new(1500, flow).with_ecn(ecn), 0, &mut |_, _, _| lost = 1.0);
                 assert_eq!(lost, 0.0, "nothing is dropped on arrival");
@@ -285,16 +285,17 @@ fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> TrafficResult {
         }
     }
     let share = |of: [f64; 2], all: [f64; 2]| [0, 1].map(|i| of[i] / all[i].max(1.0));
-    TrafficResult { dropped: share(dropped, came), marked: share(marked, came), sojourn_ms: share(waited, sent), sent }
+    TrafficResult { dropped: share(dropped, arrived), marked: share(marked, arrived), sojourn_ms: share(waited, sent), sent }
 }
 
 #[test]
 fn constant_classic_load_is_cut_to_the_link_at_the_target_delay_and_l4s_feels_its_root() {
     for profile in ["dualpi2", "dualpi2@linux", "dualpi2 scheduler ts-fifo"] {
-        // 1.07 of the link's rate in classic packets, 0.03 in L4S ones: p'² = 1 - 0.97 / 1.07, and L4S is marked with 2 p'.
+        // 1.07 of the link's rate in classic packets, 0.03 in L4S ones: p'² = 1 - 0.97 / 1.07, and L4S is marked with 2
+        // p'.
         let met = constant_traffic(profile, (1.07, NotEct), 0.03);
         let p_c = 1.0 - 0.97 / 1.07;
-        // The link is idle for one per cent of the time, since arrivals are random.
+        // The link is idle for 1 % of the time, because arrivals are random.
         assert!((met.dropped[0] - p_c).abs() < 0.015, "{profile}: {} {p_c}", met.dropped[0]);
         assert!((met.sojourn_ms[0] - 15.0).abs() < 1.5, "{profile}: {} ms", met.sojourn_ms[0]);
         let p_cl = 2.0 * libm::sqrt(met.dropped[0]);
@@ -310,7 +311,7 @@ fn constant_classic_load_is_cut_to_the_link_at_the_target_delay_and_l4s_feels_it
 
 #[test]
 fn overload_by_l4s_alone_is_dropped_with_the_square() {
-    // 1.5 of the link's rate, which marks do not hold back: p'² = 1/3, so k p' > 1.
+    // 1.5 of the link's rate, without reaction to marks: p'² = 1/3, so k p' > 1.
     for profile in ["dualpi2", "dualpi2@linux"] {
         let met = constant_traffic(profile, (0.0, NotEct), 1.5);
         assert!((met.dropped[1] - 1.0 / 3.0).abs() < 0.01, "{profile}: {}", met.dropped[1]);
@@ -321,7 +322,7 @@ fn overload_by_l4s_alone_is_dropped_with_the_square() {
 
 #[test]
 fn overload_by_l4s_leaves_classic_traffic_its_share() {
-    // Unresponsive L4S traffic of 1.5 and classic one of 0.3: both lose the same share until classic gets its 10 %.
+    // Unresponsive L4S traffic of 1.5 and classic traffic of 0.3: both lose the same share until classic gets its 10 %.
     let met = constant_traffic("dualpi2@linux", (0.3, NotEct), 1.5);
     let classic = met.sent[0] / (met.sent[0] + met.sent[1]);
     assert!(classic > 0.098, "{classic}");

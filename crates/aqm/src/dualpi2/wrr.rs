@@ -1,15 +1,15 @@
-//! Weighted round robin by credit, as in Linux: the L4S queue first, but for the classic one's share of the bytes.
+//! Weighted round robin by credit, as in Linux: the L4S queue first, except for the classic queue's share of the bytes.
 
 use crate::dual::{DualSnapshot, QueueKind};
 use crate::link::Link;
 
-/// The credit of both queues.
+/// Credit of both queues.
 #[derive(Clone, Debug)]
 pub(super) struct Wrr {
-    /// The share of the classic queue in per cent (wc); the L4S queue has the rest (wl).
+    /// Share of the classic queue in percent (wc); the L4S queue has the remainder (wl).
     classic: i64,
-    /// What the classic queue has been given in advance, in bytes times per cent; L4S is served while it is not positive.
-    /// `None` when both queues have run empty, and before anything was served.
+    /// Advance of the classic queue, in bytes times percent; L4S is served while it is not positive. `None` before the
+    /// first packet and when both queues have run empty.
     credit: Option<i64>,
 }
 
@@ -18,12 +18,12 @@ impl Wrr {
         Self { classic: classic_protection as i64, credit: None }
     }
 
-    /// Goes on with the credit of `old`.
+    /// Takes over the credit of `old`.
     pub fn inherit(&mut self, old: &Self) {
         self.credit = old.credit;
     }
 
-    /// The queue that is served next, which is not empty.
+    /// Non-empty queue to serve next.
     pub fn choose(&mut self, link: Link, queues: &DualSnapshot) -> Option<QueueKind> {
         match (queues.classic.head_enqueued, queues.l4s.head_enqueued) {
             (None, None) => {
@@ -33,14 +33,14 @@ impl Wrr {
             (Some(_), None) => Some(QueueKind::Classic),
             (None, Some(_)) => Some(QueueKind::L4s),
             (Some(_), Some(_)) => {
-                // After a pause the L4S queue is ahead by a packet of the largest size.
+                // After an idle time the L4S queue is ahead by a packet of the maximum size.
                 let start = (self.classic - self.l4s()) * link.mtu as i64;
                 Some(if *self.credit.get_or_insert(start) <= 0 { QueueKind::L4s } else { QueueKind::Classic })
             }
         }
     }
 
-    /// A packet was sent, `queues` being without it: the credit changes while the other queue waits.
+    /// Accounts for a sent packet; `queues` excludes it. The credit changes only while the other queue is backlogged.
     pub fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot) {
         let l4s = self.l4s();
         let Some(credit) = &mut self.credit else { return };
@@ -51,7 +51,7 @@ impl Wrr {
         }
     }
 
-    /// The credit in bytes.
+    /// Credit in bytes.
     pub fn bytes(&self) -> f64 {
         self.credit.unwrap_or(0) as f64 / 100.0
     }

@@ -1,6 +1,6 @@
-//! RED as Linux has it (`include/net/red.h`, `sch_red.c` of 6.1), and the parameters that tc makes for it.
+//! RED as in Linux (`include/net/red.h`, `sch_red.c` of 6.1), with the parameters that tc computes for it.
 //!
-//! Its average is an integer with `Wlog` fractional bits, of bytes for RED and of packets for CHOKe.
+//! The average is an integer with `Wlog` fractional bits, in bytes for RED and in packets for CHOKe.
 
 use super::config::{AdaptiveMode, Config};
 use super::tc::{idle_damping, max_p, wlog};
@@ -14,67 +14,67 @@ use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// What tc makes of its words, and what adaptation makes of `max_P` (red_parms).
+/// Parameters that tc computes, with the adapted `max_P` (red_parms).
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Thresholds of the average, with `wlog` fractional bits.
+    /// Lower threshold of the average, with `wlog` fractional bits.
     pub qth_min: u64,
-    /// See [`Params::qth_min`].
+    /// Upper threshold of the average, with `wlog` fractional bits.
     pub qth_max: u64,
-    /// The range that adaptation aims at, without fractional bits.
+    /// Lower bound of the range that adaptation aims at, without fractional bits.
     pub target_min: u64,
-    /// See [`Params::target_min`].
+    /// Upper bound of that range.
     pub target_max: u64,
-    /// Distance of the thresholds.
+    /// Difference of the thresholds.
     pub qth_delta: u32,
     /// The weight of a new sample is 2⁻ʷˡᵒᵍ.
     pub wlog: u32,
-    /// The greatest probability, in units of 2⁻³².
+    /// Maximum probability, in units of 2⁻³².
     pub max_p: u32,
-    /// What a random number is divided by: `max_p / qth_delta`.
+    /// Divisor of random numbers: `max_p / qth_delta`.
     pub max_p_delta: u32,
 }
 
-/// By how many bits the average is shifted after a pause (Scell_log, Stab).
+/// Bits to shift the average by after an idle time (Scell_log, Stab).
 #[derive(Clone, Debug)]
 pub struct IdleTable {
-    /// A cell covers 2 to the power of this microseconds.
+    /// Logarithm to base 2 of a cell's duration in microseconds.
     pub scell_log: u32,
-    /// Bits by cell.
+    /// Shift per cell, in bits.
     pub stab: [u8; 256],
 }
 
-/// The variables (red_vars).
+/// Variables of the average (red_vars).
 #[derive(Clone, Debug, Default)]
 pub struct Vars {
     /// The average, with `wlog` fractional bits.
     pub qavg: u64,
     /// Packets since the random number was drawn; -1 outside the thresholds.
     pub qcount: i64,
-    /// The random number that decides on the next drop.
+    /// Random number that decides on the next drop.
     pub q_r: u32,
-    /// Since when there is nothing to send.
+    /// Start of the idle time, if the queue is idle.
     pub qidlestart: Option<Instant>,
 }
 
-/// What the average says about an arriving packet.
+/// Decision that the average implies for an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing.
+    /// Accept the packet.
     DontMark,
-    /// It was drawn between the thresholds.
+    /// Signal congestion: the packet was selected between the thresholds.
     ProbMark,
-    /// The average is beyond the upper one.
+    /// Signal congestion: the average is above the upper threshold.
     HardMark,
 }
 
 impl Params {
-    /// Parameters for thresholds `min` and `max` in the unit of the average, which is that of tc's thresholds.
+    /// Parameters for thresholds `min` and `max`, in the same unit for tc and the average.
     pub fn new(min: u64, max: u64, wlog: u32, probability: f64) -> Self {
         Self::in_units(1, min, max, wlog, probability)
     }
 
-    /// The same where tc counts the thresholds in `unit` times smaller ones, as CHOKe's in bytes.
+    /// Parameters for thresholds that tc counts in a unit of 1/`unit` of the average's, as CHOKe's in bytes.
     pub fn in_units(unit: u64, min: u64, max: u64, wlog: u32, probability: f64) -> Self {
         let qth_delta = (max.saturating_sub(min) as u32).max(1);
         let max_p = max_p(probability, qth_delta as u64 * unit, qth_delta);
@@ -91,7 +91,7 @@ impl Params {
         }
     }
 
-    /// A step of adaptation (red_adaptative_algo). The bounds are looked at before the step.
+    /// Adaptation step (red_adaptative_algo). The bounds are checked before the step.
     pub fn adapt(&mut self, qavg: u64) {
         let qavg = qavg >> self.wlog;
         if qavg > self.target_max && self.max_p <= 50 * PERCENT {
@@ -99,18 +99,19 @@ impl Params {
         } else if qavg < self.target_min && self.max_p >= PERCENT {
             self.max_p = self.max_p / 10 * 9;
         }
-        // Thresholds gigabytes apart, as of a delay of seconds at gigabits a second: the kernel's 32 bits wrap.
+        // Thresholds gigabytes apart, as for a delay of seconds at gigabits per second, wrap in 32 bits as in the
+        // kernel.
         self.max_p_delta = (self.max_p.wrapping_add(self.qth_delta / 2) / self.qth_delta).max(1);
     }
 }
 
 impl Vars {
-    /// An idle queue's, of which nothing has been asked yet.
+    /// Variables of an idle queue without any arrivals yet.
     pub fn new() -> Self {
         Self { qcount: -1, ..Self::default() }
     }
 
-    /// An arrival finds `backlog`: the average moves, or decays if there was nothing to send.
+    /// Updates the average at an arrival that finds `backlog`; after an idle time the average only decays.
     pub fn average(&mut self, params: &Params, idle: &IdleTable, backlog: u64, now: Instant) {
         match self.qidlestart {
             None => self.sample(params, backlog),
@@ -119,12 +120,12 @@ impl Vars {
         self.qidlestart = None;
     }
 
-    /// An arrival finds `backlog` at a queue that is never idle (red_calc_qavg_no_idle_time).
+    /// Updates the average of a queue that is never idle (red_calc_qavg_no_idle_time).
     pub fn sample(&mut self, params: &Params, backlog: u64) {
         self.qavg = self.qavg - (self.qavg >> params.wlog) + backlog;
     }
 
-    /// The average as it has decayed by `now`, if the queue is idle.
+    /// Average, decayed until `now` if the queue is idle.
     pub fn decayed(&self, idle: &IdleTable, now: Instant) -> u64 {
         let Some(start) = self.qidlestart else { return self.qavg };
         let IdleTable { scell_log, stab } = idle;
@@ -139,12 +140,12 @@ impl Vars {
         }
     }
 
-    /// The queue was found empty.
+    /// Marks the start of an idle time: the queue was found empty.
     pub fn fall_idle(&mut self, now: Instant) {
         self.qidlestart.get_or_insert(now);
     }
 
-    /// What the average says (red_action).
+    /// red_action: the decision for an arriving packet.
     pub fn action(&mut self, params: &Params, rng: &mut Rng) -> Action {
         if self.qavg < params.qth_min {
             self.qcount = -1;
@@ -157,14 +158,14 @@ impl Vars {
         }
     }
 
-    /// Shows the variables: the average in its own unit.
+    /// Exports the variables; the average in its own unit.
     pub fn observe(&self, params: &Params, see: &mut dyn FnMut(&'static str, f64)) {
         see("avg", self.qavg as f64 / (1u64 << params.wlog) as f64);
         see("count", self.qcount as f64);
         see("qR", self.q_r as f64);
     }
 
-    /// Between the thresholds: a packet is drawn so that the spacing is uniform.
+    /// Between the thresholds: selects packets with uniform spacing.
     pub fn draw(&mut self, params: &Params, rng: &mut Rng) -> Action {
         self.qcount += 1;
         if self.qcount == 0 {
@@ -181,17 +182,17 @@ impl Vars {
     }
 }
 
-/// 32 random bits in units of the greatest probability over the distance of the thresholds (red_random).
+/// 32 random bits in units of the maximum probability over the difference of the thresholds (red_random).
 fn random(params: &Params, rng: &mut Rng) -> u32 {
     random32(rng) / params.max_p_delta
 }
 
-/// The kernel's 32 random bits: the upper half of the stream's word.
+/// 32 random bits of the kernel: the upper half of the stream's word.
 pub fn random32(rng: &mut Rng) -> u32 {
     (rng.next_u64() >> 32) as u32
 }
 
-/// A queue under Linux's RED.
+/// State of a queue under Linux's RED.
 #[derive(Clone, Debug)]
 pub(super) struct LinuxRed {
     pub(super) params: Params,
@@ -209,7 +210,8 @@ impl LinuxRed {
     pub(super) fn new(config: &Config, limits: &Limits, link: Link) -> Self {
         let (min, max) = thresholds(config, limits, link);
         let Bytes(avpkt) = config.avpkt;
-        // tc refuses thresholds for which there is no weight; those of a link cannot be refused, so follow the queue.
+        // tc refuses thresholds without a valid weight; thresholds derived from the link cannot be refused, so use the
+        // fastest average.
         let wlog = wlog(min, config.burst(min, max), avpkt).unwrap_or(1);
         let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
         Self {
@@ -225,7 +227,8 @@ impl LinuxRed {
         }
     }
 
-    /// `red_change` as tc calls it, with a limit: a new queue, which is idle, and `red_set_vars`; adaptation's timer starts.
+    /// `red_change` as called by tc, with a limit: an idle new queue, `red_set_vars`, and a restart of the adaptation
+    /// timer.
     pub(super) fn restart(&mut self, now: Instant) {
         self.vars = Vars { qidlestart: Some(now), ..Vars::new() };
         self.next_update = now + self.interval;
@@ -250,7 +253,7 @@ impl LinuxRed {
         self.vars.fall_idle(now);
     }
 
-    /// The timer runs from the host's origin on, whether there is traffic or not.
+    /// The timer runs from the host's origin on, with or without traffic.
     pub(super) fn next_update(&self) -> Option<Instant> {
         self.adaptive.then_some(self.next_update)
     }
@@ -267,7 +270,7 @@ impl LinuxRed {
 }
 
 impl IdleTable {
-    /// The table that tc makes for packets of `avpkt` bytes at `bandwidth`.
+    /// Table that tc computes for packets of `avpkt` bytes at `bandwidth`.
     pub fn new(wlog: u32, avpkt: u64, bandwidth: Rate) -> Self {
         let (stab, scell_log) = idle_damping(wlog, avpkt, bandwidth);
         Self { scell_log, stab }
@@ -279,7 +282,7 @@ pub(super) fn thresholds(config: &Config, limits: &Limits, link: Link) -> (u64, 
         return given;
     }
     if config.target > Duration::ZERO {
-        // Khademi et al. 2013: 0.5 and 1.5 times the target queue, and 1 and 2 MTU for the smallest one.
+        // Khademi et al. 2013: 0.5 and 1.5 times the target queue, at least 1 and 2 MTU.
         let (queue, mtu) = (link.rate.bytes_in(config.target), link.mtu as u64);
         return ((queue / 2).max(mtu), (3 * queue / 2).max(2 * mtu));
     }
@@ -287,7 +290,7 @@ pub(super) fn thresholds(config: &Config, limits: &Limits, link: Link) -> (u64, 
     (max / 3, max)
 }
 
-/// The queue's limit in bytes; tc demands one, and a thousand packets is the usual.
+/// Limit of the queue in bytes; tc requires one, and 1000 packets are usual.
 fn limit_bytes(limits: &Limits, link: Link) -> u64 {
     let packets = |n: u32| n as u64 * link.mtu as u64;
     let in_time = limits.time.map(|time| link.rate.bytes_in(time));
@@ -296,7 +299,7 @@ fn limit_bytes(limits: &Limits, link: Link) -> u64 {
 }
 
 const TWO_TO_32: f64 = (1u64 << 32) as f64;
-/// A hundredth of the probability 1, rounded (RED_ONE_PERCENT).
+/// Probability 0.01, rounded (RED_ONE_PERCENT).
 const PERCENT: u32 = 42_949_673;
 
 #[cfg(test)]

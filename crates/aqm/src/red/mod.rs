@@ -1,15 +1,15 @@
-//! RED, Random Early Detection: drops arrivals with a probability that grows with a slow average of the backlog
-//! (S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993), and Adaptive RED, which steers the greatest probability so that
-//! the average stays halfway between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., 1999).
+//! RED, Random Early Detection: drops arrivals with a probability that grows with a slow average of the backlog (S.
+//! Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993), and Adaptive RED, which adapts the maximum probability so that the
+//! average stays halfway between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., 1999).
 //!
-//! Two programs are taken for the definition: ns-2's `red.cc` (by an author of the papers) in floating point, and
-//! Linux's `red.h` and `sch_red.c` with the parameters that tc makes, in fixed point.
+//! Two implementations serve as reference: ns-2's `red.cc` (by an author of the papers) in floating point, and Linux's
+//! `red.h` and `sch_red.c` with tc's parameters in fixed point.
 //!
 //! # When to use
 //!
-//! For results published with it, and on links of a fixed and known rate with many flows, where thresholds in bytes
-//! can be set to a delay. With a weight that is too small or thresholds that do not fit the rate it either does
-//! nothing or empties the link; where nobody will set it, take [Adaptive RED](crate::ared), CoDel or PIE.
+//! For results published with it, and on links of a fixed and known rate with many flows, where thresholds in bytes can
+//! be set to a delay. If the weight is too small or the thresholds do not fit the rate, it either does nothing or
+//! empties the link; without manual tuning, use [Adaptive RED](crate::ared), CoDel or PIE.
 
 mod config;
 pub mod linux;
@@ -31,7 +31,7 @@ use core::any::Any;
 use linux::LinuxRed;
 use ns2::Ns2Red;
 
-/// A RED-managed queue's state.
+/// State of a queue under RED.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: Config,
@@ -39,14 +39,14 @@ pub struct Red {
 }
 
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // one per queue, and Linux's table of idle times is most of it
+#[allow(clippy::large_enum_variant)] // one per queue, mostly Linux's idle table
 enum Engine {
     Ns2(Ns2Red),
     Linux(LinuxRed),
 }
 
 impl Red {
-    /// An idle queue's state; its thresholds and weight follow from the link when it is attached to one.
+    /// State of an idle queue; thresholds and weight are computed when it is attached to a link.
     pub fn new(config: &Config) -> Self {
         Self { engine: Engine::new(config, &Limits::default(), UNATTACHED), config: config.clone() }
     }
@@ -119,7 +119,7 @@ impl Timer for Red {
 }
 
 impl Lifecycle for Red {
-    /// Both programs look at the limit last: what does not fit is an arrival all the same.
+    /// Both implementations check the limit last, so a packet that does not fit counts as an arrival too.
     fn judges_overflow(&mut self) -> bool {
         true
     }
@@ -146,5 +146,5 @@ impl Lifecycle for Red {
     }
 }
 
-/// The link until the queue is attached to its own.
+/// Link until the queue is attached to its own.
 const UNATTACHED: Link = Link::new(Rate::from_bps(10_000_000), 1500);

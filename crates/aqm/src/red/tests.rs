@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::string::ToString;
 
 const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
-/// The average is between the thresholds after some packets, and nothing is dropped early but with luck.
+/// The average is between the thresholds after some packets, and early drops are very unlikely.
 const BETWEEN: [&str; 2] = [
     "red min 6000B max 600kB weight 0.5 probability 0.000001",
     "red@linux min 6000B max 600kB burst 7 probability 0.000001",
@@ -64,7 +64,7 @@ fn a_forced_drop_starts_ns2s_spacing_again() {
 #[test]
 fn a_packet_that_came_marked_is_not_counted_as_marked() {
     for aqm in BEYOND {
-        // Without a limit to marks, so that both mark beyond max.
+        // Without an upper bound for marks, so that both mark beyond max.
         let unlimited = "max 100kB mark_p 1 probability 1";
         let aqm = if aqm.contains("linux") { String::from(aqm) } else { aqm.replace("max 4500B", unlimited) };
         let mut queue = queue(&aqm, Limits::packets(100));
@@ -111,41 +111,42 @@ fn what_does_not_go_together_is_refused() {
         ("ared bottom 0.6", "bottom (0.6) must be below top (0.5)"),
         ("ared beta 2", "alpha (0.01) and beta (2) of aimd must be at most 1; write e.g. alpha 0.01 beta 0.9"),
         ("ared@1999 beta 0.9", "alpha (3) and beta (0.9) of mimd must be at least 1; write e.g. alpha 3 beta 2"),
-        ("red@linux nodrop", "nodrop has a meaning only with ecn; write e.g. ecn nodrop"),
-        ("red@linux adaptive mimd", "adaptive mimd is ns-2's; Linux has aimd"),
+        ("red@linux nodrop", "nodrop needs ecn; write e.g. ecn nodrop"),
+        ("red@linux adaptive mimd", "adaptive mimd exists only in ns-2; use adaptive aimd"),
         (
             "red@linux min 10kB max 30kB burst 3",
-            "no weight lets a burst of 3 packets of 1000 B pass below min (10000 B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25",
+            "no averaging weight lets a burst of 3 packets of 1000 B pass below min (10000 B); tc refuses it too; write e.g. min 12500B max 37500B avpkt 1000B burst 25",
         ),
         (
             "red@linux min 30kB max 90kB burst 2000",
-            "burst 2000 is too large, as tc says too: the kernel has no room for so slow an average up to max (90000 B); write at most burst 985",
+            "burst 2000 is too large: the kernel cannot represent so slow an average up to max (90000 B); tc refuses it too; write at most burst 985",
         ),
         (
             "ared@linux min 30kB max 90kB burst 986",
-            "burst 986 is too large, as tc says too: the kernel has no room for so slow an average up to max (90000 B); write at most burst 985",
+            "burst 986 is too large: the kernel cannot represent so slow an average up to max (90000 B); tc refuses it too; write at most burst 985",
         ),
         (
             "choke min 20 max 80 burst 25257",
-            "burst 25257 is too large, as tc says too: the kernel has no room for so slow an average up to max (80 packets); write at most burst 25256",
+            "burst 25257 is too large: the kernel cannot represent so slow an average up to max (80 packets); tc refuses it too; write at most burst 25256",
         ),
         (
             "sfq_red min 8333B max 25000B avpkt 1000B burst 984",
-            "burst 984 is too large, as tc says too: the kernel has no room for so slow an average up to max (25000 B); write at most burst 983",
+            "burst 984 is too large: the kernel cannot represent so slow an average up to max (25000 B); tc refuses it too; write at most burst 983",
         ),
         ("ared@linx", r#"unknown profile "linx"; did you mean "linux"?"#),
         ("choke min 20", "min (20) needs max too; write e.g. min 20 max 80"),
         ("choke min 80 max 80", "min (80) must be below max (80); write e.g. min 20 max 80"),
         (
             "choke min 20 max 80 burst 5",
-            "no weight lets a burst of 5 packets pass below min (20), as tc says too; write e.g. min 20 max 80 burst 50",
+            "no averaging weight lets a burst of 5 packets pass below min (20); tc refuses it too; write e.g. min 20 max 80 burst 50",
         ),
     ] {
         assert_eq!(registry::parse(aqm).unwrap_err().to_string(), error, "{aqm}");
     }
 }
 
-/// The largest bursts that tc 6.1 and Linux 6.1.192 take; one more ends in "Burst … seems to be too large" and "Invalid argument".
+/// Maximum bursts that tc 6.1 and Linux 6.1.192 accept; one more fails with "Burst … seems to be too large" and
+/// "Invalid argument".
 #[test]
 fn the_largest_bursts_of_the_kernel_are_taken() {
     for aqm in [
@@ -159,7 +160,7 @@ fn the_largest_bursts_of_the_kernel_are_taken() {
     let check = |aqm: &str, limits| {
         registry::parse(aqm).expect(aqm).check_link(limits, link).map_err(|wrong| wrong.to_string())
     };
-    // Thresholds that follow from the limit: a quarter and a twelfth of it.
+    // Thresholds derived from the limit: a quarter and a twelfth of it.
     let error = check("red@linux burst 3000", Limits::packets(500)).unwrap_err();
     assert!(
         error.starts_with("burst 3000 is too large, as tc says too") && error.contains("max (187500 B)"),
@@ -188,7 +189,7 @@ fn profiles_of_ared_are_those_of_red_with_adaptation() {
 
 #[test]
 fn the_plain_name_is_the_default_of_ns_2_35() {
-    // ns-default.tcl: bytes_, queue_in_bytes_, gentle_, wait_ and use_mark_p_ true, the others as here.
+    // ns-default.tcl: bytes_, queue_in_bytes_, gentle_, wait_ and use_mark_p_ are true, the others as here.
     let c: Config = crate::testing::config("ns2", &[]);
     assert_eq!(c, Config::default());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Expected numbers are computed outside of this crate, in integers without a bound, from the arithmetic of sch_dualpi2.c.
+//! Expected numbers were computed outside of this crate, with big integers, from the arithmetic of sch_dualpi2.c.
 
 use super::super::config::ControllerParams;
 use super::*;
@@ -25,13 +25,13 @@ fn queue(params: &[(&str, &str)]) -> DualQueue<Linux, u32> {
     DualQueue::new(Linux::new(&config), limits, Host { link: ETHERNET, rng: Rng::from_state(1) })
 }
 
-/// A head that has waited so long at the update `at`.
+/// Queue whose head has waited for `nanos` at the update `at`.
 fn waited(at: Instant, nanos: i64) -> QueueSnapshot {
     let since = Instant::from_nanos((at.as_nanos() as i64 - nanos) as u64);
     QueueSnapshot { backlog: Backlog { packets: 1, bytes: 1514 }, head_enqueued: Some(since) }
 }
 
-/// The probability after each of these delays, which are those of the L and the C queue in turn.
+/// Probability after each of the delays, which alternate between the L and the C queue.
 fn probabilities(pi2: &mut Linux, delays: &[i64]) -> Vec<u32> {
     let update = |(i, &delay): (usize, &i64)| {
         let at = Instant::from_nanos(10_000_000_000 + 16_000_000 * i as u64);
@@ -49,7 +49,7 @@ fn probabilities(pi2: &mut Linux, delays: &[i64]) -> Vec<u32> {
 
 #[test]
 fn gains_are_the_kernels_units_of_64_ns() {
-    // (v (2^32 - 1) >> 2) / 10^9 for v = 41, 819; tc cuts 0.16 · 256 to 40.
+    // (v (2^32 - 1) >> 2) / 10^9 for v = 41, 819; tc rounds 0.16 · 256 down to 40.
     for (params, gains) in [
         (&[][..], (44, 879)),
         (&[("alpha", "0.16"), ("beta", "3.2")], (42, 879)),
@@ -68,8 +68,8 @@ fn round_trip_times_become_what_tc_makes_of_them() {
         ("80 ms", "50 ms", 50_000, 26_666, 106, 960),
         ("33333 us", "7777 us", 7_777, 7_777, 179, 2_304),
     ] {
-        let steering = config(&[("max_rtt", max_rtt), ("typical_rtt", typical_rtt)]).steering();
-        assert_eq!(steering, ControllerParams { target_us, tupdate_us, alpha, beta }, "{max_rtt} {typical_rtt}");
+        let found = config(&[("max_rtt", max_rtt), ("typical_rtt", typical_rtt)]).controller_params();
+        assert_eq!(found, ControllerParams { target_us, tupdate_us, alpha, beta }, "{max_rtt} {typical_rtt}");
     }
 }
 
@@ -119,7 +119,7 @@ fn the_probability_ends_at_one_or_where_k_times_it_is_one() {
 
 #[test]
 fn a_step_of_more_than_32_bits_is_cut_as_in_the_kernel() {
-    // From 400 ms to none: (15 · 44 + 400 · 879) · 10^6 / 64 = 5,504,062,500, of which 1,209,095,204 are taken.
+    // From 400 ms to 0: (15 · 44 + 400 · 879) · 10^6 / 64 = 5,504,062,500, truncated to 1,209,095,204.
     let mut pi2 = pi2(&[]);
     (pi2.pi2_prob, pi2.last_qdelay) = (3_000_000_000, 400_000_000);
     assert_eq!(probabilities(&mut pi2, &[0]), [1_790_904_796]);
@@ -142,7 +142,7 @@ fn credit_starts_at_an_mtu_times_wc_less_wl_and_changes_by_what_is_sent() {
     assert_eq!(seen[10], (QueueKind::L4s, -105_980));
 }
 
-/// A call about a packet behind a backlog of two largest packets, and what it drew.
+/// Judges a packet with a given backlog. Returns the verdict and the generator after its draws.
 fn judged(pi2: &mut Linux, ecn: Ecn, backlog: u64, seed: u64) -> (Verdict, Rng) {
     let mut rng = Rng::from_state(seed);
     let backlog = Backlog { packets: 9, bytes: backlog };
@@ -156,7 +156,7 @@ fn judged(pi2: &mut Linux, ecn: Ecn, backlog: u64, seed: u64) -> (Verdict, Rng) 
 fn each_decision_draws_32_bits_and_is_met_up_to_the_probability_itself() {
     // The stream from 11 gives 1,358,259,325 and 1,126,849,746; that from 3 gives 487,265,508 and 3,007,737,738.
     for (seed, prob, ecn, backlog, verdict, draws) in [
-        // Classic: two draws, the second only where the first is met.
+        // Classic: two draws, the second only if the first hits.
         (11, 1_358_259_325, NotEct, 3028, Verdict::Drop, 2),
         (11, 1_358_259_325, Ect0, 3028, Verdict::Mark, 2),
         (11, 1_358_259_324, NotEct, 3028, Verdict::Accept, 1),
@@ -165,10 +165,10 @@ fn each_decision_draws_32_bits_and_is_met_up_to_the_probability_itself() {
         (11, 679_129_663, Ect1, 3028, Verdict::Mark, 1),
         (11, 679_129_662, Ect1, 3028, Verdict::Accept, 1),
         (11, 679_129_663, Ce, 3028, Verdict::Mark, 1),
-        // Less than two largest packets: no draw.
+        // Less than two maximum packets: no draw.
         (11, u32::MAX, NotEct, 3027, Verdict::Accept, 0),
         (11, u32::MAX, Ce, 3027, Verdict::Accept, 0),
-        // Overload, 2 p > 2^32 - 1: all is dropped with the square, and what is left of L4S is marked.
+        // Overload, 2 p > 2^32 - 1: all packets are dropped with the square, and the remaining L4S packets are marked.
         (11, 2_147_483_648, Ect0, 3028, Verdict::Drop, 2),
         (11, 2_147_483_648, Ect1, 3028, Verdict::Drop, 2),
         (3, 2_147_483_648, Ect1, 3028, Verdict::Mark, 2),
@@ -202,7 +202,7 @@ fn the_step_is_strict_and_comes_after_the_probability() {
         (&[("step_thresh", "750500 ns")], 750_001, 0, Verdict::Mark),
         (&[("step_packets", "5")], 900_000_000, 5, Verdict::Accept),
         (&[("step_packets", "5")], 0, 6, Verdict::Mark),
-        (&[("min_qlen_step", "1")], 5_000_000, 9, Verdict::Accept), // came into an empty queue
+        (&[("min_qlen_step", "1")], 5_000_000, 9, Verdict::Accept), // arrived at an empty queue
     ] {
         let mut pi2 = pi2(params);
         let (now, mut rng) = (ms(10_000), Rng::from_state(1));
@@ -240,11 +240,11 @@ fn memory_is_limited_to_twice_the_limit_in_largest_packets() {
         (&[("limit", "1000000000")], 1_000_000, 4294), // 2^32 - 1 B
     ] {
         let mut queue = queue(params);
-        let mut came = 0;
-        while queue.enqueue(ms(0), Meta::new(len, 0), came, &mut |_, _, _| {}) == EnqueueResult::Queued {
-            came += 1;
+        let mut arrived = 0;
+        while queue.enqueue(ms(0), Meta::new(len, 0), arrived, &mut |_, _, _| {}) == EnqueueResult::Queued {
+            arrived += 1;
         }
-        assert_eq!(came, fit, "{params:?} {len}");
+        assert_eq!(arrived, fit, "{params:?} {len}");
     }
 }
 
@@ -257,5 +257,5 @@ fn updates_come_every_tupdate_from_the_start() {
     assert_eq!(Linux::new(&config(&[("tupdate", "10 s")])).next_update(), Instant::from_nanos(4_294_967_295));
 }
 
-/// A state from which the stream's first 32 bits are zero: its mixing can be undone, here for the word 12345.
+/// State whose first 32 random bits are zero, found by inverting the generator's mixing for the word 12345.
 const ZERO_DRAW: u64 = 0x48d1_00da_d6a4_a8cd;

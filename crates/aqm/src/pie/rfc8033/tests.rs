@@ -100,9 +100,9 @@ fn gaps(pie: &mut Rfc8033, drops: usize) -> Vec<u32> {
 #[test]
 fn derandomised_drops_are_85_to_850_arrivals_apart_at_one_percent() {
     let gaps = gaps(&mut congested(config("draft00"), 0.01), 20_000);
-    let (least, most) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
+    let (min, max) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
     // 850 hundredths add up to slightly less than 8.5 in floating point: one arrival more.
-    assert!(least == 85 && (800..=851).contains(&most), "{least}..{most}");
+    assert!(min == 85 && (800..=851).contains(&max), "{min}..{max}");
     // Never before 0.85 and always at 8.5, for any random number.
     for (accu_prob, p, dropped) in
         [(0.83, 0.01, Some(false)), (0.84, 1.0, Some(true)), (8.49, 1e-9, None), (8.5, 1e-9, Some(true))]

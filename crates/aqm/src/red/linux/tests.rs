@@ -17,7 +17,7 @@ fn us(micros: i64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// A queue whose average is and stays at `bytes`.
+/// Queue with a constant average of `bytes`.
 fn standing(config: &Config, bytes: u64) -> LinuxRed {
     let red = red(config);
     LinuxRed { vars: Vars { qavg: bytes << red.params.wlog, ..Vars::new() }, ..red }
@@ -32,7 +32,7 @@ fn arrive(red: &mut LinuxRed, rng: &mut Rng, ecn: Ecn, bytes: u64) -> Verdict {
 fn thresholds_burst_and_weight_of_a_target_delay() {
     // Khademi et al. 2013 at 10 Mbit/s, and at 27 Mbit/s on Wi-Fi.
     for (mbps, target_ms, avpkt, min, max, burst_, wlog_) in [
-        (10, 1, 1500, 1500, 3000, 1, 1), // a burst of 2 would need a weight of almost zero
+        (10, 1, 1500, 1500, 3000, 1, 1), // a burst of 2 would need a weight near zero
         (10, 5, 1500, 3125, 9375, 4, 3),
         (10, 1, 1000, 1500, 3000, 2, 1),
         (10, 5, 1000, 3125, 9375, 6, 3),
@@ -53,7 +53,7 @@ fn thresholds_burst_and_weight_of_a_target_delay() {
 
 #[test]
 fn tc_chooses_the_weight() {
-    // The table of tc's rounded-down burst.
+    // tc's burst is rounded down.
     for (min, max, avpkt, burst_, wlog_) in [
         (1500, 3000, 1500, 1, 1),
         (3125, 9375, 1500, 3, 2),
@@ -110,7 +110,7 @@ fn idle_time_decays_the_average_and_its_end_adds_nothing() {
     for (idle_us, qavg) in [
         (0, 160_000),
         (100, 160_000 - ((160_000 * 100) >> 13)),
-        (8191, 80_000), // linear only down to a half
+        (8191, 80_000), // linear only down to one half
         (8192 * 11, 80_000),
         (8192 * 12, 80_000),
         (8192 * 24, 40_000),
@@ -194,7 +194,7 @@ fn adaptation_steps_within_its_bounds() {
     assert_eq!((params(0.1).target_min, params(0.1).target_max), (18_000, 22_000));
     for (avg, first, expected) in [
         (22_001, 0.02, [0.025, 0.03125, 0.0390625, 0.048828]),
-        (22_001, 0.495, [0.505, 0.505, 0.505, 0.505]), // up to 51 %, since the bound comes before the step
+        (22_001, 0.495, [0.505, 0.505, 0.505, 0.505]), // up to 51 %, because the bound is checked before the step
         (17_999, 0.1, [0.09, 0.081, 0.0729, 0.06561]),
         (17_999, 0.0108, [0.00972, 0.00972, 0.00972, 0.00972]),
         (18_000, 0.1, [0.1; 4]),
@@ -207,7 +207,7 @@ fn adaptation_steps_within_its_bounds() {
             assert_eq!(params.max_p_delta, libm::round(params.max_p as f64 / 20_000.0) as u32);
         }
     }
-    // Unchanged, the divisor is still rounded anew: at first it was rounded down.
+    // Even without a change the divisor is rounded again; initially it was rounded down.
     let mut rounded = Params::new(0, 7, 1, 6.0 / TWO_TO_32);
     assert_eq!(rounded.max_p_delta, 1, "at least 1");
     rounded.adapt(6);

@@ -6,7 +6,7 @@ use crate::testing::cx;
 use crate::time::Duration;
 use alloc::vec::Vec;
 
-/// 1250 packets of 1000 bytes a second.
+/// 1250 packets of 1000 bytes per second.
 const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
 /// Thresholds of 5 and 15 packets of 1000 bytes.
@@ -23,13 +23,13 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12 + 1e-5 * b.abs()
 }
 
-/// An arrival of `meta` that finds `q` packets of 1000 bytes.
+/// Arrival of `meta` that finds `q` packets of 1000 bytes.
 fn arrive(red: &mut Ns2Red, now: Instant, rng: &mut Rng, meta: Meta, q: u32) -> Verdict {
     let backlog = Backlog { packets: q, bytes: 1000 * q as u64 };
     red.arrive(&mut cx(now, rng, backlog, LINK), &meta, backlog)
 }
 
-/// A queue whose average is and stays at `q` packets.
+/// Queue with a constant average of `q` packets.
 fn standing(config: Config, q: u32) -> Ns2Red {
     let red = Ns2Red::new(&config, LINK);
     let unit = if config.queue_in_bytes { 1000.0 } else { 1.0 };
@@ -64,7 +64,7 @@ fn the_gentle_segment_starts_at_the_adapted_probability() {
         assert!(close(red.cur_max_p, 0.4), "{}", red.cur_max_p);
         let before = red.probability(15.0 * (1.0 - 1e-12));
         assert!(close(before, 0.4));
-        // ns-3 keeps the first slope: its curve falls from 0.4 to 0.1 at max.
+        // ns-3 keeps the initial slope: its curve falls from 0.4 to 0.1 at max.
         assert!(close(red.probability(15.0), at_max), "{gentle_slope:?}: {}", red.probability(15.0));
         assert!(close(red.probability(22.5), (at_max + 1.0) / 2.0));
         assert!(close(red.probability(30.0), at_twice));
@@ -87,13 +87,13 @@ fn automatic_parameters() {
     let only_max = red(Config { max: Bytes(9000), ..auto.clone() }, 10);
     assert_eq!((only_max.th_min, only_max.th_max), (3.0, 9.0));
 
-    // The weight of seed 003's paper: 1 - exp(-1/833.3) at 1500 bytes.
+    // Weight in the paper of seed 003: 1 - exp(-1/833.3) at 1500 bytes.
     let paper = Config { avpkt: Bytes(1500), ..auto.clone() };
     for (weight, expected) in [(0.0, 0.0011993), (-1.0, 0.0011993), (-2.0, 0.0119283), (0.002, 0.002)] {
         let q_w = red(Config { weight, ..paper.clone() }, 10).q_w;
         assert!(close_to_4_digits(q_w, expected), "{weight}: {q_w}");
     }
-    // Three packets' times are longer than 100 ms.
+    // Three packet times exceed 100 ms.
     let slow = red(Config { weight: -1.0, bandwidth: Rate::from_bps(80_000), ..auto }, 10);
     assert!(close(slow.q_w, 1.0 - libm::exp(-1.0 / 30.0)));
 }
@@ -111,10 +111,10 @@ fn the_average_is_geometric_and_decays_in_idle_time() {
         arrive(&mut red, ms(0), &mut rng, Meta::new(1000, 0), 4);
         assert!(close(red.ave, 4.0 * (1.0 - libm::pow(0.9, n as f64))), "after {n}: {}", red.ave);
     }
-    // 8 ms are ten packets' times; with the arrival that is eleven steps towards an empty queue.
+    // 8 ms are ten packet times; with the arrival eleven steps towards an empty queue.
     let before = red.ave;
     red.fall_idle(ms(100));
-    red.fall_idle(ms(107)); // asking again does not shorten the pause
+    red.fall_idle(ms(107)); // polling again does not shorten the idle period
     arrive(&mut red, ms(108), &mut rng, Meta::new(1000, 0), 0);
     assert!(close(red.ave, before * libm::pow(0.9, 11.0)));
     let before = red.ave;
@@ -177,7 +177,7 @@ fn the_first_packet_beyond_min_starts_the_spacing_and_is_let_in() {
     assert_eq!(arrive(&mut red, ms(1), &mut rng, Meta::new(1000, 0), 14), Verdict::Accept);
     assert_eq!((red.old, red.count, red.count_bytes), (true, 1, 1000));
     assert_eq!(rng, Rng::from_state(1), "no draw");
-    // An average beyond min with at most one packet in the queue drops nothing, and the spacing starts again.
+    // An average beyond min with at most one packet in the queue drops nothing, and restarts the spacing.
     arrive(&mut red, ms(1), &mut rng, Meta::new(1000, 0), 1);
     assert!(!red.old);
     assert_eq!(rng, Rng::from_state(1));
@@ -198,7 +198,7 @@ fn marks_end_where_the_probability_reaches_mark_p() {
         (ecn.clone(), 40, Ecn::Ect0, Verdict::Drop),
         (Config { mark_p: 0.5, ..ecn.clone() }, 20, Ecn::Ect0, Verdict::Mark),
         (Config { use_mark_p: false, ..ecn.clone() }, 29, Ecn::Ect0, Verdict::Mark),
-        // Without mark_p a drop beyond the curve's end is forced.
+        // Without mark_p a drop beyond the end of the curve is forced.
         (Config { use_mark_p: false, ..ecn.clone() }, 30, Ecn::Ect0, Verdict::Drop),
         (Config { use_mark_p: false, gentle: false, ..ecn.clone() }, 15, Ecn::Ect0, Verdict::Drop),
         (Config { use_mark_p: false, gentle: false, ..ecn }, 14, Ecn::Ect0, Verdict::Mark),
@@ -218,7 +218,7 @@ fn steps_of_additive_increase_and_multiplicative_decrease() {
         (8.9, 0.1, [0.09, 0.081, 0.0729, 0.06561, 0.059049, 0.0531441]),
         (9.0, 0.1, [0.1; 6]),
         (11.0, 0.1, [0.1; 6]),
-        // The bounds are looked at before the step.
+        // The bounds are checked before the step.
         (11.1, 0.495, [0.505; 6]),
         (8.9, 0.0081, [0.00729; 6]),
     ] {

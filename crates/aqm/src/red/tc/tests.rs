@@ -1,8 +1,8 @@
 use super::*;
 
-/// What tc (iproute2 6.1) sent for made-up `red` and `choke`: the unit of the thresholds in bytes (1, or `avpkt` of
-/// CHOKe), `min`, `max`, `avpkt`, `burst`, `bandwidth` in bit/s, `probability`; then Wlog, Scell_log, the sum of
-/// (i + 1) Stab\[i], and max_P (the kernel's own where tc sends 0).
+/// Parameters and results of tc (iproute2 6.1) for made-up `red` and `choke`: the unit of the thresholds in bytes (1,
+/// or `avpkt` for CHOKe), `min`, `max`, `avpkt`, `burst`, `bandwidth` in bit/s, `probability`; then Wlog, Scell_log,
+/// the sum of (i + 1) Stab\[i], and max_P (the kernel's if tc sends 0).
 type Row = (u64, u64, u64, u64, u64, u64, f64, [u64; 4]);
 
 #[rustfmt::skip]
