@@ -1,5 +1,5 @@
-//! quinn's congestion controls behind CoDel beside those of `quic-rfc9002`, as the rows of a table:
-//! `cargo run --release -p sojourn-sim --features quinn --example quinn`.
+//! Table that compares quinn's congestion controls behind CoDel with those of `quic-rfc9002`: `cargo run --release -p
+//! sojourn-sim --features quinn --example quinn`.
 
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Output, Simulation};
@@ -44,7 +44,7 @@ fn goodput(output: &Output, group: usize) -> f64 {
     output.summary.groups[group].payload.goodput_bps / 1e6
 }
 
-/// Mean and half width of the 95 % interval of ten values.
+/// Mean and half width of the 95 % confidence interval of ten values.
 fn interval(values: &[f64]) -> String {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

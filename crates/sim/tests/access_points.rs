@@ -1,5 +1,5 @@
-//! Access points as nodes of a graph: packets cross wires and channels in both directions, none gets lost at a node, and
-//! queues build in front of what is slowest, on the wire or in the air.
+//! Access points as nodes of a graph: packets cross wires and channels in both directions, no node loses packets, and
+//! queues build up at the bottleneck, on the wire or in the air.
 
 mod common;
 
@@ -8,7 +8,7 @@ use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{HopSummary, LinkSummary, Links, Output, Simulation, WlanSummary};
 use std::collections::BTreeMap;
 
-/// A wireless LAN as it is, and as a graph of one link.
+/// A wireless LAN in its short form, and as a graph with one link.
 fn both_forms(channel: &str, stations: &[&str], down: &str, up: &str, flows: &[(&str, bool)]) -> [Output; 2] {
     let begin = "duration = \"7 s\"\nwarmup = \"1 s\"\nseed = 4711\n";
     let probes = "[probes]\npackets = true\nheaders = true\naccesses = true\nqueue = \"13 ms\"\nstate = \"170 ms\"\n\
@@ -60,14 +60,14 @@ fn a_wireless_lan_is_the_same_as_a_graph() {
         assert_eq!(format!("{:?}", short.summary.wlan), format!("{:?}", graph.summary.wlan));
         assert_eq!(short.tables.len(), graph.tables.len());
         for (short, graph) in short.tables.iter().zip(&graph.tables) {
-            // As texts, because a number that is none equals nothing.
+            // Compared as text, because NaN does not equal NaN.
             assert!(format!("{short:?}") == format!("{graph:?}"), "{channel}: table {}", short.name);
         }
         assert!(short.summary.links.forward.packets > 300 && short.summary.links.reverse.packets > 300);
     }
 }
 
-/// A server, a modem, and an access point behind it with stations of 54 Mbit/s.
+/// A server, a modem, and behind it an access point with stations at 54 Mbit/s.
 fn home(modem: &str, aqms: [&str; 2], flows: &str) -> Output {
     let [modem_aqm, air_aqm] = aqms;
     run(&format!(
@@ -86,7 +86,7 @@ const DOWN: &str =
 const UP: &str =
     "[[flows]]\nkind = \"tcp\"\ncount = 2\nrtt = \"33 ms\"\nspread = \"0.7 s\"\nfrom = \"laptops\"\nto = \"server\"\n";
 
-/// Of a home's summary: modem and air.
+/// Links of a home's summary: modem and air.
 fn home_links(output: &Output) -> [&Links; 2] {
     let [HopSummary { links: air, .. }] = &output.summary.hops[..] else { panic!("modem and air") };
     [&output.summary.links, air]
@@ -98,7 +98,7 @@ fn median_ms(link: &LinkSummary) -> f64 {
 
 #[test]
 fn the_queue_is_where_the_bottleneck_is() {
-    // 24.6 Mbit/s of payload are the most that the air carries one way with acknowledgments.
+    // The air carries at most 24.6 Mbit/s of payload in one direction with acknowledgments.
     for (rate, flows, is_down) in [("4.7 Mbit/s", DOWN, true), ("93 Mbit/s", DOWN, true), ("4.7 Mbit/s", UP, false)] {
         let is_modem = rate.starts_with('4');
         let droptail = home(&format!("rate = \"{rate}\""), ["droptail", "droptail"], flows);
@@ -109,14 +109,14 @@ fn the_queue_is_where_the_bottleneck_is() {
         let goodput = droptail.summary.goodput_bps / 1e6;
         let expected = if is_modem { 4.7 * 1448.0 / 1500.0 } else { 23.8 };
         assert!((goodput / expected - 1.0).abs() < 0.05, "{rate}: {goodput} Mbit/s, expected {expected}");
-        // A queue manager helps in front of the bottleneck and nowhere else.
-        let [there, elsewhere] = [is_modem, !is_modem].map(|at_modem| {
+        // A queue manager helps at the bottleneck only.
+        let [at_bottleneck, elsewhere] = [is_modem, !is_modem].map(|at_modem| {
             let aqms = if at_modem { ["codel", "droptail"] } else { ["droptail", "codel"] };
             let output = home(&format!("rate = \"{rate}\""), aqms, flows);
             let [modem, air] = home_links(&output).map(|links| if is_down { &links.forward } else { &links.reverse });
             median_ms(if is_modem { modem } else { air })
         });
-        assert!(there < 20.0 && elsewhere > 100.0, "{rate}: {there} ms, {elsewhere} ms");
+        assert!(at_bottleneck < 20.0 && elsewhere > 100.0, "{rate}: {at_bottleneck} ms, {elsewhere} ms");
     }
 }
 
@@ -125,7 +125,7 @@ fn uploads_wait_in_their_stations_where_the_air_is_slow() {
     let output = home("rate = \"93 Mbit/s\"", ["droptail", "droptail"], UP);
     let [modem, air] = home_links(&output);
     assert!(median_ms(&modem.reverse) < 1.0 && median_ms(&air.reverse) > 5.0, "{modem:?} {air:?}");
-    // TCP small queues: no connection has more than 57 packets in its station, which leaves no room for drops.
+    // TCP small queues: each connection has at most 57 packets in its station, so nothing is dropped.
     assert_eq!((air.reverse.dropped, air.forward.dropped), (0, 0));
     let rtts = &output.summary.hops[0].wlan.as_ref().expect("a channel").rtts[0];
     assert!(rtts.sent_ms.p50 > Some(33.0) && rtts.tapped_ms.p50 > Some(33.0), "{rtts:?}");
@@ -151,7 +151,7 @@ fn campus(modem: &str, stations: [&str; 2], flows: &str, probes: &str) -> String
     )
 }
 
-/// The summaries of the wireless LANs by the names of their links.
+/// Summaries of the wireless LANs by the names of their links.
 fn wlans(output: &Output) -> BTreeMap<&str, &WlanSummary> {
     output.summary.hops.iter().filter_map(|hop| Some((hop.name.as_str(), hop.wlan.as_ref()?))).collect()
 }
@@ -178,7 +178,7 @@ fn two_access_points_share_a_wired_bottleneck_and_no_channel() {
     assert!(((together[0] + together[1]) / expected - 1.0).abs() < 0.03, "{together:?}");
     assert!((0.6..1.6).contains(&(together[0] / together[1])), "four flows share the modem: {together:?}");
     assert!(shared.summary.links.forward.dropped > 10, "it drops");
-    // Each channel alone carries what one of them does.
+    // Each channel carries as much as it does alone.
     assert!(alone.iter().all(|rate| (23.0..25.5).contains(rate)), "{alone:?}");
     for (name, wlan) in wlans(&free) {
         assert!(wlan.busy > 0.7 && wlan.collisions > 100, "{name}: {} {}", wlan.busy, wlan.collisions);
@@ -187,7 +187,7 @@ fn two_access_points_share_a_wired_bottleneck_and_no_channel() {
     assert!(near != far, "the channels draw from random streams of their own");
 }
 
-/// By queue and flow: packets that arrived and that were sent on.
+/// Packets that arrived and packets that were sent, by queue and flow.
 fn counts(output: &Output) -> BTreeMap<(u64, u64), [u64; 2]> {
     let mut counts = BTreeMap::<_, [u64; 2]>::new();
     for table in ["packets", "waiting"] {
@@ -202,7 +202,7 @@ fn counts(output: &Output) -> BTreeMap<(u64, u64), [u64; 2]> {
     counts
 }
 
-/// What leads into each node and out of it, by queue: the ends of the links of [`campus`].
+/// Queues into and out of each node: the ends of the links of [`campus`].
 fn queues_of(scenario: &Scenario, node: usize) -> (Vec<usize>, Vec<usize>) {
     let graph = scenario.graph.as_ref().expect("a graph");
     let wlans = scenario.links.iter().map(|hop| hop.wlan.as_ref().map(|wlan| wlan.station_count() as usize));
@@ -225,7 +225,7 @@ fn queues_of(scenario: &Scenario, node: usize) -> (Vec<usize>, Vec<usize>) {
 fn every_node_passes_on_what_comes_to_it() {
     let names = ["server", "switch", "ap near", "near", "ap far", "far"];
     let mut flows = String::new();
-    // From everywhere to everywhere; between stations of one wireless LAN there is no way.
+    // Flows between all pairs of nodes, except between stations of one wireless LAN.
     for (i, (from, to)) in names.iter().flat_map(|a| names.map(|b| (a, b))).filter(|(a, b)| *a != b).enumerate() {
         flows += &format!(
             "[[flows]]\nkind = \"poisson\"\nsize = \"{} B\"\nrate = \"{} kbit/s\"\ncount = 3\nstop = \"9 s\"\n\
@@ -250,7 +250,7 @@ fn every_node_passes_on_what_comes_to_it() {
             let group = &scenario.flows[flow as usize / 3];
             let [from, to] = [&group.from, &group.to].map(|name| name.as_deref().expect("a node"));
             let node = |name| names.iter().position(|n| *n == name).expect("a node");
-            // Its first queue: one that leads out of its node; its first packet of all is there.
+            // The first queue of the flow is one out of its node; its very first packet is there.
             let (_, out) = queues_of(&scenario, node(from));
             let first = out.iter().filter_map(|&queue| counts.get(&(queue as u64, flow))).map(|count| count[0]);
             let sent: u64 = first.sum();
@@ -264,14 +264,14 @@ fn every_node_passes_on_what_comes_to_it() {
         assert_eq!(waiting, 0, "all have arrived or are lost");
         for (node, name) in names.iter().enumerate() {
             let (into, out) = queues_of(&scenario, node);
-            let comes: u64 = into.iter().map(|&queue| queues[queue].sent - queues[queue].lost).sum();
-            let goes: u64 = out.iter().map(|&queue| queues[queue].arrived).sum();
-            assert_eq!(comes + begun[name], goes + ended[name], "{name}, seed {seed}");
+            let arriving: u64 = into.iter().map(|&queue| queues[queue].sent - queues[queue].lost).sum();
+            let leaving: u64 = out.iter().map(|&queue| queues[queue].arrived).sum();
+            assert_eq!(arriving + begun[name], leaving + ended[name], "{name}, seed {seed}");
         }
         let lost: Vec<u64> = queues.iter().map(|queue| queue.lost).collect();
         let dropped: u64 = queues.iter().map(|queue| queue.dropped()).sum();
         assert!(lost[0] > 50 && lost[4..].iter().sum::<u64>() > 5 && dropped > 100, "{lost:?}, {dropped} dropped");
-        // Who forwards nothing sees only what is for it.
+        // A node that does not forward sees only its own packets.
         let crossed: BTreeMap<u64, usize> = counts.keys().fold(BTreeMap::new(), |mut crossed, &(queue, _)| {
             *crossed.entry(queue).or_default() += 1;
             crossed
@@ -299,7 +299,7 @@ fn attempts_on_all_channels_are_in_the_order_of_time() {
         let wlan = wlans(&output)[name];
         assert!(wlan.access_point.attempts > 1000);
         let all = wlan.access_point.attempts + wlan.stations.iter().map(|station| station.node.attempts).sum::<u64>();
-        // The summary leaves the warm-up out, a fifth of the run.
+        // The summary excludes the warm-up, a fifth of the run.
         let (of_ap, of_all) = (attempts(access_point..=access_point), attempts(access_point..=last));
         assert!(of_ap > wlan.access_point.attempts && of_all > all && of_all < all * 3 / 2, "{name}: {of_all} {all}");
     }

@@ -1,7 +1,8 @@
-//! Aggregates of 802.11n against calculation: their times, the anomaly and its end, losses, order, conservation.
+//! Aggregates of 802.11n against calculation: airtimes, the performance anomaly and its end, losses, order,
+//! conservation.
 //!
-//! Expected values: exact times of HT20 (A-MPDU, SIFS, Block Ack, AIFS of best effort, and a mean back-off of 7.5 slots).
-//! None of these formulas is in the simulator.
+//! Expected values: exact times of HT20 (A-MPDU, SIFS, Block Ack, AIFS of best effort, and a mean back-off of 7.5
+//! slots). The simulator uses none of these formulas.
 
 mod common;
 
@@ -9,33 +10,33 @@ use common::{run, whole};
 use proptest::prelude::*;
 use sojourn_sim::{AggregateSummary, Output, Summary, jain};
 
-/// Data bits of a symbol by scheme; eight with one stream, eight with two.
+/// Data bits per symbol by scheme; eight with one stream, eight with two.
 const SYMBOL_BITS: [f64; 8] = [26.0, 52.0, 78.0, 104.0, 156.0, 208.0, 234.0, 260.0];
 
 const AIFS: f64 = 37.0;
 const SIFS: f64 = 10.0;
 const MEAN_BACKOFF: f64 = 7.5 * 9.0;
 
-/// Microseconds of an aggregate of `n` packets of so many bytes of IP, with its Block Ack.
+/// Duration in microseconds of an aggregate of `n` packets of `ip_bytes`, with its Block Ack.
 fn exchange(mcs: usize, n: f64, ip_bytes: f64) -> f64 {
     let streams = if mcs < 8 { 1.0 } else { 2.0 };
     let subframe = ((ip_bytes + 8.0 + 26.0 + 4.0 + 4.0) / 4.0).ceil() * 4.0;
     let symbols = ((22.0 + 8.0 * n * subframe) / (SYMBOL_BITS[mcs % 8] * streams)).ceil();
-    // 32 bytes at the basic rate that is not above the one of 802.11g with the same modulation and coding.
+    // 32 bytes at the highest basic rate not above the 802.11g rate of the same modulation and coding.
     let basic = [24.0, 48.0, 48.0, 96.0, 96.0, 96.0, 96.0, 96.0][mcs % 8];
     let block_ack = 20.0 + 4.0 * ((22.0 + 8.0 * 32.0_f64) / basic).ceil() + 6.0;
     36.0 + 4.0 * (streams - 1.0) + 4.0 * symbols + 6.0 + SIFS + block_ack
 }
 
-/// What a sender that always has packets of 1500 bytes gets, in Mbit/s of IP.
+/// Throughput of a sender that always has packets of 1500 bytes, in Mbit/s of IP.
 fn ceiling(mcs: usize, n: f64) -> f64 {
     n * 12_000.0 / (AIFS + MEAN_BACKOFF + exchange(mcs, n, 1500.0))
 }
 
-/// Datagrams of 1500 bytes have 1472 of payload.
+/// Datagrams of 1500 bytes have 1472 bytes of payload.
 const PAYLOAD_SHARE: f64 = 1472.0 / 1500.0;
 
-/// A quiet cell whose stations have these keys, each with a flow; `rest` begins with keys of the channel.
+/// An otherwise idle cell with these stations and a flow each; `rest` begins with keys of the channel.
 fn cell(stations: &[&str], duration: &str, channel: &str, flow: &str, rest: &str) -> Output {
     let groups: String = stations.iter().map(|keys| format!("[[wlan.stations]]\n{keys}\n")).collect();
     run(&format!(
@@ -56,12 +57,12 @@ fn aggregation(summary: &Summary) -> &AggregateSummary {
 
 #[test]
 fn one_sender_reaches_what_its_aggregates_allow() {
-    // The values of the specification, but for MCS 0: a Block Ack at 24 Mbit/s, as there, would make it 6.00.
+    // Values of the specification except for MCS 0: with a Block Ack at 24 Mbit/s, as there, it would be 6.00.
     for (mcs, n, rounded) in [(15, 1.0, 40.7), (15, 20.0, 114.1), (0, 2.0, 5.94)] {
         assert!((ceiling(mcs, n) - rounded).abs() < 0.06, "MCS {mcs}: {}", ceiling(mcs, n));
     }
-    let some = [(15, 1), (15, 2), (15, 8), (15, 20), (15, 32), (0, 1), (0, 2), (7, 20), (8, 4), (3, 6)];
-    for ((mcs, n), direction) in some.into_iter().zip(["forward", "reverse"].into_iter().cycle()) {
+    let cases = [(15, 1), (15, 2), (15, 8), (15, 20), (15, 32), (0, 1), (0, 2), (7, 20), (8, 4), (3, 6)];
+    for ((mcs, n), direction) in cases.into_iter().zip(["forward", "reverse"].into_iter().cycle()) {
         let station = format!("rate = \"mcs{mcs}\"\naggregate = {n}");
         let flow = format!("kind = \"cbr\"\nrate = \"150 Mbit/s\"\ndirection = \"{direction}\"");
         let (summary, expected) = (cell(&[&station], "21 s", "", &flow, "").summary, ceiling(mcs, f64::from(n)));
@@ -72,7 +73,7 @@ fn one_sender_reaches_what_its_aggregates_allow() {
 
 #[test]
 fn an_aggregate_takes_4_ms_at_most_and_two_are_in_the_ring_and_in_the_window() {
-    // Of 41 frames, which 4 ms would allow at MCS 15, two aggregates would be more than 64.
+    // 4 ms would allow 41 frames at MCS 15, but two such aggregates would exceed the window of 64.
     for (mcs, allowed, seen) in [(15, 41, 33), (0, 2, 2), (7, 20, 20)] {
         let station = format!("rate = \"mcs{mcs}\"");
         let flow = "kind = \"cbr\"\nrate = \"150 Mbit/s\"";
@@ -83,14 +84,14 @@ fn an_aggregate_takes_4_ms_at_most_and_two_are_in_the_ring_and_in_the_window() {
         assert_eq!(pairs.max(), Some((2 * allowed).min(64)), "MCS {mcs}");
         let longest = (AIFS + 15.0 * 9.0 + exchange(mcs, seen as f64, 1500.0)) / 1e3;
         let ring = &output.summary.wlan.as_ref().expect("a channel").access_point.ring_ms;
-        // What comes into the ring waits for the aggregate on the air. One packet, which did not fit into the last
-        // aggregate any more, waits for another one.
+        // Packets entering the ring wait for the aggregate on the air. A packet that did not fit into the last
+        // aggregate waits for another one.
         assert!(ring.p50.is_some_and(|median| median <= 1.01 * longest), "MCS {mcs}: {ring:?}");
         assert!(ring.max.is_some_and(|max| max <= 2.01 * longest), "MCS {mcs}: {ring:?}");
     }
 }
 
-/// Downloads to two fast stations and a slow one: rates, shares of the access point's airtime.
+/// Downloads to two fast stations and a slow one: rates and shares of the access point's airtime.
 fn anomaly(queues: &str) -> (Vec<f64>, Vec<f64>, Summary) {
     let fast = "rate = \"mcs15\"\naggregate = 20";
     let flow = "kind = \"cbr\"\nrate = \"60 Mbit/s\"";
@@ -108,7 +109,7 @@ fn queues_by_airtime_end_the_anomaly() {
     let expected = [ceiling(15, 20.0) / 3.0, ceiling(15, 20.0) / 3.0, ceiling(0, 2.0) / 3.0];
     for i in 0..3 {
         assert!((airtimes[i] - 1.0 / 3.0).abs() < 0.005, "{airtimes:?}");
-        // An airtime does not count pauses and back-offs, which are a greater part of a fast station's turns.
+        // Airtime excludes interframe spaces and back-offs, which are a larger part of a fast station's turns.
         assert!((found[i] / expected[i] - 1.0).abs() < 0.03, "station {i}: {found:?}, expected {expected:?}");
     }
 }
@@ -116,7 +117,7 @@ fn queues_by_airtime_end_the_anomaly() {
 #[test]
 fn one_queue_for_all_gives_all_the_rate_that_the_slow_one_leaves() {
     let (found, airtimes, summary) = anomaly("shared");
-    // The driver asks until one station has an aggregate together, which is the slow one with two packets.
+    // The driver dequeues until one station has a complete aggregate, which is the slow one with two packets.
     let aggregates = aggregation(&summary);
     let n = aggregates.frames as f64 / aggregates.aggregates as f64;
     assert!((n - 2.0).abs() < 0.1, "{aggregates:?}");
@@ -138,8 +139,8 @@ fn turns_by_accesses_give_a_fast_station_its_aggregate_for_each_of_a_slow_one() 
 
 #[test]
 fn a_lossy_station_pays_for_its_retries() {
-    // MCS 7 loses a tenth of full frames at 19.39 dB. Aggregates are short, so that the window hardly ever closes behind a
-    // frame that fails again and again: while it is closed, the other one has the channel for nothing.
+    // MCS 7 loses a tenth of full frames at 19.39 dB. Aggregates are short, so that the window rarely stalls on a frame
+    // that fails repeatedly: during a stall the other station has the channel to itself.
     let stations = ["", "snr = \"19.39 dB\""].map(|signal| format!("rate = \"mcs7\"\naggregate = 10\n{signal}"));
     let stations = [&*stations[0], &*stations[1]];
     let flow = "kind = \"cbr\"\nrate = \"60 Mbit/s\"";
@@ -166,10 +167,10 @@ fn lost_frames_are_sent_again_and_handed_up_in_their_order() {
         assert!((share - 0.1).abs() < 0.01, "{share}");
         let summary = &output.summary;
         let aggregates = aggregation(summary);
-        // A segment out of order would have TCP send it again; one in 10^7 fails seven times.
+        // A segment out of order would cause a TCP retransmission; one in 10^7 fails seven times.
         assert_eq!((summary.flows[0].retransmissions, summary.flows[0].timeouts), (0, 0));
         assert_eq!(summary.links.forward.lost, 0);
-        // Most of them wait for one that is missing, and those for a whole access at least.
+        // Most of them wait for a missing frame, and then for at least a whole access.
         let wait = &aggregates.reorder_ms;
         assert!(wait.p50.is_some_and(|ms| ms > 1.0) && wait.max.is_some_and(|ms| ms < 60.0), "{wait:?}");
     }
@@ -177,7 +178,7 @@ fn lost_frames_are_sent_again_and_handed_up_in_their_order() {
 
 #[test]
 fn frames_that_fail_seven_times_are_given_up_and_hold_nobody_back() {
-    // Half of all are lost: one in 128 seven times.
+    // Half of all frames are lost: one in 128 seven times.
     let station = ["rate = \"mcs6\"\nsnr = \"17.55 dB\""];
     let flow = "kind = \"cbr\"\nrate = \"80 Mbit/s\"";
     let summary = cell(&station, "21 s", "", flow, "").summary;
@@ -185,7 +186,7 @@ fn frames_that_fail_seven_times_are_given_up_and_hold_nobody_back() {
     let share = node.given_up as f64 / (node.frames + node.given_up) as f64;
     assert!((share * 128.0 - 1.0).abs() < 0.1, "{share}");
     assert_eq!(summary.links.forward.lost, node.given_up);
-    // The window closes behind the one that fails most often, but nothing stops.
+    // The window stalls on the frame that fails most often, but nothing stops.
     assert!(rates(&summary)[0] > 15.0, "{:?}", rates(&summary));
 }
 
@@ -264,7 +265,7 @@ proptest! {
         size in 64u64..1500,
         seed in any::<u32>(),
     ) {
-        // Long enough for what waits when the sources stop.
+        // Long enough to drain the queues after the sources stop.
         let output = run(&format!(
             "duration = \"20 s\"\nseed = {seed}\n[wlan]\nqueues = \"{queues}\"\n{}[link]\nlimit = \"100 packets\"\n\
              [reverse]\nlimit = \"100 packets\"\n{}",

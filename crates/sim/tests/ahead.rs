@@ -1,5 +1,5 @@
-//! Sinks and the reverse link may run ahead of the sources: nobody sees a difference. With a probe of every packet they
-//! do not, so the same run with it is what runs are compared with.
+//! Sinks and the reverse link may run ahead of the sources without any visible difference. A probe of every packet
+//! disables that, so the run with such a probe is the reference.
 
 mod common;
 
@@ -9,7 +9,7 @@ use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{Simulation, Summary};
 
-/// A dumbbell whose data go one way.
+/// A dumbbell with data in one direction.
 #[derive(Clone, Debug)]
 struct Case {
     kbps: u32,
@@ -71,8 +71,8 @@ fn cases() -> impl Strategy<Value = Case> {
     });
     let stacks = prop::sample::select(vec!["linux-2.6.29", "linux-3.8", "linux-6.1"]);
     let ends = (stacks, 1u32..9, any::<bool>(), prop::option::of(1u32..300));
-    let rest = (prop::sample::select(vec!["0 s", "1 s", "auto"]), 1u32..500, any::<u64>());
-    (links, queues, ends, rest).prop_map(
+    let others = (prop::sample::select(vec!["0 s", "1 s", "auto"]), 1u32..500, any::<u64>());
+    (links, queues, ends, others).prop_map(
         |(
             (kbps, reverse_kbps, delay_us, rtt_ms),
             (aqm, reverse),
@@ -96,7 +96,7 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// With probes of a kind, and of every packet or not.
+/// The scenario with probes of a step, and of every packet if `packets`.
 fn with(scenario: &Scenario, packets: bool, step_us: Option<u64>) -> Scenario {
     let step = step_us.map(|us| Duration::from_nanos(1000 * us as i64));
     let transfers = step.is_some();

@@ -1,26 +1,26 @@
-//! Browsers: the times of pages to the nanosecond, and what they do with their connections.
+//! Browsers: page times to the nanosecond, and their use of connections.
 
 mod common;
 
 use common::{run, scenario, whole};
 use sojourn_sim::{Output, Simulation};
 
-/// 1 µs a byte and 50 ms each way.
+/// 1 µs per byte and 50 ms in each direction.
 const LINK: &str = "[link]\nrate = \"8 Mbit/s\"\ndelay = \"50 ms\"\n";
 
 /// IP bytes of a SYN, of a segment without payload, and of a request of 300 B.
 const SYN: u64 = 60;
 const ACK: u64 = 52;
-const ASK: u64 = 352;
+const REQUEST: u64 = 352;
 
 const MS: u64 = 1_000_000;
 
-/// One way through an idle link.
-fn way(bytes: u64) -> u64 {
+/// One-way delay of an idle link for a packet.
+fn one_way_delay(bytes: u64) -> u64 {
     50 * MS + bytes * 1000
 }
 
-/// A browser under a stack that acknowledges the first packets at once.
+/// A browser with a stack that acknowledges the first packets at once.
 fn browser(duration: &str, more: &str) -> Output {
     run(&format!(
         "duration = \"{duration}\"\n{LINK}[[flows]]\nkind = \"browser\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n{more}\n\
@@ -38,7 +38,8 @@ fn pages(output: &Output) -> Vec<(u64, u64, u64)> {
 fn a_page_of_one_object_takes_a_handshake_and_an_exchange() {
     let output =
         browser("2 s", "objects = 1\nsize = \"1000 B\"\nthink = \"7 ms\"\nstart = \"100 ms\"\npause = \"5 s\"");
-    let expected = way(SYN) + way(SYN) + way(ACK + ASK) + 7 * MS + way(ACK + 1000);
+    let expected =
+        one_way_delay(SYN) + one_way_delay(SYN) + one_way_delay(ACK + REQUEST) + 7 * MS + one_way_delay(ACK + 1000);
     assert_eq!(pages(&output), [(100 * MS, expected, 1000)]);
     let group = &output.summary.groups[0];
     assert_eq!((group.kind, group.opened, group.closed, group.transfers), ("browser", 1, 0, 1));
@@ -52,14 +53,16 @@ fn objects_wait_for_the_document_and_for_whichever_connection_is_free_first() {
         "2 s",
         "document = \"500 B\"\nobjects = 3\nsize = \"1000 B\"\nconnections = 2\nthink = \"20 ms\"\npause = \"5 s\"",
     );
-    // By the time of the answers of 20 ms, all acknowledgments of questions are gone.
-    let document = way(SYN) + way(SYN) + way(ACK + ASK) + 20 * MS + way(ACK + 500);
-    // The first connection acknowledges the document and asks for an object; the SYN of the second one is behind that. Its
-    // handshake is over before that object is there: it takes the second one, and the first connection the third.
-    let first = document + way(ACK + ASK) + 20 * MS + way(ACK + 1000);
-    let connected = document + way(ACK + ASK + SYN) + way(SYN);
-    let second = connected + way(ACK + ASK) + 20 * MS + way(ACK + 1000);
-    let third = first + way(ACK + ASK) + 20 * MS + way(ACK + 1000);
+    // When the responses leave after 20 ms, all acknowledgments of requests have been sent.
+    let document =
+        one_way_delay(SYN) + one_way_delay(SYN) + one_way_delay(ACK + REQUEST) + 20 * MS + one_way_delay(ACK + 500);
+    // The first connection acknowledges the document and requests an object; the SYN of the second one follows. Its
+    // handshake completes before that object arrives, so it requests the second object, and the first connection the
+    // third.
+    let first = document + one_way_delay(ACK + REQUEST) + 20 * MS + one_way_delay(ACK + 1000);
+    let connected = document + one_way_delay(ACK + REQUEST + SYN) + one_way_delay(SYN);
+    let second = connected + one_way_delay(ACK + REQUEST) + 20 * MS + one_way_delay(ACK + 1000);
+    let third = first + one_way_delay(ACK + REQUEST) + 20 * MS + one_way_delay(ACK + 1000);
     assert!(connected < first && second < third);
     assert_eq!(pages(&output), [(0, third, 3500)]);
     assert_eq!(output.summary.groups[0].opened, 2);
@@ -69,13 +72,14 @@ fn objects_wait_for_the_document_and_for_whichever_connection_is_free_first() {
 fn an_object_goes_over_the_connection_that_is_free_while_another_one_is_opened() {
     let output =
         browser("2 s", "document = \"500 B\"\nobjects = 2\nsize = \"1000 B\"\nconnections = 2\npause = \"5 s\"");
-    // The server acknowledges a question in front of its answer.
-    let document = way(SYN) + way(SYN) + way(ACK + ASK) + way(ACK + ACK + 500);
-    // The answer is in front of the SYN's answer, so the first connection is free again before the second one is there.
-    let first = document + way(ACK + ASK) + way(ACK + ACK + 1000);
-    // This stack acknowledges two segments at once, and delays the acknowledgment of the third.
-    let second = first + way(ACK + ASK) + way(ACK + 1000);
-    let connected = document + way(ACK + ASK) + way(ACK + ACK + 1000 + SYN);
+    // The server acknowledges a request before its response.
+    let document =
+        one_way_delay(SYN) + one_way_delay(SYN) + one_way_delay(ACK + REQUEST) + one_way_delay(ACK + ACK + 500);
+    // The response precedes the SYN-ACK, so the first connection is free before the second one is established.
+    let first = document + one_way_delay(ACK + REQUEST) + one_way_delay(ACK + ACK + 1000);
+    // This stack acknowledges two segments at once and delays the acknowledgment of the third.
+    let second = first + one_way_delay(ACK + REQUEST) + one_way_delay(ACK + 1000);
+    let connected = document + one_way_delay(ACK + REQUEST) + one_way_delay(ACK + ACK + 1000 + SYN);
     assert!(connected > first, "{connected} {first}");
     assert_eq!(pages(&output), [(0, second, 2500)]);
     let group = &output.summary.groups[0];
@@ -85,11 +89,11 @@ fn an_object_goes_over_the_connection_that_is_free_while_another_one_is_opened()
 #[test]
 fn connections_stay_open_for_the_next_page() {
     let output = browser("9 s", "objects = 1\nsize = \"1000 B\"\nthink = \"10 ms\"\npause = \"1 s\"\nstop = \"5 s\"");
-    let exchange = way(ACK + ASK) + 10 * MS + way(ACK + 1000);
+    let exchange = one_way_delay(ACK + REQUEST) + 10 * MS + one_way_delay(ACK + 1000);
     let found = pages(&output);
-    assert_eq!(found[0], (0, 2 * way(SYN) + exchange, 1000));
-    // The client acknowledged the last answer long ago.
-    let later = way(ASK) + 10 * MS + way(ACK + 1000);
+    assert_eq!(found[0], (0, 2 * one_way_delay(SYN) + exchange, 1000));
+    // The client acknowledged the last response long ago.
+    let later = one_way_delay(REQUEST) + 10 * MS + one_way_delay(ACK + 1000);
     for pair in found.windows(2) {
         assert_eq!((pair[1].0, pair[1].1), (pair[0].0 + pair[0].1 + 1000 * MS, later));
     }
@@ -122,8 +126,8 @@ fn pages_are_the_same_under_every_queue_manager_and_with_receive_offload() {
         );
         let scenario = scenario(&text);
         let output = Simulation::new(&scenario, 3).finish();
-        let again = Simulation::new(&scenario, 3).finish();
-        assert_eq!(output.summary.fingerprint, again.summary.fingerprint);
+        let repeated = Simulation::new(&scenario, 3).finish();
+        assert_eq!(output.summary.fingerprint, repeated.summary.fingerprint);
         whole(&output, "transfers", "bytes").into_iter().take(5).collect()
     };
     let pages = under("codel", "");

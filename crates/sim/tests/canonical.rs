@@ -1,5 +1,5 @@
-//! The canonical form of a scenario is read back as the same scenario, and written again as the same text: for every kind of
-//! quantity, however it is written.
+//! The canonical form of a scenario parses to the same scenario and is reproduced from it, for every kind of quantity
+//! in any notation.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -8,7 +8,7 @@ use sojourn_aqm::registry::ALGORITHMS;
 use sojourn_sim::scenario::{AqmSpec, Scenario};
 use std::path::Path;
 
-/// Digits as people and programs write them: few or many, with a fraction or without.
+/// Digits as people and programs write them: few or many, with or without a fraction.
 fn digits(most: f64) -> impl Strategy<Value = String> {
     (0.0..1.0, 0usize..19, any::<bool>()).prop_map(move |(u, places, is_short)| {
         let value = most * u * u * u;
@@ -33,7 +33,7 @@ fn size() -> impl Strategy<Value = String> {
     quantity(70_000.0, &["B", "kB", "KiB", "MB", "k"])
 }
 
-/// A probability as a value of TOML: a number, a text, or percent, of any order of magnitude.
+/// A probability as a TOML value: number, text or percentage, of any order of magnitude.
 fn probability() -> impl Strategy<Value = String> {
     (0.0..1.0_f64, 0i32..14, 0usize..4).prop_map(|(u, smaller, form)| {
         let p = u * 10_f64.powi(-smaller);
@@ -129,7 +129,7 @@ fn network() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A value of a parameter's kind, which may be out of its range.
+/// A value of a parameter's kind, possibly out of range.
 fn drawn(param: &Param, u: f64, [time, rate, size]: [&String; 3]) -> String {
     let between = |least: f64, most: f64| least + u * u * u * (most - least);
     match param.range {
@@ -143,16 +143,16 @@ fn drawn(param: &Param, u: f64, [time, rate, size]: [&String; 3]) -> String {
     }
 }
 
-/// The scenario of a text, and what is wrong with its canonical form; none of a text that is refused.
+/// The error in the canonical form of a scenario text; none if the text is rejected or its form is a fixed point.
 fn unfixed(text: &str) -> Option<String> {
     let scenario = Scenario::parse(text, &[], Path::new("/")).ok()?;
     let canonical = scenario.canonical();
-    let again = match Scenario::parse(&canonical, &[], Path::new("/")) {
-        Ok(again) => again,
+    let reparsed = match Scenario::parse(&canonical, &[], Path::new("/")) {
+        Ok(reparsed) => reparsed,
         Err(error) => return Some(format!("{error}\n{text}\n{canonical}")),
     };
-    let twice = again.canonical();
-    (again != scenario || twice != canonical).then(|| format!("{text}\n{canonical}\n{twice}"))
+    let twice = reparsed.canonical();
+    (reparsed != scenario || twice != canonical).then(|| format!("{text}\n{canonical}\n{twice}"))
 }
 
 proptest! {
@@ -173,7 +173,7 @@ proptest! {
         let whole = format!(
             "duration = \"{duration}\"\nwarmup = \"{warmup}\"\nseed = {seed}\n{network}[[flows]]\n{flow}{change}[probes]\nqueue = \"{step}\"\n"
         );
-        // Each part by itself as well: of a whole some part may be refused.
+        // Each part also by itself: as a whole the scenario may be rejected because of one part.
         let head = "duration = \"90 s\"\n";
         let plain = "[link]\nrate = \"1 Mbit/s\"\n";
         for text in [
@@ -203,9 +203,9 @@ proptest! {
                 let table = serde_json::json!({ "name": if algorithm.name == "fq" { "fq(pie)" } else { algorithm.name }, param.name: drawn(param, u, [&time, &rate, &size]) });
                 let Ok(aqm) = AqmSpec::read(&table) else { continue };
                 let text = serde_json::Value::from(aqm.table()).to_string();
-                let again = AqmSpec::read(&serde_json::from_str(&text).expect("it is JSON")).expect(&text);
-                prop_assert_eq!(&again, &aqm, "{}", text);
-                prop_assert_eq!(serde_json::Value::from(again.table()).to_string(), text);
+                let reparsed = AqmSpec::read(&serde_json::from_str(&text).expect("it is JSON")).expect(&text);
+                prop_assert_eq!(&reparsed, &aqm, "{}", text);
+                prop_assert_eq!(serde_json::Value::from(reparsed.table()).to_string(), text);
                 prop_assert_eq!(AqmSpec::parse(&aqm.text).expect(&aqm.text), aqm);
             }
         }

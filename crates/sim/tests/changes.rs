@@ -1,11 +1,11 @@
-//! Values of links that change while a run goes on.
+//! Link properties that change during a run.
 
 mod common;
 
 use common::{run, scenario};
 use sojourn_sim::Simulation;
 
-/// A dumbbell with `link` keys and whatever comes `after`.
+/// A dumbbell with the link keys `link`, followed by `after`.
 fn dumbbell(link: &str, after: &str) -> String {
     format!(
         "duration = \"7.3 s\"\n[link]\n{link}\n[reverse]\nrate = \"13 Mbit/s\"\n\
@@ -17,16 +17,17 @@ fn dumbbell(link: &str, after: &str) -> String {
 #[test]
 fn entries_and_schedules_have_equal_fingerprints() {
     for change in ["fluid", "latch", "opportunity"] {
-        let rest = format!("aqm = \"codel\"\nchange = \"{change}\"");
-        let schedule = format!("{rest}\nrate = \"9.7mbit@0s,1.3mbit@2.11s,21mbit@4.9s\"\ndelay = \"3ms@0s,17ms@4.9s\"");
+        let fixed = format!("aqm = \"codel\"\nchange = \"{change}\"");
+        let schedule =
+            format!("{fixed}\nrate = \"9.7mbit@0s,1.3mbit@2.11s,21mbit@4.9s\"\ndelay = \"3ms@0s,17ms@4.9s\"");
         let entries = "[[changes]]\nat = \"2.11 s\"\nlink.rate = \"1.3 Mbit/s\"\n\
                        [[changes]]\nat = \"4.9 s\"\nlink.rate = \"21 Mbit/s\"\nlink.delay = \"17 ms\"\n";
-        let start = format!("{rest}\nrate = \"9.7 Mbit/s\"\ndelay = \"3 ms\"");
+        let start = format!("{fixed}\nrate = \"9.7 Mbit/s\"\ndelay = \"3 ms\"");
         let (short, long) = (dumbbell(&schedule, ""), dumbbell(&start, entries));
         for seed in [3, 40_961] {
             let of = |text: &str| Simulation::new(&scenario(text), seed).finish().summary.fingerprint;
             assert_eq!(of(&short), of(&long), "{change}");
-            // Where `change` means nothing without changes, it is refused: the run without them is another scenario.
+            // `change` without changes is rejected, so the run without it is another scenario.
             let without = dumbbell(&start.replace(&format!("\nchange = \"{change}\""), ""), "");
             assert_ne!(of(&without), of(&long), "{change}");
         }
@@ -41,7 +42,7 @@ fn a_change_behind_the_end_changes_nothing() {
     assert_eq!(before.goodput_bps, after.goodput_bps);
 }
 
-/// A queue that is full at 3.3 s, when something happens to it: the summary of its link.
+/// Summary of a link with a full queue at 3.3 s, when `entry` changes it.
 fn forward(aqm: &str, entry: &str) -> sojourn_sim::Summary {
     let entry = format!("[[changes]]\nat = \"3.3 s\"\n{entry}\n");
     run(&dumbbell(&format!("rate = \"4.1 Mbit/s\"\naqm = \"{aqm}\"\nlimit = \"170 packets\""), &entry)).summary
@@ -61,7 +62,7 @@ fn another_queue_manager_drops_what_waits() {
         let replaced = link.dropped_by["replaced"];
         assert!(replaced > 20 && replaced <= 170, "{aqm} to {other}: {replaced}");
         assert_eq!(link.dropped, link.dropped_by.values().sum::<u64>());
-        // What arrived has left, was dropped, or still waits.
+        // Packets that arrived were sent, were dropped, or are still queued.
         let waiting = link.arrived - link.packets - link.dropped;
         assert!(waiting <= 400, "{aqm} to {other}: {waiting}");
     }
@@ -96,14 +97,14 @@ fn nothing_depends_on_how_the_run_is_cut() {
     while !run.advance(41) {}
     assert_eq!(run.finish().summary.fingerprint, whole.fingerprint);
     let link = &whole.links.forward;
-    // 3 % of what leaves in 3.3 of 7.3 s.
+    // 3 % of the packets sent in 3.3 of 7.3 s.
     let share = link.lost as f64 / link.packets as f64;
     assert!((0.005..0.02).contains(&share), "{share}");
 }
 
 #[test]
 fn a_change_while_nothing_is_pending_still_comes() {
-    // Without tokens for days nothing happens any more until the bucket's rate changes.
+    // Without tokens for days no event occurs until the bucket's rate changes.
     let text = "duration = \"9 s\"\n[link]\nrate = \"7 Mbit/s\"\naqm = \"tbf rate 8bit burst 1514B limit 90kB\"\n\
                 [[flows]]\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\nstop = \"0.5 s\"\n\
                 [[changes]]\nat = \"4.9 s\"\nlink.aqm = \"tbf rate 3mbit burst 1514B limit 90kB\"\n";

@@ -1,4 +1,4 @@
-//! Whole runs against mathematics: queueing theory, the sawtooth of Reno, and plain arithmetic of bytes.
+//! Whole runs against mathematics: queueing theory, the sawtooth of Reno, and byte counts.
 
 mod common;
 
@@ -7,13 +7,14 @@ use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{LinkSummary, Simulation};
 use std::path::Path;
 
-/// Packets of 1500 bytes that take 1.2 ms each.
+/// Packets of 1500 bytes take 1.2 ms each.
 const TEN_MBIT: &str = r#"rate = "10 Mbit/s""#;
 
 #[test]
 fn md1_mean_wait_is_rho_s_over_2_1_minus_rho() {
-    // Eight runs of 200 s, 0.7 to 1.2 million packets. Waits are correlated over 1 / (1 - rho)^2 packets, so the standard
-    // error is about 1 % at a load of 0.9 and less below; the tolerance is four times that, and the spread is checked.
+    // Eight runs of 200 s, 0.7 to 1.2 million packets. Waits are correlated over 1 / (1 - rho)^2 packets, so the
+    // standard error is about 1 % at a load of 0.9 and less below; the tolerance is four times that, and the spread is
+    // checked.
     for (rate, rho) in [("5 Mbit/s", 0.5), ("8 Mbit/s", 0.8), ("9 Mbit/s", 0.9)] {
         let expected_ms = rho * 1.2 / (2.0 * (1.0 - rho));
         let text = format!(
@@ -41,7 +42,8 @@ fn md1_mean_wait_is_rho_s_over_2_1_minus_rho() {
     }
 }
 
-/// Mean backlog = arrival rate x mean wait; apart from the few packets that wait at the two ends of the window.
+/// Little's law: mean backlog = arrival rate x mean wait, except for the few packets that are queued at the two ends of
+/// the window.
 fn assert_littles_law(link: &LinkSummary, window_s: f64) {
     let expected = link.packets as f64 / window_s * link.sojourn_ms.mean.unwrap() / 1e3;
     assert!((link.mean_backlog_packets / expected - 1.0).abs() < 1e-3, "{} != {expected}", link.mean_backlog_packets);
@@ -56,7 +58,7 @@ fn mean_and_standard_error(values: &[f64]) -> (f64, f64) {
 
 #[test]
 fn dd1_never_waits_even_at_full_load() {
-    // The odd rates have transmission times that are no whole nanoseconds.
+    // The odd rates have transmission times that are not whole nanoseconds.
     for (link, source, size) in [
         ("10 Mbit/s", "5 Mbit/s", 1500),
         ("10 Mbit/s", "10 Mbit/s", 1500),
@@ -83,7 +85,7 @@ fn dd1_never_waits_even_at_full_load() {
 
 #[test]
 fn constant_rate_is_exact_in_the_long_run() {
-    // Packets k = 0, 1, … leave at k x bits / rate, and one more exactly at the end.
+    // Packets k = 0, 1, … are sent at k x bits / rate, and one more exactly at the end.
     for (rate, size, sent) in [("7 Mbit/s", 1000, 87_500), ("10 Mbit/s", 1507, 82_946), ("999983 bit/s", 125, 99_998)] {
         let output = run(&format!(
             r#"
@@ -117,7 +119,7 @@ fn scale(unit: &str) -> u64 {
 
 #[test]
 fn framing_bytes_take_their_time_on_the_wire() {
-    // 1500 B + 7 B at 10 Mbit/s: 1.2056 ms from departure to departure of a queue that never empties.
+    // 1500 B + 7 B at 10 Mbit/s: 1.2056 ms between departures from a queue that never empties.
     let output = run(&format!(
         r#"
         duration = "10 s"
@@ -158,13 +160,13 @@ fn goodput_is_payload() {
         "#);
     let forward = &tcp.summary.links.forward;
     assert_eq!((forward.utilisation, forward.dropped), (1.0, 0));
-    // 1 ms a packet of 1500 B, 1448 B of it payload.
+    // 1 ms per packet of 1500 B, with 1448 B of payload.
     assert_eq!((forward.packets, forward.bytes), (10_000, 15_000_000));
     let segments = tcp.summary.flows[0].payload.bytes as f64 / 1448.0;
     assert!((segments - 10_000.0).abs() <= 1.0, "{segments} segments");
     assert!((tcp.summary.goodput_bps / 12e6 - 1448.0 / 1500.0).abs() < 1e-4, "{} bit/s", tcp.summary.goodput_bps);
 
-    // Half the load in datagrams: IP and UDP headers take 28 of 1000 bytes.
+    // Half the load as datagrams: IP and UDP headers take 28 of 1000 bytes.
     let udp = run(r#"
         duration = "20 s"
         warmup = "10 s"
@@ -181,8 +183,8 @@ fn goodput_is_payload() {
 
 #[test]
 fn a_single_reno_flow_fills_what_its_sawtooth_fills() {
-    // BDP: 100 packets of 1 ms. The window grows by one packet per round trip up to 100 + B, and one more that is in
-    // transmission; then it is halved. Without a buffer that makes 75.0 %, which four packets lift by three points.
+    // BDP: 100 packets of 1 ms. The window grows by one packet per round trip up to 100 + B, plus one in transmission;
+    // then it is halved. Without a buffer that makes 75.0 %, to which four packets add three points.
     for (buffer, expected) in [(1, 0.765), (4, 0.786), (10, 0.824), (25, 0.897), (50, 0.966), (100, 1.0)] {
         let b = (buffer + 1) as f64 / 100.0;
         assert!((sawtooth_utilisation(b) - expected).abs() < 0.0005, "{buffer} packets");
@@ -218,16 +220,16 @@ fn a_single_reno_flow_fills_what_its_sawtooth_fills() {
     }
 }
 
-/// Mean rate of a sawtooth between (1 + b) / 2 and 1 + b bandwidth-delay products, for a buffer of b of them.
+/// Mean rate of a sawtooth between (1 + b) / 2 and 1 + b bandwidth-delay products, for a buffer of b products.
 fn sawtooth_utilisation(b: f64) -> f64 {
     let full = b * (1.0 + b / 2.0);
     if b >= 1.0 { 1.0 } else { ((1.0 - b) * (3.0 + b) / 8.0 + full) / ((1.0 - b) / 2.0 + full) }
 }
 
-/// Every opportunity of a link that always has something to send carries a full packet.
+/// Every opportunity of a saturated link carries a full packet.
 #[test]
 fn a_saturated_source_gets_every_opportunity_of_a_trace() {
-    // 1 to 9 opportunities in a millisecond, gaps of up to 27 ms, a lap of about a second.
+    // 1 to 9 opportunities per millisecond, gaps of up to 27 ms, a period of about a second.
     let opportunities: Vec<u64> = (0..100u64).flat_map(|i| vec![10 * i + i * i % 28; (i % 9 + 1) as usize]).collect();
     let opportunities = {
         let mut sorted = opportunities;
@@ -280,11 +282,11 @@ fn a_saturated_source_gets_every_opportunity_of_a_trace() {
 
 #[test]
 fn a_single_cubic_flow_has_two_kinds_of_teeth() {
-    // BDP and buffer: 100 packets each, so the window falls from 201 to 141. If it has just set a new Wmax, that is its
-    // plateau: it is back after K = cbrt(60 / 0.4) = 5.3 s, and within one segment of it already after 4.0 s. Then it
-    // falls short of Wmax by a fraction, and fast convergence lowers the plateau to 171: K = 4.2 s, and as long again
-    // for the convex part up to 201. A pair of teeth takes 12.4 to 13.7 s, less two round trips of 0.2 s by which the
-    // curve is looked at ahead.
+    // BDP and buffer: 100 packets each, so the window falls from 201 to 141. If it has just set a new W_max, that is
+    // its plateau: it returns after K = cbrt(60 / 0.4) = 5.3 s, and is within one segment of it after 4.0 s. Then it
+    // falls short of W_max by a fraction, and fast convergence lowers the plateau to 171: K = 4.2 s, and as long again
+    // for the convex part up to 201. A pair of teeth takes 12.4 to 13.7 s, less two round trips of 0.2 s because the
+    // curve is evaluated one round trip ahead.
     for cc in ["cubic", "cubic@rfc9438"] {
         let output = run(&format!(
             r#"

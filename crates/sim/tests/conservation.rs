@@ -1,4 +1,4 @@
-//! Whatever the scenario: no panic, no packet from nowhere, none lost without a trace, and numbers that are possible.
+//! For any scenario: no panic, packets are conserved, and all numbers are possible.
 
 mod common;
 
@@ -9,7 +9,7 @@ use sojourn_aqm::registry;
 use sojourn_sim::scenario::{Scenario, Service};
 use sojourn_sim::{LinkSummary, Output, Quantiles, Simulation};
 
-/// A random scenario as text, and what has to hold of it.
+/// A random scenario as text.
 #[derive(Clone, Debug)]
 struct Case {
     link: String,
@@ -19,7 +19,7 @@ struct Case {
 }
 
 impl Case {
-    /// With every queue sampled at the end of the run, which lasts two seconds.
+    /// The scenario, with a run of two seconds and a sample of each queue at its end.
     fn scenario(&self, trace: &TraceFile) -> Scenario {
         let [link, reverse] = [&self.link, &self.reverse].map(|link| link.replace("TRACE", &trace.path()));
         let flows: String = self.flows.iter().map(|flow| format!("[[flows]]\n{flow}\n")).collect();
@@ -109,7 +109,7 @@ fn flows() -> impl Strategy<Value = String> {
         });
     let udp = (prop::sample::select(vec!["cbr", "poisson"]), 10_000u32..3_000_000, 28u32..1500, any::<bool>())
         .prop_map(|(kind, bps, size, ect)| {
-            // At most 2000 packets a second.
+            // At most 2000 packets per second.
             let bps = bps.min(size * 8 * 2000);
             let ecn = if ect { "ect0" } else { "not-ect" };
             format!("kind = \"{kind}\"\nrate = \"{bps} bit/s\"\nsize = \"{size} B\"\necn = \"{ecn}\"")
@@ -136,7 +136,7 @@ fn flows() -> impl Strategy<Value = String> {
     )
 }
 
-/// Bursts and silences: 0 to 4 opportunities in a millisecond, 1200 of them in 800 ms.
+/// Bursts and silences: 0 to 4 opportunities per millisecond, 1200 of them in 800 ms.
 fn trace() -> TraceFile {
     TraceFile::new((0..800u64).flat_map(|ms| vec![ms + 1; if ms % 97 < 40 { 0 } else { (ms * ms % 7 % 5) as usize }]))
 }
@@ -147,7 +147,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     for (l, link) in [&summary.links.forward, &summary.links.reverse].into_iter().enumerate() {
         prop_assert_eq!(link.arrived, link.packets + link.dropped + waiting[l], "link {}", l);
         prop_assert_eq!(link.dropped, link.dropped_by.values().sum::<u64>());
-        // What gets lost are segments, what the queue sends may be more than one of them.
+        // Losses count segments; the queue may send super-packets of several segments.
         prop_assert!(
             link.lost <= link.packets || scenario.has_super_packets(),
             "{} lost of {}",
@@ -177,7 +177,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The sample of each queue has the sojourn time of the packet that was sent last before it.
+/// A queue's sample has the sojourn time of the last packet sent before it.
 fn check_last_sojourn(output: &Output) -> Result<(), TestCaseError> {
     let [sampled, links, last] = ["time_ns", "link", "last_sojourn_ns"].map(|name| whole(output, "queue", name));
     let [sent, from, fates, sojourns] =
@@ -196,14 +196,14 @@ fn check_link(link: &LinkSummary) -> Result<(), TestCaseError> {
     let Quantiles { mean, p10, p25, p50, p75, p90, p95, p99, max } = link.sojourn_ms;
     let quantiles = [p10, p25, p50, p75, p90, p95, p99, max];
     prop_assert!(quantiles.iter().all(|q| q.is_some() == (link.packets > 0)));
-    // Quantiles are right to 0.1 %, the maximum is exact.
+    // Quantiles are accurate to 0.1 %, the maximum is exact.
     let close = |low: Option<f64>, high: Option<f64>| low.unwrap_or(0.0) <= high.unwrap_or(0.0) * 1.001 + 1e-6;
     prop_assert!(quantiles.windows(2).all(|pair| close(pair[0], pair[1])), "{quantiles:?}");
     prop_assert!(mean.is_none_or(|mean| mean >= 0.0 && close(Some(mean), max)));
     Ok(())
 }
 
-/// The probe of every packet tells the same as the counters.
+/// The probe of every packet agrees with the counters.
 fn check_packets(output: &Output, links: [&LinkSummary; 2]) -> Result<(), TestCaseError> {
     let [link, fate, bytes, time] = ["link", "fate", "bytes", "time_ns"].map(|name| whole(output, "packets", name));
     for (l, summary) in links.into_iter().enumerate() {
@@ -219,8 +219,8 @@ fn check_packets(output: &Output, links: [&LinkSummary; 2]) -> Result<(), TestCa
     Ok(())
 }
 
-/// A card is polled at the instant at which its queue is sampled, because a delayed acknowledgment came 5 ms before, at a
-/// tick of its host.
+/// A NIC is polled at the instant at which its queue is sampled, because a delayed acknowledgment arrived 5 ms before,
+/// at a tick of its host.
 #[test]
 fn what_a_card_brings_is_there_when_its_queue_is_sampled() {
     let case = Case {
@@ -255,8 +255,8 @@ proptest! {
         let scenario = case.scenario(&trace);
         let output = Simulation::new(&scenario, case.seed).finish();
         check(&output, &scenario)?;
-        let again = Simulation::new(&scenario, case.seed).finish();
-        prop_assert_eq!(output.summary.fingerprint, again.summary.fingerprint);
+        let repeated = Simulation::new(&scenario, case.seed).finish();
+        prop_assert_eq!(output.summary.fingerprint, repeated.summary.fingerprint);
     }
 
     #[test]
@@ -296,8 +296,8 @@ proptest! {
         );
         let output = Simulation::new(&scenario(&text), seed).finish();
         for flow in &output.summary.flows {
-            // Full segments and one FIN, which is no data: each was new once. A burst of Linux 6.1 may end with a segment that
-            // fills the receiver's window, and what is left of its piece is another such segment.
+            // Full segments and one FIN, which carries no data: each was new once. A burst of Linux 6.1 may end with a
+            // segment that fills the receive window, and the remainder of its piece is another such segment.
             let full = (flow.sent - flow.retransmissions - 1) * 1448;
             let may_be_short = stack == "linux-6.1" && flow.payload.bytes < full && 2 * flow.payload.bytes > full;
             prop_assert!(flow.payload.bytes == full || may_be_short, "{:?}", flow);

@@ -1,16 +1,16 @@
-//! Controls of today over whole runs, against what was published of them; nothing here is tuned to the numbers.
+//! Current controls over whole runs against published results; nothing here is tuned to the numbers.
 
 mod common;
 
 use common::{real, run, whole};
 use sojourn_sim::Output;
 
-/// The goodput of each group in Mbit/s.
+/// Goodput of each group in Mbit/s.
 fn goodput(output: &Output) -> Vec<f64> {
     output.summary.groups.iter().map(|group| group.payload.goodput_bps / 1e6).collect()
 }
 
-/// Two flows over `link`, each of a control and an RTT in milliseconds.
+/// Two flows over `link`, each with a control and an RTT in milliseconds.
 fn pair(link: &str, seconds: u32, flows: [(&str, u32); 2]) -> Output {
     let flow = |(cc, rtt)| {
         format!("[[flows]]\nkind = \"tcp\"\ncc = \"{cc}\"\nrtt = \"{rtt} ms\"\necn = true\nspread = \"1 s\"\n")
@@ -54,7 +54,7 @@ fn bbr_keeps_four_packets_in_flight_for_200_ms_every_ten_seconds() {
     let output = run("duration = \"45 s\"\n[link]\nrate = \"10 Mbit/s\"\nlimit = \"1000 packets\"\n\
          [[flows]]\nkind = \"tcp\"\ncc = \"bbr\"\nrtt = \"40 ms\"\n[probes]\nflows = \"10 ms\"");
     let (in_flight, cwnd) = (whole(&output, "flows", "in_flight"), real(&output, "flows", "cwnd"));
-    // Dips after the start, as spans of samples of 10 ms.
+    // Dips after the start, as ranges of 10 ms samples.
     let mut dips: Vec<(usize, usize)> = Vec::new();
     for i in (100..in_flight.len()).filter(|&i| in_flight[i] <= 4) {
         match dips.last_mut() {

@@ -1,11 +1,11 @@
-//! Sources of datagrams against arithmetic: rates, gaps, delay, loss, and the quality of calls.
+//! Datagram sources against arithmetic: rates, gaps, delay, loss, and call quality.
 
 mod common;
 
 use common::{run, whole};
 use sojourn_sim::{Output, mos, r_factor};
 
-/// Instants in seconds at which a source sends into a link that is always idle.
+/// Transmission times in seconds of a source on a link that is always idle.
 fn departures(output: &Output) -> Vec<f64> {
     whole(output, "packets", "time_ns").into_iter().map(|ns| ns as f64 / 1e9).collect()
 }
@@ -31,7 +31,7 @@ fn streaming_has_uniform_gaps_of_the_right_mean() {
 
 #[test]
 fn a_call_talks_and_is_silent_as_long_as_it_should() {
-    // Forty sources for 500 s: 8500 bursts, whose mean lengths are right to about 2 %.
+    // Forty sources for 500 s: 8500 talk spurts, whose mean lengths are accurate to about 2 %.
     let output = idle_link("kind = \"voice\"\ncount = 40", 500);
     let sent: u64 = output.summary.flows.iter().map(|flow| flow.sent).sum();
     let expected = 40.0 * 500.0 * 40.0 * 1.0 / 2.35;
@@ -69,7 +69,7 @@ fn staggered_flows_start_and_stop_one_after_the_other() {
     let (time, flow) = (whole(&output, "packets", "time_ns"), whole(&output, "packets", "flow"));
     for i in 0..4 {
         let times: Vec<u64> = time.iter().zip(&flow).filter(|&(_, &f)| f == i).map(|(&time, _)| time).collect();
-        // A packet every 10 ms for two seconds; never two at a time, so that none waits.
+        // A packet every 10 ms for two seconds; never two at a time, so no packet waits.
         let start = 1_000_000_000 + i * 1_503_000_000;
         assert_eq!((times[0], times[199], times.len()), (start, start + 1_990_000_000, 200), "flow {i}");
     }
@@ -90,7 +90,7 @@ fn twice_the_rate_loses_half_and_waits_for_the_whole_buffer() {
         "#);
     let seen = &output.summary.flows[0].datagrams;
     assert!((seen.loss_rate.unwrap() - 0.5).abs() < 1e-3, "{seen:?}");
-    // One in transmission and up to twenty ahead of it, 1 ms each, and its own.
+    // One in transmission, up to twenty ahead of it at 1 ms each, and the packet's own transmission.
     assert!((20.0..=21.5).contains(&seen.delay_ms.unwrap()), "{seen:?}");
     assert_eq!(seen.mos, None, "no call");
 }

@@ -1,7 +1,8 @@
-//! The same scenario and seed give the same run, whoever looks and however it is run.
+//! The same scenario and seed give the same run with any probes and in any steps.
 //!
-//! The scenarios lie in `scenarios/`, their fingerprints in `fingerprints.txt`; in `run_order.txt` lies the order across
-//! queues in which the engine makes their records, which no result depends on. With `--features run-order` it is compared.
+//! Scenarios are in `scenarios/`, their fingerprints in `fingerprints.txt`. `run_order.txt` has hashes of the order
+//! across queues in which the engine makes its records; no result depends on it. It is compared with `--features
+//! run-order`.
 
 mod common;
 
@@ -86,9 +87,9 @@ fn the_scenarios_reach_what_they_are_for() {
                     && retransmissions == 0
             }
             "media" => {
-                let [there, back] = [0, 1].map(|group| summary.groups[group].media.as_ref().expect("media"));
+                let [download, back] = [0, 1].map(|group| summary.groups[group].media.as_ref().expect("media"));
                 let lost_reports = back.reports > back.reports_arrived + 2;
-                forward.dropped_by["late"] > 0 && lost_reports && there.frames_late > 0 && retransmissions > 0
+                forward.dropped_by["late"] > 0 && lost_reports && download.frames_late > 0 && retransmissions > 0
             }
             "row" => {
                 let [second, third] = &summary.hops[..] else { panic!("{name}: three hops") };
@@ -191,7 +192,7 @@ fn a_run_event_by_event_is_the_same_run_and_time_never_runs_backwards() {
 
 #[test]
 fn a_run_in_steps_of_any_length_is_the_same_run() {
-    // Neither divides the other, nor a packet time.
+    // The steps divide neither each other nor a packet time.
     for (i, (name, scenario)) in scenarios().into_iter().enumerate() {
         let step = Duration::from_nanos([7_300_001, 104_729_000, 1_618_033_989][i % 3]);
         let mut run_in_steps = Simulation::new(&scenario, scenario.seed);
@@ -274,7 +275,7 @@ fn probes_change_nothing() {
                 utilisation: step(100).filter(|_| on(4)),
             };
             let probed = Scenario { probes, ..scenario.clone() };
-            // Only the samplers' own events come in addition.
+            // Only the samplers' own events are added.
             let summary = Summary { events: plain.events, ..run(&probed).summary };
             assert_eq!(format!("{summary:?}"), format!("{plain:?}"), "{name} with {:?}", probed.probes);
         }
@@ -337,7 +338,7 @@ fn the_queue_manager_does_not_move_the_arrivals_of_a_source_that_does_not_listen
         let (other_sent, other_arrivals, other_summary) = arrivals_under(aqm);
         assert_eq!(other_sent, sent, "{aqm}");
         assert_ne!(other_summary.fingerprint, summary.fingerprint, "{aqm} did nothing");
-        // What waits at the end has not been seen, and differs.
+        // Packets still queued at the end are not recorded, and differ.
         let seen = |arrivals: &[(u64, u64)]| -> Vec<(u64, u64)> {
             arrivals.iter().copied().filter(|&(at, _)| at < 3_500_000_000).collect()
         };

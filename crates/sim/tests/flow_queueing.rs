@@ -1,10 +1,10 @@
-//! Flows queued apart on a simulated link: what a call gains beside downloads, and what a host gets.
+//! Flow queueing on a simulated link: the benefit for a call beside downloads, and the share of a host.
 
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, Output, Simulation};
 use std::path::Path;
 
-/// A call of 200 kbit/s beside four downloads at 10 Mbit/s, three of which are of one host.
+/// A call of 200 kbit/s beside four downloads at 10 Mbit/s, three of them of one host.
 const SCENARIO: &str = r#"
 duration = "20 s"
 warmup = "5 s"
@@ -32,8 +32,8 @@ packets = true
 
 #[test]
 fn a_call_does_not_wait_behind_downloads_that_are_queued_apart() {
-    // A packet of each of the four downloads and the one being sent: 6 ms, if a call has to wait for its turn.
-    let apart = [
+    // One packet of each of the four downloads and the one in transmission: 6 ms, if a call has to wait for its turn.
+    let flow_queueing = [
         "fq_codel",
         "fq_codel@linux",
         "fq(codel@act)",
@@ -45,7 +45,7 @@ fn a_call_does_not_wait_behind_downloads_that_are_queued_apart() {
         "sfq",
         "sfqcodel",
     ];
-    for aqm in apart {
+    for aqm in flow_queueing {
         let call = worst_percent_ms(&run(aqm), 0);
         assert!(call < 6.1, "{aqm}: {call} ms");
     }
@@ -82,7 +82,7 @@ fn run(aqm: &str) -> Output {
     Simulation::new(&scenario, 1).finish()
 }
 
-/// The sojourn time that one in a hundred packets of a flow exceeds on the link.
+/// 99 % quantile of the sojourn time of a flow on the link.
 fn worst_percent_ms(output: &Output, flow: u32) -> f64 {
     let packets = output.tables.iter().find(|table| table.name == "packets").expect("every packet is recorded");
     let column = |name: &str| &packets.columns.iter().find(|(n, _)| n == name).expect("a column").1;

@@ -1,5 +1,5 @@
-//! Goodput is the payload that arrives for the first time in the window: never more than the link can carry, and by what
-//! the headers of the packets say, byte by byte.
+//! Goodput is the payload that arrives for the first time in the window: at most the capacity of the link, and byte for
+//! byte the payload in the packets' headers.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 struct Case {
     bps: u64,
     link: String,
-    /// One-way delay of the link, which all flows share.
+    /// One-way delay of the link, shared by all flows.
     delay_ms: u32,
     flows: Vec<String>,
     warmup_ms: u32,
@@ -57,7 +57,7 @@ fn cases(delays: std::ops::Range<u32>) -> impl Strategy<Value = Case> {
     )
 }
 
-/// A group of flows with the same delay beside the link's.
+/// A group of flows with equal delays besides the link's.
 fn flow() -> impl Strategy<Value = String> {
     let tcp = (
         prop::sample::select(vec!["reno", "newreno", "cubic"]),
@@ -97,7 +97,7 @@ proptest! {
         let summary = case.run().summary;
         let window_s = summary.duration_s - summary.warmup_s;
         let room = case.bps as f64 * window_s / 8.0 + (MSS + TCP_HEADERS) as f64 + case.overhead as f64;
-        // Of TCP no segment has more payload, of datagrams none has less than these headers.
+        // No TCP segment has more payload, and no datagram has smaller headers.
         let least = |bytes: u64| (bytes + bytes / MSS * UDP_HEADERS) as f64;
         let all: f64 = summary.groups.iter().map(|group| least(group.payload.bytes)).sum();
         prop_assert!(all <= room, "{all} bytes in the room of {room}");
@@ -107,8 +107,8 @@ proptest! {
         }
     }
 
-    /// Without a delay behind the link a packet arrives when its transmission ends, so what arrives is known from the
-    /// probes: the union of the ranges that the headers name, and of it the part without a hole before.
+    /// Without a delay after the link a packet arrives when its transmission ends, so the probes show the arrived data:
+    /// the union of the sequence ranges in the headers, and its contiguous prefix.
     #[test]
     fn every_byte_counts_once_when_it_arrives(case in cases(0..1)) {
         let output = case.run();
@@ -126,29 +126,29 @@ proptest! {
     }
 }
 
-/// What the packets whose transmission has ended carried.
+/// Payload of the packets whose transmission has ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct CarriedPayload {
     arrived: u64,
     delivered: u64,
-    /// Whether a transmission ends so near that a rounded nanosecond decides.
+    /// Whether a transmission ends within a nanosecond's rounding of the edge.
     unsure: bool,
 }
 
 fn check(
-    what: &str,
+    name: &str,
     counted: u64,
     before: CarriedPayload,
     after: CarriedPayload,
     of: fn(&CarriedPayload) -> u64,
 ) -> Result<(), TestCaseError> {
     if !before.unsure && !after.unsure {
-        prop_assert_eq!(counted, of(&after) - of(&before), "{}", what);
+        prop_assert_eq!(counted, of(&after) - of(&before), "{}", name);
     }
     Ok(())
 }
 
-/// Payload of the forward link's packets that had arrived at `edge`: of TCP by the ranges of sequence numbers.
+/// Payload of the forward link's packets that had arrived at `edge`; for TCP by sequence ranges.
 fn arrived_by(output: &Output, rate: Rate, edge: u64) -> CarriedPayload {
     let [link, arrival, seq, payload, to_sink] =
         ["link", "arrival", "seq", "payload", "to_sink"].map(|name| whole(output, "headers", name));
@@ -184,7 +184,7 @@ fn arrived_by(output: &Output, rate: Rate, edge: u64) -> CarriedPayload {
     seen
 }
 
-/// Bytes from the first on without a hole.
+/// Contiguous bytes from the first on.
 fn prefix(ranges: &[(u64, u64)]) -> u64 {
     let mut end = FIRST_BYTE;
     for &(from, to) in ranges {

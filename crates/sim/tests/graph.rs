@@ -1,4 +1,4 @@
-//! Graphs of links: each packet takes the links of its path and no others, and none gets lost at a node.
+//! Graphs of links: each packet takes exactly the links of its path, and no node loses packets.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn a_dumbbell_and_a_row_are_the_same_as_graphs() {
 
 #[test]
 fn two_bottlenecks_share_one_cross_flow() {
-    // Sources a and d, sinks c and f; the cross flow enters at a node of its own and crosses both bottlenecks.
+    // Sources a and d, sinks c and f; the cross flow enters at its own node and crosses both bottlenecks.
     let text = graph(
         "abcdefx",
         &[
@@ -85,7 +85,8 @@ fn two_bottlenecks_share_one_cross_flow() {
         assert!((used[link] - carried / rate).abs() < 1e-3, "link {link}: {}", used[link]);
         assert_eq!(used[link + 1], 0.0);
     }
-    // With TCP on all three, the cross flow has the longest path and two queues: it gets least of either bottleneck.
+    // With TCP on all three, the cross flow has the longest path and two queues, so it gets the smallest share at both
+    // bottlenecks.
     let tcp = |from: &str, to: &str| {
         format!("[[flows]]\nkind = \"tcp\"\nrtt = \"60 ms\"\nspread = \"1 s\"\nfrom = \"{from}\"\nto = \"{to}\"\n")
     };
@@ -101,7 +102,8 @@ fn two_bottlenecks_share_one_cross_flow() {
 
 #[test]
 fn acknowledgments_may_take_another_path() {
-    // A satellite downlink (8 Mbit/s: 1 us a byte) with a return over two terrestrial links (2 us a byte each).
+    // A satellite downlink (8 Mbit/s: 1 us per byte) with a return path over two terrestrial links (2 us per byte
+    // each).
     let text = graph(
         "abc",
         &[
@@ -114,7 +116,7 @@ fn acknowledgments_may_take_another_path() {
         "duration = \"5 s\"\n{text}[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"1000 B\"\n\
          from = \"a\"\nto = \"b\"\nroute = [\"satellite\"]\naccess_delay = \"3 ms\"\n[probes]\ntransfers = true\npackets = true"
     ));
-    // SYN out, SYN-ACK back over both links, ACK and data out; the data wait for the ACK in front of them.
+    // SYN, SYN-ACK back over both links, ACK and data; the data wait for the ACK ahead of them.
     let (out, back) = (|bytes: u64| bytes * 1_000 + 253_000_000, |bytes: u64| 2 * bytes * 2_000 + 33_000_000);
     let expected = out(60) + back(60) + 52 * 1_000 + out(1052);
     assert_eq!(whole(&output, "transfers", "duration_ns"), [expected]);
@@ -122,7 +124,7 @@ fn acknowledgments_may_take_another_path() {
     assert_eq!(crossed.into_iter().collect::<Vec<_>>(), [0, 2, 5], "satellite, then modem and back along core");
 }
 
-/// By link and flow: packets that arrived, that were sent on, and that were dropped.
+/// Packets that arrived, were sent, and were dropped, by link and flow.
 type Counts = BTreeMap<(u16, u64), [u64; 3]>;
 
 fn counts(output: &Output) -> Counts {
@@ -142,8 +144,9 @@ fn counts(output: &Output) -> Counts {
     counts
 }
 
-/// What every node of a run has to do that ends after the last packet has arrived: pass on of every flow what came in,
-/// send what begins here, keep what ends here. The flows are datagrams of 500 bytes of payload, by their number.
+/// Checks the balance of every node and flow, in a run that ends after the last packet has arrived: a node forwards
+/// arrivals, sends its own packets and keeps those addressed to it. Flows are datagrams of 500 bytes of payload, by
+/// their number.
 fn check_nodes(scenario: &Scenario, output: &Output) {
     let counts = counts(output);
     let of = |link: u16, flow: u64| counts.get(&(link, flow)).copied().unwrap_or_default();
@@ -162,24 +165,24 @@ fn check_nodes(scenario: &Scenario, output: &Output) {
         crossed += path.len();
     }
     assert_eq!(counts.len(), crossed, "no flow is where it should not be: {counts:?}");
-    // The same by node: what links bring and sources send is what links take away and sinks get.
+    // The same by node: packets from links and sources equal packets to links and sinks.
     for node in 0..graph.nodes.len() {
-        let (mut comes, mut goes) = (0, 0);
+        let (mut incoming, mut outgoing) = (0, 0);
         for (hop, &(from, to)) in (0u16..).zip(&graph.ends) {
             let [out, back] = [2 * hop, 2 * hop + 1].map(|link| links(output)[usize::from(link)]);
-            for (here, leaving, arriving) in [(from, out, back), (to, back, out)] {
-                if here == node {
-                    (comes, goes) = (comes + arriving.packets - arriving.lost, goes + leaving.arrived);
+            for (end, leaving, arriving) in [(from, out, back), (to, back, out)] {
+                if end == node {
+                    (incoming, outgoing) = (incoming + arriving.packets - arriving.lost, outgoing + leaving.arrived);
                 }
             }
         }
         for (flow, group) in (0..).zip(scenario.flows.iter().flat_map(|g| (0..g.count).map(move |_| g))) {
             let at = |name: &Option<String>| name.as_deref() == Some(&graph.nodes[node].name);
             let path = &group.paths.data;
-            comes += if at(&group.from) { of(path[0], flow)[0] } else { 0 };
-            goes += if at(&group.to) { output.summary.flows[flow as usize].payload.bytes / 500 } else { 0 };
+            incoming += if at(&group.from) { of(path[0], flow)[0] } else { 0 };
+            outgoing += if at(&group.to) { output.summary.flows[flow as usize].payload.bytes / 500 } else { 0 };
         }
-        assert_eq!(comes, goes, "node {}", graph.nodes[node].name);
+        assert_eq!(incoming, outgoing, "node {}", graph.nodes[node].name);
     }
 }
 
@@ -213,7 +216,7 @@ fn a_mesh_of_six_nodes_conserves_packets() {
     assert!(longest >= Some(2) && dropped > 100, "{longest:?}, {dropped}");
 }
 
-/// A tree with some more links, of up to eight nodes, and flows between any two.
+/// A tree of up to eight nodes with additional links, and flows between any two nodes.
 fn meshes() -> impl Strategy<Value = String> {
     (2usize..8).prop_flat_map(|nodes| {
         let link = (0usize..100, 0usize..100, 300u32..9000, 0u32..9);

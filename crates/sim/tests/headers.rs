@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const ACK: u64 = 4;
 
-/// Losses, SACK blocks and datagrams at a small buffer.
+/// A run with losses, SACK blocks and datagrams at a small buffer.
 fn output() -> Output {
     run(r#"
         duration = "4 s"
@@ -78,7 +78,7 @@ fn what_was_sent_and_not_dropped_is_what_is_acknowledged() {
         let acked = own(1).filter(|&i| flags[i] & ACK != 0).map(|i| ack[i]).max().expect("it is answered");
         let delivered = output.summary.flows[connection as usize].payload.bytes;
         assert!(acked <= sent, "acknowledged {acked} of {sent}");
-        // Acknowledgment numbers count from the SYN, whose place is 0; the last ACK may still be delayed.
+        // Acknowledgment numbers count from the SYN at 0; the last ACK may still be delayed.
         assert!((acked - 1..=acked + 2 * 1448).contains(&(delivered)), "acknowledged {acked}, delivered {delivered}");
         assert!(delivered > 500_000);
     }

@@ -1,18 +1,18 @@
-//! Hosts from which several flows send: what waits in the host's own device is bounded for each (TCP small queues), and `fq`
-//! there paces them.
+//! Hosts with several flows: TCP small queues bound each flow's packets in the host's own device, and `fq` there paces
+//! them.
 
 mod common;
 
 use common::{run, scenario};
 use sojourn_sim::{LinkSummary, Simulation};
 
-/// What flows of `keys` leave in the queue `device` of a device of 50 Mbit/s, 20 ms there and back, in 3 s; the device is that
-/// of their host, or of a router that they are at.
+/// Summary of the queue `device` of a device of 50 Mbit/s with a round trip of 20 ms, after 3 s of flows with `keys`;
+/// the device belongs to their host or to a router.
 fn device(kind: &str, device: &str, keys: &str) -> LinkSummary {
     run(&text(kind, device, keys)).summary.links.forward
 }
 
-/// That scenario.
+/// The scenario text of [`device`].
 fn text(kind: &str, device: &str, keys: &str) -> String {
     format!(
         "duration = \"3 s\"\n[[nodes]]\nname = \"host\"\nkind = \"{kind}\"\n[[nodes]]\nname = \"far\"\n[[links]]\nname = \"device\"\n\
@@ -23,7 +23,7 @@ fn text(kind: &str, device: &str, keys: &str) -> String {
 
 #[test]
 fn the_network_with_code_for_wireless_lans_counts_as_the_one_without() {
-    // The second one stops at each packet that arrives and lets it in.
+    // The gated run stops at each arriving packet and admits it.
     for (kind, queue) in
         [("host", "aqm = \"codel\""), ("host", "aqm = \"sch_fq@linux-6.1\""), ("router", "limit = \"9 packets\"")]
     {
@@ -46,7 +46,7 @@ fn a_few_bursts_of_each_flow_wait_in_its_hosts_device() {
     assert!(at_host.packets.abs_diff(3102) <= 31, "{at_host:?}");
     let median = at_host.sojourn_ms.p50.expect("packets");
     assert!((median - 3.60).abs() < 0.05 && (at_host.utilisation - 0.97994).abs() < 1e-4, "{at_host:?}");
-    // At a router their windows alone bound what waits, and CoDel drops.
+    // At a router only the windows bound the queue, and CoDel drops.
     let at_router = device("router", "aqm = \"codel\"", "count = 2");
     assert!(at_router.dropped > 0 && at_router.sojourn_ms.max > Some(20.0), "{at_router:?}");
 }
@@ -69,7 +69,8 @@ fn a_card_in_front_of_the_queue_is_no_hosts_device() {
 
 #[test]
 fn memory_is_free_again_whoever_drops_or_doubles_a_packet() {
-    // Losses on the medium, a queue of four packets, second packets, segments only: nothing is held for ever, so all deliver.
+    // Losses on the medium, a queue of four packets, duplicates, single segments: all memory is released, so all flows
+    // deliver.
     let queues = [
         "loss = \"1 %\"",
         "limit = \"4 packets\"",
@@ -88,11 +89,12 @@ fn memory_is_free_again_whoever_drops_or_doubles_a_packet() {
 
 #[test]
 fn fq_of_the_host_holds_what_is_paced() {
-    // A pacing rate of 8 Mbit/s at the most: payload, so a little more on the link.
+    // A pacing rate of at most 8 Mbit/s of payload, so a little more on the link.
     let paced = device("host", "aqm = \"sch_fq@linux-6.1\"", "max_pacing_rate = \"8 Mbit/s\"");
     let used = paced.utilisation * 50.0 * 3.0 / 2.98;
     assert!((8.2..8.5).contains(&used), "{used} Mbit/s");
-    // The sender hands bursts down before their time, and the queue holds them: it is not empty although the link is idle.
+    // The sender passes bursts down before their departure time and the queue holds them: it is not empty although the
+    // link is idle.
     assert!(paced.mean_backlog_packets > 0.5, "{paced:?}");
     let by_itself = device("host", "aqm = \"droptail\"", "max_pacing_rate = \"8 Mbit/s\"");
     assert!(by_itself.mean_backlog_packets < 0.1, "{by_itself:?}");

@@ -1,7 +1,7 @@
-//! What holds of every run: shares and rates from 0 to 1, waits of 0 or more, and no packet from nowhere or without a trace.
+//! Invariants of every run: shares and rates between 0 and 1, non-negative waits, and conservation of packets.
 //!
-//! 300 random scenarios, or `SOJOURN_SCENARIOS` of them; other ones with each `SOJOURN_SERIES`. A fault is printed with the number of
-//! its scenario and with its text.
+//! Runs 300 random scenarios, or `SOJOURN_SCENARIOS` of them; `SOJOURN_SERIES` selects another series. A violation is
+//! printed with the number and text of its scenario.
 
 mod common;
 #[path = "invariants/draw.rs"]
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// A share may be above 1 by the rounding of a sum of floats.
+/// A share may exceed 1 by the rounding of a sum of floats.
 const ROUNDING: f64 = 1e-9;
 
 #[test]
@@ -42,7 +42,7 @@ fn numbers_are_possible_and_packets_conserved() {
     assert!(faults.is_empty(), "scenarios {faults:?} of series {series}");
 }
 
-/// What is impossible about the run of a scenario.
+/// Violations in the run of a scenario.
 fn faults_of(scenario: &Scenario) -> Vec<String> {
     let mut faults = Violations::default();
     let mut run = Simulation::new(scenario, scenario.seed);
@@ -65,14 +65,14 @@ fn faults_of(scenario: &Scenario) -> Vec<String> {
 struct Violations(Vec<String>);
 
 impl Violations {
-    fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
+    fn check(&mut self, holds: bool, message: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(what());
+            self.0.push(message());
         }
     }
 
-    fn share(&mut self, what: &str, share: f64) {
-        self.check((0.0..=1.0 + ROUNDING).contains(&share), || format!("{what} {share}"));
+    fn share(&mut self, name: &str, share: f64) {
+        self.check((0.0..=1.0 + ROUNDING).contains(&share), || format!("{name} {share}"));
     }
 
     fn summary(&mut self, summary: &Summary) {
@@ -103,14 +103,14 @@ impl Violations {
             let backlog = queue.mean_backlog_packets;
             self.check((0.0..=most).contains(&backlog), || format!("{name}: {}: backlog {backlog}", queue.name));
         }
-        for (what, count) in [("arrived", link.arrived), ("dropped", link.dropped), ("marked", link.marked)] {
-            let within = link.queues.iter().map(|queue| match what {
+        for (kind, count) in [("arrived", link.arrived), ("dropped", link.dropped), ("marked", link.marked)] {
+            let within = link.queues.iter().map(|queue| match kind {
                 "arrived" => queue.arrived,
                 "dropped" => queue.dropped,
                 _ => queue.marked,
             });
             let sum = within.sum::<u64>();
-            self.check(sum <= count, || format!("{name}: {sum} {what} in its queues, {count} in all"));
+            self.check(sum <= count, || format!("{name}: {sum} {kind} in its queues, {count} in all"));
         }
         let times = [link.sojourn_ms.mean, link.sojourn_ms.p10, link.sojourn_ms.max];
         let possible = |time: f64| (0.0..=1e7).contains(&time);
@@ -126,16 +126,17 @@ impl Violations {
         }
     }
 
-    fn datagrams(&mut self, what: &str, seen: &DatagramSummary) {
-        self.share(&format!("{what}: loss rate"), seen.loss_rate.unwrap_or(0.0));
+    fn datagrams(&mut self, name: &str, seen: &DatagramSummary) {
+        self.share(&format!("{name}: loss rate"), seen.loss_rate.unwrap_or(0.0));
         let mos = seen.mos.unwrap_or(1.0);
-        // The polynomial of the E-model (ITU-T G.107, appendix B) is 0.99 at its least.
-        self.check((0.98..=4.5).contains(&mos), || format!("{what}: MOS {mos}"));
+        // The minimum of the E-model's polynomial is 0.99 (ITU-T G.107, appendix B).
+        self.check((0.98..=4.5).contains(&mos), || format!("{name}: MOS {mos}"));
         let delay = seen.delay_ms.unwrap_or(0.0);
-        self.check((0.0..=1e7).contains(&delay), || format!("{what}: delay {delay} ms"));
+        self.check((0.0..=1e7).contains(&delay), || format!("{name}: delay {delay} ms"));
     }
 
-    /// Each packet that arrived at a queue was sent, was dropped, or waits, once; of its flow as well, as a packet is of one flow.
+    /// Checks that each packet that arrived at a queue was sent, was dropped, or is queued, once, and belongs to one
+    /// flow.
     fn packets(&mut self, output: &Output, arrived: &[u64]) {
         let mut ends: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let mut of_flow: BTreeMap<(u64, u64), [u64; 2]> = BTreeMap::new();
@@ -166,7 +167,7 @@ impl Violations {
             [("utilisation", &["utilisation"][..]), ("windows", &["utilisation", "drop_rate", "mark_rate", "jain"])]
         {
             for column in columns.iter().filter(|_| has(table)) {
-                // Flows that are no equals have no Jain's index.
+                // Jain's index is absent if the flows are not comparable.
                 for share in real(output, table, column).into_iter().filter(|v| *column != "jain" || !v.is_nan()) {
                     self.share(&format!("{table}.{column}"), share);
                 }
@@ -184,7 +185,7 @@ fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[], Path::new("/")).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What gave impossible numbers once; random scenarios reach most of it, but not in each series.
+/// Regression cases with impossible numbers; random scenarios reach most of them, but not in each series.
 #[test]
 fn what_was_impossible_is_possible() {
     let streaming = "[[flows]]\nkind = \"streaming\"\nrate = \"20 Mbit/s\"\n";
@@ -213,7 +214,7 @@ fn what_was_impossible_is_possible() {
     }
 }
 
-/// The stations that transmit at once keep the channel busy as long as the longest of them does.
+/// Stations that transmit at once keep the channel busy as long as the longest transmission.
 #[test]
 fn stations_that_collide_are_busy_once() {
     let text = "duration = \"2 s\"\n[wlan]\nbeacon = \"0 B\"\nstations = [{ count = 7, rate = \"6 Mbit/s\" }, { rate = \"54 Mbit/s\" }]\n\
@@ -223,7 +224,7 @@ fn stations_that_collide_are_busy_once() {
     assert!(cell.collisions > 100, "{} collisions", cell.collisions);
     let airtimes: f64 = cell.stations.iter().map(|station| station.node.airtime).sum();
     assert!(airtimes > cell.busy + 0.05, "{airtimes} of all, the channel is busy for {}", cell.busy);
-    // Nobody else transmits.
+    // There is no other sender.
     assert!(
         (summary.links.reverse.utilisation - cell.busy).abs() < 1e-9,
         "{} {}",
@@ -232,14 +233,15 @@ fn stations_that_collide_are_busy_once() {
     );
 }
 
-/// Packets that waited at the start of the window, and were dropped in it, are no drops of the few that came then.
+/// Packets that waited at the start of the window and were dropped in it must not count against the few that arrived in
+/// it.
 #[test]
 fn a_drop_rate_leaves_out_what_came_before_the_window() {
     let text = "duration = \"900 ms\"\nwarmup = \"400 ms\"\n[link]\nrate = \"90 kbit/s\"\nlimit = \"300 packets\"\n[[flows]]\n\
                 kind = \"cbr\"\nrate = \"7 Mbit/s\"\nstop = \"350 ms\"\n[[flows]]\nkind = \"cbr\"\nrate = \"97 kbit/s\"\n\
                 [[changes]]\nat = \"610 ms\"\nlink.aqm = \"codel\"\n";
     let link = Simulation::new(&scenario(text), 1).finish().summary.links.forward;
-    // 202 of the first flow and three of the second wait; of those, one and a half came in the window.
+    // 202 packets of the first flow and three of the second are queued; one or two of those arrived in the window.
     assert!(link.dropped > 190 && link.arrived < 9, "{} of {}", link.dropped, link.arrived);
     let own = (link.drop_rate * link.arrived as f64).round();
     assert!((1.0..=3.0).contains(&own), "{own} of {}", link.arrived);
@@ -247,22 +249,22 @@ fn a_drop_rate_leaves_out_what_came_before_the_window() {
 
 #[test]
 fn changes_bring_no_queue_that_the_flows_cannot_bear() {
-    let text = |place: &str, kind: &str| {
+    let text = |direction: &str, kind: &str| {
         format!(
             "duration = \"2 s\"\n[link]\nrate = \"10 Mbit/s\"\n[[links]]\nname = \"second\"\nrate = \"9 Mbit/s\"\n[[flows]]\nkind = \"{kind}\"\n\
-             [[changes]]\nat = \"71 ms\"\nlink.limit = \"20 packets\"\n[[changes]]\nat = \"100 ms\"\n{place}.aqm = \"prio {{ band 2 {{ netem duplicate 50% }} }}\"\n"
+             [[changes]]\nat = \"71 ms\"\nlink.limit = \"20 packets\"\n[[changes]]\nat = \"100 ms\"\n{direction}.aqm = \"prio {{ band 2 {{ netem duplicate 50% }} }}\"\n"
         )
     };
-    for place in ["link", "reverse", "links.second", "links.second.reverse"] {
-        let datagrams = text(place, "voice");
+    for direction in ["link", "reverse", "links.second", "links.second.reverse"] {
+        let datagrams = text(direction, "voice");
         let error = Scenario::parse(&datagrams, &[], Path::new("/")).unwrap_err().to_string();
         let expected = format!(
-            "changes[1].{place}.aqm: voice flows would count duplicates as datagrams; leave duplicate of netem out"
+            "changes[1].{direction}.aqm: voice flows would count duplicates as datagrams; leave duplicate of netem out"
         );
         assert_eq!(error, expected);
-        scenario(&text(place, "tcp"));
+        scenario(&text(direction, "tcp"));
     }
-    // Packets that a queue damages since a change fail at their checksum, as from the start.
+    // Packets that a queue corrupts after a change fail their checksum, as from the start.
     let damaged = "duration = \"3 s\"\n[link]\nrate = \"2 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"700 kbit/s\"\n[[changes]]\nat = \"1 s\"\n\
                    link.aqm = \"netem corrupt 100%\"\n";
     let loss = Simulation::new(&scenario(damaged), 1).finish().summary.flows[0].payload.bytes;

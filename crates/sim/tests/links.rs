@@ -1,5 +1,5 @@
-//! What holds of every kind of link: it carries what its rate allows and no more, it is the same with the same seed,
-//! and a link that is k times as fast does the same in a k-th of the time.
+//! Properties of every kind of link: it carries its capacity and no more, the same seed gives the same run, and a link
+//! with k times the rate does the same in 1/k of the time.
 
 mod common;
 
@@ -7,30 +7,36 @@ use common::{TraceFile, real, run, scenario, whole};
 use sojourn_sim::scenario::service::first_keys;
 use sojourn_sim::{Output, Simulation};
 
-/// A kind of link, sped up k times.
+/// A kind of link, sped up by a factor k.
 struct LinkKind {
     name: &'static str,
-    /// Its keys; TRACE stands for the trace's file.
+    /// Its keys; TRACE is replaced by the trace file.
     keys: fn(u64) -> String,
-    /// Bytes that it can send until so many seconds, for a link that is never idle; `None` if that is random.
+    /// Capacity in bytes up to a time in seconds, for a link that is never idle; `None` if random.
     bytes_until: Option<fn(f64) -> f64>,
-    /// How far it may stay behind that in bytes.
-    behind: f64,
+    /// Maximum shortfall from that capacity, in bytes.
+    max_shortfall: f64,
     random: bool,
 }
 
 const MTU: f64 = 1500.0;
 
 fn kinds() -> Vec<LinkKind> {
-    let exact =
-        |name, keys, bytes_until| LinkKind { name, keys, bytes_until: Some(bytes_until), behind: MTU, random: false };
-    let random = |name, keys| LinkKind { name, keys, bytes_until: None, behind: 0.0, random: true };
+    let exact = |name, keys, bytes_until| LinkKind {
+        name,
+        keys,
+        bytes_until: Some(bytes_until),
+        max_shortfall: MTU,
+        random: false,
+    };
+    let random = |name, keys| LinkKind { name, keys, bytes_until: None, max_shortfall: 0.0, random: true };
     vec![
         exact("rate", |k| format!("rate = \"{} Mbit/s\"", 12 * k), |s| 1.5e6 * s),
         exact("rate, fluid", |k| steps(k, "fluid"), steps_until),
-        // A packet of 1 ms, 24 ms or 0.5 ms keeps its time at each rise: up to 24 ms at 48 instead of 0.5 Mbit/s.
+        // A packet of 1 ms, 24 ms or 0.5 ms keeps its transmission time at each rise: up to 24 ms at 48 instead of 0.5
+        // Mbit/s.
         LinkKind {
-            behind: 2.0 * 24e-3 * 6e6,
+            max_shortfall: 2.0 * 24e-3 * 6e6,
             ..exact("rate, latch", |k| steps(k, "latch"), |s| steps_until(s) + 62.5e3 * (s - 1.0).clamp(0.0, 0.4))
         },
         exact("rate, opportunity", |k| steps(k, "opportunity"), steps_until),
@@ -51,7 +57,7 @@ fn kinds() -> Vec<LinkKind> {
             bucket_until,
         ),
         random("poisson", |k| format!("poisson = \"{} Mbit/s\"", 12 * k)),
-        // The step of the rate per tick grows with k, and a tick is a k-th: sigma grows with the power 1.5.
+        // The step of the rate per tick grows with k, and a tick is 1/k as long: sigma grows as k^1.5.
         random("cox", |k| {
             let sigma = 200.0 * (k as f64).powf(1.5);
             format!(
@@ -61,7 +67,7 @@ fn kinds() -> Vec<LinkKind> {
                 200 / k
             )
         }),
-        // Bursts of three opportunities every 4 ms, with a pause of 40 ms in each lap of 400 ms.
+        // Bursts of three opportunities every 4 ms, with a pause of 40 ms in each period of 400 ms.
         exact("trace", |k| format!("trace = \"TRACE{k}\""), trace_until),
     ]
 }
@@ -69,7 +75,7 @@ fn kinds() -> Vec<LinkKind> {
 fn steps(k: u64, change: &str) -> String {
     let rates = [(12, 0), (0, 1000), (48, 1400), (24, 2000), (6, 2600)]
         .map(|(mbit, ms)| format!("{} Mbit/s@{} ms", mbit * k, ms as f64 / k as f64));
-    // In latch no rate may be near zero.
+    // With `latch` no rate may be near zero.
     let text = rates.join(",");
     let text = if change == "latch" {
         text.replace("0 Mbit/s@1000", "0.5 Mbit/s@1000").replace("0 Mbit/s@250", "2 Mbit/s@250")
@@ -98,7 +104,7 @@ fn trace_until(s: f64) -> f64 {
     MTU * (ms / 400 * lap.len() as u64 + lap.iter().filter(|&&at| at <= ms % 400).count() as u64) as f64
 }
 
-/// A run of `kind` with `flows`, sped up k times, over 4 s / k.
+/// A run of `kind` with `flows`, sped up by a factor k, over 4 s / k.
 fn run_kind(kind: &LinkKind, k: u64, link: &str, flows: &str, seed: u64) -> Output {
     let traces = [1, 4].map(|k| TraceFile::new(trace_ms(k)));
     let keys = (kind.keys)(k).replace("TRACE1", &traces[0].path()).replace("TRACE4", &traces[1].path());
@@ -111,7 +117,7 @@ fn run_kind(kind: &LinkKind, k: u64, link: &str, flows: &str, seed: u64) -> Outp
     Simulation::new(&scenario(&text), seed).finish()
 }
 
-/// Times of departure in seconds, and bytes.
+/// Departure times in seconds, and bytes.
 fn departures(output: &Output) -> Vec<(f64, f64)> {
     let [time, fate, bytes, link] = ["time_ns", "fate", "bytes", "link"].map(|name| whole(output, "packets", name));
     let sent = (0..time.len()).filter(|&i| fate[i] < 2 && link[i] == 0);
@@ -124,7 +130,7 @@ const SATURATED: &str = "[[flows]]\nkind = \"cbr\"\nrate = \"60 Mbit/s\"";
 fn every_kind_is_tested() {
     let tested: Vec<String> =
         kinds().iter().map(|kind| (kind.keys)(1).split(' ').next().unwrap().to_string()).collect();
-    // What a channel shares out is tested in wlan.rs.
+    // Rates that a channel assigns are tested in wlan.rs.
     for first in first_keys().into_iter().filter(|&first| first != "wlan_rate") {
         assert!(tested.iter().any(|key| key == first), "add {first} to the kinds");
     }
@@ -135,7 +141,7 @@ fn no_span_carries_more_than_its_capacity_and_a_saturated_link_no_less() {
     for kind in kinds() {
         let Some(bytes_until) = kind.bytes_until else { continue };
         let output = run_kind(&kind, 1, "limit = \"100 packets\"", SATURATED, 1);
-        // A packet is counted when its transmission starts, so one more than was possible may have been begun.
+        // A packet is counted when its transmission starts, so one more than the capacity may have begun.
         let mut sent = 0.0;
         let mut spans: Vec<(f64, f64)> = departures(&output)
             .iter()
@@ -145,19 +151,23 @@ fn no_span_carries_more_than_its_capacity_and_a_saturated_link_no_less() {
             })
             .collect();
         assert!(sent > 1e6, "{}: {sent}", kind.name);
-        // Of several departures at one instant the last one shows what was carried until then.
+        // Of several departures at one instant, the last one shows the bytes carried by then.
         spans.reverse();
         spans.dedup_by_key(|&mut (at, _)| at);
         spans.reverse();
         for &(at, sent) in &spans {
             let possible = bytes_until(at);
             assert!(sent <= possible + MTU + 1.0, "{}: {sent} of {possible} bytes until {at} s", kind.name);
-            assert!(sent >= possible - kind.behind - 1.0, "{}: only {sent} of {possible} until {at} s", kind.name);
+            assert!(
+                sent >= possible - kind.max_shortfall - 1.0,
+                "{}: only {sent} of {possible} until {at} s",
+                kind.name
+            );
         }
         for (i, &(from, before)) in spans.iter().enumerate().step_by(97) {
             for &(to, after) in spans[i..].iter().step_by(31) {
                 let (carried, possible) = (after - before, bytes_until(to) - bytes_until(from));
-                let most = possible + MTU + if kind.name.contains("latch") { kind.behind } else { 0.0 };
+                let most = possible + MTU + if kind.name.contains("latch") { kind.max_shortfall } else { 0.0 };
                 assert!(carried <= most + 1.0, "{}: {carried} of {possible} bytes in [{from}, {to}] s", kind.name);
             }
         }
@@ -172,7 +182,7 @@ fn a_saturated_link_is_always_used_and_an_idle_one_never() {
         assert!((output.summary.links.forward.utilisation - 1.0).abs() < 1e-3, "{}", kind.name);
         let (time, link) = (whole(&output, "utilisation", "time_ns"), whole(&output, "utilisation", "link"));
         let utilisation = real(&output, "utilisation", "utilisation");
-        // The first step has the moment before the first packet, and where there is no capacity, nothing is used.
+        // The first step includes the time before the first packet, and without capacity nothing is used.
         for i in (0..time.len()).filter(|&i| link[i] == 0 && time[i] > 100_000_000) {
             let (at, used) = (time[i], utilisation[i]);
             assert!((used - 1.0).abs() < 1e-9 || used == 0.0, "{}: {used} at {at} ns", kind.name);
@@ -198,7 +208,8 @@ fn the_same_seed_gives_the_same_run_and_another_one_another() {
 
 #[test]
 fn a_faster_link_does_the_same_in_less_time() {
-    // All rates times four, all times by four, and queue managers that know no time: the same packets are dropped.
+    // All rates times four, all times divided by four, and time-independent queue managers: the same packets are
+    // dropped.
     let flows = |k: u64| {
         format!(
             "[[flows]]\nkind = \"poisson\"\nrate = \"{} Mbit/s\"\n[[flows]]\nkind = \"poisson\"\nrate = \"{} Mbit/s\"\n\
@@ -218,7 +229,7 @@ fn a_faster_link_does_the_same_in_less_time() {
             let (slow, dropped) = fates(&kind, 1, aqm);
             let (fast, _) = fates(&kind, 4, aqm);
             assert!(dropped > 20, "{} with {aqm}: {dropped} drops", kind.name);
-            // What happens at the very end may fall on the other side of it by a nanosecond.
+            // Rounding by a nanosecond may move an event across the end of the run.
             let both = slow.len().min(fast.len());
             assert!(
                 slow.len().abs_diff(fast.len()) <= 1,
@@ -234,7 +245,7 @@ fn a_faster_link_does_the_same_in_less_time() {
 
 #[test]
 fn poisson_arrivals_at_a_poisson_link_are_an_m_m_1_queue() {
-    // Load 0.8: 4 packets in the system, and by Little's law 4 / lambda in it.
+    // Load 0.8: 4 packets in the system, for 4 / lambda by Little's law.
     let runs: Vec<(f64, f64)> = (1..=8)
         .map(|seed| {
             let text = "duration = \"130 s\"\nwarmup = \"10 s\"\n[link]\npoisson = \"12 Mbit/s\"\nlimit = \"100000 packets\"\n\
@@ -266,7 +277,7 @@ fn a_queue_of_a_boosted_link_is_five_times_as_slow_when_the_boost_ends() {
     assert!((boosted - 12.0).abs() < 0.3 && (after - 60.0).abs() < 1.0, "{boosted} ms, then {after} ms");
 }
 
-/// Sprout's model starts anywhere in its range and has no mean reversion; what pulls it down is that zero holds it.
+/// Sprout's model starts anywhere in its range without mean reversion; only the absorption at zero pulls it down.
 #[test]
 fn a_cox_link_wanders_over_its_whole_range() {
     let (mut rates, mut outages) = (Vec::new(), 0);
@@ -281,11 +292,11 @@ fn a_cox_link_wanders_over_its_whole_range() {
     }
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let high = rates.iter().filter(|&&rate| rate > 900.0).count() as f64 / rates.len() as f64;
-    // The stationary law has a share m at zero and is flat elsewhere, where m satisfies the balance of what comes in
-    // and goes out in a tick: density * step / sqrt(2 pi) = m * (1 - exp(-0.02)); so m = 0.36 and the mean is 318.
+    // The stationary distribution has mass m at zero and is flat elsewhere; m follows from the balance of flows per
+    // tick: density * step / sqrt(2 pi) = m * (1 - exp(-0.02)), so m = 0.36 and the mean is 318.
     assert!((mean - 318.0).abs() < 80.0, "{mean} packets/s");
     assert!(high > 0.02 && outages > 100, "{high} near the top, {outages} s without a packet");
-    // An outage of years is over in a moment, and the rate falls to zero soon.
+    // With a mean outage of years the rate soon falls to zero and stays there; the run ends quickly all the same.
     let text =
         "duration = \"1 s\"\n[link]\ncox = \"1 Mbit/s\"\nsigma = 9000\ntick = \"10 us\"\noutage = \"1000000000 s\"";
     let output = run(&format!("{text}\n{SATURATED}"));
@@ -330,7 +341,7 @@ fn tail_drop_fills_its_buffer_in_the_slow_segments_of_the_published_schedule() {
     let (tail, tail_ms) = of("droptail");
     assert!((tail_ms - 12_000.0).abs() < 1.0, "{tail_ms} ms");
     assert!(tail.iter().sum::<f64>() > 0.97 * 1637.5, "{tail:?} MB");
-    // What arrives when the rate falls from 50 to 1 Mbit/s is up to 5 s worth; CoDel drops it within two.
+    // Up to 5 s of data arrive when the rate falls from 50 to 1 Mbit/s; CoDel drops the excess within two.
     let (codel, codel_ms) = of("codel");
     assert!((1_000.0..3_000.0).contains(&codel_ms), "{codel_ms} ms");
     assert!(codel[2] > 0.9 * 6.25 && codel[4] > 0.9 * 6.25, "{codel:?} MB");

@@ -1,4 +1,4 @@
-//! Runs that last longer than the clocks of TCP count in 32 bits.
+//! Runs longer than TCP's clocks count in 32 bits.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{run, whole};
 use sojourn_aqm::Duration;
 use sojourn_tcp::stack::{NAMES, Stack};
 
-/// What ten flows of CUBIC behind CoDel do from `start` on: times of departures and drops since then, sojourn times, and fates.
+/// Departures and drops of ten CUBIC flows behind CoDel from `start` on: times since then, sojourn times, and fates.
 fn flows_from(stack: &str, start: Duration) -> [Vec<u64>; 3] {
     let ns = start.as_nanos() as u64;
     let output = run(&format!(
@@ -27,7 +27,7 @@ fn timestamps_and_timers_pass_2_to_the_32_ticks() {
         let tick = Stack::find(stack).expect("it is registered").tick;
         let wrap = tick * (1 << 32);
         let start = wrap - Duration::from_secs(4);
-        // As far into each level of a timer wheel.
+        // The same phase within each level of a timer wheel.
         let before = start - tick * (3 << 30);
         let [late, early] = [start, before].map(|start| flows_from(stack, start));
         assert!(late[0].len() > 2_000, "{stack}: {} packets", late[0].len());

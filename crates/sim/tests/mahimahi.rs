@@ -1,16 +1,16 @@
-//! Delivery opportunities with Mahimahi's semantics: when the last byte of each packet leaves.
+//! Delivery opportunities with Mahimahi's semantics: departure of the last byte of each packet.
 //!
-//! Each packet is a datagram flow of its own, which sends once; no link has a delay, so a packet is delivered when it
-//! departs, and the flows' probe shows in which millisecond. Traces count in milliseconds: nothing departs in between.
+//! Each packet is a datagram flow of its own that sends once; no link has a delay, so a packet is delivered when it
+//! departs, and the flows' probe shows the millisecond. Traces count in milliseconds: nothing departs in between.
 
 mod common;
 
 use common::{TraceFile, real, run, whole};
 
-/// A packet: when it arrives, in microseconds, and its IP bytes.
+/// A packet: arrival in microseconds, and IP bytes.
 type Arrival = (u64, u32);
 
-/// Departures of `packets` in milliseconds, and when the first byte of each was served; `None`: not in 60 ms.
+/// Departure of each packet and first service of its first byte, in milliseconds; `None`: not within 60 ms.
 fn departures(trace: &[u64], once: bool, packets: &[Arrival]) -> Vec<(Option<u64>, Option<u64>)> {
     let file = TraceFile::new(trace.iter().copied());
     let flow = |&(at_us, size): &Arrival| {
@@ -52,7 +52,7 @@ fn departures(trace: &[u64], once: bool, packets: &[Arrival]) -> Vec<(Option<u64
     (0..packets.len() as u64).map(find).collect()
 }
 
-/// Departures alone; every packet must have departed.
+/// Departures only; every packet must have departed.
 fn departed(trace: &[u64], packets: &[Arrival]) -> Vec<u64> {
     departures(trace, false, packets).iter().map(|(delivered, _)| delivered.expect("the packet departs")).collect()
 }
@@ -82,7 +82,7 @@ fn a_packet_leaves_its_queue_with_its_first_byte_and_departs_with_its_last() {
 
 #[test]
 fn the_rest_of_an_opportunity_is_lost_when_the_queue_runs_empty() {
-    // 750 B ride at 5; what is left of that opportunity does not help the packet of 2000 B that arrives at 6.
+    // 750 B leave at 5; the unused part of that opportunity does not help the packet of 2000 B that arrives at 6.
     assert_eq!(departed(&[5, 10, 15], &[(0, 750), (6_000, 2000)]), [5, 15]);
 }
 
@@ -91,13 +91,14 @@ fn an_opportunity_comes_before_an_arrival_at_the_same_instant() {
     for (arrival_us, departure) in [(4_999, 5), (5_000, 10), (5_001, 10), (10_000, 15), (0, 5)] {
         assert_eq!(departed(&[5, 10], &[(arrival_us, 1500)]), [departure], "arrival at {arrival_us} us");
     }
-    // A trace that begins with 0: its first opportunity precedes everything.
+    // A trace that starts with 0: its first opportunity precedes everything.
     assert_eq!(departed(&[0, 7], &[(0, 1500)]), [7]);
 }
 
 #[test]
 fn the_schedule_repeats_after_its_last_timestamp() {
-    // The period is the last timestamp, so a lap that begins with 0 begins in the millisecond in which the last one ends.
+    // The period is the last timestamp, so a lap that starts with 0 starts in the millisecond in which the last one
+    // ends.
     for (trace, expected) in [
         (&[5, 10][..], [5, 10, 15, 20, 25, 30, 35]),
         (&[3, 7], [3, 7, 10, 14, 17, 21, 24]),
@@ -122,7 +123,7 @@ fn once_stops_for_ever_after_the_last_line() {
     let packets = [(0, 1500), (0, 1500), (0, 1500), (20_000, 1500)];
     let sent_until_10 = [(Some(5), Some(5)), (Some(10), Some(10)), (None, None), (None, None)];
     assert_eq!(departures(&[5, 10], true, &packets), sent_until_10);
-    // A packet that is partly sent stays so.
+    // A partly sent packet stays partly sent.
     assert_eq!(departures(&[5, 10], true, &[(0, 1000), (0, 2500)]), [(Some(5), Some(5)), (None, Some(5))]);
 }
 

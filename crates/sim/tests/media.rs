@@ -1,17 +1,17 @@
-//! What lies around a link's server: framing, the buffer below the queue, loss and delay behind it.
+//! Around a link's server: framing, the buffer below the queue, loss and delay after it.
 
 mod common;
 
 use common::{TraceFile, real, run, whole};
 use sojourn_sim::Output;
 
-/// When the sent packets of the forward link left their queue, in microseconds.
+/// Departure times from the queue of the packets sent on the forward link, in microseconds.
 fn dequeues_us(output: &Output) -> Vec<u64> {
     let [time, fate, link] = ["time_ns", "fate", "link"].map(|name| whole(output, "packets", name));
     (0..time.len()).filter(|&i| fate[i] < 2 && link[i] == 0).map(|i| time[i] / 1000).collect()
 }
 
-/// Packets of 1500 B of all flows that reach their sinks in each millisecond, by a probe of 1 ms.
+/// Packets of 1500 B of all flows that reach their sinks in each millisecond, from a probe of 1 ms.
 fn arrivals_by_ms(output: &Output, ms: usize) -> Vec<u64> {
     let (time, goodput) = (whole(output, "flows", "time_ns"), real(output, "flows", "goodput_bps"));
     let mut arrivals = vec![0; ms + 1];
@@ -21,7 +21,7 @@ fn arrivals_by_ms(output: &Output, ms: usize) -> Vec<u64> {
     arrivals
 }
 
-/// Six packets of 1500 B at once on a link that takes 1 ms for each.
+/// Six simultaneous packets of 1500 B on a link that takes 1 ms for each.
 fn six_at_once(link: &str) -> Output {
     let flow = "[[flows]]\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\nstop = \"1 us\"\ncount = 6\n";
     run(&format!("duration = \"20 ms\"\n[link]\n{link}\n{flow}[probes]\npackets = true\nflows = \"1 ms\""))
@@ -37,10 +37,10 @@ fn a_buffer_below_takes_packets_out_of_the_queue_and_delivers_none_earlier() {
         ("below = \"3 kB\"", [0, 0, 1, 2, 3, 4]),
         ("below = \"1 packet\"", [0, 1, 2, 3, 4, 5]),
         ("below = \"3 packets\"", [0, 0, 0, 1, 2, 3]),
-        // Three, and again when one is left.
+        // Three packets, and again when one is left.
         ("below = \"3 packets wake 1 packet\"", [0, 0, 0, 2, 2, 4]),
         ("below = \"1 MB\"", [0; 6]),
-        // The limit is nothing at first, and a packet once the driver has run dry.
+        // The limit is zero at first, and one packet once the driver has run dry.
         ("below = \"bql\"", [0, 1, 1, 2, 3, 4]),
         ("below = \"2 packets bql\"", [0, 1, 1, 2, 3, 4]),
         ("below = \"bql max 1513 B\"", [0, 1, 2, 3, 4, 5]),
@@ -51,20 +51,20 @@ fn a_buffer_below_takes_packets_out_of_the_queue_and_delivers_none_earlier() {
         assert_eq!(arrivals_by_ms(&output, 20)[..8], [0, 1, 1, 1, 1, 1, 1, 0], "{below}");
         assert_eq!(output.summary.links.forward.utilisation, 0.3, "{below}");
 
-        // Two opportunities every 2 ms: the same, two by two.
+        // Two opportunities every 2 ms: the same, in pairs.
         let trace = TraceFile::new([2, 2, 4, 4, 6, 6, 8, 8]);
         let output = six_at_once(&format!("trace = \"{}\"\n{below}", trace.path()));
         assert_eq!(arrivals_by_ms(&output, 20)[..8], [0, 0, 2, 0, 2, 0, 2, 0], "{below}");
     }
     let trace = TraceFile::new([2, 2, 4, 4, 6, 6, 8, 8]);
     let output = six_at_once(&format!("trace = \"{}\"\nbelow = \"1514 B\"", trace.path()));
-    // Two are in the buffer at once; each that leaves makes room for another.
+    // Two packets enter the buffer at once; each departure admits another one.
     assert_eq!(dequeues_us(&output), [0, 0, 2000, 2000, 4000, 4000]);
 }
 
 #[test]
 fn a_packet_that_waits_below_is_no_longer_the_queue_managers() {
-    // 10 packets in the queue, 1 ms each; 20 more in the ring: they wait 30 ms, of which the queue sees 10.
+    // 10 packets in the queue, 1 ms each, and 20 more in the ring: they wait 30 ms, and the queue sees 10 of these.
     let text = |below: &str| {
         format!(
             "duration = \"2 s\"\nwarmup = \"1 s\"\n[link]\nrate = \"12 Mbit/s\"\nlimit = \"10 packets\"\n{below}\n\
@@ -81,7 +81,7 @@ fn a_packet_that_waits_below_is_no_longer_the_queue_managers() {
 
 #[test]
 fn framing_takes_its_time_and_the_queue_counts_it_or_not() {
-    // 33 ATM cells of 53 B for 1500 B with 40 of PPPoE: 1749 B are 13.992 ms at 1 Mbit/s.
+    // 33 ATM cells of 53 B for 1500 B with 40 B of PPPoE: 1749 B take 13.992 ms at 1 Mbit/s.
     for (account, bytes) in [("adjusted", 1749), ("ip", 1500)] {
         let link =
             format!("rate = \"1 Mbit/s\"\nframing = \"pppoe-llcsnap\"\naccount = \"{account}\"\nlimit = \"5 packets\"");
@@ -146,7 +146,7 @@ fn tcp_repairs_what_the_medium_loses() {
 
 #[test]
 fn packets_keep_their_order_when_the_delay_falls_unless_they_may_overtake() {
-    // A packet every ms; the delay falls from 50 to 10 ms at 1 s, and rises to 30 ms at 2 s.
+    // A packet per millisecond; the delay falls from 50 to 10 ms at 1 s, and rises to 30 ms at 2 s.
     let arrivals = |reorder: bool| {
         let output = run(&format!(
             "duration = \"3 s\"\n[link]\nrate = \"1 Gbit/s\"\ndelay = \"50 ms@0s,10 ms@1s,30 ms@2s\"\nreorder = {reorder}\n\
@@ -156,9 +156,9 @@ fn packets_keep_their_order_when_the_delay_falls_unless_they_may_overtake() {
     };
     let (fifo, free) = (arrivals(false), arrivals(true));
     assert_eq!((fifo[900], free[900], fifo[1500], free[1500]), (1, 1, 1, 1));
-    // Those of 0.950 to 1 s are under way, and from 1.010 on the later ones come between them.
+    // Packets sent from 0.950 to 1 s are in transit, and from 1.010 s on later ones arrive between them.
     assert!((1011..1049).all(|ms| fifo[ms] == 1 && free[ms] == 2), "{:?}", &free[1005..1055]);
-    // In order, the 40 that came too early arrive together with the last of the old ones.
+    // In order, the 40 packets that are early arrive together with the last of the old ones.
     assert!((1049..=1051).any(|ms| fifo[ms] >= 40), "{:?}", &fifo[1045..1055]);
     // A rise leaves a gap of its size.
     assert_eq!((2012..2029).map(|ms| fifo[ms] + free[ms]).sum::<u64>(), 0);
@@ -168,7 +168,7 @@ fn packets_keep_their_order_when_the_delay_falls_unless_they_may_overtake() {
 
 #[test]
 fn ethernet_carries_97_and_a_half_percent_of_ip() {
-    // 1448 B of payload in 1538 B on the wire: 9.415 of 10 Mbit/s; in IP 9.753.
+    // 1448 B of payload in 1538 B on the wire: 9.415 of 10 Mbit/s; 9.753 Mbit/s of IP.
     let output = run(
         "duration = \"20 s\"\nwarmup = \"10 s\"\n[link]\nrate = \"10 Mbit/s\"\nframing = \"ethernet-wire\"\naccount = \"ip\"\n\
          [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"20 ms\"\n\

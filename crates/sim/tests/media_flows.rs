@@ -1,4 +1,4 @@
-//! Flows of media: what they send on an idle path, what reports cost, what frames and the books say.
+//! Media flows: their rate on an idle path, the cost of reports, frames and accounting.
 
 mod common;
 
@@ -32,15 +32,16 @@ const IDLE: &str = "[link]\nrate = \"80 Mbit/s\"\ndelay = \"31 ms\"\n[reverse]\n
 fn on_an_idle_path_the_rate_rises_to_the_highest_and_nothing_waits() {
     let output = media("40 s", IDLE, "max_rate = \"2.3 Mbit/s\"\nfps = 24\nsize_spread = 0");
     let seen = seen(&output);
-    // A packet of 1240 B takes 124 us; those of a frame are equally long.
+    // A packet of 1240 B takes 124 us; the packets of a frame have equal sizes.
     assert!(seen.queueing_ms.max.unwrap() <= 0.124 && seen.queueing_ms.max.unwrap() > 0.11, "{seen:?}");
     assert_eq!(output.summary.flows[0].datagrams.loss_rate, Some(0.0));
     let targets = targets(&output);
     assert!(targets[0] < 500e3 && targets[targets.len() - 1] >= 0.95 * 2.3e6, "{targets:?}");
-    // 0, 1/24 s, … up to 40 s; what is under way at the end is no more than two frames.
+    // Frames at 0, 1/24 s, … up to 40 s; at most two frames are in transit at the end.
     assert_eq!((seen.frames, seen.frames_late), (961, 0));
     assert!(seen.frames - seen.frames_whole <= 2, "{seen:?}");
-    // The pacer sends a frame until the next one: no frame takes less than the path, or more than that and two frames.
+    // The pacer spreads a frame until the next one: a frame takes at least the path's delay, and at most two frame
+    // intervals more.
     assert!(seen.frame_ms.p10.unwrap() > 31.0 && seen.frame_ms.max.unwrap() < 31.2 + 2.0 * 1000.0 / 24.0, "{seen:?}");
 }
 
@@ -49,11 +50,11 @@ fn the_source_makes_what_it_is_told_and_every_byte_is_in_the_books() {
     let output = media("30 s", IDLE, "start_rate = \"1.5 Mbit/s\"\nsize_spread = 0");
     let seen = seen(&output);
     let target = seen.target_bps.unwrap();
-    // Packets are of whole bytes, and the last frame may wait in part.
+    // Packets have whole bytes, and part of the last frame may be queued.
     assert!((seen.sent_bps / target - 1.0).abs() < 0.002, "{seen:?}");
     let link = &output.summary.links.forward;
     assert_eq!(link.bytes as f64 * 8.0 / 30.0, seen.sent_bps);
-    // Payload is what is left of the packets without 40 B of RTP, UDP and IP.
+    // Payload excludes the 40 B of RTP, UDP and IP headers per packet.
     let flow = &output.summary.flows[0];
     let arrived = seen.received_bps * 30.0 / 8.0;
     let packets = (arrived - flow.payload.bytes as f64) / 40.0;
@@ -66,7 +67,7 @@ fn reports_are_packets_of_the_size_that_rfc_8888_gives_them() {
     let output = media("20 s", IDLE, "");
     let (arrived, lost) = (whole(&output, "media", "arrived"), whole(&output, "media", "lost"));
     assert!(lost.iter().all(|&lost| lost == 0));
-    // RTCP header and sender, stream, numbers: 16 B; 2 B a packet in whole words; the time; UDP and IP.
+    // RTCP header and sender, stream, numbers: 16 B; 2 B per packet in whole words; timestamp; UDP and IP.
     let report_bytes: u64 = arrived.iter().map(|n| 28 + 16 + (2 * n).next_multiple_of(4) + 4).sum();
     let reverse = &output.summary.links.reverse;
     let under_way = reverse.packets - arrived.len() as u64;
@@ -75,7 +76,7 @@ fn reports_are_packets_of_the_size_that_rfc_8888_gives_them() {
         "{} B, {report_bytes} B told",
         reverse.bytes
     );
-    // Every 100 ms, from the first arrival on.
+    // Every 100 ms from the first arrival on.
     let times = whole(&output, "media", "time_ns");
     assert!(times.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(100_000_000) < 200_000), "{times:?}");
     assert_eq!(seen(&output).reports, reverse.packets);
@@ -111,7 +112,7 @@ fn the_camera_is_off_in_a_pause() {
     assert_eq!(seen(&output).frames, 90 + 61);
 }
 
-/// A probe of every packet keeps the far side of a dumbbell from running ahead.
+/// A probe of every packet disables running ahead at the far side of a dumbbell.
 #[test]
 fn a_run_ahead_is_the_same_run() {
     let link = "[link]\nrate = \"1.7 Mbit/s@0s,0.9 Mbit/s@7s\"\ndelay = \"29 ms\"\nlimit = \"40 packets\"";
@@ -128,7 +129,7 @@ fn a_run_ahead_is_the_same_run() {
     }
 }
 
-/// SCReAM's packets are ECT(1) and are marked where an RFC 3168 queue would have to drop; told otherwise, they are dropped.
+/// SCReAM's packets are ECT(1) and get marks in place of drops by an RFC 3168 queue; without ECT(1) they are dropped.
 #[test]
 fn scream_takes_marks_of_a_dual_queue() {
     let numbers = |ecn: &str| {
@@ -146,11 +147,11 @@ fn scream_takes_marks_of_a_dual_queue() {
     assert_eq!((reported, link.marked), (0, 0));
     let (reported, link, classic) = numbers("ecn = \"ect0\"");
     assert!(reported > 20 && link.marked > 20, "{reported} {link:?}");
-    // In the other queue of the two, whose target is 15 ms.
+    // In the Classic queue, whose target is 15 ms.
     assert!(classic.queueing_ms.p95 > l4s.queueing_ms.p95, "{classic:?} {l4s:?}");
 }
 
-/// A probe is answered after a round trip; without probes the rate grows by 8 % a second.
+/// A probe is acknowledged after a round trip; without probes the rate grows by 8 % per second.
 #[test]
 fn probes_find_the_rate_at_once() {
     let numbers = |control: &str| {
@@ -161,7 +162,7 @@ fn probes_find_the_rate_at_once() {
         let times = whole(&output, "media", "time_ns");
         let reached = targets(&output).iter().position(|&bps| bps >= 1.1e6).map(|row| times[row] / 1_000_000);
         let media = seen(&output).received_bps * 9.0 / 8.0;
-        // What is left of the packets without their headers is more than the frames by the padding of probes.
+        // Received bytes less headers exceed the frames by the padding of probes.
         let payload = output.summary.flows[0].payload.bytes as f64;
         (reached, media - payload - 40.0 * output.summary.flows[0].sent as f64)
     };
@@ -175,14 +176,14 @@ fn probes_find_the_rate_at_once() {
 
 #[test]
 fn a_control_refuses_marks_that_it_does_not_answer() {
-    for (control, ecn, answer) in [
+    for (control, ecn, reason) in [
         ("gcc@unprobed", "ect0", "gcc@unprobed does not react to marks of ect0; write not-ect"),
         ("scream@rfc8298", "ect1", "scream@rfc8298 does not react to marks of ect1; write not-ect or ect0"),
     ] {
         let keys = format!("control = \"{control}\"\necn = \"{ecn}\"");
         let text = format!("duration = \"1 s\"\n{IDLE}\n[[flows]]\nkind = \"media\"\n{keys}");
         let error = Scenario::parse(&text, &[], Path::new("/")).unwrap_err().to_string();
-        assert_eq!(error, format!("flows[0].ecn: {answer}"));
+        assert_eq!(error, format!("flows[0].ecn: {reason}"));
     }
 }
 

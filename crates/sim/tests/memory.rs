@@ -1,6 +1,6 @@
-//! What a run holds in memory, by a counting allocator.
+//! Memory use of a run, by a counting allocator.
 //!
-//! Without the test harness: its other thread may allocate while this one counts.
+//! Without the test harness, because its other thread may allocate while this one counts.
 
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::parquet::{ParquetFolder, ROWS};
@@ -13,12 +13,12 @@ use std::path::Path;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Most bytes that a flow may take at a window of up to 64 segments, with all that it has under way: the packets' records and
-/// headers, their places in the queue, and what the sender remembers of them.
+/// Maximum bytes per flow with a window of up to 64 segments, including everything in flight: packet records and
+/// headers, queue entries, and the sender's state per segment.
 const PER_FLOW: u64 = 18_200;
-/// Most bytes of a flow with next to nothing under way: both its ends, its route and its timers.
+/// Maximum bytes per flow with almost nothing in flight: both endpoints, route and timers.
 const PER_ENDS: u64 = 3_000;
-/// The same of Reno on an older stack.
+/// The same for Reno on an older stack.
 const PER_RENO: u64 = 2_250;
 
 fn main() {
@@ -36,13 +36,13 @@ fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[], Path::new("/")).unwrap()
 }
 
-/// Bytes that are allocated since `region` began and were not freed.
+/// Bytes allocated since `region` began and not freed.
 fn held(region: &Region<'_, System>) -> u64 {
     let change = region.change();
     (change.bytes_allocated - change.bytes_deallocated) as u64
 }
 
-/// Bytes that a run holds at its end.
+/// Bytes held at the end of a run.
 fn held_at_the_end(scenario: &Scenario) -> u64 {
     let region = Region::new(ALLOCATOR);
     let mut run = Simulation::new(scenario, 1);
@@ -50,7 +50,7 @@ fn held_at_the_end(scenario: &Scenario) -> u64 {
     held(&region)
 }
 
-/// Flows that share what each of them has 20 segments of a bandwidth-delay product and a queue of 20 packets for.
+/// Flows with 20 segments of bandwidth-delay product and 20 packets of queue for each.
 fn flows(count: u32) -> Scenario {
     scenario(&format!(
         "duration = \"10 s\"\n[link]\nrate = \"{} kbit/s\"\naqm = \"codel\"\nlimit = \"{} packets\"\n[[flows]]\n\
@@ -60,12 +60,12 @@ fn flows(count: u32) -> Scenario {
     ))
 }
 
-/// Flows that have just begun: their SYNs are under way.
+/// Flows that have just started, with their SYNs in flight.
 fn flows_that_begin(count: u32) -> Scenario {
     flows_that_begin_as(count, "linux-6.1", "cubic")
 }
 
-/// The same where the sender remembers least.
+/// The same with the smallest sender state.
 fn flows_of_reno_that_begin(count: u32) -> Scenario {
     flows_that_begin_as(count, "linux-2.6.29", "reno")
 }
@@ -78,7 +78,7 @@ fn flows_that_begin_as(count: u32, stack: &str, cc: &str) -> Scenario {
     ))
 }
 
-/// Bytes that each further flow of a run takes.
+/// Bytes per additional flow of a run.
 fn each(flows: fn(u32) -> Scenario) -> u64 {
     let [few, many] = [100, 500].map(|count| held_at_the_end(&flows(count)));
     (many - few) / 400
@@ -91,7 +91,7 @@ fn a_flow_takes_little() {
     assert!(each <= PER_FLOW, "{each} B");
 }
 
-/// Connections of PackMime over an idle link, in the memory of those that have ended.
+/// PackMime connections over an idle link reuse the memory of ended ones.
 fn connections_that_come_and_go_ask_for_no_memory() {
     let text = "duration = \"90 s\"\n[link]\nrate = \"100 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"packmime\"\n\
                 connections_per_second = 80\nrtt = \"10 ms\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"";
@@ -133,7 +133,7 @@ fn what_is_recorded_does_not_pile_up() {
     assert!(need.recorded > 4 * long, "it would have been {} B", need.recorded);
 }
 
-/// Tunnels have numbers at the end of `u32`, which must not index a list.
+/// Tunnels have flow numbers near the maximum of `u32`, which must not index a list.
 fn flow_numbers_that_are_not_dense_take_little() {
     let scenario = scenario(
         "duration = \"3 s\"\n[link]\nrate = \"5 Mbit/s\"\nlimit = \"7 packets\"\n[[flows]]\nkind = \"tcp\"\ncount = 3\n\
@@ -159,7 +159,7 @@ fn a_need_is_told_from_above() {
     }
 }
 
-/// A line of text may ask for megabytes: each CAKE has 1024 flows in each of its tins.
+/// A line of text may need megabytes: each CAKE has 1024 flows in each of its tins.
 fn empty_queues_are_in_the_need() {
     let classes = |inside: &str| -> String {
         (2..600).map(|i| format!("class {i:x} parent 1 rate 8bit ceil 1mbit{inside}; ")).collect()
@@ -189,23 +189,24 @@ fn empty_queues_are_in_the_need() {
     }
 }
 
-/// Datagrams at 20 Gbit/s over a link of a second: two million are under way. Whatever is allocated in one step beyond a
-/// megabyte was told before that step, and was no more than that and what a queue or a pipe holds of the same packets.
+/// Datagrams at 20 Gbit/s over a link of a second: two million are in flight. Any allocation of more than a megabyte in
+/// one step must be announced before that step, and must not exceed the announcement plus what a queue or a pipe holds
+/// of the same packets.
 fn a_growth_is_told_before_it() {
     let text = "duration = \"2 s\"\nwarmup = \"0 s\"\n[link]\nrate = \"20 Gbit/s\"\ndelay = \"1 s\"\n[[flows]]\nkind = \"cbr\"\n\
                 rate = \"19 Gbit/s\"";
     let mut run = Simulation::new(&scenario(text), 1);
-    let (mut told, mut largest) = (0, 0);
+    let (mut announced, mut largest) = (0, 0);
     loop {
         let (growth, region) = (run.growth(4096), Region::new(ALLOCATOR));
         let done = run.advance(4096);
         let taken = region.change().bytes_allocated as u64;
         assert!(taken < 1 << 20 || taken <= 2 * growth, "{taken} B at once, {growth} B told");
-        (told, largest) = (told.max(growth), largest.max(taken));
+        (announced, largest) = (announced.max(growth), largest.max(taken));
         if done {
             break;
         }
     }
-    println!("{told} B told, {largest} B at once");
+    println!("{announced} B told, {largest} B at once");
     assert!(largest >= 64 << 20, "{largest} B at once");
 }

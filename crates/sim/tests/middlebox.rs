@@ -1,4 +1,4 @@
-//! What somebody on the way does to packets: a tunnel hides flows, ECN fields are cleared or say what is not so.
+//! Middleboxes: a tunnel hides flows, ECN fields are cleared or falsified.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn share_of_the_last(output: &Output) -> f64 {
     rates[1] / (rates[0] + rates[1])
 }
 
-/// Numbers of flows, and of ECN fields, in the table of packets of the forward link.
+/// Flow numbers and ECN fields in the packet table of the forward link.
 fn seen(output: &Output) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let [link, flow, ecn] = ["link", "flow", "ecn"].map(|name| whole(output, "packets", name));
     let forward = |column: &[u64]| (0..link.len()).filter(|&i| link[i] == 0).map(|i| column[i]).collect();

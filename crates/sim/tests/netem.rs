@@ -1,4 +1,4 @@
-//! netem at links: duplicates and damaged packets are packets like others, and nothing else changes.
+//! netem at links: duplicates and corrupted packets are packets like others, and nothing else changes.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn cbr(link: &str, rtt_ms: u32) -> Output {
     ))
 }
 
-/// Whether a share of `n` independent events lies within five standard deviations of `p`.
+/// Whether `count` of `n` independent events is within five standard deviations of probability `p`.
 fn near(count: u64, n: u64, p: f64) -> bool {
     (count as f64 - n as f64 * p).abs() < 5.0 * (n as f64 * p * (1.0 - p)).sqrt()
 }
@@ -35,7 +35,7 @@ fn duplicates_are_packets_of_their_own() {
     let sent: u64 = output.summary.flows.iter().map(|flow| flow.sent).sum();
     let copies = forward.arrived - sent.min(forward.arrived);
     assert!(near(copies, sent, 0.03), "{copies} copies of {sent}");
-    // TCP takes each byte once.
+    // TCP delivers each byte once.
     let payload: u64 = output.summary.flows.iter().map(|flow| flow.payload.bytes).sum();
     assert!(payload <= sent * 1448 && payload > 0, "{payload} B of {sent} segments");
 }

@@ -1,16 +1,16 @@
-//! The stack `ns2` beside ns-2.35 itself: bytes sent and packets dropped by a bottleneck with tail drop, in 54 cells.
+//! The stack `ns2` against ns-2.35 itself: bytes sent and packets dropped at a bottleneck with tail drop, in 54 cells.
 //!
 //! `ns2/cells.csv` is from Debian's ns-2.35: a dumbbell whose FTPs start at 0, with `TCP/Newreno` or `TCP/Reno` and
 //! `TCPSink`, packets of 1500 bytes, `windowInit_` 4, 60 s. Access links at both ends have ten times the rate and a
-//! delay of 3 ms, and the queue holds what the link sends in 50 ms. What a packet and its acknowledgment take on the
-//! receivers' link, which the dumbbell here does not have, is in the round-trip time.
+//! delay of 3 ms; the queue holds 50 ms of the link's rate. The time of a packet and its acknowledgment on the
+//! receivers' link, which our dumbbell lacks, is included in the round-trip time.
 
 mod common;
 
 use common::run;
 use std::fs;
 
-/// A cell and what ns-2 gave.
+/// A cell and the results of ns-2.
 struct Cell {
     name: String,
     scenario: String,
@@ -18,8 +18,9 @@ struct Cell {
     drops: u64,
 }
 
-/// In slow start every packet of an ACK-clocked flow arrives as another departs; that ns-2 breaks these ties by when the
-/// event was scheduled decides which packet is dropped. Why these two differ by more is not known.
+/// In slow start every packet of an ACK-clocked flow arrives as another departs. ns-2 breaks such ties by the time at
+/// which the event was scheduled, which decides the dropped packet. The larger difference of these two cells is
+/// unexplained.
 const OUTSIDE: &[&str] = &["1.3 Mbit/s, 410 ms, 1 newreno", "1.3 Mbit/s, 410 ms, 1 reno"];
 
 #[test]

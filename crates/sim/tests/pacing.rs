@@ -1,4 +1,4 @@
-//! Pacing by the sender's host: when segments leave, and what that does to a queue.
+//! Pacing by the sender's host: departure times of segments, and the effect on a queue.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn flow(keys: &str) -> String {
     )
 }
 
-/// The most segments that left within a millisecond, behind the first `from` ms.
+/// Maximum number of segments sent within a millisecond, after the first `from_ms`.
 fn most_at_once(output: &Output, from_ms: u64) -> usize {
     let times: Vec<u64> =
         whole(output, "segments", "time_ns").into_iter().filter(|ns| *ns > from_ms * 1_000_000).collect();
@@ -23,11 +23,11 @@ fn most_at_once(output: &Output, from_ms: u64) -> usize {
 
 #[test]
 fn a_host_that_paces_spreads_bursts() {
-    // The receiver's card takes up to 10 ms of segments together and answers with one acknowledgment.
+    // The receiver's NIC joins up to 10 ms of segments and sends one acknowledgment for them.
     let bursts =
         |pacing| most_at_once(&run(&flow(&format!("cc = \"cubic\"\npacing = {pacing}\ngro = \"10 ms\""))), 4_000);
     let (free, paced) = (bursts(false), bursts(true));
-    // 120 % of 31 Mbit/s are 3.2 packets in a millisecond.
+    // 120 % of 31 Mbit/s is 3.2 packets per millisecond.
     assert!(free > 20 && paced <= 8, "{free} without pacing, {paced} with it");
 }
 
@@ -35,7 +35,7 @@ fn a_host_that_paces_spreads_bursts() {
 fn the_largest_rate_bounds_what_is_sent() {
     let output = run(&flow("cc = \"cubic\"\nmax_pacing_rate = \"7 Mbit/s\""));
     let goodput = output.summary.groups[0].payload.goodput_bps;
-    // A segment of 1448 bytes more may lie within the eight seconds that are measured.
+    // The measured eight seconds may contain one additional segment of 1448 bytes.
     assert!((6.8e6..=7.0e6 + 1448.0).contains(&goodput), "{goodput}");
     assert_eq!(output.summary.links.forward.dropped, 0);
     let bbr = run(&flow("cc = \"bbr\"\nmax_pacing_rate = \"7 Mbit/s\""));

@@ -1,11 +1,11 @@
-//! Several bottlenecks in a row: where packets go, how long they take, and who gets what.
+//! Several bottlenecks in a row: routes, delays and shares.
 
 mod common;
 
 use common::{run, whole};
 use sojourn_sim::Links;
 
-/// Three hops with 8, 4 and 2 Mbit/s forward, 10 ms each way, 8 Mbit/s back.
+/// Three hops with 8, 4 and 2 Mbit/s forward, 10 ms in each direction, 8 Mbit/s back.
 const ROW: &str = r#"
     [link]
     rate = "8 Mbit/s"
@@ -39,14 +39,15 @@ fn a_packet_takes_the_sum_of_the_links_on_its_route() {
                  size = \"1000 B\"\ndirection = \"{direction}\"\n\
                  route = {route}\naccess_delay = \"5 ms\"\n[probes]\ntransfers = true"
             ));
-            // SYN, SYN-ACK; the acknowledgment has gone ahead when the data are ready on every slower link.
-            let way = |bytes: u64, us: u64| bytes * us * 1000 + hops * 10_000_000 + 5_000_000;
+            // SYN, SYN-ACK; on slower links the acknowledgment is gone before the data arrives.
+            let one_way_delay = |bytes: u64, us: u64| bytes * us * 1000 + hops * 10_000_000 + 5_000_000;
             let first_us = if hops == 1 { data_us } else { first_link_us(route, direction) };
             let behind_ack = 52 * first_us * 1000;
             let found = whole(&output, "transfers", "duration_ns");
             let [time] = found[..] else { panic!("one transfer: {found:?}") };
-            let least = way(60, data_us) + way(60, ack_us) + way(1052, data_us) + behind_ack;
-            // On a link slower than the one before, the data may wait for the acknowledgment a little longer.
+            let least =
+                one_way_delay(60, data_us) + one_way_delay(60, ack_us) + one_way_delay(1052, data_us) + behind_ack;
+            // On a link slower than the one before, the data may wait slightly longer for the acknowledgment.
             assert!(
                 time >= least && time <= least + 52 * 4 * 1000,
                 "{route} {direction}: {time} ns, expected {least} ns"
@@ -55,7 +56,7 @@ fn a_packet_takes_the_sum_of_the_links_on_its_route() {
     }
 }
 
-/// Microseconds per byte on the first link that data cross.
+/// Microseconds per byte on the first link that data crosses.
 fn first_link_us(route: &str, direction: &str) -> u64 {
     match direction {
         "forward" if route.starts_with(r#"["second"#) => 2,
@@ -151,7 +152,7 @@ fn packets_are_conserved_on_every_hop() {
 
 #[test]
 fn a_flow_over_three_bottlenecks_gets_less_than_each_flow_across_one() {
-    // Equal links, one long flow against one flow on each hop: it meets three queues, and losses in each.
+    // Equal links, one long flow against one flow on each hop: the long one faces three queues, with losses in each.
     let link = "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nlimit = \"60 packets\"\n";
     let mut text = format!("duration = \"100 s\"\nwarmup = \"20 s\"\n[link]\n{link}");
     for name in ["b", "c"] {

@@ -1,4 +1,4 @@
-//! Any paths over the links of a scenario: nothing is lost between them, and each link takes its time.
+//! Arbitrary paths over the links of a scenario: no losses between links, and each link adds its delay.
 
 mod common;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sojourn_sim::scenario::{Paths, Scenario};
 use sojourn_sim::{Output, Simulation};
 
-/// Four hops, so eight links, of odd rates and delays; link 2i is the forward direction of hop i.
+/// Four hops, that is eight links, of odd rates and delays; link 2i is the forward direction of hop i.
 fn four_hops(duration: &str, flows: &str) -> Scenario {
     let hop = |name: &str, rate: &str, back: &str, delay: &str, aqm: &str| {
         format!(
@@ -27,14 +27,14 @@ fn four_hops(duration: &str, flows: &str) -> Scenario {
 
 const LINKS: usize = 8;
 
-/// A path for the data and one for the acknowledgments, without a link in common.
+/// Disjoint paths for data and acknowledgments.
 fn paths() -> impl Strategy<Value = Paths> {
     let links = Just((0..LINKS as u16).collect::<Vec<u16>>()).prop_shuffle();
     (links, 1usize..=4, 1usize..=4)
         .prop_map(|(links, data, acks)| Paths { data: links[..data].into(), acks: links[data..data + acks].into() })
 }
 
-/// Packets of `flow` that arrived at, and that were sent by, each link.
+/// Packets of `flow` that arrived at each link, and that it sent.
 fn crossings(output: &Output, flow: u64) -> [(u64, u64); LINKS] {
     let mut counts = [(0, 0); LINKS];
     let [link, of, fate] = ["link", "flow", "fate"].map(|name| whole(output, "packets", name));
@@ -58,7 +58,7 @@ proptest! {
         seed in any::<u64>(),
         reverse in any::<bool>(),
     ) {
-        // They stop long before the end, so that nothing is under way then.
+        // The flows stop long before the end, so that nothing is in flight then.
         let direction = if reverse { "reverse" } else { "forward" };
         let mut scenario = four_hops("90 s", &format!(
             "[[flows]]\nkind = \"tcp\"\nstop = \"2.3 s\"\nrtt = \"61 ms\"\ndirection = \"{direction}\"\n\
@@ -94,8 +94,8 @@ proptest! {
 
 #[test]
 fn a_datagram_takes_the_time_of_each_link_on_its_path() {
-    // 1500 B over link 4 (3.7 Mbit/s, 5.3 ms), 1 (0.9 Mbit/s, 3.1 ms as link 0), 2 (1.9 Mbit/s, 0.7 ms)
-    // and 4 again; one at a time.
+    // 1500 B over link 4 (3.7 Mbit/s, 5.3 ms), 1 (0.9 Mbit/s, 3.1 ms as link 0), 2 (1.9 Mbit/s, 0.7 ms) and 4 again;
+    // one at a time.
     let flows = "[[flows]]\nkind = \"cbr\"\nrate = \"120 kbit/s\"\nsize = \"1500 B\"\nrtt = \"40 ms\"";
     let mut scenario = four_hops("5 s", flows);
     scenario.flows[0].paths = Paths { data: [4, 1, 2, 4].into(), acks: [0].into() };

@@ -1,4 +1,5 @@
-//! Counts of the queues within a discipline: they add up to the link's, and each packet counts in the queue that it joined.
+//! Counters of the queues within a discipline: they add up to the link's, and each packet counts in the queue that it
+//! joined.
 
 mod common;
 
@@ -69,7 +70,7 @@ fn queues_add_up_to_their_link() {
     }
 }
 
-/// Traffic that may meet second packets.
+/// Traffic for disciplines that may duplicate packets.
 fn tcp(aqm: &str) -> Output {
     run(&format!(
         "duration = \"7 s\"\nseed = 5\n[link]\nrate = \"3.1 Mbit/s\"\nlimit = \"170 packets\"\naqm = \"{aqm}\"\n\
@@ -82,7 +83,7 @@ fn tcp(aqm: &str) -> Output {
 fn a_marked_packet_stays_in_the_queue_that_it_joined() {
     let output = mixed("dualpi2", "");
     let (l4s, classic) = (queue(link(&output), "L4S"), queue(link(&output), "Classic"));
-    // Prague alone is in L4S, and what DualPI2 marks of CUBIC's packets looks as if it were.
+    // Only Prague is in L4S; CUBIC packets that DualPI2 marks look as if they were, too.
     let of_prague = output.summary.flows[2].payload.bytes as f64 / 1448.0;
     assert!((l4s.packets as f64 / of_prague - 1.0).abs() < 0.02, "{} {of_prague}", l4s.packets);
     assert!(classic.marked > 3 && l4s.marked > 20, "{} {}", classic.marked, l4s.marked);
@@ -115,7 +116,8 @@ fn a_queue_that_changes_brings_its_own_queues() {
     assert!(arrived > 0 && arrived < link.arrived);
 }
 
-/// Under a discipline without queues, packets may join it without a word to these counts; their handles were those of others.
+/// A discipline without queues does not report enqueued packets to these counters, and their handles may have belonged
+/// to others.
 #[test]
 fn a_discipline_without_queues_counts_in_none() {
     for before in ["cake", "prio", "dualpi2", "tbf rate 700kbit burst 3kB { dualpi2 }"] {

@@ -1,4 +1,4 @@
-//! QUIC over whole runs: what a scenario may say of it, and how it stands beside TCP.
+//! QUIC over whole runs: its keys in scenarios, and its share beside TCP.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn goodput(output: &Output) -> Vec<f64> {
 
 #[test]
 fn every_control_fills_a_link_behind_codel_and_leaves_a_short_queue() {
-    // Of 13 Mbit/s, headers take 4.2 % from the payload.
+    // Headers take 4.2 % of 13 Mbit/s from the payload.
     for (cc, least) in
         [("newreno", 10.8), ("reno", 10.8), ("cubic", 11.3), ("bbr", 11.3), ("bbr3", 11.3), ("prague", 11.0)]
     {
@@ -28,7 +28,7 @@ fn every_control_fills_a_link_behind_codel_and_leaves_a_short_queue() {
         let (goodput, link) = (goodput(&output), &output.summary.links.forward);
         assert!((least..12.46).contains(&goodput.iter().sum::<f64>()), "{cc}: {goodput:?}");
         let p50 = link.sojourn_ms.p50.expect("packets were sent");
-        // BBR does not answer what CoDel drops; its own bound of two bandwidth-delay products is about an RTT of queue.
+        // BBR ignores CoDel's drops; its own bound of two bandwidth-delay products is about an RTT of queue.
         assert!(p50 < if cc.starts_with("bbr") { 45.0 } else { 9.0 }, "{cc}: {p50} ms");
         assert!(link.dropped > 0, "{cc}");
     }
@@ -47,7 +47,7 @@ fn transfers_end_when_their_last_byte_has_come() {
     let output = run(&flow("size = \"333 kB\"\npause = \"100 ms\""));
     let group = &output.summary.groups[0];
     assert!(group.transfers > 30, "{}", group.transfers);
-    // The handshake, 223 full packets at 13 Mbit/s at the least, and the way of the last one.
+    // The handshake, at least 223 full packets at 13 Mbit/s, and the delay of the last one.
     let least = 37.0 + 37.0 / 2.0 + 333e3 * 8.0 / 13e6 * 1e3;
     let fastest = group.completion_ms.p10.expect("some were completed");
     assert!((least..least + 300.0).contains(&fastest), "{fastest} ms, at least {least}");
@@ -59,7 +59,7 @@ fn marks_take_the_place_of_drops_where_the_path_carries_them() {
     let (carried, bleached) = (ecn(""), ecn("middlebox = \"bleach\""));
     let counts = |output: &Output| (output.summary.links.forward.marked, output.summary.links.forward.dropped);
     assert!(counts(&carried).0 > 10 && counts(&carried).1 == 0, "{:?}", counts(&carried));
-    // Nobody hears of marks: after ten packets, none is sent that could carry one.
+    // Marks are not reported: after ten packets, no packet is ECN-capable.
     assert!(counts(&bleached).0 < 10 && counts(&bleached).1 > 10, "{:?}", counts(&bleached));
 }
 
@@ -68,11 +68,11 @@ fn senders_are_recorded() {
     let output = run(&flow("cc = \"newreno\"\n[probes]\nsenders = true\nflows = \"100 ms\""));
     let (event, sent) = (whole(&output, "segments", "event"), output.summary.groups[0].sent);
     assert!(event.is_sorted());
-    let again: u64 = whole(&output, "segments", "again").iter().sum();
+    let retransmitted: u64 = whole(&output, "segments", "again").iter().sum();
     let lost = whole(&output, "losses", "seq").len() as u64;
     assert!(sent > 10_000 && lost > 10, "{sent}, {lost}");
-    // What is lost is sent again in another packet, or in two where headers have grown; some may still wait at the end.
-    assert!((lost - 20..=lost + 3).contains(&again), "{again} of {lost}");
+    // Lost data goes into another packet, or into two if headers have grown; some may still be queued at the end.
+    assert!((lost - 20..=lost + 3).contains(&retransmitted), "{retransmitted} of {lost}");
     let ranges: Vec<(u64, u64)> =
         whole(&output, "ack_ranges", "first").into_iter().zip(whole(&output, "ack_ranges", "last")).collect();
     assert!(ranges.iter().all(|(first, last)| first <= last && *last < event.len() as u64));

@@ -1,4 +1,4 @@
-//! quinn at both ends of flows: equal runs, and what it may be asked for. Only with the feature `quinn`.
+//! quinn at both ends of flows: reproducible runs, and rejected keys. Only with the feature `quinn`.
 #![cfg(feature = "quinn")]
 
 mod common;

@@ -1,4 +1,5 @@
-//! The log of a run holds every arrival; played through the same queue it gives the same verdicts at the same instants.
+//! The log of a run contains every arrival; replayed through the same queue it yields the same verdicts at the same
+//! instants.
 
 mod common;
 
@@ -10,7 +11,7 @@ use sojourn_aqm::{DropReason, Ecn, Host, Instant, Meta, Qdisc, Rate, Rng};
 use sojourn_sim::scenario::{Scenario, Service};
 use sojourn_sim::{Output, Simulation};
 
-/// Two-way TCP with and without ECN beside packets that do not react, over a rate that divides no packet evenly.
+/// Two-way TCP with and without ECN beside unresponsive packets, at a rate that divides no packet evenly.
 fn text(aqm: &str) -> String {
     format!(
         r#"
@@ -51,7 +52,7 @@ fn text(aqm: &str) -> String {
     )
 }
 
-/// Arrivals at the forward link in their order, and what became of them.
+/// Arrivals at the forward link in order, and their fates.
 fn log(output: &Output) -> (Vec<Arrival>, Vec<RecordedFate>) {
     let until = Instant::from_nanos((output.summary.duration_s * 1e9) as u64);
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests of responsiveness: what they measure on an idle link and on full ones, how they ramp up, and when they end.
+//! Responsiveness tests: results on idle and full links, ramp-up, and termination.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn result(output: &Output) -> RpmSummary {
     output.summary.groups[0].rpm.expect("a test of responsiveness")
 }
 
-/// A connection with a window of ten segments, 5.8 Mbit/s, on a link of 1 Gbit/s and 20 ms there and back.
+/// A connection with a window of ten segments, 5.8 Mbit/s, on a link of 1 Gbit/s and a round trip of 20 ms.
 const IDLE: &str = "[link]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"";
 const SMALL: &str = "receive_window = \"14480 B\"\nmost = 1\ninterval = \"500 ms\"";
 
@@ -22,7 +22,7 @@ fn an_idle_link_of_20_ms_has_3000_round_trips_a_minute_but_for_serialisation() {
     let output = test("20 s", IDLE, SMALL);
     let result = result(&output);
     let r = result.responsiveness;
-    // A segment takes 12 µs and a window ten times that; a server's answer of 3000 B comes in three of them.
+    // A segment takes 12 µs and a window ten times that; a server's response of 3000 B has three segments.
     for (name, ms) in
         [("tcp", r.tcp_ms), ("tls", r.tls_ms), ("http", r.http_ms), ("http_l in the network", r.loaded_in_network_ms)]
     {
@@ -30,12 +30,12 @@ fn an_idle_link_of_20_ms_has_3000_round_trips_a_minute_but_for_serialisation() {
         assert!((20.0..20.2).contains(&ms), "{name}: {ms} ms");
     }
     assert!((2970.0..3000.0).contains(&r.rpm_in_network.unwrap()), "{r:?}");
-    // 16 kB that nothing passes go out with the window, ten segments every 20 ms: after one or two round trips.
+    // 16 kB in the socket leave with the window, ten segments every 20 ms: after one or two round trips.
     let waited = r.loaded_ms.unwrap() - r.loaded_in_network_ms.unwrap();
     assert!((15.0..30.0).contains(&waited), "{waited} ms in the socket");
     assert!(r.rpm.unwrap() < 2600.0);
     assert_eq!((result.class, result.confidence, result.connections), (Some("good"), Confidence::High, 1));
-    // Four intervals to see that the goodput stays, four more for the responsiveness.
+    // Four intervals until goodput is stable, four more for responsiveness.
     assert_eq!((result.saturated_s, result.over_s), (Some(2.0), 4.0));
     let group = &output.summary.groups[0];
     assert_eq!(group.opened, group.closed, "and then all connections are closed");
@@ -50,7 +50,7 @@ fn both_kinds_of_probes_take_turns_and_take_their_part_of_the_capacity_only() {
     assert!(count(0) > 15 && count(0).abs_diff(count(3)) <= 2 && count(0).abs_diff(count(2)) <= 2, "{kind:?}");
     let first = *start.iter().min().unwrap();
     assert!(first > 500_000_000, "the capacity is not known before: {first}");
-    // 5 % of 5.8 Mbit/s, in pairs of 6000 B: six of them a second, for 3.5 s.
+    // 5 % of 5.8 Mbit/s, in pairs of 6000 B: six pairs per second, for 3.5 s.
     let most = (0.05 * 5.9e6 / (8.0 * 6000.0) * 3.5_f64).ceil() as usize;
     assert!(count(0) <= most && count(3) <= most, "{} and {}, at most {most}", count(0), count(3));
     assert!(kind.iter().zip(&in_socket).all(|(&kind, &ns)| kind == 3 || ns == 0));
@@ -98,7 +98,7 @@ fn what_is_not_stable_in_time_is_told_with_its_confidence() {
     let early = after("3500 ms");
     assert_eq!((early.confidence, early.saturated_s, early.over_s), (Confidence::Low, None, 3.5));
     assert!(early.responsiveness.rpm.is_some(), "{early:?}");
-    // The end of the run is a limit, too, and nothing is told of a test that had no interval.
+    // The end of the run is a limit, too; a test without a complete interval has no result.
     let output = test("3 s", link, "interval = \"1 s\"");
     assert_eq!((result(&output).over_s, result(&output).confidence), (3.0, Confidence::Low));
     assert_eq!(test("900 ms", link, "interval = \"1 s\"").summary.groups[0].rpm, None);

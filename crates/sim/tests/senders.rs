@@ -1,4 +1,4 @@
-//! The probe of senders: its tables agree with one another, with what the queues saw and with the samples of the flows.
+//! The probe of senders: its tables agree with one another, with the queues and with the samples of the flows.
 
 mod common;
 
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use sojourn_sim::Output;
 use std::collections::BTreeMap;
 
-/// Numbers of the column `loss`.
+/// Values of the column `loss`.
 const FIRST: u64 = 0;
 const AGAIN: u64 = 1;
-/// The number of the loss probe in the columns `expired` and `timer`, and of the time-out.
+/// Values of the loss probe and the retransmission time-out in the columns `expired` and `timer`.
 const PROBE: u64 = 3;
 const TIME_OUT: u64 = 1;
 const SYN: u64 = 1;
@@ -83,13 +83,13 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// The rows of some columns of one flow.
+/// Rows of some columns for one flow.
 fn rows<const N: usize>(output: &Output, table: &str, names: [&str; N], flow: u64) -> Vec<[u64; N]> {
     let (flows, columns) = (whole(output, table, "flow"), names.map(|name| whole(output, table, name)));
     (0..flows.len()).filter(|&i| flows[i] == flow).map(|i| columns.each_ref().map(|column| column[i])).collect()
 }
 
-/// What is known of a segment that is out: its end, and whether it is SACKed, lost, sent again.
+/// State of an outstanding segment: its end, and whether it is SACKed, lost, retransmitted.
 #[derive(Clone, Copy, Debug, Default)]
 struct SegmentState {
     end: u64,
@@ -98,7 +98,7 @@ struct SegmentState {
     retransmitted: bool,
 }
 
-/// A SACK scoreboard that is made of the events alone.
+/// A SACK scoreboard rebuilt from the events alone.
 #[derive(Default)]
 struct Scoreboard {
     out: BTreeMap<u64, SegmentState>,
@@ -119,7 +119,7 @@ impl Scoreboard {
         }
         for &(from, to) in &blocks[usize::from(duplicate)..] {
             for known in self.within(from, to).filter(|known| !known.sacked) {
-                // A retransmission that nobody asked for by a mark may still be under way.
+                // A retransmission without a preceding loss mark may still be in flight.
                 known.retransmitted &= !known.lost;
                 (known.sacked, known.lost) = (true, false);
             }
@@ -149,21 +149,21 @@ impl Scoreboard {
     }
 }
 
-/// Goes through the events of a flow and compares at each of them what is in flight.
+/// Replays the events of a flow and compares the packets in flight at each of them.
 fn check_flow(output: &Output, flow: u64) -> Result<(), TestCaseError> {
     const SACKS: [&str; 8] =
         ["event", "ack", "sack1_from", "sack1_to", "sack2_from", "sack2_to", "sack3_from", "sack3_to"];
     let acks = rows(output, "acks", SACKS, flow);
     let losses = rows(output, "losses", ["event", "seq", "seq_end", "loss"], flow);
     let segments = rows(output, "segments", ["event", "seq", "payload", "flags", "again"], flow);
-    let standings = rows(output, "senders", ["event", "una", "nxt", "in_flight", "expired", "timer"], flow);
-    let expired: BTreeMap<u64, u64> = standings.iter().map(|row| (row[0], row[4])).collect();
+    let states = rows(output, "senders", ["event", "una", "nxt", "in_flight", "expired", "timer"], flow);
+    let expired: BTreeMap<u64, u64> = states.iter().map(|row| (row[0], row[4])).collect();
     let mut events: BTreeMap<u64, [Vec<usize>; 4]> = BTreeMap::new();
     let numbers: [Vec<u64>; 4] = [
         acks.iter().map(|row| row[0]).collect(),
         losses.iter().map(|row| row[0]).collect(),
         segments.iter().map(|row| row[0]).collect(),
-        standings.iter().map(|row| row[0]).collect(),
+        states.iter().map(|row| row[0]).collect(),
     ];
     for (kind, numbers) in numbers.iter().enumerate() {
         prop_assert!(numbers.is_sorted(), "each table is in the order of events");
@@ -184,18 +184,25 @@ fn check_flow(output: &Output, flow: u64) -> Result<(), TestCaseError> {
             board.judge([seq, end, loss]);
         }
         for row in of_segments {
-            let [_, seq, payload, flags, again] = segments[row];
+            let [_, seq, payload, flags, is_retransmission] = segments[row];
             let end = seq + payload + u64::from(flags & (SYN | FIN) != 0);
-            prop_assert_eq!(again == 1, end > seq && end <= nxt, "sent again at {}: {}..{}", event, seq, end);
+            prop_assert_eq!(
+                is_retransmission == 1,
+                end > seq && end <= nxt,
+                "sent again at {}: {}..{}",
+                event,
+                seq,
+                end
+            );
             nxt = nxt.max(end);
             if payload > 0 || flags & FIN != 0 {
                 let probes = expired.get(&event) == Some(&PROBE);
                 let known = board.out.entry(seq).or_insert(SegmentState { end, ..SegmentState::default() });
-                known.retransmitted |= again == 1 && !probes;
+                known.retransmitted |= is_retransmission == 1 && !probes;
             }
         }
         for row in of_standings {
-            let [_, una, column, in_flight, ..] = standings[row];
+            let [_, una, column, in_flight, ..] = states[row];
             prop_assert_eq!((una, column), (board.una, nxt), "event {}", event);
             prop_assert_eq!(in_flight, board.in_flight(), "event {}", event);
         }
@@ -214,10 +221,10 @@ proptest! {
             let segments = rows(&output, "segments", ["seq", "payload", "flags", "again"], flow);
             let data = || segments.iter().filter(|row| row[1] > 0 || row[2] & FIN != 0);
             let all: u64 = data().map(|row| row[1]).sum();
-            let again: u64 = data().filter(|row| row[3] == 1).map(|row| row[1]).sum();
+            let retransmitted: u64 = data().filter(|row| row[3] == 1).map(|row| row[1]).sum();
             let end = data().map(|row| row[0] + row[1]).max().unwrap_or(1);
-            // The first byte has number 1.
-            prop_assert_eq!(all - again, end - 1);
+            // The first byte has sequence number 1.
+            prop_assert_eq!(all - retransmitted, end - 1);
             prop_assert_eq!(data().count() as u64, summary.sent);
             prop_assert_eq!(data().filter(|row| row[3] == 1).count() as u64, summary.retransmissions);
             let expired = rows(&output, "senders", ["expired"], flow);
@@ -283,7 +290,7 @@ fn what_reaches_the_first_queue_is_what_was_sent() {
         let [link, arrival, seq, payload, flags, ip_bytes] = &names;
         let own = (0..link.len()).filter(|&i| link[i] == 0 && arrivals.contains_key(&arrival[i]));
         let mut seen: Vec<_> = own.map(|i| [seq[i], payload[i], flags[i], ip_bytes[i]]).collect();
-        // What is on the access link when the run ends has not arrived.
+        // Packets on the access link at the end of the run have not arrived.
         let under_way = sent.len() - seen.len();
         assert!(under_way < 50, "{under_way} of {}", sent.len());
         let mut sent = sent[..seen.len()].to_vec();
@@ -318,7 +325,7 @@ fn both_ends_of_a_conversation_have_a_sender_and_connections_follow_each_other()
     let transfers = whole(&output, "transfers", "flow");
     assert!(transfers.len() > 30, "{} pages", transfers.len());
     for flow in &transfers {
-        // The server is at the source; the client's question is the default of 500 bytes.
+        // The server is at the source; the client's request has the default of 500 bytes.
         assert_eq!((sums[&(*flow, 0)], sums[&(*flow, 1)] > 0), (30_000, true), "connection {flow}");
     }
     let events = whole(&output, "acks", "event");

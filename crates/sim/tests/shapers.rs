@@ -1,4 +1,4 @@
-//! Shapers and priorities on a simulated link: what classes get, who waits, and what a queue leaves to those behind it.
+//! Shapers and priorities on a simulated link: rates of classes, delays, and the effect on later queues.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn goodputs(output: &Output) -> Vec<f64> {
 
 #[test]
 fn classes_that_flow_groups_name_share_a_link_as_they_are_promised() {
-    // Of 8 Mbit/s below a link of 20 the classes are promised 6 and 2; the third has a ceiling of its own.
+    // 8 Mbit/s below a link of 20: two classes are guaranteed 6 and 2 Mbit/s; the third has a ceiling of its own.
     let output = run(r#"
 duration = "30 s"
 warmup = "10 s"
@@ -41,14 +41,15 @@ kind = "tcp"
 dscp = "CS1"
 rtt = "20 ms"
 "#);
-    // Of 1500 bytes of a packet 1448 are payload.
+    // 1448 of the 1500 bytes of a packet are payload.
     for (goodput, rate) in goodputs(&output).into_iter().zip([6.0, 2.0, 1.0]) {
         let expected = rate * 1448.0 / 1500.0;
         assert!((goodput / expected - 1.0).abs() < 0.03, "{goodput} Mbit/s where {expected} are promised");
     }
 }
 
-/// Three datagram flows of 14 Mbit/s each, of 700, 1500 and 300 B, in classes of 1, 2 and 4 Mbit/s that may borrow up to 21.
+/// Three datagram flows of 14 Mbit/s each, of 700, 1500 and 300 B, in classes of 1, 2 and 4 Mbit/s that may borrow up
+/// to 21.
 fn three_that_do_not_listen(inside: &str, limit: &str) -> Output {
     run(&format!(
         r#"
@@ -84,8 +85,9 @@ packets = true
     ))
 }
 
-/// What is left of 21 Mbit/s is shared by the quanta, which are as the rates: 3, 6 and 12 Mbit/s of IP packets, as in the kernel.
-/// Under one limit for all, whoever sends most packets pushed out those of the others: 8.16, 6.48 and 5.34.
+/// The excess of 21 Mbit/s is shared by quanta, which are proportional to the rates: 3, 6 and 12 Mbit/s of IP packets,
+/// as in the kernel. With one limit for all classes, a class with many packets would displace those of the others:
+/// 8.16, 6.48 and 5.34.
 #[test]
 fn a_class_pushes_out_nobody_elses_packets() {
     for (inside, limit) in
@@ -102,9 +104,9 @@ fn a_class_pushes_out_nobody_elses_packets() {
     }
 }
 
-/// Each class has a queue of 1000 packets, which flows that do not listen fill: 300 B at 12 Mbit/s take 197 ms, and the packets of
-/// that class are four in five. The kernel engine has the same to the microsecond: 197.001 ms, and under FQ-CoDel 157.417, the mean
-/// 196.95. Under one limit for all classes it was 3 ms.
+/// Each class has a queue of 1000 packets, which unresponsive flows fill: 300 B at 12 Mbit/s take 197 ms, and four in
+/// five packets are of that class. The kernel engine agrees to the microsecond: 197.001 ms, and under FQ-CoDel 157.417
+/// with a mean of 196.95. With one limit for all classes it would be 3 ms.
 #[test]
 fn a_class_has_room_for_as_many_packets_as_the_device_has() {
     for (inside, expected) in [("", 197.0), (" { fq_codel@linux }", 157.4)] {
@@ -131,10 +133,11 @@ fn sqm_keeps_calls_short_and_the_modem_empty() {
         assert!(waited.len() > 500, "{} packets", waited.len());
         waited[waited.len() * 99 / 100] as f64 / 1e6
     };
-    // A call waits for a packet of its own class and one that is being sent, 1500 B at 50 Mbit/s: far less than a millisecond.
+    // A call waits for one packet of its own class and one in transmission, 1500 B at 50 Mbit/s: far less than a
+    // millisecond.
     let (calls, others) = (of(true), of(false));
     assert!(calls < 1.0 && others > 5.0, "calls wait {calls} ms, others {others} ms");
-    // 45 Mbit/s of packets of 1500 B, less what the calls take.
+    // 45 Mbit/s of packets of 1500 B, less the rate of the calls.
     let down: f64 = goodputs(&output)[1];
     assert!((0.95..1.0).contains(&(down / (45.0 * 1448.0 / 1500.0))), "{down} Mbit/s");
 }

@@ -1,4 +1,4 @@
-//! Transfers and the connections that carry them: their times to the nanosecond, their number, and that none is forgotten.
+//! Transfers and the connections that carry them: times to the nanosecond, numbers, and completeness.
 
 mod common;
 
@@ -6,17 +6,17 @@ use common::{run, scenario, whole};
 use proptest::prelude::*;
 use sojourn_sim::{GroupSummary, Output, Simulation};
 
-/// 1 µs a byte and 50 ms each way.
+/// 1 µs per byte and 50 ms in each direction.
 const LINK: &str = "[link]\nrate = \"8 Mbit/s\"\ndelay = \"50 ms\"\n";
 
-/// IP bytes of a SYN, of a segment without payload, and of its payload with headers.
+/// IP bytes of a SYN, of a segment without payload, of a full segment, and its payload.
 const SYN: u64 = 60;
 const ACK: u64 = 52;
 const FULL: u64 = 1500;
 const MSS: u64 = 1448;
 
-/// One way through an idle link.
-fn way(bytes: u64) -> u64 {
+/// One-way delay of an idle link for a packet.
+fn one_way_delay(bytes: u64) -> u64 {
     50_000_000 + bytes * 1000
 }
 
@@ -32,7 +32,7 @@ fn only_group(output: &Output) -> &GroupSummary {
 
 #[test]
 fn a_short_transfer_takes_a_handshake_and_its_packets() {
-    // Up to the initial window of three segments, nothing waits for an acknowledgment of data.
+    // Up to the initial window of three segments, no data waits for an acknowledgment.
     for (segments, more) in [(0, 1), (1, 0), (1, 500), (3, 0)] {
         let size = segments * MSS + more;
         let output = run(&format!(
@@ -40,7 +40,7 @@ fn a_short_transfer_takes_a_handshake_and_its_packets() {
              size = \"{size} B\"\nstart = \"1 s\"\n[probes]\ntransfers = true"
         ));
         let data = segments * FULL + if more > 0 { more + ACK } else { 0 };
-        let expected = way(SYN) + way(SYN) + way(ACK + data);
+        let expected = one_way_delay(SYN) + one_way_delay(SYN) + one_way_delay(ACK + data);
         assert_eq!(transfers(&output), [(1_000_000_000, expected)], "{size} bytes");
         let group = only_group(&output);
         assert_eq!((group.opened, group.closed, group.transfers), (1, 1, 1));
@@ -58,12 +58,16 @@ fn a_page_takes_a_handshake_a_request_the_server_and_its_packets() {
              think = \"{think_ms} ms\"\nstart = \"100 ms\"\n[probes]\ntransfers = true",
             "2896 B"
         ));
-        // The server acknowledges the request at once; only an answer at the same instant waits for that.
+        // The server acknowledges the request at once; only a response at the same instant waits for that.
         let ack = if think_ms == 0 { ACK } else { 0 };
-        let expected = way(SYN) + way(SYN) + way(ACK + 500 + ACK) + think_ms * 1_000_000 + way(ack + 2 * FULL);
+        let expected = one_way_delay(SYN)
+            + one_way_delay(SYN)
+            + one_way_delay(ACK + 500 + ACK)
+            + think_ms * 1_000_000
+            + one_way_delay(ack + 2 * FULL);
         let all: Vec<(u64, u64)> = (0..5).map(|i| (100_000_000 + i * 1_000_000_000, expected)).collect();
         assert_eq!(transfers(&output), all);
-        // Each has a number of its own.
+        // Each transfer has its own flow number.
         assert_eq!(whole(&output, "transfers", "flow"), [0, 1, 2, 3, 4]);
         let group = only_group(&output);
         assert_eq!((group.opened, group.closed, group.payload.bytes), (5, 5, 5 * 2896));
@@ -77,8 +81,12 @@ fn requests_follow_each_other_over_one_connection() {
          size = \"100 B\"\nrequest = \"200 B\"\nthink = \"20 ms\"\n\
          gap = \"300 ms\"\nstop = \"9 s\"\n[probes]\ntransfers = true"
     ));
-    let exchange = way(200 + ACK) + 20_000_000 + way(100 + ACK);
-    let first = way(SYN) + way(SYN) + way(ACK + 200 + ACK) + 20_000_000 + way(100 + ACK);
+    let exchange = one_way_delay(200 + ACK) + 20_000_000 + one_way_delay(100 + ACK);
+    let first = one_way_delay(SYN)
+        + one_way_delay(SYN)
+        + one_way_delay(ACK + 200 + ACK)
+        + 20_000_000
+        + one_way_delay(100 + ACK);
     let found = transfers(&output);
     assert_eq!(found[0], (0, first));
     for (k, &(start, duration)) in (0..).zip(&found[1..]) {
@@ -102,7 +110,7 @@ fn a_pause_lies_between_the_end_of_a_connection_and_the_next() {
     let found = transfers(&output);
     assert!(found.len() > 10, "{found:?}");
     // The acknowledgment of the FIN closes the connection.
-    let closing = way(ACK);
+    let closing = one_way_delay(ACK);
     for pair in found.windows(2) {
         assert_eq!(pair[1].0, pair[0].0 + pair[0].1 + closing + 250_000_000);
         assert_eq!(pair[1].1, pair[0].1, "nothing is left of the connection before");
@@ -111,7 +119,7 @@ fn a_pause_lies_between_the_end_of_a_connection_and_the_next() {
 
 #[test]
 fn a_bounded_client_waits_for_its_turn() {
-    // 100 kB a page on a link that carries 1000 kB/s: sixteen pages a second pile up, except for a client that holds back.
+    // Pages of 100 kB on a link of 1000 kB/s: sixteen pages per second pile up, except for a client with a limit.
     let client = |more: &str| {
         run(&format!(
             "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
@@ -123,7 +131,7 @@ fn a_bounded_client_waits_for_its_turn() {
     assert_eq!(only_group(&free).opened, 160 + 1);
     assert!(most_at_once(&free) > 20);
     assert_eq!(most_at_once(&bounded), 2);
-    // Its pages come in the order in which they were due, and their times count the waiting.
+    // Its pages start in the order in which they were due, and their durations include the waiting time.
     let found = transfers(&bounded);
     assert!(found.len() > 20, "{}", found.len());
     let starts: std::collections::BTreeSet<u64> = found.iter().map(|&(start, _)| start).collect();
@@ -132,7 +140,7 @@ fn a_bounded_client_waits_for_its_turn() {
     assert!(found.last().unwrap().1 > 5_000_000_000, "{:?}", found.last());
 }
 
-/// Most flows at a time on the forward link, each from its first packet to its last.
+/// Maximum number of concurrent flows on the forward link, each from its first packet to its last.
 fn most_at_once(output: &Output) -> usize {
     let [time, flow] = ["time_ns", "flow"].map(|name| whole(output, "packets", name));
     let mut spans = std::collections::BTreeMap::new();
@@ -188,7 +196,7 @@ fn the_queue_manager_does_not_move_the_connections() {
 
 #[test]
 fn data_both_ways_shares_the_links_with_the_acknowledgments() {
-    // A page in one direction, and in the other a full queue that its requests and acknowledgments wait in.
+    // A page in one direction, and in the other a full queue that delays its requests and acknowledgments.
     let page = "[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"2 s\"\n\
                 size = \"50 kB\"\nrtt = \"20 ms\"\n";
     let upload = "[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ndirection = \"reverse\"\n\
@@ -205,8 +213,8 @@ fn data_both_ways_shares_the_links_with_the_acknowledgments() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
-    /// With time enough, whatever was asked for is delivered and every connection is closed, in spite of losses of SYNs,
-    /// requests, answers, FINs and acknowledgments.
+    /// With enough time, everything requested is delivered and every connection is closed, despite losses of SYNs,
+    /// requests, responses, FINs and acknowledgments.
     #[test]
     fn everything_that_was_asked_for_comes(
         kind in prop::sample::select(vec![
@@ -263,11 +271,11 @@ fn each_flow_of_a_group_can_have_a_longer_round_trip_than_the_one_before() {
          size = \"1448 B\"\nstart = \"1 s\"\nstagger = \"1 s\"\n\
          rtt = \"120 ms\"\nrtt_stagger = \"7 ms\"\n[probes]\ntransfers = true"
     ));
-    // The handshake takes one round trip, the data half of one; the links have 100 ms of it.
+    // The handshake takes one round trip, the data half of one; the links account for 100 ms of it.
     let expected: Vec<_> = (0..3)
         .map(|i| {
             let access = (20_000_000 + i * 7_000_000) * 3 / 2;
-            ((1 + i) * 1_000_000_000, way(SYN) + way(SYN) + way(ACK + FULL) + access)
+            ((1 + i) * 1_000_000_000, one_way_delay(SYN) + one_way_delay(SYN) + one_way_delay(ACK + FULL) + access)
         })
         .collect();
     assert_eq!(transfers(&output), expected);

@@ -1,4 +1,4 @@
-//! A warm-up that is found from the run itself: the numbers are those of the same run with that warm-up given.
+//! A warm-up found in the run itself: the results equal those of the same run with that warm-up given.
 
 mod common;
 
@@ -59,7 +59,7 @@ const KINDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Texts of scenarios with nothing said of the warm-up, which are `seconds` long.
+/// Scenario texts of `seconds` length without a warm-up.
 fn scenarios(seconds: &str) -> Vec<(String, String)> {
     let head = format!("duration = \"{seconds} s\"\n");
     KINDS.iter().map(|(name, text)| (name.to_string(), format!("{head}{text}"))).collect()
@@ -74,7 +74,7 @@ fn with(scenario: &Scenario, warmup: Warmup) -> Scenario {
 }
 
 /// The summary without the search, and the tables without the later windows.
-fn told(mut output: Output) -> (Value, Vec<sojourn_sim::Table>) {
+fn results(mut output: Output) -> (Value, Vec<sojourn_sim::Table>) {
     let mut summary = serde_json::to_value(&output.summary).expect("a summary is JSON");
     let object = summary.as_object_mut().expect("an object");
     object.remove("settled");
@@ -90,19 +90,19 @@ fn begin(output: &Output) -> Warmup {
 #[test]
 fn the_numbers_are_those_of_the_warm_up_that_was_found() {
     let mut settled = 0;
-    // A length that no batch divides.
+    // A length that no batch size divides.
     for (name, text) in scenarios("31.000000777") {
         let plain = scenario(&text);
         let found = run(&with(&plain, Warmup::Auto));
         settled += u32::from(found.summary.settled == Some(true));
         let given = run(&with(&plain, begin(&found)));
         assert_eq!(given.summary.settled, None, "{name}");
-        assert_eq!(told(found), told(given), "{name}");
+        assert_eq!(results(found), results(given), "{name}");
     }
     assert!(settled >= 5, "only {settled} have settled");
 }
 
-/// The files that stand for everything else that the simulator can do.
+/// Scenarios that cover everything else in the simulator.
 #[test]
 fn the_same_of_the_scenarios_with_recorded_fingerprints() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
@@ -115,7 +115,7 @@ fn the_same_of_the_scenarios_with_recorded_fingerprints() {
         let plain = Scenario::parse(&text, &[], &folder).expect("it is right");
         let found = run(&with(&plain, Warmup::Auto));
         let given = run(&with(&plain, begin(&found)));
-        assert_eq!(told(found), told(given), "{}", path.display());
+        assert_eq!(results(found), results(given), "{}", path.display());
     }
 }
 
@@ -167,14 +167,15 @@ fn rows_by_start(output: &Output) -> BTreeMap<u64, Vec<usize>> {
     rows
 }
 
-/// From `start` on, `found` has the histogram, the payload of the flows and the airtimes of the run with that warm-up.
+/// Checks that from `start` on `found` has the histogram, the flows' payload and the airtimes of the run with that
+/// warm-up.
 fn same_histogram_and_flows(found: &Output, given: &Output, start: u64, name: &str) {
     let of = |output: &Output, table: &str, column: &str| whole(output, table, column);
     let mut counts: BTreeMap<(u64, u64, u64), u64> = BTreeMap::new();
-    let parts =
+    let columns =
         ["start_ns", "link", "lower_ns", "upper_ns", "count"].map(|column| of(found, "sojourn_windows", column));
-    for row in (0..parts[0].len()).filter(|&row| parts[0][row] >= start) {
-        *counts.entry((parts[1][row], parts[2][row], parts[3][row])).or_default() += parts[4][row];
+    for row in (0..columns[0].len()).filter(|&row| columns[0][row] >= start) {
+        *counts.entry((columns[1][row], columns[2][row], columns[3][row])).or_default() += columns[4][row];
     }
     let bins = ["link", "lower_ns", "upper_ns", "count"].map(|column| of(given, "sojourn_histogram", column));
     let expected = (0..bins[0].len()).map(|row| ((bins[0][row], bins[1][row], bins[2][row]), bins[3][row])).collect();
@@ -228,7 +229,7 @@ fn every_link_has_its_windows() {
     assert!(expected.iter().all(|link| link.packets > 100));
 }
 
-/// What MSER-5 looks at is what the probe `queue` shows at a thousand equal steps, all queues together.
+/// MSER-5 evaluates what the probe `queue` samples at a thousand equal steps, all queues together.
 #[test]
 fn the_warm_up_is_what_the_probe_of_the_queues_tells() {
     for (name, text) in scenarios("20") {
@@ -283,10 +284,10 @@ fn where_link_or_load_change_no_more_than_a_tenth_is_left_out() {
     }
     let staggered = [("flows.0.count", "3"), ("flows.0.stagger", "3 s")];
     assert_eq!(settled(&staggered), (4.0, Some("flows[0].stagger begins flows during the run".into())));
-    // More than ten seconds are never left out of what does not settle.
+    // A run that does not settle excludes at most ten seconds.
     let long = [("duration", "120 s"), ("link.rate", "2 Mbit/s@0s,1 Mbit/s@30s")];
     assert_eq!(settled(&long).0, 10.0);
-    // What comes after the end, or in the first tenth, is no change.
+    // Events after the end, or in the first tenth, are not changes.
     for (key, value) in [
         ("link.rate", "2 Mbit/s@0s,1 Mbit/s@4s"),
         ("link.delay", "2 ms@0s,1 ms@3s"),
@@ -299,7 +300,7 @@ fn where_link_or_load_change_no_more_than_a_tenth_is_left_out() {
         let (_, why) = settled(&[(key, value)]);
         assert_eq!(why, None, "{key} = {value}");
     }
-    // No steady state is before the last flow has begun.
+    // There is no steady state before the last flow has started.
     assert!(settled(&[("flows.0.spread", "7 s"), ("flows.0.count", "9")]).0 >= 7.0);
 }
 
@@ -310,14 +311,14 @@ fn a_queue_that_does_not_settle_leaves_out_half_and_says_so() {
     let summary = run(&scenario(text)).summary;
     let not_settled = Some("the backlog has no steady state".to_string());
     assert_eq!((summary.warmup_s, summary.settled, summary.not_settled), (15.0, Some(false), not_settled));
-    // No batch divides the run; half of it is still what is left out.
+    // No batch size divides the run; half of it is excluded all the same.
     let odd = run(&scenario(&text.replace("30 s", "31.000000777 s"))).summary;
     assert_eq!((odd.warmup_s, odd.settled), (15.500000388, Some(false)));
 }
 
 #[test]
 fn many_flows_do_not_take_much_memory() {
-    // Statistics can begin at fewer instants then; they begin no earlier than found.
+    // With many flows, statistics can begin at fewer instants, but no earlier than found.
     let text = "duration = \"5 s\"\nwarmup = \"auto\"\n[link]\nrate = \"400 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\n\
                 count = 5000\nrate = \"40 kbit/s\"\nspread = \"1.3 s\"\n";
     let output = run(&scenario(text));

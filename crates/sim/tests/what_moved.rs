@@ -1,4 +1,4 @@
-//! What runs measure, as tables: a fingerprint says that a change moved results, these say which and by how much.
+//! Results of runs as tables: a fingerprint shows that results changed, these tables show which and by how much.
 //!
 //! A change of results is deliberate and explained in the commit. `INSTA_UPDATE=always cargo test -p sojourn-sim --test
 //! what_moved` renews the tables in `snapshots/`; their difference is part of the review.
@@ -24,7 +24,7 @@ fn the_tables_are_the_recorded_ones() {
     }
 }
 
-/// Every group of flows: goodput and what was delivered inside the statistics, packets over the whole run.
+/// Every group of flows: goodput and delivered rate within the statistics, packets over the whole run.
 fn groups(groups: &[GroupSummary]) -> String {
     let mut text =
         table_line(&["group", "kind", "goodput_bps", "delivered_bps", "sent", "resent", "timeouts", "closed"]);
@@ -38,13 +38,13 @@ fn groups(groups: &[GroupSummary]) -> String {
     text
 }
 
-/// Every group at every queue over the whole run: packets sent, dropped and marked, sojourn times of those sent.
+/// Every group at every queue over the whole run: packets sent, dropped and marked, and sojourn times of those sent.
 fn queues(output: &Output) -> String {
     let names = ["link", "from_host", "to_host", "fate", "sojourn_ns"];
     let [links, from, to, fates, sojourns] = names.map(|name| whole(output, "packets", name));
     let mut found: BTreeMap<(u64, u64), GroupOutcomes> = BTreeMap::new();
     for i in 0..links.len() {
-        // A group's hosts are twice its number and the next; stations have higher numbers.
+        // Hosts of a group are twice its number and the next one; stations have higher numbers.
         let fates_of = found.entry((links[i], from[i].min(to[i]) / 2)).or_default();
         match fates[i] {
             0 => fates_of.sojourns.push(sojourns[i]),
@@ -70,7 +70,7 @@ fn queues(output: &Output) -> String {
     text
 }
 
-/// What became of the packets of a group at a queue.
+/// Fates of a group's packets at a queue.
 #[derive(Default)]
 struct GroupOutcomes {
     sojourns: Vec<u64>,

@@ -1,8 +1,8 @@
-//! The channel of a wireless LAN against calculation: ceilings of single senders, and the share that contention leaves.
+//! The channel of a wireless LAN against calculation: maximum rates of single senders, and shares under contention.
 //!
 //! Expected values: exact times of 802.11g (a frame, SIFS, its acknowledgment, DIFS, and a mean back-off of 7.5 slots);
-//! Bianchi's fixed point with seven attempts (IEEE JSAC 18(3), 2000); a simulation slot by slot (`slot_model`). None of
-//! these formulas is in the simulator.
+//! Bianchi's fixed point with seven attempts (IEEE JSAC 18(3), 2000); a simulation slot by slot (`slot_model`). The
+//! simulator uses none of these formulas.
 
 mod common;
 
@@ -19,7 +19,7 @@ const DIFS: f64 = 28.0;
 const EIFS: f64 = 88.0;
 const MEAN_BACKOFF: f64 = 7.5 * SLOT;
 
-/// Microseconds of a frame of so many bytes with its header.
+/// Airtime in microseconds of a frame of `bytes`, header included.
 fn airtime(bytes: f64, mbps: f64) -> f64 {
     let symbol_bits = RATES.iter().find(|rate| rate.0 == mbps).expect("a rate of 802.11g").1;
     26.0 + 4.0 * ((16.0 + 8.0 * bytes + 6.0) / symbol_bits).ceil()
@@ -37,7 +37,7 @@ fn exchange(ip_bytes: f64, mbps: f64) -> f64 {
     data(ip_bytes, mbps) + SIFS + ack(mbps)
 }
 
-/// Senders that always have a datagram of 1500 bytes, one per station at these rates, up or down.
+/// Saturated senders of 1500-byte datagrams, one per station at these rates, up or down.
 fn saturated(rates: &[f64], duration: &str, channel: &str, direction: &str) -> Summary {
     let stations: String = rates.iter().map(|r| format!("[[wlan.stations]]\nrate = \"{r} Mbit/s\"\n")).collect();
     run(&format!(
@@ -89,8 +89,8 @@ fn beacons_cost_less_than_a_hundredth() {
     assert_eq!(with.wlan.expect("a channel").beacons, 293, "one every 102.4 ms in 30 s");
 }
 
-/// Goodput of `n` saturated stations at 54 Mbit/s and the share of attempts that fail, by Bianchi's fixed point with
-/// seven attempts. Listeners wait for an EIFS after a collision.
+/// Goodput of `n` saturated stations at 54 Mbit/s by Bianchi's fixed point with seven attempts. Listeners wait for an
+/// EIFS after a collision.
 fn bianchi(n: i32) -> f64 {
     let window = |stage: i32| f64::min(16.0 * 2f64.powi(stage), 1024.0);
     let attempt = |p: f64| {
@@ -111,7 +111,7 @@ fn bianchi(n: i32) -> f64 {
     alone * 1472.0 * 8.0 / cycle
 }
 
-/// The same by playing it slot by slot for a minute: goodput of each station.
+/// The same by a simulation slot by slot of a minute: goodput of each station.
 fn slot_model(rates: &[f64], after_collision: f64) -> Vec<f64> {
     struct Station {
         backoff: u64,
@@ -156,7 +156,7 @@ fn slot_model(rates: &[f64], after_collision: f64) -> Vec<f64> {
             };
         }
         if senders == 1 {
-            // All wait for the acknowledgment of the one that was sent.
+            // All stations wait for the acknowledgment of the frame.
             let sender = sends.iter().position(|&sends| sends).expect("somebody sends");
             let idle = end + SIFS + ack(rates[sender]) + DIFS;
             stations.iter_mut().for_each(|station| station.available = idle);
@@ -194,7 +194,7 @@ fn a_slow_station_slows_all() {
     }
 }
 
-/// A station's download by TCP at 54 Mbit/s.
+/// A TCP download per station at 54 Mbit/s.
 fn download(stations: usize) -> Output {
     run(&format!(
         "duration = \"40 s\"\nwarmup = \"10 s\"\n[wlan]\n[[wlan.stations]]\ncount = {stations}\nrate = \"54 Mbit/s\"\n\
@@ -211,7 +211,7 @@ fn tcp_reaches_what_its_acknowledgments_leave() {
     }
 }
 
-/// Attempts of a run in the order of their starts: start, node, outcome, airtime; times in ns.
+/// Attempts of a run in order of start: start, node, outcome, airtime; times in ns.
 fn attempts(output: &Output) -> Vec<(u64, u64, u64, u64)> {
     let [time, node, outcome, airtime] =
         ["time_ns", "node", "outcome", "airtime_ns"].map(|name| whole(output, "accesses", name));
@@ -227,7 +227,7 @@ fn nobody_talks_into_another_s_frame_and_all_who_start_together_collide() {
     for group in attempts.chunk_by(|a, b| a.0 == b.0) {
         let &[(start, ..), ..] = group else { unreachable!("a group has an attempt") };
         assert!(idle.is_none_or(|idle| start >= idle + 28_000), "{start} starts less than a DIFS after {idle:?}");
-        // One that collides alone has met a beacon.
+        // A single colliding attempt has met a beacon.
         assert!(group.len() == 1 || group.iter().all(|&(_, _, outcome, _)| outcome == 1), "{group:?}");
         assert!(group.windows(2).all(|pair| pair[0].1 < pair[1].1), "a node once: {group:?}");
         idle = group.iter().map(|&(start, .., airtime)| start + airtime).max();
@@ -235,7 +235,7 @@ fn nobody_talks_into_another_s_frame_and_all_who_start_together_collide() {
     let wlan = output.summary.wlan.as_ref().expect("a channel");
     let nodes = || std::iter::once(&wlan.access_point).chain(wlan.stations.iter().map(|station| &station.node));
     assert_eq!(attempts.len() as u64, nodes().map(|node| node.attempts).sum::<u64>());
-    // What has left a queue was acknowledged, given up, or is still in a ring.
+    // A packet that left a queue was acknowledged, given up, or is still in a ring.
     for (link, node) in nodes().enumerate() {
         let [fates, links] = ["fate", "link"].map(|name| whole(&output, "packets", name));
         let sent = fates.iter().zip(&links).filter(|&(&fate, &l)| fate < 2 && l == link as u64).count() as u64;
@@ -275,8 +275,7 @@ fn a_shaper_keeps_the_queue_above_the_ring() {
     assert!(wlan.access_point.ring_ms.max < Some(1.0) && forward.sojourn_ms.p50 > Some(500.0), "{wlan:?}");
 }
 
-/// Shares of the access point's attempts by rate, and its frames given up by all of them, for a station with this rate
-/// and ratio.
+/// Fractions of the access point's attempts by rate, and the summary, for a station with these keys.
 fn downlink(station: &str) -> (Vec<(f64, f64)>, Summary) {
     let summary = run(&format!(
         "duration = \"21 s\"\nwarmup = \"1 s\"\n[wlan]\n{QUIET}\n[[wlan.stations]]\n{station}\n[[flows]]\nkind = \"cbr\"\n\
@@ -310,7 +309,8 @@ fn minstrel_finds_the_rate_that_the_channel_carries() {
     let fixed = goodput_mbps(&downlink("rate = \"54 Mbit/s\"").1);
     let cost = 1.0 - goodput_mbps(&summary) / fixed;
     assert!((0.0..0.03).contains(&cost), "trying rates out costs {cost}");
-    // Where 24 Mbit/s loses 0.1 % and 36 loses nine of ten, and where 12 is the fastest that works.
+    // At the first ratio 24 Mbit/s loses 0.1 % and 36 Mbit/s nine of ten; at the second 12 Mbit/s is the fastest that
+    // works.
     for (snr, rate) in [("11.5 dB", 24.0), ("5.1 dB", 12.0)] {
         let (rates, _) = downlink(&format!("snr = \"{snr}\""));
         assert!(most_used(&rates).0 == rate, "{snr}: {rates:?}");
@@ -340,16 +340,16 @@ fn an_upload_s_delay_lies_behind_the_access_point() {
                        rtt = \"100 ms\"\ndelayed_ack = false\nreceive_window = \"1448 B\"")
         .summary;
     let wlan = summary.wlan.expect("a channel");
-    // One segment at a time: its frame, 50 ms either way, its acknowledgment's frame; nothing else.
+    // One segment at a time: its frame, 50 ms in each direction, the frame of its acknowledgment; nothing else.
     let (sent, tapped) = (&wlan.rtts[0].sent_ms, &wlan.rtts[0].tapped_ms);
     assert!(sent.p50.is_some_and(|rtt| (100.3..100.8).contains(&rtt)), "{sent:?}");
     assert_eq!(sent.p50, tapped.p50, "nothing waits in the station");
-    // But the segment right behind the handshake's last acknowledgment, for the driver's 12 us.
+    // Except the segment right after the handshake's last acknowledgment, for the driver's 12 us.
     assert_eq!(summary.links.reverse.sojourn_ms.max, Some(0.012));
 }
 
-/// Downloads by UDP to three stations at 54 Mbit/s and one at 6, each more than it can get: goodput in Mbit/s and share
-/// of the access point's airtime of each.
+/// UDP downloads to three stations at 54 Mbit/s and one at 6, each above its share: goodput in Mbit/s and share of the
+/// access point's airtime of each.
 fn downloads(queues: &str) -> (Vec<f64>, Vec<f64>) {
     let summary = run(&format!(
         "duration = \"31 s\"\nwarmup = \"1 s\"\n[wlan]\n{QUIET}\nqueues = \"{queues}\"\n[[wlan.stations]]\ncount = 3\nrate = \"54 Mbit/s\"\n\
@@ -365,7 +365,7 @@ fn downloads(queues: &str) -> (Vec<f64>, Vec<f64>) {
 fn queues_by_airtime_end_the_anomaly_and_queues_by_packets_do_not() {
     let ceiling = |mbps: f64| 1472.0 * 8.0 / (DIFS + MEAN_BACKOFF + exchange(1500.0, mbps));
     let (goodputs, airtimes) = downloads("airtime");
-    // An airtime does not count pauses and back-offs, which are a greater part of a fast station's turns.
+    // Airtime excludes interframe spaces and back-offs, which are a larger part of a fast station's turns.
     let pauses = |mbps: f64| (DIFS + MEAN_BACKOFF + exchange(1500.0, mbps)) / exchange(1500.0, mbps);
     let turns = 3.0 * pauses(54.0) + pauses(6.0);
     for (i, (goodput, airtime)) in goodputs.iter().zip(&airtimes).enumerate() {

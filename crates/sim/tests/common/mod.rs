@@ -1,4 +1,4 @@
-//! What the tests of whole runs share.
+//! Helpers shared by the tests of whole runs.
 #![allow(dead_code)] // each file of tests uses its part
 
 use sojourn_sim::scenario::Scenario;
@@ -6,18 +6,18 @@ use sojourn_sim::{Column, Output, Simulation};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The scenario of a text that is known to be right.
+/// Parses a scenario that must be valid.
 pub fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[], Path::new(".")).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The whole run of a scenario's text with its own seed.
+/// Runs a scenario text with its own seed.
 pub fn run(text: &str) -> Output {
     let scenario = scenario(text);
     Simulation::new(&scenario, scenario.seed).finish()
 }
 
-/// Every scenario of `scenarios/` by name.
+/// All scenarios of `scenarios/` by name.
 pub fn scenarios() -> Vec<(String, Scenario)> {
     let folder = folder().join("scenarios");
     let mut files: Vec<PathBuf> =
@@ -32,18 +32,18 @@ pub fn scenarios() -> Vec<(String, Scenario)> {
     files.iter().map(load).collect()
 }
 
-/// The folder of the tests of whole runs.
+/// Folder of the tests of whole runs.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// A column of an output's table.
+/// A column of an output table.
 pub fn column<'a>(output: &'a Output, table: &str, column: &str) -> &'a Column {
     let table = output.tables.iter().find(|t| t.name == table).unwrap_or_else(|| panic!("no table {table}"));
     &table.columns.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
 }
 
-/// A column of whole numbers.
+/// A column of integers.
 pub fn whole(output: &Output, table: &str, name: &str) -> Vec<u64> {
     match column(output, table, name) {
         Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
@@ -53,7 +53,7 @@ pub fn whole(output: &Output, table: &str, name: &str) -> Vec<u64> {
     }
 }
 
-/// A column of real numbers.
+/// A column of floating-point numbers.
 pub fn real(output: &Output, table: &str, name: &str) -> Vec<f64> {
     match column(output, table, name) {
         Column::F64(v) => v.clone(),
@@ -61,7 +61,7 @@ pub fn real(output: &Output, table: &str, name: &str) -> Vec<f64> {
     }
 }
 
-/// A trace file in a folder of its own, which lives as long as the value.
+/// A trace file in a temporary folder that lives as long as the value.
 pub struct TraceFile(tempfile::TempDir);
 
 impl TraceFile {
@@ -73,7 +73,7 @@ impl TraceFile {
         Self(folder)
     }
 
-    /// Its path, as it is written in a scenario.
+    /// Path of the file, for a scenario.
     pub fn path(&self) -> String {
         self.0.path().join("made.down").display().to_string()
     }

@@ -1,10 +1,10 @@
-//! Random scenarios as text: rows, graphs, wireless LANs, netem, changes, nested disciplines, warm-ups and short runs, all with
-//! numbers that nobody would choose.
+//! Random scenarios as text: rows, graphs, wireless LANs, netem, changes, nested disciplines, warm-ups and short runs,
+//! all with unusual numbers.
 
 use sojourn_aqm::Rng;
 use sojourn_aqm::registry::ALGORITHMS;
 
-/// Draws scenarios.
+/// Generator of random scenarios.
 pub struct ScenarioGenerator {
     rng: Rng,
     /// Length of the run in nanoseconds.
@@ -12,12 +12,12 @@ pub struct ScenarioGenerator {
 }
 
 impl ScenarioGenerator {
-    /// The draws of scenario `number` of a series.
+    /// Random stream of scenario `number` of a series.
     pub fn new(series: u64, number: u64) -> Self {
         Self { rng: Rng::stream(series, "invariants", number), duration_ns: 0 }
     }
 
-    /// A scenario; not all of them are accepted.
+    /// A scenario; some are invalid and rejected.
     pub fn scenario(&mut self) -> String {
         let longest = self.one_of(&[1_000, 37_123, 2_000_000, 60_000_000, 300_000_000, 900_000_000]);
         self.duration_ns = self.from(longest / 2 + 1, longest);
@@ -43,7 +43,7 @@ impl ScenarioGenerator {
         text + &self.probes()
     }
 
-    /// A link, or several in a row: the scenario, what flows say of their places, and the directions that can change.
+    /// A link, or several in a row: the scenario, the flows' keys for their places, and the directions that can change.
     fn row(&mut self) -> (String, Vec<String>, Vec<String>) {
         let mut text = format!("[link]\n{}", self.link());
         if self.chance(0.4) {
@@ -61,7 +61,7 @@ impl ScenarioGenerator {
         (text, ends, directions)
     }
 
-    /// Hosts and routers in a ring or a line, now and then with an access point.
+    /// Hosts and routers in a ring or a line, sometimes with an access point.
     fn graph(&mut self) -> (String, Vec<String>, Vec<String>) {
         let count = self.from(2, 4);
         let mut text = String::new();
@@ -106,7 +106,7 @@ impl ScenarioGenerator {
         (text, vec![String::new(), "direction = \"reverse\"\n".into()], Vec::new())
     }
 
-    /// What the stations share, and groups of them.
+    /// Keys of the channel, and groups of stations.
     fn channel(&mut self, header: &str) -> String {
         let mut text = String::new();
         for key in [
@@ -354,13 +354,13 @@ impl ScenarioGenerator {
         self.from(1, self.duration_ns.max(2) - 1)
     }
 
-    /// A span of nothing, of microseconds, or of up to a third of a second.
+    /// A duration of zero, of microseconds, or of up to a third of a second.
     fn span(&mut self) -> u64 {
         let most = self.one_of(&[0, 900, 77_777, 9_999_999, 333_333_333]);
         self.from(0, most)
     }
 
-    /// From a modem to a fast line, so that no run has over some ten thousand packets.
+    /// From a modem to a fast line, so that no run exceeds some ten thousand packets.
     fn bps(&mut self) -> u64 {
         let most = self.one_of(&[90_000, 1_000_000, 20_000_000, 99_999_999]);
         self.from(30_000, most)
