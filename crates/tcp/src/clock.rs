@@ -77,7 +77,7 @@ impl Clock {
         HostTime { at, tick: self.ticks(at) }
     }
 
-    /// The instant at which a tick begins.
+    /// Beginning of a tick.
     #[inline]
     pub fn instant(self, ticks: Ticks) -> Instant {
         Instant::from_nanos(ticks * self.tick.as_nanos() as u64)

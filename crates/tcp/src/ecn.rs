@@ -88,7 +88,7 @@ impl EcnSender {
         let requested_accurate = self.requests_accurate();
         self.accurate = AccEcn::Off;
         match flags.ace() {
-            // RFC 9768 §3.1.2: each reports the codepoint with which the SYN arrived.
+            // RFC 9768 §3.1.2: each reports the codepoint of the SYN on arrival.
             0b010 | 0b011 | 0b100 | 0b110 if requested_accurate => self.start_counting(),
             // All three set: the server reflects flags that it does not understand.
             0b111 if requested_accurate => self.disable(),

@@ -87,7 +87,7 @@ impl Flags {
     pub const AE: Self = Self(128);
     /// Initial value of the counter of accurate ECN (RFC 9768 §3.2.1).
     pub const ACE_START: u64 = 5;
-    /// No bit of the wire: the segment belongs to the half of a connection in which the server sends. Each half has its
+    /// No bit of the wire: the segment belongs to the server's sending half of a connection. Each half has its
     /// own sequence numbers in both directions, whereas real segments share them.
     pub const ANSWER: Self = Self(64);
     /// No bit of the wire: the segment was cut out of a super-packet in its host, and occupies no more memory than it

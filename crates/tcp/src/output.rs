@@ -16,7 +16,7 @@ pub(crate) struct Output {
     overhead: u32,
     /// The newest timestamp of the peer (TS.Recent).
     ts_recent: u32,
-    /// Time at which data was last sent.
+    /// Time of the last data transmission.
     last_sent: Instant,
     pub stats: SenderStats,
     stack: &'static Stack,
@@ -62,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Time at which data was last sent; zero if never.
+    /// Time of the last data transmission; zero if none.
     #[inline]
     pub fn last_sent(&self) -> Instant {
         self.last_sent

@@ -5,7 +5,7 @@
 //! is a unit of transmission: several segments if the stack sends bursts, otherwise one. A retransmission is a burst of
 //! its own, unless it belongs to a burst that nothing has split since (`scoreboard/pieces.rs`).
 //!
-//! Differs: a segment sent in spite of pacing (the head on a time-out) carries the time at which it is sent, not its
+//! Differs: a segment sent in spite of pacing (the head on a time-out) carries the actual send time, not its
 //! planned departure time.
 
 use crate::cc::Window;
@@ -20,7 +20,7 @@ pub(crate) struct Pacer {
     rate: Option<Rate>,
     /// The departure time of the next burst (`tcp_wstamp_ns`).
     departure: Instant,
-    /// Time at which held segments are sent; `NEVER` if none are held.
+    /// When held segments are sent; `NEVER` if none are held.
     wakeup: Instant,
     /// Data segments sent.
     sent: u32,
@@ -82,7 +82,7 @@ impl Pacer {
         self.departure
     }
 
-    /// Time at which held segments are sent; `NEVER` if none are held.
+    /// When held segments are sent; `NEVER` if none are held.
     pub fn wakeup(&self) -> Instant {
         self.wakeup
     }
@@ -187,7 +187,7 @@ mod tests {
             assert!(!pacer.must_wait(us(500)));
         }
         pacer.on_burst(us(500), 2, 2_896);
-        // The tenth is counted with its burst, 2,896 bytes of which take 1,876,608 ns. The credit is zero, because the
+        // The tenth is counted with its burst, whose 2,896 bytes take 1,876,608 ns. The credit is zero, because the
         // previous departure time was now.
         assert!(pacer.must_wait(us(500)));
         assert_eq!(pacer.wakeup().as_nanos(), 500_000 + 2_896 * 8_000_000_000 / 12_345_678);

@@ -21,7 +21,7 @@ pub(crate) struct Rack {
     min_rtt: Option<(Duration, Instant)>,
     /// The reordering window in quarters of the minimum RTT, less one.
     reo_wnd_steps: u32,
-    /// Recoveries for which a widened window persists.
+    /// Number of recoveries until a widened window is reset.
     reo_wnd_persist: u32,
     /// The next D-SACK counts from this `snd_una` on.
     dsack_round: u64,
@@ -142,7 +142,7 @@ impl Rack {
         board.forget_hints();
     }
 
-    /// Remaining time in which a segment may still be delivered: RACK.rtt and the window from its transmission.
+    /// Remaining time until a segment counts as lost: RACK.rtt and the window from its transmission.
     fn remaining(&self, now: Instant, segment: &Segment, window: Duration) -> Duration {
         self.rtt + window - (now - segment.sent)
     }
@@ -190,7 +190,7 @@ impl Rack {
 /// Lifetime of a minimum RTT (Linux `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// Recoveries for which a widened reordering window persists (RFC 8985 §6.2 step 4).
+/// Number of recoveries until a widened reordering window is reset (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u32 = 16;
 
 /// Margin that Linux adds to the wait (`TCP_TIMEOUT_MIN_US`).

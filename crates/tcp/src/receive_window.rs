@@ -51,9 +51,9 @@ pub(crate) struct AdvertisedWindow {
     /// Right edge by the last acknowledgment, and the window advertised in it, in bytes.
     edge: u64,
     advertised: u64,
-    /// Sequence number up to which the application has read.
+    /// End of the data that the application has read.
     copied: u64,
-    /// Sequence number and time at which the round began.
+    /// Sequence number and time at the beginning of the round.
     round_start_copied: u64,
     pub round_start: Instant,
     /// Eight times the smoothed RTT by echoed timestamps, in microseconds; zero before the first.
@@ -168,7 +168,7 @@ impl AdvertisedWindow {
         self.select(nxt, waiting).0.next_multiple_of(Header::WINDOW_UNIT)
     }
 
-    /// The window for which the buffer has room, and whether more than half of the buffer is used
+    /// The window that fits into the buffer, and whether more than half of the buffer is used
     /// (`__tcp_select_window`).
     fn select(&self, nxt: u64, waiting: u64) -> (u64, bool) {
         let mut left = self.free_space(nxt, waiting);

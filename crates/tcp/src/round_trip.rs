@@ -21,7 +21,7 @@ pub(crate) struct RoundTrip {
     timestamps: bool,
     tick: Duration,
     unit: Duration,
-    /// Without timestamps: end of the timed segment, and the tick at which it was sent.
+    /// Without timestamps: end and send tick of the timed segment.
     timed: Option<(u64, Ticks)>,
 }
 
@@ -136,7 +136,7 @@ impl RoundTrip {
     #[inline]
     pub fn has_ticks_left(&self, ticks: Ticks, now: HostTime, sent: Instant) -> bool {
         let rto = self.clock.instant(self.rto());
-        // A segment counts from the beginning of the unit in which it was sent.
+        // A segment's age counts from the beginning of its send unit.
         now.at + self.clock.duration(ticks) + self.unit < rto + (sent - Instant::ZERO)
     }
 

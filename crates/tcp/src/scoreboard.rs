@@ -36,7 +36,7 @@ pub(crate) struct Scoreboard {
     sack: bool,
     /// End of the highest retransmitted segment.
     resent_high: u64,
-    /// The segment at which the next retransmission walk starts.
+    /// Start of the next retransmission walk.
     pub retransmit_hint: Option<u64>,
     /// End of the highest SACKed segment.
     pub highest_sack: u64,
@@ -472,5 +472,5 @@ pub(crate) fn reports_dsack(blocks: &[SeqRange], ack: u64) -> bool {
     }
 }
 
-/// Segments for which an ended connection leaves memory to its successor: 4 kB.
+/// Maximum segments of memory that an ended connection leaves to its successor: 4 kB.
 const MAX_REUSED_SEGMENTS: usize = 128;

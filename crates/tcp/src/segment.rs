@@ -110,7 +110,7 @@ pub(crate) struct SackedSegments {
     pub only_original: bool,
     /// The first block is a D-SACK.
     pub duplicate: bool,
-    /// Lowest position at which an original filled a hole: reordering.
+    /// Lowest position of a hole filled by an original: reordering.
     pub reordered_at: Option<u32>,
 }
 

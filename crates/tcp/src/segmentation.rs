@@ -37,7 +37,7 @@ pub(crate) struct Bursts {
     deferred_since: Option<Ticks>,
 }
 
-/// Rule by which segments leave together.
+/// Rule that groups segments into bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeferRule {
     /// One by one.
@@ -67,7 +67,7 @@ pub(crate) struct BurstContext<'a> {
     pub window: &'a Window,
     /// Outstanding segments.
     pub out: u32,
-    /// … of which so many are assumed in flight.
+    /// … and those assumed in flight.
     pub in_flight: u32,
     pub queue: &'a SendQueue,
     /// Head of the send buffer; `None` without a buffer or data in it.
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn what_gets_no_more_data_does_not_wait_for_any() {
-        // Room for thirty, twenty of which are left, and an acknowledgment is near.
+        // Room for thirty, twenty are left, and an acknowledgment is near.
         let (w, ending, more) = (window(100), queue(Some(20 * 1448)), queue(None));
         let last = SendHead { left: 20, is_last: true, pushed: true };
         let waits = |queue| {

@@ -246,7 +246,7 @@ const FIRST_SIZE: u64 = 16_384;
 /// Linux `TCP_INIT_CWND`.
 const MIN_SEGMENTS: u32 = 10;
 
-/// Bytes by which a segment of the negotiated MSS exceeds one with timestamps.
+/// Difference between the negotiated MSS and the payload with timestamps.
 const OPTIONS: u64 = 12;
 
 /// Bytes of an skb and of a burst: 64 KiB less the headers (`sk_gso_max_size`).

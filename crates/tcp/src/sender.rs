@@ -1,4 +1,4 @@
-//! The sending endpoint. It arranges the mechanisms, each of which is a type of its own.
+//! The sending endpoint. It arranges the mechanisms, each a type of its own.
 //!
 //! Source: Linux `tcp_input.c`, `tcp_output.c` and `tcp_timer.c`.
 //!
@@ -26,7 +26,7 @@ use sojourn_aqm::{Instant, Rate, Rng};
 #[repr(C)]
 #[derive(Debug)]
 pub struct Sender {
-    /// Selects the order in which an acknowledgment is processed.
+    /// Selects the order of an acknowledgment's processing.
     machine: RecoveryMachine,
     transmission: Transmission,
     recovery: Recovery,
@@ -354,7 +354,7 @@ impl Sender {
         let Self { transmission: tx, recovery, control, .. } = self;
         let reordering = tx.timer.purpose() == TimerPurpose::Reordering;
         let rexmit = tx.on_expiry(now, control, recovery, wire);
-        self.send_again(rexmit, now, wire);
+        self.xmit_recovery(rexmit, now, wire);
         if reordering && self.transmission.timer.purpose() != TimerPurpose::Retransmit {
             self.transmission.resume_timer(now);
         }
@@ -362,7 +362,7 @@ impl Sender {
 
     /// Sends as requested by recovery (`tcp_xmit_recovery`).
     #[inline(always)]
-    fn send_again(&mut self, rexmit: Rexmit, now: HostTime, wire: &mut impl Wire) {
+    fn xmit_recovery(&mut self, rexmit: Rexmit, now: HostTime, wire: &mut impl Wire) {
         match rexmit {
             Rexmit::Nothing | Rexmit::Hold => {}
             Rexmit::Lost => {
@@ -393,7 +393,7 @@ impl Sender {
                     return;
                 }
                 self.recovery.end_test();
-                self.send_again(Rexmit::Lost, now, wire);
+                self.xmit_recovery(Rexmit::Lost, now, wire);
             }
         }
     }

@@ -22,7 +22,7 @@ pub(crate) struct SmallQueue {
     bytes: u64,
     /// A millisecond (2^-10 s) of the rate, in bytes.
     pub rate_limit_bytes: u64,
-    /// Time at which held segments are sent; `NEVER` if none are held.
+    /// When held segments are sent; `NEVER` if none are held.
     wakeup: Instant,
 }
 
@@ -121,7 +121,7 @@ impl SmallQueue {
         true
     }
 
-    /// Time at which held segments are sent; `NEVER` if none are held.
+    /// When held segments are sent; `NEVER` if none are held.
     #[inline]
     pub fn wakeup(&self) -> Instant {
         self.wakeup

@@ -26,7 +26,7 @@ pub(crate) struct RetransmitTimer {
     wheel: bool,
     /// The clock, if the timer expires as long after the beginning of a tick as it was set after one.
     exact: Option<Clock>,
-    /// Tick at which (or, with `exact`, within which) it expires.
+    /// Tick of its expiry; with `exact` the expiry is within it.
     expiry: Option<Ticks>,
     /// Time from the beginning of that tick.
     phase: Duration,
@@ -71,13 +71,13 @@ impl RetransmitTimer {
         self.expiry = None;
     }
 
-    /// The purpose for which it was last set.
+    /// Its last purpose.
     #[inline]
     pub fn purpose(&self) -> TimerPurpose {
         self.purpose
     }
 
-    /// Tick at which it expires, if set.
+    /// Tick of its expiry, if set.
     pub fn expiry(&self) -> Option<Ticks> {
         self.expiry
     }
@@ -90,7 +90,7 @@ impl RetransmitTimer {
         }
     }
 
-    /// Time at which it expires; `NEVER` if it is not set.
+    /// When it expires; `NEVER` if it is not set.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
         self.expiry.map_or(Instant::NEVER, |tick| clock.instant(tick) + self.phase)

@@ -45,7 +45,7 @@ impl LossProbe {
         self.form == Some(ProbeTimeout::Linux3_10)
     }
 
-    /// Whether the timer is set for a probe where the time-out would be restarted.
+    /// Whether the timer is set for a probe whenever the time-out would be restarted.
     #[inline]
     pub fn replaces_time_out(&self) -> bool {
         self.form == Some(ProbeTimeout::Linux6_1)
@@ -163,7 +163,7 @@ impl LossProbe {
     }
 }
 
-/// Time for which a receiver may delay an acknowledgment.
+/// Maximum delay of an acknowledgment at the receiver.
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Minimum time-out of a probe (3.10).

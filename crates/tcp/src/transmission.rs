@@ -242,7 +242,7 @@ impl Transmission {
         self.send_of_burst(len, now, (control, episode), wire);
         self.handed_down(now, begins, (1, self.queue.payload_since(first)), wire);
         self.after_burst(now, 1, first);
-        self.look_for_room(control, episode.reordering.degree());
+        self.check_space(control, episode.reordering.degree());
     }
 
     /// Sends a new segment if fewer than `limit` are in flight, regardless of the congestion window.
@@ -302,7 +302,7 @@ impl Transmission {
         }
     }
 
-    /// The record for the congestion control: `packets` were acknowledged, the newest of which was sent at `last`, if
+    /// The record for the congestion control: `packets` were acknowledged, the newest was sent at `last`, if
     /// known; the RTT is in ticks.
     #[inline(always)]
     pub fn cc_ack(&self, now: HostTime, packets: u32, last: Option<Instant>, state: CaState) -> cc::Ack {

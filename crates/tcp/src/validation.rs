@@ -29,7 +29,7 @@ pub(crate) struct CwndUsage {
     round_end: u64,
     /// Maximum flight since `stamp` while the window was not used up.
     cwnd_used: u32,
-    /// Tick at which the window was last used up, or changed.
+    /// Tick of the last full use or change of the window.
     stamp: Ticks,
 }
 
@@ -80,7 +80,7 @@ impl CwndUsage {
         }
     }
 
-    /// Whether it runs after every transmission, not only after those with which the application had no more data.
+    /// Whether it runs after every transmission, not only after those that exhaust the application's data.
     #[inline]
     pub fn validates_every_send(&self) -> bool {
         self.validates_every_send

@@ -35,7 +35,7 @@ pub trait Wire {
         true
     }
 
-    /// Time at which the device of the sender's host will have sent everything handed down to it; in the past if it is
+    /// When the device of the sender's host will have sent everything handed down to it; in the past if it is
     /// idle.
     #[inline]
     fn drain_time(&self) -> Instant {

@@ -22,9 +22,9 @@ pub(super) struct DelayedAck {
     /// The delay, adapted to the arrivals; zero before the first data.
     ato: Ticks,
     last_data: Ticks,
-    /// Tick at which a pending acknowledgment is due; [`NO_ACK_PENDING`] if none is.
+    /// Due tick of a pending acknowledgment; [`NO_ACK_PENDING`] if none is.
     due: Ticks,
-    /// … and the tick at which its timer expires.
+    /// … and the expiry of its timer.
     expiry: Ticks,
 }
 

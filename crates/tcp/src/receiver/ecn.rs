@@ -157,7 +157,7 @@ impl EcnReceiver {
         self.mode != Mode::Off
     }
 
-    /// Codepoints with which data without CWR changes no state and requests nothing, while acknowledgments carry
+    /// Codepoints of data that without CWR changes no state and requests nothing, while acknowledgments carry
     /// neither an echo nor a codepoint.
     pub fn fast_path_codepoints(&self) -> CodepointSet {
         const ANY: CodepointSet = CodepointSet::of(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
@@ -269,7 +269,7 @@ impl EcnReceiver {
     }
 }
 
-/// ACE of a SYN-ACK: reports the codepoint with which the SYN arrived (RFC 9768 §3.1.2).
+/// ACE of a SYN-ACK: reports the codepoint of the SYN on arrival (RFC 9768 §3.1.2).
 fn reflected(ecn: Ecn) -> u64 {
     match ecn {
         Ecn::NotEct => 0b010,

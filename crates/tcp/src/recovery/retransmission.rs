@@ -182,7 +182,7 @@ mod tests {
     use crate::segment::Segment;
     use sojourn_aqm::Instant;
 
-    /// Ten segments, `sacked` of which have arrived and `lost` are marked.
+    /// Ten segments: `sacked` have arrived, `lost` are marked.
     fn board(sacked: (u64, u64), lost: &[usize]) -> Scoreboard {
         let mut board = Scoreboard::new(true);
         for n in 0..10 {

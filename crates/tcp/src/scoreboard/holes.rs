@@ -1,17 +1,17 @@
-//! Holes taken for losses, and SACKs forgotten with each recovery, as in ns-2's Sack1.
+//! ns-2's Sack1: every hole counts as a loss, and SACKs are discarded after each recovery.
 
 use super::Scoreboard;
 use crate::segment::Tags;
 
 impl Scoreboard {
-    /// Marks lost all that is not SACKed and lies below something that is.
+    /// Marks lost every segment below the highest SACK that is not SACKed.
     pub fn mark_holes(&mut self) {
         for i in 0..self.fackets_out as usize {
             self.mark_lost(i);
         }
     }
 
-    /// Takes nothing for SACKed, lost or sent again any more.
+    /// Clears all tags: no segment is SACKed, lost or retransmitted.
     pub fn forget_recovery(&mut self) {
         self.log.none(self.segments.front());
         self.forget_sacks();
@@ -19,7 +19,7 @@ impl Scoreboard {
         (self.lost_out, self.retrans_out) = (0, 0);
     }
 
-    /// Takes nothing for SACKed any more.
+    /// Clears all SACK tags.
     pub fn forget_sacks(&mut self) {
         if self.sacked_out > 0 {
             self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::SACKED));

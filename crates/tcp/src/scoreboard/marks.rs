@@ -1,4 +1,4 @@
-//! What is marked lost.
+//! Loss marks.
 //!
 //! Source: Linux `tcp_mark_head_lost`, `tcp_mark_lost_retrans`, `tcp_verify_retransmit_hint`.
 
@@ -6,7 +6,7 @@ use super::Scoreboard;
 use crate::segment::Tags;
 
 impl Scoreboard {
-    /// FACK's rule for retransmissions: data sent after one was SACKed, so it was lost again.
+    /// FACK's rule for retransmissions: data sent after one was SACKed, so the retransmission is lost.
     #[inline(always)]
     pub fn mark_lost_retransmissions(&mut self, snd_nxt: u64) {
         if self.retrans_out > 0 && self.highest_sack > self.lost_retrans_low {
@@ -45,11 +45,11 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the first `packets` segments lost, as far as they lie below `high_seq`; with `count_sacked`
-    /// only SACKed ones are counted (RFC 3517's rule).
+    /// Marks the first `packets` segments lost, as far as they lie below `high_seq`; with `count_sacked` only SACKed
+    /// segments count (RFC 3517's rule).
     #[inline(always)]
     pub fn mark_head_lost(&mut self, packets: u32, high_seq: u64, count_sacked: bool) {
-        // Mostly all up to there are marked, or but for the last.
+        // Fast path: mostly all of them are marked, or all but the last.
         let last = packets.wrapping_sub(1) as usize;
         match self.segments.get(last).filter(|_| !count_sacked).map(|last| (last.seq, last.end())) {
             Some((_, end)) if end <= self.lost_hint => {}
@@ -91,7 +91,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segment `i` lost, also if it is a retransmission that was believed in flight.
+    /// Marks segment `i` lost, even if its retransmission was assumed in flight.
     pub fn mark_lost_again(&mut self, i: usize) {
         let tags = self.segments[i].tags;
         if tags.any(Tags::SACKED) {
@@ -111,8 +111,8 @@ impl Scoreboard {
         }
     }
 
-    /// A time-out: everything that is not SACKed is lost, retransmissions included; only one of the head stays in
-    /// flight when `head_in_flight`. Returns whether another segment had been retransmitted.
+    /// A time-out: marks all segments lost that are not SACKed, and clears retransmissions, except one of the head if
+    /// `head_in_flight`. Returns whether another segment had been retransmitted.
     pub fn mark_all_lost(&mut self, head_in_flight: bool) -> bool {
         let mut retransmitted = false;
         (self.retrans_out, self.lost_out) = (0, 0);
@@ -135,7 +135,7 @@ impl Scoreboard {
         retransmitted
     }
 
-    /// The losses were imagined: nothing is lost.
+    /// Undo: clears all loss marks.
     pub fn unmark_lost(&mut self) {
         self.log.none(self.segments.front());
         self.segments.iter_mut().for_each(|s| s.tags.clear(Tags::LOST));

@@ -1,27 +1,27 @@
-//! The SACK that most are while a hole is open: the next segment above all that has arrived has arrived, too. The general
-//! path of [`Scoreboard::tag`] gives the same result; this one neither sorts blocks nor walks segments.
+//! Fast path for the most frequent SACK while a hole is open: the next segment above everything that has arrived. The
+//! general path of [`Scoreboard::tag`] gives the same result; this one neither sorts blocks nor walks segments.
 
 use super::{Scoreboard, reports_dsack};
 use crate::SeqRange;
 use crate::segment::{SackedSegments, Tags};
 
 impl Scoreboard {
-    /// The position of the segment of which the blocks beside a duplicate acknowledgment of `una` tell, if they tell of one and
-    /// of nothing else: nothing was known of it, and nothing above it has arrived.
+    /// Position of the only segment that the blocks of a duplicate acknowledgment of `una` newly report, if it has no
+    /// tags and nothing above it has arrived; `None` for all other SACKs.
     #[inline(always)]
     pub(super) fn next_sacked(&self, blocks: &[SeqRange], una: u64) -> Option<usize> {
         let (&(first, end), others) = blocks.split_first()?;
-        // The most recent block has grown at its end, or a new one lies before those that were told.
+        // The most recent block has grown at its end, or a new one precedes the known ones.
         let grown = first == self.last_blocks[0].0;
         let (from, known) =
             if grown { (self.last_blocks[0].1, &self.last_blocks[1..]) } else { (first, &self.last_blocks[..]) };
         if reports_dsack(blocks, una)
             || from < self.highest_sack
-            || others.iter().zip(known).any(|(told, seen)| told != seen)
+            || others.iter().zip(known).any(|(block, prior)| block != prior)
         {
             return None;
         }
-        // Without a division where it follows on the highest.
+        // Without a division if it follows the highest.
         let i = if from == self.highest_sack { self.fackets_out as usize } else { self.position(from) };
         let segment = self.segments.get(i)?;
         ((segment.end() == end) & (segment.tags == Tags::default())).then_some(i)

@@ -1,5 +1,6 @@
-//! Segments that left together stay together: what Linux keeps of a burst is one `sk_buff`, and it is sent again as one burst,
-//! as far as nothing has parted it.
+//! Bursts in the retransmission queue: Linux keeps a burst as one `sk_buff` and retransmits it as one burst, unless
+//! something has split it. Differs: the parts of a split skb take no more memory in the send buffer, and
+//! retransmissions carry no PSH.
 //!
 //! Source: Linux 6.1 `tcp_retransmit_skb`, `tcp_match_skb_to_sack`, `tcp_send_loss_probe` (each calls `tcp_fragment`).
 
@@ -14,7 +15,7 @@ impl Scoreboard {
         }
     }
 
-    /// From now on segment `i` does not belong to the one before.
+    /// Splits a burst before segment `i`.
     #[inline]
     pub fn part_at(&mut self, i: usize) {
         if let Some(segment) = self.segments.get_mut(i) {
@@ -22,11 +23,12 @@ impl Scoreboard {
         }
     }
 
-    /// How many segments, up to `most`, belong together from segment `i` on, which is lost and not sent again yet.
-    pub fn piece(&self, i: usize, most: u32) -> u32 {
+    /// Number of segments, up to `max`, that form one burst from segment `i` on, which is lost and not retransmitted
+    /// yet.
+    pub fn piece(&self, i: usize, max: u32) -> u32 {
         let known = Tags::LOST.or(Tags::SACKED).or(Tags::RETRANS);
         let follows = |tags: Tags| tags.any(Tags::FOLLOWS) && tags.only(known) == Tags::LOST;
-        let behind = (1..most).take_while(|&n| self.get(i + n as usize).is_some_and(|segment| follows(segment.tags)));
+        let behind = (1..max).take_while(|&n| self.get(i + n as usize).is_some_and(|segment| follows(segment.tags)));
         1 + behind.count() as u32
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::kind::AnyAck;
 use sojourn_aqm::Rng;
 
-/// `n` segments of a thousand bytes from zero on.
+/// `n` segments of a thousand bytes, starting at 0.
 fn board(n: u64, sack: bool) -> Scoreboard {
     let mut board = Scoreboard::new(sack);
     for i in 0..n {
@@ -101,7 +101,7 @@ fn the_next_segment_is_tagged_as_blocks_in_any_order_are() {
             let out = u64::from(quick.packets_out());
             let ends = una / 1_000 + out;
             match rng.below(8) {
-                // The newest block grows, or there is a new one.
+                // The newest block grows, or a new one is added.
                 0..4 if !blocks.is_empty() => blocks[0].1 += 1_000 * (1 + rng.below(7) / 6),
                 4..6 => {
                     let from = 1_000 * (una / 1_000 + rng.below(out + 1)) + rng.below(40) / 39 * 500;
@@ -149,9 +149,9 @@ fn what_is_marked_step_by_step_is_what_a_walk_from_the_hint_marks() {
             let (packets, high_seq, count_sacked) =
                 (rng.below(out + 3) as u32, 1000 * rng.below(16), rng.below(5) == 0);
             let (from, una) = (1000 * rng.below(16), 1000 * rng.below(16));
-            let what = rng.below(10);
+            let action = rng.below(10);
             for board in [&mut quick, &mut slow] {
-                let _ = match what {
+                let _ = match action {
                     0 => board.tag(&[(from, from + 2_000)], 0, 0, |_, _| {}).new,
                     1 if una < 8_000 => board.acknowledge::<AnyAck<true>>(una, |_, _| {}).retransmitted,
                     2 => board.mark_all_lost(false),

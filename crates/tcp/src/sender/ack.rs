@@ -1,26 +1,26 @@
-//! The path of an acknowledgment: one function, compiled for the [kinds](Kind) of acknowledgment that pay for it.
+//! Processing of an acknowledgment: one function, compiled for several [kinds](AckKind) of acknowledgment.
 //!
-//! Source: Linux 6.1 and 2.6.29 `tcp_ack`. Up to Linux 3.9 the window grows before recovery is considered; from 3.10 on
-//! recovery decides first, then the window moves, then segments go out.
+//! Source: Linux 6.1 and 2.6.29 `tcp_ack`. Up to Linux 3.9 the window grows before recovery; from 3.10 on recovery
+//! decides first, then the window moves, then segments are sent.
 //!
-//! Decisions beside Linux's `tcp_input.c`:
+//! Decisions, and their places in Linux's `tcp_input.c`:
 //!
-//! | decision | here | there |
+//! | decision | here | Linux |
 //! |---|---|---|
-//! | kind of the acknowledgment | `Sender::classify` and `look_for_calm`; `on_segment` picks the [`AckKind`] of the class | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
+//! | kind of the acknowledgment | `Sender::classify` and `update_fast_path`; `on_segment` picks the [`AckKind`] of the class | header prediction in `tcp_rcv_established`, `flag` in `tcp_ack` |
 //! | duplicate | [`AckInfo::is_duplicate`], read by the machines' `on_ack` | `FLAG_NOT_DUP` in `tcp_ack`, `tcp_fastretrans_alert` |
 //! | … reported by D-SACK | [`reports_dsack`](crate::scoreboard::reports_dsack), counted by `Undo::count_duplicate` | `tcp_check_dsack` |
-//! | SACK, also a partial one | `AckInfo::process_sacks` of `cleaning.rs`, `Recovery::on_sacks`, `Scoreboard::tag`; whole segments only (`tag_range`) | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
+//! | SACK, also of a partial acknowledgment | `AckInfo::process_sacks` of `clean_rtx_queue.rs`, `Recovery::on_sacks`, `Scoreboard::tag`; whole segments only (`tag_range`) | `tcp_sacktag_write_queue`, `tcp_sacktag_one` |
 //! | partial acknowledgment in recovery | `Linux3_10::try_undo_partial`, `Linux2_6::on_partial_ack` | `tcp_try_undo_partial` |
-//! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::look`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
-//! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
+//! | loss by time (RACK), and its timer | `identify_loss` of `recovery/linux_3_10.rs`, `Rack::detect_if_advanced`; `Episode::on_reordering_timeout` | `tcp_identify_packet_loss`, `tcp_rack_mark_lost`, `tcp_rack_reo_timeout` |
+//! | loss by count | `Episode::is_time_to_recover`, `Episode::mark_lost_by_count` | `tcp_time_to_recover`, `tcp_update_scoreboard` |
 //! | tail loss probe: outcome | `Recovery::judge_probe` | `tcp_process_tlp_ack` |
-//! | … schedule | `LossProbe::schedule`, after new data (`Transmission::after_sending_here`), instead of a time-out (`recover_then_grow`, later stacks), after each acknowledgment (`on_ack_here`, earlier ones) | `tcp_schedule_loss_probe` |
+//! | … schedule | `LossProbe::schedule`, after new data (`Transmission::after_sending_inline`), instead of a time-out (`recover_then_grow`, later stacks), after each acknowledgment (`on_ack_inline`, earlier ones) | `tcp_schedule_loss_probe` |
 //! | … expiry | `Transmission::send_loss_probe` of `expiry.rs` | `tcp_send_loss_probe` (`tcp_output.c`) |
 //! | spurious time-out (F-RTO) | `Linux3_10::on_ack_in_loss`; up to 3.9 `Recovery::test_time_out` | `tcp_process_loss`; `tcp_process_frto` |
 //! | end of CWR and Recovery | `leave_finished_state` of the machine | `tcp_fastretrans_alert`, step D |
 //! | end of Loss | `Linux3_10::on_ack_in_loss`, `Linux2_6::on_ack` | `tcp_process_loss`, `tcp_try_undo_loss` |
-//! | retransmission and new data | `Sender::send_again`, `Sender::send_new` | `tcp_xmit_recovery`, `tcp_data_snd_check` |
+//! | retransmission and new data | `Sender::xmit_recovery`, `Sender::send_new` | `tcp_xmit_recovery`, `tcp_data_snd_check` |
 
 use super::Sender;
 use crate::ack::AckInfo;
@@ -32,7 +32,8 @@ use crate::state::CaState;
 use crate::{Flags, Header, HostTime, SenderEvent, Wire};
 use sojourn_aqm::Instant;
 
-/// Class of an acknowledgment by its header and the sender's state; the machine makes it a [`AckKind`].
+/// Class of an acknowledgment by its header and the sender's state. Together with the recovery machine it selects the
+/// [`AckKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AckClass {
     Expected,
@@ -42,13 +43,13 @@ pub(super) enum AckClass {
 }
 
 impl Sender {
-    /// Takes a segment from the receiver.
+    /// Processes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.enter(now);
         wire.notify(|| SenderEvent::Received { header, len: self.transmission.output.len_of(header) });
         match (self.machine, self.classify(header)) {
             (RecoveryMachine::Linux2_6, AckClass::Expected) => {
-                self.on_ack_here::<PredictedAck<false>>(now, header, wire)
+                self.on_ack_inline::<PredictedAck<false>>(now, header, wire)
             }
             (RecoveryMachine::Linux2_6, AckClass::NewData) => self.on_ack::<NewDataAck>(now, header, wire),
             (RecoveryMachine::Linux2_6, AckClass::Duplicate) => self.on_ack::<DuplicateAck>(now, header, wire),
@@ -57,7 +58,8 @@ impl Sender {
         self.report_state(wire);
     }
 
-    /// Class of a segment from the receiver.
+    /// Class of a segment from the receiver. The bitwise `&` of flags and header fields makes one branch per class,
+    /// instead of one per condition.
     #[inline(always)]
     pub(super) fn classify(&self, header: &Header) -> AckClass {
         let tx = &self.transmission;
@@ -77,7 +79,7 @@ impl Sender {
         }
     }
 
-    /// Takes a segment of a class for which no more is excluded.
+    /// Processes a segment for which only the class's conditions hold.
     #[inline(never)]
     pub(super) fn on_segment_of(&mut self, class: AckClass, now: HostTime, header: &Header, wire: &mut impl Wire) {
         if self.transmission.pacer.is_some() {
@@ -86,7 +88,7 @@ impl Sender {
         match self.handshake.phase() {
             Phase::Closed => {}
             Phase::SynSent => self.on_syn_ack(now, header, wire),
-            // The handshake's last acknowledgment was lost: the receiver asks again.
+            // The last acknowledgment of the handshake was lost: the receiver repeats its SYN-ACK.
             Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
             Phase::Established => match (self.machine, class) {
                 (RecoveryMachine::Linux2_6, _) => self.on_ack::<AnyAck<false>>(now, header, wire),
@@ -99,8 +101,8 @@ impl Sender {
         }
     }
 
-    /// Sends what the pacing timer has held, if it expires now: Linux runs expired timers before it takes in what a device
-    /// has received meanwhile. Acknowledgments of a paced flow arrive at just these instants.
+    /// Sends segments held by the pacing timer, if that expires now: Linux runs expired timers before it processes
+    /// packets that a device has received meanwhile. Acknowledgments of a paced flow arrive at exactly these instants.
     #[inline(never)]
     fn expire_pacer(&mut self, now: HostTime, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
@@ -109,10 +111,11 @@ impl Sender {
         }
     }
 
-    /// Whether the next acknowledgment can be of the kind [`PredictedAck`]: the state is Open, no segment has a tag, and nobody
-    /// asks for more than its segments and their RTT.
+    /// Sets whether the next acknowledgment may be a [`PredictedAck`]: the state is Open, no segment is tagged, and
+    /// nothing needs more of it than its segments and their RTT. Only acknowledgments of the general kind and an
+    /// expired timer change these conditions, so they are not evaluated per acknowledgment.
     #[inline(always)]
-    fn look_for_calm(&mut self) {
+    fn update_fast_path(&mut self) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let is_open = !tx.counts_deliveries && recovery.state() == CaState::Open;
         tx.is_fast_path = is_open && {
@@ -121,18 +124,18 @@ impl Sender {
         };
     }
 
-    /// [`Self::on_ack_here`], compiled out of the caller.
+    /// [`Self::on_ack_inline`], outlined.
     #[inline(never)]
     fn on_ack<K: AckKind>(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
-        self.on_ack_here::<K>(now, header, wire);
+        self.on_ack_inline::<K>(now, header, wire);
         if !K::FAST_PATH {
-            self.look_for_calm();
+            self.update_fast_path();
         }
     }
 
-    /// Takes an acknowledgment (`tcp_ack`).
+    /// Processes an acknowledgment (`tcp_ack`).
     #[inline(always)]
-    fn on_ack_here<K: AckKind>(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
+    fn on_ack_inline<K: AckKind>(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if K::ADVANCES.is_none() && header.ack > tx.queue.nxt() {
             return;
@@ -146,7 +149,7 @@ impl Sender {
         ack.advanced = K::ADVANCES.unwrap_or(ack.advanced);
         let has_sack = !K::FAST_PATH && !header.sack.is_empty() && !tx.board.is_reno();
         if K::ADVANCES.is_none() && header.ack < before.una {
-            // An old acknowledgment can still bring SACKs.
+            // An old acknowledgment may still carry new SACKs.
             if has_sack {
                 self.on_old_sacks::<K>(&mut ack, now, header, wire);
             }
@@ -193,22 +196,22 @@ impl Sender {
         }
     }
 
-    /// SACKs of an acknowledgment below SND.UNA.
+    /// Processes the SACKs of an acknowledgment below SND.UNA.
     #[inline(never)]
     fn on_old_sacks<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         ack.process_sacks::<K>(header, now, recovery, tx.ack_context());
         if K::RECOVERY_FIRST {
             if let Some(sampler) = &mut tx.sampler {
-                // As Linux, which does not count what is delivered by it.
+                // As in Linux, deliveries by it are not counted.
                 sampler.discard();
             }
             let rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
-            self.send_again(rexmit, now, wire);
+            self.xmit_recovery(rexmit, now, wire);
         }
     }
 
-    /// An acknowledgment while nothing is out: it can report a duplicate, or tell the outcome of a probe.
+    /// Processes an acknowledgment while nothing is outstanding: it may carry a D-SACK, or resolve a loss probe.
     #[inline(never)]
     fn on_ack_of_nothing<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime) {
         let Self { transmission: tx, recovery, control, .. } = self;
@@ -236,7 +239,7 @@ impl Sender {
         }
     }
 
-    /// Up to Linux 3.9: the window, then recovery and what it sends.
+    /// Up to Linux 3.9: the window grows, then recovery decides and sends.
     #[inline(always)]
     fn grow_then_recover<K: AckKind>(
         &mut self,
@@ -256,17 +259,17 @@ impl Sender {
             let may_raise = || (!ece || window.cwnd < window.ssthresh) && !recovery.is_reducing();
             let may_grow = !held && (!suspicious || may_raise());
             let (packets, last) = (ack.acked.packets, ack.acked.sent_once());
-            let news = || tx.cc_ack(now, packets, last, state);
-            control.on_ack(packets, may_grow, (before.in_flight, recovery.reordering()), news);
+            let ack_info = || tx.cc_ack(now, packets, last, state);
+            control.on_ack(packets, may_grow, (before.in_flight, recovery.reordering()), ack_info);
         }
         if suspicious {
             ack.delivered = (ack.acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
             let rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
-            self.send_again(rexmit, now, wire);
+            self.xmit_recovery(rexmit, now, wire);
         }
     }
 
-    /// From Linux 3.10 on: recovery, the window, and what recovery sends.
+    /// From Linux 3.10 on: recovery decides, the window moves, and retransmissions are sent.
     #[inline(always)]
     fn recover_then_grow<K: AckKind>(
         &mut self,
@@ -295,35 +298,35 @@ impl Sender {
         if !K::FAST_PATH && tx.sampler.is_some() {
             tx.take_rate_sample(now, before, (ack, recovery.state()), control);
             if control.steers() {
-                return self.send_again(rexmit, now, wire);
+                return self.xmit_recovery(rexmit, now, wire);
             }
         }
         if !K::FAST_PATH && recovery.is_reducing() {
             let lost = (tx.board.lost_total - before.lost) as u32;
             recovery.episode.reduction.step(ack, (lost, ack.entered_recovery), control, &tx.board);
             tx.follow_window(control);
-            self.send_again(rexmit, now, wire);
+            self.xmit_recovery(rexmit, now, wire);
         } else if control.grows_before_sending() {
             self.grow::<K>(before.in_flight, ack, now);
-            self.send_again(rexmit, now, wire);
+            self.xmit_recovery(rexmit, now, wire);
         } else {
-            self.send_again(rexmit, now, wire);
+            self.xmit_recovery(rexmit, now, wire);
             self.grow::<K>(before.in_flight, ack, now);
         }
     }
 
-    /// The window grows, and the pacing rate follows it.
+    /// Grows the window; the pacing rate follows it.
     #[inline(always)]
     fn grow<K: AckKind>(&mut self, prior_in_flight: u32, ack: &AckInfo, now: HostTime) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let reordering = &recovery.episode.reordering;
-        // Where there is much reordering, whatever is delivered counts.
+        // With raised reordering, SACKs count for growth as well.
         let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
         if counts {
             let packets = control.growth_of(ack);
             let state = if K::FAST_PATH { CaState::Open } else { recovery.state() };
-            let news = || ack.cc_ack(packets, now, state, &tx.queue);
-            control.grow(now, prior_in_flight, reordering.degree(), news);
+            let ack_info = || ack.cc_ack(packets, now, state, &tx.queue);
+            control.grow(now, prior_in_flight, reordering.degree(), ack_info);
         }
         tx.follow_window(control);
     }

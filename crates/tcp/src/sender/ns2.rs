@@ -1,4 +1,4 @@
-//! The path of an acknowledgment in ns-2.
+//! Processing of an acknowledgment in ns-2.
 //!
 //! Source: ns-2 `tcp.cc` (`TcpAgent::recv`, `recv_newack_helper`), `tcp-sack1.cc`.
 
@@ -8,7 +8,7 @@ use crate::state::CaState;
 use crate::{Header, HostTime, SeqRange, Wire};
 
 impl Sender {
-    /// Takes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the largest.
+    /// Processes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the maximum.
     pub(super) fn on_ack_ns2(&mut self, now: HostTime, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if header.ack > tx.queue.nxt() || header.ack < tx.queue.una() {
@@ -20,7 +20,7 @@ impl Sender {
             recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _, _| {});
         }
         if tx.board.packets_out() > 0 {
-            // It takes nothing for reordering.
+            // ns-2 never infers reordering.
             let (una, state) = (tx.queue.una(), recovery.state());
             let restarts = !recovery.keeps_timer(una, &tx.board);
             let partial = advanced && recovery.goes_on_ns2(una, &tx.board, &control.cc);
@@ -37,12 +37,12 @@ impl Sender {
                 tx.rtt.cancel_timing();
             }
             if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
-                let news = || tx.cc_ack(now, acked.packets, acked.sent_once(), recovery.state());
-                control.acked(news);
-                control.increase(news);
+                let ack = || tx.cc_ack(now, acked.packets, acked.sent_once(), recovery.state());
+                control.acked(ack);
+                control.increase(ack);
                 control.limit_cwnd(tx.offered.segments(control.window.mss));
             }
-            self.send_again(progress.rexmit, now, wire);
+            self.xmit_recovery(progress.rexmit, now, wire);
             if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadOnly | Rexmit::Hold) {
                 return;
             }

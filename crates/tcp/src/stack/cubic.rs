@@ -1,19 +1,19 @@
-//! Differences between the kernels' CUBICs.
+//! Differences between the CUBICs of kernels.
 
 use super::hystart;
 
-/// What differs between the kernels' CUBICs.
+/// Parameters of a kernel's CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Steps are counted in acknowledgments and corrected by the mean number of packets per acknowledgment.
     pub delayed_ack: bool,
-    /// Fewest acknowledgments or packets per step.
+    /// Minimum number of acknowledgments or packets per step.
     pub min_cnt: u32,
-    /// The cubic function is evaluated once per clock tick at the most.
+    /// The cubic function is evaluated at most once per clock tick.
     pub once_per_tick: bool,
     /// An idle time does not count as time since the last loss.
     pub idle_shifts_epoch: bool,
-    /// How slow start ends before a loss, if it does.
+    /// HyStart, if the kernel has it.
     pub hystart: Option<hystart::Config>,
 }
 

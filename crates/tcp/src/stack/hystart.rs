@@ -1,27 +1,29 @@
-//! Differences between the kernels' HyStarts.
+//! Differences between the HyStarts of kernels.
 
 use sojourn_aqm::Duration;
 
-/// How a kernel's HyStart decides.
+/// Parameters of a kernel's HyStart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Least rise of the RTT that counts; the largest is 16 ms.
+    /// Minimum RTT increase that ends slow start; the maximum is 16 ms.
     pub min_rise: Duration,
-    /// Between them, the rise that counts is the least RTT / 2^`rise_shift`.
+    /// Between these bounds, the increase is the minimum RTT / 2^`rise_shift`.
     pub rise_shift: u32,
-    /// Every sample lowers the round's RTT; else only the first eight, and a fall of the RTT in mid-round is taken
-    /// for a rise. Also, a round starts with the sample that is the first of it, not with the one behind.
+    /// Every sample may lower the round's RTT. Otherwise only the first eight do, and a decrease of the RTT in
+    /// mid-round counts as an increase; also, a round starts with the sample after its first one.
     pub every_sample: bool,
-    /// What segmentation in the sender's host and aggregation on the way may add to a train (`hystart_ack_delay`).
+    /// Time that segmentation in the sender's host and aggregation on the path may add to an ACK train
+    /// (`hystart_ack_delay`). Without this millisecond a flow at 20 Mbit/s would leave slow start four super-packets
+    /// before the kernel does.
     pub ack_delay: Duration,
-    /// A train is too long beyond (least RTT + `ack_delay`) / 2^`train_shift`.
+    /// An ACK train ends slow start if it is longer than (minimum RTT + `ack_delay`) / 2^`train_shift`.
     pub train_shift: u32,
-    /// The same of a connection that is paced, whose packets a window's pace may hold back for half an RTT.
+    /// The same with pacing, which spreads a window over up to half an RTT.
     pub paced_train_shift: u32,
 }
 
 impl Config {
-    /// The same of a connection that is paced.
+    /// The parameters for a connection with pacing.
     pub fn paced(self) -> Self {
         Self { train_shift: self.paced_train_shift, ..self }
     }

@@ -1,4 +1,4 @@
-//! Linux 2.6.29, the stack that the Network Simulation Cradle 0.5.3 carries.
+//! Linux 2.6.29, the stack of the Network Simulation Cradle 0.5.3.
 
 use super::*;
 
@@ -8,6 +8,7 @@ pub const STACK: Stack = Stack {
     rto_initial: Duration::from_secs(3),
     rto_min: Duration::from_millis(200),
     rto_max: Duration::from_secs(120),
+    // Ticks of 1 ms fit Table I of schwarzkopf2016 best; with 4 or 10 ms its values stay within the loose bands.
     tick: Duration::from_millis(1),
     rtt_unit: Duration::from_millis(1),
     timer_wheel: false,
@@ -63,10 +64,12 @@ pub const STACK: Stack = Stack {
     // tcp_select_initial_window: four segments, so 5792 / (2 * 1448).
     quickacks_at_start: 2,
     quickacks: 16,
+    // Decisive for Table I of schwarzkopf2016: without it CoDel with 4 flows has a mean of 7.0 ms, with it 8.7
+    // (published 8.79).
     quickacks_on_reordering: true,
     quickacks_on_ecn: false,
     compressed_acks: None,
-    // Linux always did; the published results were computed without it.
+    // Linux has always forgotten blocks; the published results were computed without that.
     forgets_blocks: false,
     ato_min: Duration::from_millis(40),
 };

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Linux 3.13.
+/// Linux 3.13. Differs: an undo is Reno's, also with CUBIC. From memory: the first advertised window, and no moderation
+/// in Disorder.
 pub const STACK: Stack = Stack {
     machine: RecoveryMachine::Linux3_10,
     moderation: Moderation::Never,
@@ -11,7 +12,7 @@ pub const STACK: Stack = Stack {
     loss_probe: Some(ProbeTimeout::Linux3_10),
     counting: GrowthCounting::PacketsInSlowStart,
     sizes_bursts_by_rate: true,
-    // The first window advertised is twenty segments.
+    // The first advertised window is twenty segments.
     quickacks_at_start: 10,
     ..linux_3_8::STACK
 };

@@ -33,8 +33,9 @@ pub const STACK: Stack = Stack {
     small_queues: true,
     fin_beyond_window: true,
     tunes_window: true,
-    // The first window advertised, 64,240 bytes, would allow for more: the limit of 16 rules.
+    // The first advertised window, 64,240 bytes, would allow for more; the limit of 16 applies.
     quickacks_at_start: 16,
+    // Since 4.18 out-of-order data starts no quick acknowledgments.
     quickacks_on_reordering: false,
     quickacks_on_ecn: true,
     compressed_acks: Some(CompressedAcks { delay: Duration::from_millis(1), rtt_divisor: 20, max_segments: 44 }),

@@ -2,8 +2,9 @@
 //! and `TCPSink`.
 //!
 //! Source: `tcp.cc`, `tcp-newreno.cc` and the defaults of `ns-default.tcl`.
-//! The one-way agents have no handshake, but their first packet, number 0, has no payload (`syn_`), is timed, and goes out
-//! alone (`delay_growth_`). That is a SYN whose answer only data acknowledge.
+//! The one-way agents have no handshake, but their first packet, number 0, has no payload (`syn_`), is timed, and is
+//! sent alone (`delay_growth_`). It corresponds to a SYN whose SYN-ACK is only acknowledged by data. Differs: the
+//! agent's clock starts at 0; ns-2 starts it at random (`boot_time_`), so a time-out may differ by a tick of 10 ms.
 
 use super::*;
 
@@ -18,6 +19,7 @@ pub const STACK: Stack = Stack {
     tick: Duration::from_millis(10),
     rtt_unit: Duration::from_millis(10),
     machine: RecoveryMachine::Ns2,
+    // ns-2's timers run from the instant when they are set.
     exact_timers: true,
     acks_handshake: false,
     timestamps: false,
@@ -30,7 +32,7 @@ pub const STACK: Stack = Stack {
     fack: false,
     frto: false,
     counting: GrowthCounting::Fractions,
-    // TCP/Linux, which carried it into ns-2, took it from 2.6.22 and later.
+    // `TCP/Linux`, which brought CUBIC into ns-2, has it from 2.6.22 and later.
     cubic: cubic::LINUX_2_6_29,
     // numdupacks_
     reordering: 3,

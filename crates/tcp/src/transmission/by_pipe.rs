@@ -1,4 +1,4 @@
-//! Sending as ns-2's `TCP/Sack1` does in a recovery: by its own count of what is in the network.
+//! Transmission in a recovery of ns-2's `TCP/Sack1`, which counts the segments in the network itself.
 
 use super::Transmission;
 use crate::control::Control;
@@ -6,7 +6,7 @@ use crate::recovery::{LostWalk, Recovery};
 use crate::{HostTime, Wire};
 
 impl Transmission {
-    /// Sends what is marked lost, then something new, as far as `pipe_` leaves room in the window.
+    /// Retransmits segments marked lost, then sends new data, as far as `pipe_` leaves room in the window.
     pub fn send_by_pipe(
         &mut self,
         now: HostTime,

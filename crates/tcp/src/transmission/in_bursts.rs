@@ -1,4 +1,4 @@
-//! What a sender sends in bursts, one paced away from the other.
+//! Transmission in bursts, spaced by pacing.
 //!
 //! Source: Linux `tcp_write_xmit`, `tcp_tso_autosize`.
 
@@ -17,11 +17,12 @@ use crate::{HostTime, Wire};
 use sojourn_aqm::Instant;
 
 impl Transmission {
-    /// Sends what the windows allow, if in bursts in so `many` at the most; one alone waits for nothing.
+    /// Sends as far as the windows allow; if in bursts, at most `max_bursts`. A single one (`max_bursts` 1) is not
+    /// deferred.
     #[inline(never)]
     pub(super) fn send_as_stack(
         &mut self,
-        many: u32,
+        max_bursts: u32,
         now: HostTime,
         (control, recovery): (&mut Control, &mut Recovery),
         wire: &mut impl Wire,
@@ -30,7 +31,7 @@ impl Transmission {
         let first = self.queue.nxt();
         let mut limited = false;
         if self.bursts.are_used() {
-            limited = self.send_bursts((right_edge, many), now, (control, &mut recovery.episode), wire);
+            limited = self.send_bursts((right_edge, max_bursts), now, (control, &mut recovery.episode), wire);
         } else {
             let episode = &mut recovery.episode;
             while self.board.in_flight() < control.window.cwnd {
@@ -44,7 +45,7 @@ impl Transmission {
         }
     }
 
-    /// Pacing keeps the next burst from being sent: what [`Self::send_as_stack`] does then.
+    /// The part of [`Self::send_as_stack`] that remains if pacing holds the next burst back.
     #[inline]
     pub(super) fn after_waiting(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery) {
         let is_watched = control.usage.validates_every_send() || self.queue.is_app_exhausted();
@@ -53,29 +54,29 @@ impl Transmission {
         }
     }
 
-    /// Sends what the windows allow, in so `many` bursts at the most. Returns whether the congestion window keeps something
+    /// Sends at most `max_bursts` bursts within cwnd and rwnd. Returns whether the congestion window keeps something
     /// from being sent.
     #[inline(always)]
     fn send_bursts(
         &mut self,
-        (right_edge, many): (u64, u32),
+        (right_edge, max_bursts): (u64, u32),
         now: HostTime,
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) -> bool {
-        let mut most = None;
-        for _ in 0..many {
+        let mut max = None;
+        for _ in 0..max_bursts {
             if self.is_held(now) {
                 break;
             }
-            // Most looks find no room: nothing else needs to be known then.
+            // Most calls find no room, and then need nothing else.
             let no_room = self.board.in_flight() >= control.window.cwnd;
             if no_room && !self.bursts.sends_beyond_window(&self.queue) {
                 return true;
             }
             let first = self.queue.nxt();
-            let turn = self.next_burst(right_edge, (&mut most, many == 1), now, (control, episode));
-            let (segments, left, pushed) = match turn {
+            let decision = self.next_burst(right_edge, (&mut max, max_bursts == 1), now, (control, episode));
+            let (segments, left, pushed) = match decision {
                 SendDecision::Burst { segments, left, pushed } => (segments, left, pushed),
                 SendDecision::WaitForWindow => return true,
                 SendDecision::Wait => return false,
@@ -108,7 +109,7 @@ impl Transmission {
             self.handed_down(now, begins, (sent, self.queue.payload_since(first)), wire);
             self.bursts.end(sent, left);
             self.after_burst(now, sent, first);
-            self.look_for_room(control, episode.reordering.degree());
+            self.check_space(control, episode.reordering.degree());
             if sent < segments {
                 return false;
             }
@@ -116,17 +117,18 @@ impl Transmission {
         false
     }
 
-    /// What may be sent next, in bursts of `most` segments, which is found out with the first one for which it matters.
+    /// Decides about the next transmission, with bursts of up to `max` segments, which is computed at the first burst
+    /// that needs it.
     #[inline(always)]
     fn next_burst(
         &mut self,
         right_edge: u64,
-        (most, at_once): (&mut Option<u32>, bool),
+        (max, at_once): (&mut Option<u32>, bool),
         now: HostTime,
         (control, episode): (&Control, &Episode),
     ) -> SendDecision {
         let Self { bursts, queue, board, offered, rtt, buffer, pacer, sampler, rate, .. } = self;
-        let outlook = BurstContext {
+        let ctx = BurstContext {
             at: now.at,
             window: &control.window,
             out: board.packets_out(),
@@ -141,18 +143,18 @@ impl Transmission {
             is_open: episode.state == CaState::Open,
             at_once,
         };
-        // What is paced asks for it nearly always.
-        if pacer.is_some() && most.is_none() {
+        // With pacing it is needed nearly always.
+        if pacer.is_some() && max.is_none() {
             let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
-            *most = Some(size_by_rate(pacer, *rate, sampler, rack, control));
+            *max = Some(size_by_rate(pacer, *rate, sampler, rack, control));
         }
         loop {
-            if let Some(turn) = bursts.next(&outlook, *most) {
-                return turn;
+            if let Some(decision) = bursts.next(&ctx, *max) {
+                return decision;
             }
             let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
-            *most = Some(match pacer {
-                None if !bursts.follow_rate() => bursts.max_burst(outlook),
+            *max = Some(match pacer {
+                None if !bursts.follow_rate() => bursts.max_burst(ctx),
                 _ => size_by_rate(pacer, *rate, sampler, rack, control),
             });
         }
@@ -171,7 +173,7 @@ impl Transmission {
         self.send_next::<false>(len, now, (control, episode), wire);
     }
 
-    /// A burst of `segments` was sent that began with `first`.
+    /// A burst of `segments` was sent that began at `first`.
     #[inline]
     pub(super) fn after_burst(&mut self, now: HostTime, segments: u32, first: u64) {
         if let Some(buffer) = self.buffer.as_mut().filter(|_| segments > 0) {
@@ -182,18 +184,19 @@ impl Transmission {
         }
     }
 
-    /// A burst of so many segments and bytes of payload was sent, be it for the first time or again.
+    /// A burst of `segments` with `payload` bytes was sent or retransmitted.
     #[inline]
     pub(super) fn pace_burst(&mut self, now: HostTime, segments: u32, payload: u64) {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_burst(now.at, segments, payload);
-            // Whether the rest of a window waits goes by when the next burst could have left (`tcp_wstamp_ns`).
+            // Deferral counts from the departure time of the next burst, also after a retransmission:
+            // `tcp_tso_should_defer` compares with `tcp_wstamp_ns`.
             self.bursts.on_sent(pacer.departure());
         }
     }
 
-    /// How many segments go again together, of which the first is segment `i`, in a window of `cwnd`: those that left
-    /// together, in a stack that keeps them so.
+    /// Number of segments to retransmit as one burst from segment `i` on, in a window of `cwnd`: those that left
+    /// together, in stacks that keep them so.
     #[inline]
     pub(super) fn together(&self, i: usize, cwnd: u32, control: &Control, episode: &Episode) -> u32 {
         if !self.bursts.follow_rate() {
@@ -214,7 +217,8 @@ impl Transmission {
     }
 }
 
-/// Segments of a burst at the most where these follow the rate, of the pacer or else of the connection.
+/// Maximum segments per burst by the rate of the pacer, or else of the connection. In bytes, by the rate of the last
+/// acknowledgment (`tcp_update_pacing_rate`): whole segments per round trip would give one segment less now and then.
 #[inline(never)]
 fn size_by_rate(
     pacer: Option<&Pacer>,

@@ -1,4 +1,4 @@
-//! Reports of acknowledgments for a control that asks for them.
+//! Reports of acknowledgments for controls that need them.
 
 use super::Transmission;
 use crate::ack::AckInfo;
@@ -7,7 +7,7 @@ use crate::state::CaState;
 use crate::{Header, HostTime};
 
 impl Transmission {
-    /// What the control hears of an acknowledgment.
+    /// The report of an acknowledgment.
     #[inline(never)]
     pub(crate) fn report(&self, now: HostTime, header: &Header, ack: &AckInfo, state: CaState) -> cc::Ack {
         cc::Ack {

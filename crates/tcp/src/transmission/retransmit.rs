@@ -1,4 +1,4 @@
-//! What a sender sends again: segment by segment, or in the stacks that follow the rate as one burst what has left as one.
+//! Retransmission: segment by segment, or, in stacks whose bursts follow the rate, whole bursts.
 //!
 //! Source: Linux `tcp_xmit_retransmit_queue`, `tcp_retransmit_skb`.
 
@@ -12,7 +12,7 @@ use crate::timer::TimerPurpose;
 use crate::{HostTime, Wire};
 
 impl Transmission {
-    /// Sends again what recovery believes lost, as a window of `cwnd` allows.
+    /// Retransmits segments marked lost, as a window of `cwnd` allows.
     #[inline(always)]
     pub fn retransmit_lost(
         &mut self,
@@ -24,14 +24,14 @@ impl Transmission {
         if self.is_basic_stack {
             return self.retransmit_lost_plain(now, cwnd, recovery, wire);
         }
-        // A pacer that holds leaves no more to do, but for the walk that begins anew with every look.
+        // If the pacer holds, nothing can be sent. Only the forward walk has side effects at each call.
         if recovery.walks_forward() || !self.is_held(now) {
             let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
             self.retransmit_as_allowed::<false>((now, cwnd), together, recovery, wire);
         }
     }
 
-    /// The same where there is no pacer and every segment is a burst of its own, without a walk that would find nothing.
+    /// [`Self::retransmit_lost`] without pacer or bursts, and without a walk that would find nothing.
     #[inline(always)]
     fn retransmit_lost_plain(&mut self, now: HostTime, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
         if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
@@ -57,7 +57,7 @@ impl Transmission {
         }
     }
 
-    /// Sends again what a walk finds, and what goes `together` with it; in a stack that is `PLAIN` without a look at pacer and
+    /// Retransmits the segments that a walk finds, and those `together` with them; `PLAIN` stacks skip pacer and
     /// device.
     #[inline(always)]
     fn follow<const PLAIN: bool>(
@@ -84,7 +84,7 @@ impl Transmission {
         }
     }
 
-    /// Sends so many segments of the queue again from segment `i` on, as one burst.
+    /// Retransmits `segments` segments from segment `i` on, as one burst.
     pub fn retransmit(
         &mut self,
         (i, segments): (usize, u32),
@@ -92,22 +92,22 @@ impl Transmission {
         episode: &mut Episode,
         wire: &mut impl Wire,
     ) {
-        (i..i + segments as usize).for_each(|i| self.count_again(i, now, episode));
+        (i..i + segments as usize).for_each(|i| self.count_retransmission(i, now, episode));
         self.retransmit_uncounted((i, segments), now, episode, wire);
     }
 
-    /// Sends segment `i` again where that is all.
+    /// Retransmits segment `i` in a plain stack.
     #[inline(always)]
     fn retransmit_plain(&mut self, i: usize, now: HostTime, episode: &mut Episode, wire: &mut impl Wire) {
-        self.count_again(i, now, episode);
+        self.count_retransmission(i, now, episode);
         let segment = self.board.retransmit(i, now.at);
         self.bursts.on_sent(now.at);
         self.output.retransmit(&segment, self.ecn.of_retransmission(), now, wire);
     }
 
-    /// Segment `i` is sent again, because it is believed lost.
+    /// Counts the retransmission of segment `i`, which is marked lost.
     #[inline(always)]
-    fn count_again(&mut self, i: usize, now: HostTime, episode: &mut Episode) {
+    fn count_retransmission(&mut self, i: usize, now: HostTime, episode: &mut Episode) {
         self.board.on_retransmitted(i, self.queue.nxt());
         episode.undo.on_retransmission(now.tick);
         if episode.is_reducing() {
@@ -115,8 +115,8 @@ impl Transmission {
         }
     }
 
-    /// Sends so many segments again from segment `first` on without believing them lost, as a probe does. What had left with
-    /// them is parted from them.
+    /// Retransmits `segments` segments from segment `first` on that are not marked lost, as a probe does. Splits them
+    /// from their original burst.
     pub fn retransmit_uncounted(
         &mut self,
         (first, segments): (usize, u32),
@@ -132,7 +132,7 @@ impl Transmission {
         if is_joined {
             wire.begin_burst();
         }
-        let payload = (first..behind).map(|i| self.send_segment_again(i, now, episode, wire)).sum();
+        let payload = (first..behind).map(|i| self.retransmit_segment(i, now, episode, wire)).sum();
         if is_joined {
             wire.end_burst();
         }
@@ -140,8 +140,8 @@ impl Transmission {
         self.pace_burst(now, segments, payload);
     }
 
-    /// Sends one of a burst again; tells its payload.
-    fn send_segment_again(&mut self, i: usize, now: HostTime, episode: &mut Episode, wire: &mut impl Wire) -> u64 {
+    /// Retransmits a segment of a burst; returns its payload.
+    fn retransmit_segment(&mut self, i: usize, now: HostTime, episode: &mut Episode, wire: &mut impl Wire) -> u64 {
         let now = self.stamp(now, wire);
         let segment = self.board.retransmit(i, now.at);
         if let Some(rack) = &mut episode.rack {
@@ -149,7 +149,7 @@ impl Transmission {
         }
         self.bursts.on_sent(now.at);
         if let Some(sampler) = &mut self.sampler {
-            // A probe is sent beside the original, which is not believed lost.
+            // A probe is sent in addition to the original, which is not marked lost.
             let beside = !segment.tags.any(Tags::RETRANS) as u32;
             let (out, in_flight) = (self.board.packets_out(), self.board.in_flight() + beside);
             sampler.on_sent(&segment, SendCounts { out, in_flight, lost: self.board.lost_total });

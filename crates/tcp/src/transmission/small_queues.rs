@@ -1,4 +1,4 @@
-//! What waits below TCP in the sender's host.
+//! Data below TCP in the sender's host (TSQ).
 
 use super::Transmission;
 use crate::pacing::PACING_SHIFT;
@@ -7,13 +7,14 @@ use crate::{FIRST_BYTE, HostTime, Wire};
 use sojourn_aqm::Instant;
 
 impl Transmission {
-    /// When the transmission of what is handed down next begins, where that matters; in the past where nothing is before it.
+    /// Start of the transmission of the next burst, if TSQ needs it; in the past if nothing is below.
     #[inline]
     pub(super) fn next_begins(&self, wire: &impl Wire) -> Instant {
         if self.small_queue.is_some() { wire.drain_time() } else { Instant::ZERO }
     }
 
-    /// When what is sent now is taken to be sent: at its departure, where the host's device paces (`skb_mstamp_ns`).
+    /// Send time of a segment sent now: its departure time if the host's device paces. Timestamps, RTT samples and
+    /// timers count from it (`skb_mstamp_ns`).
     #[inline]
     pub(super) fn stamp(&self, now: HostTime, wire: &mut impl Wire) -> HostTime {
         match self.pacer.as_ref().and_then(|pacer| pacer.stamp(now.at)) {
@@ -25,7 +26,7 @@ impl Transmission {
         }
     }
 
-    /// So many `segments` with so many bytes of payload were handed down, whose transmission begins at `begins`.
+    /// `segments` with `payload` bytes were handed down, whose transmission begins at `begins`.
     #[inline]
     pub(super) fn handed_down(
         &mut self,
@@ -35,14 +36,14 @@ impl Transmission {
         wire: &impl Wire,
     ) {
         if let Some(small) = self.small_queue.as_mut().filter(|_| payload > 0) {
-            // A device that takes super-packets has it whole.
+            // A device with GSO gets it whole.
             let segments = if self.has_gso { 1 } else { segments };
             small.on_sent(now.at, (begins, wire.drain_time()), segments, payload);
         }
     }
 
-    /// Whether a burst of so many bytes has to wait for what is below; before a retransmission `shift` is 1, and the rate that
-    /// of the last look.
+    /// Whether a burst of `payload` bytes has to wait for data below. For a retransmission `shift` is 1, and the rate
+    /// is that of the last check.
     #[inline]
     pub(super) fn is_full_below(&mut self, now: HostTime, payload: u64, shift: u32, wire: &mut impl Wire) -> bool {
         let shared = if self.small_queue.is_some() { wire.bytes_below() } else { None };
@@ -57,11 +58,11 @@ impl Transmission {
         is_full
     }
 
-    /// `shared`: what waits, in a device that others have too.
+    /// `shared`: bytes of this sender in a device that others share.
     #[inline(never)]
     fn is_over_limit(&mut self, now: HostTime, payload: u64, shift: u32, shared: Option<u64>) -> bool {
-        // Also the third burst of a connection goes: as measured, though the acknowledgment of the handshake still is in the
-        // device. So the piece that the application writes first is two segments longer.
+        // The third burst of a connection may be sent, too: as measured, although the acknowledgment of the handshake
+        // is still in the device. So the first skb of the application is two segments longer.
         let is_first = self.queue.una() == FIRST_BYTE && shift == 0 && shared.is_none();
         let may_be_out = if is_first { 2 } else { 1 };
         if self.board.packets_out() == 0 || self.buffer.as_ref().is_some_and(|buffer| buffer.bursts_out() <= may_be_out)
@@ -81,13 +82,14 @@ impl Transmission {
         }
     }
 
-    /// Whether nothing waits below.
+    /// Whether nothing waits below. Only then do rate samples count a flow as application-limited
+    /// (`tcp_rate_check_app_limited`).
     pub fn is_idle_below(&mut self, now: HostTime, wire: &impl Wire) -> bool {
         let Some(small) = &mut self.small_queue else { return true };
         wire.bytes_below().map_or_else(|| small.is_empty(now.at), |bytes| bytes == 0)
     }
 
-    /// When something that waits for room below is to be sent; never if nothing is.
+    /// When a segment that waits for room below is sent; `NEVER` if none waits.
     #[inline]
     pub fn has_room_below_at(&self) -> Instant {
         self.small_queue.as_ref().map_or(Instant::NEVER, |small| small.wakeup())

@@ -1,4 +1,4 @@
-//! What goes out and when, without a sender.
+//! Segments and times of transmission, without a sender.
 
 use super::*;
 use crate::cc::AnyCc;
@@ -7,7 +7,7 @@ use crate::{FIRST_BYTE, Sack, SeqRange, memory_below};
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::ops::Range;
 
-/// A sending side with its control and recovery, and what it has sent: start in segments, or flags.
+/// A sending side with its control and recovery, and the segments sent: start in segments, or flags.
 struct TransmissionHarness {
     tx: Transmission,
     control: Control,
@@ -16,7 +16,7 @@ struct TransmissionHarness {
     room: u64,
 }
 
-/// Takes so many segments, then none.
+/// Accepts this many segments, then none.
 struct LimitedDevice<'a>(&'a mut Vec<Header>, u64);
 
 impl Wire for LimitedDevice<'_> {
@@ -31,7 +31,7 @@ impl Wire for LimitedDevice<'_> {
 const MSS: u64 = 1000;
 
 impl TransmissionHarness {
-    /// An established connection with an RTT of 100 ms, a window of `cwnd` and data without end.
+    /// An established connection with an RTT of 100 ms, a window of `cwnd` and an endless source.
     fn new(stack: Stack, cwnd: u32, receive_window: u64) -> Self {
         let stack: &'static Stack = Box::leak(Box::new(stack));
         let cc = AnyCc::new("reno").expect("a control");
@@ -69,7 +69,7 @@ impl TransmissionHarness {
         self.sent.drain(..).map(|header| (header.seq - FIRST_BYTE) / MSS).collect()
     }
 
-    /// An acknowledgment of `upto` segments; whether the timer runs after it, and when it expires.
+    /// An acknowledgment of `upto` segments; returns the number removed, and when the timer expires.
     fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u64>) {
         let (now, header) = (self.now(ms), Header { ack: FIRST_BYTE + upto * MSS, ts_ecr: 0, ..Header::default() });
         self.tx.queue.acknowledge(header.ack);
@@ -127,12 +127,12 @@ fn a_burst_ends_with_a_push() {
     let mut rig = TransmissionHarness::new(stack("linux-6.1"), 9, 1 << 20);
     rig.transmit(0);
     let pushes: Vec<bool> = rig.sent.iter().map(|header| header.flags.contains(Flags::PSH)).collect();
-    // Bursts of two, and a lone one for which there is room.
+    // Bursts of two, and a single segment that fits.
     assert_eq!(pushes, [false, true, false, true, false, true, false, true, false]);
 }
 
-/// Sixteen segments are out in bursts of two, of which `sacked` were SACKed and `lost` marked; the starts of those that are
-/// sent again at 150 ms in a window of `cwnd`, a list for each time that the pacer lets one go.
+/// Sixteen segments are outstanding in bursts of two, `sacked` of which were SACKed and `lost` marked. Returns the
+/// starts of those retransmitted from 150 ms on in a window of `cwnd`, a list per departure from the pacer.
 fn sent_again(sacked: &[SeqRange], lost: Range<usize>, cwnd: u32) -> Vec<Vec<u64>> {
     let mut rig = TransmissionHarness::new(Stack { paces: true, ..stack("linux-6.1") }, 16, 1 << 20);
     rig.tx.follow_window(&rig.control);
@@ -207,7 +207,7 @@ fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
     }
 }
 
-/// A device that takes 10 ms for each segment.
+/// A device that takes 10 ms per segment.
 struct SlowDevice<'a>(&'a mut Vec<Header>, Instant);
 
 impl Wire for SlowDevice<'_> {
@@ -260,7 +260,7 @@ fn a_third_burst_of_a_connection_goes_though_its_device_still_has_the_acknowledg
     assert_eq!(sent_at(&mut rig, 200), 4, "it is the first one no more");
 }
 
-/// A device that others have, too: what it takes stays there until somebody says that it has left.
+/// A shared device: segments stay in it until the test removes them.
 #[derive(Default)]
 struct SharedDevice {
     sent: Vec<Header>,
@@ -287,8 +287,9 @@ impl Wire for SharedDevice {
 
 #[test]
 fn in_a_shared_device_two_bursts_wait_and_each_that_leaves_lets_another_go() {
-    // A burst of two segments takes 2 x 1000 + 768 bytes of memory, so that 5536 are the limit; here each lies alone and takes
-    // 1768. After two bursts 7072 wait; the third goes when one segment has left, then one with every two that leave.
+    // A burst of two segments takes 2 x 1000 + 768 bytes of memory, so the limit is 5536; here each segment lies alone
+    // and takes 1768. After two bursts 7072 wait; the third is sent when one segment has left, then one per two that
+    // leave.
     let mut rig = TransmissionHarness::new(stack("linux-6.1"), 20, 1 << 20);
     let wire = &mut SharedDevice::default();
     let now = rig.now(0);
@@ -310,7 +311,7 @@ fn a_device_that_paces_gets_departure_times_and_nothing_waits_for_them() {
     let needs = rig.control.cc.needs();
     rig.tx.leave_pacing_to_device(&needs);
     rig.tx.follow_window(&rig.control);
-    // The rate is 200 % of 40 segments per RTT of 100 ms: 800 kB/s, a segment each 1.25 ms. The first ten are not paced.
+    // The rate is 200 % of 40 segments per RTT of 100 ms: 800 kB/s, a segment per 1.25 ms. The first ten are not paced.
     let wire = &mut SharedDevice::default();
     let now = rig.now(7);
     for _ in 0..10 {
@@ -321,7 +322,7 @@ fn a_device_that_paces_gets_departure_times_and_nothing_waits_for_them() {
     let departures: Vec<_> = wire.departures.iter().map(|us| us - 7_000).collect();
     assert_eq!(departures[..16], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2_500, 2_500, 5_000, 5_000, 7_500, 7_500]);
     assert!(!rig.tx.is_held(now) && !rig.tx.wakes(rig.now(1_000)), "no timer runs");
-    // What is sent carries the time at which it departs, by the sender's clock of milliseconds, and counts as sent then.
+    // Segments carry their departure time, by the sender's clock of milliseconds, and count as sent then.
     let stamps: Vec<_> = wire.sent.iter().map(|header| header.ts_val).collect();
     assert_eq!(stamps[8..16], [7, 7, 9, 9, 12, 12, 14, 14]);
     let sent = rig.tx.board.get(15).map(|segment| segment.sent.as_nanos() / 1_000);

@@ -1,4 +1,4 @@
-//! The application writes ahead of what is sent, into the socket's [`SendBuffer`](crate::send_buffer::SendBuffer).
+//! Writes of the application, ahead of transmission, into the socket's [`SendBuffer`](crate::send_buffer::SendBuffer).
 
 use super::Transmission;
 use crate::control::Control;
@@ -7,19 +7,19 @@ use crate::send_buffer::WriteResult;
 use crate::{HostTime, Wire};
 
 impl Transmission {
-    /// The connection is established: the buffer gets the size that goes with the window.
+    /// The connection is established: sizes the buffer by the window.
     pub fn open_buffer(&mut self, control: &Control, recovery: &Recovery) {
         if let Some(buffer) = &mut self.buffer {
             buffer.expand(control.windows_in_buffer(), control.window.cwnd, recovery.reordering(), control.window.mss);
         }
     }
 
-    /// The buffer takes so many bytes at the most. Returns whether there is one.
-    pub fn limit_buffer(&mut self, most: u64) -> bool {
-        self.buffer.as_mut().map(|buffer| buffer.set_max_size(most)).is_some()
+    /// Limits the buffer to `max` bytes. Returns whether there is one.
+    pub fn limit_buffer(&mut self, max: u64) -> bool {
+        self.buffer.as_mut().map(|buffer| buffer.set_max_size(max)).is_some()
     }
 
-    /// What is acknowledged has left the buffer.
+    /// Acknowledged data has left the buffer.
     #[inline]
     pub fn free_buffer(&mut self) {
         if let Some(buffer) = &mut self.buffer {
@@ -27,10 +27,11 @@ impl Transmission {
         }
     }
 
-    /// There may be room for an application that waits for it: after an acknowledgment, and with each burst that leaves
-    /// (`tcp_check_space`). While the congestion window has some the buffer grows.
+    /// Checks for room if the application waits for it (`tcp_check_space`), and grows the buffer if the congestion
+    /// window has room. Called after an acknowledgment and with each burst sent: so the buffer grows as early as in the
+    /// kernel.
     #[inline]
-    pub(super) fn look_for_room(&mut self, control: &Control, reordering: u32) {
+    pub(super) fn check_space(&mut self, control: &Control, reordering: u32) {
         let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_full()) else { return };
         if self.board.in_flight() < control.window.cwnd {
             buffer.expand(control.windows_in_buffer(), control.window.cwnd, reordering, control.window.mss);
@@ -38,14 +39,14 @@ impl Transmission {
         buffer.check_space(&self.queue);
     }
 
-    /// An acknowledgment has come: an application that has found room writes.
+    /// After an acknowledgment: lets an application that waits for room write.
     #[inline]
     pub fn make_room(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
-        self.look_for_room(control, recovery.reordering());
+        self.check_space(control, recovery.reordering());
         self.wake_application(now, control, recovery, wire);
     }
 
-    /// An application that has found room writes.
+    /// Lets an application write if room was found.
     #[inline]
     pub fn wake_application(
         &mut self,
@@ -59,7 +60,7 @@ impl Transmission {
         }
     }
 
-    /// The application writes all that it has, or all that there is room for, and what is pushed goes out on the way.
+    /// The application writes all its data, or as much as there is room for; pushed data is sent meanwhile.
     #[inline(never)]
     pub fn write_ahead(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_full()) {
@@ -78,7 +79,7 @@ impl Transmission {
             }
         }
         if let Some(buffer) = &mut self.buffer {
-            // It has looked since.
+            // The loop has written already.
             buffer.take_wakeup();
         }
     }
