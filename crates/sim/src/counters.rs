@@ -18,9 +18,9 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets whose transmission has started.
     pub sent: u64,
-    /// Their bytes, as the queue counts them.
+    /// Bytes of these packets, as the queue counts them.
     pub bytes: u64,
-    /// Sum of their sojourn times, in nanoseconds.
+    /// Sum of the sojourn times of these packets, in nanoseconds.
     pub sojourn_ns: u128,
     /// Packets lost on the medium after transmission.
     pub lost: u64,

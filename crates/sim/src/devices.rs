@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_super_packet_is_one_piece_of_memory_until_it_is_sent() {
-        // Linux: `truesize` is 768 bytes and the payload; each segment that `tcp_gso_segment` cuts off has 768 of its own.
+        // Linux: `truesize` is the payload and 768 bytes; `tcp_gso_segment` adds 768 bytes per segment.
         let (mut devices, burst) = (devices(false), packet(0, 10));
         devices.on_enqueue(&burst, 4_344, 3);
         devices.on_enqueue(&burst, 1_448, 1);

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 pub(crate) struct Ledger {
     counts: PerInterval<Vec<GroupCounts>>,
     pub groups: Vec<GroupTally>,
-    /// Tables are recorded only if the scenario asks for them.
+    /// Optional tables, recorded if the scenario has their probes.
     transfers: Option<Transfers>,
     video: Option<VideoRows>,
     probes: Option<ProbeRows>,
@@ -71,7 +71,7 @@ impl Ledger {
     pub const MEDIA_BYTES: u64 = MediaRows::ROW_BYTES;
     pub const TRANSFER_BYTES: u64 = Transfers::ROW_BYTES + VideoRows::ROW_BYTES + ProbeRows::ROW_BYTES;
 
-    /// Counters of a run, and the tables of transfers, video and media that the scenario asks for.
+    /// Counters of a run, and tables of transfers, video and media if the scenario has their probes.
     pub fn new(scenario: &Scenario, window: &Window) -> Self {
         let (flows, &Probes { transfers: recording, media, .. }) = (&scenario.flows, &scenario.probes);
         let (counts, transfers) = (PerInterval::new(window), recording.then(Transfers::default));

@@ -1,7 +1,7 @@
 //! Upper estimate of a run's memory, before it starts.
 //!
-//! It is checked before the first step: a run too large for its machine ends with an error, not by the kernel's OOM
-//! killer, which may choose another process.
+//! Callers compare it with the machine's memory before a run, and [`crate::Simulation::growth`] before each step: a run
+//! that outgrows its machine ends with an error, not by the kernel's OOM killer, which may choose another process.
 
 use crate::drops::DropRecorder;
 use crate::ledger::Ledger;

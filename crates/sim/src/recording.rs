@@ -102,7 +102,7 @@ pub struct RecordingSummary {
     /// With an automatic warm-up: whether a steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
-    /// Why none was found.
+    /// Why no steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_settled: Option<String>,
     /// The two directions of the first bottleneck.

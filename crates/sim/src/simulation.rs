@@ -29,7 +29,7 @@ pub struct Output {
 /// A packet that is about to be offered to the first queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedPacket {
-    /// Its IP bytes.
+    /// IP bytes.
     pub bytes: u32,
     /// Number of its flow.
     pub flow: u32,

@@ -23,7 +23,7 @@ pub struct Summary {
     /// With an automatic warm-up: whether a steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
-    /// Why none was found.
+    /// Why no steady state was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_settled: Option<String>,
     /// Events processed.
@@ -80,7 +80,7 @@ pub struct LinkSummary {
     pub utilisation: f64,
     /// Packets whose transmission started.
     pub packets: u64,
-    /// Their bytes, as the queue counts them.
+    /// Bytes of these packets, as the queue counts them.
     pub bytes: u64,
     /// Packets that arrived at the queue.
     pub arrived: u64,
@@ -112,7 +112,7 @@ pub struct QueueSummary {
     pub name: String,
     /// Packets whose transmission started.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets that arrived at it.
     pub arrived: u64,
@@ -131,7 +131,7 @@ pub struct QueueSummary {
 }
 
 impl LinkSummary {
-    /// From counts over `span`, in which a capacity of `usable` was available.
+    /// From counts over `span`, with an available capacity of `usable`.
     pub(crate) fn of(counts: &Counts, span: Duration, usable: u64) -> Self {
         let utilisation = if usable > 0 { counts.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = counts.dropped.iter().sum();
@@ -307,7 +307,7 @@ impl DatagramSummary {
         Self::of(&Datagrams { received, strays, expected, delay_ns, variation_ns }, is_voice)
     }
 
-    /// The same with the scores of a group's calls, of which it takes the mean.
+    /// The same with the mean score of a group's calls.
     pub fn of_calls(self, scores: &[f64]) -> Self {
         let mean = scores.iter().sum::<f64>() / scores.len() as f64;
         Self { mos: (!scores.is_empty()).then_some(mean), ..self }

@@ -55,12 +55,12 @@ pub(crate) struct StatisticsStart {
     pub warmup_s: f64,
     /// With an automatic warm-up: whether a steady state was found.
     pub settled: Option<bool>,
-    /// Why none was found.
+    /// Why no steady state was found.
     pub not_settled: Option<String>,
 }
 
 impl Statistics {
-    /// The statistics that a scenario asks for.
+    /// Statistics with the warm-up of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let end = Instant::ZERO + scenario.duration;
         let span = match scenario.warmup {

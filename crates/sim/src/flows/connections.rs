@@ -112,7 +112,7 @@ impl Flows {
         self.openers[i].set_slot(slot);
         let ends = &mut self.ends[slot as usize];
         let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
-        // Of two due timers the source's comes first and is left to the caller.
+        // If both timers are due, the source's comes first and is left to the caller.
         if source <= now {
             ends.move_sink(sink, slot, network);
             return Some(Component::Source(slot));

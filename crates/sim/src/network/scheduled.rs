@@ -65,8 +65,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if self.as_scheduled { self.sent_before_departure(now, link) } else { None }
     }
 
-    /// Of the arrivals at `now`, within [`APART`], the one whose transmission started first, if that was before the
-    /// departing packet's.
+    /// The arrival at `now`, within [`APART`], whose transmission started first, if that was before the departing
+    /// packet's.
     #[inline(never)]
     fn sent_before_departure(&self, now: Instant, link: usize) -> Option<Component> {
         let began = self.links[link].transmission_began()?;

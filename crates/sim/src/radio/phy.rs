@@ -86,17 +86,17 @@ impl Bitrate {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// Its MCS, if it is a rate of 802.11n.
+    /// The MCS, for a rate of 802.11n.
     pub fn mcs(self) -> Option<u8> {
         self.0.checked_sub(FIRST_MCS)
     }
 
-    /// Its index among all rates; below [`Self::COUNT`].
+    /// The index among all rates; below [`Self::COUNT`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Its index among the rates of 802.11g; none for others.
+    /// The index among the rates of 802.11g; `None` for others.
     pub fn ofdm_index(self) -> Option<usize> {
         Self::OFDM.iter().position(|&candidate| candidate == self)
     }
@@ -135,7 +135,7 @@ impl Bitrate {
         self.response().airtime(BLOCK_ACK_BYTES)
     }
 
-    /// The rate of that response.
+    /// The rate of the response.
     pub fn response(self) -> Self {
         Self(self.entry().response)
     }
@@ -159,8 +159,7 @@ pub const SIFS: Duration = micros(10);
 /// Difference of EIFS and AIFS: SIFS, and an acknowledgment at 6 Mbit/s.
 pub const EIFS_EXTRA: Duration = micros(10 + 50);
 
-/// Time from the end of a frame until its sender detects that no acknowledgment started, without a slot: SIFS and
-/// preamble.
+/// Time from the end of a frame until its sender detects a missing acknowledgment, minus one slot: SIFS and preamble.
 pub const ACK_TIMEOUT_EXTRA: Duration = micros(10 + 20);
 
 /// Bytes added to an IP packet: MAC header 24, LLC and SNAP 8, check sequence 4.

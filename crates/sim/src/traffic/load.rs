@@ -32,7 +32,7 @@ pub(crate) struct LoadFlow {
     pending_responses: VecDeque<(Instant, u64)>,
     written: u64,
     responses: VecDeque<PendingResponse>,
-    /// Whether the server has been asked for the load.
+    /// Whether the server has received the request for the load.
     load_requested: bool,
 }
 
@@ -205,7 +205,7 @@ impl Endpoints for LoadFlow {
         }
     }
 
-    /// The first request also asks for the load.
+    /// The first request also requests the load.
     fn request(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
         self.requested_end += exchange.request;
         self.requests.push_back((self.requested_end, exchange));

@@ -1,8 +1,7 @@
 //! NIC queue of a host with receive offload (GRO): segments that arrive within a poll are passed up merged.
 //!
 //! Source: Linux `dev_gro_receive`, `napi_complete_done`; merging as in `tcp_gro_receive`. It waits like the NIC before
-//! a link's queue (`link/gro.rs`). A poll comes after all other events of its instant, so segments of that instant join
-//! it.
+//! a link's queue (`link/gro.rs`). A poll comes after the arrivals of its instant, so these are merged as well.
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;

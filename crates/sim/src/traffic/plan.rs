@@ -21,8 +21,8 @@ pub struct PlannedSource {
 
 /// Every source of a run with `seed`, in the order of their numbers. Times end with the run.
 ///
-/// Of transfers with a `pause` and of clients with several connections only the first time is known, because the later
-/// ones depend on earlier ones.
+/// Transfers with a `pause` and clients with several connections have only their first time, because later ones depend
+/// on earlier ones.
 pub fn plan(scenario: &Scenario, seed: u64) -> Vec<PlannedSource> {
     let end = Instant::ZERO + scenario.duration;
     let specs = (0..).zip(&scenario.flows);

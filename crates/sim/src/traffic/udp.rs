@@ -32,7 +32,7 @@ pub(super) struct DatagramSink {
 }
 
 enum Gaps {
-    /// Exact in the long-run rate.
+    /// Constant, with an exact long-run rate.
     Constant(Serializer),
     /// Exponential with this mean.
     Poisson(Duration, Rng),

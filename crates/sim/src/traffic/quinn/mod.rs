@@ -286,6 +286,7 @@ fn transport(spec: &TcpSpec) -> TransportConfig {
             cubic.initial_window(initial);
             Arc::new(cubic)
         }
+        // No BBR: the scenario rejects it, because quinn-proto 0.11.19 draws its phase from the operating system.
         _ => {
             let mut newreno = NewRenoConfig::default();
             newreno.initial_window(initial);
