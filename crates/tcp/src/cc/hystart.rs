@@ -53,6 +53,7 @@ impl HyStart {
             self.found = (ack.now - self.round_start).as_nanos() > longest;
         }
         let enough = self.samples >= MIN_SAMPLES;
+        // Since 5.8 every sample lowers the round's minimum; before, only the first eight.
         if !enough || self.config.every_sample {
             self.curr_rtt = self.curr_rtt.min(rtt);
         }

@@ -64,6 +64,8 @@ impl Window {
             GrowthCounting::Acknowledgments | GrowthCounting::Bytes(_) => {
                 self.cwnd_cnt += self.cwnd * self.segments_acknowledged();
                 self.bytes_acked = 0;
+                // The comparison is with the growing window, as in `tcp_slow_start`: with L = 2 two segments add a
+                // little less than two.
                 while self.cwnd_cnt >= self.cwnd {
                     self.cwnd_cnt -= self.cwnd;
                     self.cwnd += 1;

@@ -128,6 +128,7 @@ impl Congestion {
             (self.recovery_start, self.entered) = (Some(send_state.now), send_state.now);
             return;
         }
+        // RFC 9002 §7.3.2: one reduction per recovery period; a loss still counts if only a mark began the period.
         let within = self.is_in_recovery(sent);
         if within && (self.state, cause) != (CaState::Cwr, CongestionSignal::Loss) {
             return;
@@ -136,6 +137,7 @@ impl Congestion {
             // The loss of a packet sent after the period began implies that a later packet has been acknowledged.
             self.recover(send_state);
         }
+        // The control sees the new state during the reduction; `before` is restored if it does not reduce.
         let (before, state) =
             (self.state, if cause == CongestionSignal::Loss { CaState::Recovery } else { CaState::Cwr });
         self.state = state;
@@ -166,6 +168,7 @@ impl Congestion {
         // The last lost packet was sent last.
         self.on_event(send_state, last.at, CongestionSignal::Loss);
         if is_persistent {
+            // RFC 9002, appendix B.8: persistent congestion also ends the recovery period.
             (self.state, self.entered, self.recovery_start) = (CaState::Loss, send_state.now, None);
             let path = self.path(send_state);
             match &mut self.kind {

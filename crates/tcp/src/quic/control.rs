@@ -49,6 +49,7 @@ impl PathControl {
         let prior_in_flight = self.congestion.in_flight();
         let is_largest_new = self.recovery.on_ack(now, frame);
         let Some(&newest) = self.recovery.acked.last() else { return false };
+        // RFC 9000 §13.4.2.1: counts of a frame without a new largest number may be older than those already seen.
         let ce = if is_largest_new { self.count_marks(frame) } else { 0 };
         let rtt = is_largest_new.then(|| self.recovery.rtt.latest());
         // Packets acknowledged by this frame leave the flight before loss detection runs.

@@ -72,6 +72,7 @@ impl EcnValidation {
             Ecn::Ect1 => (since(counts.ect1, before.ect1), counts.ect0, counts.ect1),
             _ => (since(counts.ect0, before.ect0), counts.ect1, counts.ect0),
         };
+        // Marks erased, codepoint rewritten, or more packets reported than sent with it.
         if sent_as + ce < acked || other > 0 || all_as > self.sent {
             self.state = State::Failed;
             return 0;

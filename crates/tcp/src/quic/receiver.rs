@@ -80,6 +80,7 @@ impl Receiver {
         if header.ts_val & kind::STREAM != 0 {
             self.arrived += self.stream.insert(header.ack, header.ack + u64::from(header.len));
         }
+        // RFC 9000 §13.2.1: a gap or a late packet is acknowledged at once, so that the sender detects losses early.
         let in_order = self.largest.map_or(number == 0, |(largest, _)| number == largest + 1);
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));

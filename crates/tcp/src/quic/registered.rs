@@ -172,6 +172,7 @@ impl RegisteredControl {
         if !(self.needs.steers && self.needs.losses) {
             return;
         }
+        // Linux reports each loss before it reduces the window, so the control sees the old one here, too.
         let after = std::mem::replace(&mut self.window.cwnd, cwnd);
         let mut before = None;
         for (index, packet) in lost.iter().enumerate() {
@@ -194,6 +195,7 @@ impl RegisteredControl {
                 losses: acked.losses,
                 lost: self.lost,
                 rtt: acked.rtt,
+                // Not tracked over QUIC: no sample counts as delayed, and probe time-outs send ordinary packets.
                 lone_runt: false,
                 acks_probe: false,
             };

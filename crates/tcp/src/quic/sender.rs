@@ -199,6 +199,8 @@ impl Sender {
         };
         for chunk in oldest {
             match chunk {
+                // RFC 9002 §6.2.4: probes carry new data if there is any, otherwise data of the oldest packets. The
+                // window does not limit them.
                 _ if self.stream.has_data() => self.send_packet(now, Payload::New, wire),
                 Some(chunk) => self.send_packet(now, Payload::Retransmission(chunk), wire),
                 None => {}

@@ -51,6 +51,8 @@ impl AckAggregation {
             }
         }
         let mut expected = bw * now.saturating_sub(self.epoch_us) / BW_UNIT;
+        // A new epoch begins when ACKs fall behind the bandwidth estimate, or before the kernel's counter would
+        // saturate.
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_ACKED_RESET {
             (self.epoch_acked, self.epoch_us, expected) = (0, now, 0);
         }

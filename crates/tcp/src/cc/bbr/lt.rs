@@ -75,6 +75,7 @@ impl Bbr {
             lt.begin_interval(flight);
             lt.is_sampling = true;
         }
+        // An application that sends less than the policer's rate hides it.
         if sample.is_app_limited {
             return lt.restart(flight);
         }
@@ -99,6 +100,7 @@ impl Bbr {
             let difference = bw.abs_diff(lt.bw);
             let near = difference * UNIT <= RATIO * lt.bw;
             if near || bytes_per_s(difference, flight.window.mss, UNIT) <= NEAR_BYTES_PER_S {
+                // Two intervals at one rate: a token bucket. Paces at their mean without probing.
                 (lt.bw, lt.use_bw, lt.rounds) = ((bw + lt.bw) >> 1, true, 0);
                 self.pacing_gain = UNIT;
                 return;

@@ -142,6 +142,7 @@ impl Bbr3 {
     }
 
     fn adapt_lower_bounds(&mut self, flight: &Flight) {
+        // Losses during a probe are expected and adapt the long-term bound instead.
         if self.is_probing_bandwidth() || !self.bounds.loss_in_round {
             return;
         }
@@ -201,6 +202,7 @@ impl Bbr3 {
     pub(super) fn handle_inflight_too_high(&mut self, flight: &Flight, tx_in_flight: u32, is_app_limited: bool) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.bw_probe_samples = false;
+        // An application-limited flight says nothing about the path's capacity for more.
         if !is_app_limited {
             self.bounds.inflight_hi = tx_in_flight.max(reduced_by_beta(self.target_inflight(flight)));
         }

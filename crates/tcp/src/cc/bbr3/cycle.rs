@@ -90,6 +90,7 @@ impl Bbr3 {
         if self.cycle.prev_probe_too_high && inflight >= self.bounds.inflight_hi {
             self.cycle.stopped_risky = true;
         } else if flight.is_cwnd_limited && flight.window.cwnd >= self.bounds.inflight_hi {
+            // The bound on inflight limits the probe, so the bandwidth cannot be said to have stopped growing.
             return self.reset_full_bw(bw);
         } else if !self.full_bw_now {
             return;
@@ -110,6 +111,7 @@ impl Bbr3 {
             if self.mode.is_probe_bw() && !sample.is_app_limited && self.bw_hi[1] > 0 {
                 self.bw_hi = [self.bw_hi[1], 0];
             }
+            // The probe stopped at the old bound and nothing was lost, so probe beyond it at once.
             if self.mode.is_probe_bw() && self.cycle.stopped_risky && !self.cycle.prev_probe_too_high {
                 self.start_probe_refill(flight);
                 return true;
@@ -129,6 +131,7 @@ impl Bbr3 {
     }
 
     fn raise_inflight_hi(&mut self, flight: &Flight, sample: &RateSample) {
+        // An unused bound is not tested, so it does not grow.
         if !flight.is_cwnd_limited || flight.window.cwnd < self.bounds.inflight_hi {
             return;
         }
