@@ -1,4 +1,4 @@
-//! Acknowledgments that later ones make superfluous (`cake_ack_filter`, `cake_tcph_sack_compare`, `cake_tcph_may_drop`).
+//! Filter for redundant acknowledgments (`cake_ack_filter`, `cake_tcph_sack_compare`, `cake_tcph_may_drop`).
 
 use super::config::AckFilter;
 use crate::flow::packet_list::{PacketList, Slab};
@@ -6,9 +6,9 @@ use crate::packet::Meta;
 use crate::qdisc::Sink;
 use crate::tcp_view::TcpView;
 
-/// The handle of the queued acknowledgment that the last packet of `line` makes superfluous, if there is one: the older
-/// of two in normal mode, the one right before it in aggressive mode as well.
-pub(super) fn superfluous<P>(
+/// Handle of a queued acknowledgment that the last packet of `line` makes redundant, if any: the older of two in normal
+/// mode, in aggressive mode also the one right before the last packet.
+pub(super) fn redundant_ack<P>(
     line: &PacketList,
     packets: &Slab<P>,
     filter: AckFilter,
@@ -29,7 +29,7 @@ pub(super) fn superfluous<P>(
         else {
             continue;
         };
-        // What the receiver says of congestion marks must not be lost.
+        // The receiver's echo of congestion marks must not be lost.
         eligible = eligible.filter(|&(_, echoes)| echoes == echoes_of(&old));
         if !may_drop(&old, &new) {
             continue;
@@ -48,12 +48,12 @@ fn is_one_connection(old: &Meta, new: &Meta, old_view: &TcpView, new_view: &TcpV
     (old.flow, old.hosts, old_view.space) == (new.flow, new.hosts, new_view.space)
 }
 
-/// ECE and CWR.
+/// Flags ECE and CWR.
 const fn echoes_of(view: &TcpView) -> u16 {
     view.flags & (TcpView::ECE | TcpView::CWR)
 }
 
-/// Whether `old` is a pure acknowledgment that tells nothing beyond `new`.
+/// Whether `old` is a pure acknowledgment without information beyond `new`.
 fn may_drop(old: &TcpView, new: &TcpView) -> bool {
     let pure = old.flags & !(TcpView::ECE | TcpView::CWR) == TcpView::ACK && old.payload == 0 && !old.other_options;
     let later = |a: u32, b: u32| TcpView::is_before(b, a);

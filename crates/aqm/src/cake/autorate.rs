@@ -1,9 +1,9 @@
-//! The rate of what arrives, as the shaper's (`autorate-ingress`, in `cake_enqueue`).
+//! Estimator of the arrival rate, which sets the shaper's rate (`autorate-ingress`, in `cake_enqueue`).
 
 use super::tin::ewma;
 use crate::time::{Duration, Instant};
 
-/// An estimate of the capacity in front of the queue, in bytes per second.
+/// Estimate of the capacity in front of the queue, in bytes per second.
 #[derive(Clone, Debug)]
 pub(super) struct Autorate {
     last: Instant,
@@ -12,14 +12,14 @@ pub(super) struct Autorate {
     window_begin: Instant,
     window_bytes: u64,
     pub peak: u64,
-    /// When the rate was changed last, as far as that is written down.
+    /// Time of the last rate change, if recorded.
     last_reconfig_time: Instant,
     records_reconfig_time: bool,
 }
 
 impl Autorate {
-    /// It starts from the configured rate. `spaced`: changes are a quarter of a second apart, as they are meant to be and
-    /// are in Linux 7.3. The machine booted at `boot`.
+    /// Starts from the configured rate. `spaced`: changes are 250 ms apart, as intended and as in Linux 7.3. The
+    /// machine booted at `boot`.
     pub fn new(rate: u64, spaced: bool, boot: Instant) -> Self {
         Self {
             last: boot,
@@ -32,16 +32,16 @@ impl Autorate {
         }
     }
 
-    /// A packet of which `bytes` were added to the backlog arrives; the rate to shape to from now on, if it changes.
+    /// Accounts for an arrival that added `bytes` to the backlog. Returns the new shaped rate if it changes.
     ///
-    /// Linux 6 never writes the time of its last change: once a quarter of a second has passed since the boot, it
-    /// changes at every arrival behind a gap longer than usual.
+    /// Linux 6 never records the time of its last change, so once 250 ms have passed since boot, it changes the rate at
+    /// every arrival after a gap longer than average.
     pub fn arrived(&mut self, now: Instant, bytes: u64) -> Option<u64> {
         self.window_bytes += bytes;
         let gap = (now - self.last).as_nanos().min(SECOND) as u64;
         self.gap = ewma(self.gap, gap, if gap > self.gap { 2 } else { 8 });
         self.last = now;
-        // Short bursts, of aggregates say, are left out.
+        // Short bursts, e.g. of aggregates, do not count.
         if gap <= self.gap {
             return None;
         }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// When the rate changes, and to what, where 1,000 bytes come 1 and 3 ms behind the last in turn: 500,000 B/s.
+    /// Times and values of rate changes when 1,000 bytes arrive with gaps of 1 and 3 ms in turn: 500,000 B/s.
     fn changes(spaced: bool) -> Vec<(u64, u64)> {
         let mut autorate = Autorate::new(0, spaced, Instant::ZERO);
         let changed = (0..4000u64).filter_map(|n| {
@@ -92,7 +92,7 @@ mod tests {
             let mut autorate = Autorate::new(1_000_000, false, Instant::ZERO - Duration::from_secs(uptime));
             autorate.arrived(Instant::from_nanos(1_000_000), 1000)
         };
-        // 1000 B in 10.001 s are 99 B/s. The peak falls by a 256th; 15/16 of it are taken.
+        // 1000 B in 10.001 s are 99 B/s. The peak falls by 1/256; 15/16 of it are the new rate.
         assert_eq!((first(0), first(10)), (None, Some(933_838)));
     }
 

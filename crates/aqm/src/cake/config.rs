@@ -1,4 +1,4 @@
-//! CAKE's parameters; their names are those of `tc -j`, with underscores.
+//! Parameters of CAKE; their names are those of `tc -j`, with underscores.
 
 pub use super::tins::DiffservMode;
 pub use crate::link_layer::CellFraming;
@@ -18,61 +18,61 @@ use alloc::format;
 config! {
     /// CAKE's configuration; the default is tc's.
     pub struct Config {
-        /// The rate to shape to, 512 bit/s or more, in tc's word also `unlimited`: zero, the link's own rate.
+        /// Shaped rate, 512 bit/s or more; zero (tc's `unlimited`): the link's rate.
         bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
-        /// Shapes to 15/16 of the rate at which packets arrive, estimated from `bandwidth` on.
+        /// Shapes to 15/16 of the arrival rate, estimated from `bandwidth` on.
         autorate_ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// The tins, by DSCP.
+        /// Tins, chosen by DSCP.
         tins: DiffservMode = DiffservMode::Diffserv3, in WORD => WORD, choices DiffservMode::WORDS;
-        /// What gets equal shares.
+        /// Entities that get equal shares.
         isolation: Isolation = Isolation::TripleIsolate, in WORD => WORD, choices Isolation::WORDS;
-        /// The interval of COBALT, a usual round-trip time; its target is a twentieth of it. tc's words `lan`, `internet`,
+        /// Interval of COBALT, a usual round-trip time; its target is 1/20 of it. tc's words `lan`, `internet`,
         /// `satellite` and so on stand for such times.
         rtt: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(1000));
-        /// Clears the DSCP of what is sent; the ECN field stays.
+        /// Clears the DSCP of outgoing packets; the ECN field stays.
         wash: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Drops acknowledgments that a later one in the queue makes superfluous, where the host tells of TCP headers.
+        /// Drops acknowledgments that a later one in the queue makes redundant, if the host passes TCP headers.
         ack_filter: AckFilter = AckFilter::Off, in WORD => WORD, choices AckFilter::WORDS;
-        /// Shapes what comes from a link in front: what is dropped here has crossed it and is charged as well.
+        /// Shapes ingress traffic: drops are charged too, because the packets have already crossed the link in front.
         ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Bytes that may wait; zero takes four intervals of the rate, and 4 MiB or more. Linux counts what its packets
-        /// occupy in memory, here it is their sizes. The host's own limit holds as well.
+        /// Memory limit in bytes; zero: four intervals at the rate, at least 4 MiB. Linux counts the memory of its skbs, here
+        /// packet sizes count. The host's own limit applies as well.
         memlimit: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(u32::MAX as u64);
-        /// Whole bytes that every packet has more on the wire; from -64 to 256.
+        /// Overhead of each packet on the wire in whole bytes, from -64 to 256.
         overhead: f64 = 0.0, in Value::Number(-64.0) => Value::Number(256.0);
-        /// The least size on the wire, with the overhead.
+        /// Minimum size on the wire, overhead included.
         mpu: u64 = 0, in Value::Count(0) => Value::Count(256);
-        /// What the link layer makes of a packet with its overhead.
+        /// Link layer, which determines the size on the wire of a packet with its overhead.
         layer: CellFraming = CellFraming::Plain, in WORD => WORD, choices CellFraming::WORDS;
-        /// Bytes of a packet, as this queue accounts it, that come before its IP header; they do not count on the wire. 14 on
+        /// Bytes of a packet, as this queue accounts it, before its IP header; they do not count on the wire. 14 on
         /// Ethernet; links of scenarios account packets from the IP header on.
         link_header: u64 = 0, in Value::Count(0) => Value::Count(256);
-        /// Takes super-packets of segmentation offload as their segments; else each is one packet, whose segments count on the
-        /// wire as if they were equally long.
+        /// Splits GSO super-packets into their segments; otherwise each is one packet, whose segments count on the wire as if
+        /// they were equally long.
         split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// How packets find their places.
+        /// Hash by which flows find their queues.
         hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;
-        /// Whose it is: versions differ in their COBALT, and in autorate-ingress.
+        /// Version: versions differ in their COBALT, and in autorate-ingress.
         version: Version = Version::Linux, in WORD => WORD, choices Version::WORDS;
     }
     profiles {
         "linux", "Linux 6.12" => |_| {};
         "linux-6.1", "Linux 6.1: three square roots of its COBALT are less exact" => |c| c.version = Version::Linux61;
-        "linux-7.3", "Linux 7.3: BLUE does not draw for what CoDel's law drops, autorate-ingress changes the rate every quarter of a second" => |c| c.version = Version::Linux73;
+        "linux-7.3", "Linux 7.3: BLUE draws no random number for packets that CoDel's law drops; autorate-ingress changes the rate every 250 ms" => |c| c.version = Version::Linux73;
     }
     validate validate
 }
 
 choice! {
-    /// What gets equal shares.
+    /// Entities that get equal shares.
     pub enum Isolation {
-        /// Nothing: one queue.
+        /// No isolation: one queue.
         Flowblind = "flowblind",
-        /// What each host sends.
+        /// Sending hosts.
         Srchost = "srchost",
-        /// What each host receives.
+        /// Receiving hosts.
         Dsthost = "dsthost",
-        /// What each host sends to another.
+        /// Pairs of sending and receiving host.
         Hosts = "hosts",
         /// Flows.
         Flows = "flows",
@@ -86,29 +86,29 @@ choice! {
 }
 
 choice! {
-    /// Which acknowledgments are dropped.
+    /// Acknowledgments to drop.
     pub enum AckFilter {
         /// None.
         Off = "off",
-        /// The older of two that the new one makes superfluous.
+        /// The older of two that the new one makes redundant.
         Filter = "filter",
-        /// A single one right before the new one as well.
+        /// Also a single one right before the new one.
         Aggressive = "aggressive",
     }
 }
 
 choice! {
-    /// How packets find their places among 128 sets of 8.
+    /// Hash of packets into 128 sets of 8 queues.
     pub enum Hash {
-        /// By a 32-bit mix of flow or host and a seed of the run.
+        /// A 32-bit mix of flow or host number and a seed of the run.
         Perturbed = "perturbed",
-        /// By the numbers of flows and hosts themselves: up to 1024 consecutive ones do not collide.
+        /// Flow and host numbers modulo 1024: up to 1024 consecutive ones do not collide.
         Modulo = "modulo",
     }
 }
 
 choice! {
-    /// Whose CAKE it is.
+    /// Kernel release to follow.
     pub enum Version {
         /// Linux 6.12.
         Linux = "linux",
@@ -120,7 +120,7 @@ choice! {
 }
 
 impl Version {
-    /// Whose COBALT it has.
+    /// Kernel release whose COBALT it has.
     pub(super) fn release(self) -> KernelRelease {
         match self {
             Self::Linux61 => KernelRelease::Linux61,
@@ -131,12 +131,12 @@ impl Version {
 }
 
 impl Config {
-    /// Bytes of its tins and of what keeps their longest flows.
+    /// Memory of its tins and its heap, in bytes.
     pub(crate) fn built_bytes(&self) -> u64 {
         self.tins.shares(0).len() as u64 * Tin::BYTES + Heap::BYTES
     }
 
-    /// COBALT's target: a twentieth of the interval, in whole microseconds.
+    /// COBALT's target: 1/20 of the interval, in whole microseconds.
     pub(super) fn target(&self) -> Duration {
         Duration::from_micros((self.rtt.as_nanos() / 20_000).max(1))
     }
@@ -146,14 +146,14 @@ impl Config {
         Overhead { header: self.link_header as u32, overhead, mpu, layer: self.layer }
     }
 
-    /// The most bytes that may wait with `rate` bytes per second.
+    /// Maximum backlog in bytes at `rate` bytes per second.
     pub(super) fn memory_limit(&self, rate: u64, mtu: u32) -> u64 {
         let given = self.memlimit.0;
         let wanted = match (given, rate) {
             (0, 0) => u32::MAX as u64,
             (0, rate) => {
                 let intervals = rate as u128 * (self.rtt.as_nanos() / 1000) as u128 / (1_000_000 / 4);
-                // As many bits as the kernel has for it.
+                // Truncated to 32 bits, as in the kernel.
                 (intervals as u32 as u64).max(4 << 20)
             }
             (given, _) => given,
@@ -169,10 +169,10 @@ fn validate(c: &Config) -> Result<(), ConfigError> {
     cobalt::refuse_slow(c.bandwidth)
 }
 
-/// Linux's `sch->limit`: not a limit in packets, it bounds the one in bytes.
+/// Linux's `sch->limit`: not a limit in packets, but a bound for the limit in bytes.
 const PACKETS: u64 = 10_240;
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
-/// The range of a choice is its words.
+/// A choice has no numeric range, only its keywords.
 const WORD: Value = Value::Choice("");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The next packet (`cake_dequeue`): the gate of the shaper, a tin, a flow of it, and COBALT's verdict.
+//! Dequeue (`cake_dequeue`): the shaper, a tin, one of its flows, and COBALT's verdict.
 
 use super::Cake;
 use crate::aqm::DropReason;
@@ -14,9 +14,10 @@ impl<P> Cake<P> {
         let mut first_look = true;
         loop {
             if self.total.packets == 0 {
+                // As in `cake_dequeue`, no flow decays while the queue is empty, so CAKE needs no periodic update.
                 return DequeueResult::Empty;
             }
-            // What was dropped on the way may have closed it again.
+            // Charged drops may have closed the shaper again.
             if let Some(at) = self.shaper.not_before(now) {
                 self.xstats.overlimits += 1;
                 return DequeueResult::NotBefore(at);
@@ -34,13 +35,13 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The tin to serve.
+    /// Tin to serve.
     #[inline]
     fn choose(&mut self, now: Instant) -> Option<usize> {
         if self.rate == 0 { self.choose_by_credit() } else { self.choose_by_schedule(now) }
     }
 
-    /// Without a rate: tins take turns by their quanta.
+    /// Without a rate: round robin by the quanta of the tins.
     fn choose_by_credit(&mut self) -> Option<usize> {
         let (mut t, mut wrapped, mut empty) = (self.current, false, true);
         loop {
@@ -64,7 +65,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The last tin that is on time by its own share; else the one that is due first, of equals the last.
+    /// The last tin that is on time by its own share; otherwise the tin that is due first (of equals, the last one).
     fn choose_by_schedule(&self, now: Instant) -> Option<usize> {
         let mut best: Option<(usize, i64)> = None;
         for (t, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active()) {
@@ -76,7 +77,7 @@ impl<P> Cake<P> {
         best.map(|(t, _)| t)
     }
 
-    /// A packet of tin `t`, and whether COBALT marks it; nothing if the last flow had none, and all is to be looked at again.
+    /// Dequeues a packet from tin `t`. Returns also whether COBALT marks it; `None` to restart from the shaper.
     #[inline]
     fn serve(
         &mut self,
@@ -99,8 +100,8 @@ impl<P> Cake<P> {
                 TurnResult::None => {
                     let tin = &mut self.tins[t];
                     tin.found_empty(i, isolation, now);
-                    // As long as it has others, looking at everything again would lead back here: neither the shaper
-                    // nor any credit of a tin has changed, but by drops that are charged.
+                    // While the tin has other flows, a restart would lead back here, because neither the shaper nor any
+                    // tin's credit has changed, except by charged drops.
                     if ingress || !tin.is_active() {
                         return None;
                     }
@@ -110,7 +111,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// Takes packets from flow `i` until one is to be sent.
+    /// Dequeues from flow `i` until a packet survives.
     #[inline]
     fn serve_flow(&mut self, t: usize, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> TurnResult<P> {
         let ingress = self.config.ingress;
@@ -147,7 +148,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// Takes a packet's bytes, as the shaper counts them, from the credit of its flow and its tin.
+    /// Charges a packet's bytes, as the shaper counts them, to its flow and its tin.
     #[inline]
     fn charge_deficit(&mut self, t: usize, i: usize, bytes: u32) {
         let tin = &mut self.tins[t];
@@ -156,12 +157,12 @@ impl<P> Cake<P> {
     }
 }
 
-/// What became of a flow's turn.
+/// Outcome of serving a flow.
 enum TurnResult<P> {
     /// A packet to send, and whether it is marked.
     Send(Meta, P, bool),
-    /// There is none.
+    /// The flow is empty.
     None,
-    /// A drop was charged: the flow may have spent its credit.
+    /// A drop was charged: the flow may have used up its credit.
     Charged,
 }

@@ -1,7 +1,7 @@
-//! A packet arrives (`cake_enqueue`), and others make room for it (`cake_drop`).
+//! Enqueue (`cake_enqueue`), and drops to make room (`cake_drop`).
 
 use super::Cake;
-use super::ack_filter::superfluous;
+use super::ack_filter::redundant_ack;
 use super::config::Hash;
 use super::hash::Keys;
 use crate::aqm::DropReason;
@@ -21,7 +21,7 @@ impl<P> Cake<P> {
         }
         let keys = self.keys(&meta);
         let isolation = self.config.isolation;
-        let i = self.tins[t].place(&keys, isolation);
+        let i = self.tins[t].flow_index(&keys, isolation);
         self.shaper.refresh(&mut self.tins[t], self.total.packets == 0, now);
         self.measure(meta.len / u32::from(meta.segments.max(1)));
 
@@ -52,13 +52,13 @@ impl<P> Cake<P> {
         if waits { EnqueueResult::Queued } else { EnqueueResult::Dropped(DropReason::Limit) }
     }
 
-    /// The tin that a packet joins.
+    /// Tin that a packet joins.
     #[inline]
     pub(super) fn tin_of(&self, meta: &Meta) -> usize {
         self.table[(meta.dscp & 63) as usize] as usize
     }
 
-    /// What the packet's flow and hosts hash to.
+    /// Hashes of the packet's flow and hosts.
     #[inline]
     fn keys(&self, meta: &Meta) -> Keys {
         let hashed = |number: u32, salt: u64| match self.config.hash {
@@ -66,11 +66,11 @@ impl<P> Cake<P> {
             Hash::Modulo => number,
         };
         let (source, destination) = meta.hosts;
-        // A flow and a host of the same number are not the same.
+        // The salt separates a flow from a host of the same number.
         Keys { flow: hashed(meta.flow, 0), source: hashed(source, HOST), destination: hashed(destination, HOST) }
     }
 
-    /// Takes note of the sizes of a packet, or of a super-packet's segments.
+    /// Records the sizes of a packet, or of a super-packet's segments.
     #[inline]
     fn measure(&mut self, len: u32) {
         let network = self.framing.network(len);
@@ -80,10 +80,10 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The last packet of flow `i` makes another one superfluous; the bytes of that.
+    /// Drops an acknowledgment that the last packet of flow `i` makes redundant. Returns its bytes.
     fn filter(&mut self, now: Instant, t: usize, i: usize, sink: &mut dyn Sink<P>) -> u32 {
         let line = &mut self.tins[t].flows[i].queue;
-        let Some(handle) = superfluous(line, &self.packets, self.config.ack_filter, sink) else { return 0 };
+        let Some(handle) = redundant_ack(line, &self.packets, self.config.ack_filter, sink) else { return 0 };
         let (meta, packet) = self.packets.remove(line, handle);
         self.removed(t, &meta);
         self.tins[t].stats.ack_drops += 1;
@@ -99,7 +99,7 @@ impl<P> Cake<P> {
         self.total.bytes <= self.memory_limit && self.limits.hold(self.total, self.host.link)
     }
 
-    /// Drops the head of the longest queue; its handle.
+    /// Drops the head of the longest queue. Returns its handle.
     #[cold]
     fn shed(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let (t, i) = self.heap.longest(&self.tins);
@@ -122,5 +122,5 @@ impl<P> Cake<P> {
     }
 }
 
-/// Tells the numbers of hosts from those of flows.
+/// Salt that separates host numbers from flow numbers.
 const HOST: u64 = 0x5eed_0000_0000_0000;

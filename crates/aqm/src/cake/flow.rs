@@ -1,27 +1,27 @@
-//! A flow of a tin, and the lists that it waits in.
+//! Flow of a tin, and the lists of flows.
 
 use crate::cobalt::law::State;
 use crate::flow::packet_list::PacketList;
 use crate::time::Instant;
 
-/// What a flow is to the scheduler.
+/// Scheduling state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Set {
-    /// In no list: a free place.
+    /// In no list: a free slot.
     #[default]
     None,
     /// New, or with credit left.
     Sparse,
-    /// It has spent its credit and is empty: it counts as sparse.
+    /// Credit used up, but empty: counts as sparse.
     SparseWait,
-    /// It has spent its credit.
+    /// Credit used up.
     Bulk,
-    /// Empty, with a state that is not at rest yet.
+    /// Empty, with a COBALT state that still decays.
     Decaying,
 }
 
 impl Set {
-    /// The word for it.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -32,7 +32,7 @@ impl Set {
     }
 }
 
-/// The lists of a tin.
+/// Lists of a tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FlowList {
     #[default]
@@ -41,23 +41,23 @@ pub(super) enum FlowList {
     Decaying,
 }
 
-/// A place for a flow. What its queue manager knows outlives the flow.
+/// Flow slot. The state of its COBALT outlives the flow.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub queue: PacketList,
     pub state: State,
     pub deficit: i32,
-    /// Places of its hosts.
+    /// Slots of its hosts.
     pub hosts: (u16, u16),
     pub set: Set,
-    /// The list that it is in, unless it is in none.
+    /// List that contains the flow, if any.
     pub list: FlowList,
     prev: u16,
     next: u16,
 }
 
 impl Flow {
-    /// A place that no flow has had on a machine that booted then.
+    /// Unused slot on a machine that booted at `boot`.
     pub fn new(boot: Instant) -> Self {
         let (line, state) = (PacketList::default(), State::cleared(boot));
         Self {
@@ -73,14 +73,14 @@ impl Flow {
     }
 }
 
-/// Flows in a row, by their places.
+/// Linked list of flow slots.
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u16,
     tail: u16,
 }
 
-/// The three lists of a tin.
+/// Three lists of a tin.
 #[derive(Clone, Debug)]
 pub(super) struct FlowLists([List; 3]);
 
@@ -91,14 +91,14 @@ impl Default for FlowLists {
 }
 
 impl FlowLists {
-    /// The first flow of a list.
+    /// First flow of a list.
     #[inline]
     pub fn first(&self, chain: FlowList) -> Option<usize> {
         let head = self.0[chain as usize].head;
         (head != NONE).then_some(head as usize)
     }
 
-    /// Puts flow `i`, which is in no list, at the end of one.
+    /// Appends flow `i`, which is in no list, to a list.
     #[inline]
     pub fn append(&mut self, flows: &mut [Flow], i: usize, chain: FlowList) {
         let list = &mut self.0[chain as usize];
@@ -110,7 +110,7 @@ impl FlowLists {
         list.tail = i as u16;
     }
 
-    /// Takes flow `i` out of its list.
+    /// Removes flow `i` from its list.
     #[inline]
     pub fn unlink(&mut self, flows: &mut [Flow], i: usize) {
         let Flow { prev, next, list: chain, .. } = flows[i];
@@ -133,5 +133,5 @@ impl FlowLists {
     }
 }
 
-/// No flow.
+/// Sentinel: no flow.
 const NONE: u16 = u16::MAX;

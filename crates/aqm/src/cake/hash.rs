@@ -1,11 +1,11 @@
-//! Which place of a tin a packet's flow has (`cake_hash`): 128 sets of 8, so that flows collide only when 8 of them are
-//! active in one set; and the places of its hosts, found likewise.
+//! Set-associative hash of flows into the slots of a tin (`cake_hash`): 128 sets of 8, so that flows collide only if 8
+//! of them are active in one set. Hosts have slots too, found in the same way.
 
 use super::config::Isolation;
 use super::flow::Set;
 use super::tin::Tin;
 
-/// What a packet's flow and hosts hash to.
+/// Hashes of a packet's flow and hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u32,
@@ -13,7 +13,7 @@ pub(super) struct Keys {
     pub destination: u32,
 }
 
-/// A place for a host, as a source and as a destination.
+/// Host slot, for its role as a source and as a destination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Host {
     pub tags: [u32; 2],
@@ -21,7 +21,7 @@ pub(super) struct Host {
     pub bulk: [u16; 2],
 }
 
-/// Counts of the search for a place.
+/// Counters of the slot search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WayStats {
     pub directs: u32,
@@ -30,12 +30,12 @@ pub(super) struct WayStats {
     pub collisions: u32,
 }
 
-/// Which end of a flow.
+/// Ends of a flow.
 pub(super) const SOURCE: usize = 0;
 pub(super) const DESTINATION: usize = 1;
 
 impl Isolation {
-    /// Whether hosts are found for a flow's end.
+    /// Whether isolation counts hosts at this end of a flow.
     #[inline]
     pub(super) fn counts(self, end: usize) -> bool {
         let bits = self.bits();
@@ -56,7 +56,7 @@ impl Isolation {
         }
     }
 
-    /// What tells flows apart.
+    /// Hash that separates flows.
     #[inline]
     fn key(self, keys: &Keys) -> u32 {
         let bits = self.bits();
@@ -69,14 +69,14 @@ impl Isolation {
 }
 
 impl Tin {
-    /// The place of a packet's flow.
+    /// Slot of a packet's flow.
     #[inline]
-    pub fn place(&mut self, keys: &Keys, isolation: Isolation) -> usize {
+    pub fn flow_index(&mut self, keys: &Keys, isolation: Isolation) -> usize {
         if isolation == Isolation::Flowblind {
             return 0;
         }
         let key = isolation.key(keys);
-        let direct = key as usize % PLACES;
+        let direct = key as usize % CAKE_QUEUES;
         if self.tags[direct] == key && self.flows[direct].set != Set::None {
             self.way_stats.directs += 1;
             return direct;
@@ -118,9 +118,9 @@ impl Tin {
         i
     }
 
-    /// Finds a place for the host at one end of flow `i`.
+    /// Finds a slot for the host at one end of flow `i`.
     fn allocate(&mut self, i: usize, end: usize, key: u32) {
-        let direct = key as usize % PLACES;
+        let direct = key as usize % CAKE_QUEUES;
         let tagged = ways(direct).find(|&at| self.hosts[at].tags[end] == key);
         let free = || ways(direct).find(|&at| self.hosts[at].bulk[end] == 0).unwrap_or(direct);
         let at = tagged.unwrap_or_else(free);
@@ -134,7 +134,7 @@ impl Tin {
         }
     }
 
-    /// A flow of its hosts became bulk, or is no longer.
+    /// Accounts at its hosts that flow `i` became bulk (`more`), or is no longer bulk.
     #[inline]
     pub fn count_bulk(&mut self, i: usize, isolation: Isolation, more: bool) {
         let (source, destination) = self.flows[i].hosts;
@@ -146,29 +146,29 @@ impl Tin {
         }
     }
 
-    /// The counts stay within 0 and the number of flows; older kernels let them wrap.
+    /// Clamped to 0 and the number of flows; older kernels let the counts wrap.
     #[inline]
     fn count_at(&mut self, host: usize, end: usize, more: bool) {
         let count = &mut self.hosts[host].bulk[end];
-        *count = if more { (*count + 1).min(PLACES as u16) } else { count.saturating_sub(1) };
+        *count = if more { (*count + 1).min(CAKE_QUEUES as u16) } else { count.saturating_sub(1) };
     }
 }
 
-/// The places of a set, from `direct` on.
+/// Slots of a set, starting with `direct`.
 #[inline]
 fn ways(direct: usize) -> impl Iterator<Item = usize> {
     (0..WAYS).map(move |n| way(direct, n))
 }
 
-/// The `n`th place from `direct` on.
+/// Slot number `n` of the set, counted from `direct`.
 #[inline]
 fn way(direct: usize, n: usize) -> usize {
     direct - direct % WAYS + (direct + n) % WAYS
 }
 
-/// Places for flows in a tin, and for hosts.
-pub(super) const PLACES: usize = 1024;
-/// Places of a set.
+/// Flow slots in a tin, and host slots.
+pub(super) const CAKE_QUEUES: usize = 1024;
+/// Slots per set.
 const WAYS: usize = 8;
 const SRC: u8 = 1;
 const DST: u8 = 2;

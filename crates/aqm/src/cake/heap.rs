@@ -1,24 +1,24 @@
-//! The longest queue of all tins (`cake_heapify`, `cake_heapify_up`): a heap that is kept in order only while queues
-//! overflow. Which of several equal ones is taken is the kernel's choice. So is how well it is kept in order: an entry
-//! sinks by one rank where it should sink further, and then another queue than the longest may be shortened.
+//! Heap of all tins' queues by length (`cake_heapify`, `cake_heapify_up`), kept in order only while queues overflow. As
+//! in the kernel, an entry sinks by only one level when it should sink further, so another queue than the longest may
+//! be shortened. Ties are resolved as in the kernel.
 
-use super::hash::PLACES;
+use super::hash::CAKE_QUEUES;
 use super::tin::Tin;
 use alloc::vec::Vec;
 
-/// The flows of eight tins, the longest first.
+/// Flows of eight tins, the longest queue first.
 #[derive(Clone, Debug)]
 pub(super) struct Heap {
-    /// Flows by their rank; flow `place` of tin `tin` is number `8 place + tin`.
+    /// Flows in heap order; flow `flow` of tin `tin` has the number `8 flow + tin`.
     ranks: Vec<u16>,
-    /// Where each flow is in `ranks`.
+    /// Index of each flow in `ranks`.
     at: Vec<u16>,
-    /// Packets that are sent until the order is given up.
+    /// Packets until the heap is no longer maintained.
     timeout: u16,
 }
 
 impl Heap {
-    /// Bytes of its lists.
+    /// Bytes of both arrays.
     pub const BYTES: u64 = (2 * SIZE * size_of::<u16>()) as u64;
 
     pub fn new() -> Self {
@@ -26,13 +26,13 @@ impl Heap {
         Self { ranks: all(), at: all(), timeout: 0 }
     }
 
-    /// Whether the order is kept.
+    /// Whether the heap is maintained.
     #[inline]
     pub fn is_kept(&self) -> bool {
         self.timeout > 0
     }
 
-    /// The tin and the place of the longest queue.
+    /// Tin and flow slot of the longest queue.
     pub fn longest(&mut self, tins: &[Tin]) -> (usize, usize) {
         if self.timeout == 0 {
             (0..SIZE / 2).rev().for_each(|i| self.sift_down(i, tins));
@@ -42,20 +42,20 @@ impl Heap {
         (number % TINS, number / TINS)
     }
 
-    /// The order was wrong, and is made anew.
+    /// Invalidates the heap, because its order was wrong.
     pub fn disable(&mut self) {
         self.timeout = 0;
     }
 
-    /// A packet is sent.
+    /// Accounts for a sent packet.
     #[inline]
     pub fn sent(&mut self) {
         self.timeout = self.timeout.saturating_sub(1);
     }
 
-    /// The queue of a flow has grown.
-    pub fn grown(&mut self, tin: usize, place: usize, tins: &[Tin]) {
-        let mut i = self.at[place * TINS + tin] as usize;
+    /// Restores the order after the queue of a flow has grown.
+    pub fn grown(&mut self, tin: usize, flow: usize, tins: &[Tin]) {
+        let mut i = self.at[flow * TINS + tin] as usize;
         while i > 0 {
             let parent = (i - 1) / 2;
             if self.backlog(i, tins) <= self.backlog(parent, tins) {
@@ -66,12 +66,13 @@ impl Heap {
         }
     }
 
-    /// The queue of a flow has shrunk.
-    pub fn shrunk(&mut self, tin: usize, place: usize, tins: &[Tin]) {
-        self.sift_down(self.at[place * TINS + tin] as usize, tins);
+    /// Restores the order after the queue of a flow has shrunk.
+    pub fn shrunk(&mut self, tin: usize, flow: usize, tins: &[Tin]) {
+        self.sift_down(self.at[flow * TINS + tin] as usize, tins);
     }
 
-    /// Below the first exchange the kernel goes on comparing with the longer queue, which is above now.
+    /// After the first exchange the kernel compares with the longer queue, which is above now. With a correct heap
+    /// packets would be dropped from other flows than in Linux 6.1.
     fn sift_down(&mut self, mut i: usize, tins: &[Tin]) {
         let mut most = self.backlog(i, tins);
         loop {
@@ -102,6 +103,6 @@ impl Heap {
     }
 }
 
-/// Tins that there is room for, used or not.
+/// Tins with room in the heap, used or not.
 const TINS: usize = 8;
-const SIZE: usize = TINS * PLACES;
+const SIZE: usize = TINS * CAKE_QUEUES;

@@ -1,20 +1,20 @@
-//! CAKE, Common Applications Kept Enhanced: a shaper, tins by DSCP, flow queueing with fairness between hosts, and
+//! CAKE, Common Applications Kept Enhanced: a shaper, tins by DSCP, flow queueing with host fairness, and
 //! [COBALT](crate::cobalt) in every flow's queue (T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018; Linux,
 //! `sch_cake.c` of 6.1 and 6.12, whose order and names this follows).
 //!
-//! With a `bandwidth` it says when the next packet may go; without one it is a queue discipline as any other. All words of
-//! tc are understood: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis`. `nat` changes nothing, since a packet here
-//! names the hosts at its ends.
+//! With a `bandwidth` it returns the time of the next transmission; without one it works like any other queue
+//! discipline. All keywords of tc are accepted: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis`. `nat` has no
+//! effect, because a packet here carries the hosts at its ends.
 //!
-//! Differs: flows and hosts are hashed by their numbers, and memory is counted in bytes of packets. Where Linux tells a
-//! sender of an overflow at once (`NET_XMIT_CN`), it learns of it by the loss.
+//! Differs: flows and hosts are hashed by their numbers, and memory is counted in bytes of packets. Linux reports an
+//! overflow to the sender at once (`NET_XMIT_CN`); here the sender detects the loss.
 //!
 //! # When to use
 //!
-//! On the link of a home, on either side of the modem, with `bandwidth` a little below the link's, its `overhead`, and
-//! `nat dual-srchost` upwards, `ingress dual-dsthost` downwards. For a link whose rate the queue sees itself,
-//! [FQ-CoDel](crate::fq_codel) is cheaper and nearly as good. Where upwards and downwards differ by more than 1 to 15 or so,
-//! `ack-filter` upwards.
+//! On a home link, on either side of the modem: with `bandwidth` slightly below the link's rate, its `overhead`, and
+//! `nat dual-srchost` upstream, `ingress dual-dsthost` downstream. On a link whose rate is known to the queue,
+//! [FQ-CoDel](crate::fq_codel) is cheaper and nearly as good. If the rates downstream and upstream differ by more than
+//! about 15 to 1, add `ack-filter` upstream.
 
 mod ack_filter;
 mod autorate;
@@ -52,51 +52,51 @@ use autorate::Autorate;
 use core::any::Any;
 use core::fmt;
 use flow::Set;
-use hash::PLACES;
+use hash::CAKE_QUEUES;
 use heap::Heap;
 use overhead::Overhead;
 use shaper::Shaper;
 use tin::Tin;
 
-/// The queue discipline.
+/// CAKE queue discipline.
 pub struct Cake<P> {
     config: Config,
     limits: Limits,
     host: Host,
-    /// The rate that is shaped to, in bytes per second; 0 for none.
+    /// Shaped rate in bytes per second; 0 for none.
     rate: u64,
     framing: Overhead,
-    /// The tin of each DSCP.
+    /// Tin of each DSCP.
     table: [u8; 64],
     tins: Vec<Tin>,
-    /// The tin that is served.
+    /// Current tin.
     current: usize,
     shaper: Shaper,
     autorate: Option<Autorate>,
     heap: Heap,
     packets: Slab<P>,
-    /// What flows and hosts are hashed with.
+    /// Seed of the hash of flows and hosts.
     seed: u64,
     total: Backlog,
     memory_limit: u64,
     stats: Stats,
     xstats: XStats,
-    /// The tin and the place of the flow that was served last.
+    /// Tin and flow slot that were served last.
     last_served: (usize, usize),
 }
 
-/// What is counted of the whole.
+/// Statistics of the whole queue.
 #[derive(Clone, Copy, Debug)]
 struct XStats {
     overlimits: u64,
     max_memory_used: u64,
-    /// The least and the largest sizes, from the IP header on and on the wire.
+    /// Minimum and maximum packet size, from the IP header on and on the wire.
     network: (u32, u32),
     adjusted: (u32, u32),
 }
 
 impl<P> Cake<P> {
-    /// An empty queue.
+    /// Empty queue.
     pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
         let rate = crate::cobalt::rate::bytes_per_second(config.bandwidth);
         let link = host.link;
@@ -113,9 +113,9 @@ impl<P> Cake<P> {
             current: 0,
             autorate: config.autorate_ingress.then(autorate),
             heap: Heap::new(),
-            // One more, for the packet that is queued before another one makes room.
+            // One more, for the packet that is queued before another one is dropped.
             packets: Slab::with_capacity(waiting + 1),
-            // A copy of the stream: what is drawn stays what it is without a hash.
+            // A clone of the stream, so that draws do not depend on the hash.
             seed: mix(host.rng.clone().next_u64()),
             host,
             total: Backlog::default(),
@@ -127,7 +127,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// Another rate, with all that follows from it (`cake_reconfigure`).
+    /// Changes the rate and everything derived from it (`cake_reconfigure`).
     fn reconfigure(&mut self, rate: u64) {
         self.rate = rate;
         let mtu = self.host.link.mtu;
@@ -138,9 +138,9 @@ impl<P> Cake<P> {
         self.memory_limit = self.config.memory_limit(rate, mtu);
     }
 
-    /// Goes on with all of `old` but its parameters (`cake_change`, then `cake_reconfigure`). What waits beyond a smaller
-    /// memory makes room when the next packet comes, as there. Tins that are no more lose their packets there; here the
-    /// number of tins stays, and so does how flows are told apart, which hosts are counted by.
+    /// Takes over all of `old` except its parameters (`cake_change`, then `cake_reconfigure`). As in Linux, a backlog
+    /// beyond a smaller memory limit is dropped at the next arrival. Differs: Linux drops the packets of removed tins;
+    /// here the number of tins, the flow isolation and the hash cannot change.
     fn inherit_from(&mut self, old: &mut Self) -> Result<(), ConfigError> {
         let (new, before) = (&self.config, &old.config);
         let differs = [
@@ -154,7 +154,7 @@ impl<P> Cake<P> {
             return Err(ConfigError::ImmutableParam(name));
         }
         core::mem::swap(self, old);
-        // `old` is what was made with the new parameters.
+        // `old` is now the queue that was created with the new parameters.
         let rate = old.rate;
         (self.config, self.limits, self.framing) = (old.config.clone(), old.limits, old.framing);
         self.host.link = old.host.link;
@@ -162,7 +162,7 @@ impl<P> Cake<P> {
         Ok(())
     }
 
-    /// Takes the `n`th part of the rate: the shaper does, and each tin its share of it, but COBALT's times stay
+    /// Sets the shaper to 1/`n` of the rate and each tin to its share of it; COBALT's times are unchanged
     /// (`cake_configure_rates` with `rate_adjust`).
     pub(crate) fn divide_rate(&mut self, n: u32) {
         let Self { config, tins, rate, .. } = self;
@@ -173,13 +173,14 @@ impl<P> Cake<P> {
         self.shaper.rate = self.tins[0].rate;
     }
 
-    /// The target of the first tin that has a flow whose state decays: so long after the last packet Linux asks it again.
+    /// Target of the first tin with a decaying flow: Linux's timer polls the queue again this long after the last
+    /// packet.
     pub(crate) fn decay_target(&self) -> Option<Duration> {
         let tin = self.tins.iter().find(|tin| tin.decaying > 0)?;
         Some(Duration::from_nanos(tin.params.target))
     }
 
-    /// A packet of flow `place` of tin `t` has been taken out.
+    /// Accounts for a packet removed from tin `t`.
     #[inline]
     fn removed(&mut self, t: usize, meta: &Meta) {
         self.tins[t].backlog -= meta.len as u64;
@@ -187,7 +188,7 @@ impl<P> Cake<P> {
         self.total.bytes -= meta.len as u64;
     }
 
-    /// Charges a packet to the shaper; its size on the wire.
+    /// Charges a packet to the shaper. Returns its size on the wire.
     #[inline]
     fn charge(&mut self, t: usize, meta: &Meta, now: Instant, dropped: bool) -> u32 {
         let bytes = self.framing.of_packet(meta.len, meta.segments);
@@ -255,7 +256,7 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
 
     fn queues(&self) -> Vec<String> {
         let names = self.config.tins.names();
-        // A single tin is the whole.
+        // A single tin is the whole queue.
         names.iter().filter(|_| names.len() > 1).map(|&name| name.into()).collect()
     }
 
@@ -269,7 +270,7 @@ impl<P: 'static> Qdisc<P> for Cake<P> {
             for (place, flow) in busy {
                 see(SubqueueInfo {
                     kind: "flow",
-                    number: (t * PLACES + place) as u32,
+                    number: (t * CAKE_QUEUES + place) as u32,
                     list: flow.set.name(),
                     backlog: flow.queue.backlog(),
                     deficit: Some(flow.deficit.into()),
@@ -293,6 +294,6 @@ impl<P> fmt::Debug for Cake<P> {
 
 pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
 pub(crate) const WORDS: Option<WordsParser> = Some(tc_args::read);
-/// Bytes of state of a flow.
+/// Bytes of state per flow.
 pub(crate) const STATE_BYTES: usize = size_of::<flow::Flow>() + size_of::<u32>();
 const MAX_PREALLOCATED: u32 = 1024;

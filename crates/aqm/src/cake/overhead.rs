@@ -1,11 +1,11 @@
-//! What a packet weighs on the wire (`cake_calc_overhead`), and tc's words for link layers.
+//! Size of a packet on the wire (`cake_calc_overhead`), and tc's keywords for link layers.
 
 use crate::link_layer::{CellFraming, KINDS};
 
-/// From the size of a packet as the queue accounts it to its size on the wire.
+/// Conversion from the size of a packet in the queue to its size on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overhead {
-    /// Bytes of a packet that come before its IP header.
+    /// Bytes of a packet before its IP header.
     pub header: u32,
     pub overhead: i32,
     pub mpu: u32,
@@ -13,14 +13,14 @@ pub(super) struct Overhead {
 }
 
 impl Overhead {
-    /// The size of the packet from its IP header on.
+    /// Size of the packet from its IP header on.
     #[inline]
     pub fn network(&self, len: u32) -> u32 {
         len.saturating_sub(self.header)
     }
 
-    /// The adjusted size of a packet of `len` bytes as the queue accounts it, or of a super-packet of so many `segments`,
-    /// which are taken to be equally long.
+    /// Adjusted size of a packet of `len` bytes in the queue, or of a super-packet of `segments` segments of assumed
+    /// equal length.
     #[inline]
     pub fn of_packet(&self, len: u32, segments: u16) -> u32 {
         if segments <= 1 {
@@ -31,15 +31,15 @@ impl Overhead {
         others * self.adjusted(self.network(each)) + self.adjusted(self.network(len - others * each))
     }
 
-    /// The adjusted size of a packet of `network` bytes.
+    /// Adjusted size of a packet of `network` bytes.
     #[inline]
     pub fn adjusted(&self, network: u32) -> u32 {
         self.layer.wire(network.saturating_add_signed(self.overhead).max(self.mpu))
     }
 }
 
-/// A word of tc for a kind of link: the layer, unless it leaves it, bytes that are added to the overhead, the least size,
-/// unless it leaves it.
+/// tc keyword for a kind of link: the layer if it sets one, bytes added to the overhead, and the minimum size if it
+/// sets one.
 #[derive(Clone, Copy)]
 pub(super) struct Keyword {
     pub word: &'static str,
@@ -52,7 +52,7 @@ const fn keyword(word: &'static str, layer: Option<CellFraming>, adds: i32, mpu:
     Keyword { word, layer, adds, mpu }
 }
 
-/// tc's words for kinds of link. They add up; but `conservative` and `raw` replace what was before them.
+/// tc's keywords for kinds of link. They add up, but `conservative` and `raw` replace the previous ones.
 pub(super) fn keywords() -> impl Iterator<Item = Keyword> + Clone {
     let kinds = KINDS.iter().map(|kind| {
         let mpu = (kind.mpu > 0).then_some(kind.mpu);
@@ -61,7 +61,7 @@ pub(super) fn keywords() -> impl Iterator<Item = Keyword> + Clone {
     PARTS.iter().copied().chain(kinds)
 }
 
-/// Words that say a part of it.
+/// Keywords that set only a part.
 const PARTS: &[Keyword] = &[
     keyword("noatm", Some(CellFraming::Plain), 0, None),
     keyword("atm", Some(CellFraming::Atm), 0, None),
@@ -81,10 +81,10 @@ mod tests {
         let ptm = |len| Overhead { layer: CellFraming::Ptm, ..raw }.adjusted(len);
         assert_eq!([40, 48, 49, 96, 1500, 1514].map(atm), [53, 53, 106, 106, 1696, 1696]);
         assert_eq!([64, 65, 128, 1500, 1514].map(ptm), [65, 67, 130, 1524, 1538]);
-        // The least size is reached with the overhead, before the layer.
+        // The minimum size applies after the overhead, before the layer.
         let docsis = Overhead { header: 14, overhead: 18, mpu: 64, layer: CellFraming::Plain };
         assert_eq!([60, 77, 1514].map(|len| docsis.adjusted(docsis.network(len))), [64, 81, 1518]);
-        // Three segments of 1500 B and 14 of Ethernet, and one of 60 and 44 that are padded each.
+        // Three segments of 1500 B and 14 of Ethernet, and one of 60 and 44, each padded.
         assert_eq!([(4542, 3), (104, 2), (77, 1)].map(|(len, n)| docsis.of_packet(len, n)), [3 * 1518, 2 * 64, 81]);
         let less = Overhead { overhead: -64, mpu: 0, ..docsis };
         assert_eq!([13, 60, 99].map(|len| less.adjusted(less.network(len))), [0, 0, 21]);

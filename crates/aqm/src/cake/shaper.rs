@@ -1,17 +1,17 @@
-//! The shaper of all tins (`cake_advance_shaper`): times at which packets may go, never a bucket of tokens, so that idle
-//! time is not saved up.
+//! Shaper of all tins (`cake_advance_shaper`): it schedules departure times instead of filling a token bucket, so that
+//! idle time is not saved up.
 
 use super::tin::Tin;
 use crate::cobalt::rate::ScaledRate;
 use crate::time::{Duration, Instant};
 
-/// When the next packet may go.
+/// Time of the next departure.
 #[derive(Clone, Debug)]
 pub(super) struct Shaper {
     pub rate: ScaledRate,
-    /// By all that was charged.
+    /// By all charged bytes.
     next: Instant,
-    /// By what was sent alone, at two thirds of the rate: drops that are charged cannot stop the link.
+    /// By sent bytes only, at 2/3 of the rate: charged drops cannot stop the link.
     failsafe: Instant,
 }
 
@@ -20,13 +20,13 @@ impl Shaper {
         Self { rate, next: Instant::ZERO, failsafe: Instant::ZERO }
     }
 
-    /// When the next packet may go, if that is not now.
+    /// Time of the next departure, if it is in the future.
     #[inline]
     pub fn not_before(&self, now: Instant) -> Option<Instant> {
         (self.next > now && self.failsafe > now).then(|| self.next.min(self.failsafe))
     }
 
-    /// A packet comes to a `tin` that may have been idle, or into a queue that is empty.
+    /// Restarts the schedules for an arrival at an idle `tin`, or at an empty queue.
     #[inline]
     pub fn refresh(&mut self, tin: &mut Tin, is_empty: bool, now: Instant) {
         if tin.backlog == 0 {
@@ -37,7 +37,7 @@ impl Shaper {
         }
     }
 
-    /// Charges `bytes` on the wire to `tin` and to all; `dropped` says that they are not sent.
+    /// Charges `bytes` on the wire to `tin` and to the whole; `dropped` if they are not sent.
     #[inline]
     pub fn charge(&mut self, tin: &mut Tin, bytes: u32, now: Instant, dropped: bool) {
         if !self.rate.is_limited() {

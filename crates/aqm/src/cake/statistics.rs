@@ -1,10 +1,10 @@
-//! Statistics by the names of `tc -s -j qdisc`, so that what reads those can read these.
+//! Statistics with the names of `tc -s -j qdisc`, so that existing parsers can read them.
 
 use super::Cake;
 use super::tin::Tin;
 use core::fmt;
 
-/// The statistics of a queue; as text they are a JSON object.
+/// Statistics of a queue, displayed as a JSON object.
 pub(super) struct Statistics<'a> {
     memory: (u64, u64),
     capacity: u64,

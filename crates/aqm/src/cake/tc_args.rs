@@ -1,4 +1,5 @@
-//! CAKE as tc spells it: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis ack-filter`. Words become parameters.
+//! CAKE in tc's notation: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis ack-filter`. Keywords become
+//! parameters.
 
 use super::config::{DiffservMode, Isolation};
 use super::overhead::keywords;
@@ -15,7 +16,7 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// Reads the next words if they are tc's; whether they were.
+/// Parses the next words if they are tc's. Returns whether they were.
 pub(crate) fn read(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
@@ -24,7 +25,7 @@ pub(crate) fn read(
     let Some(&word) = words.peek() else { return Ok(false) };
     let known = params.iter().any(|param| param.name == word || word.strip_prefix("no") == Some(param.name));
     match word {
-        // With a value they replace what keywords have added up.
+        // With a value they replace the sum of the keywords.
         "overhead" | "mpu" | "memlimit" => {
             words.next();
             let value = words.next().ok_or_else(|| param_list::missing_value(NAME, word))?;
@@ -40,7 +41,7 @@ pub(crate) fn read(
     Ok(true)
 }
 
-/// A word without a value.
+/// Parses a keyword without a value.
 fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), ConfigError> {
     if let Some(link) = keywords().find(|link| link.word == word) {
         let overhead = value(given, "overhead").and_then(|text| text.parse::<i32>().ok()).unwrap_or(0) + link.adds;
@@ -79,20 +80,20 @@ fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), ConfigEr
         }
         "split-gso" => once(given, "split_gso", "on"),
         "no-split-gso" => once(given, "split_gso", "off"),
-        // A packet names the hosts at its ends, which is what nat looks up.
+        // A packet carries the hosts at its ends, which is what nat looks up.
         "nat" | "nonat" => Ok(()),
         "fwmark" => {
             Err("fwmark: packets have no firewall mark here; sort them into tins by DSCP, e.g. diffserv4".into())
         }
-        "rate" => Err("rate: cake has bandwidth for it; write e.g. bandwidth 50mbit".into()),
+        "rate" => Err("rate: cake calls it bandwidth; write e.g. bandwidth 50mbit".into()),
         _ if units::rate(word).is_ok() => {
-            Err(format!("cake has {} without a word before it; write bandwidth {word}", quoted(word)).into())
+            Err(format!("cake: {} has no parameter name; write bandwidth {word}", quoted(word)).into())
         }
-        _ => Err(ConfigError::Unknown(unknown("word of cake", word, known()))),
+        _ => Err(ConfigError::Unknown(unknown("cake keyword", word, known()))),
     }
 }
 
-/// All words, for the hint about a misspelt one.
+/// All keywords, for the hint about a misspelt one.
 fn known() -> impl Iterator<Item = &'static str> + Clone {
     let values = ["bandwidth", "rtt", "memlimit", "overhead", "mpu", "tins", "isolation", "hash", "link_header"];
     let plain = [
@@ -119,15 +120,16 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
     values.into_iter().chain(plain).chain(tins).chain(isolation).chain(links).chain(rtts)
 }
 
-/// Refuses values that tc's user did not mean.
+/// Refuses values that a user of tc did not mean.
 fn checked(word: &str, value: &str) -> Result<String, ConfigError> {
     // With a unit it is the default, as the registry spells it.
     let zero = value.parse() == Ok(0.0);
     match word {
-        "memlimit" if zero => Err(
-            "memlimit: 0 would hold nothing; leave it out for the limit by rate and rtt, or write e.g. memlimit 4MB"
-                .into(),
-        ),
+        "memlimit" if zero => {
+            Err("memlimit: 0 leaves no room for a packet; leave it out for the limit from rate and rtt, or write e.g. \
+             memlimit 4MB"
+                .into())
+        }
         "memlimit" => Ok(value.into()),
         _ => Ok(value.trim_end_matches('b').into()),
     }
@@ -145,7 +147,7 @@ fn text_of(layer: CellFraming) -> String {
 }
 
 const NAME: &str = "cake";
-/// tc's words for round-trip times.
+/// tc's keywords for round-trip times.
 const RTTS: &[(&str, &str)] = &[
     ("datacentre", "100us"),
     ("lan", "1ms"),
@@ -195,19 +197,19 @@ mod tests {
             ("cake diffserv9", r#"unknown word of cake "diffserv9"; did you mean "diffserv"?"#),
             ("cake overhead 999", "overhead = 999 is out of range; from -64 to 256"),
             ("cake overhead 1.5", "overhead (1.5) is not a whole number of bytes; write e.g. overhead 18"),
-            ("cake overhead", "overhead of cake lacks its value"),
-            ("cake 50mbit nat", r#"cake has "50mbit" without a word before it; write bandwidth 50mbit"#),
-            ("cake rate 50mbit", "rate: cake has bandwidth for it; write e.g. bandwidth 50mbit"),
+            ("cake overhead", "overhead of cake needs a value"),
+            ("cake 50mbit nat", r#"cake: "50mbit" has no parameter name; write bandwidth 50mbit"#),
+            ("cake rate 50mbit", "rate: cake calls it bandwidth; write e.g. bandwidth 50mbit"),
             ("cake mpu 300", "mpu = 300 is out of range; from 0 to 256"),
             (
                 "cake memlimit 0",
-                "memlimit: 0 would hold nothing; leave it out for the limit by rate and rtt, or write e.g. memlimit 4MB",
+                "memlimit: 0 leaves no room for a packet; leave it out for the limit from rate and rtt, or write e.g. memlimit 4MB",
             ),
             ("cake besteffort diffserv4", "cake has both besteffort and diffserv4 for tins; leave one of them out"),
             ("cake lan rtt 5ms", "rtt of cake is given twice; leave one of them out"),
             (
                 "cake bandwidth 500bit",
-                "bandwidth (500 bit/s) is below 512 bit/s (64 B/s), the least that Linux shapes to; write e.g. bandwidth 1mbit",
+                "bandwidth (500 bit/s) is below 512 bit/s (64 B/s), the minimum that Linux shapes to; write e.g. bandwidth 1mbit",
             ),
             (
                 "cake fwmark 0xff",
@@ -215,7 +217,7 @@ mod tests {
             ),
             (
                 "cake exclude_ce",
-                "exclude_ce: cake measures every packet, as Linux does; leave it out, or take fq(cobalt) exclude_ce",
+                "exclude_ce: cake measures every packet, as Linux does; leave it out, or use fq(cobalt) exclude_ce",
             ),
             ("fq(cake)", r#"cake queues flows itself; write e.g. "fq(codel)""#),
         ] {

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 const LINK: Link = Link::new(Rate::from_bps(1_000_000_000), 1514);
 
-/// As a user writes it, with packets numbered on arrival.
+/// CAKE from a user's command line, with packets numbered on arrival.
 fn cake(words: &str) -> Cake<u32> {
     let AnyConfig::Cake(config) = parse(words).unwrap_or_else(|e| panic!("{words}: {e}")) else { panic!("not cake") };
     Cake::new(&config, Limits::default(), Host { link: LINK, rng: Rng::from_state(7) })
@@ -26,7 +26,8 @@ fn pop(queue: &mut Cake<u32>, now: Instant) -> DequeueResult<u32> {
     queue.dequeue(now, &mut |_, _, _| {})
 }
 
-/// Keeps `waiting` packets of every kind in the queue for `seconds`, and sends as soon as the queue says; bytes by kind.
+/// Keeps several packets of each kind queued for `seconds`, and sends as soon as the queue allows. Returns bytes per
+/// kind.
 fn saturate(queue: &mut Cake<u32>, kinds: &[Meta], seconds: u64) -> Vec<u64> {
     let (mut now, end) = (ms(1), ms(1 + 1000 * seconds));
     let mut sent = vec![0; kinds.len()];
@@ -72,7 +73,7 @@ fn packets_leave_at_the_rate_and_idle_time_is_not_saved() {
     }
     let gaps: Vec<_> = times.windows(2).map(|two| (two[1] - two[0]).as_nanos()).collect();
     assert_eq!((times[0], gaps), (ms(500), vec![1_211_200; 39]));
-    // What was charged beyond now stays charged.
+    // Bytes charged beyond now stay charged.
     push(&mut queue, now, Meta::new(1514, 3));
     assert_eq!(pop(&mut queue, now), DequeueResult::NotBefore(now + Duration::from_nanos(1_211_200)));
 }
@@ -135,7 +136,7 @@ fn without_a_rate_tins_share_by_their_quanta() {
     }
 }
 
-/// The share of the first of flows between these hosts.
+/// Share of the first flow among flows between these hosts.
 fn first_share(words: &str, hosts: &[(u32, u32)]) -> f64 {
     let flows: Vec<_> = hosts.iter().enumerate().map(|(i, &hosts)| flow_between(11 + 7 * i as u32, hosts)).collect();
     let sent = saturate(&mut cake(words), &flows, 20);
@@ -144,7 +145,7 @@ fn first_share(words: &str, hosts: &[(u32, u32)]) -> f64 {
 
 #[test]
 fn hosts_share_before_their_flows_do() {
-    // One flow of host 1, nine of host 2, each to a host of its own.
+    // One flow of host 1, nine of host 2, each to its own destination.
     let up: Vec<_> = (0..10).map(|n| (1 + u32::from(n > 0), 100 + n)).collect();
     let down: Vec<_> = up.iter().map(|&(source, destination)| (destination, source)).collect();
     for (isolation, hosts, ideal) in [
@@ -220,7 +221,7 @@ fn a_flow_leaves_when_its_state_is_at_rest() {
     let mut queue = cake("cake besteffort hash modulo");
     push(&mut queue, ms(1), Meta::new(1000, 4));
     pop(&mut queue, ms(1));
-    // Judged once, it has a time-out of an interval; nothing happens while nothing waits.
+    // Judged once, it has a timeout of an interval; nothing happens while the queue is empty.
     assert_eq!(pop(&mut queue, ms(2)), DequeueResult::Empty);
     assert_eq!(queue.tins[0].flows[4].set, Set::Sparse);
     let visit = |queue: &mut Cake<u32>, now| {
@@ -230,7 +231,7 @@ fn a_flow_leaves_when_its_state_is_at_rest() {
     };
     assert_eq!(visit(&mut queue, ms(3)), (Set::Decaying, 1));
     assert_eq!(visit(&mut queue, ms(100)), (Set::Decaying, 1));
-    // Its time-out ends at 101 ms; flow 5 is served.
+    // Its timeout ends at 101 ms; flow 5 is served.
     assert_eq!(visit(&mut queue, ms(101)), (Set::None, 0));
 }
 
@@ -251,7 +252,7 @@ fn the_longest_queue_makes_room_at_its_head() {
     assert_eq!(offer(&mut queue, 3, 1400, 9), EnqueueResult::Queued);
     assert_eq!(lost, [(1, 0), (1, 1)]);
     assert_eq!(queue.tins[0].unresponsive, 1);
-    // A packet that is too large for all goes itself, after the others.
+    // A packet that exceeds the limit alone is dropped itself, after the others.
     let mut lost = 0;
     let fate = queue.enqueue(ms(12), Meta::new(11_000, 4), 10, &mut |_, _, _| lost += 1);
     assert_eq!((fate, lost), (EnqueueResult::Dropped(DropReason::Limit), 1));
@@ -267,7 +268,7 @@ fn of_equal_queues_the_heaps_first_is_taken() {
             queue.enqueue(now, Meta::new(1000, flow), 0, &mut |meta: Meta, _, _| lost.push(meta.flow));
         }
     }
-    // Twelve fit. The thirteenth makes flow 700 the longest, the next ones the queue that has just grown.
+    // Twelve fit. The thirteenth makes flow 700 the longest; after that it is the queue that has just grown.
     assert_eq!(lost, [700, 3, 41]);
 }
 
@@ -338,11 +339,11 @@ fn never_more_leaves_than_the_rate_and_a_packet() {
             while arrivals <= now {
                 let meta = Meta { dscp: (rng.below(8) * 8) as u8, ..Meta::new(60 + rng.below(1455) as u32, 0) };
                 push(&mut queue, now, Meta { flow: rng.below(9) as u32, ..meta });
-                // Bursts, and a little less than the rate on average.
+                // Bursts, slightly below the rate on average.
                 let gap = if rng.below(3) > 0 { 0.0 } else { 3.0 * 900.0 * rng.exponential() };
                 arrivals += Duration::from_nanos((gap * 1e9 / rate as f64) as i64);
             }
-            // The host asks as soon as it may.
+            // The host polls as soon as it may.
             now = match pop(&mut queue, now) {
                 DequeueResult::Packet(meta, _) => {
                     departures.push((now, (meta.len as u64 + overhead).max(64)));
@@ -352,13 +353,13 @@ fn never_more_leaves_than_the_rate_and_a_packet() {
                 DequeueResult::Empty => arrivals,
             };
         }
-        // The excess over the rate since any earlier departure.
+        // Excess over the rate since any earlier departure.
         let (mut excess, mut last, mut most) = (0.0f64, departures[0].0, 0.0f64);
         for &(at, bytes) in &departures {
             excess = (excess - (at - last).as_secs_f64() * rate as f64).max(0.0) + bytes as f64;
             (last, most) = (at, most.max(excess));
         }
-        // Times are rounded down by less than a nanosecond a packet.
+        // Times are rounded down by less than a nanosecond per packet.
         let rounded = departures.len() as f64 * rate as f64 / 1e9;
         assert!(most > 1400.0 && most <= 1514.0 + overhead as f64 + rounded, "{words}: {most}");
     }

@@ -1,8 +1,8 @@
-//! A tin: flow queueing of its own, with a part of the rate.
+//! Tin: a set of flow queues with a share of the rate.
 
 use super::config::{Config, Isolation};
 use super::flow::{Flow, FlowList, FlowLists, Set};
-use super::hash::{DESTINATION, Host, PLACES, SOURCE, WayStats};
+use super::hash::{CAKE_QUEUES, DESTINATION, Host, SOURCE, WayStats};
 use super::tins::Share;
 use crate::cobalt::law::Params;
 use crate::cobalt::rate::ScaledRate;
@@ -12,7 +12,7 @@ use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Its flows and what they share.
+/// Flows and the state that they share.
 #[derive(Clone, Debug)]
 pub(super) struct Tin {
     pub flows: Vec<Flow>,
@@ -27,15 +27,15 @@ pub(super) struct Tin {
     pub params: Params,
     pub share: Share,
     pub rate: ScaledRate,
-    /// When it may send by its own share.
+    /// Time of the next departure by its own share.
     pub next: Instant,
-    /// Credit where there is no rate.
+    /// Credit, used if there is no rate.
     pub deficit: i64,
     pub backlog: u64,
     pub stats: TinStats,
 }
 
-/// What is counted of a tin.
+/// Statistics of a tin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TinStats {
     pub packets: u64,
@@ -43,7 +43,7 @@ pub(super) struct TinStats {
     pub drops: u64,
     pub marks: u64,
     pub ack_drops: u64,
-    /// Averages of the delay in nanoseconds: plain, its peaks, its floor.
+    /// Averages of the delay in nanoseconds: plain, with fast rise, with fast fall.
     pub average: u64,
     pub peak: u64,
     pub base: u64,
@@ -51,16 +51,16 @@ pub(super) struct TinStats {
 }
 
 impl Tin {
-    /// Bytes that it takes with its flows and hosts.
+    /// Memory of a tin with its flows and hosts, in bytes.
     pub const BYTES: u64 =
-        (size_of::<Self>() + PLACES * (size_of::<Flow>() + size_of::<u32>() + size_of::<Host>())) as u64;
+        (size_of::<Self>() + CAKE_QUEUES * (size_of::<Flow>() + size_of::<u32>() + size_of::<Host>())) as u64;
 
     pub fn new(config: &Config, share: Share, link: Link) -> Self {
         let rate = ScaledRate::new(share.threshold, link.mtu, config.target(), config.rtt);
         Self {
-            flows: vec![Flow::new(link.boot()); PLACES],
-            tags: vec![0; PLACES],
-            hosts: vec![Host::default(); PLACES],
+            flows: vec![Flow::new(link.boot()); CAKE_QUEUES],
+            tags: vec![0; CAKE_QUEUES],
+            hosts: vec![Host::default(); CAKE_QUEUES],
             way_stats: WayStats::default(),
             lists: FlowLists::default(),
             sparse: 0,
@@ -77,19 +77,19 @@ impl Tin {
         }
     }
 
-    /// Gives it another share.
+    /// Changes the share.
     pub fn reconfigure(&mut self, config: &Config, share: Share, mtu: u32) {
         self.rate = ScaledRate::new(share.threshold, mtu, config.target(), config.rtt);
         (self.share, self.params) = (share, params(config, &self.rate));
     }
 
-    /// Whether a flow of it may have something to send.
+    /// Whether any of its flows may have packets.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.sparse + self.bulk > 0
     }
 
-    /// The flow that is looked at next; on the first look of a call the decaying ones go first.
+    /// Next flow to serve; decaying flows go first on the first look of a call.
     #[inline]
     pub fn first(&self, first_look: bool) -> Option<usize> {
         let decaying = || self.lists.first(FlowList::Decaying);
@@ -97,8 +97,9 @@ impl Tin {
         ahead.or_else(|| self.lists.first(FlowList::New)).or_else(|| self.lists.first(FlowList::Old)).or_else(decaying)
     }
 
-    /// `cake_get_flow_quantum`: a turn of flow `i`, shared with the other bulk flows of its busier host. The random
-    /// number makes up for what the integers round off.
+    /// `cake_get_flow_quantum`: credit of flow `i` per round, shared with the other bulk flows of its busier host. A
+    /// random number compensates the rounding. A packet of one of n flows takes n rounds with a draw each, and skipping
+    /// rounds would change the draws and the order of packets, so the cost grows with n as in Linux.
     #[inline]
     fn quantum(&self, i: usize, isolation: Isolation, rng: &mut Rng) -> i32 {
         let (source, destination) = self.flows[i].hosts;
@@ -112,7 +113,7 @@ impl Tin {
         ((self.rate.quantum * (65_535 / load as u32) + rng.next_u16() as u32) >> 16) as i32
     }
 
-    /// A packet has been queued in flow `i`.
+    /// Activates flow `i`, into which a packet was queued.
     #[inline]
     pub fn activate(&mut self, i: usize, isolation: Isolation, rng: &mut Rng) {
         match self.flows[i].set {
@@ -124,7 +125,7 @@ impl Tin {
                 self.lists.append(&mut self.flows, i, FlowList::New);
                 self.flows[i].set = Set::Sparse;
                 self.sparse += 1;
-                // Whatever credit was left.
+                // The remaining credit is discarded.
                 self.flows[i].deficit = self.quantum(i, isolation, rng);
             }
             Set::SparseWait => self.become_bulk(i, isolation),
@@ -132,7 +133,7 @@ impl Tin {
         }
     }
 
-    /// Flow `i` has spent its credit: it gets another turn behind the others.
+    /// Flow `i` has used up its credit: grants another round after the other flows.
     #[inline]
     pub fn replenish(&mut self, i: usize, isolation: Isolation, rng: &mut Rng) {
         if self.flows[i].set == Set::Sparse {
@@ -153,7 +154,7 @@ impl Tin {
         self.flows[i].set = Set::Bulk;
     }
 
-    /// Flow `i` had its turn and no packet: it leaves, or decays until its state is at rest.
+    /// Flow `i` was served and is empty: removes it, or lets it decay until no trace of congestion is left.
     pub fn found_empty(&mut self, i: usize, isolation: Isolation, now: Instant) {
         let state = &mut self.flows[i].state;
         self.unresponsive -= u32::from(state.queue_empty(&self.params, now));
@@ -178,7 +179,7 @@ impl Tin {
 }
 
 impl TinStats {
-    /// A packet is sent that has waited `delay` nanoseconds.
+    /// Accounts for a sent packet that has waited for `delay` nanoseconds.
     #[inline]
     pub fn sent(&mut self, delay: u64) {
         self.average = ewma(self.average, delay, 8);

@@ -1,46 +1,46 @@
-//! The tins of every mode: which packets, which share of the rate (`cake_config_*`, the DSCP tables of `sch_cake.c`).
+//! Tins of each mode: their packets and shares of the rate (`cake_config_*`, the DSCP tables of `sch_cake.c`).
 
 use crate::choice;
 use alloc::vec::Vec;
 
 choice! {
-    /// Into which tins packets are sorted by their DSCP.
+    /// Tins, chosen by DSCP.
     pub enum DiffservMode {
-        /// One for all.
+        /// One for all packets.
         BestEffort = "besteffort",
         /// Bulk, best effort, voice.
         Diffserv3 = "diffserv3",
         /// Bulk, best effort, video, voice.
         Diffserv4 = "diffserv4",
-        /// Eight, from the least effort to network control.
+        /// Eight, from least effort to network control.
         Diffserv8 = "diffserv8",
-        /// Eight by the upper three bits.
+        /// Eight, by the upper three bits.
         Precedence = "precedence",
     }
 }
 
-/// What a tin gets.
+/// Share of a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
-    /// Bytes per second up to which it goes before others; 0 without a rate.
+    /// Maximum rate in bytes per second with precedence over others; 0 without a rate.
     pub threshold: u64,
-    /// Bytes of its turn where there is no rate.
+    /// Bytes per round if there is no rate.
     pub quantum: u32,
 }
 
 impl DiffservMode {
-    /// The tins' shares of `rate` bytes per second.
+    /// Shares of the tins at `rate` bytes per second.
     pub(super) fn shares(self, rate: u64) -> Vec<Share> {
         let mut shares = Vec::new();
         self.each_share(rate, |_, share| shares.push(share));
         shares
     }
 
-    /// Tells of each tin its share of a rate.
-    pub(super) fn each_share(self, rate: u64, mut tell: impl FnMut(usize, Share)) {
+    /// Calls back with each tin and its share of a rate.
+    pub(super) fn each_share(self, rate: u64, mut each: impl FnMut(usize, Share)) {
         let mut parts = |parts: &[(u32, u32)]| {
             let share = |&(shift, quantum): &(u32, u32)| Share { threshold: rate >> shift, quantum };
-            parts.iter().map(share).enumerate().for_each(|(i, share)| tell(i, share));
+            parts.iter().map(share).enumerate().for_each(|(i, share)| each(i, share));
         };
         match self {
             Self::BestEffort => parts(&[(0, 65_535)]),
@@ -51,12 +51,12 @@ impl DiffservMode {
                     |last: &Share| Share { threshold: (last.threshold * 7) >> 3, quantum: (last.quantum * 7) >> 3 };
                 let first = Share { threshold: rate, quantum: 256 };
                 let shares = core::iter::successors(Some(first), |last| Some(next(last))).take(8);
-                shares.enumerate().for_each(|(i, share)| tell(i, share));
+                shares.enumerate().for_each(|(i, share)| each(i, share));
             }
         }
     }
 
-    /// The tins in the order of statistics: from the least to the most urgent.
+    /// Tins in the order of statistics: from the least to the most urgent.
     pub(super) fn order(self) -> &'static [usize] {
         match self {
             Self::BestEffort => &[0],
@@ -66,7 +66,7 @@ impl DiffservMode {
         }
     }
 
-    /// The tins' names, as tc prints them.
+    /// Names of the tins, as printed by tc.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
             Self::BestEffort => &["Tin 0"],
@@ -78,7 +78,7 @@ impl DiffservMode {
         }
     }
 
-    /// The tin of each DSCP.
+    /// Tin of each DSCP.
     pub(super) fn table(self) -> [u8; 64] {
         let mut table = [0; 64];
         let mut put = |tin: u8, codes: &[usize]| codes.iter().for_each(|&code| table[code] = tin);
@@ -100,7 +100,7 @@ impl DiffservMode {
     }
 }
 
-/// The tins of diffserv8, by rows of eight as in the source.
+/// Tins of diffserv8, in rows of eight as in the source.
 #[rustfmt::skip]
 const DIFFSERV8: [u8; 64] = [
     2, 0, 1, 2, 4, 2, 2, 2,

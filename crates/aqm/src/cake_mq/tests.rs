@@ -6,13 +6,13 @@ use crate::rng::Rng;
 use alloc::boxed::Box;
 use alloc::string::ToString;
 
-/// A card of 1 Gbit/s under `cake_mq` at 100 Mbit/s; flow n is of hardware queue n.
+/// NIC of 1 Gbit/s under `cake_mq` at 100 Mbit/s; flow n uses hardware queue n.
 struct Nic {
     queue: Box<dyn Qdisc<u32> + Send>,
     now: Instant,
-    /// Flows of which three packets are kept waiting.
+    /// Flows that keep three packets queued.
     busy: [bool; 4],
-    /// Packets of each that wait.
+    /// Queued packets per flow.
     waiting: [u32; 4],
     sent: Vec<(Instant, u32)>,
 }
@@ -26,7 +26,8 @@ impl Nic {
         Self { queue, now: Instant::ZERO, busy: [false; 4], waiting: [0; 4], sent: Vec::new() }
     }
 
-    /// Keeps three packets of each busy flow waiting until `end`, on a card that asks whenever it may get one.
+    /// Keeps three packets of each busy flow queued until `end`, with a NIC that polls whenever the queue may have a
+    /// packet.
     fn run(&mut self, end: Instant) {
         while self.now < end {
             for flow in (0..4).filter(|&flow| self.busy[flow as usize]) {
@@ -48,7 +49,7 @@ impl Nic {
         }
     }
 
-    /// Bytes sent from `from` on and before `to`.
+    /// Bytes sent from `from` (inclusive) to `to` (exclusive).
     fn bytes(&self, from: Instant, to: Instant) -> u64 {
         self.sent.iter().filter(|&&(at, _)| from <= at && at < to).count() as u64 * LEN as u64
     }
@@ -88,7 +89,7 @@ fn a_queue_that_wakes_up_adds_at_most_the_rate_for_a_sync_time() {
         card.run(woken);
         card.busy[flow] = true;
         card.run(woken + Duration::from_millis(20));
-        // At any time after it, up to a packet that each queue may have begun.
+        // At any later time, up to one packet that each queue may have started.
         for &(at, _) in card.sent.iter().filter(|&&(at, _)| at > woken) {
             let (sent, due) = (card.bytes(woken, at), SHARED.bytes_in(at - woken));
             let most = due + SHARED.bytes_in(SYNC) + (n as u64 + 2) * LEN as u64;
@@ -110,7 +111,7 @@ fn a_queue_that_falls_silent_leaves_its_part_to_the_others() {
 
 #[test]
 fn the_count_is_made_once_per_sync_time() {
-    // With a long one an instance that has counted itself alone keeps the whole rate beside one that wakes up.
+    // With a long sync time an instance that has counted only itself keeps the whole rate while another one wakes up.
     let rate = |words: &str| {
         let mut card = Nic::new(words);
         card.busy[0] = true;
@@ -126,7 +127,7 @@ fn the_count_is_made_once_per_sync_time() {
 #[test]
 fn what_tc_refuses_is_refused() {
     for (words, refusal) in [
-        ("autorate-ingress", "cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"),
+        ("autorate-ingress", "cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or use cake"),
         ("queues 1", "queues = 1 is out of range; from 2 to 256"),
         ("bandwidth 100bit", "bandwidth (100 bit/s) is below 512 bit/s (64 B/s), the least that Linux shapes to"),
     ] {

@@ -6,7 +6,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 
 const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
-/// The average follows the queue at once: a weight of a half.
+/// The average follows the queue at once: a weight of 1/2.
 const QUICK: Config = Config {
     min: 4,
     max: 40,
@@ -39,7 +39,7 @@ fn both_packets_of_a_flow_are_dropped_above_min() {
     assert_eq!(dropped.len(), 2, "{dropped:?}");
     assert_eq!(dropped[1], 6, "the queued one is dropped first, then the arrival");
     assert_eq!(queue.stats().dropped[DropReason::Early as usize].packets, 2);
-    // Another flow's packet meets no packet of its own.
+    // A packet of another flow does not match.
     let before = queue.backlog().packets;
     assert_eq!(push(&mut queue, 99, 8, &mut dropped), EnqueueResult::Queued);
     assert_eq!((queue.backlog().packets, dropped.len()), (before + 1, 2));
@@ -47,7 +47,7 @@ fn both_packets_of_a_flow_are_dropped_above_min() {
 
 #[test]
 fn an_average_at_min_is_not_above_it() {
-    // With a weight of a half the average's halves are 22, 12, 8, 7 and then 8: exactly min.
+    // With a weight of 1/2 the halves of the average are 22, 12, 8, 7 and then 8: exactly min.
     let choke = Choke { vars: Vars { qavg: 44, ..Vars::new() }, ..Choke::new(&QUICK) };
     let mut queue = SingleQueue::new(choke, Limits::packets(100), Host { link: LINK, rng: Rng::from_state(1) });
     for (id, qavg, qcount) in [(0, 22, 0), (1, 12, 1), (2, 8, -1), (3, 7, -1), (4, 8, -1)] {
@@ -65,7 +65,7 @@ fn beyond_max_every_arrival_is_dropped_or_marked() {
     ] {
         let mut queue = queue(Config { ecn, harddrop, max: 20, ..QUICK }, Limits::packets(1000));
         let mut dropped = Vec::new();
-        // Every packet of a flow of its own.
+        // Each packet belongs to another flow.
         let last = (0..200).map(|id| push(&mut queue, id, id, &mut dropped)).last();
         assert_eq!(last, Some(expected), "ecn {ecn}, harddrop {harddrop}");
         assert_eq!(queue.aqm().matched, 0);
@@ -82,7 +82,7 @@ fn places_and_holes_as_in_linuxs_array() {
     assert_eq!((slots.head, slots.tail), (0, 6));
     assert_eq!([0, 1, 3, 5].map(|slot| slots.index(slot)), [0, 1, 2, 3]);
     slots.remove(1);
-    slots.remove(0); // the holes behind the head go with it
+    slots.remove(0); // removes the holes behind the head too
     assert_eq!((slots.head, slots.holes.len()), (3, 1));
     slots.remove(5);
     assert_eq!((slots.tail, slots.holes.len()), (6, 2), "a hole at the tail stays");

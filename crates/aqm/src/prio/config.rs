@@ -1,4 +1,4 @@
-//! The bands and what is in them, in tc's words.
+//! Bands and their contents, in tc's notation.
 
 use crate::class::{Minor, Priomap};
 use crate::config;
@@ -14,20 +14,20 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// The configuration.
+/// Configuration of `prio`.
 pub type Config<H> = ParentConfig<Settings, Bands<H>>;
 
 /// `TCQ_PRIO_BANDS`.
 pub(super) const MAX_BANDS: u64 = 16;
 
 config! {
-    /// How many bands there are, and who joins which.
+    /// Number of bands, and the mapping of packets to bands.
     pub struct Settings {
-        /// The handle, as in tc's `handle 1:`: a class that a sender names belongs to it.
+        /// Handle, as in tc's `handle 1:`; classes that senders name must belong to it.
         handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
         /// Number of bands.
         bands: u64 = 3, in Value::Count(2) => Value::Count(MAX_BANDS);
-        /// The band, from 0 on, of each of the priorities 0 to 15: 16 numbers.
+        /// Band, from 0 on, of each of the priorities 0 to 15: 16 numbers.
         priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);
     }
     profiles { "linux", "Linux" => |_| {}; }
@@ -39,11 +39,13 @@ fn validate(c: &Settings) -> Result<(), ConfigError> {
     if (most as u64) < bands {
         return Ok(());
     }
-    Err(format!("priomap has the band {most} and there are {bands}, counted from 0; write lower ones, or more bands")
-        .into())
+    Err(format!(
+        "priomap names band {most}, but there are {bands} bands, numbered from 0; write lower numbers, or more bands"
+    )
+    .into())
 }
 
-/// What is in the bands; those that are not named drop at their tails.
+/// Contents of the bands; unnamed bands use tail drop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands<H>(
     /// In the order of their filters.
@@ -56,19 +58,19 @@ impl<H> Default for Bands<H> {
     }
 }
 
-/// A band that is named.
+/// Named band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band<H> {
-    /// From 1 on, as the minor number of tc's class.
+    /// Number from 1 on, as the minor number of tc's class.
     pub number: usize,
-    /// Who joins it whatever the priority.
+    /// Filters that assign packets regardless of priority.
     pub matches: Vec<Match>,
-    /// What waits; without it a queue that drops at its tail.
+    /// Queue discipline; tail drop if there is none.
     pub child: Option<H>,
 }
 
 impl<H> Bands<H> {
-    /// Band `band`, from 0 on, if it is named.
+    /// Returns band `band`, counted from 0, if it is named.
     pub(crate) fn of(&self, band: usize) -> Option<&Band<H>> {
         self.0.iter().find(|named| named.number == band + 1)
     }
@@ -94,7 +96,7 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Bands<H> {
             let number = own(class, settings.handle.0)? as usize;
             let matches = read_matches(&mut words, |word, _| {
                 Err(ConfigError::Unknown(format!(
-                    "unknown word of band {class} {}; write match, e.g. match dscp EF",
+                    "band {class}: unknown keyword {}; expected match, e.g. match dscp EF",
                     quoted(word)
                 )))
             })?;
@@ -109,7 +111,7 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Bands<H> {
             let Band { number, .. } = band;
             if *number as u64 > settings.bands {
                 let text = format!(
-                    "band {number:x}: there are {} bands; write bands {number} before the braces",
+                    "band {number:x}: there are only {} bands; write bands {number} before the braces",
                     settings.bands
                 );
                 return Err(text.into());
@@ -134,7 +136,7 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Bands<H> {
     }
 }
 
-/// Reads tc's `priomap`, which is 16 words.
+/// Parses tc's `priomap`, which has 16 words.
 pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,

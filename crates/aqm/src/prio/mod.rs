@@ -1,18 +1,18 @@
-//! `prio`: bands served in strict order of priority, each with a queue discipline of its own (Linux, `sch_prio.c`).
+//! `prio`: bands served in strict order of priority, each with its own queue discipline (Linux, `sch_prio.c`).
 //!
-//! A packet joins the band that its sender names (`class = "1:2"` of a flow group is the second), else the first band whose
-//! filter it matches, else that of its priority: `priomap` has a band, counted from 0, for each of the 16 priorities, which
-//! follow from the DSCP where the sender names none. Bands without braces drop at their tails:
-//! `prio bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match dscp EF { codel }; band 2 { fq_codel } }`.
+//! A packet joins the band that its sender names (`class = "1:2"` of a flow group is the second), otherwise the first
+//! band whose filter it matches, otherwise the band of its priority: `priomap` has a band, counted from 0, for each of
+//! the 16 priorities, which follow from the DSCP if the sender sets none. Bands without braces use tail drop: `prio
+//! bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match dscp EF { codel }; band 2 { fq_codel } }`.
 //!
-//! The limit of the link holds in each band, as that of the device's queue does in Linux; a discipline in braces may have one
-//! of its own besides (`fq_codel limit 100`).
+//! The limit of the link applies to each band, as the device's queue limit does in Linux; a discipline in braces may
+//! have an additional limit (`fq_codel limit 100`).
 //!
 //! # When to use
 //!
-//! Where one kind of traffic must not wait for another and cannot starve it: a little voice, routing, acknowledgments. What
-//! has no bound of its own is to be shaped first, by [HTB](crate::htb). Linux's default of three bands without anything to
-//! set is [pfifo_fast](crate::pfifo_fast).
+//! If one kind of traffic must not wait for another and cannot starve it: a little voice, routing, acknowledgments.
+//! Shape unbounded traffic first, with [HTB](crate::htb). Linux's default of three bands without parameters is
+//! [pfifo_fast](crate::pfifo_fast).
 
 mod config;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The queue discipline.
+/// Prio queue discipline.
 pub struct Prio<P> {
     handle: u16,
     bands: usize,
@@ -60,16 +60,16 @@ impl<P: Send + 'static> Prio<P> {
 }
 
 impl<P> Prio<P> {
-    /// The band of a packet (`prio_classify`).
+    /// Band of a packet (`prio_classify`).
     #[inline]
     fn classify(&self, meta: &Meta) -> usize {
         let priority = meta.priority();
         let first = self.priomap.band(0);
         if priority.major() == self.handle {
-            // A class that is none, and the discipline itself, are the band of the priority 0.
+            // An unknown class, and the discipline itself, use the band of priority 0.
             return (priority.minor() as usize).checked_sub(1).filter(|&band| band < self.bands).unwrap_or(first);
         }
-        // A class of another discipline, too.
+        // So does a class of another discipline.
         let by_priority = || if priority.major() == 0 { self.priomap.band(priority.minor()) } else { first };
         self.filters.find(meta).unwrap_or_else(by_priority)
     }
@@ -86,7 +86,7 @@ impl<P> Qdisc<P> for Prio<P> {
         for band in 0..self.bands {
             match self.family.dequeue(band, now, sink) {
                 DequeueResult::Empty => {}
-                // What shapes in one band does not hold up those behind it.
+                // A shaper in one band does not delay later bands.
                 DequeueResult::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
                 packet => return packet,
             }
@@ -152,7 +152,7 @@ impl<P> fmt::Debug for Prio<P> {
     }
 }
 
-/// Names of what waits in each band.
+/// Names of the bands' backlogs.
 const BACKLOGS: [&str; config::MAX_BANDS as usize] = [
     "backlog_1",
     "backlog_2",

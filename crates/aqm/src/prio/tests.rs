@@ -37,12 +37,12 @@ fn bands_are_by_class_filter_and_priority() {
         (with(0, none), 1),                // priority 0
         (with(34, none), 2),               // AF41: the old "throughput", priority 2
         (with(4, none), 0),                // the old "low delay", priority 6
-        (with(46, none), 0),               // EF: priority 4 would be band 1, the filter has it first
+        (with(46, none), 0),               // EF: priority 4 would be band 1, but the filter matches first
         (with(8, none), 3),                // CS1, by the filter
-        (with(46, ClassId::new(1, 3)), 2), // the class that the sender names goes first
-        (with(46, ClassId::new(1, 9)), 1), // which is none: that of the priority 0
-        (with(34, ClassId::new(2, 1)), 1), // of another discipline: the priority 0
-        (with(34, ClassId::new(0, 7)), 0), // a priority of the sender's own
+        (with(46, ClassId::new(1, 3)), 2), // the class named by the sender goes first
+        (with(46, ClassId::new(1, 9)), 1), // an unknown class: priority 0
+        (with(34, ClassId::new(2, 1)), 1), // another discipline's class: priority 0
+        (with(34, ClassId::new(0, 7)), 0), // a priority set by the sender
         (with(0, ClassId::new(1, 0)), 1),  // the discipline itself
     ];
     for (id, (meta, _)) in cases.iter().enumerate() {
@@ -83,7 +83,7 @@ fn each_band_has_a_limit_of_its_own() {
         assert_eq!(offer(&mut *queue, 46, id).0, EnqueueResult::Queued);
         assert_eq!(offer(&mut *queue, 0, 10 + id).0, EnqueueResult::Queued);
     }
-    // One drops at its head, one at its tail, and one has a lower limit of its own.
+    // One band drops at its head, one at its tail, and one has its own lower limit.
     assert_eq!(offer(&mut *queue, 46, 3).1, [0]);
     assert_eq!(offer(&mut *queue, 0, 13), (EnqueueResult::Dropped(DropReason::Limit), [13].to_vec()));
     (20..22).for_each(|id| assert!(offer(&mut *queue, 8, id).1.is_empty()));
@@ -123,27 +123,33 @@ fn spellings_and_what_is_refused() {
         assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
     }
     for (text, error) in [
-        ("prio bands 2", "priomap has the band 2 and there are 2, counted from 0; write lower ones, or more bands"),
+        (
+            "prio bands 2",
+            "priomap names band 2, but there are 2 bands, numbered from 0; write lower numbers, or more bands",
+        ),
         ("prio bands 1", "bands = 1 is out of range; from 2 to 16"),
         (
             "prio priomap 1 2 3",
-            r#"priomap: "1,2,3" is not a band for each of 16 priorities; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1"#,
+            r#"priomap: "1,2,3" is not a list of 16 bands, one per priority; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1"#,
         ),
-        ("prio { band 4 { codel } }", "band 4: there are 3 bands; write bands 4 before the braces"),
+        ("prio { band 4 { codel } }", "band 4: there are only 3 bands; write bands 4 before the braces"),
         ("prio { band 1; band 1:1 }", "band 1 of prio is given twice; leave one of them out"),
-        ("prio { band 2:1 }", "class 2:1: belongs to the handle 2; this discipline has the handle 1, so write 1:1"),
-        ("prio { band 0 }", "class 0: has the number 0, which is the discipline's own; write e.g. 1:10"),
-        ("prio { band x }", r#"class "x" is not a class; write e.g. "1:10", in hexadecimal as tc"#),
+        ("prio { band 2:1 }", "class 2:1: the major number 2 is not this discipline's handle 1; write 1:1"),
+        ("prio { band 0 }", "class 0: the minor number 0 is the discipline itself; write e.g. 1:10"),
+        ("prio { band x }", r#"class "x" is not a class; write e.g. "1:10" (hexadecimal, as in tc)"#),
         (
             "prio { codel }",
-            r#"prio: "codel" is not what it holds; write e.g. "prio { band 1 match dscp EF; band 2 { fq_codel } }""#,
+            r#"prio: cannot hold "codel"; write e.g. "prio { band 1 match dscp EF; band 2 { fq_codel } }""#,
         ),
         (
             "prio { band 1 match dscp EFF }",
             r#"match dscp: "EFF" is not a code point; write a name such as "EF", "CS1" or "AF41", or a number from 0 to 63"#,
         ),
-        ("prio { band 1 match port 80 }", r#"match: "port" is none of dscp, src, dst, flow; write e.g. match dscp EF"#),
-        ("prio { band 1 rate 5mbit }", r#"unknown word of band 1 "rate"; write match, e.g. match dscp EF"#),
+        (
+            "prio { band 1 match port 80 }",
+            r#"match: unknown kind "port"; expected dscp, src, dst or flow, e.g. match dscp EF"#,
+        ),
+        ("prio { band 1 rate 5mbit }", r#"band 1: unknown keyword "rate"; expected match, e.g. match dscp EF"#),
     ] {
         assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");
     }

@@ -1,7 +1,6 @@
-//! The bins of one slot: for each level an array, in which a flow has the bin that a part of its hash names
-//! (`struct sfb_bins`).
+//! Bins of one slot: one array per level, indexed by a part of the flow's hash (`struct sfb_bins`).
 
-/// How many packets wait that were counted in a bin, and with what probability its arrivals are marked or dropped.
+/// Number of queued packets counted in the bin, and its mark or drop probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bin {
     pub qlen: u16,
@@ -9,17 +8,17 @@ pub(super) struct Bin {
     pub p_mark: u16,
 }
 
-/// What an arrival finds in the bins of its flow.
+/// Minimum over the bins of a flow, as seen by an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BinMinimum {
     pub qlen: u16,
     pub p_mark: u16,
 }
 
-/// What moves the probabilities.
+/// Parameters that change the probabilities.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BinParams {
-    /// Packets from which on a bin's probability rises (bin_size).
+    /// Queue length at which a bin's probability starts to rise (bin_size).
     pub bin_size: u64,
     pub increment: u16,
     pub decrement: u16,
@@ -33,7 +32,7 @@ impl Bins {
         Self([[Bin { qlen: 0, p_mark: 0 }; NUMBUCKETS]; LEVELS])
     }
 
-    /// An arrival with this hash moves the probabilities of its bins; the least of what they hold then.
+    /// Updates the probabilities of the bins of an arrival with this hash. Returns the minimum over these bins.
     pub fn arrived(&mut self, hash: u32, steps: BinParams) -> BinMinimum {
         let mut least = BinMinimum { qlen: u16::MAX, p_mark: u16::MAX };
         self.each(hash, |bin| {
@@ -48,17 +47,17 @@ impl Bins {
         least
     }
 
-    /// A packet with this hash waits.
+    /// Counts a queued packet with this hash.
     pub fn queued(&mut self, hash: u32) {
         self.each(hash, |bin| bin.qlen = bin.qlen.saturating_add(1));
     }
 
-    /// A packet with this hash waits no more.
+    /// Removes a packet with this hash from the counts.
     pub fn left(&mut self, hash: u32) {
         self.each(hash, |bin| bin.qlen = bin.qlen.saturating_sub(1));
     }
 
-    /// The greatest length, the greatest probability, and the mean one, rounded down (`sfb_compute_qlen`).
+    /// Maximum length, maximum probability, and mean probability, rounded down (`sfb_compute_qlen`).
     pub fn summary(&self) -> (u16, u16, u16) {
         let all = || self.0.iter().flatten();
         let qlen = all().map(|bin| bin.qlen).max().unwrap_or(0);
@@ -67,7 +66,7 @@ impl Bins {
         (qlen, prob, (total / (LEVELS * NUMBUCKETS) as u32) as u16)
     }
 
-    /// The sum of the lengths on each level.
+    /// Sum of the lengths on each level.
     #[cfg(test)]
     pub fn lengths(&self) -> [usize; LEVELS] {
         self.0.map(|level| level.iter().map(|bin| bin.qlen as usize).sum())
@@ -82,5 +81,5 @@ impl Bins {
 
 const BUCKET_SHIFT: u32 = 4;
 const NUMBUCKETS: usize = 1 << BUCKET_SHIFT;
-/// As many as a hash of 32 bits has parts.
+/// Number of parts of a 32-bit hash.
 const LEVELS: usize = 32 / BUCKET_SHIFT as usize;

@@ -1,25 +1,25 @@
-//! SFB, Stochastic Fair BLUE: a flow counts in eight bins, one of each level; a bin's probability rises while it is long
-//! and falls when an arrival finds it empty, and an arrival is marked or dropped with the least probability of its bins.
-//! Where that is one the flow does not listen, and is held to a rate (W. Feng, D. Kandlur, D. Saha, K. Shin, INFOCOM 2001;
-//! Linux, `sch_sfb.c` of 6.1, whose order, names and integers this follows).
+//! SFB, Stochastic Fair BLUE: a flow counts in eight bins, one per level. A bin's probability rises while it is long
+//! and falls when an arrival finds it empty, and an arrival is marked or dropped with the minimum probability of its
+//! bins. At probability one the flow is unresponsive, and is rate-limited (W. Feng, D. Kandlur, D. Saha, K. Shin,
+//! INFOCOM 2001; Linux, `sch_sfb.c` of 6.1, whose order, names and integers this follows).
 //!
-//! Every `rehash` the bins of the other slot take over, under the key that they have had since; from `db` before that on
-//! they are warmed by packets of flows that do not listen. What a bin has learnt stays in it, so it comes back with the
-//! swap after the next.
+//! Every `rehash` the bins of the other slot take over, with the key that they have had since; for the time `db` before
+//! the swap, packets of unresponsive flows warm them up. Bins keep their probabilities, so these return with the swap
+//! after the next.
 //!
-//! A flow is hashed by its number, as Linux hashes the class that a filter gives to a packet (`siphash_1u32`); without a
-//! filter it hashes addresses and ports. The queue's random stream is drawn from in this order: before the first packet is
-//! judged two words for the key of slot 0, then two for that of slot 1; at each swap two for the slot that is left; for
-//! each arrival that is neither refused by the limit, nor finds `max` packets, nor probability one, the upper 16 bits of
-//! a word.
+//! A flow is hashed by its number, as Linux hashes the class that a filter assigns (`siphash_1u32`); without a filter
+//! Linux hashes addresses and ports. The queue's random stream is read in a fixed order, so that a kernel whose
+//! `get_random_bytes` reads the same stream makes the same bins: before the first packet two words for the key of slot
+//! 0, then two for that of slot 1; at each swap two for the slot that becomes inactive; for each arrival that is
+//! neither refused by the limit, nor finds `max` packets, nor probability one, the upper 16 bits of a word.
 //!
-//! Differs: as in Linux with a filter, but the other slot is warmed by the class as well, where Linux takes addresses and
-//! ports there. The queue inside is always first-in-first-out, with the host's limit (tc's `limit`).
+//! Differs: as in Linux with a filter, but the other slot is also warmed by the class, while Linux uses addresses and
+//! ports there. The inner queue is always first-in-first-out, with the host's limit (tc's `limit`).
 //!
 //! # When to use
 //!
-//! To hold flows that do not react with a constant amount of memory, where queues per flow cannot be had. A single flow
-//! gets no more than `max` packets of queue. Flow queueing shares more evenly.
+//! To limit unresponsive flows with a constant amount of memory, if per-flow queues are not possible. A single flow
+//! gets at most `max` packets of queue. Flow queueing shares more evenly.
 
 mod bins;
 mod siphash;
@@ -41,32 +41,32 @@ use bins::{BinMinimum, BinParams, Bins};
 use siphash::{Key, siphash_1u32};
 
 config! {
-    /// SFB's configuration; the defaults are the kernel's own. Names are tc's.
+    /// SFB's configuration; the defaults are those of the kernel. Names are tc's.
     pub struct Config {
-        /// How often the slots of bins change places; zero is never.
+        /// Interval at which the two slots of bins are swapped; zero is never.
         rehash: Duration = Duration::from_secs(600), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(4_000_000));
-        /// How long before that the other slot is warmed (double buffering); zero is not at all.
+        /// Time before the swap for which the other slot is warmed up (double buffering); zero is none.
         db: Duration = Duration::from_secs(60), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(4_000_000));
-        /// Packets of a flow's shortest bin from which on its arrivals are dropped. Zero: 5/4 of target, or 25.
+        /// Packets in a flow's shortest bin above which its arrivals are dropped. Zero: 5/4 of target, or 25.
         max: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// Packets of a bin from which on its probability rises with each arrival (bin_size). Zero: 4/5 of max, or 20.
+        /// Packets in a bin above which its probability rises with each arrival (bin_size). Zero: 4/5 of max, or 20.
         target: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// What an arrival adds to the probability of a long bin; in units of 1/65535, rounded: 66 of them.
+        /// Increment of a long bin's probability per arrival; in units of 1/65535, rounded: 66 of them.
         increment: f64 = 0.001007, in Value::Number(0.0) => Value::Number(1.0);
-        /// What an arrival takes from the probability of an empty bin; in units of 1/65535, rounded: 11 of them.
+        /// Decrement of an empty bin's probability per arrival; in units of 1/65535, rounded: 11 of them.
         decrement: f64 = 0.000168, in Value::Number(0.0) => Value::Number(1.0);
         /// Packets per second that flows with probability one get together; zero is none.
         penalty_rate: u64 = 10, in Value::Count(0) => Value::Count(1_000_000);
-        /// How many of them may come at once; zero is none.
+        /// Maximum burst of these packets; zero is none.
         penalty_burst: u64 = 20, in Value::Count(0) => Value::Count(1_000_000);
-        /// The unit of the kernel's clock, 1/HZ.
+        /// Unit of the kernel's clock, 1/HZ.
         jiffy: Duration = Duration::from_millis(1), in Value::Time(Duration::from_millis(1)) => Value::Time(Duration::from_millis(10));
-        /// When the queue was made, on the clock of the host: from then on the first rehash and the tokens count.
+        /// Creation time of the queue on the host's clock, from which the first rehash and the tokens count.
         created: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1_000_000_000));
     }
     profiles {
         "linux", "Linux 6.1 with the kernel's own parameters" => |_| {};
-        "tc", "the same as tc makes it without words: increment 33, decrement 3 units" => |c| {
+        "tc", "as tc configures it without arguments: increment 33, decrement 3 units" => |c| {
             c.increment = 0.0005;
             c.decrement = 0.00005;
         };
@@ -75,7 +75,7 @@ config! {
 }
 
 impl Config {
-    /// `max` and `target`, one by the other where it is not given (q_sfb.c).
+    /// `max` and `target`; if one is not given, it follows from the other (q_sfb.c).
     fn lengths(&self) -> (u64, u64) {
         let max = match (self.max, self.target) {
             (0, 0) => USUAL_MAX,
@@ -98,7 +98,7 @@ fn validate(c: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// An SFB-managed queue's state (`sfb_sched_data`).
+/// State of a queue under SFB (`sfb_sched_data`).
 #[derive(Clone, Debug)]
 pub struct Sfb {
     max: u64,
@@ -112,20 +112,20 @@ pub struct Sfb {
     rehash_time: u64,
     token_time: u64,
     tokens_avail: u64,
-    /// The bins that judge.
+    /// Index of the active slot.
     slot: usize,
     double_buffering: bool,
     bins: [Bins; 2],
-    /// What each slot's hashes are made with; drawn before the first packet is judged.
+    /// Hash keys of the slots, drawn before the first packet is judged.
     keys: Option<[Key; 2]>,
-    /// For each waiting packet the hash under which it was counted in each slot; zero where it was not.
+    /// Hashes of each queued packet, per slot; zero if not counted there.
     hashes: VecDeque<[u32; 2]>,
-    /// The least probability that the last arrival found.
+    /// Minimum probability found by the last arrival.
     p_min: u16,
     drops: Drops,
 }
 
-/// Drops by cause, and marks, under the names of tc's statistics.
+/// Drops by cause, and marks, with the names of tc's statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Drops {
     earlydrop: u64,
@@ -136,7 +136,7 @@ struct Drops {
 }
 
 impl Sfb {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let (max, bin_size) = config.lengths();
         let units = |p: f64| (p * u16::MAX as f64 + 0.5) as u16;
@@ -163,14 +163,14 @@ impl Sfb {
         }
     }
 
-    /// Lets the slots change places when it is time, or begins to warm the other one.
+    /// Swaps the slots when due, or starts to warm up the other one.
     fn swap_slots(&mut self, jiffies: u64, rng: &mut Rng) {
         if self.rehash_interval == 0 {
             return;
         }
         let limit = self.rehash_time + self.rehash_interval;
         if jiffies > limit {
-            // sfb_swap_slot: the slot that is left gets another key, and keeps what it has learnt.
+            // sfb_swap_slot: the inactive slot gets another key, and keeps its probabilities.
             if let Some(keys) = &mut self.keys {
                 keys[self.slot] = drawn(rng);
             }
@@ -182,7 +182,9 @@ impl Sfb {
         }
     }
 
-    /// Whether a packet of a flow that does not listen is beyond what such flows get (`sfb_rate_limit`).
+    /// Whether a packet of an unresponsive flow exceeds the rate of such flows (`sfb_rate_limit`). New tokens are
+    /// computed only when none is left, as whole ones for the jiffies since the last computation, so a flow that sends
+    /// often gets the burst and then nothing.
     fn rate_limit(&mut self, jiffies: u64) -> bool {
         if self.penalty_rate == 0 || self.penalty_burst == 0 {
             return true;
@@ -200,13 +202,13 @@ impl Sfb {
         false
     }
 
-    /// What becomes of an arrival that is not inelastic (`sfb_enqueue`, its second half).
+    /// Verdict for an arrival that is not inelastic (second half of `sfb_enqueue`).
     fn decide(&mut self, p_min: u16, meta: &Meta, rng: &mut Rng) -> Verdict {
         let (r, p_min) = (rng.next_u16() as u32, p_min as u32);
         if r >= p_min {
             return Verdict::Accept;
         }
-        // So much has to be marked that the flow does not listen, or all is badly congested: drops come in.
+        // A high mark probability means an unresponsive flow or severe congestion: start to drop.
         let drops = p_min > HALF && r < (p_min - HALF) * 2;
         if drops || !meta.ecn.is_ect() {
             self.drops.earlydrop += 1;
@@ -216,13 +218,13 @@ impl Sfb {
         Verdict::Mark
     }
 
-    /// The hash of a packet in a slot.
+    /// Hash of a packet in a slot.
     fn hash(&self, slot: usize, meta: &Meta) -> u32 {
         let keys = self.keys.as_ref().expect("they are drawn before a packet is judged");
         (siphash_1u32(meta.flow, keys[slot]) as u32).max(1)
     }
 
-    /// Forgets packets that the limits took from the tail.
+    /// Removes packets that the limits dropped at the tail.
     fn trim_hashes(&mut self, len: usize) {
         while self.hashes.len() > len {
             let hashes = self.hashes.pop_back();
@@ -230,7 +232,7 @@ impl Sfb {
         }
     }
 
-    /// Takes a packet that was counted under these hashes out of the bins.
+    /// Removes a packet, counted under these hashes, from the bins.
     fn uncount(&mut self, hashes: Option<[u32; 2]>) {
         let Some(hashes) = hashes else { return };
         for (bins, hash) in self.bins.iter_mut().zip(hashes).filter(|&(_, hash)| hash != 0) {
@@ -241,7 +243,7 @@ impl Sfb {
 
 impl Aqm for Sfb {
     fn attach(&mut self, limits: &Limits, _: Link) {
-        // As many as may wait, up to a size that costs little.
+        // Usual queue length, up to a cheap maximum.
         self.hashes.reserve(limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize);
     }
 
@@ -249,7 +251,7 @@ impl Aqm for Sfb {
         self.trim_hashes(queue.len());
         self.keys.get_or_insert_with(|| [drawn(cx.rng), drawn(cx.rng)]);
         let jiffies = self.clock.jiffies(cx.now);
-        // The packet that makes the slots change places is still judged by the one that is left, under its new key.
+        // The packet that triggers the swap is still judged by the old slot, with its new key.
         let (slot, other) = (self.slot, self.slot ^ 1);
         self.swap_slots(jiffies, cx.rng);
         let mut hashes = [0; 2];
@@ -332,7 +334,7 @@ impl Lifecycle for Sfb {
     }
 }
 
-/// The kernel's clock of whole jiffies.
+/// Clock of the kernel in whole jiffies.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     /// In nanoseconds.
@@ -354,12 +356,12 @@ impl Clock {
     }
 }
 
-/// The next key, sixteen bytes of the stream.
+/// Draws a key, sixteen bytes of the stream.
 fn drawn(rng: &mut Rng) -> Key {
     [rng.next_u64(), rng.next_u64()]
 }
 
-/// The probability from which on some of what is picked is dropped, also where it understands marks.
+/// Probability above which some of the selected packets are dropped even if they are ECN-capable.
 const HALF: u32 = u16::MAX as u32 / 2;
 /// tc's max.
 const USUAL_MAX: u64 = 25;

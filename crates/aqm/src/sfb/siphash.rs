@@ -1,13 +1,13 @@
-//! SipHash-2-4 of 32 bits under a key of 128 (J.-P. Aumasson, D. J. Bernstein, INDOCRYPT 2012), with which Linux hashes the
-//! number that a filter gives to a packet (`siphash_1u32`).
+//! SipHash-2-4 of 32 bits with a 128-bit key (J.-P. Aumasson, D. J. Bernstein, INDOCRYPT 2012). Linux uses it to hash
+//! the class that a filter assigns (`siphash_1u32`).
 
-/// A key: its first and its second eight bytes, little-endian.
+/// Key: first and second eight bytes, little-endian.
 pub(super) type Key = [u64; 2];
 
-/// The hash of four bytes, little-endian.
+/// Hash of four bytes, little-endian.
 pub(super) fn siphash_1u32(first: u32, key: Key) -> u64 {
     let mut v = [key[0] ^ INIT[0], key[1] ^ INIT[1], key[0] ^ INIT[2], key[1] ^ INIT[3]];
-    // The only word: the length in bytes in its first byte, the message in the last ones.
+    // The only word: the length in bytes in the most significant byte, the message in the least significant ones.
     let word = 4 << 56 | first as u64;
     v[3] ^= word;
     rounds(&mut v, 2);

@@ -59,9 +59,9 @@ fn from_none_to_one_it_takes_993_arrivals() {
         let _ = push(&mut queue, ms(1), 1500, NotEct);
         arrivals += 1;
     }
-    // 65,535 / 66 = 992.95, behind the 20 that found shorter bins.
+    // 65,535 / 66 = 992.95, after the 20 that found shorter bins.
     assert_eq!(arrivals - 20, 993);
-    // An arrival takes from it only where it finds the bins empty: 11 each time.
+    // An arrival lowers the probability only if it finds the bins empty: by 11 each time.
     drain(&mut queue, ms(2));
     assert_eq!(offer(&mut queue, ms(3), 0, Ect0), EnqueueResult::Dropped(DropReason::Early));
     assert_eq!(queue.aqm().p_min, 65_524);
@@ -95,11 +95,11 @@ fn tokens_come_by_whole_jiffies_since_they_were_last_asked_for() {
         (0, false),
         (0, false),
         (0, true),
-        (99, true),   // 24 jiffies of 4 ms are no token of 0.1 s, and count no more
-        (195, true),  // nor are 48 - 24
+        (99, true),   // 24 jiffies of 4 ms are less than a token of 0.1 s and are lost
+        (195, true),  // so are 48 - 24
         (295, false), // 73 - 48 = 25 are one
         (299, true),
-        (20_000, false), // ten seconds at most count, and three tokens
+        (20_000, false), // at most ten seconds count, and three tokens
         (20_000, false),
         (20_000, false),
         (20_000, true),
@@ -127,7 +127,7 @@ const HASTY: [(&str, &str); 6] = [
 fn slots_change_places_after_a_warm_up_by_what_does_not_listen() {
     let mut queue = queue(&HASTY);
     let state = |queue: &SingleQueue<Sfb, u32>| (queue.aqm().slot, queue.aqm().double_buffering);
-    // Flow 7 is inelastic with its third packet, flow 8 sends one packet only.
+    // Flow 7 is inelastic at its third packet, flow 8 sends one packet only.
     for flow in [7, 8, 7, 7, 7] {
         let _ = offer(&mut queue, ms(0), flow, NotEct);
     }
@@ -142,15 +142,16 @@ fn slots_change_places_after_a_warm_up_by_what_does_not_listen() {
     assert!(counted.ends_with(&[true, true]) && counted.iter().filter(|&&both| both).count() == 2, "{counted:?}");
     assert_eq!((p(&mut queue, ms(100), 7), state(&queue)), (u16::MAX, (0, true)));
     let keys = queue.aqm().keys;
-    // After 101 ms slot 1 judges, but for the packet that makes it do so: under its new key slot 0 does not know the flow.
+    // After 101 ms slot 1 judges, except for the packet that triggers the swap: slot 0 under its new key has no bins
+    // for it.
     assert_eq!((p(&mut queue, ms(101), 7), state(&queue)), (0, (1, false)));
-    // Slot 1 knows flow 7 from the warm-up, and has never seen flow 8.
+    // Slot 1 has bins for flow 7 from the warm-up, none for flow 8.
     assert_eq!(p(&mut queue, ms(101), 7), u16::MAX);
     assert_eq!(p(&mut queue, ms(101), 8), 0);
     let after = queue.aqm().keys;
     assert!(after.map(|keys| keys[1]) == keys.map(|keys| keys[1]), "the key that the warm-up used");
     assert!(after.map(|keys| keys[0]) != keys.map(|keys| keys[0]), "the slot that is left gets another one");
-    // What slot 0 has learnt comes back with it.
+    // The probabilities of slot 0 come back with it.
     drain(&mut queue, ms(150));
     let learnt = queue.aqm().bins[0].summary();
     let _ = offer(&mut queue, ms(300), 9, NotEct);
@@ -184,14 +185,14 @@ fn the_stream_is_drawn_from_in_the_order_that_is_written_down() {
     assert_eq!(arrive(&mut sfb, &mut rng, 2), Verdict::Accept);
     expected.next_u64();
     assert_eq!(rng, expected);
-    // Nothing waits here, so the bins stay empty. At the swap a key for the slot that is left.
+    // The queue is empty, so the bins stay empty. At the swap a key is drawn for the inactive slot.
     assert_eq!(arrive(&mut sfb, &mut rng, 102), Verdict::Accept);
     let fresh = drawn(&mut expected);
     expected.next_u64();
     assert_eq!((sfb.keys, &rng), (Some([fresh, keys[1]]), &expected));
 }
 
-/// A queue in which nothing waits.
+/// Empty queue.
 struct EmptyQueue;
 
 impl Fifo for EmptyQueue {

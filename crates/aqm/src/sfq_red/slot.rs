@@ -1,4 +1,4 @@
-//! RED for one flow among many: Linux's arithmetic without idle time, since a flow that runs empty is forgotten.
+//! RED for one flow among many: Linux's arithmetic without idle time, because a flow is deleted when it runs empty.
 
 use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Verdict};
 use crate::config;
@@ -10,30 +10,30 @@ use crate::red::tc::{check_burst, wlog};
 use alloc::format;
 
 config! {
-    /// RED's parameters, tc's; they are the same for all flows.
+    /// RED's parameters in tc, shared by all flows.
     pub struct Config {
-        /// A flow's bytes that automatic thresholds follow from. It is no limit: those are limit and depth.
+        /// Bytes of a flow from which automatic thresholds follow. Not a limit: limit and depth are.
         redflowlimit: Bytes = Bytes(100_000), in Value::Bytes(1) => Value::Bytes(1 << 30);
-        /// A flow's average backlog from which on packets are dropped; zero: a third of max.
+        /// Average backlog of a flow above which packets are dropped; zero: a third of max.
         min: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
-        /// A flow's average backlog from which on every packet is dropped; zero: a quarter of redflowlimit.
+        /// Average backlog of a flow above which every packet is dropped; zero: a quarter of redflowlimit.
         max: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
-        /// The average packet, by which burst is counted.
+        /// Mean packet size, the unit of burst.
         avpkt: Bytes = Bytes(1000), in Value::Bytes(1) => Value::Bytes(1 << 20);
-        /// Packets of avpkt that pass before the average reaches min, from which its weight follows; zero: (2 min + max) / (3 avpkt).
+        /// Packets of avpkt that pass before the average reaches min, which sets its weight; zero: (2 min + max) / (3 avpkt).
         burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// The probability just below max.
+        /// Probability just below max.
         probability: f64 = 0.02, in Value::Number(1e-6) => Value::Number(1.0);
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Drops also ECN-capable packets beyond max.
+        /// Drops ECN-capable packets too beyond max.
         harddrop: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles { "tc", "tc's automatic parameters" => |_| {}; }
     validate validate
 }
 
-/// A flow's RED.
+/// RED of a flow.
 #[derive(Clone, Debug)]
 pub struct SlotRed {
     params: Params,
@@ -43,7 +43,7 @@ pub struct SlotRed {
 }
 
 impl SlotRed {
-    /// A flow without packets.
+    /// State of a flow without packets.
     pub fn new(config: &Config) -> Self {
         let (min, max) = thresholds(config);
         let wlog = weight(config).expect("a configuration without a weight is refused");
@@ -58,7 +58,7 @@ impl SlotRed {
 
 impl Aqm for SlotRed {
     fn enqueue(&mut self, cx: &mut Cx, _: &Meta, queue: &mut dyn Fifo) -> Verdict {
-        // The first packet of a flow is not looked at.
+        // The first packet of a flow is not judged.
         if queue.is_empty() {
             return Verdict::Accept;
         }
@@ -91,7 +91,7 @@ impl Lifecycle for SlotRed {
     }
 }
 
-/// The thresholds in bytes.
+/// Thresholds in bytes.
 fn thresholds(c: &Config) -> (u64, u64) {
     let max = if c.max.0 > 0 { c.max.0 } else { c.redflowlimit.0 / 4 };
     let min = if c.min.0 > 0 { c.min.0 } else { max / 3 };
@@ -122,7 +122,7 @@ fn validate(c: &Config) -> Result<(), ConfigError> {
     if weight(c).is_none() {
         let (burst, avpkt) = (burst(c), c.avpkt.0);
         return Err(format!(
-            "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 8000B max 24000B avpkt 1000B burst 13"
+            "no averaging weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B); tc refuses it too; write e.g. min 8000B max 24000B avpkt 1000B burst 13"
         ).into());
     }
     check_burst((min, max), burst(c), c.avpkt.0, " B")

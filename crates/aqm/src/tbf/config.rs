@@ -1,4 +1,4 @@
-//! The token bucket filter's parameters, in tc's words.
+//! Parameters of the token bucket filter, in tc's notation.
 
 use crate::config;
 use crate::error::ConfigError;
@@ -16,37 +16,36 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// The configuration.
+/// Configuration of `tbf`.
 pub type Config<H> = ParentConfig<Settings, Child<H>>;
 
 config! {
-    /// What is filtered to.
+    /// Rates and buckets.
     pub struct Settings {
-        /// The rate to shape to, 8 bit/s or more; zero does not shape.
+        /// Shaped rate, 8 bit/s or more; zero does not shape.
         rate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
-        /// Size of the bucket, also `buffer` and `maxburst`: what may go at once after a pause. A packet above it is dropped.
+        /// Bucket size, also `buffer` and `maxburst`: the bytes that may leave at once after a pause. Larger packets are dropped.
         burst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// Bytes that may wait in the queue that is there without braces; either this or `latency`. Zero leaves it to the
-        /// limit of the link.
+        /// Maximum bytes in the built-in queue, used without braces; either this or `latency`. Zero: the limit of the link.
         limit: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// The same as a time: how long a packet may wait for tokens.
+        /// The same limit as a time: how long a packet may wait for tokens.
         latency: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
-        /// The rate at which the bucket itself is emptied; zero does not bound it.
+        /// Rate at which the bucket itself is emptied; zero is unlimited.
         peakrate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
-        /// Size of the bucket of `peakrate`, also `minburst`.
+        /// Bucket size of `peakrate`, also `minburst`.
         mtu: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// Bytes that every packet has more on the wire.
+        /// Overhead of each packet on the wire in bytes.
         overhead: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// The least size on the wire, with the overhead.
+        /// Minimum size on the wire, overhead included.
         mpu: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// What the link layer makes of a packet with its overhead.
+        /// Link layer, which determines the size on the wire of a packet with its overhead.
         linklayer: LinkLayer = LinkLayer::Ethernet, in Value::Choice("") => Value::Choice(""), choices LinkLayer::WORDS;
     }
     profiles { "linux", "Linux 6.1 and 6.12" => |_| {}; }
     validate validate
 }
 
-/// What Linux's 32 bits hold.
+/// Maximum of Linux's 32 bits.
 const SIZE: Value = Value::Bytes(u32::MAX as u64);
 
 fn validate(c: &Settings) -> Result<(), ConfigError> {
@@ -60,13 +59,13 @@ fn validate(c: &Settings) -> Result<(), ConfigError> {
         ];
         let needs = without.iter().find(|(_, given)| *given);
         return needs.map_or(Ok(()), |(name, _)| {
-            Err(format!("tbf has {name} and no rate; write e.g. rate 10mbit burst 5kB latency 50ms").into())
+            Err(format!("tbf: {name} needs a rate; write e.g. rate 10mbit burst 5kB latency 50ms").into())
         });
     }
     for (name, rate) in [("rate", c.rate), ("peakrate", c.peakrate)] {
         if rate > zero && rate < MIN_RATE {
             let text =
-                format!("{name} ({rate}) is below {MIN_RATE}, a byte per second, the least that Linux shapes to");
+                format!("{name} ({rate}) is below {MIN_RATE} (one byte per second), the minimum that Linux shapes to");
             return Err(text.into());
         }
     }
@@ -74,7 +73,7 @@ fn validate(c: &Settings) -> Result<(), ConfigError> {
         return Err("tbf needs a burst with its rate; write e.g. rate 10mbit burst 5kB latency 50ms".into());
     }
     if c.limit.0 > 0 && c.latency > Duration::ZERO {
-        return Err("tbf has both limit and latency, which say the same; leave one of them out".into());
+        return Err("tbf has both limit and latency, which set the same bound; leave one of them out".into());
     }
     match (c.peakrate > zero, c.mtu.0 > 0) {
         (true, false) => Err("tbf needs an mtu with its peakrate; write e.g. peakrate 20mbit mtu 1514B".into()),
@@ -97,7 +96,7 @@ impl Settings {
         Framing { overhead: self.overhead as u32, mpu: self.mpu as u32, layer: self.linklayer }
     }
 
-    /// Bytes that may wait in the queue without braces, if they are bounded (`tbf_parse_opt` of tc).
+    /// Limit in bytes of the queue without braces, if it is bounded (`tbf_parse_opt` of tc).
     pub(crate) fn limit_bytes(&self) -> Option<u64> {
         if self.latency == Duration::ZERO {
             return Some(self.limit.0).filter(|&limit| limit > 0);
@@ -113,7 +112,7 @@ impl Settings {
         Some(if peaks { limit.min(within(self.peakrate, self.mtu)) } else { limit })
     }
 
-    /// Refuses a bucket that a packet of `mtu` bytes never fits into.
+    /// Refuses a bucket that is too small for a packet of `mtu` bytes.
     pub(crate) fn check_mtu(&self, mtu: u32) -> Result<(), ConfigError> {
         let Some(most) = self.max_size().filter(|&most| most < mtu) else { return Ok(()) };
         let name = if self.burst.0 == most as u64 { "burst" } else { "mtu" };
@@ -121,17 +120,17 @@ impl Settings {
         Err(format!("{text}; write at least {name} {mtu}B").into())
     }
 
-    /// The largest packet that goes through, where there is one.
+    /// Maximum size of a packet that passes, if it is bounded.
     pub(super) fn max_size(&self) -> Option<u32> {
         let least = if self.mtu.0 > 0 { self.burst.0.min(self.mtu.0) } else { self.burst.0 };
         (self.rate > Rate::from_bps(0)).then_some(least as u32)
     }
 }
 
-/// What waits for the tokens.
+/// Queue discipline that waits for tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Child<H>(
-    /// Without one a queue that drops at its tail, limited in bytes.
+    /// `None`: tail drop, limited in bytes.
     pub Option<Box<H>>,
 );
 
@@ -157,7 +156,8 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
         let bounded = settings.limit.0 > 0 || settings.latency > Duration::ZERO;
         if settings.rate > Rate::from_bps(0) && !bounded && self.0.is_none() {
             return Err(
-                "tbf needs limit or latency, or what waits in braces; write e.g. latency 50ms, or { fq_codel }".into(),
+                "tbf needs limit or latency, or a child discipline in braces; write e.g. latency 50ms, or { fq_codel }"
+                    .into(),
             );
         }
         Ok(())
@@ -172,7 +172,7 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
     }
 }
 
-/// Reads tc's other words for parameters.
+/// Parses tc's alternative parameter names.
 pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,

@@ -1,20 +1,20 @@
-//! The token bucket filter: shapes to a rate, with bursts as long as the bucket is deep; what waits for tokens is held by
-//! another queue discipline (Linux, `sch_tbf.c` of 6.1 and 6.12, whose arithmetic this follows).
+//! Token bucket filter: shapes to a rate, with bursts up to the size of the bucket; packets wait for tokens in another
+//! queue discipline (Linux, `sch_tbf.c` of 6.1 and 6.12, whose arithmetic this follows).
 //!
-//! Tokens are nanoseconds at the rate. A packet goes when both buckets, that of `rate` and that of `peakrate`, have its
-//! time; until then the discipline says when that will be. Without braces what waits is a queue that drops at its tail, of
-//! `limit` bytes or as many as `latency` allows, whatever the limit of the link; with braces it is what they name, `tbf rate
-//! 10mbit burst 5kB { fq_codel }`, and `limit` has no effect, as in Linux.
+//! Tokens are nanoseconds at the rate. A packet leaves when both buckets, that of `rate` and that of `peakrate`, hold
+//! its transmission time; until then the discipline returns the time of the next departure. Without braces the inner
+//! queue uses tail drop with a limit of `limit` bytes, or of as many as `latency` allows, whatever the limit of the
+//! link. Braces name the inner discipline, `tbf rate 10mbit burst 5kB { fq_codel }`, and `limit` has no effect, as in
+//! Linux.
 //!
-//! Differs: all words have defaults, so that `tbf` alone shapes to nothing; tc insists on `rate`, `burst` and `limit` or
-//! `latency`, as is done here where there is a `rate`. The packet that was taken out to be looked at is not in the
-//! backlog by which the discipline in the braces judges; in limits it counts, those of several queues are smaller by the
-//! largest packet instead.
+//! Differs: all parameters have defaults, so that `tbf` alone does not shape; tc requires `rate`, `burst` and `limit`
+//! or `latency`, as is done here if there is a `rate`. A packet peeked at is not in the backlog that the inner
+//! discipline sees. Limits count it; if several queues have limits, these are smaller by the largest packet instead.
 //!
 //! # When to use
 //!
-//! To write a shaper down as it is deployed: in front of a modem with [FQ-CoDel](crate::fq_codel) in its braces, or as the
-//! policer-like bottleneck of a testbed with a `limit`. Where classes share a rate take [HTB](crate::htb). For a link that
+//! To model a shaper as it is deployed: in front of a modem with [FQ-CoDel](crate::fq_codel) in its braces, or as the
+//! policer-like bottleneck of a testbed with a `limit`. If classes share a rate, use [HTB](crate::htb). For a link that
 //! is itself slow and bursty, `link.bucket` of a scenario is below its queue, not above.
 
 mod config;
@@ -42,12 +42,12 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
-/// The queue discipline.
+/// TBF queue discipline.
 pub struct Tbf<P> {
     buckets: Option<Buckets>,
     leaf: Leaf<P>,
     accounting: Accounting,
-    /// How often there was a packet and no tokens.
+    /// Dequeues that found a packet but no tokens.
     overlimits: u64,
 }
 
@@ -56,13 +56,13 @@ pub struct Tbf<P> {
 struct Buckets {
     rate: PschedRate,
     peak: Option<PschedRate>,
-    /// Depths.
+    /// Bucket sizes.
     buffer: i64,
     mtu: i64,
     max_size: u32,
     tokens: i64,
     ptokens: i64,
-    /// When they were counted last.
+    /// Time of the last token update.
     t_c: Instant,
 }
 
@@ -76,7 +76,7 @@ impl Buckets {
         Some(Self { rate, peak, buffer, mtu, max_size, tokens: buffer, ptokens: mtu, t_c: Instant::ZERO })
     }
 
-    /// Takes the tokens of `len` bytes; else, how long they are to be waited for.
+    /// Takes the tokens for `len` bytes. Returns the waiting time if there are too few.
     #[inline]
     fn take(&mut self, now: Instant, len: u32) -> Result<(), Duration> {
         let since = (now - self.t_c).as_nanos().min(self.buffer);
@@ -91,7 +91,7 @@ impl Buckets {
 }
 
 impl<P: Send + 'static> Tbf<P> {
-    /// An empty queue with full buckets.
+    /// Empty queue with full buckets.
     pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let buckets = Buckets::new(settings);
@@ -131,7 +131,7 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         self.leaf.dequeue(now, &mut self.accounting, sink)
     }
 
-    /// Linux cuts only super-packets that are larger than a bucket (`tbf_segment`).
+    /// Linux splits only super-packets that exceed a bucket (`tbf_segment`).
     fn splits_gso(&self) -> bool {
         true
     }
@@ -140,7 +140,7 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
         self.leaf.needs_tcp_headers()
     }
 
-    /// `tbf_change` fills both buckets and sets the limit of its queue, which drops nothing for it.
+    /// `tbf_change` fills both buckets and sets the limit of its queue without drops.
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         self.leaf.inherit(&mut old.leaf, now, &mut old.accounting, sink)?;
@@ -170,7 +170,7 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
     }
 
     fn statistics(&self) -> Option<String> {
-        // Its handle is given by whoever adds it.
+        // The handle is assigned by the host.
         let class = of_class("tbf", ":1", &self.leaf);
         Some(of_parent("tbf", "", &self.accounting, self.overlimits, &[class]))
     }

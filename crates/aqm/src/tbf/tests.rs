@@ -16,7 +16,7 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// Departures of a link so fast that it takes no time, which asks again when it is told to.
+/// Departures of an infinitely fast link that polls when the queue allows.
 fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {
@@ -34,13 +34,13 @@ fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, l
 
 #[test]
 fn tokens_are_the_kernels_at_an_untidy_rate() {
-    // 7,777,777 bit/s are 972,222 B/s, 2157071121 / 2^21 ns for a byte: 1557257 ns for 1514 B, 5142858 ns for the bucket.
+    // 7,777,777 bit/s are 972,222 B/s, 2157071121 / 2^21 ns per byte: 1557257 ns for 1514 B, 5142858 ns for the bucket.
     let mut queue = queue("tbf rate 7777777bit burst 5kB limit 1MB", Limits::default());
     offer(&mut *queue, at(0), 0..6, 1514);
-    // Three at once leave 471087 ns; the fourth waits for 1557257 - 471087, the others for the whole time of one.
+    // Three at once leave 471087 ns; the fourth waits for 1557257 - 471087, the others for a whole packet time.
     let times = [0, 0, 0, 1_086_170, 2_643_427, 4_200_684];
     assert_eq!(departures(&mut *queue, at(0)), (0..6).zip(times).collect::<Vec<_>>());
-    // After a pause no more than the bucket: 40 ms are 7 times as much.
+    // After an idle time at most the bucket: 40 ms are 7 times as much.
     offer(&mut *queue, at(44_200_684), 6..10, 1514);
     let times = [44_200_684, 44_200_684, 44_200_684, 45_286_854];
     assert_eq!(departures(&mut *queue, at(44_200_684)), (6..10).zip(times).collect::<Vec<_>>());
@@ -48,11 +48,11 @@ fn tokens_are_the_kernels_at_an_untidy_rate() {
 
 #[test]
 fn the_peak_rate_spreads_the_burst() {
-    // 8 Mbit/s, a byte each microsecond; 20 Mbit/s at the peak, 400 ns for a byte.
+    // 8 Mbit/s, one byte per microsecond; 20 Mbit/s peak rate, 400 ns per byte.
     let mut queue = queue("tbf rate 8mbit burst 4500B limit 1MB peakrate 20mbit mtu 1500B", Limits::default());
     offer(&mut *queue, at(0), 0..8, 1500);
-    // Spaced by 600 us: the bucket has 4500, 3000 + 600, 2700, 1800, 900 … us. The fifth packet finds 4500 - 4 · 1500 + 2400
-    // = 900 us and waits for 600 more, 1200 us after the fourth; from then on the rate holds.
+    // Spaced by 600 us: the bucket has 4500, 3000 + 600, 2700, 1800, 900 … us. The fifth packet finds 4500 - 4 · 1500 +
+    // 2400 = 900 us and waits for 600 more, 1200 us after the fourth; from then on the rate applies.
     let times = [0, 600, 1200, 1800, 3000, 4500, 6000, 7500].map(|us| us * 1000);
     assert_eq!(departures(&mut *queue, at(0)), (0..8).zip(times).collect::<Vec<_>>());
 }
@@ -70,10 +70,10 @@ fn what_exceeds_a_bucket_is_dropped_when_it_comes() {
 
 #[test]
 fn latency_is_a_limit_in_bytes_and_the_packet_at_the_door_counts() {
-    // 1,000,000 B/s · 4.5 ms + 3000 B = 7500 B: five packets, also when the first of them has been looked at.
+    // 1,000,000 B/s · 4.5 ms + 3000 B = 7500 B: five packets, even if the first of them has been peeked at.
     for looks in [false, true] {
         let mut queue = queue("tbf rate 8mbit burst 3kB latency 4500us", Limits::default());
-        // The bucket is emptied first.
+        // First, empty the bucket.
         offer(&mut *queue, at(0), 0..2, 1500);
         let sent = [0, 1].map(|_| queue.dequeue(at(0), &mut |_, _, _| {}));
         assert!(sent.iter().all(|sent| matches!(sent, DequeueResult::Packet(..))));
@@ -112,12 +112,12 @@ fn over_any_span_it_sends_at_most_the_rate_and_a_bucket() {
         let mut bytes = 0;
         for j in i..left.len() {
             bytes += left[j].1 as u128;
-            // One nanosecond is lost with every packet at most.
+            // At most one nanosecond is lost per packet.
             let nanos = (left[j].0 - left[i].0).as_nanos() as u128 + (j - i) as u128 + 1;
             assert!(bytes <= 7001 + 416_667 * nanos / 1_000_000_000 + 1, "{i} to {j}: {bytes} B");
         }
     }
-    // And no less while something waits: from one departure to another, what follows the first is what the rate carries.
+    // And not less while packets wait: from one departure to another, the bytes after the first match the rate.
     let mut queue = self::queue("tbf rate 3333333bit burst 7001B limit 1MB", Limits::default());
     offer(&mut *queue, at(0), 0..200, 1400);
     let left = departures(&mut *queue, at(0));
@@ -170,7 +170,7 @@ fn tcs_spellings_and_the_shortest_ones() {
         let named = NamedConfig::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(named.spelling(), spelling, "{text}");
         assert_eq!(NamedConfig::parse(spelling).expect(spelling), named);
-        // As a table has it: the braces belong to the name.
+        // As in a table: the braces belong to the name.
         let params: Vec<_> =
             named.changed().into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         assert_eq!(NamedConfig::configure(&named.name(), named.profile, &params), Ok(named));
@@ -196,14 +196,14 @@ fn statistics_are_spelled_as_tcs() {
 fn what_tc_would_refuse_gets_a_line() {
     for (text, error) in [
         ("tbf rate 10mbit", "tbf needs a burst with its rate; write e.g. rate 10mbit burst 5kB latency 50ms"),
-        ("tbf burst 5kB", "tbf has burst and no rate; write e.g. rate 10mbit burst 5kB latency 50ms"),
+        ("tbf burst 5kB", "tbf: burst needs a rate; write e.g. rate 10mbit burst 5kB latency 50ms"),
         (
             "tbf rate 10mbit burst 5kB",
-            "tbf needs limit or latency, or what waits in braces; write e.g. latency 50ms, or { fq_codel }",
+            "tbf needs limit or latency, or a child discipline in braces; write e.g. latency 50ms, or { fq_codel }",
         ),
         (
             "tbf rate 10mbit burst 5kB latency 50ms limit 3kB",
-            "tbf has both limit and latency, which say the same; leave one of them out",
+            "tbf has both limit and latency, which set the same bound; leave one of them out",
         ),
         (
             "tbf rate 10mbit burst 5kB latency 5ms peakrate 20mbit",
@@ -215,23 +215,20 @@ fn what_tc_would_refuse_gets_a_line() {
         ),
         (
             "tbf rate 7bit burst 5kB latency 5ms",
-            "rate (7 bit/s) is below 8 bit/s, a byte per second, the least that Linux shapes to",
+            "rate (7 bit/s) is below 8 bit/s (one byte per second), the minimum that Linux shapes to",
         ),
         ("tbf rate 10mbit buffer 5kB burst 5kB latency 5ms", "burst of tbf is given twice; leave one of them out"),
-        ("tbf rate 10mbit buffer", "buffer of tbf lacks its value"),
+        ("tbf rate 10mbit buffer", "buffer of tbf needs a value"),
         ("tbf { codle }", r#"unknown AQM "codle"; did you mean "codel"?"#),
-        (
-            "tbf { codel; pie }",
-            r#"tbf: "codel; pie" is not what it holds; write e.g. "tbf rate 10mbit burst 5kB { fq_codel }""#,
-        ),
-        ("tbf { codel", r#""tbf { codel" lacks a closing brace; write e.g. "tbf rate 10mbit burst 5kB { fq_codel }""#),
+        ("tbf { codel; pie }", r#"tbf: cannot hold "codel; pie"; write e.g. "tbf rate 10mbit burst 5kB { fq_codel }""#),
+        ("tbf { codel", r#""tbf { codel" has an unclosed brace; write e.g. "tbf rate 10mbit burst 5kB { fq_codel }""#),
         (
             "tbf exclude_ce",
-            "exclude_ce: tbf measures nothing; write it behind the discipline in the braces, e.g. { fq_codel exclude_ce }",
+            "exclude_ce: tbf does not measure its queue; write it after the discipline in the braces, e.g. { fq_codel exclude_ce }",
         ),
         (
             "tbf rate 1gbit burst 5kB { cake_mq }",
-            "cake_mq shapes for all hardware queues of a card, so no class can hold it; write cake",
+            "cake_mq shapes all hardware queues of a card and cannot be attached to a class; use cake",
         ),
         ("fq(tbf)", r#"tbf holds other disciplines itself; write e.g. "fq(codel)""#),
     ] {
