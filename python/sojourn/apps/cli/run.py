@@ -79,14 +79,14 @@ def command(
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
     seed = parsed.seed if seed is None else seed
-    wishes = {"name": name, "meter": meter, "pcap": pcap}
-    _check_live_options({"enter": enter, **wishes}, engine)
+    live_options = {"name": name, "meter": meter, "pcap": pcap}
+    _check_live_options({"enter": enter, **live_options}, engine)
     if enter is not None:
-        _enter(parsed, seed, enter, wishes)
+        _enter(parsed, seed, enter, live_options)
     if qlog is not None:
         parsed = _with_senders(parsed, qlog, engine)
-    if any(wish is not None for wish in wishes.values()):
-        result = _watched(parsed, seed, wishes, out)
+    if any(value is not None for value in live_options.values()):
+        result = _run_live(parsed, seed, live_options, out)
     else:
         with progress() as report:
             [result] = run_all([Run(parsed, seed, engine)], out, command=options.command_line(), progress=report)
@@ -134,26 +134,26 @@ def _with_queues(result: Result) -> pl.DataFrame:
     return both.sort(pl.col("of").replace_strict(order, return_dtype=pl.Int64), maintain_order=True).drop("of")
 
 
-def _check_live_options(wishes: dict[str, Any], engine: str) -> None:
+def _check_live_options(live_options: dict[str, Any], engine: str) -> None:
     """Raise `InputError` for options that need real time."""
     from sojourn import engines
     from sojourn.base.errors import InputError
 
-    option = next((option for option, wish in wishes.items() if wish is not None), None)
+    option = next((option for option, value in live_options.items() if value is not None), None)
     if option is not None and engine != engines.EMULATE:
         raise InputError(f"--{option}: needs a run in real time; add --engine emulate")
 
 
-def _enter(scenario: Scenario, seed: int, node: str, wishes: dict[str, Any]) -> NoReturn:
+def _enter(scenario: Scenario, seed: int, node: str, live_options: dict[str, Any]) -> NoReturn:
     """Open the user's shell in a node, and exit with its exit code."""
     from sojourn.engines.emulated.node_shell import enter
     from sojourn.engines.emulated.topology import LiveOptions
 
-    code = enter(scenario, seed, node, LiveOptions(**wishes))
+    code = enter(scenario, seed, node, LiveOptions(**live_options))
     sys.exit(code if code >= 0 else 128 - code)
 
 
-def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) -> Result:
+def _run_live(scenario: Scenario, seed: int, live_options: dict[str, Any], root: Path) -> Result:
     """Emulate a scenario, even if a result exists; the live view replaces the progress bar."""
     from sojourn.base.files import check_writable
     from sojourn.base.progress import progress
@@ -162,11 +162,11 @@ def _watched(scenario: Scenario, seed: int, wishes: dict[str, Any], root: Path) 
     from sojourn.studies.runs import store
 
     check_writable(root)
-    if wishes["meter"] is not None:
-        result = engine.run(scenario, seed, None, LiveOptions(**wishes))
+    if live_options["meter"] is not None:
+        result = engine.run(scenario, seed, None, LiveOptions(**live_options))
     else:
         with progress() as report:
-            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), LiveOptions(**wishes))
+            result = engine.run(scenario, seed, lambda share: report(share, 0, 1), LiveOptions(**live_options))
     return store.save(result, root, options.command_line())
 
 
