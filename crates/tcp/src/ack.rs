@@ -81,7 +81,7 @@ impl AckInfo {
     }
 
     /// The RTT of the newest segment that it covers and that was never retransmitted, else from the echoed timestamp;
-    /// unlike the estimator's sample it is in full microseconds.
+    /// in microseconds, whatever the estimator's unit.
     pub fn sample_rtt(&self, now: HostTime, rtt: &RoundTrip) -> Option<Duration> {
         let micros = |at: Instant| (at.as_nanos() / 1_000) as i64;
         match self.newest_sent_at() {

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     /// Minimum after each of the samples (time, value), all in milliseconds, with a window of 100 ms.
-    fn least(samples: &[(u64, i64)]) -> Vec<i64> {
+    fn minima(samples: &[(u64, i64)]) -> Vec<i64> {
         let mut filter = MinFilter::new(Duration::from_millis(100));
         let take = |&(at, value): &(u64, i64)| {
             filter.observe(Instant::from_nanos(at * 1_000_000), Duration::from_millis(value));
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn it_is_none_before_the_first_and_then_falls_at_once() {
         assert_eq!(MinFilter::new(Duration::from_millis(1)).minimum(), None);
-        assert_eq!(least(&[(0, 17), (3, 19), (5, 11), (6, 11), (7, 13)]), [17, 17, 11, 11, 11]);
+        assert_eq!(minima(&[(0, 17), (3, 19), (5, 11), (6, 11), (7, 13)]), [17, 17, 11, 11, 11]);
     }
 
     #[test]
     fn it_rises_to_later_samples_once_the_window_has_passed() {
         // 13 is the best of the second quarter, 14 of the last half.
         let samples = [(0, 10), (30, 13), (60, 14), (100, 18), (101, 18), (131, 19), (161, 17)];
-        assert_eq!(least(&samples), [10, 10, 10, 10, 13, 14, 17]);
+        assert_eq!(minima(&samples), [10, 10, 10, 10, 13, 14, 17]);
     }
 
     #[test]
@@ -139,6 +139,6 @@ mod tests {
 
     #[test]
     fn a_pause_longer_than_the_window_leaves_nothing() {
-        assert_eq!(least(&[(0, 10), (40, 12), (141, 30)]), [10, 10, 30]);
+        assert_eq!(minima(&[(0, 10), (40, 12), (141, 30)]), [10, 10, 30]);
     }
 }

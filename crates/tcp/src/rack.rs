@@ -55,7 +55,7 @@ impl Rack {
     pub fn on_delivered(&mut self, now: Instant, segment: &Segment, tags: Tags) {
         let rtt = now - segment.sent;
         // The original may have been delivered, not the retransmission.
-        let ambiguous = tags.any(Tags::EVER_RETRANS) && self.min_rtt.is_some_and(|(least, _)| rtt < least);
+        let ambiguous = tags.any(Tags::EVER_RETRANS) && self.min_rtt.is_some_and(|(min, _)| rtt < min);
         if ambiguous {
             return;
         }
@@ -66,7 +66,7 @@ impl Rack {
     /// Adds an RTT sample to the minimum of the last [`MIN_RTT_WINDOW`]. Differs: Linux's `win_minmax` keeps the three
     /// best samples, this filter one. Controls with rate samples use the kernel's filter (`min_filter.rs`).
     pub fn observe_rtt(&mut self, now: Instant, rtt: Duration) {
-        let lasts = |&(least, at): &(Duration, Instant)| least < rtt && now - at <= MIN_RTT_WINDOW;
+        let lasts = |&(min, at): &(Duration, Instant)| min < rtt && now - at <= MIN_RTT_WINDOW;
         if self.min_rtt.as_ref().is_none_or(|min| !lasts(min)) {
             self.min_rtt = Some((rtt, now));
         }
@@ -104,8 +104,8 @@ impl Rack {
         if eager {
             return Duration::ZERO;
         }
-        let least = self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt);
-        (least / 4 * (1 + self.reo_wnd_steps) as i64).min(srtt)
+        let min = self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt);
+        (min / 4 * (1 + self.reo_wnd_steps) as i64).min(srtt)
     }
 
     /// Detects losses if a segment was delivered. Returns the time after which to check again, if segments are still

@@ -219,9 +219,9 @@ pub(crate) struct OfferedWindow {
 impl OfferedWindow {
     /// The window of `stack`'s receiver, or a fixed one of `bytes`, for segments of `mss` bytes.
     pub fn new(stack: &Stack, bytes: Option<u64>, mss: u32) -> Self {
-        let most = stack.max_window.map(|segments| segments as u64 * mss as u64);
+        let max = stack.max_window.map(|segments| segments as u64 * mss as u64);
         let initial_window = stack.tunes_window_of(bytes).then_some(FIRST_WINDOW);
-        let bytes = bytes.or(most).or(initial_window).unwrap_or(u64::MAX / 2);
+        let bytes = bytes.or(max).or(initial_window).unwrap_or(u64::MAX / 2);
         Self { bytes, max_bytes: bytes, edge: initial_window.map(|window| FIRST_BYTE + window) }
     }
 
@@ -271,8 +271,8 @@ const FIRST_SPACE: u64 = 10;
 /// Buffer memory per segment of `mss` bytes: an skb with Linux's headers, and more in steps of 128 bytes until half of
 /// it holds the segment (`tcp_rcv_space_adjust`).
 fn segment_memory(mss: u64) -> u64 {
-    let least = mss + OVERHEAD;
-    least + (2 * mss).saturating_sub(least).next_multiple_of(128)
+    let min = mss + OVERHEAD;
+    min + (2 * mss).saturating_sub(min).next_multiple_of(128)
 }
 
 /// A window below this share of the maximum is advertised as zero.
@@ -442,10 +442,10 @@ mod tests {
         assert_eq!((0..300).filter(|_| grows(&header).0).count(), 251);
         // A segment that was sent alone takes 88 bytes less of the buffer, which leaves room for a little more.
         let alone = Header { flags: Flags::ACK, ..header };
-        let most = 530 * 1_492;
+        let max = 530 * 1_492;
         assert_eq!(
             [header, alone, alone].map(|header| grows(&header)),
-            [(false, most - 1_152), (true, most - 1_108), (false, most - 1_108)]
+            [(false, max - 1_152), (true, max - 1_108), (false, max - 1_108)]
         );
     }
 

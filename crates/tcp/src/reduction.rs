@@ -92,8 +92,8 @@ impl Reduction {
         let in_flight = board.in_flight();
         let allowance = self.allowance(control.window.ssthresh, in_flight, ack.delivered, bound);
         // The first retransmission is always sent.
-        let least = if careful { self.sent == 0 } else { first } as u32;
-        control.window.cwnd = in_flight + allowance.max(least);
+        let min_allowance = if careful { self.sent == 0 } else { first } as u32;
+        control.window.cwnd = in_flight + allowance.max(min_allowance);
     }
 
     /// Ends the reduction: the window is set to the threshold, unless the reduction was `undone`.

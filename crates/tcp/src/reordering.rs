@@ -18,8 +18,8 @@ pub(crate) struct Reordering {
 impl Reordering {
     /// No reordering seen.
     pub fn new(stack: &Stack, sack: bool) -> Self {
-        let (initial, most) = (stack.reordering, stack.max_reordering);
-        Self { degree: initial, initial, max_degree: most, seen: false, fack: sack && stack.fack }
+        let (initial, max_degree) = (stack.reordering, stack.max_reordering);
+        Self { degree: initial, initial, max_degree, seen: false, fack: sack && stack.fack }
     }
 
     /// A segment arrived `metric` positions late; zero is ignored.

@@ -179,10 +179,10 @@ impl Bursts {
         self.fin_beyond_window && queue.is_last_segment()
     }
 
-    /// Decides about the next transmission, with bursts of up to `most` segments; `None` if `most` is needed and not
+    /// Decides about the next transmission, with bursts of up to `max` segments; `None` if `max` is needed and not
     /// given.
     #[inline(always)]
-    pub fn next(&mut self, ctx: &BurstContext, most: Option<u32>) -> Option<SendDecision> {
+    pub fn next(&mut self, ctx: &BurstContext, max: Option<u32>) -> Option<SendDecision> {
         let window = ctx.window;
         let room = window.cwnd.saturating_sub(ctx.in_flight);
         if room == 0 {
@@ -191,7 +191,7 @@ impl Bursts {
             return Some(if goes { lone } else { SendDecision::WaitForWindow });
         }
         if let DeferRule::WindowThird { by_rate } = self.rule {
-            return Some(self.next_by_third(ctx, room, most?, !by_rate));
+            return Some(self.next_by_third(ctx, room, max?, !by_rate));
         }
         let lone = SendHead { left: 1, is_last: true, pushed: true };
         let SendHead { left, is_last, pushed } = ctx.front.unwrap_or(lone);
@@ -199,23 +199,23 @@ impl Bursts {
         if left > 1 {
             if let Some((wait, limit)) = self.must_wait(ctx, room, left, is_last) {
                 // A whole burst is not deferred.
-                if limit < u64::from(most?) * u64::from(window.mss) {
+                if limit < u64::from(max?) * u64::from(window.mss) {
                     return Some(wait);
                 }
             }
         }
         // At most half of the window: two bursts in flight keep the ACK clock going.
         let fit = room.min((window.cwnd / 2).max(1)).min(left);
-        let segments = if fit > 1 { fit.min(most?) } else { fit };
+        let segments = if fit > 1 { fit.min(max?) } else { fit };
         Some(SendDecision::Burst { segments, left, pushed })
     }
 
     /// Decision of older kernels. A deferred burst waits for two ticks, which start again with each look if it
     /// `restamps`: 2.6.29 and 3.8 do, 3.9 ended that (`tcp_tso_should_defer`).
     #[inline(always)]
-    fn next_by_third(&mut self, ctx: &BurstContext, room: u32, most: u32, restamps: bool) -> SendDecision {
+    fn next_by_third(&mut self, ctx: &BurstContext, room: u32, max: u32, restamps: bool) -> SendDecision {
         let unsent = ctx.queue.unsent();
-        let left = self.skb_segments_left.filter(|&left| left > 0).unwrap_or(most).min(unsent);
+        let left = self.skb_segments_left.filter(|&left| left > 0).unwrap_or(max).min(unsent);
         if left > 1 && self.should_defer(ctx, room, left, left == unsent) {
             let now = self.clock.ticks(ctx.at);
             self.deferred_since = Some(self.deferred_since.filter(|_| !restamps).unwrap_or(now));
@@ -395,34 +395,34 @@ mod tests {
 
     #[test]
     fn older_kernels_send_a_third_of_the_window_or_wait_for_two_ticks() {
-        for (stack, most, tick_ms) in [("linux-2.6.29", 45, 1), ("linux-3.8", 45, 1), ("linux-3.13", 19, 1)] {
+        for (stack, max, tick_ms) in [("linux-2.6.29", 45, 1), ("linux-3.8", 45, 1), ("linux-3.13", 19, 1)] {
             let stack = Stack::find(stack).expect("a stack");
             assert_eq!(stack.clock().duration(1), Duration::from_millis(tick_ms));
             let (w, much, mut bursts) = (window(100), queue(None), Bursts::offloaded(stack));
             // Twice the window in 10 ms are 19 in 1/1024 s; or as many as fit into 65,483 bytes.
-            assert_eq!(bursts.max_burst(ctx(&w, &much, 0, 0)), most);
+            assert_eq!(bursts.max_burst(ctx(&w, &much, 0, 0)), max);
             let mut turn = |in_flight, ms: i64| {
                 let ctx = ctx(&w, &much, in_flight, 0);
                 let ctx = BurstContext { at: ctx.at + Duration::from_millis(ms), ..ctx };
-                bursts.next(&ctx, Some(most)).expect("the size is known")
+                bursts.next(&ctx, Some(max)).expect("the size is known")
             };
-            let burst = |segments| SendDecision::Burst { segments, left: most, pushed: true };
+            let burst = |segments| SendDecision::Burst { segments, left: max, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of the data is sent.
             assert_eq!(turn(100, 0), SendDecision::WaitForWindow);
-            assert_eq!(turn(66, 0), burst(most.min(34)));
-            assert_eq!(turn(67, 0), if most < 33 { burst(most) } else { SendDecision::Wait });
+            assert_eq!(turn(66, 0), burst(max.min(34)));
+            assert_eq!(turn(67, 0), if max < 33 { burst(max) } else { SendDecision::Wait });
             assert_eq!(turn(90, 1), SendDecision::Wait);
             // Counted from 0 or 1 ms, or from the last look.
             let late = turn(90, 2);
             assert_eq!(late, SendDecision::Wait, "no longer than two ticks");
-            let restamps = most == 45;
+            let restamps = max == 45;
             assert_eq!(turn(90, 3), if restamps { SendDecision::Wait } else { burst(10) });
             assert_eq!(turn(90, 5), if restamps { burst(10) } else { SendDecision::Wait });
             let trouble = BurstContext { is_open: false, ..ctx(&w, &much, 99, 0) };
-            assert_eq!(bursts.next(&trouble, Some(most)), Some(burst(1)));
+            assert_eq!(bursts.next(&trouble, Some(max)), Some(burst(1)));
             let ending = queue(Some(2 * 1448 + 77));
             let last = SendDecision::Burst { segments: 3, left: 3, pushed: true };
-            assert_eq!(bursts.next(&ctx(&w, &ending, 95, 0), Some(most)), Some(last), "a FIN does not wait");
+            assert_eq!(bursts.next(&ctx(&w, &ending, 95, 0), Some(max)), Some(last), "a FIN does not wait");
         }
     }
 

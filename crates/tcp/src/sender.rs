@@ -41,7 +41,7 @@ impl Sender {
     ///
     /// # Panics
     ///
-    /// If the stack does not have what the congestion control [needs](crate::cc::Needs::fit).
+    /// If the stack lacks a mechanism that the congestion control [needs](crate::cc::Needs::is_met_by).
     pub fn new(config: SenderConfig) -> Self {
         assert!(config.cc.needs().is_met_by(config.stack), "the stack has what the congestion control needs");
         let transmission = Transmission::new(&config);

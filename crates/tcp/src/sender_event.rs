@@ -17,7 +17,7 @@ pub enum SenderEvent<'a> {
     /// A segment of the receiver has arrived, with `len` IP bytes; it was not processed yet.
     #[allow(missing_docs)]
     Received { header: &'a Header, len: u32 },
-    /// The timer has expired, which was set for this purpose.
+    /// The timer has expired; its purpose.
     Expired(TimerPurpose),
     /// A segment is sent: header, IP bytes, codepoint, and whether it is a retransmission.
     #[allow(missing_docs)]

@@ -2,8 +2,9 @@
 //!
 //! Source: Linux 6.1 `tcp_small_queue_check`, `tcp_wfree`, `tcp_tsq_write`, `__dev_xmit_skb`, `tcp_gso_segment`. The
 //! memory of packets that the device has not begun to send counts. New data waits while that exceeds two bursts and a
-//! millisecond of the rate (1 MiB without pacing), a retransmission while it exceeds twice as much, so that lost
-//! segments go first. A burst may always be sent if no other one is below. Sending resumes when enough has left.
+//! millisecond of the rate (at most 1 MiB without pacing), a retransmission while it exceeds twice as much, so that lost
+//! segments go first. With at most one burst unacknowledged, another may always be sent. Sending resumes when enough has
+//! left.
 //!
 //! A burst is cut into segments, each with its own memory, when its turn comes, and at once if no other one waits. A
 //! device with GSO gets it whole.

@@ -29,11 +29,12 @@ impl LossProbe {
     /// No probe outstanding.
     pub fn new(stack: &Stack) -> Self {
         let (form, clock) = (stack.loss_probe, stack.clock());
-        let least = clock.ticks_at_least_one(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { MIN_TIMEOUT });
+        let min_timeout =
+            clock.ticks_at_least_one(if form == Some(ProbeTimeout::Linux6_1) { MARGIN } else { MIN_TIMEOUT });
         Self {
             form,
             delayed_ack: clock.ticks_at_least_one(DELAYED_ACK),
-            min_timeout: least,
+            min_timeout,
             high_seq: None,
             retransmitted: false,
         }

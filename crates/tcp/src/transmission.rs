@@ -116,14 +116,14 @@ impl Transmission {
         self.counts_deliveries = samples || self.ecn.requests_accurate();
         self.sampler = samples.then(|| Box::new(RateSampler::new()));
         self.pacer = Pacer::for_stack(self.stack, needs.paces || self.host_paces.is_some());
-        if let (Some(pacer), Some(most)) = (&mut self.pacer, self.host_paces) {
-            pacer.set_max_rate(most);
+        if let (Some(pacer), Some(max)) = (&mut self.pacer, self.host_paces) {
+            pacer.set_max_rate(max);
         }
     }
 
-    /// The host paces, up to rate `most`; called before anything is sent.
-    pub fn pace(&mut self, most: Option<Rate>, needs: &Needs) {
-        self.host_paces = Some(most);
+    /// The host paces, up to rate `max`; called before anything is sent.
+    pub fn pace(&mut self, max: Option<Rate>, needs: &Needs) {
+        self.host_paces = Some(max);
         self.apply_needs(needs);
     }
 

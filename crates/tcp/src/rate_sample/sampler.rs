@@ -274,7 +274,7 @@ impl RateSampler {
     pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &SampleInput) -> RateSample {
         let before = self.sampled.as_ref().map(|chosen| chosen.snapshot.delivered);
         let is_ack_delayed = context.lone_runt && before.is_some_and(|before| before + 1 == self.delivered);
-        let exceeds_min = |rtt: &Duration| self.min_rtt.minimum().is_some_and(|least| *rtt > least);
+        let exceeds_min = |rtt: &Duration| self.min_rtt.minimum().is_some_and(|min| *rtt > min);
         if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && exceeds_min(rtt))) {
             self.observe_rtt(now, rtt);
         }
@@ -301,7 +301,7 @@ impl RateSampler {
             let interval = send_interval.max(ack_interval);
             sample.delivered = Some((self.delivered - snapshot.delivered) as u32);
             sample.delivered_ce = (self.delivered_ce as u32).wrapping_sub(snapshot.delivered_ce);
-            sample.interval = self.min_rtt.minimum().filter(|&least| interval >= least).map(|_| interval);
+            sample.interval = self.min_rtt.minimum().filter(|&min| interval >= min).map(|_| interval);
             (sample.send_interval, sample.ack_interval) = (send_interval, ack_interval);
             sample.prior_delivered = snapshot.delivered;
             sample.is_app_limited = snapshot.app_limited;

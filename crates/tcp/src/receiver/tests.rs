@@ -216,7 +216,7 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
                 assert_eq!(trace(&mut quick, on_timer), trace(&mut slow, on_timer), "{name}, {seed}, {n}");
             }
             let (first, flags) = if n == 0 { (0, syn) } else { (1 + next * MSS, Flags::ACK) };
-            // Losses come in bouts, with calm times between them.
+            // Losses come in bursts, with loss-free times between them.
             let lossy = (n / 50) % 2 == 1;
             let odd = lossy && rng.uniform() < 0.3;
             // After a loss most segments continue in order.

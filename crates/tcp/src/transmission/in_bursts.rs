@@ -232,6 +232,8 @@ fn size_by_rate(
     let min_rtt = sampled.or(rack.and_then(|rack| rack.min_rtt()));
     match control.cc.burst(paced) {
         BurstSize::Exactly(segments) => segments,
-        BurstSize::AtLeast(least) => pacing::burst(bytes_per_s, control.window.mss, least, BUFFER, min_rtt),
+        BurstSize::AtLeast(min_segments) => {
+            pacing::burst(bytes_per_s, control.window.mss, min_segments, BUFFER, min_rtt)
+        }
     }
 }
