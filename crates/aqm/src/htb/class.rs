@@ -1,4 +1,4 @@
-//! A class at work: its buckets, its mode, and the children that want its tokens.
+//! Class at run time: its buckets, its mode, and the feeds of its children.
 
 use super::config::{Class as Configured, LEVELS, Rounding, Settings};
 use crate::psched::PschedRate;
@@ -6,51 +6,51 @@ use crate::rate::Rate;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 
-/// What a class may do (`htb_cmode`).
+/// Mode of a class (`htb_cmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Its ceiling has no tokens.
+    /// The ceiling has no tokens.
     CantSend,
-    /// Its rate has none; an ancestor may.
+    /// The rate has no tokens, but an ancestor may have some.
     MayBorrow,
     CanSend,
 }
 
-/// A class.
+/// Class.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub minor: u16,
     pub parent: Option<usize>,
-    /// 0 for leaves; 7 for inner classes of the root, and one less for each step down.
+    /// 0 for leaves; 7 for inner classes of the root, and one less per step down.
     pub level: usize,
-    /// Number of the queue of a leaf.
+    /// Index of the queue, if the class is a leaf.
     pub leaf: Option<usize>,
     rate: PschedRate,
     ceil: PschedRate,
-    /// Depths of the buckets, and what is in them, in nanoseconds.
+    /// Depths and contents of the buckets, in nanoseconds.
     buffer: i64,
     cbuffer: i64,
     pub tokens: i64,
     pub ctokens: i64,
-    /// When they were counted last.
+    /// Time of the last token update.
     t_c: Instant,
     pub prio: usize,
     quantum: i64,
     deficit: [i64; LEVELS],
     pub mode: Mode,
-    /// The priorities that it has packets of, itself or below.
+    /// Bitmap of the priorities with packets in the class or its descendants.
     pub prio_activity: u8,
-    /// When its mode changes, while it waits for that.
+    /// Time of the next mode change, while one is pending.
     pub pq_key: Instant,
-    /// For each priority the children that want to borrow.
+    /// Per priority, the children that want to borrow.
     pub feeds: Vec<Feed>,
 }
 
-/// The place of a class in the tree.
+/// Position of a class in the tree.
 pub(super) struct Position {
     pub parent: Option<usize>,
     pub level: usize,
-    /// The index of its queue, if it is a leaf.
+    /// Index of its queue, if it is a leaf.
     pub leaf: Option<usize>,
     /// Number of classes that borrow from it.
     pub children: usize,
@@ -89,14 +89,14 @@ impl Class {
         }
     }
 
-    /// The time since its tokens were counted, a minute at most.
+    /// Time since the last token update, at most one minute.
     #[inline]
     pub fn since(&self, now: Instant) -> i64 {
         (now - self.t_c).as_nanos().min(LONGEST)
     }
 
-    /// Its mode `ahead` nanoseconds after its tokens were counted, and in how many it changes (`htb_class_mode`; the
-    /// hysteresis is off, as it is unless a module's parameter is set).
+    /// Mode `ahead` nanoseconds after the last token update, and nanoseconds until it changes (`htb_class_mode`;
+    /// without hysteresis, which is off unless a module parameter is set).
     #[inline]
     pub fn mode_in(&self, ahead: i64) -> (Mode, i64) {
         let (ctokens, tokens) = (self.ctokens + ahead, self.tokens + ahead);
@@ -109,7 +109,7 @@ impl Class {
         }
     }
 
-    /// Takes the tokens of `len` bytes; those of the rate only where it `lends` them (`htb_accnt_tokens`,
+    /// Charges the tokens for `len` bytes; those of the rate only if the class `lends` them (`htb_accnt_tokens`,
     /// `htb_accnt_ctokens`).
     #[inline]
     pub fn account(&mut self, now: Instant, len: u32, lends: bool) {
@@ -127,7 +127,7 @@ impl Class {
         self.t_c = now;
     }
 
-    /// Takes `len` bytes from its turn at `level`; whether that is over.
+    /// Charges `len` bytes to its turn at `level`. Returns whether the turn is over.
     #[inline]
     pub fn spend_turn(&mut self, level: usize, len: u32) -> bool {
         let deficit = &mut self.deficit[level];
@@ -140,18 +140,18 @@ impl Class {
     }
 }
 
-/// Classes in the order of their numbers, and whose turn it is.
+/// Classes in numeric order, with the one whose turn it is.
 #[derive(Clone, Debug)]
 pub(super) struct Feed {
     classes: Vec<usize>,
     pub ptr: Option<usize>,
-    /// The class that it was when that went away.
+    /// Class whose turn it was when it was removed.
     pub last: Option<usize>,
 }
 
 impl Feed {
-    pub fn new(most: usize) -> Self {
-        Self { classes: Vec::with_capacity(most), ptr: None, last: None }
+    pub fn new(capacity: usize) -> Self {
+        Self { classes: Vec::with_capacity(capacity), ptr: None, last: None }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -164,7 +164,7 @@ impl Feed {
     }
 
     pub fn remove(&mut self, class: usize) {
-        let at = self.classes.binary_search(&class).expect("a class is removed from where it is");
+        let at = self.classes.binary_search(&class).expect("the class is in the list");
         self.classes.remove(at);
     }
 
@@ -172,29 +172,29 @@ impl Feed {
         self.classes.first().copied()
     }
 
-    /// The class `class`, or else the next one.
+    /// Returns class `class` if it is in the feed, otherwise the next one.
     pub fn from(&self, class: usize) -> Option<usize> {
         self.classes.get(self.classes.partition_point(|&other| other < class)).copied()
     }
 
-    /// The turn goes on; behind the last one it is nobody's.
+    /// Advances to the next class; `ptr` is `None` after the last one.
     pub fn advance(&mut self) {
         self.ptr = self.ptr.and_then(|class| self.from(class + 1));
     }
 }
 
-/// How long the bucket of `bytes` lasts: tc hands the kernel ticks of 64 ns (`tc_calc_xmittime`).
+/// Time of a bucket of `bytes`: tc passes ticks of 64 ns to the kernel (`tc_calc_xmittime`).
 pub(super) fn ticks(bytes: u64, bytes_per_second: u64, rounding: Rounding) -> i64 {
     let ticks = match rounding {
         Rounding::Up => (bytes as u128 * 1_000_000_000).div_ceil(bytes_per_second as u128 * TICK),
         // Whole microseconds, then whole ticks.
         Rounding::Down => bytes as u128 * 1_000_000 / bytes_per_second as u128 * 1000 / TICK,
     };
-    // The kernel takes 32 bits.
+    // The kernel uses 32 bits.
     (ticks.min(u32::MAX as u128) * TICK) as i64
 }
 
-/// Bytes of a turn (`htb_change_class`).
+/// Bytes per turn (`htb_change_class`).
 pub(super) fn quantum(given: u64, rate: Rate, r2q: u64) -> i64 {
     match given {
         0 => (rate.as_bps() / 8 / r2q).clamp(1000, 200_000) as i64,
@@ -204,7 +204,7 @@ pub(super) fn quantum(given: u64, rate: Rate, r2q: u64) -> i64 {
 
 /// `TC_HTB_NUMPRIO`.
 pub(super) const PRIOS: usize = 8;
-/// `mbuffer`: a minute.
+/// `mbuffer`: one minute.
 const LONGEST: i64 = Duration::from_secs(60).as_nanos();
-/// `PSCHED_SHIFT` is 6: nanoseconds of a tick.
+/// Nanoseconds per tick; `PSCHED_SHIFT` is 6.
 const TICK: u128 = 64;

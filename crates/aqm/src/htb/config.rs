@@ -1,4 +1,4 @@
-//! HTB's parameters and its classes, in tc's words.
+//! Parameters and classes of HTB, in tc's notation.
 
 use crate::class::Minor;
 use crate::error::ConfigError;
@@ -13,34 +13,34 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// The configuration.
+/// Configuration of `htb`.
 pub type Config<H> = ParentConfig<Settings, Classes<H>>;
 
 config! {
-    /// What holds of all classes.
+    /// Parameters of the whole tree.
     pub struct Settings {
-        /// The handle, as in tc's `handle 1:`: classes that senders name belong to it.
+        /// Handle, as in tc's `handle 1:`; classes that senders name must belong to it.
         handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
-        /// The class, in hexadecimal as tc has it, of what matches no filter; with 0 that goes directly, without a shaper.
+        /// Class, in hexadecimal as in tc, of packets that match no filter; with 0 they are sent directly, without shaping.
         default: Minor = Minor(0), in Value::Minor(Minor(0)) => Value::Minor(Minor(0xffff));
-        /// A class's rate in bytes per second over this is its quantum where it has none of its own.
+        /// Divisor: a class without a quantum gets its rate in bytes per second divided by this.
         r2q: u64 = 10, in Value::Count(1) => Value::Count(u32::MAX as u64);
-        /// Most packets that wait to go directly; the length of the device's queue in Linux.
+        /// Maximum packets queued for direct transmission; the device's queue length in Linux.
         direct_qlen: u64 = 1000, in Value::Count(0) => Value::Count(1_000_000_000);
-        /// How tc makes ticks of 64 ns of the depth of a bucket.
+        /// Rounding with which tc converts bucket depths into ticks of 64 ns.
         rounding: Rounding = Rounding::Up, in Value::Choice("") => Value::Choice(""), choices Rounding::WORDS;
     }
     profiles {
-        "linux", "Linux 6.12 and a tc of 6.14 or later, which rounds the depths of buckets up" => |_| {};
-        "linux-6.1", "as a tc before 6.14 sets it up, which rounds the depths of buckets down" => |c| c.rounding = Rounding::Down;
+        "linux", "Linux 6.12 and a tc of 6.14 or later, which rounds bucket depths up" => |_| {};
+        "linux-6.1", "as a tc before 6.14 sets it up, which rounds bucket depths down" => |c| c.rounding = Rounding::Down;
     }
     validate |_| Ok(())
 }
 
 choice! {
-    /// How tc makes ticks of the depth of a bucket (`tc_calc_xmittime` of iproute2).
+    /// Rounding of bucket depths to ticks in tc (`tc_calc_xmittime` of iproute2).
     pub enum Rounding {
-        /// The next tick, since 6.14.
+        /// Up to the next tick, since 6.14.
         Up = "up",
         /// Down to a microsecond, then down to a tick.
         Down = "down",
@@ -48,38 +48,38 @@ choice! {
 }
 
 config! {
-    /// A class's own parameters: the words of `tc class add … htb`.
+    /// Parameters of a class: the keywords of `tc class add … htb`.
     pub struct ClassSettings {
-        /// What it is promised; 8 bit/s or more.
+        /// Guaranteed rate; 8 bit/s or more.
         rate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
-        /// What it may have at most, with what it borrows; zero is its rate.
+        /// Maximum rate, borrowed bandwidth included; zero is its rate.
         ceil: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
-        /// Depth of the rate's bucket; zero is `mtu` and what the rate carries in a nanosecond.
+        /// Bucket depth of the rate; zero is `mtu` plus the bytes that the rate carries in a nanosecond.
         burst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// Depth of the ceiling's bucket, likewise.
+        /// Bucket depth of the ceiling, likewise.
         cburst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// Of those that may send the lowest goes first.
+        /// Priority: among classes that may send, the lowest goes first.
         prio: u64 = 0, in Value::Count(0) => Value::Count(7);
-        /// Bytes of a turn; zero takes the rate over `r2q`, from 1000 to 200,000.
+        /// Bytes per turn; zero is the rate divided by `r2q`, from 1000 to 200,000.
         quantum: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(i32::MAX as u64);
-        /// The size that tc takes for the depth of a bucket.
+        /// Packet size from which tc computes bucket depths.
         mtu: Bytes = Bytes(1600), in Value::Bytes(1) => SIZE;
-        /// Bytes that every packet has more on the wire.
+        /// Overhead of each packet on the wire in bytes.
         overhead: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// The least size on the wire, with the overhead.
+        /// Minimum size on the wire, overhead included.
         mpu: u64 = 0, in Value::Count(0) => Value::Count(65_535);
-        /// What the link layer makes of a packet with its overhead.
+        /// Link layer, which determines the size on the wire of a packet with its overhead.
         linklayer: LinkLayer = LinkLayer::Ethernet, in Value::Choice("") => Value::Choice(""), choices LinkLayer::WORDS;
     }
     profiles { "class", "a class" => |_| {}; }
     validate |_| Ok(())
 }
 
-/// What tc's 32 bits hold.
+/// Maximum of tc's 32 bits.
 const SIZE: Value = Value::Bytes(u32::MAX as u64);
 
 impl ClassSettings {
-    /// The ceiling.
+    /// Maximum rate: `ceil`, or the rate if it is zero.
     pub fn ceiling(&self) -> Rate {
         if self.ceil > Rate::from_bps(0) { self.ceil } else { self.rate }
     }
@@ -89,7 +89,7 @@ impl ClassSettings {
     }
 }
 
-/// The classes.
+/// Classes of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes<H>(
     /// In the order of their filters.
@@ -102,18 +102,18 @@ impl<H> Default for Classes<H> {
     }
 }
 
-/// A class.
+/// Configured class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class<H> {
-    /// Its number, not 0.
+    /// Minor number, not 0.
     pub minor: u16,
-    /// The number of the class that it borrows from; none for a class of the root.
+    /// Number of the class that it borrows from; `None` for a class of the root.
     pub parent: Option<u16>,
     /// Rates and buckets.
     pub settings: ClassSettings,
-    /// Who joins it.
+    /// Filters that assign packets to it.
     pub matches: Vec<Match>,
-    /// What waits in it; without it a queue that drops at its tail.
+    /// Queue discipline; tail drop if there is none.
     pub child: Option<H>,
 }
 
@@ -172,28 +172,28 @@ impl<H: ChildConfig> Class<H> {
 }
 
 impl<H> Classes<H> {
-    /// By number, as HTB has them in its trees.
+    /// Classes sorted by number, as in HTB's trees.
     pub(super) fn sorted(&self) -> Vec<&Class<H>> {
         let mut classes: Vec<_> = self.0.iter().collect();
         classes.sort_by_key(|class| class.minor);
         classes
     }
 
-    /// The classes that hold packets.
+    /// Classes that hold packets.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Class<H>> {
         let inner: BTreeSet<u16> = self.0.iter().filter_map(|class| class.parent).collect();
         self.0.iter().filter(move |class| !inner.contains(&class.minor))
     }
 }
 
-/// The classes by number, to look up parents: a text may have tens of thousands.
+/// Index of the classes by number, to look up parents: a configuration may have tens of thousands.
 struct Index<'a, H> {
     by_number: BTreeMap<u16, &'a Class<H>>,
     inner: BTreeSet<u16>,
 }
 
 impl<'a, H> Index<'a, H> {
-    /// The classes, each number once.
+    /// Builds the index; each number must be unique.
     fn of(classes: &'a [Class<H>]) -> Result<Self, (u16, String)> {
         let mut by_number = BTreeMap::new();
         for class in classes {
@@ -212,7 +212,7 @@ impl<'a, H> Index<'a, H> {
         self.inner.contains(&minor)
     }
 
-    /// Refuses what is wrong with one class among the others.
+    /// Refuses invalid parameters of a class in its context.
     fn check(&self, class: &Class<H>) -> Result<(), String> {
         let Class { minor, settings, .. } = class;
         if settings.rate == Rate::from_bps(0) {
@@ -221,46 +221,48 @@ impl<'a, H> Index<'a, H> {
         for (name, rate) in [("rate", settings.rate), ("ceil", settings.ceiling())] {
             if rate < MIN_RATE {
                 return Err(format!(
-                    "{name} ({rate}) is below {MIN_RATE}, a byte per second, the least that Linux shapes to"
+                    "{name} ({rate}) is below {MIN_RATE} (one byte per second), the minimum that Linux shapes to"
                 ));
             }
         }
         if settings.ceiling() < settings.rate {
             let text = format!("ceil ({}) is below rate ({})", settings.ceil, settings.rate);
-            return Err(format!("{text}, which it would never reach; write a higher ceil or a lower rate"));
+            return Err(format!("{text}, so the rate would never be reached; write a higher ceil or a lower rate"));
         }
         self.check_parents(class)?;
         if self.is_inner(*minor) && (class.child.is_some() || !class.matches.is_empty()) {
             let what = if class.child.is_some() { "hold a queue" } else { "have a filter" };
-            return Err(format!("has classes below it and cannot {what}; write that at one of those"));
+            return Err(format!("has child classes and cannot {what}; move it to a child class"));
         }
         Ok(())
     }
 
-    /// Refuses a parent that is not there, parents in a circle, and too many of them.
+    /// Refuses missing parents, cycles, and too many levels.
     fn check_parents(&self, class: &Class<H>) -> Result<(), String> {
         let (mut above, mut seen, mut at) = (Vec::from([class.minor]), BTreeSet::from([class.minor]), class);
         while let Some(parent) = at.parent {
             at = self.find(parent).ok_or_else(|| {
                 format!(
-                    "parent {parent:x} is no class of this htb; write it as well, or leave parent out for a class of the root"
+                    "parent {parent:x} is not a class of this htb; add it, or leave parent out for a class of the root"
                 )
             })?;
             above.push(parent);
             if !seen.insert(parent) {
                 let begin = above.iter().position(|&minor| minor == parent).expect("it was seen before");
                 let circle = spelled_circle(&above[begin..]);
-                return Err(format!("its parents go in a circle, {circle}; let one of them be a class of the root"));
+                return Err(format!("its parents form a loop, {circle}; attach one of them to the root"));
             }
         }
         if above.len() > LEVELS {
-            return Err(format!("is too deep: Linux has {LEVELS} levels; write it below a class nearer to the root"));
+            return Err(format!(
+                "is nested too deep: Linux has {LEVELS} levels; attach it to a class nearer to the root"
+            ));
         }
         Ok(())
     }
 }
 
-/// `1 below 2 below 1`; of a long circle the first ones.
+/// `1 below 2 below 1`; for a long cycle only the beginning.
 fn spelled_circle(classes: &[u16]) -> String {
     const SHOWN: usize = 12;
     let names: Vec<_> = classes.iter().take(SHOWN).map(|minor| format!("{minor:x}")).collect();
@@ -287,12 +289,11 @@ impl<H: ChildConfig> ChildrenConfig<Settings> for Classes<H> {
         }
         match settings.default.0 {
             0 => Ok(()),
-            minor if index.find(minor).is_none() => Err(format!(
-                "default {minor:x}: there is no class {minor:x}; write e.g. {{ class {minor:x} rate 10mbit }}"
-            )
-            .into()),
+            minor if index.find(minor).is_none() => {
+                Err(format!("default {minor:x}: no such class; write e.g. {{ class {minor:x} rate 10mbit }}").into())
+            }
             minor if index.is_inner(minor) => {
-                Err(format!("default {minor:x}: the class {minor:x} has classes below it; write one of those").into())
+                Err(format!("default {minor:x}: class {minor:x} has child classes; name one of them").into())
             }
             _ => Ok(()),
         }

@@ -1,35 +1,37 @@
-//! HTB, the hierarchical token bucket: classes that are promised a rate and borrow up to a ceiling what others leave, each
-//! with a queue discipline of its own (M. Devera; Linux, `sch_htb.c` of 6.1 and 6.12, whose order and arithmetic this
+//! HTB, the hierarchical token bucket: classes with a guaranteed rate that borrow unused bandwidth up to a ceiling,
+//! each with its own queue discipline (M. Devera; Linux, `sch_htb.c` of 6.1 and 6.12, whose order and arithmetic this
 //! follows).
 //!
-//! `htb default 20 { class 1:1 rate 10mbit; class 1:10 parent 1:1 rate 2mbit ceil 10mbit prio 0 match dscp EF; class 1:20
-//! parent 1:1 rate 8mbit ceil 10mbit prio 1 { fq_codel } }`: the numbers are tc's, in hexadecimal, and the words those of
-//! `tc class add … htb`. A packet joins the class that its sender names (`class = "1:10"` of a flow group), else the first
-//! one whose filter it matches, else the `default`; without one it goes directly, before all others and without a shaper.
-//! Leaves without braces drop at their tails.
+//! `htb default 20 { class 1:1 rate 10mbit; class 1:10 parent 1:1 rate 2mbit ceil 10mbit prio 0 match dscp EF; class
+//! 1:20 parent 1:1 rate 8mbit ceil 10mbit prio 1 { fq_codel } }`: the numbers are tc's, in hexadecimal, and the
+//! keywords are those of `tc class add … htb`. A packet joins the class that its sender names (`class = "1:10"` of a
+//! flow group), otherwise the first one whose filter it matches, otherwise the `default`; without a default it is sent
+//! directly, before all others and without shaping. Leaves without braces use tail drop.
 //!
-//! A class takes `parent` (none for one of the root), `rate`, `ceil` (else its rate), `burst` and `cburst` (the depths of its
-//! buckets; else `mtu`, 1600 B as tc has it), `prio` from 0 to 7, `quantum` (else its rate over `r2q`, from 1000 to 200,000
-//! B), `overhead`, `mpu` and `linklayer` (`ethernet` or `atm`), and as many of `match dscp EF`, `match src HOST`, `match dst
-//! HOST` and `match flow FLOW` as it takes, any of which is enough.
+//! A class has the parameters `parent` (omitted for a class of the root), `rate`, `ceil` (default: its rate), `burst`
+//! and `cburst` (depths of its buckets; default: `mtu`, 1600 B as in tc), `prio` from 0 to 7, `quantum` (default: its
+//! rate over `r2q`, from 1000 to 200,000 B), `overhead`, `mpu` and `linklayer` (`ethernet` or `atm`), and any number of
+//! `match dscp EF`, `match src HOST`, `match dst HOST` and `match flow FLOW`, one of which must match.
 //!
-//! Every class has two buckets, one for its rate and one for its ceiling. A leaf with tokens of both sends; without those of
-//! its rate it may borrow from the nearest ancestor that has them; classes of lower `prio` go first, and those of one
-//! `prio` take turns by their `quantum`. All changes of a class's mode come at times that are known beforehand, so what
-//! waits without tokens is not asked for before the next of them.
+//! Every class has two buckets, one for its rate and one for its ceiling. A leaf with tokens in both may send; without
+//! tokens of its rate it may borrow from the nearest ancestor that has some. Classes with lower `prio` go first, and
+//! those with the same `prio` share by their `quantum`. All changes of a class's mode happen at times known in advance,
+//! so a queue without tokens is not polled before the next of them. Tokens beyond `cburst` are lost while a class waits
+//! for its turn, so a class with a shallow bucket stays below its ceiling: with tc's default a ceiling of 4 Mbit/s
+//! gives 3.2 beside two other classes.
 //!
-//! Differs: a ceiling below the rate, a parent that does not exist and a default that is no leaf are refused; Linux takes
-//! them and shapes to something else.
+//! Differs: a ceiling below the rate, a parent that does not exist and a default that is not a leaf are refused; Linux
+//! accepts them and shapes differently.
 //!
-//! The limit of the link holds in each leaf, as that of the device's queue does in Linux, so that a class pushes out nobody
-//! else's packets; a discipline in braces may have one of its own besides (`fq_codel limit 100`). What goes directly has
-//! `direct_qlen`.
+//! The limit of the link applies to each leaf, as the device's queue limit does in Linux, so that a class cannot push
+//! out the packets of others; a discipline in braces may have an additional limit (`fq_codel limit 100`). Direct
+//! packets are limited by `direct_qlen`.
 //!
 //! # When to use
 //!
-//! To write down what a router runs: `sqm-scripts` shape with HTB and FQ-CoDel, providers sell tariffs with it. For the
-//! link of a home without an inheritance to keep, [CAKE](crate::cake) does the same with fewer words. One class needs only
-//! the [token bucket filter](crate::tbf).
+//! To reproduce a router's configuration: `sqm-scripts` shape with HTB and FQ-CoDel, and providers implement tariffs
+//! with it. For a new setup on a home link [CAKE](crate::cake) does the same with fewer parameters. A single class
+//! needs only the [token bucket filter](crate::tbf).
 
 mod class;
 mod config;
@@ -58,20 +60,20 @@ use config::LEVELS;
 use core::fmt;
 use tree::{Tree, place_of};
 
-/// The queue discipline.
+/// HTB queue discipline.
 pub struct Htb<P> {
     tree: Tree,
     family: Family<P>,
     filters: Filters,
     handle: u16,
-    /// The number of the class of what matches no filter.
+    /// Class of packets that match no filter.
     default: Option<usize>,
-    /// What no class wants.
+    /// Packets without a class.
     direct: Ring<P>,
     direct_qlen: u32,
     direct_packets: u64,
-    /// The class that was served last.
-    shown: Option<usize>,
+    /// Class that was served last.
+    last_served: Option<usize>,
 }
 
 impl<P: Send + 'static> Htb<P> {
@@ -89,24 +91,24 @@ impl<P: Send + 'static> Htb<P> {
                 Leaf::new(class.child.as_ref(), limits, leaf_host(&host, i, rate))
             })
             .collect();
-        let place = |minor: u16| place_of(&classes, minor);
-        let matches = config.children.0.iter().filter_map(|class| Some((place(class.minor)?, &class.matches[..])));
+        let index = |minor: u16| place_of(&classes, minor);
+        let matches = config.children.0.iter().filter_map(|class| Some((index(class.minor)?, &class.matches[..])));
         Self {
             tree,
             family: Family::new(leaves),
             filters: Filters::new(matches),
             handle: settings.handle.0,
-            default: place(settings.default.0),
+            default: index(settings.default.0),
             direct: Ring::with_capacity(settings.direct_qlen.min(MAX_PREALLOCATED) as usize),
             direct_qlen: settings.direct_qlen as u32,
             direct_packets: 0,
-            shown: None,
+            last_served: None,
         }
     }
 }
 
 impl<P> Htb<P> {
-    /// The class of a packet; none for those that go directly (`htb_classify`).
+    /// Class of a packet; `None` for direct packets (`htb_classify`).
     #[inline]
     fn classify(&self, meta: &Meta) -> Option<usize> {
         let named = meta.class;
@@ -123,20 +125,20 @@ impl<P> Htb<P> {
 
     #[cold]
     fn enqueue_directly(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
-        let books = &mut self.family.accounting;
-        books.arrived(meta.len);
+        let accounting = &mut self.family.accounting;
+        accounting.arrived(meta.len);
         if self.direct.len() as u32 >= self.direct_qlen {
-            return books.refuse(now, Arrival { meta, packet }, sink);
+            return accounting.refuse(now, Arrival { meta, packet }, sink);
         }
         meta.enqueued = now;
-        books.queued(meta.len);
+        accounting.queued(meta.len);
         self.direct_packets += 1;
         self.direct.push(meta, packet);
         EnqueueResult::Queued
     }
 
-    /// A packet of a class that may send at `level` with the priority `prio` (`htb_dequeue_tree`). Where there is none, but
-    /// for a child that shapes itself, `soonest` is when that will have one.
+    /// Dequeues a packet of a class that may send at `level` with the priority `prio` (`htb_dequeue_tree`). If there is
+    /// none because a child shapes, lowers `soonest` to the time of the child's next packet.
     #[inline]
     fn dequeue_tree(
         &mut self,
@@ -165,11 +167,11 @@ impl<P> Htb<P> {
                         self.tree.deactivate(class);
                     }
                     self.tree.charge(class, level, meta.len);
-                    self.shown = Some(class);
+                    self.last_served = Some(class);
                     return Some((meta, packet));
                 }
                 DequeueResult::NotBefore(at) => *soonest = at.min(*soonest),
-                // It dropped all that it had, which is found out above.
+                // The leaf dropped all its packets, which the check above handles.
                 DequeueResult::Empty if self.family.is_empty(leaf) => continue,
                 DequeueResult::Empty => {}
             }
@@ -256,7 +258,7 @@ impl<P> Qdisc<P> for Htb<P> {
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        let (minor, tokens, ctokens) = self.shown.map_or((0, 0, 0), |class| self.tree.state(class));
+        let (minor, tokens, ctokens) = self.last_served.map_or((0, 0, 0), |class| self.tree.state(class));
         see("class", minor as f64);
         see("tokens", Duration::from_nanos(tokens).as_secs_f64());
         see("ctokens", Duration::from_nanos(ctokens).as_secs_f64());
@@ -286,12 +288,12 @@ impl<P> fmt::Debug for Htb<P> {
     }
 }
 
-/// tc has no other words for HTB's own parameters.
+/// tc has no alternative keywords for HTB's parameters.
 pub(crate) const WORDS: Option<WordsParser> = None;
 
-/// Bytes of a class, with its places among those of its level, which feed it for each priority.
+/// Bytes per class, with its entries in the row of its level and in the feeds of each priority.
 pub(crate) const CLASS_BYTES: u64 = (size_of::<class::Class>() + (1 + 2 * class::PRIOS) * size_of::<usize>()) as u64;
 
-/// The kernel looks again after 5 s whatever happens.
+/// Maximum sleep: the kernel polls again after 5 s in any case.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MAX_PREALLOCATED: u64 = 1024;

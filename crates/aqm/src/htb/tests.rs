@@ -17,7 +17,7 @@ fn queue(text: &str) -> Box<dyn Qdisc<u32> + Send> {
         .build(Limits::default(), Host { link, rng: Rng::from_state(1) })
 }
 
-/// A packet for a class; its handle is the class as well.
+/// Offers a packet of a class; its handle is the class too.
 fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, class: u16, len: u32) {
     let meta = Meta { class: ClassId::new(1, class), ..Meta::new(len, class as u32) };
     queue.enqueue(now, meta, class as u32, &mut |_, _, _| {});
@@ -48,8 +48,7 @@ fn statistics_are_spelled_as_tcs() {
     assert_eq!((&classes[0]["qdisc"]["kind"], classes[1].get("qdisc")), (&"cake".into(), None));
 }
 
-/// Keeps packets of `len` bytes waiting in each class while time passes; the bytes that each class sends until then, and
-/// when each packet leaves. The link takes no time.
+/// Keeps packets of `len` bytes queued in each class until `until`, on an infinitely fast link. Returns the departures.
 fn saturate(queue: &mut dyn Qdisc<u32>, classes: &[(u16, u32)], until: Instant) -> Vec<(Instant, u32, u32)> {
     let mut now = Instant::ZERO;
     let mut left = Vec::new();
@@ -82,9 +81,9 @@ fn second(s: u64) -> Instant {
 
 #[test]
 fn tokens_are_the_kernels_at_an_untidy_rate() {
-    // 7,777,777 bit/s: 1557257 ns for 1514 B (see psched); tc's bucket of 1600 B is 1645715.15… ns, so 25715 ticks of 64 ns,
-    // 1645760 ns, or with an older tc 1645 us in 25703 ticks, 1644992 ns.
-    assert_eq!([Rounding::Up, Rounding::Down].map(|way| ticks(1600, 972_222, way)), [1_645_760, 1_644_992]);
+    // 7,777,777 bit/s: 1557257 ns for 1514 B (see psched); tc's bucket of 1600 B is 1645715.15… ns, so 25715 ticks of
+    // 64 ns, 1645760 ns, or with an older tc 1645 us in 25703 ticks, 1644992 ns.
+    assert_eq!([Rounding::Up, Rounding::Down].map(|rounding| ticks(1600, 972_222, rounding)), [1_645_760, 1_644_992]);
     for (profile, buffer) in [("", 1_645_760), ("@linux-6.1", 1_644_992)] {
         let mut queue = queue(&format!("htb{profile} {{ class 10 rate 7777777bit }}"));
         (0..5).for_each(|_| offer(&mut *queue, Instant::ZERO, 0x10, 1514));
@@ -96,8 +95,8 @@ fn tokens_are_the_kernels_at_an_untidy_rate() {
                 DequeueResult::Empty => panic!("packets wait"),
             }
         }
-        // A class may send while it has tokens, however few: the second goes into debt, and from then on each packet waits
-        // until the debt of those before it is paid.
+        // A class may send while it has any tokens: the second packet goes into debt, and from then on each packet
+        // waits until the debt of the previous ones is paid.
         let debt = |packets: u64| (packets * 1_557_257).saturating_sub(buffer);
         assert_eq!(left, [0, 0, debt(2), debt(3), debt(4)], "{profile}");
     }
@@ -114,10 +113,10 @@ fn quanta_are_bounded_and_r2q_divides_the_rate() {
 
 #[test]
 fn classes_get_their_rate_share_what_is_left_and_stay_below_their_ceilings() {
-    // 10 Mbit/s. Promised: 1, 2 and 3; the other 4 go to those below their ceilings by their quanta, 1 : 2 : 3.
+    // 10 Mbit/s. Guaranteed: 1, 2 and 3; the other 4 go to classes below their ceilings by their quanta, 1 : 2 : 3.
     let tree = |ceilings: [u64; 3]| {
         let [a, b, c] = ceilings;
-        // A class waits for the turns of the others, 37.5 kB or 30 ms: buckets that hold less would lose tokens meanwhile.
+        // A class waits for the turns of the others, 37.5 kB or 30 ms; a smaller bucket would lose tokens meanwhile.
         format!(
             "htb {{ class 1 rate 10mbit; class 10 parent 1 rate 1mbit ceil {a}mbit cburst 30kB; class 20 parent 1 rate 2mbit \
              ceil {b}mbit cburst 30kB; class 30 parent 1 rate 3mbit ceil {c}mbit cburst 30kB }}"
@@ -127,9 +126,9 @@ fn classes_get_their_rate_share_what_is_left_and_stay_below_their_ceilings() {
     let all = [0x10, 0x20, 0x30];
     for (ceilings, busy, expected) in [
         ([10, 10, 10], 3, [1.0 + 4.0 / 6.0, 2.0 + 8.0 / 6.0, 3.0 + 2.0]),
-        // The third is at its ceiling: the rest is shared 1 : 2.
+        // The third is at its ceiling: the remainder is shared 1 : 2.
         ([10, 10, 4], 3, [2.0, 4.0, 4.0]),
-        // All are at theirs.
+        // All are at their ceilings.
         ([1, 2, 4], 3, [1.0, 2.0, 4.0]),
         // One is idle: 7 Mbit/s are left for two.
         ([10, 10, 10], 2, [1.0 + 7.0 / 3.0, 2.0 + 14.0 / 3.0, 0.0]),
@@ -151,7 +150,7 @@ fn over_any_span_no_class_exceeds_its_ceiling_and_a_bucket() {
     let text = "htb { class 1 rate 5mbit; class 10 parent 1 rate 777777bit ceil 3333333bit burst 4kB cburst 6kB; class 20 \
                 parent 1 rate 1mbit burst 3kB cburst 2kB; class 30 rate 2222222bit }";
     let left = saturate(&mut *queue(text), &[(0x10, 1514), (0x20, 997), (0x30, 1499)], second(2));
-    // A class goes into debt by one packet at most; its bucket may be one tick deeper.
+    // A class goes into debt by at most one packet; its bucket may be one tick deeper.
     for (class, ceil, cburst, len) in
         [(0x10, 416_667, 6000, 1514), (0x20, 125_000, 2000, 997), (0x30, 277_778, 1600, 1499)]
     {
@@ -161,8 +160,8 @@ fn over_any_span_no_class_exceeds_its_ceiling_and_a_bucket() {
             for j in i..own.len() {
                 let bytes = (j - i + 1) as u128 * len;
                 let nanos = (own[j].0 - own[i].0).as_nanos() as u128 + (j - i) as u128 + 65;
-                let most = cburst + len + ceil * nanos / 1_000_000_000;
-                assert!(bytes <= most, "{class:x}, {i} to {j}: {bytes} B where {most} are allowed");
+                let max = cburst + len + ceil * nanos / 1_000_000_000;
+                assert!(bytes <= max, "{class:x}, {i} to {j}: {bytes} B where {max} are allowed");
             }
         }
     }
@@ -179,17 +178,17 @@ fn the_lower_prio_borrows_first_and_leaves_the_others_their_rates() {
 
 #[test]
 fn those_below_one_class_borrow_from_it_before_they_borrow_from_others() {
-    // A of 6 Mbit/s has two leaves promised 1 and 2, B of 4 one leaf promised 4. All may have everything.
+    // A of 6 Mbit/s has two leaves with 1 and 2 guaranteed, B of 4 one leaf with 4. All ceilings are the full rate.
     let text = "htb { class 1 rate 10mbit; class a parent 1 rate 6mbit ceil 10mbit; class b parent 1 rate 4mbit ceil 10mbit; \
                 class a1 parent a rate 1mbit ceil 10mbit; class a2 parent a rate 2mbit ceil 10mbit; class b1 parent b rate \
                 4mbit ceil 10mbit }";
     let all = [(0xa1, 1500), (0xa2, 1500), (0xb1, 1500)];
     let got = rates(&saturate(&mut *queue(text), &all, second(11)), &[0xa1, 0xa2, 0xb1], 1, 11);
-    // What A has left, 3, goes to its own, 1 : 2.
+    // A's remaining 3 go to its own leaves, 1 : 2.
     for (got, expected) in got.iter().zip([2.0, 4.0, 4.0]) {
         assert!((got - expected).abs() < 0.1, "{got} where {expected} are its own");
     }
-    // Alone, a leaf has it all.
+    // A leaf alone gets everything.
     let got = rates(&saturate(&mut *queue(text), &all[..1], second(11)), &[0xa1], 1, 11);
     assert!((got[0] - 10.0).abs() < 0.05, "{got:?}");
 }
@@ -224,14 +223,14 @@ fn what_no_class_wants_goes_first_and_unshaped_or_to_the_default() {
         for id in 0..3 {
             queue.enqueue(Instant::ZERO, meta(0, ClassId::NONE), id, &mut |_, _, _| dropped += 1);
         }
-        // Directly both go at once, and a third finds no place; a class has the tokens of one.
+        // Direct packets: both leave at once, and a third finds no room; a class has tokens for one.
         let at_once = core::iter::from_fn(|| match queue.dequeue(Instant::ZERO, &mut |_, _, _| {}) {
             DequeueResult::Packet(_, id) => Some(id),
             _ => None,
         });
         assert_eq!((at_once.count(), dropped), (sent, sent - 1), "{text}");
     }
-    // Class, filter, the discipline itself, an inner class, and one of another discipline.
+    // Class, filter, the discipline itself, an inner class, and a class of another discipline.
     let tree = "htb default 10 { class 1 rate 1mbit; class 10 parent 1 rate 1mbit; class 20 parent 1 rate 1mbit match dscp EF }";
     for (dscp, class, expected) in [
         (0, ClassId::new(1, 0x20), "20"),
@@ -259,8 +258,8 @@ fn what_no_class_wants_goes_first_and_unshaped_or_to_the_default() {
 
 #[test]
 fn turns_are_by_bytes_and_in_the_order_of_the_numbers() {
-    // Quanta of 3000 B: two or three packets of 1000 in a turn; prio and rates are equal. The classes are named in another
-    // order than that of their numbers.
+    // Quanta of 3000 B: two or three packets of 1000 per turn; prio and rates are equal. The classes are not named in
+    // numeric order.
     let text = "htb { class 1 rate 100mbit burst 1MB cburst 1MB; class 30 parent 1 rate 8bit ceil 100mbit burst 1B cburst 1MB \
                 quantum 3000B; class 10 parent 1 rate 8bit ceil 100mbit burst 1B cburst 1MB quantum 3000B }";
     let mut queue = queue(text);
@@ -273,8 +272,8 @@ fn turns_are_by_bytes_and_in_the_order_of_the_numbers() {
         _ => None,
     })
     .collect();
-    // At first each has tokens of its own for one packet, by which its deficit falls below 0 and is filled to 2000; then
-    // both borrow at another level, where the deficits begin anew: 1 packet leaves 2000, and each later turn takes 3.
+    // At first each class has own tokens for one packet, which takes its deficit below 0 and refills it to 2000; then
+    // both borrow at another level, where the deficits start again: 1 packet leaves 2000, and each later turn sends 3.
     let (a, b) = (0x10, 0x30);
     assert_eq!(order, vec![a, b, a, b, a, a, a, b, b, b, a, a, a, b, b, b]);
 }
@@ -303,54 +302,51 @@ fn spellings_and_what_is_refused() {
         ("htb { class 10 ceil 1mbit }", "class 10: rate is required; write e.g. rate 1mbit"),
         (
             "htb { class 10 rate 2mbit ceil 1mbit }",
-            "class 10: ceil (1 Mbit/s) is below rate (2 Mbit/s), which it would never reach; write a higher ceil or a lower rate",
+            "class 10: ceil (1 Mbit/s) is below rate (2 Mbit/s), so the rate would never be reached; write a higher ceil or a lower rate",
         ),
         (
             "htb { class 10 parent 1 rate 2mbit }",
-            "class 10: parent 1 is no class of this htb; write it as well, or leave parent out for a class of the root",
+            "class 10: parent 1 is not a class of this htb; add it, or leave parent out for a class of the root",
         ),
         (
             "htb { class 10 parent 10 rate 2mbit }",
-            "class 10: its parents go in a circle, 10 below 10; let one of them be a class of the root",
+            "class 10: its parents form a loop, 10 below 10; attach one of them to the root",
         ),
         (
             "htb { class 2 parent 1 rate 1mbit; class 1 parent 1 rate 1mbit }",
-            "class 2: its parents go in a circle, 1 below 1; let one of them be a class of the root",
+            "class 2: its parents form a loop, 1 below 1; attach one of them to the root",
         ),
         (
             "htb { class 9 rate 3mbit; class a parent 3 rate 1mbit; class 3 parent 5 rate 1mbit; class 5 parent 4 rate 1mbit; \
              class 4 parent 3 rate 1mbit }",
-            "class a: its parents go in a circle, 3 below 5 below 4 below 3; let one of them be a class of the root",
+            "class a: its parents form a loop, 3 below 5 below 4 below 3; attach one of them to the root",
         ),
         (
             "htb { class 1 rate 2mbit { codel }; class 2 parent 1 rate 1mbit }",
-            "class 1: has classes below it and cannot hold a queue; write that at one of those",
+            "class 1: has child classes and cannot hold a queue; move it to a child class",
         ),
         (
             "htb { class 1 rate 2mbit match dscp EF; class 2 parent 1 rate 1mbit }",
-            "class 1: has classes below it and cannot have a filter; write that at one of those",
+            "class 1: has child classes and cannot have a filter; move it to a child class",
         ),
         ("htb { class 1 rate 2mbit; class 1 rate 1mbit }", "class 1: is given twice; leave one of them out"),
         (
             "htb { class 1 rate 7bit }",
-            "class 1: rate (7 bit/s) is below 8 bit/s, a byte per second, the least that Linux shapes to",
+            "class 1: rate (7 bit/s) is below 8 bit/s (one byte per second), the minimum that Linux shapes to",
         ),
         ("htb { class 1 rate 1mbit prio 8 }", "class 1: prio = 8 is out of range; from 0 to 7"),
         ("htb { class 1 rate 1mbit rate 2mbit }", "rate of class 1 of htb is given twice; leave one of them out"),
-        ("htb { class 1 rate 1mbit burst }", "burst of class 1 of htb lacks its value"),
+        ("htb { class 1 rate 1mbit burst }", "burst of class 1 of htb needs a value"),
         ("htb { class 1 rat 1mbit }", r#"class 1: unknown parameter "rat"; did you mean "rate"?"#),
-        (
-            "htb default 30 { class 10 rate 1mbit }",
-            "default 30: there is no class 30; write e.g. { class 30 rate 10mbit }",
-        ),
+        ("htb default 30 { class 10 rate 1mbit }", "default 30: no such class; write e.g. { class 30 rate 10mbit }"),
         (
             "htb default 1 { class 1 rate 1mbit; class 10 parent 1 rate 1mbit }",
-            "default 1: the class 1 has classes below it; write one of those",
+            "default 1: class 1 has child classes; name one of them",
         ),
-        ("htb default x", r#"default: "x" is not the number of a class; write it in hexadecimal as tc, e.g. 20"#),
+        ("htb default x", r#"default: "x" is not a class number; write it in hexadecimal as in tc, e.g. 20"#),
         (
             &format!("htb {{ {deep} }}"),
-            "class 9: is too deep: Linux has 8 levels; write it below a class nearer to the root",
+            "class 9: is nested too deep: Linux has 8 levels; attach it to a class nearer to the root",
         ),
     ] {
         assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");

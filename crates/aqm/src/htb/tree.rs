@@ -1,4 +1,4 @@
-//! Who may send: the classes, those of each level that have tokens, and those that wait for some.
+//! Class tree: the classes, per level those that can send, and those that wait for tokens.
 
 use super::class::{Class, Feed, Mode, PRIOS, Position};
 use super::config::{Class as Configured, LEVELS, Settings};
@@ -9,32 +9,32 @@ use alloc::vec::Vec;
 /// All classes.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    /// In the order of their numbers.
+    /// In numeric order.
     classes: Vec<Class>,
     levels: [Level; LEVELS],
-    /// When a packet was asked for last.
+    /// Time of the last dequeue.
     pub now: Instant,
-    /// How often a class ran into its ceiling.
+    /// Number of times that a class ran into its ceiling.
     pub overlimits: u64,
 }
 
-/// The classes of a level.
+/// Classes of one level.
 #[derive(Clone, Debug)]
 struct Level {
-    /// For each priority those that can send, by number.
+    /// Per priority, the classes that can send, by number.
     rows: Vec<Feed>,
     row_mask: u8,
-    /// Those whose mode will change, the soonest first; of equals the first to come.
+    /// Classes with a pending mode change, the earliest first, ties in order of arrival.
     waiting: Vec<usize>,
-    /// No mode changes before this.
+    /// Lower bound of the next mode change.
     near_event: Instant,
 }
 
 impl Tree {
-    /// Of `configured`, which are in the order of their numbers and name parents that exist.
+    /// Builds the tree of `configured`, which are in numeric order and name existing parents.
     pub fn new<H>(settings: &Settings, configured: &[&Configured<H>]) -> Self {
-        let place = |minor: u16| place_of(configured, minor);
-        let parents: Vec<_> = configured.iter().map(|class| class.parent.and_then(place)).collect();
+        let index = |minor: u16| place_of(configured, minor);
+        let parents: Vec<_> = configured.iter().map(|class| class.parent.and_then(index)).collect();
         let mut children = vec![0_usize; configured.len()];
         parents.iter().flatten().for_each(|&parent| children[parent] += 1);
         let depth = |i: usize| core::iter::successors(parents[i], |&parent| parents[parent]).count();
@@ -47,25 +47,25 @@ impl Tree {
             })
             .collect();
         let levels = core::array::from_fn(|level| {
-            let most = classes.iter().filter(|class| class.level == level).count();
-            let rows = (0..PRIOS).map(|_| Feed::new(most)).collect();
-            Level { rows, row_mask: 0, waiting: Vec::with_capacity(most), near_event: Instant::ZERO }
+            let capacity = classes.iter().filter(|class| class.level == level).count();
+            let rows = (0..PRIOS).map(|_| Feed::new(capacity)).collect();
+            Level { rows, row_mask: 0, waiting: Vec::with_capacity(capacity), near_event: Instant::ZERO }
         });
         Self { classes, levels, now: Instant::ZERO, overlimits: 0 }
     }
 
-    /// Number of the queue of class `i`, if it is a leaf.
+    /// Index of the queue of class `i`, if it is a leaf.
     #[inline]
     pub fn leaf_of(&self, i: usize) -> Option<usize> {
         self.classes[i].leaf
     }
 
-    /// The numbers of the leaves, in the order of their queues.
+    /// Numbers of the leaves, in the order of their queues.
     pub fn leaves(&self) -> impl Iterator<Item = u16> {
         self.classes.iter().filter(|class| class.leaf.is_some()).map(|class| class.minor)
     }
 
-    /// The class with a number.
+    /// Index of the class with number `minor`.
     pub fn find(&self, minor: u16) -> Option<usize> {
         self.classes.binary_search_by_key(&minor, |class| class.minor).ok()
     }
@@ -76,13 +76,13 @@ impl Tree {
         (class.minor, class.tokens, class.ctokens)
     }
 
-    /// The priorities of which a class of `level` can send.
+    /// Bitmap of the priorities with classes of `level` that can send.
     #[inline]
     pub fn row_mask(&self, level: usize) -> u8 {
         self.levels[level].row_mask
     }
 
-    /// A leaf has packets (`htb_activate`).
+    /// Activates a leaf, which has packets (`htb_activate`).
     #[inline]
     pub fn activate(&mut self, i: usize) {
         if self.classes[i].prio_activity == 0 {
@@ -91,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// A leaf has none any more (`htb_deactivate`).
+    /// Deactivates a leaf, which has no packets left (`htb_deactivate`).
     pub fn deactivate(&mut self, i: usize) {
         if self.classes[i].prio_activity != 0 {
             self.deactivate_prios(i);
@@ -99,7 +99,7 @@ impl Tree {
         }
     }
 
-    /// Puts an active class where it may send from: into its level's rows, or into the feeds of those it borrows from.
+    /// Adds an active class to the rows of its level, or to the feeds of the ancestors that it borrows from.
     fn activate_prios(&mut self, mut i: usize) {
         let mut mask = self.classes[i].prio_activity;
         while let (Mode::MayBorrow, Some(parent)) = (self.classes[i].mode, self.classes[i].parent) {
@@ -109,7 +109,7 @@ impl Tree {
             for prio in prios(mask) {
                 let feed = &mut self.classes[parent].feeds[prio];
                 if !feed.is_empty() {
-                    // The parent is where it should be already.
+                    // The parent is already active for this priority.
                     mask &= !(1 << prio);
                 }
                 feed.insert(i);
@@ -124,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// Takes an active class out of all feeds and rows; its mode is still the one it had there.
+    /// Removes an active class from all feeds and rows; its mode must still be the one with which it was added.
     fn deactivate_prios(&mut self, mut i: usize) {
         let mut mask = self.classes[i].prio_activity;
         while let (Mode::MayBorrow, Some(parent)) = (self.classes[i].mode, self.classes[i].parent) {
@@ -160,8 +160,8 @@ impl Tree {
         }
     }
 
-    /// Gives class `i` the mode that it has `ahead` nanoseconds after its tokens were counted; in how many that changes
-    /// (`htb_change_class_mode`).
+    /// Sets the mode that class `i` has `ahead` nanoseconds after its last token update. Returns the nanoseconds until
+    /// it changes (`htb_change_class_mode`).
     fn change_mode(&mut self, i: usize, ahead: i64) -> i64 {
         let (mode, wait) = self.classes[i].mode_in(ahead);
         let old = self.classes[i].mode;
@@ -180,7 +180,7 @@ impl Tree {
         wait
     }
 
-    /// Class `i` will change its mode in `wait` nanoseconds (`htb_add_to_wait_tree`).
+    /// Schedules a mode change of class `i` in `wait` nanoseconds (`htb_add_to_wait_tree`).
     fn add_to_wait(&mut self, i: usize, wait: i64) {
         let key = self.now + Duration::from_nanos(wait.max(1));
         self.classes[i].pq_key = key;
@@ -190,8 +190,8 @@ impl Tree {
         level.waiting.insert(at, i);
     }
 
-    /// A packet of `len` bytes leaves the leaf `i`, with tokens of the class at `lender`: all classes from the leaf up are
-    /// charged (`htb_charge_class`).
+    /// Charges a packet of `len` bytes of the leaf `i`, sent with tokens of the class at level `lender`, to all classes
+    /// from the leaf up (`htb_charge_class`).
     #[inline]
     pub fn charge(&mut self, i: usize, lender: usize, len: u32) {
         let mut next = Some(i);
@@ -213,7 +213,8 @@ impl Tree {
         }
     }
 
-    /// Changes the modes of a level that are due (`htb_do_events`); when the next one is, or when to look again.
+    /// Performs the due mode changes of a level (`htb_do_events`). Returns the time of the next one, or of the next
+    /// check.
     #[inline]
     pub fn do_events(&mut self, level: usize) -> Instant {
         if self.now < self.levels[level].near_event {
@@ -235,36 +236,36 @@ impl Tree {
         event
     }
 
-    /// The leaf whose turn it is among those that can send, at `level` itself or with the tokens of a class there
+    /// Leaf whose turn it is among those that can send, at `level` itself or with the tokens of a class there
     /// (`htb_lookup_leaf`).
     #[inline]
     pub fn lookup_leaf(&mut self, prio: usize, level: usize) -> Option<usize> {
         if self.levels[level].row_mask & 1 << prio == 0 {
             return None;
         }
-        // The way down: whose feed is looked at, below the row.
-        let mut way = [0; LEVELS];
+        // Path of classes from the row down, whose feeds are followed.
+        let mut path = [0; LEVELS];
         let mut depth = 0;
         loop {
-            let feed = self.feed(way[..depth].last().copied(), prio, level);
+            let feed = self.feed(path[..depth].last().copied(), prio, level);
             if let (None, Some(last)) = (feed.ptr, feed.last) {
                 feed.ptr = feed.from(last);
             }
             feed.last = None;
             let ptr = feed.ptr;
             if ptr.is_none() {
-                // Behind the last one: the first, and what is above goes on.
+                // Past the last class: restart at the first one and advance the level above.
                 feed.ptr = feed.first();
             }
             match ptr {
                 Some(i) if self.classes[i].leaf.is_some() => return Some(i),
                 Some(i) => {
-                    way[depth] = i;
+                    path[depth] = i;
                     depth += 1;
                 }
                 None if depth > 0 => {
                     depth -= 1;
-                    self.feed(way[..depth].last().copied(), prio, level).advance();
+                    self.feed(path[..depth].last().copied(), prio, level).advance();
                 }
                 None => {}
             }
@@ -278,7 +279,7 @@ impl Tree {
         }
     }
 
-    /// The leaf `i` has sent `len` bytes: the turn may go on to the next one.
+    /// Charges `len` bytes to the turn of leaf `i`, and passes the turn on if it is over.
     #[inline]
     pub fn spend_turn(&mut self, i: usize, prio: usize, level: usize, len: u32) {
         if self.classes[i].spend_turn(level, len) {
@@ -286,19 +287,19 @@ impl Tree {
         }
     }
 
-    /// The turn goes on from the leaf `i`.
+    /// Passes the turn on from leaf `i`.
     pub fn pass_turn(&mut self, i: usize, prio: usize, level: usize) {
         let above = if level > 0 { self.classes[i].parent } else { None };
         self.feed(above, prio, 0).advance();
     }
 }
 
-/// The place of the class with a number among `classes`, which are in the order of their numbers.
+/// Index of the class with number `minor` among `classes`, which are in numeric order.
 pub(super) fn place_of<H>(classes: &[&Configured<H>], minor: u16) -> Option<usize> {
     classes.binary_search_by_key(&minor, |class| class.minor).ok()
 }
 
-/// The priorities in a mask, the highest first.
+/// Priorities in a mask, the lowest number first.
 fn prios(mut mask: u8) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let prio = (mask != 0).then(|| mask.trailing_zeros() as usize)?;

@@ -1,17 +1,17 @@
-//! Random numbers that depend on the one before (`get_crandom` of `sch_netem.c`).
+//! Random numbers correlated with the previous one (`get_crandom` of `sch_netem.c`).
 
 use crate::rng::Rng;
 
-/// A probability or correlation of `percent` as 32 bits (`get_percent` of tc): 0 is never, all ones is always.
+/// Probability or correlation of `percent` in 32 bits (`get_percent` of tc): 0 is never, all ones is always.
 pub(super) fn scaled(percent: f64) -> u32 {
     libm::rint(percent / 100.0 * u32::MAX as f64) as u32
 }
 
-/// A stream of 32-bit numbers.
+/// Stream of correlated 32-bit numbers.
 ///
-/// Each is the average of a fresh one and the one before, weighed by the correlation. As in the kernel the average is not
-/// spread out again, so that with a correlation the numbers crowd around the middle: a loss of 1 % with a correlation of
-/// 50 % loses far less than 1 %.
+/// Each is the average of a fresh number and the previous one, weighted by the correlation. As in the kernel the
+/// average is not spread out again, so that with a correlation the numbers concentrate around the middle: a loss of 1 %
+/// with a correlation of 50 % loses far less than 1 %.
 #[derive(Clone, Debug)]
 pub(super) struct Crandom {
     last: u32,
@@ -19,12 +19,12 @@ pub(super) struct Crandom {
 }
 
 impl Crandom {
-    /// With a correlation of `percent`; `last` stands for the number before the first.
+    /// Stream with a correlation of `percent`; `last` acts as the number before the first.
     pub fn new(percent: f64, last: u32) -> Self {
         Self { last, rho: scaled(percent) }
     }
 
-    /// The next number.
+    /// Draws the next number.
     #[inline]
     pub fn next(&mut self, rng: &mut Rng) -> u32 {
         let value = rng.next_u32();
@@ -38,7 +38,7 @@ impl Crandom {
     }
 }
 
-/// Something that happens to packets with a probability.
+/// Random event of a packet.
 #[derive(Clone, Debug)]
 pub(super) struct RandomEvent {
     pub probability: u32,
@@ -46,12 +46,12 @@ pub(super) struct RandomEvent {
 }
 
 impl RandomEvent {
-    /// Of `percent`.
+    /// Event with a probability of `percent`.
     pub fn new(percent: f64, numbers: Crandom) -> Self {
         Self { probability: scaled(percent), numbers }
     }
 
-    /// Whether it happens; nothing is drawn where it never does.
+    /// Draws whether the event occurs; draws nothing if it never does.
     #[inline]
     pub fn occurs(&mut self, rng: &mut Rng) -> bool {
         self.probability > 0 && self.probability >= self.numbers.next(rng)

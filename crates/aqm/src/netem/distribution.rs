@@ -1,5 +1,5 @@
-//! Times about a mean: evenly spread, or by the inverse of a distribution as a table (`tabledist` of `sch_netem.c`). The
-//! tables are computed as the programs `normal.c`, `pareto.c` and `paretonormal.c` of iproute2 compute theirs.
+//! Random times around a mean: uniform, or by the inverse of a distribution in a table (`tabledist` of `sch_netem.c`).
+//! The tables are those that the programs `normal.c`, `pareto.c` and `paretonormal.c` of iproute2 compute.
 
 use super::crandom::Crandom;
 use super::table::Table;
@@ -7,29 +7,29 @@ use crate::rng::Rng;
 use alloc::boxed::Box;
 use core::fmt;
 
-/// How times lie about their mean.
+/// Distribution of times around their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// Evenly from the mean less the jitter to the mean and the jitter.
+    /// Uniform from the mean minus the jitter to the mean plus the jitter.
     Uniform,
-    /// Normally; the jitter is the standard deviation.
+    /// Normal; the jitter is the standard deviation.
     Normal,
-    /// By a Pareto distribution with the exponent 3, whose standard deviation is the jitter.
+    /// Pareto with exponent 3; the jitter is the standard deviation.
     Pareto,
-    /// A quarter of a normally distributed time and three quarters of a Pareto one.
+    /// A quarter of a normally distributed time plus three quarters of a Pareto one.
     ParetoNormal,
-    /// By a table that was read from a file.
+    /// Table read from a file.
     Table(&'static Table),
 }
 
 impl Distribution {
-    /// Those that need no file.
+    /// Distributions that need no file.
     pub const BUILT_IN: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
-    /// Their names.
+    /// Names of the built-in distributions.
     pub const WORDS: &'static [&'static str] = &["uniform", "normal", "pareto", "paretonormal"];
 
-    /// Values of the inverse distribution in steps of equal probability, in units of the jitter over `SCALE`; none for
-    /// [`Distribution::Uniform`].
+    /// Values of the inverse distribution in steps of equal probability, in units of the jitter over `SCALE`; `None`
+    /// for [`Distribution::Uniform`].
     pub fn table(self) -> Option<Box<[i16]>> {
         let short = |value: i32| value.clamp(i16::MIN as i32, i16::MAX as i32) as i16;
         let entries = 0..ENTRIES;
@@ -53,24 +53,24 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// Times about a mean.
+/// Generator of times around a mean.
 #[derive(Clone, Debug)]
 pub(super) struct DelayDistribution {
-    /// Nanoseconds.
+    /// In nanoseconds.
     pub mean: i64,
-    /// Nanoseconds; at most `i32::MAX`.
+    /// In nanoseconds; at most `i32::MAX`.
     pub jitter: i32,
     table: Option<Box<[i16]>>,
 }
 
 impl DelayDistribution {
-    /// Of these nanoseconds.
+    /// Generator with `mean` and `jitter` in nanoseconds.
     pub fn new(mean: i64, jitter: i32, by: Distribution) -> Self {
         let table = if jitter > 0 { by.table() } else { None };
         Self { mean, jitter, table }
     }
 
-    /// The next time, in nanoseconds; it may be below zero. Without jitter nothing is drawn.
+    /// Draws the next time, in nanoseconds, possibly negative. Without jitter nothing is drawn.
     #[inline]
     pub fn next(&self, numbers: &mut Crandom, rng: &mut Rng) -> i64 {
         if self.jitter == 0 {
@@ -84,7 +84,7 @@ impl DelayDistribution {
     }
 }
 
-/// `sigma` times `t` in units of `SCALE`, where only what is left of the division by it is rounded.
+/// `sigma * t` in units of `SCALE`; only the remainder of `sigma / SCALE` is rounded.
 #[inline]
 fn scale(sigma: i64, t: i64) -> i64 {
     let x = sigma % SCALE * t;
@@ -92,17 +92,17 @@ fn scale(sigma: i64, t: i64) -> i64 {
     (x + half) / SCALE + sigma / SCALE * t
 }
 
-/// `NETEM_DIST_SCALE`: the entry that stands for one standard deviation.
+/// `NETEM_DIST_SCALE`: table value of one standard deviation.
 const SCALE: i64 = 8192;
 /// Entries of a table.
 const ENTRIES: usize = 4096;
 
-/// Entry `i`: of the points from −10 on in steps of 0.00005 the last one up to which the probability, in 16384ths and
-/// rounded, is that of the entry.
+/// Entry `i`: of the points from −10 on in steps of 0.00005, the last one whose probability, rounded to 1/16384, does
+/// not exceed that of the entry. iproute2's program walks along the 401,000 points.
 fn normal(i: usize) -> i32 {
     let point = |k: i32| -10.0 + k as f64 * 0.00005;
     let rank = |x: f64| libm::rint(16384.0 * (0.5 + 0.5 * libm::erf(x / core::f64::consts::SQRT_2))) as usize;
-    // The rank grows with the point: the first one above the entry's, less one.
+    // Bisection, because the rank grows with the point: the first one above the entry's, minus one.
     let (mut below, mut above) = (0, 401_000);
     while above - below > 1 {
         let middle = (below + above) / 2;

@@ -1,10 +1,10 @@
-//! Which packets are lost: at random, or by a Markov chain (`loss_event` of `sch_netem.c`).
+//! Loss of packets: at random, or by a Markov chain (`loss_event` of `sch_netem.c`).
 
 use super::config::{LossModel, Settings};
 use super::crandom::{Crandom, RandomEvent, scaled};
 use crate::rng::Rng;
 
-/// The state of a model.
+/// State of a loss model.
 #[derive(Clone, Debug)]
 pub(super) enum LossState {
     Random(RandomEvent),
@@ -12,8 +12,8 @@ pub(super) enum LossState {
     Gemodel { p: u32, r: u32, h: u32, k1: u32, bad: bool },
 }
 
-/// Probabilities of steps between the states 1 (received in a gap), 2 (received in a burst), 3 (lost in a burst) and 4
-/// (lost in a gap).
+/// Transition probabilities between the states 1 (received in a gap), 2 (received in a burst), 3 (lost in a burst) and
+/// 4 (lost in a gap).
 #[derive(Clone, Debug)]
 pub(super) struct MarkovChain {
     p13: u32,
@@ -23,7 +23,7 @@ pub(super) struct MarkovChain {
     p23: u32,
 }
 
-/// Where the chain of four states is.
+/// State of the chain of four states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChainState {
     /// State 1.
@@ -37,7 +37,7 @@ pub(super) enum ChainState {
 }
 
 impl LossState {
-    /// The model of `c`; `numbers` are for the random one.
+    /// Model of `c`; `numbers` are for the random one.
     pub fn new(c: &Settings, numbers: Crandom) -> Self {
         match c.loss_model {
             LossModel::Random => Self::Random(RandomEvent::new(c.loss, numbers)),
@@ -47,14 +47,14 @@ impl LossState {
                 Self::State { chain, state: ChainState::SentInGap }
             }
             LossModel::Gemodel => {
-                // tc writes 1 - h, the kernel has h.
+                // tc's parameter is 1 - h, the kernel's is h.
                 let h = u32::MAX - scaled(c.ge_1_h);
                 Self::Gemodel { p: scaled(c.ge_p), r: scaled(c.ge_r), h, k1: scaled(c.ge_1_k), bad: false }
             }
         }
     }
 
-    /// Whether the next packet is lost.
+    /// Draws whether the next packet is lost.
     #[inline]
     pub fn loses(&mut self, rng: &mut Rng) -> bool {
         match self {
@@ -65,7 +65,7 @@ impl LossState {
                 lost
             }
             Self::Gemodel { p, r, h, k1, bad } => {
-                // The state changes first; what it was decides.
+                // The state changes first, but the previous state decides.
                 let was_bad = *bad;
                 if rng.next_u32() < (if was_bad { *r } else { *p }) {
                     *bad = !was_bad;
@@ -77,8 +77,8 @@ impl LossState {
 }
 
 impl MarkovChain {
-    /// The next state, and whether the packet is lost (`loss_4state`). The sums of probabilities wrap around, as in the
-    /// kernel.
+    /// Next state, and whether the packet is lost (`loss_4state`). Sums of probabilities wrap around, as in the kernel;
+    /// a random number equal to a bound belongs to the state above, as in Debian's 6.1.192.
     fn step(&self, state: ChainState, random: u32) -> (ChainState, bool) {
         use ChainState::{LostInBurst, LostInGap, SentInBurst, SentInGap};
         match state {

@@ -1,29 +1,29 @@
-//! netem, Linux's network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots (`sch_netem.c` of
-//! 6.1.192, whose arithmetic this follows, and the words of tc's `q_netem.c`).
+//! netem, Linux's network emulator: delay, jitter, loss, duplication, corruption, reordering, a rate and slots
+//! (`sch_netem.c` of 6.1.192, whose arithmetic this follows, with the syntax of tc's `q_netem.c`).
 //!
-//! A packet that comes is duplicated, lost or damaged by chance, and gets the time at which it is to leave: `delay` and
-//! `jitter` from now on, and with a `rate` no sooner than the packet with the latest time and its own transmission time.
-//! Packets leave in the order of these times, so that jitter reorders them; `reorder` lets some go at once, ahead of all.
-//! With a discipline in braces, `netem delay 20ms { fq_codel }`, they go there when their times have come.
+//! An arriving packet is duplicated, lost or corrupted at random, and gets a departure time: `delay` and `jitter` from
+//! now on, and with a `rate` not before the latest departure time plus its own transmission time. Packets leave in the
+//! order of these times, so that jitter reorders them; `reorder` sends some at once, ahead of all. With a discipline in
+//! braces, `netem delay 20ms { fq_codel }`, packets enter it at their departure times.
 //!
-//! Probabilities and correlations are tc's, in percent. A correlation averages random numbers, so that they crowd around the
-//! middle and small probabilities become far smaller, as with the kernel; `loss gemodel` and `loss state` do not have that.
-//! The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its files. Any other
-//! word is the name of a file with a table in tc's form, or of one without its ending `.dist`: whole numbers from -32768 to
-//! 32767 between white space, at most 16384, in units of the jitter over 8192, in steps of equal probability; lines that begin
-//! with `#` are comments. Its path starts from the scenario's folder; a blank or a bracket in it is written `%20`, `%28`, ….
+//! Probabilities and correlations are tc's, in percent. A correlation averages random numbers, so that they concentrate
+//! around the middle and small probabilities become far smaller, as in the kernel; `loss gemodel` and `loss state` are
+//! not affected. The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its
+//! files. Any other word names a file with a table in tc's format, with or without its suffix `.dist`: integers from
+//! -32768 to 32767 separated by white space, at most 16384, in units of the jitter over 8192, in steps of equal
+//! probability; lines that start with `#` are comments. Its path is relative to the scenario's folder; a blank or a
+//! bracket in it is written `%20`, `%28`, ….
 //!
-//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. A duplicate comes into this discipline
-//! again, not into the root of the tree that it is in.
-//! With `corrupt`, super-packets are cut before the queue; Linux cuts only those that are damaged. The limit of the link holds
-//! for what waits here and in the braces together, `limit` for what waits for its time. Packets that went into the braces are
-//! as old as they are there.
+//! Differs: random numbers come from the run's streams, so tc's `seed` is ignored. A duplicate re-enters this
+//! discipline, not the root of the tree. With `corrupt`, all super-packets are split before the queue; Linux splits
+//! only corrupted ones. The limit of the link applies to the packets here and in the braces together, `limit` to the
+//! packets that wait for their departure times. A packet keeps its age when it enters the braces.
 //!
 //! # When to use
 //!
-//! To take over a testbed's netem line as it stands, or for what else the simulator's links do not do to packets: jitter that
-//! reorders, duplicates, damage. Plain delay and loss of a link are `delay` and `loss` of a scenario, which do not occupy its
-//! queue.
+//! To reuse a testbed's netem line unchanged, or for impairments that the simulator's links do not have: jitter that
+//! reorders, duplicates, corruption. For plain delay and loss of a link use `delay` and `loss` of a scenario, which do
+//! not occupy its queue.
 
 mod config;
 mod crandom;
@@ -65,26 +65,26 @@ use rate::RateParams;
 use slot::Slots;
 use tfifo::Tfifo;
 
-/// The queue discipline.
+/// netem queue discipline.
 pub struct Netem<P> {
     impairments: Impairments,
     rate: Option<RateParams>,
     slots: Option<Slots>,
-    /// Packets that go at once, the last one first, with the times when they came.
+    /// Packets to send at once, the last one first, with their arrival times.
     front: Vec<(i64, Meta, P)>,
     waiting: Tfifo<(Meta, P)>,
     child: Option<Leaf<P>>,
     accounting: Accounting,
-    /// Most packets, those in braces included.
+    /// Maximum packets, including those in the braces.
     limit: u32,
     limits: Limits,
     link: Link,
     rng: Rng,
-    /// Packets that went ahead of all others.
+    /// Number of packets sent ahead of all others.
     requeues: u64,
 }
 
-/// What happens to packets by chance.
+/// Random impairments of packets.
 #[derive(Clone, Debug)]
 struct Impairments {
     duplicate: RandomEvent,
@@ -92,9 +92,9 @@ struct Impairments {
     ecn: bool,
     corrupt: RandomEvent,
     reorder: RandomEvent,
-    /// Zero does not reorder.
+    /// Zero disables reordering.
     gap: u32,
-    /// Packets held up since one went at once.
+    /// Packets delayed since the last one that was sent at once.
     counter: u32,
     delay: DelayDistribution,
     delays: Crandom,
@@ -102,8 +102,8 @@ struct Impairments {
 
 impl Impairments {
     fn new(c: &Settings, rng: &mut Rng) -> Self {
-        // tc sends the correlations of delay, loss and duplicates together, and only if a correlation other than that of
-        // duplicates is among the words; the kernel then draws a number for each (`get_correlation`).
+        // tc sends the correlations of delay, loss and duplicates together, and only if a correlation other than that
+        // of duplicates is given; the kernel then draws a number for each (`get_correlation`).
         let sent = [c.delay_corr, c.loss_corr, c.reorder_corr, c.corrupt_corr].iter().any(|&percent| percent > 0.0);
         let mut numbers = |sent: bool, percent: f64| {
             if sent { Crandom::new(percent, rng.next_u32()) } else { Crandom::new(0.0, 0) }
@@ -128,7 +128,7 @@ impl Impairments {
         }
     }
 
-    /// Whether a packet goes at once.
+    /// Whether a packet is sent at once.
     #[inline]
     fn reorders(&mut self, rng: &mut Rng) -> bool {
         self.gap > 0 && self.counter >= self.gap - 1 && self.reorder.probability >= self.reorder.numbers.next(rng)
@@ -136,7 +136,7 @@ impl Impairments {
 }
 
 impl<P: Send + 'static> Netem<P> {
-    /// An empty queue.
+    /// Empty queue.
     pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let (settings, link) = (&config.settings, host.link);
         let child = config.children.0.as_deref().map(|child| {
@@ -164,7 +164,7 @@ impl<P: Send + 'static> Netem<P> {
 }
 
 impl<P> Netem<P> {
-    /// Takes a packet in that has been counted as arrived (`netem_enqueue`); a duplicate is not duplicated again.
+    /// Enqueues a packet that has been counted as arrived (`netem_enqueue`); a duplicate is not duplicated again.
     fn admit(&mut self, now: Instant, arrival: Arrival<P>, is_copy: bool, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Arrival { mut meta, mut packet } = arrival;
         let (chances, rng) = (&mut self.impairments, &mut self.rng);
@@ -189,9 +189,11 @@ impl<P> Netem<P> {
         }
         let is_full = self.accounting.total.packets >= self.limit
             || !self.limits.admit(self.accounting.total, meta.len, self.link);
-        // Where there is no room, the second packet is not made; else it is made before this one is damaged, and comes first.
+        // If there is no room, no copy is made. Otherwise it is made before this packet is corrupted, and queued first,
+        // as in Debian's 6.1.192.
         let copy = if count == 2 && !is_full { sink.duplicated(&meta, &packet) } else { None };
         if chances.corrupt.occurs(rng) {
+            // The byte is drawn before the bit; Linux leaves the order to the compiler.
             let byte = below(meta.len, rng);
             sink.damaged(&mut packet, byte, below(8, rng) as u8);
         }
@@ -200,7 +202,7 @@ impl<P> Netem<P> {
         }
         if let Some(copy) = copy {
             self.admit_copy(now, meta, copy, sink);
-            // The kernel lets two packets in where there is room for one; the queue's own limits hold here.
+            // The kernel admits both packets if there is room for one; here the queue's own limits apply to each.
             if !self.limits.admit(self.accounting.total, meta.len, self.link) {
                 return self.accounting.refuse(now, Arrival { meta, packet }, sink);
             }
@@ -211,14 +213,14 @@ impl<P> Netem<P> {
         if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
-    /// Takes in the second of two packets.
+    /// Enqueues the copy.
     #[cold]
     fn admit_copy(&mut self, now: Instant, meta: Meta, copy: P, sink: &mut dyn Sink<P>) {
         self.accounting.arrived(meta.len);
         self.admit(now, Arrival { meta, packet: copy }, true, sink);
     }
 
-    /// Gives a packet its time.
+    /// Schedules a packet.
     fn schedule(&mut self, now: i64, meta: Meta, packet: P) {
         let (chances, rng) = (&mut self.impairments, &mut self.rng);
         if chances.reorders(rng) {
@@ -232,10 +234,10 @@ impl<P> Netem<P> {
         let time = match self.rate {
             None => now + delay,
             Some(pace) => {
-                // The bottom of the front came first and is the tail of Linux's list.
+                // The bottom of the front arrived first and is the tail of Linux's list.
                 let front = self.front.first().map(|&(time, ..)| time);
                 let last = front.max(self.waiting.last());
-                // What the last packet has still to wait counts as part of the delay.
+                // The remaining wait of the last packet counts as part of the delay.
                 let (from, delay) = last.map_or((now, delay), |last| (last, (delay - (last - now)).max(0)));
                 from + delay + pace.time_for(meta.len)
             }
@@ -243,7 +245,7 @@ impl<P> Netem<P> {
         self.waiting.push(time, (meta, packet));
     }
 
-    /// The packet whose time has come; else when that will be, if any waits (`netem_dequeue`).
+    /// Removes the packet that is due. Otherwise returns the time of the next one, if any (`netem_dequeue`).
     fn due(&mut self, now: i64) -> Result<(Meta, P), Option<i64>> {
         let Some(time) = self.waiting.first() else { return Err(None) };
         let slot = match &mut self.slots {
@@ -268,7 +270,7 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
-        // What was moved to the front goes past the braces, too.
+        // Packets at the front bypass the braces too.
         let next = loop {
             if let Some((_, meta, packet)) = self.front.pop() {
                 self.accounting.departed(meta.len);
@@ -295,7 +297,7 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         }
     }
 
-    /// Linux cuts only super-packets that it damages (`netem_segment`).
+    /// Linux splits only super-packets that it corrupts (`netem_segment`).
     fn splits_gso(&self) -> bool {
         self.impairments.corrupt.probability > 0 || self.child.as_ref().is_some_and(Leaf::splits_gso)
     }
@@ -304,8 +306,8 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
         self.child.as_ref().is_some_and(Leaf::needs_tcp_headers)
     }
 
-    /// `netem_change`: what waits keeps its time and nothing is dropped, chains and correlations start anew, and packets that
-    /// may go need no slot that is to come.
+    /// `netem_change`: queued packets keep their times and nothing is dropped, chains and correlations restart, and
+    /// packets that are due do not wait for a new slot.
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         match (&mut self.child, &mut old.child) {
@@ -354,7 +356,7 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
     }
 
     fn statistics(&self) -> Option<String> {
-        // Its handle is given by whoever adds it.
+        // The handle is assigned by the host.
         let class = self.child.as_ref().map(|child| of_class("netem", ":1", child));
         Some(of_parent("netem", "", &self.accounting, 0, class.as_slice()))
     }
@@ -391,12 +393,12 @@ impl<P> fmt::Debug for Netem<P> {
     }
 }
 
-/// Below `n` (`get_random_u32_below`).
+/// Random number below `n` (`get_random_u32_below`).
 fn below(n: u32, rng: &mut Rng) -> u32 {
     ((rng.next_u32() as u64 * n as u64) >> 32) as u32
 }
 
-/// Most packets for which there is room from the start, of those that overtake others.
+/// Initial capacity for packets that overtake others.
 const ROOM: usize = 1000;
 
 pub(crate) const WORDS: Option<WordsParser> = Some(tc_args::words);

@@ -1,8 +1,9 @@
-//! How long a packet takes at the rate, with what is added to packets and cells (`packet_time_ns` of `sch_netem.c`).
+//! Transmission time of a packet at the rate, with the overheads of packets and cells (`packet_time_ns` of
+//! `sch_netem.c`).
 
 use super::config::Settings;
 
-/// The rate and what is added.
+/// Rate and overheads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateParams {
     bytes_per_second: u64,
@@ -12,7 +13,7 @@ pub(super) struct RateParams {
 }
 
 impl RateParams {
-    /// That of `c`, if there is a rate.
+    /// Rate of `c`, if there is one.
     pub fn new(c: &Settings) -> Option<Self> {
         let bytes_per_second = c.rate.as_bps() / 8;
         let (packet_overhead, cell_overhead) = (c.packet_overhead as i64, c.cell_overhead as i64);
@@ -20,7 +21,7 @@ impl RateParams {
         (bytes_per_second > 0).then_some(Self { bytes_per_second, packet_overhead, cell_size, cell_overhead })
     }
 
-    /// Nanoseconds for `len` bytes. A size below zero is none; the kernel's wraps around.
+    /// Nanoseconds for `len` bytes. Differs: a negative size counts as 0; the kernel's wraps around.
     #[inline]
     pub fn time_for(&self, len: u32) -> i64 {
         let mut len = (len as i64 + self.packet_overhead).max(0) as u64;

@@ -1,4 +1,4 @@
-//! tc's words for netem (`netem_parse_opt` of `q_netem.c`), which have several values each and may be cut short.
+//! tc's keywords for netem (`netem_parse_opt` of `q_netem.c`), which take several values each and may be abbreviated.
 
 use crate::error::ConfigError;
 use crate::param_list;
@@ -10,14 +10,14 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// Reads the next words if they are tc's.
+/// Parses the next words if they are tc's.
 pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     params: &mut Vec<(String, String)>,
     _: &[Param],
 ) -> Result<bool, ConfigError> {
     let Some(&word) = words.peek() else { return Ok(false) };
-    // The flag is read as any other.
+    // The flag is parsed like any other.
     let known = WORDS.iter().find(|(known, _)| known.starts_with(word)).filter(|_| word != "ecn");
     let Some(&(known, read)) = known else { return Ok(false) };
     words.next();
@@ -26,7 +26,7 @@ pub(super) fn words(
 
 type WordParser = fn(&mut WordArgs<'_, '_>) -> Result<(), ConfigError>;
 
-/// In tc's order, which decides where a word is cut short.
+/// In tc's order, which resolves abbreviations.
 const WORDS: &[(&str, WordParser)] = &[
     ("limit", |line| line.value("limit")),
     ("latency", delay),
@@ -43,7 +43,7 @@ const WORDS: &[(&str, WordParser)] = &[
     ("slot", slot),
 ];
 
-/// What is left of a line behind `word`.
+/// Rest of a line after `word`.
 struct WordArgs<'a, 'w> {
     word: &'static str,
     words: &'a mut Peekable<SplitWhitespace<'w>>,
@@ -51,12 +51,12 @@ struct WordArgs<'a, 'w> {
 }
 
 impl<'w> WordArgs<'_, 'w> {
-    /// The next word, which must be there.
+    /// Next word, which is required.
     fn next(&mut self) -> Result<&'w str, ConfigError> {
         self.words.next().ok_or_else(|| param_list::missing_value("netem", self.word))
     }
 
-    /// The next word if it begins with a digit, or with a sign where it may.
+    /// Next word if it starts with a digit, or with a sign if `signed`.
     fn number(&mut self, signed: bool) -> Option<&'w str> {
         self.words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit() || signed && c == '-'))
     }
@@ -70,13 +70,13 @@ impl<'w> WordArgs<'_, 'w> {
         self.set(name, value)
     }
 
-    /// A number of percent, with the sign or without.
+    /// Required percentage, with or without the percent sign.
     fn percent(&mut self, name: &str) -> Result<(), ConfigError> {
         let value = self.next()?;
         self.set(name, without_sign(value))
     }
 
-    /// The same, if there is one.
+    /// Optional percentage. Returns whether there was one.
     fn percent_if(&mut self, name: &str) -> Result<bool, ConfigError> {
         match self.number(false) {
             Some(value) => self.set(name, without_sign(value)).map(|()| true),
@@ -89,8 +89,8 @@ impl<'w> WordArgs<'_, 'w> {
         self.percent_if(correlation).map(drop)
     }
 
-    /// Percents of a chain: the first, then as many of `others` as there are. The first of these is what is left to 100 %
-    /// where it is not given.
+    /// Percentages of a chain: the first, then as many of `others` as given. The first of these defaults to the
+    /// difference from 100 %.
     fn percents(&mut self, first: &str, others: &[&str]) -> Result<(), ConfigError> {
         let value = without_sign(self.next()?);
         self.set(first, value)?;
@@ -133,7 +133,7 @@ fn loss(line: &mut WordArgs<'_, '_>) -> Result<(), ConfigError> {
             line.percents("ge_p", &["ge_r", "ge_1_h", "ge_1_k"])
         }
         Some(word) if word != "random" && !word.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
-            "loss {} is no model; write e.g. loss 1%, loss state 1% 30% or loss gemodel 1% 30%",
+            "loss {}: unknown model; write e.g. loss 1%, loss state 1% 30% or loss gemodel 1% 30%",
             quoted(word)
         )
         .into()),

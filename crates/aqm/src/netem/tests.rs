@@ -27,7 +27,7 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// What a host is told.
+/// Records the sink's callbacks.
 #[derive(Default)]
 struct RecordingSink {
     dropped: Vec<(u32, DropReason)>,
@@ -46,7 +46,7 @@ impl Sink<u32> for RecordingSink {
     }
 }
 
-/// Departures on a link so fast that it takes no time, which asks again when it is told to.
+/// Departures on an infinitely fast link that polls when the queue allows.
 fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {
@@ -58,16 +58,16 @@ fn departures(queue: &mut dyn Qdisc<u32>, mut now: Instant) -> Vec<(u32, u64)> {
     }
 }
 
-fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32, told: &mut RecordingSink) {
+fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, ids: core::ops::Range<u32>, len: u32, sink: &mut RecordingSink) {
     for id in ids {
-        queue.enqueue(now, Meta::new(len, 0), id, told);
+        queue.enqueue(now, Meta::new(len, 0), id, sink);
     }
 }
 
 #[test]
 fn correlated_numbers_are_those_of_a_second_implementation() {
-    // Computed in Python, whose integers do not wrap, from `get_crandom` with splitmix64 from 7; the first number drawn
-    // stands for the one before.
+    // Computed in Python, whose integers do not wrap, from `get_crandom` with splitmix64 from 7; the first draw acts as
+    // the previous number.
     let numbers = |percent: f64| {
         let mut rng = Rng::from_state(7);
         let mut numbers = Crandom::new(percent, rng.next_u32());
@@ -77,14 +77,14 @@ fn correlated_numbers_are_those_of_a_second_implementation() {
     assert_eq!(numbers(25.0), [472_655_386, 3_019_717_093, 2_632_679_181, 2_115_587_151, 1_332_371_960]);
     assert_eq!(numbers(50.0), [873_205_597, 2_370_971_629, 2_437_319_086, 2_190_271_114, 1_630_785_672]);
     assert_eq!(numbers(99.9), [1_672_703_819, 1_674_899_852, 1_675_728_618, 1_675_996_112, 1_675_391_416]);
-    // All correlation keeps the number.
+    // Full correlation keeps the number.
     let first = Rng::from_state(7).next_u32();
     assert_eq!(numbers(100.0), [first; 5]);
 }
 
 #[test]
 fn percents_are_tcs() {
-    // rint(p · (2³² - 1)) as tc rounds it: to even at a half.
+    // rint(p · (2³² - 1)) with tc's rounding: half to even.
     for (percent, bits) in [(0.0, 0), (100.0, u32::MAX), (50.0, 2_147_483_648), (0.1, 4_294_967), (1e-8, 0)] {
         assert_eq!(scaled(percent), bits, "{percent}");
     }
@@ -92,8 +92,8 @@ fn percents_are_tcs() {
 
 #[test]
 fn tables_are_iproute2s() {
-    // Sums of all 4096 entries, and entries of the ends and the middle, of the tables that a Python version of normal.c,
-    // pareto.c and paretonormal.c computes with the C library's erf and pow.
+    // Sums of all 4096 entries, and entries at the ends and in the middle, of the tables from a Python version of
+    // normal.c, pareto.c and paretonormal.c with the C library's erf and pow.
     let table = |of: Distribution| of.table().expect("it has one");
     let summed = |table: &[i16]| table.iter().fold(0u64, |sum, &v| sum.wrapping_mul(31).wrapping_add(v as u16 as u64));
     let (normal, pareto) = (table(Distribution::Normal), table(Distribution::Pareto));
@@ -136,12 +136,12 @@ fn chains_lose_as_those_of_a_second_implementation() {
     assert_eq!(state, "xx.x.xx....xx.....x.xx..xxx.xx.xx...x.x.xx.xxx..x..x.......x");
     let gemodel = losses("netem loss gemodel 20% 30% 70% 5%", 5, 60);
     assert_eq!(gemodel, "...xx.xxxx.x..x....xx.xx..xxx.x.x....x.x...............xx...");
-    // What tc sends where values are left out: R is 100 % less P, and all is lost in the bad state.
+    // tc's defaults for omitted values: R is 100 % minus P, and every packet is lost in the bad state.
     assert_eq!(settings("netem loss gemodel 20%"), settings("netem loss gemodel 20% 80% 100% 0%"));
     assert_eq!(settings("netem loss state 30"), settings("netem loss state 30 70 0 100 0"));
 }
 
-/// Whether a share of `n` independent packets lies within five standard deviations of `p`.
+/// Whether `count` of `n` independent packets is within five standard deviations of `p`.
 fn near(count: usize, n: usize, p: f64) -> bool {
     let deviation = libm::sqrt(n as f64 * p * (1.0 - p));
     libm::fabs(count as f64 - n as f64 * p) < 5.0 * deviation
@@ -155,8 +155,8 @@ fn without_correlation_shares_are_the_probabilities() {
         let count = (0..n).filter(|_| chance.occurs(&mut rng)).count();
         assert!(near(count, n, percent / 100.0), "{count} of {n} at {percent} %");
     }
-    // With a correlation of 50 % a number is the average of many, with weights 1/2, 1/4, 1/8, …: all of the first six have
-    // to be small for it to be below 1 %, so that less than a thousandth is.
+    // With a correlation of 50 % a number is the average of many, with weights 1/2, 1/4, 1/8, …: it is below 1 % only
+    // if all of the first six are small, so in less than one of a thousand cases.
     let (mut rng, mut chance) = (Rng::from_state(3), RandomEvent::new(1.0, Crandom::new(50.0, 1 << 31)));
     assert!((0..n).filter(|_| chance.occurs(&mut rng)).count() < n / 1000);
 }
@@ -189,21 +189,21 @@ fn jitter_lies_about_its_mean_as_its_distribution_says() {
     let cdf = |x: f64| 1.0 - libm::pow(x * 0.75 + 1.5, -3.0);
     let pareto = distance(&drawn(Distribution::Pareto), &|x| if x >= 3.999 { 1.0 } else { cdf(x) });
     assert!(pareto < bound + 1.0 / 4096.0 + (1.0 - cdf(3.999)), "{pareto}");
-    // A table of its own: exponential, one standard deviation to the left, cut off at four units.
+    // Custom table: exponential, one standard deviation to the left, cut off at four units.
     let entry = |i: u32| (-libm::log(1.0 - (f64::from(i) + 0.5) / 1000.0) - 1.0) * 8192.0;
     let text: Vec<String> = (0..1000).map(|i| (libm::rint(entry(i)) as i32).min(32_767).to_string()).collect();
     let table: &'static Table = Box::leak(Box::new(Table::parse("made", &text.join("\n")).unwrap()));
     let cdf = |x: f64| 1.0 - libm::exp(-x - 1.0);
     let own = distance(&drawn(Distribution::Table(table)), &|x| if x >= 3.999 { 1.0 } else { cdf(x) });
     assert!(own < bound + 1.0 / 1000.0 + (1.0 - cdf(3.999)), "{own}");
-    // Mirrored, it is far off.
+    // Mirrored, it does not fit.
     let own = distance(&drawn(Distribution::Table(table)), &|x| 1.0 - cdf(-x));
     assert!(own > 0.1, "{own}");
 }
 
 #[test]
 fn the_good_state_lasts_as_its_probability_says() {
-    // P 2 %, R 25 %, all lost in the bad state: a share of P / (P + R), in bursts of 1 / R.
+    // P 2 %, R 25 %, all packets lost in the bad state: a share of P / (P + R), in bursts of 1 / R.
     let n = 400_000;
     let text = losses("netem loss gemodel 2% 25%", 9, n);
     let lost = text.matches('x').count() as f64 / n as f64;
@@ -223,15 +223,15 @@ fn the_rate_counts_from_the_last_packets_time() {
     // 7777777 bit/s are 972222 B/s. With 14 B more, 1514 B are 1528 B in 32 cells of 48 + 5: 1696 B, 1744457 ns.
     let mut queue = queue("netem delay 20ms rate 7777777bit 14 48 5", Limits::default(), 1);
     offer(&mut *queue, at(0), 0..3, 1514, &mut RecordingSink::default());
-    // 20 ms are the delay of the first; those behind it have waited them out by the time that it goes.
+    // The first packet has a delay of 20 ms; the delay of the others has passed by the time it leaves.
     let times = [21_744_457, 23_488_914, 25_233_371];
     assert_eq!(departures(&mut *queue, at(0)), (0..3).zip(times).collect::<Vec<_>>());
-    // A delay that goes on behind the last packet's time: 5 ms later the last is due in 16.744457 ms, and 3.255543 ms of the
-    // delay are left.
+    // A delay that extends past the last packet's time: after 5 ms the last packet is due in 16.744457 ms, and 3.255543
+    // ms of the delay are left.
     offer(&mut *queue, at(30_000_000), 3..4, 1514, &mut RecordingSink::default());
     offer(&mut *queue, at(35_000_000), 4..5, 1514, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(35_000_000)), [(3, 51_744_457), (4, 56_744_457)]);
-    // Overheads may be below zero.
+    // Overheads may be negative.
     let mut queue = self::queue("netem rate 8mbit -14", Limits::default(), 1);
     offer(&mut *queue, at(0), 0..1, 1514, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(0)), [(0, 1_500_000)]);
@@ -256,11 +256,11 @@ fn packets_leave_in_the_order_of_their_times() {
 
 #[test]
 fn each_gapth_packet_goes_at_once() {
-    // All of probability 100 %: two are held up, the third goes.
+    // Probability 100 %: two are delayed, the third is sent at once.
     let mut queue = queue("netem delay 10ms reorder 100% gap 3", Limits::default(), 1);
     offer(&mut *queue, at(0), 0..7, 100, &mut RecordingSink::default());
     let ten = 10_000_000;
-    // Of those at the front the last one goes first.
+    // Packets at the front leave in reverse order.
     assert_eq!(departures(&mut *queue, at(0)), [(5, 0), (2, 0), (0, ten), (1, ten), (3, ten), (4, ten), (6, ten)]);
 }
 
@@ -268,10 +268,10 @@ fn each_gapth_packet_goes_at_once() {
 fn slots_let_packets_go_in_groups() {
     let mut queue = queue("netem slot 3ms packets 2", Limits::default(), 1);
     offer(&mut *queue, at(1_000), 0..5, 100, &mut RecordingSink::default());
-    // The slot that began with the queue was over when the first came: it goes in the next.
+    // The slot that started with the queue was over when the first packet arrived: it leaves in the next one.
     let times = [3_001_000, 3_001_000, 6_001_000, 6_001_000, 9_001_000];
     assert_eq!(departures(&mut *queue, at(1_000)), (0..5).zip(times).collect::<Vec<_>>());
-    // The packet that uses up the bytes still goes.
+    // The packet that uses up the bytes is still sent.
     let mut queue = self::queue("netem slot 3ms bytes 150", Limits::default(), 1);
     offer(&mut *queue, at(1_000), 0..3, 100, &mut RecordingSink::default());
     assert_eq!(departures(&mut *queue, at(1_000)), [(0, 3_001_000), (1, 3_001_000), (2, 6_001_000)]);
@@ -284,11 +284,11 @@ fn a_duplicate_comes_first_and_is_counted() {
     assert_eq!(queue.backlog(), Backlog { packets: 4, bytes: 400 });
     assert_eq!(departures(&mut *queue, at(0)).iter().map(|&(id, _)| id).collect::<Vec<_>>(), [1000, 0, 1001, 1]);
     assert_eq!((queue.stats().arrived.packets, queue.stats().departed.packets), (4, 4));
-    // What is duplicated and lost at once goes once.
+    // A packet that is both duplicated and lost is sent once.
     let mut queue = self::queue("netem duplicate 100% loss 100%", Limits::default(), 1);
-    let mut told = RecordingSink::default();
-    offer(&mut *queue, at(0), 0..2, 100, &mut told);
-    assert_eq!((departures(&mut *queue, at(0)).len(), told.dropped), (2, vec![]));
+    let mut sink = RecordingSink::default();
+    offer(&mut *queue, at(0), 0..2, 100, &mut sink);
+    assert_eq!((departures(&mut *queue, at(0)).len(), sink.dropped), (2, vec![]));
 }
 
 #[test]
@@ -306,11 +306,11 @@ fn parents_count_duplicates() {
 
 #[test]
 fn damage_hits_a_bit_of_the_packet() {
-    let mut told = RecordingSink::default();
-    offer(&mut *queue("netem corrupt 100% limit 200", Limits::default(), 4), at(0), 0..100, 77, &mut told);
-    assert_eq!(told.damaged.len(), 100);
-    assert!(told.damaged.iter().all(|&(_, byte, bit)| byte < 77 && bit < 8));
-    assert!(told.damaged.iter().any(|&(_, byte, _)| byte > 70), "up to the end");
+    let mut sink = RecordingSink::default();
+    offer(&mut *queue("netem corrupt 100% limit 200", Limits::default(), 4), at(0), 0..100, 77, &mut sink);
+    assert_eq!(sink.damaged.len(), 100);
+    assert!(sink.damaged.iter().all(|&(_, byte, bit)| byte < 77 && bit < 8));
+    assert!(sink.damaged.iter().any(|&(_, byte, _)| byte > 70), "up to the end");
     assert_eq!(below(1, &mut Rng::from_state(1)), 0);
 }
 
@@ -325,14 +325,14 @@ fn ecn_marks_in_place_of_losses() {
 
 #[test]
 fn its_own_limit_counts_what_waits_in_the_braces_too() {
-    let mut told = RecordingSink::default();
+    let mut sink = RecordingSink::default();
     let mut queue = queue("netem delay 5ms limit 3 { droptail }", Limits::packets(4), 1);
-    offer(&mut *queue, at(0), 0..5, 100, &mut told);
-    assert_eq!(told.dropped, [(3, DropReason::Limit), (4, DropReason::Limit)]);
-    // All three go on into the braces when one is taken out: the two others leave room for one.
-    assert!(matches!(queue.dequeue(at(5_000_000), &mut told), DequeueResult::Packet(_, 0)));
-    offer(&mut *queue, at(5_000_000), 5..8, 100, &mut told);
-    assert_eq!(told.dropped[2..], [(6, DropReason::Limit), (7, DropReason::Limit)]);
+    offer(&mut *queue, at(0), 0..5, 100, &mut sink);
+    assert_eq!(sink.dropped, [(3, DropReason::Limit), (4, DropReason::Limit)]);
+    // All three enter the braces when one is dequeued: the other two leave room for one.
+    assert!(matches!(queue.dequeue(at(5_000_000), &mut sink), DequeueResult::Packet(_, 0)));
+    offer(&mut *queue, at(5_000_000), 5..8, 100, &mut sink);
+    assert_eq!(sink.dropped[2..], [(6, DropReason::Limit), (7, DropReason::Limit)]);
     assert_eq!(queue.backlog().packets, 3);
 }
 
@@ -340,7 +340,7 @@ fn its_own_limit_counts_what_waits_in_the_braces_too() {
 fn the_discipline_in_braces_gets_packets_when_their_times_have_come() {
     let mut queue = queue("netem delay 5ms { tbf rate 8mbit burst 1514B limit 1MB }", Limits::default(), 1);
     offer(&mut *queue, at(0), 0..3, 1000, &mut RecordingSink::default());
-    // 1514 B of tokens, then 1000 B in each millisecond.
+    // 1514 B of tokens, then 1000 B per millisecond.
     assert_eq!(departures(&mut *queue, at(0)), [(0, 5_000_000), (1, 5_486_000), (2, 6_486_000)]);
 }
 
@@ -379,17 +379,17 @@ fn lines_of_testbeds_are_read_as_they_stand() {
 #[test]
 fn what_does_not_go_together_is_refused() {
     for (line, why) in [
-        ("netem ecn", "ecn marks in place of a loss, and there is none; write e.g. loss 1% ecn"),
+        ("netem ecn", "ecn marks packets instead of losing them and needs a loss; write e.g. loss 1% ecn"),
         ("netem delay 10ms distribution normal", "write e.g. delay 20ms 5ms distribution normal"),
         ("netem reorder 25%", "write e.g. delay 10ms reorder 25%"),
-        ("netem delay 10ms gap 5", "gap is part of reorder"),
+        ("netem delay 10ms gap 5", "gap needs reorder"),
         ("netem loss 1% loss state 1%", "loss"),
         ("netem loss always", "loss \"always\" is no model"),
         ("netem loss 101%", "100"),
         ("netem delay 10ms 5ms distribution bell", "uniform, normal, pareto, paretonormal"),
         ("netem delay 20", "has no unit"),
         ("netem rate 5mbit 1.5", "packet_overhead: 1.5 is not a whole number"),
-        ("netem packet_overhead 5", "overheads and cells are those of a rate"),
+        ("netem packet_overhead 5", "overheads and cells need a rate"),
         ("netem slot 5ms 1ms", "below"),
         ("netem slot distribution normal 5ms 0ms", "slot distribution needs"),
         ("netem slot_packets 3", "write e.g. slot 10ms packets 5"),
@@ -412,7 +412,7 @@ fn the_correlation_of_duplicates_needs_another_as_with_tc() {
     assert_ne!(fates("netem duplicate 30% 90% loss 0% 1%"), fates("netem duplicate 30% loss 0% 1%"));
 }
 
-/// What waits for its time when another discipline takes the place of netem goes as old as it is, whatever holds netem.
+/// Packets that wait for their departure times keep their age when another discipline replaces netem, in any parent.
 #[test]
 fn replaced_packets_are_as_old_as_they_are() {
     for text in [

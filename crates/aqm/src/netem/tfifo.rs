@@ -1,19 +1,20 @@
-//! A queue in the order of times, those of one time as they came (`tfifo_enqueue`, `netem_peek` of `sch_netem.c`).
+//! Queue sorted by time, ties in order of arrival (`tfifo_enqueue`, `netem_peek` of `sch_netem.c`).
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
 
-/// Things with times, in nanoseconds.
+/// Items with times in nanoseconds.
 #[derive(Debug)]
 pub(super) struct Tfifo<T> {
-    /// What came in the order of the times.
+    /// Items that arrived in the order of their times.
     in_order: VecDeque<(i64, T)>,
-    /// What came later than something with a later time. That is still in `line`, so the latest of all times is there.
+    /// Items that arrived after one with a later time. That one is still in `in_order`, so the latest time is always
+    /// there.
     reordered: BinaryHeap<HeapEntry<T>>,
     arrivals: u64,
 }
 
-/// The greatest has the earliest time, and of one time came first.
+/// Ordered so that the maximum has the earliest time, ties in order of arrival.
 #[derive(Debug)]
 struct HeapEntry<T> {
     time: i64,
@@ -42,49 +43,49 @@ impl<T> PartialEq for HeapEntry<T> {
 impl<T> Eq for HeapEntry<T> {}
 
 impl<T> Tfifo<T> {
-    /// Empty, with room for so many that overtake others.
+    /// Empty queue with capacity for `overtaking` reordered items.
     pub fn with_room(overtaking: usize) -> Self {
         Self { in_order: VecDeque::new(), reordered: BinaryHeap::with_capacity(overtaking), arrivals: 0 }
     }
 
-    /// How many wait.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.in_order.len() + self.reordered.len()
     }
 
-    /// The latest time.
+    /// Latest time.
     #[inline]
     pub fn last(&self) -> Option<i64> {
         self.in_order.back().map(|&(time, _)| time)
     }
 
-    /// Adds `what` at `time`.
+    /// Adds `item` at `time`.
     #[inline]
-    pub fn push(&mut self, time: i64, what: T) {
+    pub fn push(&mut self, time: i64, item: T) {
         if self.in_order.back().is_none_or(|&(last, _)| time >= last) {
-            self.in_order.push_back((time, what));
+            self.in_order.push_back((time, item));
         } else {
             self.arrivals += 1;
-            self.reordered.push(HeapEntry { time, arrival: self.arrivals, item: what });
+            self.reordered.push(HeapEntry { time, arrival: self.arrivals, item });
         }
     }
 
-    /// The earliest time.
+    /// Earliest time.
     #[inline]
     pub fn first(&self) -> Option<i64> {
         let time = self.in_order.front().map(|&(time, _)| time)?;
         Some(self.reordered.peek().map_or(time, |other| other.time.min(time)))
     }
 
-    /// Takes out what has the earliest time.
+    /// Removes the item with the earliest time.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let &(time, _) = self.in_order.front()?;
         if self.reordered.peek().is_some_and(|other| other.time < time) {
             return self.reordered.pop().map(|other| other.item);
         }
-        self.in_order.pop_front().map(|(_, what)| what)
+        self.in_order.pop_front().map(|(_, item)| item)
     }
 }
 

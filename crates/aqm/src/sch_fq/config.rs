@@ -1,4 +1,4 @@
-//! The parameters of the pacing scheduler, in tc's words.
+//! Parameters of the pacing scheduler, in tc's notation.
 
 use crate::class::Priomap;
 use crate::error::ConfigError;
@@ -15,68 +15,68 @@ use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 config! {
-    /// The configuration; the default is Linux's.
+    /// Configuration of `fq`; the default is Linux's.
     pub struct Config {
-        /// Most packets that wait, of each band where there are bands.
+        /// Maximum queued packets, per band if there are bands.
         limit: u64 = 10_000, in Value::Count(1) => Value::Count(u32::MAX as u64);
-        /// Most packets of a flow.
+        /// Maximum queued packets of a flow.
         flow_limit: u64 = 100, in Value::Count(1) => Value::Count(u32::MAX as u64);
-        /// Bytes of a flow's turn; zero takes two packets of the largest size.
+        /// Bytes of a flow's turn; zero is two packets of the largest size.
         quantum: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 20);
-        /// Bytes that a new flow may send at once; zero takes ten packets of the largest size.
+        /// Bytes that a new flow may send at once; zero is ten packets of the largest size.
         initial_quantum: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(i32::MAX as u64);
-        /// Whether flows are paced.
+        /// Paces flows.
         pacing: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// Most that a flow gets; zero bounds none.
+        /// Maximum rate of a flow; zero is unlimited.
         maxrate: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
-        /// Flows up to this rate are paced packet by packet, faster ones by their quanta.
+        /// Rate up to which flows are paced per packet; faster ones are paced per quantum.
         low_rate_threshold: Rate = Rate::from_bps(550_000), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
-        /// A flow that has been idle for longer gets a quantum when it comes again.
+        /// Idle time after which a flow gets a new quantum.
         refill_delay: Duration = Duration::from_millis(40), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
-        /// A packet that leaves so much later than it could have gone is marked; one that is not ECN-capable stays as it is.
+        /// Delay beyond the earliest departure time above which a packet is marked; packets that are not ECN-capable pass.
         ce_threshold: Duration = Duration::from_micros(u32::MAX as i64), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_micros(u32::MAX as i64));
-        /// How far ahead a packet's own time may lie.
+        /// Maximum time that a packet's departure time may lie ahead.
         horizon: Duration = Duration::from_secs(10), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
-        /// Whether a packet beyond the horizon is dropped, as tc's `horizon_drop` says; `horizon_cap` lets it go at the horizon.
+        /// Drops packets beyond the horizon, as tc's `horizon_drop`; otherwise they leave at the horizon (`horizon_cap`).
         horizon_drop: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// The band, from 0 to 2, of each of the priorities 0 to 15: 16 numbers.
+        /// Band, from 0 to 2, of each of the priorities 0 to 15: 16 numbers.
         priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);
-        /// Bytes of a turn of the first band; tc's `weights` are all three.
+        /// Bytes per turn of the first band; tc's `weights` gives all three.
         weight_1: u64 = 9 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
-        /// Of the second.
+        /// Bytes per turn of the second band.
         weight_2: u64 = 3 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
-        /// Of the third.
+        /// Bytes per turn of the third band.
         weight_3: u64 = 1 << 16, in Value::Count(MIN_WEIGHT) => Value::Count(i32::MAX as u64);
-        /// How packets find their flows.
+        /// Hash by which packets find their flows.
         hash: Hash = Hash::Socket, in Value::Choice("") => Value::Choice(""), choices Hash::WORDS;
-        /// With `hash orphan` the number of flows, less one.
+        /// With `hash orphan`: number of flows, minus one.
         orphan_mask: u64 = 1023, in Value::Count(0) => Value::Count(u32::MAX as u64);
-        /// Whose scheduler it is.
+        /// Version of the scheduler.
         version: Version = Version::Linux, in Value::Choice("") => Value::Choice(""), choices Version::WORDS;
     }
     profiles {
-        "linux", "Linux since 6.8: three bands with weights, and a path for what finds all flows idle" => |_| {};
+        "linux", "Linux since 6.8: three weighted bands, and a fast path when all flows are idle" => |_| {};
         "linux-6.1", "Linux 6.1: one band; network control goes first" => |c| c.version = Version::Linux61;
     }
     validate validate
 }
 
 choice! {
-    /// How packets find their flows.
+    /// Mapping of packets to flows.
     pub enum Hash {
-        /// Every flow has a socket on this host, and so a queue of its own.
+        /// Packets of local sockets: each flow has its own queue.
         Socket = "socket",
-        /// Packets of others, as in a router: a hash of the flow, of which `orphan_mask` keeps the lower bits.
+        /// Forwarded packets, as in a router: a hash of the flow, reduced to the lower bits by `orphan_mask`.
         Orphan = "orphan",
     }
 }
 
 choice! {
-    /// Whose scheduler it is.
+    /// Kernel release to follow.
     pub enum Version {
-        /// Linux since 6.8.
+        /// Linux since 6.8, with bands and the fast path.
         Linux = "linux",
-        /// Linux 6.1.
+        /// Linux 6.1, without them: a packet of priority 7 goes first, and the limit counts all packets (from memory).
         Linux61 = "linux-6.1",
     }
 }
@@ -86,24 +86,26 @@ const MIN_WEIGHT: u64 = 1 << 14;
 
 fn validate(c: &Config) -> Result<(), ConfigError> {
     if c.priomap.max_band() > 2 {
-        return Err(format!("priomap has the band {}; fq has three, 0 to 2", c.priomap.max_band()).into());
+        return Err(format!("priomap names band {}; fq has bands 0 to 2", c.priomap.max_band()).into());
     }
     if c.version == Version::Linux61 {
         let plain = Config::default();
         let bands = |c: &Config| (c.priomap, c.weight_1, c.weight_2, c.weight_3);
         if bands(c) != bands(&plain) {
             return Err(
-                "fq of Linux 6.1 has no bands; leave priomap and weights out, or take fq without @linux-6.1".into()
+                "fq of Linux 6.1 has no bands; leave priomap and weights out, or use fq without @linux-6.1".into()
             );
         }
     }
     if c.maxrate > Rate::from_bps(0) && c.maxrate < Rate::from_bps(8) {
-        return Err(format!("maxrate ({}) is below 8 bit/s, a byte per second", c.maxrate).into());
+        return Err(
+            format!("maxrate ({}) is below 8 bit/s (one byte per second); write a higher rate", c.maxrate).into()
+        );
     }
     Ok(())
 }
 
-/// Reads tc's other words: `weights`, `priomap`, `horizon_cap`, `bands 3`.
+/// Parses tc's other keywords: `weights`, `priomap`, `horizon_cap`, `bands 3`.
 pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! Flows: where each one's packets wait, whose turn it is, and who waits for a time.
+//! Flows with their queues, the round-robin lists, and the heap of throttled flows.
 
 use crate::flow::packet_list::{PacketList, Slab};
 use crate::packet::Meta;
@@ -9,53 +9,53 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::{Index, IndexMut};
 
-/// A flow.
+/// Flow.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    /// Its packets, by the time at which they may go.
+    /// Packets, sorted by departure time.
     pub queue: PacketList,
     pub credit: i64,
     band: usize,
-    /// The next one in its list.
+    /// Next flow in its list.
     next: u32,
     state: State,
-    /// When its next packet may go by its pace.
+    /// Earliest time of its next packet by pacing.
     pub time_next_packet: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In no list; since when.
+    /// In no list, since this time.
     Detached(Instant),
     /// In a list.
     Scheduled,
-    /// It waits for its time.
+    /// Waiting for its departure time.
     Throttled,
 }
 
-/// A new credit for flows that have been idle.
+/// Credit refill after an idle time.
 pub(super) struct Refill {
-    /// Jiffies of idleness.
+    /// Minimum idle time in jiffies.
     pub delay: u64,
-    /// The credit in bytes.
+    /// Credit in bytes.
     pub quantum: i64,
 }
 
-/// A packet with its time.
+/// Packet with its departure time.
 #[derive(Debug)]
 pub(super) struct TimedPacket<P> {
     pub packet: P,
     pub time_to_send: Instant,
-    /// Whether its sender gave it that.
+    /// Whether the sender set the time.
     pub has_time: bool,
     pub band: usize,
 }
 
-/// A list of flows.
+/// Identifies a list of flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowListId {
     band: usize,
-    /// Of new flows; else of old ones.
+    /// New flows; otherwise old flows.
     pub is_new: bool,
 }
 
@@ -65,18 +65,18 @@ struct List {
     last: u32,
 }
 
-/// All flows; the first one, [`INTERNAL`], goes before all others.
+/// All flows; the first one, [`INTERNAL`], precedes all others.
 pub(super) struct Flows<P> {
     flows: Vec<Flow>,
     by_key: BTreeMap<u32, u32>,
     packets: Slab<TimedPacket<P>>,
     new: [List; BANDS],
     old: [List; BANDS],
-    /// Those that wait for a time, with the order in which they came to it.
+    /// Throttled flows by time, ties in order of arrival.
     delayed: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     delays: u64,
     inactive: usize,
-    /// Packets of each band, those of [`INTERNAL`] apart.
+    /// Packets per band, without those of [`INTERNAL`].
     waiting: [u64; BANDS],
 }
 
@@ -109,12 +109,12 @@ impl<P> Flows<P> {
         }
     }
 
-    /// Flows, without [`INTERNAL`].
+    /// Number of flows, without [`INTERNAL`].
     pub fn len(&self) -> usize {
         self.flows.len() - 1
     }
 
-    /// Those without packets.
+    /// Number of flows without packets.
     pub fn inactive(&self) -> usize {
         self.inactive
     }
@@ -123,22 +123,22 @@ impl<P> Flows<P> {
         self.delayed.len()
     }
 
-    /// Flows that have packets and do not wait for a time.
+    /// Number of flows with packets that are not throttled.
     pub fn eligible(&self) -> usize {
         self.len() - self.inactive - self.delayed.len()
     }
 
-    /// Packets of a band.
+    /// Number of packets of a band.
     pub fn waiting(&self, band: usize) -> u64 {
         self.waiting[band]
     }
 
-    /// When the first of those that wait for a time may go.
+    /// Time of the first throttled flow.
     pub fn next_delayed(&self) -> Option<Instant> {
         self.delayed.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// The flow of a key.
+    /// Flow of a key, created if necessary.
     pub fn find(&mut self, key: u32, now: Instant, initial_quantum: i64) -> usize {
         if let Some(&f) = self.by_key.get(&key) {
             return f as usize;
@@ -150,7 +150,8 @@ impl<P> Flows<P> {
         f
     }
 
-    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn. The kernel keeps the one in which a flow fell idle with its lowest bit set.
+    /// Activates flow `f` for a packet of `band`: a detached flow joins the list of new flows. As in the kernel, the
+    /// jiffy since which it is idle has its lowest bit set.
     pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill: Refill) {
         let flow = &mut self.flows[f];
         if let State::Detached(since) = flow.state {
@@ -158,15 +159,16 @@ impl<P> Flows<P> {
             if jiffies(now) > (jiffies(since) | 1) + refill.delay {
                 flow.credit = flow.credit.max(refill.quantum);
             }
-            // The list is that of the band that it had; the next one will be that of this packet's, as in Linux.
-            let place = FlowListId { band: flow.band, is_new: true };
-            self.push(place, f);
+            // The list is that of the flow's previous band; the packet's band applies from the next list on, as in
+            // Linux.
+            let id = FlowListId { band: flow.band, is_new: true };
+            self.push(id, f);
         }
         self.flows[f].band = band;
         self.inactive -= usize::from(self.flows[f].queue.is_empty());
     }
 
-    /// Queues a packet by its time (`flow_queue_add`).
+    /// Queues a packet by its departure time (`flow_queue_add`).
     pub fn queue(&mut self, f: usize, meta: Meta, timed: TimedPacket<P>) {
         let TimedPacket { band, time_to_send, .. } = timed;
         if f != INTERNAL {
@@ -180,12 +182,12 @@ impl<P> Flows<P> {
         self.packets.insert(line, behind, meta, timed);
     }
 
-    /// When the first packet of a flow may go.
+    /// Departure time of the first packet of a flow.
     pub fn time_to_send(&self, f: usize) -> Option<Instant> {
         self.flows[f].queue.head().map(|head| self.packets.packet(head).time_to_send)
     }
 
-    /// Takes the first packet of a flow, which has one.
+    /// Removes the first packet of a flow, which must have one.
     pub fn pop(&mut self, f: usize) -> (Meta, TimedPacket<P>) {
         let line = &mut self.flows[f].queue;
         let head = line.head().expect("a packet was seen");
@@ -197,15 +199,15 @@ impl<P> Flows<P> {
         (meta, timed)
     }
 
-    /// The list of a band that is served: of its new flows, else of its old ones.
+    /// List of a band to serve: new flows, otherwise old ones.
     pub fn first_list(&self, band: usize) -> Option<FlowListId> {
-        let place = |is_new| FlowListId { band, is_new };
-        [place(true), place(false)].into_iter().find(|&place| self.list(place).first != NONE)
+        let id = |is_new| FlowListId { band, is_new };
+        [id(true), id(false)].into_iter().find(|&id| self.list(id).first != NONE)
     }
 
-    /// The first flow of a list that is not empty.
-    pub fn first(&self, place: FlowListId) -> usize {
-        self.list(place).first as usize
+    /// First flow of a non-empty list.
+    pub fn first(&self, id: FlowListId) -> usize {
+        self.list(id).first as usize
     }
 
     /// Whether a band has old flows.
@@ -213,29 +215,29 @@ impl<P> Flows<P> {
         self.old[band].first != NONE
     }
 
-    /// The first flow of a list goes behind the old ones.
-    pub fn move_to_old(&mut self, place: FlowListId) {
-        let f = self.take(place);
+    /// Moves the first flow of a list to the end of the old ones.
+    pub fn move_to_old(&mut self, id: FlowListId) {
+        let f = self.take(id);
         let band = self.flows[f].band;
         self.push(FlowListId { band, is_new: false }, f);
     }
 
-    /// The first flow of a list, which has no packets, leaves it.
-    pub fn detach(&mut self, place: FlowListId, now: Instant) {
-        let f = self.take(place);
+    /// Detaches the first flow of a list, which has no packets.
+    pub fn detach(&mut self, id: FlowListId, now: Instant) {
+        let f = self.take(id);
         self.flows[f].state = State::Detached(now);
     }
 
-    /// The first flow of a list waits until `at`.
-    pub fn throttle(&mut self, place: FlowListId, at: Instant) {
-        let f = self.take(place);
+    /// Throttles the first flow of a list until `at`.
+    pub fn throttle(&mut self, id: FlowListId, at: Instant) {
+        let f = self.take(id);
         let flow = &mut self.flows[f];
         (flow.state, flow.time_next_packet) = (State::Throttled, Some(at));
         self.delays += 1;
         self.delayed.push(Reverse((at, self.delays, f as u32)));
     }
 
-    /// Those whose time has come are in turn again (`fq_check_throttled`).
+    /// Puts throttled flows whose time has come back into the lists (`fq_check_throttled`).
     pub fn release(&mut self, now: Instant) {
         while let Some(Reverse((at, _, f))) = self.delayed.peek().copied() {
             if at > now {
@@ -244,22 +246,22 @@ impl<P> Flows<P> {
             self.delayed.pop();
             let flow = &mut self.flows[f as usize];
             flow.state = State::Scheduled;
-            let place = FlowListId { band: flow.band, is_new: false };
-            self.push(place, f as usize);
+            let id = FlowListId { band: flow.band, is_new: false };
+            self.push(id, f as usize);
         }
     }
 
-    fn list(&self, place: FlowListId) -> &List {
-        if place.is_new { &self.new[place.band] } else { &self.old[place.band] }
+    fn list(&self, id: FlowListId) -> &List {
+        if id.is_new { &self.new[id.band] } else { &self.old[id.band] }
     }
 
-    fn list_mut(&mut self, place: FlowListId) -> &mut List {
-        if place.is_new { &mut self.new[place.band] } else { &mut self.old[place.band] }
+    fn list_mut(&mut self, id: FlowListId) -> &mut List {
+        if id.is_new { &mut self.new[id.band] } else { &mut self.old[id.band] }
     }
 
-    fn push(&mut self, place: FlowListId, f: usize) {
+    fn push(&mut self, id: FlowListId, f: usize) {
         self.flows[f].next = NONE;
-        let list = self.list_mut(place);
+        let list = self.list_mut(id);
         let last = core::mem::replace(&mut list.last, f as u32);
         if list.first == NONE {
             list.first = f as u32;
@@ -268,10 +270,10 @@ impl<P> Flows<P> {
         }
     }
 
-    fn take(&mut self, place: FlowListId) -> usize {
-        let f = self.list(place).first;
+    fn take(&mut self, id: FlowListId) -> usize {
+        let f = self.list(id).first;
         let next = self.flows[f as usize].next;
-        self.list_mut(place).first = next;
+        self.list_mut(id).first = next;
         f as usize
     }
 }
@@ -283,23 +285,23 @@ impl Flow {
     }
 }
 
-/// The kernel's clock of whole ticks.
+/// Clock of the kernel in whole jiffies.
 fn jiffies(now: Instant) -> u64 {
     now.as_nanos() / JIFFY
 }
 
-/// A span in whole ticks, rounded up (`usecs_to_jiffies`).
+/// Span in whole jiffies, rounded up (`usecs_to_jiffies`).
 pub(super) fn in_jiffies(span: Duration) -> u64 {
     (span.as_nanos() as u64).div_ceil(JIFFY)
 }
 
-/// The flow that goes before all others.
+/// Flow that precedes all others.
 pub(super) const INTERNAL: usize = 0;
 /// `FQ_BANDS`.
 pub(super) const BANDS: usize = 3;
-/// Bytes of a flow.
+/// Bytes per flow.
 pub(super) const FLOW_BYTES: usize = size_of::<Flow>();
-/// Of 1000 ticks in a second.
+/// Nanoseconds per jiffy, with 1000 jiffies per second.
 const JIFFY: u64 = 1_000_000;
 const EMPTY: List = List { first: NONE, last: NONE };
 const NONE: u32 = u32::MAX;

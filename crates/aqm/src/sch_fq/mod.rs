@@ -1,21 +1,21 @@
-//! `fq`, Linux's pacing scheduler: flows in turn, each sending no earlier than its pace or its packets' own departure times
-//! allow (E. Dumazet; `sch_fq.c`, whose order and names this follows).
+//! `fq`, Linux's pacing scheduler: round robin over flows, each sending no earlier than its pacing rate or its packets'
+//! departure times allow (E. Dumazet; `sch_fq.c`, whose order and names this follows).
 //!
-//! In texts it is `fq`, as tc has it: `fq maxrate 20mbit`. `fq(NAME)`, with brackets, is another thing: [flow
-//! queueing](crate::fq) with a manager for each flow. In results and tables this one is called `sch_fq`.
+//! In configurations its name is `fq`, as in tc: `fq maxrate 20mbit`. `fq(NAME)`, with brackets, is something else:
+//! [flow queueing](crate::fq) with a manager per flow. In results and tables this one is called `sch_fq`.
 //!
-//! A flow is paced by `maxrate`, or by the departure times that its sender gives its packets, where the host tells of them.
-//! New flows go first, then all take turns by `quantum`. Three bands by priority have shares by `weights`. While all flows
-//! are idle or wait for their times, packets whose time has come take a short way past all of this.
+//! A flow is paced by `maxrate`, or by the departure times that its sender gives its packets, if the host provides
+//! them. New flows go first, then all flows share by `quantum`. Three bands by priority have shares by `weights`. While
+//! all flows are idle or throttled, packets without a later departure time take a fast path.
 //!
-//! Differs: every flow number is a socket with `hash socket`; idle flows are never forgotten, where the kernel forgets one
-//! after 3 s if another flow comes whose search passes it in one of the `buckets` trees, of 1024; a tick is a millisecond,
-//! and the timer has no slack. Offloading to a card does not exist.
+//! Differs: with `hash socket` every flow number is a socket. Idle flows are never deleted; the kernel deletes one
+//! after 3 s if the search for another flow passes it in its tree, one of `buckets` (1024). A jiffy is 1 ms, and the
+//! timer has no slack. There is no offloading to a NIC.
 //!
 //! # When to use
 //!
-//! On a sending host, whose sockets it paces; it is what servers run. It manages no queue: where the bottleneck is, take
-//! [FQ-CoDel](crate::fq_codel).
+//! On a sending host, as on most servers: it paces the host's sockets. It does not manage the queue of a bottleneck;
+//! use [FQ-CoDel](crate::fq_codel) there.
 
 mod config;
 mod flow;
@@ -38,21 +38,21 @@ use crate::time::{Duration, Instant};
 use core::fmt;
 use flow::{BANDS, FlowListId, Flows, INTERNAL, Refill, TimedPacket};
 
-/// The queue discipline.
+/// fq queue discipline.
 pub struct SchFq<P> {
     config: Config,
     limits: Limits,
     host: Host,
-    /// What flows are hashed with.
+    /// Seed of the flow hash.
     seed: u64,
     quantum: i64,
     initial_quantum: i64,
-    /// Bytes per second; none for no bound.
+    /// Bytes per second; `None` if unlimited.
     maxrate: Option<u64>,
     /// In jiffies.
     refill_delay: u64,
     flows: Flows<P>,
-    /// The band that is served, and what is left of the turn of each.
+    /// Current band, and the remaining credit of each band.
     band: usize,
     credit: [i64; BANDS],
     total: Backlog,
@@ -60,7 +60,7 @@ pub struct SchFq<P> {
     xstats: XStats,
 }
 
-/// What is counted of the whole.
+/// Statistics of the whole queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct XStats {
     throttled: u64,
@@ -72,11 +72,11 @@ struct XStats {
 }
 
 impl<P> SchFq<P> {
-    /// An empty queue.
+    /// Empty queue.
     pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
         let mtu = host.link.mtu as i64;
         let or = |given: u64, packets: i64| if given > 0 { given as i64 } else { packets * mtu };
-        let waiting = limits.packets.map_or(config.limit, |most| config.limit.min(most as u64));
+        let waiting = limits.packets.map_or(config.limit, |packets| config.limit.min(packets as u64));
         Self {
             limits,
             seed: mix(host.rng.clone().next_u64()),
@@ -95,7 +95,7 @@ impl<P> SchFq<P> {
         }
     }
 
-    /// The band of a packet, and whether it goes before all flows.
+    /// Band of a packet, and whether it precedes all flows.
     fn band_of(&self, meta: &Meta) -> (usize, bool) {
         let priority = meta.priority().minor();
         match self.config.version {
@@ -104,7 +104,7 @@ impl<P> SchFq<P> {
         }
     }
 
-    /// Whether a packet may take the short way (`fq_fastpath_check`).
+    /// Whether a packet may take the fast path (`fq_fastpath_check`).
     fn can_bypass(&self, now: Instant, time_to_send: Instant) -> bool {
         if self.config.version == Version::Linux61 || self.maxrate.is_some() || time_to_send > now {
             return false;
@@ -116,7 +116,7 @@ impl<P> SchFq<P> {
                 && flows.next_delayed().is_none_or(|at| at > now)
     }
 
-    /// The flow of a packet (`fq_classify`).
+    /// Flow of a packet (`fq_classify`).
     fn flow_of(&mut self, now: Instant, meta: &Meta) -> usize {
         let key = match self.config.hash {
             Hash::Socket => meta.flow,
@@ -131,7 +131,7 @@ impl<P> SchFq<P> {
         EnqueueResult::Dropped(DropReason::Limit)
     }
 
-    /// A packet of `len` bytes of flow `f` leaves at `now`: when its next one may (`fq_dequeue`).
+    /// Sets the time of the next packet of flow `f`, which sends `len` bytes at `now` (`fq_dequeue`).
     fn pace(&mut self, f: usize, now: Instant, len: u32, has_time: bool) {
         if !self.config.pacing {
             return;
@@ -155,27 +155,27 @@ impl<P> SchFq<P> {
             self.xstats.pkts_too_long += 1;
         }
         let flow = &mut self.flows[f];
-        // What the host is late with the next packet makes up for, up to the half.
+        // A late dequeue shortens the next wait by the lateness, at most by half.
         if let Some(due) = flow.time_next_packet {
             wait -= (wait / 2).min((now - due).as_nanos().max(0));
         }
         flow.time_next_packet = Some(now + Duration::from_nanos(wait));
     }
 
-    /// The list whose first flow is served: of the band `self.band` if it has credit, else of the next one that has and that
-    /// is not empty; none if all are.
+    /// List whose first flow is served: of the band `self.band` if that has credit, otherwise of the next band with
+    /// credit and flows; `None` if all are empty.
     fn choose(&mut self) -> Option<FlowListId> {
         let mut tried = 0;
         loop {
             if self.credit[self.band] > 0 {
-                if let Some(place) = self.flows.first_list(self.band) {
-                    return Some(place);
+                if let Some(list) = self.flows.first_list(self.band) {
+                    return Some(list);
                 }
             }
             if tried == self.bands() {
                 return None;
             }
-            // As often as it takes for a turn's credit: a band may be in debt for many.
+            // Repeat until the band has credit: its debt may exceed one quantum.
             loop {
                 self.band = (self.band + 1) % self.bands();
                 let quantum = [self.config.weight_1, self.config.weight_2, self.config.weight_3][self.band] as i64;
@@ -249,30 +249,30 @@ impl<P> Qdisc<P> for SchFq<P> {
         }
         self.flows.release(now);
         loop {
-            let Some(place) = self.choose() else {
-                let at = self.flows.next_delayed().expect("what waits and is not in turn is delayed");
+            let Some(list) = self.choose() else {
+                let at = self.flows.next_delayed().expect("a queued flow outside of the round is throttled");
                 return DequeueResult::NotBefore(at);
             };
-            let f = self.flows.first(place);
+            let f = self.flows.first(list);
             if self.flows[f].credit <= 0 {
                 self.flows[f].credit += self.quantum;
-                self.flows.move_to_old(place);
+                self.flows.move_to_old(list);
                 continue;
             }
             let Some(time_to_send) = self.flows.time_to_send(f) else {
-                // One that was new makes a round among the old ones, so that it cannot come back first at once; in 6.1
-                // only if there are any.
-                if place.is_new && (self.bands() > 1 || self.flows.has_old(self.band)) {
-                    self.flows.move_to_old(place)
+                // A new flow makes one round among the old ones, so that it cannot become new again at once; in 6.1
+                // only if there are old flows.
+                if list.is_new && (self.bands() > 1 || self.flows.has_old(self.band)) {
+                    self.flows.move_to_old(list)
                 } else {
-                    self.flows.detach(place, now)
+                    self.flows.detach(list, now)
                 }
                 continue;
             };
             let due = self.flows[f].time_next_packet.map_or(time_to_send, |next| next.max(time_to_send));
             if due > now {
                 self.xstats.throttled += 1;
-                self.flows.throttle(place, due);
+                self.flows.throttle(list, due);
                 continue;
             }
             let (mut meta, timed) = self.flows.pop(f);

@@ -13,7 +13,7 @@ fn queue(text: &str) -> Box<dyn Qdisc<u32> + Send> {
     config.build(Limits::default(), Host { link, rng: Rng::from_state(1) })
 }
 
-/// A host that knows when packet 1000 + n may leave: after n milliseconds; others have no time.
+/// Host that gives packet 1000 + n a departure time after n milliseconds; other packets have none.
 struct TimedHost;
 
 impl Sink<u32> for TimedHost {
@@ -54,8 +54,8 @@ fn state(queue: &dyn Qdisc<u32>, wanted: &str) -> f64 {
 
 #[test]
 fn a_bounded_flow_goes_by_quanta_and_a_slow_one_by_packets() {
-    // 1,000,000 B/s. The initial quantum of 15140 B covers 15 packets and the beginning of a 16th; then a quantum of 3028 B
-    // is waited for, 3028 us, and three packets use it up: 2168, 1168, 168 B of credit are left, then 196.
+    // 1,000,000 B/s. The initial quantum of 15140 B covers 15 packets and the start of a 16th; then the flow waits for
+    // a quantum of 3028 B, 3028 us, which three packets use up: 2168, 1168, 168 B of credit are left, then 196.
     let mut queue = self::queue("fq maxrate 8mbit");
     (0..22).for_each(|id| assert_eq!(offer(&mut *queue, ms(0), id, 0), EnqueueResult::Queued));
     let times = [vec![0; 16], vec![3028; 3], vec![6056; 3]].concat();
@@ -66,7 +66,7 @@ fn a_bounded_flow_goes_by_quanta_and_a_slow_one_by_packets() {
         (0..3).for_each(|id| _ = offer(&mut *queue, ms(0), id, 0));
         assert_eq!(departures(&mut *queue, ms(0)), [(0, 0), (1, gap), (2, 2 * gap)], "{text}");
     }
-    // A packet that leaves 4 ms late makes up for it with the wait behind it; one 30 ms late with half of it.
+    // A packet that leaves 4 ms late shortens the next wait by 4 ms; one that is 30 ms late by half of it.
     for (late, next) in [(24, 40), (50, 60)] {
         let mut queue = self::queue("fq maxrate 400kbit");
         (0..3).for_each(|id| _ = offer(&mut *queue, ms(0), id, 0));
@@ -85,7 +85,7 @@ fn packets_go_at_their_own_times_and_in_that_order() {
     }
     assert_eq!(state(&*queue, "fastpath"), 0.0);
     assert_eq!(offer(&mut *queue, ms(0), 1051, 2), EnqueueResult::Dropped(DropReason::Limit), "beyond the horizon");
-    // What has no time of its own may pass those that wait.
+    // A packet without a departure time may pass those that wait.
     assert_eq!(queue.dequeue(ms(0), &mut TimedHost), DequeueResult::NotBefore(ms(1)));
     offer(&mut *queue, ms(0), 1, 3);
     assert_eq!(departures(&mut *queue, ms(0)), [(1, 0), (1001, 1000), (1002, 2000), (1003, 3000), (1004, 4000)]);
@@ -100,7 +100,7 @@ fn what_finds_all_flows_idle_takes_the_short_way_up_to_eight() {
         ("fq", 8.0, vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 9, 11, 13]),
         ("fq@linux-6.1", f64::NAN, vec![0, 2, 4, 6, 8, 10, 12, 1, 3, 5, 7, 9, 11, 13]),
     ] {
-        // Even ones are of one flow, odd ones of the other; each has an initial quantum for 15 packets.
+        // Even packets belong to one flow, odd ones to the other; each has an initial quantum for 15 packets.
         let mut queue = self::queue(text);
         (0..14).for_each(|id| _ = offer(&mut *queue, ms(0), id, id % 2));
         if !fastpath.is_nan() {
@@ -112,7 +112,7 @@ fn what_finds_all_flows_idle_takes_the_short_way_up_to_eight() {
 
 #[test]
 fn old_flows_take_turns_by_quanta_and_new_ones_go_first() {
-    // Quanta of 2000 B, nothing initially: two packets in a turn, since the credit has to be spent to 0.
+    // Quanta of 2000 B, also initially: two packets per turn, because the credit must fall to 0.
     let mut queue = self::queue("fq@linux-6.1 quantum 2kB initial_quantum 2kB");
     for id in 0..12 {
         offer(&mut *queue, ms(0), id, id / 6);
@@ -121,7 +121,7 @@ fn old_flows_take_turns_by_quanta_and_new_ones_go_first() {
         DequeueResult::Packet(_, id) => id,
         other => panic!("{other:?}"),
     };
-    // Both are new first: each spends its initial quantum, then goes behind the old ones.
+    // Both are new first: each spends its initial quantum, then goes to the end of the old ones.
     assert_eq!([(); 8].map(|()| next()), [0, 1, 6, 7, 2, 3, 8, 9]);
     offer(&mut *queue, ms(0), 20, 9);
     let order: Vec<_> = departures(&mut *queue, ms(0)).into_iter().map(|(id, _)| id).collect();
@@ -131,7 +131,7 @@ fn old_flows_take_turns_by_quanta_and_new_ones_go_first() {
 #[test]
 fn bands_share_by_their_weights_and_control_goes_first_in_6_1() {
     let mut queue = self::queue("fq flow_limit 100000 limit 100000");
-    // Eight packets take the short way; then three bands are kept full: low delay (4), best effort (0), throughput (2).
+    // Eight packets take the fast path; then three bands are kept full: low delay (4), best effort (0), throughput (2).
     for id in 0..30_000u32 {
         let band = id % 3;
         let meta = Meta { dscp: [4, 0, 2][band as usize], ..Meta::new(1000, band) };
@@ -161,7 +161,7 @@ fn limits_are_of_flows_and_bands_and_late_packets_are_marked() {
     let fates = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)]
         .map(|(id, flow)| offer(&mut *queue, ms(0), id, flow) == EnqueueResult::Queued);
     assert_eq!(fates, [true, true, false, true, false]);
-    // A mark where a packet leaves more than 5 ms after it could have gone; one that is not ECN-capable goes as it is.
+    // A packet that leaves more than 5 ms late is marked; one that is not ECN-capable is sent unchanged.
     for (ecn, late, marked) in [(Ecn::Ect0, 5, false), (Ecn::Ect0, 6, true), (Ecn::NotEct, 6, false)] {
         let mut queue = self::queue("fq@linux-6.1 ce_threshold 5ms");
         queue.enqueue(ms(0), Meta::new(1000, 0).with_ecn(ecn), 0, &mut TimedHost);
@@ -173,12 +173,12 @@ fn limits_are_of_flows_and_bands_and_late_packets_are_marked() {
 
 #[test]
 fn a_flow_is_never_forgotten_and_refilled_after_the_delay() {
-    // After 16 packets the credit is -860 B, and 2168 B with the quantum of the turn in which the flow is found empty. When it
-    // comes again soon that is enough for three packets; after the delay it has a whole quantum, for four, however long
-    // it was idle.
+    // After 16 packets the credit is -860 B, and 2168 B with the quantum of the turn in which the flow is found empty.
+    // If the flow soon becomes active again, that suffices for three packets; after the delay it has a whole quantum,
+    // for four, however long it was idle.
     for (pause, at_once) in [(30, 3), (100, 4), (3100, 4)] {
         let mut queue = self::queue("fq maxrate 8mbit");
-        // Turns come to it only while others have packets.
+        // The flow gets turns only while others have packets.
         (0..16).for_each(|id| _ = offer(&mut *queue, ms(0), id, 0));
         assert_eq!(departures(&mut *queue, ms(0)).len(), 16);
         (0..20).for_each(|id| _ = offer(&mut *queue, ms(0), id, 1));
@@ -190,7 +190,7 @@ fn a_flow_is_never_forgotten_and_refilled_after_the_delay() {
     }
 }
 
-/// Flows in the order in which their packets, numbered by flow, leave at `now`.
+/// Flows in order of departure at `now`; packets are numbered by flow.
 fn order(queue: &mut dyn Qdisc<u32>, now: Instant, packets: usize) -> Vec<u32> {
     let next = |_| match queue.dequeue(now, &mut TimedHost) {
         DequeueResult::Packet(_, flow) => flow,
@@ -201,8 +201,8 @@ fn order(queue: &mut dyn Qdisc<u32>, now: Instant, packets: usize) -> Vec<u32> {
 
 #[test]
 fn the_delay_is_of_whole_ticks_from_an_odd_one_on() {
-    // Flow 0 falls idle in tick 0, of which the kernel keeps 1, and has 500 B. The delay of 39.2 ms has 40 ticks, so
-    // the whole quantum comes when tick 41 is over.
+    // Flow 0 falls idle in jiffy 0, stored as 1 as in the kernel, and has 500 B. The delay of 39.2 ms is 40 jiffies, so
+    // the whole quantum is available after jiffy 41.
     for (at, expected) in [(41, [0, 2, 2, 0, 0, 2]), (42, [0, 0, 0, 2, 2, 2])] {
         let mut queue = self::queue("fq@linux-6.1 quantum 3kB initial_quantum 1500B refill_delay 39.2ms");
         (0..2).for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
@@ -219,7 +219,7 @@ fn in_6_1_an_empty_new_flow_makes_no_round_among_no_old_ones() {
     assert_eq!(order(&mut *queue, ms(0), 1), [0]);
     [1, 1, 1].into_iter().for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
     assert_eq!(order(&mut *queue, ms(0), 1), [1]);
-    // Flow 0 was found empty with no old flow to go behind: it is new again, and before flow 2.
+    // Flow 0 was found empty without old flows: it is new again, and precedes flow 2.
     [0, 2].into_iter().for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
     assert_eq!(order(&mut *queue, ms(0), 4), [1, 0, 2, 1]);
 }
@@ -243,10 +243,10 @@ fn spellings_and_what_is_refused() {
         ("fq weights 1 2", "weights: fq has three; write e.g. weights 589824 196608 65536"),
         ("fq weights 1 2 3", "weight_1 = 1 is out of range; from 16384 to 2147483647"),
         ("fq bands 4", r#"bands: fq has three, not "4"; write bands 3, or leave it out"#),
-        ("fq priomap 3 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "priomap has the band 3; fq has three, 0 to 2"),
+        ("fq priomap 3 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "priomap names band 3; fq has bands 0 to 2"),
         (
             "fq@linux-6.1 weights 600000 200000 70000",
-            "fq of Linux 6.1 has no bands; leave priomap and weights out, or take fq without @linux-6.1",
+            "fq of Linux 6.1 has no bands; leave priomap and weights out, or use fq without @linux-6.1",
         ),
         ("fq horizon_cap horizon_drop", "horizon_drop of fq is given twice; leave one of them out"),
     ] {

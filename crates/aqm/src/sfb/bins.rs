@@ -34,17 +34,17 @@ impl Bins {
 
     /// Updates the probabilities of the bins of an arrival with this hash. Returns the minimum over these bins.
     pub fn arrived(&mut self, hash: u32, steps: BinParams) -> BinMinimum {
-        let mut least = BinMinimum { qlen: u16::MAX, p_mark: u16::MAX };
+        let mut min = BinMinimum { qlen: u16::MAX, p_mark: u16::MAX };
         self.each(hash, |bin| {
             if bin.qlen == 0 {
                 bin.p_mark = bin.p_mark.saturating_sub(steps.decrement);
             } else if bin.qlen as u64 >= steps.bin_size {
                 bin.p_mark = bin.p_mark.saturating_add(steps.increment);
             }
-            least.qlen = least.qlen.min(bin.qlen);
-            least.p_mark = least.p_mark.min(bin.p_mark);
+            min.qlen = min.qlen.min(bin.qlen);
+            min.p_mark = min.p_mark.min(bin.p_mark);
         });
-        least
+        min
     }
 
     /// Counts a queued packet with this hash.
