@@ -2,9 +2,9 @@
 //!
 //! # When to use
 //!
-//! To ask what a manager becomes with a queue for each flow, `fq(codel@act)`, `fq(ared)`, `fq(droptail)`: khademi2013
-//! names such combinations as future work. For FQ-CoDel and FQ-PIE as they are deployed take
-//! [fq_codel](crate::fq_codel) and [fq_pie](crate::fq_pie).
+//! To study a manager in a queue per flow, `fq(codel@act)`, `fq(ared)`, `fq(droptail)`: khademi2013 lists such
+//! combinations as future work. For FQ-CoDel and FQ-PIE as deployed use [fq_codel](crate::fq_codel) and
+//! [fq_pie](crate::fq_pie).
 
 use crate::aqm::Aqm;
 use crate::error::ConfigError;
@@ -13,20 +13,20 @@ use crate::params::{self, Param, Value};
 use alloc::boxed::Box;
 use core::fmt;
 
-/// The flows' configuration and each flow's manager.
+/// Configuration of the flows and of each flow's manager.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config<M> {
-    /// How flows are queued.
+    /// Flow queueing.
     pub queue: flow::Config,
-    /// How each flow's queue is managed.
+    /// Manager of each flow's queue.
     aqm: Box<M>,
 }
 
-/// A manager of one queue with its parameters. The registry hands in its own, since it knows this discipline.
+/// A single-queue manager with its parameters. The registry passes its own type, because it contains this discipline.
 pub trait ManagerConfig: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Tail drop.
     fn plain() -> Self;
-    /// A new manager.
+    /// Creates a manager.
     fn manager(&self) -> Box<dyn Aqm + Send>;
 }
 

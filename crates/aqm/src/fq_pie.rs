@@ -1,14 +1,14 @@
-//! FQ-PIE: FQ-CoDel's flows and DRR++ with PIE for each flow, which drops on arrival (Linux, sch_fq_pie.c, since 5.6).
+//! FQ-PIE: FQ-CoDel's flows and DRR++ with PIE per flow, which drops on arrival (Linux, sch_fq_pie.c, since 5.6).
 //!
-//! In Linux one timer updates all flows, first half a second after the start; the flows' timers here are due at the
-//! same instants as that one. Linux's memory limit is counted and not enforced, so the profile `linux` has none.
+//! In Linux one timer updates all flows, first half a second after the start; the per-flow timers here are due at the
+//! same instants. Linux counts its memory limit but does not enforce it, so the profile `linux` has none.
 //!
 //! Differs: newer kernels update at most 2048 flows at once and the others a jiffy later.
 //!
 //! # When to use
 //!
-//! Where flows are queued apart in hardware that can only drop on arrival. Otherwise [FQ-CoDel](crate::fq_codel) is
-//! better understood.
+//! If flows are queued in hardware that can drop on arrival only. Otherwise [FQ-CoDel](crate::fq_codel) is better
+//! understood.
 
 use crate::flow::Overflow;
 use crate::flow_queue;
@@ -26,13 +26,13 @@ flow_queue! {
 
 fn linux(c: &mut Config) {
     c.queue.overflow = Overflow::Arrival;
-    // One that is never reached.
+    // Never reached.
     c.queue.memory_limit = Bytes(1 << 40);
     c.aqm = pie::Config::profile("linux").expect("it is one of PIE's");
 }
 
 fn rfc8033(c: &mut Config) {
     c.queue.overflow = Overflow::Arrival;
-    // A third of what all flows may hold together is no measure for one of them.
+    // A third of the limit of all flows is no threshold for one of them.
     c.aqm.activation = Activation::Always;
 }

@@ -1,10 +1,12 @@
-//! SFQ, Stochastic Fairness Queueing (P. McKenney, INFOCOM 1990): hashed flows in one round, and the longest of them,
-//! or the one that has more than its share, makes room. As in Linux (sch_sfq.c) and as in ns-2 (sfq.cc).
+//! SFQ, Stochastic Fairness Queueing (P. McKenney, INFOCOM 1990): hashed flows in round robin; overflow drops from the
+//! longest flow, or from the one above its share. As in Linux (sch_sfq.c) and in ns-2 (sfq.cc).
+//!
+//! The deficit counts bytes: the fix of 6.10 for large packets was backported to the recorded 6.1.
 //!
 //! # When to use
 //!
-//! To see what fair queueing does without any manager: it shares the link, and a flow's own queue still fills. Hosts
-//! without multi-gigabit needs used it for decades before FQ-CoDel.
+//! To study fair queueing without a manager: it shares the link, but each flow's queue still fills. Hosts without
+//! multi-gigabit needs used it for decades before FQ-CoDel.
 
 use crate::droptail;
 use crate::flow::{Hash, Isolation, Overflow, Scheduler};
@@ -15,9 +17,9 @@ flow_queue! {
     /// SFQ's configuration; the default is Linux's.
     pub struct Config: flows under droptail::DropTail;
     profiles {
-        "linux", "Linux: 127 packets in all, 1024 hash values for at most 128 flows, room made in the longest" => |c| linux(&mut c.queue);
+        "linux", "Linux: 127 packets in all, 1024 hash values for at most 128 flows, overflow drops from the longest" => |c| linux(&mut c.queue);
         "linux-3.10", "Linux before 6.10: credit is counted in units of 8 bytes" => linux_3_10;
-        "ns2", "ns-2: 40 packets in 16 buckets by hosts that send a packet in turn, arrivals beyond a fair share are refused" => ns2;
+        "ns2", "ns-2: 40 packets in 16 buckets by hosts, one packet per turn; arrivals beyond a fair share are dropped" => ns2;
     }
 }
 

@@ -1,12 +1,12 @@
-//! sfqCoDel of ns-2 (K. Nichols, sfqcodel.cc, 2012–13): bins under CoDel, one packet of each in turn, new ones first.
+//! sfqCoDel of ns-2 (K. Nichols, sfqcodel.cc, 2012–13): bins under CoDel, one packet of each per turn, new bins first.
 //!
-//! Differs: each bin's CoDel keeps its own largest packet seen, where ns-2 has one for all bins. In `2012` a bin that runs
+//! Differs: each bin's CoDel keeps its own maximum packet size; ns-2 has one for all bins. In `2012` a bin that becomes
 //! empty leaves the dropping state, which the first module kept until the bin's next packet.
 //!
 //! # When to use
 //!
-//! For results published with ns-2's module. It takes turns by packets, so flows of small packets get less than an
-//! equal share of bytes; for new work take [FQ-CoDel](crate::fq_codel).
+//! For results published with ns-2's module. Its turns count packets, so flows of small packets get less than an equal
+//! share of bytes; for new work use [FQ-CoDel](crate::fq_codel).
 
 use crate::codel::{self, SmallBacklog, Version, Window};
 use crate::flow::{Hash, Overflow, Scheduler};

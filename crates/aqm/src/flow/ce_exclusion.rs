@@ -1,5 +1,5 @@
-//! What the managers of flows do not see where CE-marked packets are left out: the time spent on those of any flow, and
-//! each flow's own in its backlog.
+//! CE exclusion for flow queueing: the time spent on CE-marked packets of any flow, and each flow's CE-marked packets
+//! in its backlog.
 
 use crate::backlog::Backlog;
 use crate::ce_exclusion::{CeBacklog, CeTime};
@@ -11,14 +11,14 @@ use alloc::vec::Vec;
 pub(super) struct CeExclusion {
     time: CeTime,
     total: CeBacklog,
-    /// By number of the flow.
+    /// By flow number.
     flows: Vec<CeBacklog>,
-    /// For the packet of each handle the time that had been spent on others when it came.
+    /// By packet handle: the time spent on CE-marked packets before its arrival.
     ce_time_at_enqueue: Vec<Duration>,
 }
 
 impl CeExclusion {
-    /// The backlogs of all flows and of flow `i` without the packets left out.
+    /// Backlogs of all flows and of flow `i` without the excluded packets.
     pub fn visible_backlogs(&self, i: usize, total: Backlog, backlog: Backlog) -> (Backlog, Backlog) {
         let own = self.flows.get(i).map_or(backlog, |flow| flow.without_ce(backlog));
         (self.total.without_ce(total), own)
@@ -36,12 +36,12 @@ impl CeExclusion {
         }
     }
 
-    /// The waiting packets are about to join other flows.
+    /// The queued packets are about to join other flows.
     pub fn disperse(&mut self) {
         self.flows.clear();
     }
 
-    /// A packet that waits has joined flow `i`.
+    /// A queued packet has joined flow `i`.
     pub fn joined(&mut self, i: usize, meta: &Meta) {
         if self.flows.len() <= i {
             self.flows.resize(i + 1, CeBacklog::default());
@@ -61,7 +61,7 @@ impl CeExclusion {
         self.flows[i].remove(meta);
     }
 
-    /// A packet is dropped that is in no flow.
+    /// A packet outside any flow was dropped.
     pub fn dropped_unqueued(&mut self, meta: &Meta) {
         self.total.remove(meta);
     }
@@ -70,12 +70,12 @@ impl CeExclusion {
         self.time.visible_meta(now, self.ce_time_at_enqueue[handle as usize], meta)
     }
 
-    /// A packet is sent that carries CE or not.
+    /// A packet was sent; `ce`: it carries CE.
     pub fn sent(&mut self, now: Instant, ce: bool) {
         self.time.departed(now, ce);
     }
 
-    /// The link was given nothing.
+    /// The link was polled in vain.
     pub fn idle(&mut self, now: Instant) {
         self.time.departed(now, false);
     }

@@ -1,8 +1,9 @@
-//! Parameters that change while flows wait (`tc qdisc change`): a new discipline takes over the flows of the old one.
+//! Parameter changes while packets are queued (`tc qdisc change`): a new discipline takes over the flows of the old
+//! one.
 //!
-//! Source: `fq_codel_change`, `fq_pie_change` and `sfq_change` of Linux. The first two dequeue as if for transmission and drop
-//! what comes until the rest fits, so the managers judge these packets, too; SFQ drops as an arrival that does not fit makes
-//! it, but Linux refuses to change one that is in use. The number of queues cannot be changed there either (sch_fq_codel.c
+//! Source: `fq_codel_change`, `fq_pie_change` and `sfq_change` of Linux. The first two dequeue as for transmission and
+//! drop the packets until the rest fits, so the managers decide on them too. SFQ drops as for an arrival that does not
+//! fit, but Linux rejects changes of an SFQ in use. The number of queues is immutable there as well (sch_fq_codel.c
 //! returns EINVAL).
 
 use super::config::Overflow;
@@ -15,7 +16,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 
 impl<A: Aqm, P: 'static> FlowQueue<A, P> {
-    /// Takes the place of `old` at `now`.
+    /// Takes over from `old` at `now`.
     pub(super) fn inherit_from(
         &mut self,
         old: &mut Self,
@@ -28,7 +29,7 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         if self.overflow_handler.overflow != old.overflow_handler.overflow {
             return Err(ConfigError::ImmutableParam("overflow"));
         }
-        // What is due at this instant was due before the change.
+        // An update due at this instant precedes the change.
         old.catch_up(now, sink);
         old.run_updates(now, true);
         inherit(&mut self.template_aqm, &old.template_aqm, now)?;
@@ -48,7 +49,7 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
         self.has_fast_path &= self.ce_exclusion.is_none();
         (self.changes, self.last_served) = (old.changes, old.last_served);
-        // Looked for anew with the next call.
+        // Recomputed in the next call.
         self.next_update = now;
         self.drop_excess(now, sink);
         Ok(())
@@ -60,7 +61,7 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
             let has_dropped = match self.overflow_handler.overflow {
                 Overflow::Fattest | Overflow::Arrival => self.drop_next(now, sink),
                 Overflow::Longest => self.shed_longest(now, sink).is_some(),
-                // ns-2's, which cannot be changed there: what waits goes on waiting.
+                // ns-2's, which cannot change there: queued packets stay.
                 Overflow::LongestFirst | Overflow::FairShare => false,
             };
             if !has_dropped {
@@ -69,7 +70,7 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         }
     }
 
-    /// Drops the packet that would be sent next. Whether there was one.
+    /// Drops the packet that would be sent next. Returns whether there was one.
     fn drop_next(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> bool {
         let DequeueResult::Packet(meta, packet) = self.dequeue(now, sink) else { return false };
         let stats = &mut self.store.stats;

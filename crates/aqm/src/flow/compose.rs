@@ -1,4 +1,4 @@
-//! Disciplines made of flow queueing and a queue manager: one configuration with the parameters of both.
+//! Disciplines composed of flow queueing and a queue manager: one configuration with the parameters of both.
 
 use super::FlowQueue;
 use super::config::Config;
@@ -9,17 +9,17 @@ use crate::params::{self, Param};
 use crate::qdisc::{Host, Qdisc};
 use alloc::boxed::Box;
 
-/// The configuration of such a discipline.
+/// Configuration of such a discipline.
 pub trait FlowQueueConfig: params::Config {
-    /// Manages each flow's queue.
+    /// Manager of each flow's queue.
     type Aqm: Aqm + Send + 'static;
-    /// How flows are queued.
+    /// Flow queueing.
     fn queue(&self) -> &Config;
-    /// The manager of a new flow.
+    /// Creates the manager of a new flow.
     fn aqm(&self) -> Self::Aqm;
 }
 
-/// The discipline that `config` describes.
+/// Builds the discipline of `config`.
 pub fn build<C: FlowQueueConfig + 'static, P: Send + 'static>(
     config: &C,
     limits: Limits,
@@ -28,7 +28,7 @@ pub fn build<C: FlowQueueConfig + 'static, P: Send + 'static>(
     Box::new(flow_queue(config, limits, host))
 }
 
-/// The same, for a host that knows which one it is.
+/// The same with a concrete type, for hosts that know it.
 pub fn flow_queue<C: FlowQueueConfig + 'static, P>(config: &C, limits: Limits, host: Host) -> FlowQueue<C::Aqm, P> {
     let each = config.clone();
     FlowQueue::new(config.queue(), move || each.aqm(), limits, host)
@@ -44,7 +44,7 @@ pub const fn queue_bytes<A>() -> usize {
     size_of::<FlowQueue<A, u32>>()
 }
 
-/// The parameters `a`, then `b`; `N` is the number of both.
+/// Concatenates the parameters `a` and `b`; `N` is their total.
 pub const fn join<const N: usize>(a: &[Param], b: &[Param]) -> [Param; N] {
     let mut both = [a[0]; N];
     let mut i = 0;
@@ -55,7 +55,7 @@ pub const fn join<const N: usize>(a: &[Param], b: &[Param]) -> [Param; N] {
     both
 }
 
-/// Declares a configuration of two, with the parameters of both; a profile sets parameters of either.
+/// Declares a configuration that combines two, with the parameters of both; a profile sets parameters of either.
 #[macro_export]
 macro_rules! joined_config {
     (
@@ -122,11 +122,11 @@ macro_rules! joined_config {
     };
 }
 
-/// Declares such a configuration; a profile sets parameters of `queue`, the flows', and of `aqm`, the manager's.
+/// Declares such a configuration; a profile sets parameters of `queue` (the flows) and of `aqm` (the manager).
 ///
 /// ```text
 /// flow_queue! {
-///     /// What it is.
+///     /// The discipline's configuration.
 ///     pub struct Config: flows under codel::Codel;
 ///     profiles { "rfc8290", "RFC 8290 (2018)" => |c| c.aqm.ecn = true; }
 /// }
@@ -141,9 +141,9 @@ macro_rules! flow_queue {
         $crate::joined_config! {
             $(#[$meta])*
             pub struct $name {
-                /// How flows are queued.
+                /// Flow queueing.
                 queue: $crate::flow::Config,
-                /// How each flow's queue is managed.
+                /// Manager of each flow's queue.
                 aqm: $module::Config,
             }
             profiles { $( $profile, $summary => $adjust; )+ }

@@ -1,5 +1,6 @@
-//! Packets of which nothing is to be decided, nearly all: who knows the type of a queue has them queued and taken out
-//! without a sink, a view of the queue or an answer with a packet in it.
+//! Fast path for packets without a decision, which is nearly all of them: callers that know the queue's type enqueue
+//! and dequeue without a sink, a view of the queue or a result that contains a packet. DRR++ is written out here, with
+//! one access to the flow and one to the packet; a single flag disables the path.
 
 use super::FlowQueue;
 use super::packet_list::PacketStore;
@@ -9,8 +10,8 @@ use crate::packet::Meta;
 use crate::time::Instant;
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Queues a packet, stamped, if its flow is known, it fits, and nobody has anything to decide of one that does. Whether it
-    /// was; else nothing was done.
+    /// Queues a stamped packet if its flow is known, it fits, and no decision is needed for packets that fit. Returns
+    /// whether it did; otherwise nothing has changed.
     #[inline(never)]
     pub fn try_store(&mut self, meta: &Meta, packet: P) -> bool {
         if !self.has_fast_path || !self.bounds.admit(self.store.backlog, meta.len) {
@@ -22,8 +23,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         true
     }
 
-    /// Takes the packet out for transmission whose turn it is, if its flow's manager has nothing to decide of it; else nothing
-    /// was done that [`Qdisc::dequeue`](crate::qdisc::Qdisc::dequeue) at `now` would not do.
+    /// Dequeues the next packet if its flow's manager has no decision to make; otherwise the state only changes as
+    /// [`Qdisc::dequeue`](crate::qdisc::Qdisc::dequeue) at `now` would change it.
     #[inline(never)]
     pub fn try_dequeue_head(&mut self, now: Instant) -> Option<(&Meta, P)> {
         if !self.has_fast_path {
@@ -58,7 +59,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// The same of another scheduler than DRR++.
+    /// The same for schedulers other than DRR++.
     #[inline(never)]
     fn try_dequeue_single_list(&mut self, now: Instant) -> Option<(&Meta, P)> {
         let i = self.next_backlogged_flow(now)?;
@@ -71,7 +72,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// The flow with a packet whose turn it is; the managers of empty ones before it are asked.
+    /// The next flow with a packet; the managers of empty flows before it are called.
     #[inline(always)]
     pub(super) fn next_backlogged_flow(&mut self, now: Instant) -> Option<usize> {
         loop {
@@ -84,22 +85,22 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Takes the first packet of flow `i` out if its manager has nothing to decide of it; its handle.
+    /// Releases the first packet of flow `i` if its manager has no decision to make. Returns its handle.
     #[inline(always)]
     pub(super) fn release_head(&mut self, now: Instant, i: usize) -> Option<u32> {
         if self.ce_exclusion.is_some() {
             return None;
         }
-        let Self { table, store: books, host, .. } = self;
+        let Self { table, store, host, .. } = self;
         let flow = &mut table.flows[i];
         let head = flow.queue.head()?;
-        let meta = books.packets.meta(head);
-        let behind = books.backlog.bytes - meta.len as u64;
+        let meta = store.packets.meta(head);
+        let behind = store.backlog.bytes - meta.len as u64;
         if !flow.aqm.fast_dequeue()?.try_release(now, meta, behind, host.link.mtu) {
             return None;
         }
-        let len = books.packets.release(&mut flow.queue, head).len;
-        books.removed(len);
+        let len = store.packets.release(&mut flow.queue, head).len;
+        store.removed(len);
         Some(head)
     }
 }
@@ -128,7 +129,7 @@ mod tests {
         flow_queue(&config, Limits::packets(200), Host { link, rng: Rng::from_state(3) })
     }
 
-    /// All that can be seen of a queue.
+    /// Complete visible state of a queue.
     fn seen(queue: &FlowQueue<Codel, u32>) -> (Vec<(&'static str, f64)>, Vec<String>, String) {
         let (mut state, mut parts) = (Vec::new(), Vec::new());
         queue.observe(&mut |name, value| state.push((name, value)));
@@ -139,8 +140,8 @@ mod tests {
         (state, parts, format!("{:?}", queue.stats()))
     }
 
-    /// A queue that is asked first what nobody has to decide of, and one that is not: both drop, mark and send the same at
-    /// the same time and are in the same state after each packet.
+    /// A queue with the fast path and one without drop, mark and send the same packets at the same times, and have the
+    /// same state after each packet.
     #[test]
     fn what_needs_no_decision_is_done_as_if_it_had_been_asked_for() {
         for (spelling, is_quick) in [
@@ -162,7 +163,7 @@ mod tests {
             let (mut rng, mut now, mut free, mut stored, mut gone) = (Rng::from_state(9), 0, 0, 0, 0);
             let (mut lost, mut lost_quickly) = (Vec::new(), Vec::new());
             for n in 0..20_000_u32 {
-                // More than the link carries, then less, then a pause in which all flows run empty.
+                // Overload, then underload, then a pause in which all flows become empty.
                 now += if n % 2_000 < 1_200 { rng.below(1_500_000) } else { rng.below(3_500_000) };
                 now += if n % 2_000 == 0 { 2_000_000_000 } else { 0 };
                 while free <= now && plain.backlog().packets > 0 {

@@ -1,11 +1,11 @@
-//! Flows queued apart, each under its own queue manager of any kind, and served in turn: FQ-CoDel (RFC 8290),
-//! FQ-PIE, sfqCoDel, SFQ, DRR and `fq(anything)` are compositions of what is here.
+//! Flow queueing: a queue per flow, each with its own manager of any kind, scheduled in turn. FQ-CoDel (RFC 8290),
+//! FQ-PIE, sfqCoDel, SFQ, DRR and `fq(anything)` are compositions of these parts.
 //!
-//! `table` finds a packet's flow, `schedule` says whose turn it is, `overflow` makes room, `line` holds packets, and
-//! `perturb` hashes them anew.
+//! `table` finds a packet's flow, `schedule` selects the next flow, `overflow` makes room, `packet_list` stores
+//! packets, and `perturb` rehashes them.
 //!
-//! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run at their times while
-//! its flow is scheduled; those of an idle flow run when its next packet comes, before that packet is judged.
+//! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run on time while its flow
+//! is scheduled; those of an idle flow run when its next packet arrives, before the verdict on it.
 
 mod ce_exclusion;
 mod change;
@@ -44,7 +44,7 @@ use perturb::Perturbation;
 use schedule::Schedule;
 use table::{Flow, Table};
 
-/// Queues for flows, each managed by an `A` of its own.
+/// A queue per flow, each managed by its own `A`.
 pub struct FlowQueue<A, P> {
     new_aqm: Box<dyn FnMut() -> A + Send>,
     limits: Limits,
@@ -55,32 +55,32 @@ pub struct FlowQueue<A, P> {
     overflow_handler: OverflowHandler,
     perturbation: Perturbation,
     store: PacketStore<P>,
-    /// Changes of any flow's number of packets.
+    /// Counter of changes of any flow's packet count.
     changes: u64,
-    /// No update of a scheduled flow is due before this.
+    /// Lower bound on the next update of any scheduled flow.
     next_update: Instant,
-    /// The flow served last, whose state is shown; before the first one, a manager without a flow.
+    /// The flow served last, whose state is reported; initially a manager without a flow.
     last_served: u32,
     template_aqm: A,
-    /// What the managers do not see; usually nothing is left out.
+    /// View that excludes CE-marked packets; usually none.
     ce_exclusion: Option<Box<CeExclusion>>,
-    /// Whether a packet of a known flow that fits is queued whatever else waits: nothing but the limits bounds what waits, the
-    /// flows are never hashed anew, and nothing is left out.
+    /// Whether a packet of a known flow is queued if it fits: the limits are the only bound, flows are never rehashed,
+    /// and CE exclusion is off.
     has_fast_path: bool,
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// No flows yet; `make` makes each one's manager.
+    /// A queue without flows; `make` creates each flow's manager.
     pub fn new(config: &Config, make: impl FnMut() -> A + Send + 'static, limits: Limits, host: Host) -> Self {
         let mut make: Box<dyn FnMut() -> A + Send> = Box::new(make);
         let limits = within(limits, config);
         let mut unused = make();
-        // Room for what fits, up to a size that costs little when the limit is generous.
+        // Bounds the allocation if the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
-        let shedding = OverflowHandler::new(config, limits.packets.unwrap_or(u32::MAX));
+        let overflow_handler = OverflowHandler::new(config, limits.packets.unwrap_or(u32::MAX));
         let perturbation = Perturbation::new(config);
         Self {
-            has_fast_path: unused.fast_dequeue().is_some() && shedding.has_fast_path() && perturbation.is_off(),
+            has_fast_path: unused.fast_dequeue().is_some() && overflow_handler.has_fast_path() && perturbation.is_off(),
             template_aqm: unused,
             new_aqm: make,
             bounds: limits.on(host.link),
@@ -88,9 +88,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             table: Table::new(config, &host.rng),
             host,
             schedule: Schedule::new(config),
-            overflow_handler: shedding,
+            overflow_handler,
             perturbation,
-            // One more, for the packet that is queued before another one makes room.
+            // One more, for the packet that is queued before another makes room.
             store: PacketStore {
                 packets: Slab::with_capacity(capacity + 1),
                 backlog: Backlog::default(),
@@ -103,13 +103,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Tells flows apart by `classifier` instead of by 5-tuple or host; before the first packet.
+    /// Classifies flows by `classifier` instead of 5-tuple or host. Called before the first packet.
     pub fn classified_by(mut self, classifier: Classifier) -> Self {
         self.table.classify_by(classifier);
         self
     }
 
-    /// The packet's flow, with its updates made up for if it was idle.
+    /// The packet's flow; if it was idle, its missed updates are run.
     #[inline(always)] // hot in enqueue; rehashing is its other user
     fn find(&mut self, meta: &Meta, now: Instant) -> usize {
         let found = self.table.find(meta, &mut *self.new_aqm);
@@ -125,7 +125,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         found.flow
     }
 
-    /// Runs every update of the scheduled flows that is due before `now` (up to and including it for `inclusive`).
+    /// Runs every update of scheduled flows due before `now`, or also at `now` if `inclusive`.
     #[inline]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
         if self.next_update < now || (inclusive && self.next_update == now) {
@@ -145,7 +145,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Takes note of when the manager of flow `i` wants its next update.
+    /// Includes the next update of flow `i` in `next_update`.
     #[inline]
     fn note_update(&mut self, i: usize) {
         if let Some(at) = self.table.flows.get_mut(i).and_then(|flow| next_update(&mut flow.aqm)) {
@@ -153,18 +153,18 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// The backlogs of all flows and of flow `i` as its manager sees them.
+    /// Backlogs of all flows and of flow `i` as the manager sees them.
     #[inline(always)]
     fn visible_backlogs(&self, i: usize) -> (Backlog, Backlog) {
         let (total, backlog) = (self.store.backlog, self.table.flows[i].queue.backlog());
         match &self.ce_exclusion {
             None => (total, backlog),
-            Some(left_out) => left_out.visible_backlogs(i, total, backlog),
+            Some(exclusion) => exclusion.visible_backlogs(i, total, backlog),
         }
     }
 
-    /// Flow `i`'s manager and what it gets for a call at `now`.
-    #[inline(always)] // else the parts are moved through memory
+    /// Flow `i`'s manager and the arguments of a call at `now`.
+    #[inline(always)] // otherwise the parts go through memory
     fn call_parts<'a>(
         &'a mut self,
         now: Instant,
@@ -178,7 +178,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         (&mut flow.aqm, cx, view)
     }
 
-    /// The same where packets are left out: the manager, and the queue without them.
+    /// The same with packets excluded: the manager, and the queue without them.
     fn with_ce_excluded<T>(
         &mut self,
         now: Instant,
@@ -187,21 +187,19 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         call: impl FnOnce(&mut A, &mut Cx, &mut dyn Fifo) -> T,
     ) -> (T, Option<u32>) {
         let (total_backlog, backlog) = self.visible_backlogs(i);
-        let mut left_out = self.ce_exclusion.take();
+        let mut exclusion = self.ce_exclusion.take();
         let (aqm, cx, mut view) = self.call_parts(now, i, sink);
         let mut cx = Cx { total_backlog, backlog, ..cx };
-        let result = match left_out.as_deref_mut() {
+        let result = match exclusion.as_deref_mut() {
             None => call(aqm, &mut cx, &mut view),
-            Some(left_out) => {
-                call(aqm, &mut cx, &mut CeExcludedView { view: &mut view, now, flow: i, exclusion: left_out })
-            }
+            Some(exclusion) => call(aqm, &mut cx, &mut CeExcludedView { view: &mut view, now, flow: i, exclusion }),
         };
         let popped = view.popped;
-        self.ce_exclusion = left_out;
+        self.ce_exclusion = exclusion;
         (result, popped)
     }
 
-    /// The limits refuse a packet of flow `i`.
+    /// The limits reject a packet of flow `i`.
     #[cold]
     fn overflow(&mut self, now: Instant, i: usize, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
@@ -217,8 +215,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         EnqueueResult::Dropped(reason)
     }
 
-    /// Does to an arriving packet of flow `i`, or to one in its place, what its manager says. Whether it is newly marked;
-    /// none if it is refused.
+    /// Applies the manager's verdict to an arriving packet of flow `i`, or to one in its stead. Returns whether it is
+    /// newly marked; `None` if it is dropped.
     #[cold]
     #[inline(never)]
     fn apply_verdict(
@@ -234,7 +232,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                     queue.mark(0, DropReason::Early)
                 }
                 Verdict::Mark if meta.ecn.is_ect() => false,
-                // The arriving packet takes its place.
+                // The arriving packet replaces the head.
                 _ if !queue.is_empty() => {
                     queue.drop(0, DropReason::Early);
                     true
@@ -248,14 +246,14 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         (verdict == Verdict::Mark && meta.ecn.is_ect()).then(|| mark(meta, &mut self.store.stats))
     }
 
-    /// Queues a packet in flow `i`, which had `before` packets when it came; its handle.
+    /// Queues a packet in flow `i`, which had `before` packets on its arrival. Returns its handle.
     #[inline(always)]
     fn push(&mut self, i: usize, before: u32, meta: Meta, packet: P) -> u32 {
         let flow = &mut self.table.flows[i];
         self.store.backlog.packets += 1;
         self.store.backlog.bytes += meta.len as u64;
         let handle = self.store.packets.push(&mut flow.queue, meta, packet);
-        // A packet that takes another one's place leaves its flow as long as it was.
+        // A packet that replaces another leaves the flow's length unchanged.
         if self.overflow_handler.by_changes && flow.queue.packets != before {
             self.changes += 1;
             flow.changed = self.changes;
@@ -263,13 +261,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         if flow.sched.is_unscheduled() {
             self.schedule.join(&mut self.table.flows, i);
         }
-        if let Some(left_out) = &mut self.ce_exclusion {
-            left_out.queued(meta.enqueued, i, handle, &meta);
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            exclusion.queued(meta.enqueued, i, handle, &meta);
         }
         handle
     }
 
-    /// Takes note that the number of packets of flow `i` has changed.
+    /// Records a change of flow `i`'s packet count.
     #[inline]
     fn changed(&mut self, i: usize) {
         if self.overflow_handler.by_changes {
@@ -280,7 +278,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Asks the manager of flow `i`, which is not empty, for a packet; its handle.
+    /// Requests a packet from the manager of flow `i`, which is not empty. Returns its handle.
     #[inline(always)]
     fn dequeue_from(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
         if self.ce_exclusion.is_some() {
@@ -289,21 +287,21 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let (aqm, mut cx, mut view) = self.call_parts(now, i, sink);
         let popped = aqm.dequeue(&mut cx, &mut view);
         let handle = view.popped;
-        debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
+        debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns the packet it popped");
         if view.queue.is_empty() {
             emptied(aqm, &mut cx);
         }
         handle
     }
 
-    /// The same, apart from what calls it: few packets of a manager that lets them go are asked for.
+    /// Out of line: a manager with a fast path rarely needs it.
     #[inline(never)]
     fn dequeue_from_cold(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
         self.dequeue_from(now, i, sink)
     }
 
-    /// The manager of flow `i`, which is served and empty, is asked for a packet: with what is known to be empty, so that little is
-    /// left of its code.
+    /// Calls the manager of flow `i`, which is served and empty. The queue type is known to be empty, so most of the
+    /// manager's code is optimised away.
     #[inline]
     fn serve_empty(&mut self, now: Instant, i: usize) {
         let (total_backlog, backlog) = self.visible_backlogs(i);
@@ -314,7 +312,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.schedule.ran_empty(&mut self.table.flows, i);
     }
 
-    /// What the manager of flow `i` does with its queue without the packets that carry CE; the handle of what leaves.
+    /// Dequeues from flow `i` with packets that carry CE excluded. Returns the handle.
     #[cold]
     #[inline(never)]
     fn dequeue_excluding(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
@@ -324,8 +322,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                 emptied(aqm, cx);
             }
         });
-        if let (Some(left_out), Some(handle)) = (&mut self.ce_exclusion, handle) {
-            left_out.sent(now, self.store.packets.meta(handle).ecn == Ecn::Ce);
+        if let (Some(exclusion), Some(handle)) = (&mut self.ce_exclusion, handle) {
+            exclusion.sent(now, self.store.packets.meta(handle).ecn == Ecn::Ce);
         }
         handle
     }
@@ -382,14 +380,14 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
                 return self.store.send(handle);
             }
             if !self.table.flows[i].queue.is_empty() {
-                // The manager keeps its packets back: they stay on the schedule.
+                // The manager holds its packets: the flow stays scheduled.
                 self.schedule.rotate(&mut self.table.flows, i);
                 break;
             }
             self.schedule.ran_empty(&mut self.table.flows, i);
         }
-        if let Some(left_out) = &mut self.ce_exclusion {
-            left_out.idle(now);
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            exclusion.idle(now);
         }
         DequeueResult::Empty
     }
@@ -464,7 +462,8 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
     }
 }
 
-/// Runs the updates of a flow's manager, which sees `backlogs` of all flows and of its own, that are due before `now` (up to and including it for `inclusive`).
+/// Runs the updates of a flow's manager due before `now`, or also at `now` if `inclusive`; `backlogs` are those of all
+/// flows and of its own.
 #[inline]
 fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backlog), now: Instant, inclusive: bool) {
     let Some(timer) = flow.aqm.timer() else { return };
@@ -482,7 +481,7 @@ fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backl
     }
 }
 
-/// The host's limits and the configured ones.
+/// The host's limits combined with the configured ones.
 fn within(limits: Limits, config: &Config) -> Limits {
     let bytes = limits.bytes.map_or(config.memory_limit.0, |most| most.min(config.memory_limit.0));
     Limits { bytes: Some(bytes), ..limits.with_packets(config.limit as u32) }

@@ -1,4 +1,4 @@
-//! Making room when a limit is reached: who loses which packets.
+//! Drops that make room when a limit is reached.
 
 use super::config::{Config, MANY, Overflow};
 use super::{FlowQueue, table::Flow};
@@ -7,27 +7,27 @@ use crate::backlog::Backlog;
 use crate::qdisc::Sink;
 use crate::time::Instant;
 
-/// How room is made.
+/// Overflow rules.
 #[derive(Debug)]
 pub(super) struct OverflowHandler {
     pub overflow: Overflow,
     drop_batch: u32,
     raise: bool,
     pub headdrop: bool,
-    /// Whether it matters which of the longest flows has changed last.
+    /// Whether ties of the longest flows are resolved by the last change.
     pub by_changes: bool,
-    /// The most waiting packets of a flow.
+    /// Maximum number of queued packets per flow.
     pub depth: u32,
-    /// The most flows that wait at once.
+    /// Maximum number of flows with packets.
     slots: u32,
-    /// Flows that share the limit fairly.
+    /// Number of flows that share the limit.
     flows: u32,
-    /// Number of the queue that lost a packet last.
+    /// Number of the queue that last lost a packet.
     pub last_victim: Option<u32>,
 }
 
 impl OverflowHandler {
-    /// `limit` is the most waiting packets.
+    /// `limit` is the maximum number of queued packets.
     pub fn new(config: &Config, limit: u32) -> Self {
         Self {
             overflow: config.overflow,
@@ -36,14 +36,14 @@ impl OverflowHandler {
             headdrop: config.headdrop,
             by_changes: config.overflow == Overflow::Longest,
             depth: config.depth as u32,
-            // sfq_change has no more slots than the limit.
+            // sfq_change: no more slots than the limit.
             slots: if config.divisor > 0 { limit.min(config.flows as u32) } else { u32::MAX },
             flows: config.flows as u32,
             last_victim: None,
         }
     }
 
-    /// Whether nothing but the limits bounds what waits, and nobody is told of a packet that fits.
+    /// Whether the limits are the only bound and packets that fit need no notification.
     pub fn has_fast_path(&self) -> bool {
         let of_all = matches!(self.overflow, Overflow::Arrival | Overflow::Fattest);
         of_all && !self.by_changes && self.slots == u32::MAX && u64::from(self.depth) == MANY
@@ -51,13 +51,12 @@ impl OverflowHandler {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Whether a packet of `len` bytes that does not fit into the limits may be queued all the same; others may have to go
-    /// for it.
+    /// Whether a packet of `len` bytes that exceeds the limits may still be queued; others may be dropped for it.
     #[inline]
     pub(super) fn make_room(&mut self, now: Instant, len: u32, sink: &mut dyn Sink<P>) -> bool {
         match self.overflow_handler.overflow {
             Overflow::Arrival | Overflow::FairShare => false,
-            // Room is made when it is queued, unless no room would be enough.
+            // Room is made when it is queued, unless it does not fit an empty queue.
             Overflow::Fattest | Overflow::Longest => self.bounds.admit(Backlog::default(), len),
             Overflow::LongestFirst => {
                 while !self.bounds.admit(self.store.backlog, len) {
@@ -70,13 +69,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Whether flow `i` has room in its share, if shares are fair.
+    /// Whether flow `i` has room in its share, if shares are enforced.
     #[inline]
     pub(super) fn shares_fairly(&self, i: usize) -> bool {
         self.overflow_handler.overflow != Overflow::FairShare || self.within_share(i)
     }
 
-    /// Whether flow `i` has a place in the round, or can get one.
+    /// Whether flow `i` is scheduled or can be.
     #[inline]
     pub(super) fn has_slot(&self, i: usize) -> bool {
         self.overflow_handler.slots == u32::MAX
@@ -84,7 +83,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             || !self.table.flows[i].sched.is_unscheduled()
     }
 
-    /// ns-2's SFQ: whether flow `i` may have another packet, by what is left of the limit.
+    /// ns-2's SFQ: whether flow `i` may queue another packet, given the remainder of the limit.
     fn within_share(&self, i: usize) -> bool {
         let used = self.table.flows[i].queue.packets;
         let (limit, flows) = (self.limits.packets.unwrap_or(u32::MAX), self.overflow_handler.flows);
@@ -92,7 +91,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         used < left / 2 && (left >= flows || used <= limit / flows)
     }
 
-    /// Whether a flow may have another packet, for which its head may have to go.
+    /// Whether a flow may queue another packet; its head may be dropped for it.
     #[inline]
     pub(super) fn bound_depth(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> bool {
         if self.table.flows[i].queue.packets < self.overflow_handler.depth {
@@ -105,7 +104,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.overflow_handler.headdrop
     }
 
-    /// Drops packets until the limits hold again. Whether the packet just queued, with that handle, still waits.
+    /// Drops packets until the limits hold. Returns whether the packet just queued, with handle `arrived`, survives.
     #[cold]
     pub(super) fn shed_excess(&mut self, now: Instant, arrived: u32, sink: &mut dyn Sink<P>) -> bool {
         let mut waits = true;
@@ -122,12 +121,12 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         waits
     }
 
-    /// Linux's FQ-CoDel: a batch at the head of the flow with the most bytes, half of them at most, one at least.
-    /// Whether the packet with the handle `arrived` survives.
+    /// Linux's FQ-CoDel: a batch at the head of the flow with the most bytes, at most half of them, at least one
+    /// packet. Returns whether the packet with handle `arrived` survives.
     #[cold]
     fn shed_fattest(&mut self, now: Instant, arrived: u32, sink: &mut dyn Sink<P>) -> Option<bool> {
         let flows = &self.table.flows;
-        // Of equals the first in the order of the queues' numbers.
+        // Ties go to the lowest queue number.
         let fatter = |&i: &usize| (flows[i].queue.bytes, core::cmp::Reverse(flows[i].bucket));
         let fattest = self.schedule.scheduled(flows).filter(|&i| !flows[i].queue.is_empty()).max_by_key(fatter)?;
         let goal = flows[fattest].queue.bytes / 2;
@@ -142,15 +141,15 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         Some(survives)
     }
 
-    /// Linux's SFQ: a packet of the flow with the most, of equals the one that came to that number last; where all
-    /// have one, of the flow whose turn is next. The handle of the packet.
+    /// Linux's SFQ: a packet of the longest flow; ties go to the flow that reached this length last. If all have one
+    /// packet, of the flow served next. Returns the packet's handle.
     #[cold]
     pub(super) fn shed_longest(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let flows = &self.table.flows;
         let longer = |&i: &usize| (flows[i].queue.packets, flows[i].changed);
         let longest = self.schedule.scheduled(flows).max_by_key(longer)?;
         if flows[longest].queue.packets == 1 {
-            // DRR++ keeps emptied flows on its lists, and a manager can empty one on an arrival (CHOKe).
+            // DRR++ keeps empty flows on its lists, and a manager can empty one on an arrival (CHOKe).
             let first = self.schedule.scheduled(flows).find(|&i| !flows[i].queue.is_empty())?;
             let (handle, _) = self.discard(now, first, false, sink)?;
             self.schedule.unlink_empty(&mut self.table.flows);
@@ -164,8 +163,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         Some(handle)
     }
 
-    /// sfqCoDel of ns-2: the tail of the bin with the most packets, of equals the last in the order of the bins'
-    /// numbers that is not the last victim. The handle of the packet.
+    /// sfqCoDel of ns-2: the tail of the bin with the most packets; ties go to the highest bin number except the last
+    /// victim. Returns the packet's handle.
     #[cold]
     fn shed_longest_bin(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let flows = &self.table.flows;
@@ -179,19 +178,19 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.discard(now, longest, false, sink).map(|(handle, _)| handle)
     }
 
-    /// Drops the first or the last packet of flow `i`; its handle and its size.
+    /// Drops the first or the last packet of flow `i`. Returns its handle and size.
     fn discard(&mut self, now: Instant, i: usize, head: bool, sink: &mut dyn Sink<P>) -> Option<(u32, u32)> {
         let (_, _, mut view) = self.call_parts(now, i, sink);
         let handle = if head { view.queue.head()? } else { view.queue.tail()? };
         let meta = view.discard(handle, DropReason::Limit);
-        if let Some(left_out) = &mut self.ce_exclusion {
-            left_out.removed(i, &meta);
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            exclusion.removed(i, &meta);
         }
         self.changed(i);
         Some((handle, meta.len))
     }
 
-    /// Tells the manager of flow `i` that its queue lost `n` packets at its head.
+    /// Notifies the manager of flow `i` that its queue lost `n` packets at its head.
     fn on_shed(&mut self, now: Instant, i: usize, n: u32, sink: &mut dyn Sink<P>) {
         if self.overflow_handler.raise {
             self.with_ce_excluded(now, i, sink, |aqm, cx, _| shed(aqm, cx, n));

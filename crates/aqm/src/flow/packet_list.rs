@@ -1,4 +1,5 @@
-//! The packets of all flows in one slab, each flow's linked in a line: memory follows the backlog, not the flows.
+//! The packets of all flows in one slab, linked into a list per flow: memory follows the backlog, not the number of
+//! flows.
 
 use super::ce_exclusion::CeExclusion;
 use crate::aqm::{DropReason, Fifo, PoppedPacket};
@@ -9,10 +10,10 @@ use crate::single::mark;
 use crate::time::Instant;
 use alloc::vec::Vec;
 
-/// A flow's packets, first in, first out.
+/// FIFO list of a flow's packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketList {
-    /// Of the first and of the last packet, if there is one.
+    /// Handles of the first and of the last packet, if there are any.
     head: u32,
     tail: u32,
     pub packets: u32,
@@ -49,11 +50,11 @@ impl PacketList {
     }
 }
 
-/// The packets, free places among them.
+/// Packets and free nodes.
 #[derive(Debug)]
 pub(crate) struct Slab<P> {
     nodes: Vec<Node<P>>,
-    /// First free place; the others follow by `next`.
+    /// First free node; the others follow by `next`.
     free: u32,
 }
 
@@ -61,9 +62,9 @@ pub(crate) struct Slab<P> {
 struct Node<P> {
     meta: Meta,
     packet: Option<P>,
-    /// The packet before it; of a line's first one, anything: a packet that leaves does not touch the next one.
+    /// The previous packet; undefined for the first one, so that removing a head does not touch the next node.
     prev: u32,
-    /// The packet behind it; of a line's last one none.
+    /// The next packet; `NONE` for the last one.
     next: u32,
 }
 
@@ -72,7 +73,7 @@ impl<P> Slab<P> {
         Self { nodes: Vec::with_capacity(packets), free: NONE }
     }
 
-    /// Appends a packet to `line`; its handle.
+    /// Appends a packet to `list`. Returns its handle.
     #[inline]
     pub fn push(&mut self, list: &mut PacketList, meta: Meta, packet: P) -> u32 {
         let (at, prev) = (self.free, list.tail);
@@ -98,12 +99,12 @@ impl<P> Slab<P> {
         at
     }
 
-    /// Puts a packet into `line` behind the one with the handle `behind`, or before all; its handle.
+    /// Inserts a packet into `list` after handle `after`, or at the front. Returns its handle.
     pub fn insert(&mut self, list: &mut PacketList, after: Option<u32>, meta: Meta, packet: P) -> u32 {
         if after == list.tail() {
             return self.push(list, meta, packet);
         }
-        // Appended, and then moved to its place.
+        // Appended first, then moved to its position.
         let before = list.tail;
         let at = self.push(list, meta, packet);
         list.tail = before;
@@ -119,7 +120,7 @@ impl<P> Slab<P> {
         at
     }
 
-    /// Takes the packet with handle `at` out of `line`, in which it waits.
+    /// Removes the packet with handle `at` from `list`.
     #[inline]
     pub fn remove(&mut self, list: &mut PacketList, at: u32) -> (Meta, P) {
         if at == list.head {
@@ -137,7 +138,7 @@ impl<P> Slab<P> {
         self.take(at)
     }
 
-    /// Appends all of `line` to `onto`.
+    /// Appends `list` to `onto`.
     pub fn splice(&mut self, list: &mut PacketList, onto: &mut PacketList) {
         let Some(head) = list.head() else { return };
         match onto.tail() {
@@ -153,7 +154,7 @@ impl<P> Slab<P> {
         *list = PacketList::default();
     }
 
-    /// Takes the head of `line` off: its handle, and it as a line of its own.
+    /// Detaches the head of `list`: its handle, and a list of this packet alone.
     pub fn detach_head(&mut self, list: &mut PacketList) -> Option<(u32, PacketList)> {
         let head = list.head()?;
         let bytes = self.release(list, head).len as u64;
@@ -161,15 +162,14 @@ impl<P> Slab<P> {
         Some((head, PacketList { head, tail: head, packets: 1, bytes }))
     }
 
-    /// Takes the packet with the handle `head`, which is its first, out of `line`.
+    /// Removes the first packet of `list`, whose handle is `head`.
     #[inline]
     pub fn pop(&mut self, list: &mut PacketList, head: u32) -> (Meta, P) {
         self.release(list, head);
         self.take(head)
     }
 
-    /// Takes the packet with the handle `head`, which is its first, out of `line` if it `goes`; what the algorithm saw of it is
-    /// not copied.
+    /// Removes the first packet of `list`, whose handle is `head`, if `goes` accepts it; the metadata is not copied.
     #[inline(always)]
     pub fn pop_if(&mut self, list: &mut PacketList, head: u32, goes: impl FnOnce(&Meta) -> bool) -> Option<(&Meta, P)> {
         let node = &mut self.nodes[head as usize];
@@ -181,11 +181,11 @@ impl<P> Slab<P> {
         list.bytes -= u64::from(node.meta.len);
         node.next = self.free;
         self.free = head;
-        Some((&node.meta, node.packet.take().expect("a handle in a line is of a packet")))
+        Some((&node.meta, node.packet.take().expect("a queued handle names a packet")))
     }
 
-    /// Takes the packet with the handle `head`, which is its first, out of `line`, but leaves it where it lies for
-    /// [`Self::collect`], before which nothing is queued: it is then copied once.
+    /// Removes the first packet, whose handle is `head`, from `list` but leaves it in its node for [`Self::collect`],
+    /// so that it is copied once. No packet may be queued before `collect`.
     #[inline]
     pub fn release(&mut self, list: &mut PacketList, head: u32) -> &Meta {
         let node = &self.nodes[head as usize];
@@ -195,7 +195,7 @@ impl<P> Slab<P> {
         &node.meta
     }
 
-    /// The packet released with the handle `at`.
+    /// Returns the packet released with handle `at`.
     #[inline]
     pub fn collect(&mut self, at: u32) -> DequeueResult<P> {
         let node = &mut self.nodes[at as usize];
@@ -211,13 +211,13 @@ impl<P> Slab<P> {
         (*meta, packet)
     }
 
-    /// The packet released with the handle `at`; what the algorithm saw of it is not copied.
+    /// Returns the packet released with handle `at`; the metadata is not copied.
     #[inline(always)]
     pub fn take_in_place(&mut self, at: u32) -> (&Meta, P) {
         let node = &mut self.nodes[at as usize];
         node.next = self.free;
         self.free = at;
-        (&node.meta, node.packet.take().expect("a handle in a line is of a packet"))
+        (&node.meta, node.packet.take().expect("a queued handle names a packet"))
     }
 
     #[inline]
@@ -225,22 +225,22 @@ impl<P> Slab<P> {
         &self.nodes[at as usize].meta
     }
 
-    /// The host's packet with the handle `at`.
+    /// The host's packet with handle `at`.
     pub fn packet(&self, at: u32) -> &P {
-        self.nodes[at as usize].packet.as_ref().expect("a handle in a line is of a packet")
+        self.nodes[at as usize].packet.as_ref().expect("a queued handle names a packet")
     }
 
-    /// Handle of the packet behind the one with the handle `at`.
+    /// Handle of the packet after handle `at`.
     pub fn next_of(&self, at: u32) -> Option<u32> {
         Some(self.nodes[at as usize].next).filter(|&next| next != NONE)
     }
 
-    /// Handle of the packet of `line` before the one with the handle `at`.
+    /// Handle of the packet of `list` before handle `at`.
     pub fn previous_of(&self, list: &PacketList, at: u32) -> Option<u32> {
         (at != list.head).then(|| self.nodes[at as usize].prev)
     }
 
-    /// Handle of packet `i` of `line`: at once for the first and the last, else by walking there.
+    /// Handle of packet `i` of `list`: immediate for the first and the last, otherwise by walking the list.
     #[inline]
     fn nth(&self, list: &PacketList, i: usize) -> Option<u32> {
         let len = list.packets as usize;
@@ -258,7 +258,7 @@ impl<P> Slab<P> {
     }
 }
 
-/// The packets of all flows, and what has been counted of them.
+/// The packets of all flows, and their counters.
 #[derive(Debug)]
 pub(super) struct PacketStore<P> {
     pub packets: Slab<P>,
@@ -273,7 +273,7 @@ impl<P> PacketStore<P> {
         self.backlog.bytes -= len as u64;
     }
 
-    /// Counts and hands out the packet that was released with the handle `at`.
+    /// Counts and returns the packet released with handle `at`.
     #[inline]
     pub fn send(&mut self, at: u32) -> DequeueResult<P> {
         self.stats.departed.add(self.packets.meta(at).len);
@@ -281,17 +281,17 @@ impl<P> PacketStore<P> {
     }
 }
 
-/// A flow's queue as its algorithm sees it in one call.
+/// A flow's queue as its algorithm sees it during a call.
 pub(super) struct View<'a, P> {
     pub store: &'a mut PacketStore<P>,
     pub queue: &'a mut PacketList,
     pub sink: &'a mut dyn Sink<P>,
-    /// Handle of the packet that leaves.
+    /// Handle of the popped packet.
     pub popped: Option<u32>,
 }
 
 impl<P> View<'_, P> {
-    /// Drops the packet with handle `at`; what it was.
+    /// Drops the packet with handle `at`. Returns its metadata.
     pub fn discard(&mut self, at: u32, reason: DropReason) -> Meta {
         let (meta, packet) = self.store.packets.remove(self.queue, at);
         self.store.removed(meta.len);
@@ -349,9 +349,9 @@ impl<P> Fifo for View<'_, P> {
     }
 }
 
-/// The queue of a flow in which nothing waits.
+/// The queue of a flow without packets.
 pub(super) struct EmptyQueue {
-    /// Of all flows.
+    /// Backlog of all flows.
     pub total: Backlog,
 }
 
@@ -382,11 +382,11 @@ impl Fifo for EmptyQueue {
     }
 }
 
-/// The same where packets that carry CE are left out; what an algorithm is given then.
+/// A [`View`] that excludes packets with CE.
 pub(super) struct CeExcludedView<'v, 'a, P> {
     pub view: &'v mut View<'a, P>,
     pub now: Instant,
-    /// Which flow's.
+    /// Index of the flow.
     pub flow: usize,
     pub exclusion: &'v mut CeExclusion,
 }

@@ -1,7 +1,7 @@
-//! Seeding the hash anew from time to time, so that flows that share a queue do not share it for long (Linux's SFQ).
+//! Periodic reseeding of the hash, so that flows do not share a queue for long (Linux's SFQ).
 //!
-//! Differs: the waiting packets are hashed again in the order of the round, where Linux goes by the numbers of its
-//! slots; and the timer is due to the nanosecond, where Linux's wheel adds up to an eighth of the period.
+//! Differs: queued packets are rehashed in the order of the schedule, in Linux by slot number; the timer is exact to
+//! the nanosecond, Linux's timer wheel adds up to an eighth of the period.
 
 use super::FlowQueue;
 use super::config::Config;
@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 use crate::qdisc::Sink;
 use crate::time::{Duration, Instant};
 
-/// When the hash is seeded anew.
+/// Timer of the reseeding.
 #[derive(Debug)]
 pub(super) struct Perturbation {
     period: Duration,
@@ -27,24 +27,24 @@ impl Perturbation {
 }
 
 impl Perturbation {
-    /// Refuses another period than that of `old`.
+    /// Rejects a period other than that of `old`.
     pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
         if self.period == old.period { Ok(()) } else { Err(ConfigError::ImmutableParam("perturb_period")) }
     }
 
-    /// Whether it never is.
+    /// Whether reseeding is disabled.
     pub fn is_off(&self) -> bool {
         self.period == Duration::ZERO
     }
 
-    /// Goes on with the times of `old`.
+    /// Continues with the timer of `old`.
     pub fn inherit(&mut self, old: &Self) {
         self.next = old.next;
     }
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Runs every update and every perturbation that is due before `now`.
+    /// Runs every update and every reseeding due before `now`.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         while self.perturbation.next < now {
@@ -64,12 +64,12 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Sends every waiting packet to the flow that its hash now says, flow by flow and in order. A packet that finds no
-    /// place is dropped.
+    /// Moves every queued packet to the flow of its new hash, flow by flow and in order. A packet that finds no room is
+    /// dropped.
     fn rehash(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         let mut all = PacketList::default();
-        if let Some(left_out) = &mut self.ce_exclusion {
-            left_out.disperse();
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            exclusion.disperse();
         }
         while let Some(i) = self.schedule.first() {
             self.store.packets.splice(&mut self.table.flows[i].queue, &mut all);
@@ -83,8 +83,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                 let (_, _, mut view) = self.call_parts(now, i, sink);
                 view.queue = &mut one;
                 view.discard(handle, DropReason::Limit);
-                if let Some(left_out) = &mut self.ce_exclusion {
-                    left_out.dropped_unqueued(&meta);
+                if let Some(exclusion) = &mut self.ce_exclusion {
+                    exclusion.dropped_unqueued(&meta);
                 }
                 continue;
             }
@@ -93,8 +93,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                     aqm.adopt(cx, &meta);
                 }
             });
-            if let Some(left_out) = &mut self.ce_exclusion {
-                left_out.joined(i, &meta);
+            if let Some(exclusion) = &mut self.ce_exclusion {
+                exclusion.joined(i, &meta);
             }
             self.store.packets.splice(&mut one, &mut self.table.flows[i].queue);
             self.changed(i);

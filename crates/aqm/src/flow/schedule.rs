@@ -1,6 +1,6 @@
-//! In which order the flows are served: whose turn it is, and what a turn costs.
+//! Order of service: the next flow, and the deficit of a turn.
 //!
-//! Every scheduler is a line of flows of which the first is served or sent to the end; DRR++ has two such lines.
+//! Every scheduler is a list whose first flow is served or moved to the end; DRR++ has two lists.
 
 use super::config::{Config, Scheduler};
 use super::packet_list::{NONE, Slab};
@@ -9,7 +9,7 @@ use super::table::Flow;
 use crate::aqm::Aqm;
 use crate::error::ConfigError;
 
-/// Flows in line.
+/// List of flows.
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
@@ -31,7 +31,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes the first one, before `next`.
+    /// Removes the first flow, followed by `next`.
     #[inline]
     fn pop(&mut self, next: u32) {
         self.head = next;
@@ -41,7 +41,7 @@ impl List {
         self.len -= 1;
     }
 
-    /// Puts `i` behind `before`, or first.
+    /// Inserts `i` after `before`, or at the front.
     fn insert<A>(&mut self, flows: &mut [Flow<A>], i: u32, before: u32) {
         let next = if before == NONE { self.head } else { flows[before as usize].sched.next };
         flows[i as usize].sched.next = next;
@@ -62,11 +62,11 @@ pub(super) struct Schedule {
     scheduler: Scheduler,
     scaled: bool,
     quantum: i64,
-    /// DRR++: the flows that have not had a turn yet, served first.
+    /// DRR++: flows before their first turn, served first.
     new: List,
-    /// DRR++: the others; elsewhere all.
+    /// DRR++: the other flows; otherwise all flows.
     old: List,
-    /// Flows that have become active.
+    /// Number of flows that became active.
     pub new_flow_count: u64,
 }
 
@@ -77,7 +77,7 @@ impl Schedule {
         Self { scheduler: config.scheduler, scaled, quantum, new: EMPTY, old: EMPTY, new_flow_count: 0 }
     }
 
-    /// Refuses another order than that of `old`.
+    /// Rejects an order other than that of `old`.
     pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
         if self.scheduler != old.scheduler {
             return Err(ConfigError::ImmutableParam("scheduler"));
@@ -88,18 +88,18 @@ impl Schedule {
         Ok(())
     }
 
-    /// Goes on with the lines of `old`, with a quantum of its own.
+    /// Continues with the lists of `old` and its own quantum.
     pub fn inherit(&mut self, old: &Self) {
         (self.new, self.old, self.new_flow_count) = (old.new, old.old, old.new_flow_count);
     }
 
-    /// What a flow may still send, in bytes; none where flows take turns by packets.
+    /// Remaining deficit of a flow in bytes; `None` if turns count packets.
     pub fn deficit(&self, turn: &SchedulerEntry) -> Option<i64> {
         let unit = if self.scaled { 8 } else { 1 };
         (self.quantum > 0).then_some(turn.deficit * unit)
     }
 
-    /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
+    /// A packet was queued in flow `i`: schedules the flow unless it is scheduled.
     #[inline(always)] // the check is hot in enqueue; rehashing is its other user
     pub fn activate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         if flows[i].sched.is_unscheduled() {
@@ -107,11 +107,11 @@ impl Schedule {
         }
     }
 
-    /// Flow `i`, which has none, gets its place.
+    /// Schedules flow `i`, which is not scheduled.
     #[inline]
     pub fn join<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         self.new_flow_count += 1;
-        // What was left of an earlier credit is forgotten: idling earns nothing.
+        // The rest of an earlier deficit expires: an idle flow earns nothing.
         flows[i].sched = SchedulerEntry { deficit: self.quantum, next: NONE, list: FlowList::New };
         if self.scheduler == Scheduler::DrrPlusPlus {
             self.new.push(flows, i as u32);
@@ -132,7 +132,7 @@ impl Schedule {
         }
     }
 
-    /// The flow that is served next; DRR++ alone may name one that is empty.
+    /// The flow to serve next; only DRR++ may return an empty one.
     #[inline(always)]
     pub fn ready<A: Aqm, P>(&mut self, flows: &mut [Flow<A>], packets: &Slab<P>) -> Option<usize> {
         if self.scheduler == Scheduler::DrrPlusPlus {
@@ -148,7 +148,7 @@ impl Schedule {
             let i = self.first()?;
             let flow = &flows[i];
             let Some(head) = flow.queue.head() else {
-                // An empty flow leaves the schedule when its turn comes, not in the search for credit (sfqCoDel).
+                // An empty flow leaves the schedule on its turn, not in the search for a deficit (sfqCoDel).
                 self.rotate(flows, i);
                 continue;
             };
@@ -165,7 +165,8 @@ impl Schedule {
         }
     }
 
-    /// DRR++ (RFC 8290 §4.2): new flows first; one without credit earns a quantum and goes to the end of the old.
+    /// DRR++ (RFC 8290 §4.2): new flows first; a flow without a positive deficit receives a quantum and moves to the
+    /// end of the old list.
     #[inline(always)]
     fn ready_of_two_lists<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
         loop {
@@ -177,30 +178,30 @@ impl Schedule {
         }
     }
 
-    /// Whether this is DRR++.
+    /// Whether the scheduler is DRR++.
     #[inline(always)]
     pub fn has_two_lists(&self) -> bool {
         self.scheduler == Scheduler::DrrPlusPlus
     }
 
-    /// Flow `i`, the first in line, has no credit: it gets some, and goes to the end of the old ones.
+    /// Adds a quantum to flow `i`, the first in its list, and moves it to the end of the old list.
     #[inline]
     pub fn replenish<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         flows[i].sched.deficit += self.quantum;
         self.rotate(flows, i);
     }
 
-    /// What a packet of `len` bytes costs, in units of credit.
+    /// Cost of a packet of `len` bytes, in units of the deficit.
     #[inline(always)]
     pub fn cost(&self, len: u32) -> i64 {
         cost(self.scaled, len)
     }
 
-    /// The flow served, the first in line, had nothing to send.
+    /// The flow served, the first in its list, had nothing to send.
     #[inline]
     pub fn ran_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
-        // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows of single
-        // packets, new each time, would starve them.
+        // A new flow that becomes empty moves to the old list (RFC 8290 §4.2): otherwise flows of single packets, new
+        // each time, would starve the old ones.
         let waits = flows[i].sched.list == FlowList::New && self.old.head != NONE;
         if self.scheduler == Scheduler::DrrPlusPlus && waits {
             self.rotate(flows, i);
@@ -209,7 +210,7 @@ impl Schedule {
         }
     }
 
-    /// The flow served, the first in line, has sent `len` bytes.
+    /// The flow served, the first in its list, has sent `len` bytes.
     #[inline]
     pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, len: u32) {
         if self.scheduler == Scheduler::DrrPlusPlus {
@@ -217,7 +218,7 @@ impl Schedule {
             return;
         }
         match self.quantum {
-            // Under SFQ a flow that runs empty leaves at once, below.
+            // With SFQ an empty flow leaves at once, below.
             0 if self.scheduler == Scheduler::Sfq && flows[i].queue.is_empty() => {}
             0 => self.rotate(flows, i),
             _ => flows[i].sched.deficit -= cost(self.scaled, len),
@@ -227,7 +228,7 @@ impl Schedule {
         }
     }
 
-    /// Takes empty flows that are first in line from the schedule.
+    /// Unschedules empty flows at the front.
     #[inline]
     pub fn unlink_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
         while let Some(i) = self.first().filter(|&i| flows[i].queue.is_empty()) {
@@ -235,14 +236,14 @@ impl Schedule {
         }
     }
 
-    /// The flow that is first in line.
+    /// The first flow.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         let i = if self.new.head == NONE { self.old.head } else { self.new.head };
         (i != NONE).then_some(i as usize)
     }
 
-    /// The scheduled flow behind scheduled flow `i`.
+    /// The scheduled flow after flow `i`.
     #[inline]
     pub fn after<A>(&self, flows: &[Flow<A>], i: usize) -> Option<usize> {
         let next = match flows[i].sched.next {
@@ -257,18 +258,18 @@ impl Schedule {
         core::iter::successors(self.first(), |&i| self.after(flows, i))
     }
 
-    /// Flows on the lists of the new and of the old ones; where there is one list, it is the old ones'.
+    /// Lengths of the new and the old list; a single list is the old one.
     pub fn len(&self) -> (u32, u32) {
         (self.new.len, self.old.len)
     }
 
-    /// Scheduled flows.
+    /// Number of scheduled flows.
     #[inline]
     pub fn active(&self) -> u32 {
         self.new.len + self.old.len
     }
 
-    /// Sends flow `i`, the first in line, to the end of the old ones.
+    /// Moves flow `i`, the first in its list, to the end of the old list.
     #[inline]
     pub fn rotate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         let turn = &mut flows[i].sched;
@@ -278,7 +279,7 @@ impl Schedule {
             self.new.pop(next);
             self.old.push(flows, i as u32);
         } else if next != NONE {
-            // Within the list, which stays as long as it was.
+            // Within one list, whose length does not change.
             turn.next = NONE;
             self.old.head = next;
             flows[self.old.tail as usize].sched.next = i as u32;
@@ -286,7 +287,7 @@ impl Schedule {
         }
     }
 
-    /// Takes flow `i`, the first in line, from the schedule.
+    /// Unschedules flow `i`, the first in its list.
     #[inline]
     pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
         let flow = &mut flows[i];
@@ -299,7 +300,7 @@ impl Schedule {
     }
 }
 
-/// What a packet of `len` bytes costs, in units of credit.
+/// Cost of a packet of `len` bytes, in units of the deficit.
 #[inline]
 fn cost(scaled: bool, len: u32) -> i64 {
     if scaled { len.div_ceil(8) as i64 } else { len as i64 }

@@ -1,18 +1,18 @@
-//! A flow's place in the schedule.
+//! Scheduling state of a flow.
 
 use super::packet_list::NONE;
 
-/// What the scheduler keeps for a flow.
+/// Scheduling state of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SchedulerEntry {
-    /// What the flow may still send, in bytes (scaled: units of 8 bytes).
+    /// Remaining deficit, in bytes (scaled: units of 8 bytes).
     pub deficit: i64,
-    /// The flow behind it.
+    /// The next flow in the list.
     pub next: u32,
     pub list: FlowList,
 }
 
-/// The list that a flow is in.
+/// The list that contains a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowList {
     Unscheduled,
@@ -33,7 +33,7 @@ impl SchedulerEntry {
         self.list == FlowList::Unscheduled
     }
 
-    /// The word for the list that the flow is in.
+    /// Name of the list.
     pub fn list_name(&self) -> &'static str {
         match self.list {
             FlowList::Unscheduled => "",

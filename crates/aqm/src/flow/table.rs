@@ -1,4 +1,4 @@
-//! Which flow a packet belongs to, and the flows' state, made when a flow's first packet comes.
+//! Classification of packets, and the state of flows, created on a flow's first packet.
 
 use super::config::{Config, Hash, Isolation};
 use super::packet_list::{NONE, PacketList};
@@ -11,40 +11,40 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A host's own way of telling flows apart: packets with the same number are one flow.
+/// A host's own classifier: packets with the same number are one flow.
 pub type Classifier = Box<dyn Fn(&Meta) -> u64 + Send>;
 
-/// A flow: its packets, its place in the schedule, its queue manager.
+/// A flow: its packets, scheduling state and queue manager.
 #[derive(Debug)]
 pub(super) struct Flow<A> {
     pub queue: PacketList,
     pub sched: SchedulerEntry,
     pub aqm: A,
-    /// Number of the queue that it is hashed to; its own number where there are no collisions.
+    /// Number of its hash bucket; with a perfect hash, its own number.
     pub bucket: u32,
-    /// The next flow of the same bucket, where there are no collisions.
+    /// The next flow of the same bucket, with a perfect hash.
     next_in_bucket: u32,
     key: u64,
-    /// When its number of packets last changed, counted in such changes.
+    /// Value of the change counter when its packet count last changed.
     pub changed: u64,
 }
 
-/// The flows by what their packets hash to.
+/// Flows by hash bucket.
 pub(super) struct Table<A> {
     hash: Hash,
     isolation: Isolation,
-    /// Whether a flow is what has its number, hashed with a seed: Linux's way.
+    /// Whether flows are classified by number and hashed with a seed, as in Linux.
     is_linux_hash: bool,
     classifier: Option<Classifier>,
     perturbation: u64,
-    /// The bucket's flow, or the first of those that share it.
+    /// The bucket's flow, or the first of its flows.
     buckets: Vec<u32>,
     pub flows: Vec<Flow<A>>,
-    /// Where the search for an idle flow goes on.
+    /// Start of the next search for an idle flow.
     search_position: u32,
 }
 
-/// A packet's flow, and whether it is new to the table.
+/// A packet's flow, and whether it was created.
 pub(super) struct FlowLookup {
     pub flow: usize,
     pub is_new: bool,
@@ -58,7 +58,7 @@ impl<A> Table<A> {
             is_linux_hash: config.isolation == Isolation::Flow
                 && matches!(config.hash, Hash::Perturbed | Hash::Perfect),
             classifier: None,
-            // A copy of the stream: the draws of the queue managers stay what they are without a hash.
+            // From a copy of the stream, so that the managers' draws do not depend on the hash.
             perturbation: mix(rng.clone().next_u64()),
             buckets: vec![NONE; config.flows.max(config.divisor) as usize],
             flows: Vec::new(),
@@ -66,7 +66,7 @@ impl<A> Table<A> {
         }
     }
 
-    /// Refuses other ways of telling flows apart than those of `old`.
+    /// Rejects a classification other than that of `old`.
     pub fn check_same(&self, old: &Self) -> Result<(), ConfigError> {
         let differs = [
             ("flows", self.buckets.len() != old.buckets.len()),
@@ -84,12 +84,12 @@ impl<A> Table<A> {
         self.is_linux_hash = false;
     }
 
-    /// Draws the hash's next seed.
+    /// Draws the next seed of the hash.
     pub fn perturb(&mut self) {
         self.perturbation = Rng::from_state(self.perturbation).next_u64();
     }
 
-    /// The flow of a packet; `make` makes the queue manager of one that has none.
+    /// Finds the flow of a packet; `make` creates the manager of a new one.
     #[inline(always)]
     pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> FlowLookup {
         let (key, bucket) = match self.is_linux_hash {
@@ -106,7 +106,7 @@ impl<A> Table<A> {
         self.add(key, bucket, bucket, make)
     }
 
-    /// The flow of a packet, if flows are told apart by the number alone and its own was there before.
+    /// The flow of a packet, if flows are classified by number alone and it exists.
     #[inline(always)]
     pub fn known(&self, meta: &Meta) -> Option<usize> {
         if !self.is_linux_hash || self.hash == Hash::Perfect {
@@ -116,14 +116,14 @@ impl<A> Table<A> {
         (first != NONE).then_some(first as usize)
     }
 
-    /// What the packet's flow is known by, and its bucket.
+    /// Key of the packet's flow, and its bucket.
     #[inline(never)]
     fn hashed(&self, meta: &Meta) -> (u64, u32) {
         let key = self.key(meta);
         (key, self.bucket(key, meta))
     }
 
-    /// What tells the packet's flow from others.
+    /// Key of the packet's flow.
     #[inline]
     fn key(&self, meta: &Meta) -> u64 {
         if let Some(classifier) = &self.classifier {
@@ -155,13 +155,13 @@ impl<A> Table<A> {
         }
     }
 
-    /// The hash's upper 32 bits, scaled by multiplication: Linux's reciprocal_scale.
+    /// Upper 32 bits of the hash, scaled by multiplication: Linux's reciprocal_scale.
     #[inline]
     fn perturbed(&self, key: u64) -> u32 {
         (((mix(key ^ self.perturbation) >> 32) * self.buckets.len() as u64) >> 32) as u32
     }
 
-    /// Without collisions: the flow of just this key, in the chain of its bucket.
+    /// Perfect hash: the flow with this key, in the chain of its bucket.
     fn find_chained(&mut self, key: u64, bucket: u32, first: u32, make: &mut dyn FnMut() -> A) -> FlowLookup {
         let mut at = first;
         while at != NONE {
@@ -195,7 +195,7 @@ impl<A> Table<A> {
         FlowLookup { flow: at, is_new: true }
     }
 
-    /// A flow without packets and without a turn, taken in turn.
+    /// An unscheduled flow, found round robin.
     fn idle(&mut self) -> Option<u32> {
         let n = self.flows.len() as u32;
         let idle =
@@ -204,7 +204,7 @@ impl<A> Table<A> {
         Some(idle)
     }
 
-    /// The idle flow's place becomes that of another one.
+    /// Reuses the slot of an idle flow for another.
     fn replace(&mut self, idle: u32, key: u64, bucket: u32, make: &mut dyn FnMut() -> A) -> FlowLookup {
         self.unchain(idle);
         let first = self.buckets[bucket as usize];
@@ -242,7 +242,7 @@ impl<A> fmt::Debug for Table<A> {
     }
 }
 
-/// What ns-2's SFQ makes of the sum of source and destination. Without them it has no bucket; here it is the first.
+/// Hash of ns-2's SFQ over the sum of source and destination. There 0 has no bucket; here it is the first.
 pub(super) fn host_sum(sum: u32) -> u32 {
     sum.wrapping_add(sum >> 8).wrapping_sub((sum >> 4).wrapping_add(sum.min(1))) % ((2 << 19) - 1)
 }
@@ -251,7 +251,7 @@ pub(super) fn host_sum(sum: u32) -> u32 {
 pub(super) fn jhash_3words(words: [u32; 3], initval: u32) -> u32 {
     let initval = initval.wrapping_add(0xdead_beef + (3 << 2));
     let [mut a, mut b, mut c] = words.map(|word| word.wrapping_add(initval));
-    // The three words change their parts from line to line: here the names move instead.
+    // lookup3 rotates the roles of its three words; here the names rotate.
     for r in [4, 6, 8, 16, 19, 4] {
         a = a.wrapping_sub(c) ^ c.rotate_left(r);
         c = c.wrapping_add(b);

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1514);
 
-/// A discipline under test; packets are numbered as they come.
+/// A discipline under test; packets are numbered by arrival.
 struct QdiscHarness {
     queue: Box<dyn Qdisc<u32> + Send>,
     now: Instant,
@@ -52,7 +52,7 @@ impl QdiscHarness {
         })
     }
 
-    /// The next packet: its flow, its number and its size.
+    /// The next packet: flow, number and size.
     fn pop(&mut self) -> Option<(u32, u32, u32)> {
         match self.queue.dequeue(self.now, &mut |_, _, _| {}) {
             DequeueResult::Packet(meta, id) => Some((meta.flow, id, meta.len)),
@@ -106,7 +106,7 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
                 bench.push(flow, sizes[flow as usize]);
                 sent[flow as usize] += len as u64;
                 let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-                // One quantum and one packet; the older SFQ's credit is in units of 8 bytes, so its quantum is.
+                // One quantum and one packet; the older SFQ counts in units of 8 bytes, its quantum too.
                 assert!(most - least <= quantum.next_multiple_of(8) + 1504, "{aqm} {quantum}: {sent:?}");
             }
             let [sum, squares] = [1, 2].map(|n| sent.iter().map(|&bytes| (bytes as f64).powi(n)).sum::<f64>());
@@ -121,7 +121,7 @@ fn a_flow_of_deficit_round_robin_waits_until_its_credit_covers_its_head() {
     for (flow, len) in [(1, 1200), (1, 300), (2, 500), (2, 500), (2, 400), (2, 600)] {
         bench.push(flow, len);
     }
-    // Flow 1 saves 1500 in three rounds, which both its packets use up; flow 2 saves 100 in its third.
+    // Flow 1 accumulates 1500 in three rounds, enough for both its packets; flow 2 accumulates 100 in its third.
     assert_eq!(bench.flows(9), [2, 2, 1, 1, 2, 2]);
 }
 
@@ -148,7 +148,7 @@ fn new_bins_of_sfqcodel_go_before_the_others_and_behind_new_ones() {
     bench.push(3, 1000);
     bench.push(4, 1000);
     assert_eq!(bench.flows(4), [3, 4, 1, 2]);
-    // An empty bin keeps its place for a turn: it is not new again by a packet that comes in between.
+    // An empty bin stays for a turn: a packet that arrives meanwhile does not make it new.
     bench.push(4, 1000);
     assert_eq!(bench.flows(3), [4, 1, 2]);
 }
@@ -162,11 +162,11 @@ fn drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old
     assert_eq!(bench.flows(2), [1, 1], "alone");
     bench.push(2, 1000);
     assert_eq!(bench.flows(1), [2], "new before old");
-    // Flow 2 has used up its credit as a new flow: it is an old one now, as flow 1 without credit before it.
+    // Flow 2 has used up its deficit as a new flow: it is old now, like flow 1 without deficit before it.
     bench.push(2, 100);
     assert_eq!(bench.flows(1), [2]);
     assert_eq!((bench.state("new_flows"), bench.state("old_flows")), (0.0, 2.0));
-    // A flow of single small packets, served as a new one and empty, does not become new again at once.
+    // A flow of single small packets, served as new and then empty, does not become new again at once.
     bench.push(3, 100);
     assert_eq!(bench.flows(1), [3]);
     assert_eq!(bench.flows(1), [1], "flow 3 is found empty and goes to the old ones");
@@ -180,7 +180,7 @@ fn a_flow_that_returns_has_one_quantum_whatever_it_left() {
         let mut bench = QdiscHarness::new(&format!(
             "{aqm} scheduler {scheduler} hash perfect quantum 1000B limit 10000 depth 10000"
         ));
-        // Flow 1 comes and goes a hundred times with a small packet each, and leaves credit behind.
+        // Flow 1 appears a hundred times with a small packet each, and leaves deficit unused.
         for _ in 0..100 {
             bench.push(1, 104);
             assert_eq!(bench.flows(2), [1]);
@@ -216,7 +216,8 @@ fn collisions_are_as_probable_as_with_random_numbers() {
         let tolerance = 4.0 * libm::sqrt(expected * (1.0 - expected) / runs as f64);
         assert!((share - expected).abs() < tolerance, "{flows} flows: {share}, expected {expected}");
         if flows == 64 {
-            // 64 - 1024 (1 - (1 - 1/1024)^64) flows find their queue taken; with those there before them, 3.8 share.
+            // 64 - 1024 (1 - (1 - 1/1024)^64) flows find their queue taken; with the flows that took it first, 3.8
+            // share.
             let taken = sharing as f64 / runs as f64;
             assert!((taken - 1.93).abs() < 0.1, "{taken}");
         }
@@ -226,7 +227,7 @@ fn collisions_are_as_probable_as_with_random_numbers() {
 #[test]
 fn without_collisions_flows_come_and_go_in_as_many_places_as_asked_for() {
     let mut bench = QdiscHarness::new("fq(droptail) hash perfect flows 8");
-    // Ten flows at once need ten places; a hundred thousand that follow each other do not.
+    // Ten simultaneous flows need ten slots; a hundred thousand successive ones do not.
     (0..10).for_each(|flow| {
         bench.push(flow, 100);
     });
@@ -303,7 +304,7 @@ fn pie_steers_by_its_own_flow_and_leaves_the_others_alone() {
     let mut bench = QdiscHarness::new("fq_pie hash perfect");
     let mut dropped = [0; 3];
     for id in 0..40_000u32 {
-        // Flow 1 offers what the link carries; flow 2 a twentieth; flow 0 comes and goes.
+        // Flow 1 offers the link's rate; flow 2 a twentieth; flow 0 is intermittent.
         let flow = if id % 20 == 0 { 2 } else { u32::from(id % 4000 < 3000) };
         let mut refused = 0;
         bench.queue.enqueue(bench.now, Meta::new(1500, flow), id, &mut |meta: Meta, _, _| refused = meta.flow + 1);
@@ -320,7 +321,7 @@ fn pie_steers_by_its_own_flow_and_leaves_the_others_alone() {
 
 #[test]
 fn an_idle_flow_is_updated_before_its_next_packet_is_judged() {
-    // Overload drives p up; ten idle seconds let it decay, by 1/64 every 15 ms, before the flow returns.
+    // Overload raises p; ten idle seconds let it decay, by 1/64 every 15 ms, before the flow returns.
     let p_after = |idle_ms: i64| {
         let mut bench = QdiscHarness::new("fq(pie activation always)");
         for id in 0..4_000u32 {
@@ -347,7 +348,7 @@ fn the_only_packet_of_a_bin_is_never_dropped_by_sfqcodel() {
         let mut bench = QdiscHarness::new(aqm);
         let mut lost = 0;
         for ms in 0..2_000u32 {
-            // Flow 0's one packet waits a round of forty flows, each with a queue.
+            // Flow 0's one packet waits a round of forty backlogged flows.
             let flow = if ms % 40 == 0 { 0 } else { 1 + ms % 40 };
             bench.queue.enqueue(bench.now, Meta::new(1500, flow), ms, &mut |_, _, _| {});
             if ms < 200 {
@@ -364,7 +365,7 @@ fn the_only_packet_of_a_bin_is_never_dropped_by_sfqcodel() {
     assert_eq!(registry::parse("sfqcodel").unwrap().value("small_backlog").unwrap().to_string(), "at-most-or-last");
 }
 
-/// Sees what a flow's manager is told.
+/// Records the notifications to a flow's manager.
 #[derive(Default)]
 struct Spy {
     limit: Option<u32>,

@@ -1,4 +1,4 @@
-//! FQ-PIE: a PIE for each flow on one clock, and what idle flows cost.
+//! FQ-PIE: a PIE per flow on one clock, and the cost of idle flows.
 
 use super::{LINK, QdiscHarness};
 use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Timer, Verdict};
@@ -65,7 +65,7 @@ fn an_idle_flow_does_not_run_every_update_of_its_absence() {
         let queue = FlowQueue::new(&Config::default(), make, Limits::default(), host);
         let mut bench = QdiscHarness { queue: Box::new(queue), ..QdiscHarness::new("fq_pie") };
         for flow in 0..3 {
-            // 62,500 updates and more lie in between, and nothing happens in them.
+            // More than 62,500 updates are due in between, without any event.
             bench.wait_ms(1_000_000);
             bench.push(flow, 1500);
             bench.push(0, 1500);
@@ -112,14 +112,14 @@ fn all_flows_are_updated_at_once_first_after_half_a_second() {
         assert_eq!(bench.flows(1), [flow]);
         bench.state("qdelay")
     };
-    // Two flows with 30 ms of delay at different times; PIE sees it at its next update, 504 ms, 520 ms, ….
+    // Two flows with 30 ms of delay at different times; PIE samples it at its next update, 504 ms, 520 ms, ….
     assert!((delay_of(&mut bench, 1) - 0.030).abs() < 1e-4);
     assert_eq!(bench.state("p"), 0.0);
     bench.queue.settle(Instant::from_nanos(503_999_999));
     assert_eq!(bench.state("p"), 0.0);
     bench.queue.settle(Instant::from_nanos(504_000_000));
     let first = bench.state("p");
-    // 0.125 (30 ms - 15 ms) + 1.25 * 30 ms, damped by 2048.
+    // 0.125 (30 ms - 15 ms) + 1.25 * 30 ms, scaled by 1/2048.
     assert!((first - (0.125 * 0.015 + 1.25 * 0.030) / 2048.0).abs() < 1e-7, "{first}");
     bench.queue.settle(Instant::from_nanos(519_999_999));
     assert_eq!(bench.state("p"), first);

@@ -1,4 +1,4 @@
-//! Who loses packets when a limit is reached.
+//! Packets dropped when a limit is reached.
 
 use super::QdiscHarness;
 use crate::aqm::DropReason;
@@ -22,12 +22,12 @@ fn a_batch_leaves_the_head_of_the_fattest_flow_and_only_it() {
     });
     assert!(bench.dropped.is_empty());
     assert_eq!(bench.push(5, 100), EnqueueResult::Queued, "another flow lost packets");
-    // Flow 7 has 30,000 bytes, the others less, though more packets: half of it goes, from the head.
+    // Flow 7 has 30,000 bytes, the others less but more packets: half of its bytes are dropped from the head.
     let lost: Vec<_> = bench.dropped.iter().map(|&(flow, _)| flow).collect();
     assert_eq!(lost, [7; 10]);
     assert!(bench.dropped.is_sorted_by_key(|&(_, id)| id) && bench.dropped[0].1 == 2);
     assert_eq!(bench.queue.backlog().packets, 91);
-    // Flow 7's CoDel counts them; the others' do not.
+    // Flow 7's CoDel counts them; other flows' do not.
     let counts: Vec<_> = (0..30).map(|_| (bench.pop().map(|(flow, ..)| flow), bench.state("count"))).collect();
     assert!(counts.contains(&(Some(7), 10.0)) && !counts.contains(&(Some(5), 10.0)), "{counts:?}");
 }
@@ -77,7 +77,7 @@ fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
         assert_eq!(bench.push(3, 1000), EnqueueResult::Queued);
         assert_eq!(bench.dropped, [(2, id)], "{params}");
     }
-    // Of equals, the one that became so long last; where all have one packet, the one whose turn is next.
+    // Ties go to the flow that grew last; if all have one packet, to the flow served next.
     let mut bench = QdiscHarness::new("sfq limit 4 hash modulo divisor 0");
     for flow in [1, 2, 2, 1] {
         bench.push(flow, 1000);
@@ -122,9 +122,9 @@ fn sfqcodel_drops_the_tail_of_the_longest_bin_and_spares_the_last_victim() {
     for flow in [0, 2, 0] {
         bench.push(flow, 1000);
     }
-    // Equal: the higher number; then bin 1 is longest, then bin 2.
+    // A tie: the higher number; then bin 1 is longest, then bin 2.
     assert_eq!(bench.dropped, [(2, 6), (1, 5), (2, 8)]);
-    // Equal again, and bin 2 was the last victim.
+    // A tie again, and bin 2 was the last victim.
     bench.push(4, 1000);
     assert_eq!(bench.dropped.last(), Some(&(1, 3)));
 }

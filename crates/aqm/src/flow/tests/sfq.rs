@@ -1,4 +1,4 @@
-//! What SFQ and SFQ-RED do beyond the round: the cap of flows, perturbation, head drop, ns-2's fair share.
+//! SFQ and SFQ-RED beyond scheduling: maximum number of flows, perturbation, head drop, ns-2's fair share.
 
 use super::{LINK, QdiscHarness};
 use crate::aqm::DropReason;
@@ -24,7 +24,7 @@ fn no_more_flows_wait_than_there_are_places() {
     assert_eq!(bench.push(3, 1000), EnqueueResult::Queued, "a flow that waits may have more");
     assert_eq!(bench.flows(1), [0]);
     assert_eq!(bench.push(4, 1000), EnqueueResult::Queued, "flow 0 has left its place");
-    // There are no more places than packets.
+    // No more slots than packets.
     let mut bench = QdiscHarness::new("sfq hash perfect flows 4 divisor 8 limit 2");
     for (flow, verdict) in
         [(0, EnqueueResult::Queued), (1, EnqueueResult::Queued), (2, EnqueueResult::Dropped(DropReason::Limit))]
@@ -40,7 +40,7 @@ fn no_more_flows_wait_than_there_are_places() {
 #[test]
 fn perturbation_hashes_waiting_packets_anew_and_keeps_each_flow_in_order() {
     let mut bench = QdiscHarness::new("sfq perturb_period 10s flows 64 divisor 64 limit 1000 depth 1000");
-    // 48 flows on 64 values: some share one, and a sharer gets half the turns.
+    // 48 flows on 64 values: some share one, and each of these gets half the turns.
     let flows = 48;
     (0..10 * flows).for_each(|i| {
         bench.push(i % flows, 1000);
@@ -54,7 +54,7 @@ fn perturbation_hashes_waiting_packets_anew_and_keeps_each_flow_in_order() {
     bench.wait_ms(1);
     let served = bench.pop().map(|(flow, id, _)| (flow, id)).expect("packets wait");
     assert_ne!(places(&bench), before, "other flows share a value now");
-    // Everything is there still, and no flow overtakes itself.
+    // All packets are still queued, and no flow is reordered.
     let mut last = vec![0; flows as usize];
     let rest: Vec<_> = core::iter::from_fn(|| bench.pop()).map(|(flow, id, _)| (flow, id)).collect();
     assert_eq!((rest.len(), bench.dropped.len()), (478, 0));
@@ -78,7 +78,7 @@ fn a_marked_packet_joins_its_new_flow_after_that_was_looked_at() {
 
 #[test]
 fn what_perturbation_finds_no_place_for_is_dropped() {
-    // Two flows with four packets each, on as many values as flows; sooner or later they share one, of depth 4.
+    // Two flows with four packets each, on as many values as flows; eventually they share one, of depth 4.
     let mut bench = QdiscHarness::new("sfq perturb_period 1s flows 4 divisor 4 limit 100 depth 4");
     (0..8).for_each(|i| {
         bench.push(i % 2, 1000);
@@ -86,7 +86,7 @@ fn what_perturbation_finds_no_place_for_is_dropped() {
     for _ in 0..40 {
         bench.wait_ms(1_000);
         let (packets, bytes) = (bench.queue.backlog().packets, bench.queue.backlog().bytes);
-        // An arrival and a departure of a third flow's packet look at the queue, and leave it as it was.
+        // An arrival and a departure of a third flow's packet run the timer and leave the queue unchanged.
         assert_eq!(bytes, 1000 * packets as u64);
         bench.queue.dequeue(bench.now, &mut |meta: Meta, id, reason| {
             assert_eq!(reason, DropReason::Limit);
@@ -102,7 +102,7 @@ fn what_perturbation_finds_no_place_for_is_dropped() {
 
 #[test]
 fn a_head_that_gives_way_leaves_its_flow_as_long_as_it_was() {
-    // Flow 2 becomes two packets long after flow 1; a third packet of flow 1 takes its head's place.
+    // Flow 2 reaches two packets after flow 1; a third packet of flow 1 replaces its head.
     let mut bench = QdiscHarness::new("sfq limit 4 depth 2 headdrop hash modulo");
     for flow in [1, 2, 1, 2, 1] {
         bench.push(flow, 1000);
@@ -118,10 +118,10 @@ fn ns2_refuses_what_exceeds_half_of_the_room_or_a_share_of_it() {
     let packet = |from, to| Meta { hosts: (from, to), ..Meta::new(1000, from) };
     let mut fill =
         |from, n: usize| (0..n).filter(|_| bench.push_meta(packet(from, 1)) == EnqueueResult::Queued).count();
-    // Of 40 places: 13 >= (40 - 13) / 2; then 9 >= (27 - 9) / 2; then of 18, 6 >= (18 - 6) / 2, and below 16 left the
+    // Of 40 slots: 13 >= (40 - 13) / 2; then 9 >= (27 - 9) / 2; then of 18, 6 >= (18 - 6) / 2, and below 16 left the
     // share is 40 / 16.
     assert_eq!([fill(1, 50), fill(2, 50), fill(3, 50)], [13, 9, 3]);
-    // A packet of each in turn, whatever its size.
+    // One packet of each in turn, regardless of size.
     assert_eq!(bench.flows(10), [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]);
 }
 
@@ -179,7 +179,7 @@ impl Slot {
     }
 }
 
-/// The average is the backlog (weight 1/2), and beyond max from the fourth packet on.
+/// The average is the backlog (weight 1/2), and exceeds max from the fourth packet.
 const STEEP: &str = "min 1000B max 2000B avpkt 1000B burst 1";
 
 #[test]
@@ -190,7 +190,7 @@ fn red_looks_at_a_flow_from_its_second_packet_on_and_forgets_one_that_runs_empty
         slot.pop();
         slot.state("avg")
     };
-    // Every arrival meets one packet: 500, 750, 875, …
+    // Every arrival finds one packet: 500, 750, 875, …
     slot.push(Ecn::NotEct);
     let averages: Vec<_> = (0..3).map(|_| avg(&mut slot)).collect();
     assert_eq!(averages, [500.0, 750.0, 875.0]);
@@ -203,7 +203,7 @@ fn red_looks_at_a_flow_from_its_second_packet_on_and_forgets_one_that_runs_empty
 #[test]
 fn headdrop_turns_drops_and_marks_to_the_head() {
     use Ecn::{Ce, Ect0, NotEct};
-    // What waits when the packet beyond max comes, and it; who is dropped, who leaves marked.
+    // Queued packets when the packet above max arrives, and that packet; dropped packets, marked packets.
     for (params, head, arrival, answer, dropped, marked) in [
         ("", NotEct, NotEct, EnqueueResult::Dropped(DropReason::Early), &[5][..], &[][..]),
         ("ecn", NotEct, Ect0, EnqueueResult::Marked, &[], &[5]),
@@ -215,7 +215,7 @@ fn headdrop_turns_drops_and_marks_to_the_head() {
         ("headdrop ecn", NotEct, NotEct, EnqueueResult::Queued, &[1], &[]),
         ("headdrop ecn harddrop", Ect0, Ect0, EnqueueResult::Queued, &[1], &[]),
     ] {
-        // The first four come while RED is beyond its thresholds only for the fifth.
+        // The first four arrive below the thresholds; only the fifth exceeds them.
         let mut slot = Slot::new(&format!("min 2000B max 3000B probability 0.000001 avpkt 1000B burst 2 {params}"));
         for ecn in [head, NotEct, NotEct, NotEct] {
             assert_eq!(slot.push(ecn), EnqueueResult::Queued);
@@ -238,8 +238,8 @@ fn headdrop_turns_drops_and_marks_to_the_head() {
 #[test]
 fn tcs_rules_for_the_thresholds_and_the_weight() {
     for (params, avg) in [
-        // max 25,000, min 8333, burst (2 * 8333 + 25,000) / 3000 = 13, for which tc finds Wlog 3: (1 - (7/8)^13) 8 = 6.6
-        // is at least 13 + 1 - 8.3, and (1 - (3/4)^13) 4 = 3.9 is not.
+        // max 25,000, min 8333, burst (2 * 8333 + 25,000) / 3000 = 13; tc computes Wlog 3: (1 - (7/8)^13) 8 = 6.6 is at
+        // least 13 + 1 - 8.3, and (1 - (3/4)^13) 4 = 3.9 is not.
         ("", 1000.0 / 8.0),
         ("min 8000B max 60000B", 1000.0 / 64.0),
         ("min 8000B max 60000B burst 13", 1000.0 / 8.0),
