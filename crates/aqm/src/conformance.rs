@@ -1,9 +1,10 @@
-//! What every queue discipline must keep to, whatever its algorithm; for the tests of this crate and of others.
+//! Invariants of every queue discipline, for the tests of this crate and of others.
 //!
-//! [`check`] runs a sequence of operations on a queue discipline, beside a list of what it should hold, and on a
-//! second, equal one. After every operation packets in = out + dropped + backlog, in the backlog and in the
-//! counters, and what came back is the host's own packet, in order, within the limits and marked lawfully.
-//! [`case::Case`] makes the discipline and the operations out of bytes.
+//! [`check`] runs a sequence of operations on a queue discipline, on a model of its contents, and on a second, equal
+//! discipline. After every operation, packets in = out + dropped + backlog, in the backlog and in the counters;
+//! returned packets are the host's own, in order, within the limits and marked legally. Order is required per flow and
+//! ECN field: a dual queue may reorder a flow that changes its codepoint. [`case::Case`] builds the discipline and the
+//! operations from bytes.
 
 pub mod case;
 
@@ -21,38 +22,38 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// One operation of a host.
+/// An operation of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Lets time pass.
+    /// Advances time.
     Wait(Duration),
     /// Offers a packet.
     Enqueue(Meta),
-    /// Asks for a packet.
+    /// Requests a packet.
     Dequeue,
-    /// Runs the updates that are due.
+    /// Runs due updates.
     Settle,
 }
 
-/// The order in which packets may leave.
+/// Order of departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they came.
+    /// Order of arrival.
     Fifo,
-    /// As they came within each flow.
+    /// Order of arrival within each flow.
     PerFlow,
-    /// As they came within each flow, among packets that came with the same ECN field.
+    /// Order of arrival within each flow, among packets that arrived with the same ECN field.
     PerFlowAndEcn,
-    /// As they came within each flow, among packets that came with the same DSCP and class.
+    /// Order of arrival within each flow, among packets that arrived with the same DSCP and class.
     PerFlowAndDscp,
-    /// As they came within each flow, among packets that came with the same ECN field, DSCP and class.
+    /// Order of arrival within each flow, among packets that arrived with the same ECN field, DSCP and class.
     PerFlowEcnAndDscp,
-    /// In any.
+    /// Any order.
     Any,
 }
 
 impl Order {
-    /// Of a discipline.
+    /// The order that a discipline guarantees.
     pub fn of(config: &AnyConfig) -> Self {
         if config.effects().reorders {
             return Self::Any;
@@ -62,18 +63,18 @@ impl Order {
             QueueLayout::PerFlow => Self::PerFlow,
             QueueLayout::Two => Self::PerFlowAndEcn,
             QueueLayout::PerFlowAndClass => Self::PerFlowAndDscp,
-            // Those that it holds are not seen from here.
+            // The children are not visible here.
             QueueLayout::Tree | QueueLayout::Any => Self::PerFlowEcnAndDscp,
         }
     }
 }
 
-/// A rule of the suite.
+/// An invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The backlog is what came in and has neither left nor been dropped.
+    /// The backlog is the arrivals minus departures and drops.
     Conservation,
-    /// The counters say what happened.
+    /// The counters match the events.
     Counters,
     /// Packets leave in order.
     Order,
@@ -83,24 +84,24 @@ pub enum Rule {
     Marks,
     /// The ECN field changes in no other way; a mark stays.
     EcnKept,
-    /// A packet leaves or is handed back once, with its own metadata.
+    /// A packet leaves or is returned once, with its own metadata.
     HandedBack,
-    /// What `enqueue` answers is what became of the packet.
+    /// The result of `enqueue` is the fate of the packet.
     Answer,
-    /// A discipline is empty only without a backlog, and otherwise names a later instant.
+    /// A discipline is empty only without a backlog; otherwise it returns a later instant.
     WorkConserving,
-    /// The same operations give the same answers.
+    /// The same operations give the same results.
     Determinism,
 }
 
-/// A broken rule.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The invariant.
     pub rule: Rule,
-    /// The operation's place in the sequence; its length for the draining at the end.
+    /// Index of the operation in the sequence; the sequence's length for the final drain.
     pub step: usize,
-    /// What was found.
+    /// Details.
     pub detail: String,
 }
 
@@ -110,8 +111,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Runs `ops` from time zero on two disciplines that `make` makes, then drains them. The counters at the end, or
-/// the first broken rule. `limits` is how much may wait in them ([`AnyConfig::most`]), `link` the one that they were made for.
+/// Runs `ops` from time zero on two disciplines created by `make`, then drains them. Returns the final counters, or the
+/// first violation. `limits` bounds their backlog ([`AnyConfig::max_backlog`]); `link` is the link of their host.
 pub fn check(
     mut make: impl FnMut() -> Box<dyn Qdisc<u32>>,
     limits: &Limits,
@@ -131,7 +132,7 @@ pub fn check(
         let answer = apply(&mut *subject.qdisc, now, op, id);
         let detailed = |(rule, detail)| Violation { rule, step, detail: format!("{detail} ({op:?} at {now:?})") };
         if answer != apply(&mut *twin, now, op, id) {
-            return Err(detailed((Rule::Determinism, "an equal discipline answered otherwise".into())));
+            return Err(detailed((Rule::Determinism, "an identical discipline returned a different result".into())));
         }
         subject.judge(now, op, id, &answer).map_err(detailed)?;
     }
@@ -140,14 +141,14 @@ pub fn check(
 
 type Fault = (Rule, String);
 
-/// All that an operation gave back.
+/// Results of an operation.
 #[derive(Clone, Debug, PartialEq)]
 struct OpResult {
     enqueued: Option<EnqueueResult>,
     dequeued: Option<DequeueResult<u32>>,
     dropped: Vec<(Meta, u32, DropReason)>,
     duplicated: Vec<(Meta, u32)>,
-    /// The state by name, as bits: NaN equals itself.
+    /// State variables by name, as bits: NaN equals itself.
     state: Vec<(&'static str, u64)>,
 }
 
@@ -165,7 +166,7 @@ fn apply(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> OpResult
     OpResult { enqueued, dequeued, dropped, duplicated, state }
 }
 
-/// What came back, and what was copied.
+/// Returned packets, and duplicates.
 #[derive(Default)]
 struct CollectingSink {
     dropped: Vec<(Meta, u32, DropReason)>,
@@ -186,10 +187,10 @@ impl Sink<u32> for CollectingSink {
     }
 }
 
-/// In the number of a packet that is a copy of another; a sequence has fewer operations.
+/// Flag in the number of a duplicate; a sequence has fewer operations.
 const COPY: u32 = 1 << 31;
 
-/// The discipline under test and what it should hold.
+/// The discipline under test and its model.
 struct Subject {
     qdisc: Box<dyn Qdisc<u32>>,
     limits: Limits,
@@ -198,7 +199,7 @@ struct Subject {
     waiting: VecDeque<(u32, Meta)>,
     waiting_bytes: u64,
     expected: Stats,
-    /// Marks seen on packets that left.
+    /// Marks on packets that departed.
     marks_out: Count,
 }
 
@@ -216,7 +217,7 @@ impl Subject {
         }
         for &(meta, copy) in &answer.duplicated {
             self.expected.arrived.add(meta.len);
-            // It comes before its original, which is the last one.
+            // A duplicate precedes its original, which is the last one.
             self.waiting.insert(self.waiting.len() - 1, (copy, Meta { enqueued: now, ..meta }));
             self.waiting_bytes += meta.len as u64;
         }
@@ -239,13 +240,13 @@ impl Subject {
         match enqueued {
             EnqueueResult::Dropped(reason) => {
                 let handed_back = answer.dropped.iter().any(|&(_, _, r)| r == reason);
-                ensure(handed_back, Rule::Answer, || format!("nothing was handed back as dropped for {reason:?}"))
+                ensure(handed_back, Rule::Answer, || format!("no packet was returned as dropped for {reason:?}"))
             }
             EnqueueResult::Marked if !matches!(ecn, Ecn::Ect0 | Ecn::Ect1) => {
-                Err((Rule::Marks, format!("a packet that came as {ecn:?} is said to be newly marked")))
+                Err((Rule::Marks, format!("a packet that arrived as {ecn:?} is reported as newly marked")))
             }
             EnqueueResult::Queued | EnqueueResult::Marked => {
-                ensure(waits, Rule::Answer, || format!("packet {id} was dropped and is said to wait"))
+                ensure(waits, Rule::Answer, || format!("packet {id} was dropped but is reported as queued"))
             }
         }
     }
@@ -275,31 +276,33 @@ impl Subject {
                 self.leave(*id, meta)
             }
             DequeueResult::Empty => {
-                ensure(backlog.packets == 0, Rule::WorkConserving, || format!("idle with {backlog:?}"))
+                ensure(backlog.packets == 0, Rule::WorkConserving, || format!("reports idle with {backlog:?}"))
             }
             DequeueResult::NotBefore(at) => ensure(*at > now && backlog.packets > 0, Rule::WorkConserving, || {
-                format!("asks to wait until {at:?} with {backlog:?}")
+                format!("requests a wait until {at:?} with {backlog:?}")
             }),
         }
     }
 
     /// Packet `id` leaves the discipline as `meta`, sent or dropped.
     fn leave(&mut self, id: u32, meta: &Meta) -> Result<(), Fault> {
-        let place = self.waiting.iter().position(|&(waiting, _)| waiting == id);
-        let place = place.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not waiting")))?;
-        let (_, original) = self.waiting.remove(place).expect("it was found there");
+        let index = self.waiting.iter().position(|&(waiting, _)| waiting == id);
+        let index = index.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not queued")))?;
+        let (_, original) = self.waiting.remove(index).expect("the packet was found there");
         self.waiting_bytes -= original.len as u64;
         // A discipline may clear the DSCP.
         let dscp = if meta.dscp == 0 { original.dscp } else { meta.dscp };
-        // What is held up goes into the next queue later.
+        // A delayed packet enters the next queue later.
         let enqueued = if self.order == Order::Any { meta.enqueued.min(original.enqueued) } else { meta.enqueued };
         let same = Meta { ecn: original.ecn, dscp, enqueued, ..*meta } == original;
-        ensure(same, Rule::HandedBack, || format!("packet {id} came as {original:?} and left as {meta:?}"))?;
+        ensure(same, Rule::HandedBack, || format!("packet {id} arrived as {original:?} and left as {meta:?}"))?;
         match (original.ecn, meta.ecn) {
             (before, after) if before == after => {}
             (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.marks_out.add(meta.len),
-            (Ecn::NotEct, Ecn::Ce) => return Err((Rule::Marks, format!("packet {id} is marked and not ECN-capable"))),
-            (before, after) => return Err((Rule::EcnKept, format!("packet {id} turned from {before:?} to {after:?}"))),
+            (Ecn::NotEct, Ecn::Ce) => return Err((Rule::Marks, format!("packet {id} is marked but not ECN-capable"))),
+            (before, after) => {
+                return Err((Rule::EcnKept, format!("packet {id} changed from {before:?} to {after:?}")));
+            }
         }
         Ok(())
     }
@@ -309,25 +312,27 @@ impl Subject {
         let packets = self.waiting.len() as u32;
         let bytes = self.waiting_bytes;
         let conserved = (backlog.packets, backlog.bytes) == (packets, bytes);
-        ensure(conserved, Rule::Conservation, || format!("{backlog:?} where {packets} packets, {bytes} bytes wait"))?;
+        ensure(conserved, Rule::Conservation, || {
+            format!("reports {backlog:?}, but {packets} packets, {bytes} bytes are queued")
+        })?;
         let within = self.limits.packets.is_none_or(|most| packets <= most)
             && self.limits.bytes.is_none_or(|most| bytes <= most)
             && self.limits.time.is_none_or(|most| self.link.rate.time_for(bytes) <= most);
-        ensure(within, Rule::Limits, || format!("{backlog:?} with a limit of {}", self.limits))
+        ensure(within, Rule::Limits, || format!("{backlog:?} exceeds the limit of {}", self.limits))
     }
 
     fn judge_counters(&self) -> Result<(), Fault> {
         let stats = self.qdisc.stats();
         let expected = Stats { marked: stats.marked, ..self.expected };
-        ensure(*stats == expected, Rule::Counters, || format!("{stats:?} where it should be {expected:?}"))?;
-        // A waiting packet's mark is not seen before it leaves.
+        ensure(*stats == expected, Rule::Counters, || format!("{stats:?}; expected {expected:?}"))?;
+        // A queued packet's mark is visible only when it leaves.
         let possible = self.marks_out.packets..=self.marks_out.packets + self.waiting.len() as u64;
         ensure(possible.contains(&stats.marked.packets), Rule::Marks, || {
-            format!("{} marks are counted where {possible:?} are possible", stats.marked.packets)
+            format!("counts {} marks; {possible:?} are possible", stats.marked.packets)
         })
     }
 
-    /// Takes out what is left: every packet must come out, and every mark be accounted for.
+    /// Dequeues the remainder: every packet must leave, and every mark be accounted for.
     fn drain(mut self, mut now: Instant) -> Result<Stats, Fault> {
         let patience = 1000 + 100 * self.waiting.len();
         for _ in 0..patience {
@@ -339,7 +344,7 @@ impl Subject {
                 _ => {
                     let stats = *self.qdisc.stats();
                     return ensure(stats.marked == self.marks_out, Rule::Marks, || {
-                        format!("{:?} marks are counted where {:?} left", stats.marked, self.marks_out)
+                        format!("counts {:?} marks, but {:?} departed", stats.marked, self.marks_out)
                     })
                     .map(|()| stats);
                 }

@@ -1,12 +1,11 @@
-//! A packet's TCP header, for a queue discipline that asks for it (ACK filters).
+//! A packet's TCP header, for queue disciplines that need it (ACK filters).
 //!
-//! [`Meta`](crate::Meta) has nothing of it: most disciplines never look. One that does asks the
-//! [`Sink`](crate::Sink) that comes with every call, by the host's own handle of a packet, so a view costs only where it
-//! is used.
+//! It is not part of [`Meta`](crate::Meta), because most disciplines do not read it. One that does queries the
+//! [`Sink`](crate::Sink) of the call with the host's handle of a packet, so a view costs only if it is used.
 
 mod wire;
 
-/// A TCP header as it is on the wire: sequence numbers wrap at 2^32.
+/// A TCP header as on the wire: sequence numbers wrap at 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpView {
     /// First sequence number.
@@ -15,21 +14,21 @@ pub struct TcpView {
     pub ack: u32,
     /// Bytes of payload.
     pub payload: u32,
-    /// The bits of the header from NS/AE down to FIN, as in the 13th and 14th byte; see the constants.
+    /// Header bits from NS/AE to FIN, in bytes 13 and 14; see the constants.
     pub flags: u16,
-    /// TSval and TSecr, where the header has a timestamp option.
+    /// TSval and TSecr, if the header has a timestamp option.
     pub timestamps: Option<(u32, u32)>,
     /// The SACK option.
     pub sack: SackBlocks,
-    /// It has options other than SACK, timestamps, MD5 and padding.
+    /// Whether it has options other than SACK, timestamps, MD5 and padding.
     pub other_options: bool,
-    /// Which of the sequence spaces of a flow the numbers belong to: numbers of different ones say nothing of each other.
-    /// On the wire each pair of ports has one, so this is a digest of them; a simulator whose two halves of a connection
-    /// count on their own tells these apart.
+    /// Sequence space of the numbers within a flow: numbers of different spaces are unrelated. On the wire each pair of
+    /// ports has one, so this is a digest of them; a simulator whose two halves of a connection count separately
+    /// distinguishes them.
     pub space: u8,
 }
 
-/// The blocks of a SACK option, each a first sequence number and one past the last, in its order.
+/// The blocks of a SACK option in order: left edge and right edge (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); Self::MAX_BLOCKS],
@@ -37,7 +36,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Blocks that fit into a header.
+    /// Maximum number of blocks in a header.
     pub const MAX_BLOCKS: usize = 4;
 
     /// The blocks.
@@ -47,7 +46,7 @@ impl SackBlocks {
 }
 
 impl FromIterator<(u32, u32)> for SackBlocks {
-    /// Blocks that do not fit are left out.
+    /// Blocks that do not fit are omitted.
     fn from_iter<I: IntoIterator<Item = (u32, u32)>>(blocks: I) -> Self {
         let mut sack = Self::default();
         for (place, block) in sack.blocks.iter_mut().zip(blocks) {
@@ -67,9 +66,9 @@ impl TcpView {
     pub const RST: u16 = 0x004;
     /// Push.
     pub const PSH: u16 = 0x008;
-    /// The acknowledgment number counts.
+    /// The acknowledgment number is valid.
     pub const ACK: u16 = 0x010;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u16 = 0x020;
     /// ECN echo.
     pub const ECE: u16 = 0x040;
@@ -78,7 +77,7 @@ impl TcpView {
     /// Accurate ECN (once NS).
     pub const AE: u16 = 0x100;
 
-    /// Whether sequence number `a` lies before `b`, less than half the space away.
+    /// Whether sequence number `a` precedes `b`, by less than half the space (Linux's `before`).
     pub const fn is_before(a: u32, b: u32) -> bool {
         (a.wrapping_sub(b) as i32) < 0
     }

@@ -1,5 +1,5 @@
-//! A whole test case out of bytes: a discipline of the registry with parameters, limits, a link, and what its host
-//! does. Every sequence of bytes is one, so whatever makes bytes can drive it: a random stream, a fuzzer.
+//! A test case decoded from bytes: a discipline of the registry with parameters, limits, a link, and the host's
+//! operations. Every sequence of bytes is valid, so any source of bytes can drive it: a random stream, a fuzzer.
 
 use super::{Op, Order, Violation, check};
 use crate::class::{Minor, Priomap};
@@ -20,25 +20,25 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A discipline, what it feeds, and the operations on it.
+/// A discipline, its link, and the operations.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The discipline, as a user writes it.
+    /// The discipline, in text form.
     pub aqm: String,
-    /// The same.
+    /// Its configuration.
     pub config: AnyConfig,
-    /// How much it may hold.
+    /// Its limits.
     pub limits: Limits,
     /// The link below.
     pub link: Link,
-    /// State of its random stream at the start.
+    /// Initial state of its random stream.
     pub seed: u64,
-    /// What the host does.
+    /// The operations of the host.
     pub ops: Vec<Op>,
 }
 
-/// Every discipline that the first two bytes of a case choose from, in order: the registry's, each profile, flow
-/// queueing with each manager of one queue, [`SHAPERS`] and [`TREES`].
+/// Every discipline that the first two bytes of a case select, in order: the registry's, each profile, flow queueing
+/// with each single-queue manager, [`SHAPERS`] and [`TREES`].
 pub fn disciplines() -> Vec<String> {
     let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
     let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == QueueLayout::One);
@@ -48,7 +48,7 @@ pub fn disciplines() -> Vec<String> {
     plain.chain(under_flows).chain(trees).collect()
 }
 
-/// Disciplines that hold others without a manager.
+/// Parents without managers.
 pub const SHAPERS: &[&str] = &[
     "tbf rate 7777777bit burst 9001B latency 30ms",
     "htb default 2 { class 1 rate 2mbit ceil 9mbit match dscp EF; class 2 rate 4mbit prio 1 }",
@@ -58,7 +58,7 @@ pub const SHAPERS: &[&str] = &[
      9% 50% gap 3",
 ];
 
-/// Disciplines that hold others of every kind: one queue, queues by flow, two coupled ones, a shaper, a parent.
+/// Parents with children of every kind: one queue, a queue per flow, two coupled ones, a shaper, a parent.
 pub const TREES: &[&str] = &[
     "tbf rate 20mbit burst 9100B peakrate 50mbit mtu 9050B overhead 38 mpu 84 { codel ecn }",
     "tbf rate 3mbit burst 9kB linklayer atm overhead 40 { fq_codel }",
@@ -76,7 +76,7 @@ pub const TREES: &[&str] = &[
 ];
 
 impl Case {
-    /// The case that `bytes` stand for.
+    /// Decodes the case in `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut bytes = ByteReader(bytes);
         let mut all = disciplines();
@@ -88,20 +88,20 @@ impl Case {
             }
             None => bytes.named(&aqm),
         };
-        // One in eight leaves CE-marked packets out, where it can.
+        // One in eight excludes CE-marked packets, if the discipline supports it.
         let excludes = bytes.byte().is_power_of_two() && named.algorithm().queues.can_exclude_ce();
-        let config = if excludes { named.config.excluding_ce().expect("asked for a line above") } else { named.config };
+        let config = if excludes { named.config.excluding_ce().expect("checked above") } else { named.config };
         let named = NamedConfig { config, profile: named.profile };
         let (limits, link, seed) = (bytes.limits(), bytes.link(), bytes.word() as u64);
         Self { aqm: named.spelling(), config: named.config, limits, link, seed, ops: bytes.ops(link) }
     }
 
-    /// Runs the suite on it.
+    /// Runs the suite.
     pub fn run(&self) -> Result<Stats, Violation> {
         self.run_within(self.config.max_backlog(self.limits))
     }
 
-    /// The same where `most` may wait in it: of a library nobody knows in how many queues.
+    /// The same with a maximum backlog of `most`: a library's number of queues is unknown.
     pub fn run_within(&self, most: Limits) -> Result<Stats, Violation> {
         let order = Order::of(&self.config);
         let host = Host { link: self.link, rng: Rng::from_state(self.seed) };
@@ -117,7 +117,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A value in the parameter's range, as a user would write it. Times and sizes are drawn on a logarithmic scale.
+/// A value in the parameter's range, in text form. Times and sizes are drawn on a logarithmic scale.
 pub fn drawn(param: &Param, draw: u64) -> String {
     let mut rng = Rng::from_state(draw);
     let u = rng.uniform();
@@ -147,8 +147,8 @@ pub fn drawn(param: &Param, draw: u64) -> String {
     text
 }
 
-/// The parameters that go with the profile and with each other: one that does not go with those before it is left
-/// out, unless all go together.
+/// The parameters that are compatible with the profile and with each other: one that conflicts with those before it is
+/// omitted, unless all together are valid.
 pub fn agreeing(
     params: Vec<(String, String)>,
     configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, ConfigError>,
@@ -161,11 +161,11 @@ pub fn agreeing(
                 accepted.pop();
             }
         }
-        configure(&accepted).expect("accepted a line above, or a profile unchanged")
+        configure(&accepted).expect("accepted above, or an unchanged profile")
     })
 }
 
-/// Bytes that are read from the front; behind the end all are zero.
+/// Reads bytes from the front; zero past the end.
 struct ByteReader<'a>(&'a [u8]);
 
 impl ByteReader<'_> {
@@ -179,7 +179,7 @@ impl ByteReader<'_> {
         u16::from_le_bytes([self.byte(), self.byte()])
     }
 
-    /// `least` to `most` on a logarithmic scale, `x` of `end` steps up.
+    /// From `least` to `most` on a logarithmic scale, at step `x` of `end`.
     fn scaled(x: u32, end: u32, least: f64, most: f64) -> f64 {
         least * libm::pow(most / least, x as f64 / end as f64)
     }
@@ -188,7 +188,7 @@ impl ByteReader<'_> {
         Self::scaled(self.word() as u32, u16::MAX as u32, least, most)
     }
 
-    /// The discipline with up to seven of its parameters drawn.
+    /// The discipline with up to seven random parameters.
     fn named(&mut self, aqm: &str) -> NamedConfig {
         let plain = NamedConfig::parse(aqm).expect("the registry's spellings are read");
         let algorithm: &Algorithm = plain.algorithm();
@@ -198,7 +198,7 @@ impl ByteReader<'_> {
                 Some((param.name.to_string(), drawn(param, self.word() as u64)))
             })
             .collect();
-        // What a tree sets itself stays where nothing else is drawn.
+        // A tree's own settings stay unless a parameter is drawn for them.
         let own = plain.changed().into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
         let params =
             own.filter(|(name, _)| params.iter().all(|(drawn, _)| drawn != name)).chain(params.clone()).collect();
@@ -220,7 +220,7 @@ impl ByteReader<'_> {
         Link::new(Rate::from_bps(self.scaled_word(1e5, 1e10) as u64), mtu)
     }
 
-    /// A code of three bits with an argument of five, until the bytes end.
+    /// Decodes operations: a code of three bits with an argument of five, until the bytes end.
     fn ops(&mut self, link: Link) -> Vec<Op> {
         let mut ops = Vec::new();
         let service = Op::Wait(link.rate.time_for(link.mtu as u64));
@@ -254,5 +254,5 @@ impl ByteReader<'_> {
     }
 }
 
-/// Operations of a case, at most and a few more.
+/// Approximate maximum number of operations of a case.
 const MAX_OPS: usize = 20_000;

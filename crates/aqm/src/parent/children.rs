@@ -1,4 +1,4 @@
-//! The children of a parent that has several, each with limits of its own, as in Linux.
+//! The children of a parent that has several, each with its own limits, as in Linux.
 
 use super::leaf::{Accounting, Leaf};
 use crate::backlog::Backlog;
@@ -6,14 +6,14 @@ use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Qdisc, Sink};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
-/// The children, by number.
+/// Children by number.
 pub(crate) struct Family<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     leaves: Vec<Leaf<P, Q>>,
     pub accounting: Accounting,
 }
 
 impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
-    /// These.
+    /// Takes the given leaves.
     pub fn new(leaves: Vec<Leaf<P, Q>>) -> Self {
         Self { leaves, accounting: Accounting::default() }
     }
@@ -23,12 +23,12 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves[i].qdisc_mut()
     }
 
-    /// The children with what is kept for them.
+    /// The leaves.
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf<P, Q>> {
         self.leaves.iter()
     }
 
-    /// The children.
+    /// The children's disciplines.
     pub fn children(&self) -> impl Iterator<Item = &Q> {
         self.leaves.iter().map(Leaf::qdisc)
     }
@@ -40,37 +40,38 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves[i].enqueue(now, arrival, &mut self.accounting, sink)
     }
 
-    /// Asks child `i` for a packet.
+    /// Requests a packet from child `i`.
     #[inline]
     pub fn dequeue(&mut self, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.leaves[i].dequeue(now, &mut self.accounting, sink)
     }
 
-    /// Whether nothing waits in child `i`.
+    /// Whether child `i` is empty.
     #[inline]
     pub fn is_empty(&self, i: usize) -> bool {
         self.leaves[i].is_empty()
     }
 
-    /// What waits in each child.
+    /// Backlog of each child.
     pub fn backlogs(&self) -> impl Iterator<Item = Backlog> + '_ {
         self.leaves.iter().map(Leaf::backlog)
     }
 
-    /// Whether a child wants super-packets cut; then all get segments, as which child gets a packet shows later.
+    /// Whether a child splits super-packets; then all children get segments, because the child of a packet is not known
+    /// yet.
     pub fn splits_gso(&self) -> bool {
         self.leaves.iter().any(Leaf::splits_gso)
     }
 
-    /// Whether a child looks at TCP headers.
+    /// Whether a child queries TCP headers.
     pub fn needs_tcp_headers(&self) -> bool {
         self.leaves.iter().any(Leaf::needs_tcp_headers)
     }
 
     /// See [`crate::Qdisc::drop_delayed`].
     pub fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        let Self { leaves, accounting: books, .. } = self;
-        leaves.iter_mut().for_each(|leaf| leaf.drop_delayed(now, books, sink));
+        let Self { leaves, accounting, .. } = self;
+        leaves.iter_mut().for_each(|leaf| leaf.drop_delayed(now, accounting, sink));
     }
 
     /// See [`crate::Qdisc::settle`].

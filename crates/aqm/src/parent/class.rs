@@ -1,4 +1,4 @@
-//! Which of the classes of a parent a packet joins: the one that its sender names, else the first whose filter it matches.
+//! Classification into a parent's classes: the class set by the sender, otherwise the first with a matching filter.
 
 use crate::class::ClassId;
 use crate::dscp;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// What a filter looks at.
+/// Field and value of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// The differentiated services code point.
@@ -26,7 +26,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// Whether it applies to a packet.
+    /// Whether it matches a packet.
     #[inline]
     pub fn holds(self, meta: &Meta) -> bool {
         match self {
@@ -37,7 +37,7 @@ impl Match {
         }
     }
 
-    /// Reads what is behind the word `match`: `dscp EF`, `src 3`, `dst 3`, `flow 7`.
+    /// Parses the words after `match`: `dscp EF`, `src 3`, `dst 3`, `flow 7`.
     fn read(words: &mut Peekable<SplitWhitespace<'_>>) -> Result<Self, ConfigError> {
         let kind = words.next().unwrap_or("");
         let value = words.next().unwrap_or("");
@@ -48,7 +48,10 @@ impl Match {
             "dst" => Self::Destination(number()?),
             "flow" => Self::Flow(number()?),
             _ => {
-                let text = format!("match: {} is none of dscp, src, dst, flow; write e.g. match dscp EF", quoted(kind));
+                let text = format!(
+                    "match: unknown kind {}; expected dscp, src, dst or flow, e.g. match dscp EF",
+                    quoted(kind)
+                );
                 return Err(text.into());
             }
         })
@@ -66,7 +69,8 @@ impl fmt::Display for Match {
     }
 }
 
-/// Takes every `match …` out of `words`; the others are read by `other`, which gets each word and what follows it.
+/// Extracts every `match …` from `words`; `other` parses the remaining words, each with the iterator over those that
+/// follow.
 pub(crate) fn read_matches(
     words: &mut Peekable<SplitWhitespace<'_>>,
     mut other: impl FnMut(&str, &mut Peekable<SplitWhitespace<'_>>) -> Result<(), ConfigError>,
@@ -81,40 +85,38 @@ pub(crate) fn read_matches(
     Ok(matches)
 }
 
-/// ` match dscp EF match src 3`.
+/// Formats as ` match dscp EF match src 3`.
 pub(crate) fn spelled(matches: &[Match]) -> String {
-    matches.iter().map(|one| format!(" {one}")).collect()
+    matches.iter().map(|filter| format!(" {filter}")).collect()
 }
 
-/// The filters of a parent, in the order in which they are tried.
+/// Filters of a parent, in order of precedence.
 #[derive(Clone, Debug)]
 pub(crate) struct Filters(Vec<(Match, usize)>);
 
 impl Filters {
-    /// Of each child in turn.
-    pub fn new<'a>(of_children: impl Iterator<Item = (usize, &'a [Match])>) -> Self {
-        Self(of_children.flat_map(|(child, matches)| matches.iter().map(move |&one| (one, child))).collect())
+    /// Collects the filters of each child in turn.
+    pub fn new<'a>(children: impl Iterator<Item = (usize, &'a [Match])>) -> Self {
+        Self(children.flat_map(|(child, matches)| matches.iter().map(move |&filter| (filter, child))).collect())
     }
 
-    /// The child whose filter matches first.
+    /// The child of the first matching filter.
     #[inline]
     pub fn find(&self, meta: &Meta) -> Option<usize> {
-        self.0.iter().find(|(one, _)| one.holds(meta)).map(|&(_, child)| child)
+        self.0.iter().find(|(filter, _)| filter.holds(meta)).map(|&(_, child)| child)
     }
 }
 
-/// The class of `text` below the handle `handle`; a parent's class is one of its own.
+/// Minor number of the class `text` of the parent with this `handle`.
 pub(crate) fn own(text: &str, handle: u16) -> Result<u16, ConfigError> {
     let class = ClassId::parse(text, handle).map_err(|reason| format!("class {reason}"))?;
     match (class.major() == handle, class.minor()) {
-        (true, 0) => {
-            Err(format!("class {text}: has the number 0, which is the discipline's own; write e.g. 1:10").into())
-        }
+        (true, 0) => Err(format!("class {text}: the minor number 0 is the discipline itself; write e.g. 1:10").into()),
         (true, minor) => Ok(minor),
         (false, _) => {
             let (major, right) = (class.major().to_string(), ClassId::new(handle, class.minor()));
             Err(format!(
-                "class {text}: belongs to the handle {major}; this discipline has the handle {handle}, so write {right}"
+                "class {text}: the major number {major} is not this discipline's handle {handle}; write {right}"
             )
             .into())
         }

@@ -1,4 +1,7 @@
-//! A discipline that another one holds, and the books that the parent keeps of all that it holds.
+//! A child discipline, and the parent's accounting of all its children.
+//!
+//! With one backlogged child, an overflow is resolved by the child's own rules, so FQ-CoDel drops from the fattest
+//! flow; with several, the arrival is dropped.
 
 use super::ChildConfig;
 use crate::aqm::DropReason;
@@ -17,7 +20,7 @@ use crate::tcp_view::TcpView;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
-/// What a parent has counted, packets that wait at a door included.
+/// Counters and backlog of a parent, peeked packets included.
 #[derive(Debug, Default)]
 pub(crate) struct Accounting {
     pub stats: Stats,
@@ -25,17 +28,17 @@ pub(crate) struct Accounting {
 }
 
 impl Accounting {
-    /// A packet has come.
+    /// A packet has arrived.
     pub fn arrived(&mut self, len: u32) {
         self.stats.arrived.add(len);
     }
 
-    /// A packet that does not wait is dropped by the parent itself, which is full.
+    /// The parent, which is full, drops a packet that is not queued.
     pub fn refuse<P>(&mut self, now: Instant, arrival: Arrival<P>, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.drop_arrival(now, arrival, DropReason::Limit, sink)
     }
 
-    /// A packet that does not wait is dropped by the parent itself.
+    /// The parent drops a packet that is not queued.
     #[cold]
     pub fn drop_arrival<P>(
         &mut self,
@@ -51,7 +54,7 @@ impl Accounting {
         EnqueueResult::Dropped(reason)
     }
 
-    /// A packet that waits is dropped by the parent itself.
+    /// The parent drops a queued packet.
     #[cold]
     pub fn drop_queued<P>(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) {
         self.removed(meta.len);
@@ -59,31 +62,31 @@ impl Accounting {
         sink.dropped(meta, packet, reason);
     }
 
-    /// A packet is newly marked by the parent itself.
+    /// The parent has newly marked a packet.
     pub fn marked(&mut self, len: u32) {
         self.stats.marked.add(len);
     }
 
-    /// A packet waits from now on.
+    /// A packet is queued.
     pub fn queued(&mut self, len: u32) {
         self.total.packets += 1;
         self.total.bytes += len as u64;
     }
 
-    /// A packet leaves for transmission.
+    /// A packet departs.
     pub fn departed(&mut self, len: u32) {
         self.removed(len);
         self.stats.departed.add(len);
     }
 
-    /// A packet waits no more.
+    /// A packet leaves the backlog.
     pub fn removed(&mut self, len: u32) {
         self.total.packets -= 1;
         self.total.bytes -= len as u64;
     }
 }
 
-/// Hears of what a leaf drops on its way to the host.
+/// Sink that accounts for a leaf's drops on their way to the host.
 struct AccountingSink<'a, P> {
     accounting: &'a mut Accounting,
     sink: &'a mut dyn Sink<P>,
@@ -112,36 +115,36 @@ impl<P> Sink<P> for AccountingSink<'_, P> {
     }
 }
 
-/// The answer to a look at the head.
+/// Result of a peek.
 pub(crate) enum PeekResult {
-    /// The next packet has so many bytes.
+    /// Size of the next packet.
     Bytes(u32),
-    /// Nothing waits.
+    /// The queue is empty.
     Empty,
-    /// What waits may not go before then.
+    /// The next packet may not leave before this instant.
     NotBefore(Instant),
 }
 
-/// A discipline that a parent holds.
+/// A child of a parent.
 pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     qdisc: Box<Q>,
-    /// The packet that was taken to be looked at, which stays one of the queue (`qdisc_peek_dequeued`).
+    /// The peeked packet, which stays in the backlog (`qdisc_peek_dequeued`).
     peeked: Option<(Meta, P)>,
-    /// Of a discipline that is looked at: what it may hold with the packet at the door, which it does not count.
+    /// Limits of a child that is peeked; they include the peeked packet, which the child does not count.
     limits: Option<Limits>,
     link: Link,
-    /// It leaves room for a packet of the largest size by itself.
+    /// The child's own limits leave room for one packet of the MTU.
     leaves_room: bool,
-    /// A packet may come with a copy.
+    /// The child may duplicate packets.
     duplicates: bool,
 }
 
 impl<P: Send + 'static> Leaf<P> {
-    /// The discipline `held`, or a queue that drops at its tail.
-    pub fn new(held: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
+    /// Builds `child`, or a tail-drop queue.
+    pub fn new(child: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
         let link = host.link;
-        let qdisc = match held {
-            Some(held) => held.build(limits, host),
+        let qdisc = match child {
+            Some(child) => child.build(limits, host),
             None => {
                 let fifo = droptail::DropTail::new(&droptail::Config::default());
                 Box::new(SingleQueue::new(fifo, limits, host)) as Box<dyn Qdisc<P> + Send>
@@ -150,35 +153,35 @@ impl<P: Send + 'static> Leaf<P> {
         Self::holding(qdisc, link)
     }
 
-    /// The same, to be [peeked](Self::peek) at. A single queue refuses what does not fit behind the packet at the door; one
-    /// that makes room by rules of its own is given less room instead.
-    pub fn with_peek(held: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
-        let is_single = held.is_none_or(|held| held.queues() == QueueLayout::One);
+    /// The same with support for [peeking](Self::peek). A single queue rejects packets that do not fit beside the
+    /// peeked one; a child that makes room by its own rules gets a smaller limit instead.
+    pub fn with_peek(child: Option<&impl ChildConfig>, limits: Limits, host: Host) -> Self {
+        let is_single = child.is_none_or(|child| child.queues() == QueueLayout::One);
         let smaller = reserve_one_packet(limits, host.link).filter(|_| !is_single);
-        let leaf = Self::new(held, smaller.unwrap_or(limits), host);
-        let duplicates = held.is_some_and(ChildConfig::duplicates);
+        let leaf = Self::new(child, smaller.unwrap_or(limits), host);
+        let duplicates = child.is_some_and(ChildConfig::duplicates);
         Self { limits: Some(limits), leaves_room: smaller.is_some(), duplicates, ..leaf }
     }
 }
 
 impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
-    /// The discipline `qdisc`, which is not peeked at.
+    /// Wraps `qdisc`, without support for peeking.
     pub fn holding(qdisc: Box<Q>, link: Link) -> Self {
         Self { qdisc, peeked: None, limits: None, link, leaves_room: false, duplicates: false }
     }
 
-    /// The discipline.
+    /// Its discipline.
     pub fn qdisc(&self) -> &Q {
         &self.qdisc
     }
 
-    /// The discipline.
+    /// Its discipline.
     pub fn qdisc_mut(&mut self) -> &mut Q {
         &mut self.qdisc
     }
 }
 
-/// The limits without a packet of the largest size; none where they are too small for that.
+/// The limits less one packet of the MTU; `None` if they are too small.
 fn reserve_one_packet(limits: Limits, link: Link) -> Option<Limits> {
     let (mtu, time) = (link.mtu as u64, link.rate.time_for(link.mtu as u64));
     let packets = limits.packets.map(|most| most.checked_sub(1).filter(|&most| most > 0));
@@ -190,13 +193,13 @@ fn reserve_one_packet(limits: Limits, link: Link) -> Option<Limits> {
     Some(Limits { packets: packets.flatten(), bytes: bytes.flatten(), time: span.flatten() })
 }
 
-/// What leaf `index` of several is built from, which is sent at no more than `rate`.
+/// Environment of leaf `index` of several, whose rate is at most `rate`.
 pub(crate) fn leaf_host(host: &Host, index: usize, rate: Rate) -> Host {
     Host { link: Link { rate, ..host.link }, rng: Rng::stream(host.rng.state(), "leaf", index as u64) }
 }
 
 impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
-    /// What waits.
+    /// Its backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         let inside = self.qdisc.backlog();
@@ -211,50 +214,51 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         self.peeked.is_none() && self.qdisc.backlog().packets == 0
     }
 
-    /// Offers a packet that has been counted as arrived.
+    /// Offers a packet that is already counted as arrived.
     #[inline]
     pub fn enqueue(
         &mut self,
         now: Instant,
         arrival: Arrival<P>,
-        books: &mut Accounting,
+        accounting: &mut Accounting,
         sink: &mut dyn Sink<P>,
     ) -> EnqueueResult {
         let Arrival { meta, packet } = arrival;
-        if let (Some((held, _)), Some(limits)) = (&self.peeked, self.limits) {
-            let has_room = self.leaves_room && held.len <= self.link.mtu;
+        if let (Some((peeked, _)), Some(limits)) = (&self.peeked, self.limits) {
+            let has_room = self.leaves_room && peeked.len <= self.link.mtu;
             let copies =
                 if self.duplicates { Backlog { packets: 1, bytes: meta.len as u64 } } else { Backlog::default() };
             let Backlog { packets, bytes } = self.backlog();
             let before = Backlog { packets: packets + copies.packets, bytes: bytes + copies.bytes };
             if !has_room && !limits.admit(before, meta.len, self.link) {
-                return books.refuse(now, Arrival { meta, packet }, sink);
+                return accounting.refuse(now, Arrival { meta, packet }, sink);
             }
         }
-        books.queued(meta.len);
-        self.with_accounting(books, sink, |qdisc, heard| qdisc.enqueue(now, meta, packet, heard))
+        accounting.queued(meta.len);
+        self.with_accounting(accounting, sink, |qdisc, sink| qdisc.enqueue(now, meta, packet, sink))
     }
 
-    /// Asks for a packet.
+    /// Requests a packet.
     #[inline]
-    pub fn dequeue(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
+    pub fn dequeue(&mut self, now: Instant, accounting: &mut Accounting, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         let next = match self.peeked.take() {
             Some((meta, packet)) => DequeueResult::Packet(meta, packet),
-            None => self.with_accounting(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)),
+            None => self.with_accounting(accounting, sink, |qdisc, sink| qdisc.dequeue(now, sink)),
         };
         if let DequeueResult::Packet(meta, _) = &next {
-            books.departed(meta.len);
+            accounting.departed(meta.len);
         }
         next
     }
 
-    /// Looks at the next packet, which the discipline has then given up.
+    /// Peeks at the next packet. Differs: in Linux a peeked packet stays in the child's backlog; here the child has
+    /// released it, and only the limits count it.
     #[inline]
-    pub fn peek(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) -> PeekResult {
+    pub fn peek(&mut self, now: Instant, accounting: &mut Accounting, sink: &mut dyn Sink<P>) -> PeekResult {
         if let Some((meta, _)) = &self.peeked {
             return PeekResult::Bytes(meta.len);
         }
-        match self.with_accounting(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)) {
+        match self.with_accounting(accounting, sink, |qdisc, sink| qdisc.dequeue(now, sink)) {
             DequeueResult::Packet(meta, packet) => {
                 self.peeked = Some((meta, packet));
                 PeekResult::Bytes(meta.len)
@@ -264,42 +268,42 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         }
     }
 
-    /// Has the discipline do something, and books what it drops and marks.
+    /// Runs a call of the discipline and accounts for its drops and marks.
     #[inline]
     fn with_accounting<R>(
         &mut self,
-        books: &mut Accounting,
+        accounting: &mut Accounting,
         sink: &mut dyn Sink<P>,
         act: impl FnOnce(&mut Q, &mut dyn Sink<P>) -> R,
     ) -> R {
         let before = self.qdisc.stats().marked;
-        let done = act(&mut *self.qdisc, &mut AccountingSink { accounting: books, sink });
-        let (after, marked) = (self.qdisc.stats().marked, &mut books.stats.marked);
+        let done = act(&mut *self.qdisc, &mut AccountingSink { accounting, sink });
+        let (after, marked) = (self.qdisc.stats().marked, &mut accounting.stats.marked);
         marked.packets += after.packets - before.packets;
         marked.bytes += after.bytes - before.bytes;
         done
     }
 
-    /// See [`Qdisc::succeed`]; what is dropped is booked in the `books` of `old`'s parent.
+    /// See [`Qdisc::inherit`]; drops go to the accounting of `old`'s parent.
     pub fn inherit(
         &mut self,
         old: &mut Self,
         now: Instant,
-        books: &mut Accounting,
+        accounting: &mut Accounting,
         sink: &mut dyn Sink<P>,
     ) -> Result<(), ConfigError> {
         let qdisc = old.qdisc.as_any().ok_or(ConfigError::Immutable)?;
-        self.qdisc.inherit(qdisc, now, &mut AccountingSink { accounting: books, sink })?;
+        self.qdisc.inherit(qdisc, now, &mut AccountingSink { accounting, sink })?;
         self.peeked = old.peeked.take();
         Ok(())
     }
 
     /// See [`Qdisc::drop_delayed`].
-    pub fn drop_delayed(&mut self, now: Instant, books: &mut Accounting, sink: &mut dyn Sink<P>) {
-        self.qdisc.drop_delayed(now, &mut AccountingSink { accounting: books, sink });
+    pub fn drop_delayed(&mut self, now: Instant, accounting: &mut Accounting, sink: &mut dyn Sink<P>) {
+        self.qdisc.drop_delayed(now, &mut AccountingSink { accounting, sink });
     }
 
-    /// See [`Qdisc::splits`].
+    /// See [`Qdisc::splits_gso`].
     pub fn splits_gso(&self) -> bool {
         self.qdisc.splits_gso()
     }
@@ -314,7 +318,7 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         self.qdisc.settle(now);
     }
 
-    /// Shows it as queue `number` of its parent.
+    /// Reports it as queue `number` of its parent.
     pub fn show(&self, kind: &'static str, number: u32, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         let (backlog, head) = (self.backlog(), self.peeked.as_ref().map(|(meta, _)| *meta));
         see(SubqueueInfo {

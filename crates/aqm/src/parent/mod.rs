@@ -1,9 +1,11 @@
-//! Queue disciplines that hold other queue disciplines, as Linux's classful ones do: in braces behind their own words,
+//! Queue disciplines with children, like Linux's classful ones: children are in braces after the parent's own words,
 //! `tbf rate 10mbit burst 5kB latency 50ms { fq_codel }`.
 //!
-//! A parent is a `Settings` with parameters as any other discipline has, and an [`ChildrenConfig`], what is in the braces. Both
-//! make a [`ParentConfig`], the configuration in the registry. The queue itself owns `Leaf`s and keeps
-//! `Books` of all of them.
+//! A parent consists of `Settings`, the parameters that any discipline has, and of a [`ChildrenConfig`], the contents
+//! of the braces. Together they are a [`ParentConfig`], the configuration in the registry. The queue itself owns
+//! `Leaf`s and one `Accounting` of all of them. Marks are the difference of the children's counters; drops come through
+//! a sink of the parent. The random streams of several children derive from the parent's; an only child gets the
+//! parent's own.
 
 pub(crate) mod children;
 pub(crate) mod class;
@@ -21,48 +23,48 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A configured discipline that a parent can hold. The registry hands in its own, since it knows the parents.
+/// Configuration of a possible child. The registry passes its own type, because it contains the parents.
 pub trait ChildConfig: Clone + PartialEq + fmt::Debug + Send + Sync {
-    /// The names that can be read.
+    /// Catalogue of names.
     type Names<'a>: Copy;
 
-    /// Reads a discipline, parameters included.
+    /// Parses a discipline, parameters included.
     fn read(text: &str, names: Self::Names<'_>) -> Result<Self, ConfigError>;
 
-    /// The shortest text that [`ChildConfig::read`] reads as this.
+    /// The shortest text that [`ChildConfig::read`] parses to this value.
     fn spelling(&self) -> String;
 
-    /// The name of its algorithm.
+    /// Name of its algorithm.
     fn algorithm_name(&self) -> &'static str;
 
-    /// How it queues.
+    /// Its queues.
     fn queues(&self) -> QueueLayout;
 
-    /// Whether a packet may come with a copy.
+    /// Whether it may duplicate packets.
     fn duplicates(&self) -> bool;
 
-    /// A queue of packets `P`.
+    /// Builds a queue of packets `P`.
     fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send>;
 }
 
-/// What a parent with the parameters `S` has in its braces.
+/// Contents of the braces of a parent with settings `S`.
 pub trait ChildrenConfig<S>: Clone + Default + PartialEq + fmt::Debug + Send + Sync {
-    /// The disciplines in them.
+    /// Type of the children.
     type Child: ChildConfig;
 
-    /// What stands in the braces, to be written in a message.
+    /// Example of the contents, for errors.
     const EXAMPLE: &'static str;
 
-    /// Reads it.
+    /// Parses the contents.
     fn read(text: &str, settings: &S, names: <Self::Child as ChildConfig>::Names<'_>) -> Result<Self, ConfigError>;
 
-    /// Refuses what does not go with the parameters.
+    /// Rejects contents that are incompatible with the settings.
     fn check(&self, settings: &S) -> Result<(), ConfigError>;
 
-    /// The shortest text that [`ChildrenConfig::read`] reads as this; none where the braces can be left out.
+    /// The shortest text that [`ChildrenConfig::read`] parses to this value; `None` if the braces can be omitted.
     fn spelling(&self) -> Option<String>;
 
-    /// The disciplines that it names.
+    /// The configured children.
     fn children(&self) -> Vec<&Self::Child>;
 }
 
@@ -71,12 +73,12 @@ pub trait ChildrenConfig<S>: Clone + Default + PartialEq + fmt::Debug + Send + S
 pub struct ParentConfig<S, I> {
     /// Its own parameters.
     pub settings: S,
-    /// What it holds.
+    /// Its children.
     pub children: I,
 }
 
 impl<S: Config, I: ChildrenConfig<S>> ParentConfig<S, I> {
-    /// The same parameters with the braces `text`, or without braces.
+    /// The same settings with the braces `text`, or without braces.
     pub(crate) fn with_children(
         self,
         text: Option<&str>,
@@ -85,7 +87,9 @@ impl<S: Config, I: ChildrenConfig<S>> ParentConfig<S, I> {
         let Self { settings, .. } = self;
         let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, names))?;
         if inside.children().iter().any(|child| child.algorithm_name() == "cake_mq") {
-            return Err("cake_mq shapes for all hardware queues of a card, so no class can hold it; write cake".into());
+            return Err(
+                "cake_mq shapes all hardware queues of a card and cannot be attached to a class; use cake".into()
+            );
         }
         inside.check(&settings)?;
         Ok(Self { settings, children: inside })

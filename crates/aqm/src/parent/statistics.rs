@@ -1,4 +1,5 @@
-//! Statistics of parents by the names of `tc -s -j qdisc` and `tc -s -j class`, so that what reads those can read these.
+//! Statistics of parents with the names of `tc -s -j qdisc` and `tc -s -j class`, so that programs can parse them like
+//! tc's.
 
 use super::leaf::{Accounting, Leaf};
 use crate::backlog::Backlog;
@@ -7,15 +8,21 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a discipline has counted; `options` is what tc shows there of this kind, or empty. The classes are in an array
-/// behind its own numbers, where tc has a command for them.
-pub(crate) fn of_parent(kind: &str, options: &str, books: &Accounting, overlimits: u64, classes: &[String]) -> String {
+/// Counters of a discipline; `options` are tc's options of this kind, or empty. Classes follow in an array, for which
+/// tc has a separate command.
+pub(crate) fn of_parent(
+    kind: &str,
+    options: &str,
+    accounting: &Accounting,
+    overlimits: u64,
+    classes: &[String],
+) -> String {
     let options = if options.is_empty() { String::new() } else { format!(r#""options":{{{options}}},"#) };
-    let counts = counts(&books.stats, books.total, overlimits);
+    let counts = counts(&accounting.stats, accounting.total, overlimits);
     format!(r#"{{"kind":"{kind}",{options}{counts},"classes":[{}]}}"#, classes.join(","))
 }
 
-/// The class `handle` of a parent, with the discipline in it where tc knows statistics of that.
+/// The class `handle` of a parent, with its child's statistics if tc has any for it.
 pub(crate) fn of_class<P, Q: Qdisc<P> + ?Sized>(kind: &str, handle: &str, leaf: &Leaf<P, Q>) -> String {
     let (qdisc, backlog) = (leaf.qdisc(), leaf.backlog());
     let inside = qdisc.statistics().map_or_else(String::new, |text| format!(r#","qdisc":{text}"#));
@@ -23,7 +30,7 @@ pub(crate) fn of_class<P, Q: Qdisc<P> + ?Sized>(kind: &str, handle: &str, leaf: 
     format!(r#"{{"class":"{kind}","handle":"{handle}",{counts}{inside}}}"#)
 }
 
-/// The classes `minors` of the discipline `major`, which are `leaves`.
+/// The classes `minors` of the discipline `major`; `leaves` are their children.
 pub(crate) fn of_classes<'a, P: 'a, Q: Qdisc<P> + ?Sized + 'a>(
     kind: &str,
     major: u16,

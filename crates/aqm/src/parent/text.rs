@@ -1,17 +1,18 @@
-//! Text with braces.
+//! Texts with braces.
 
 use crate::error::ConfigError;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Most disciplines that may hold each other: each of them is read, built and asked by recursion.
+/// Maximum nesting: disciplines are parsed, built and called recursively.
 pub const DEEPEST: usize = 64;
 
-/// Brackets and braces that [`DEEPEST`] disciplines open: those of `htb` and `prio` are in a class or band in braces.
+/// Maximum open brackets and braces of [`DEEPEST`] disciplines: children of `htb` and `prio` are inside the braces of a
+/// class or band.
 const MAX_OPEN: usize = 2 * DEEPEST;
 
-/// Refuses a text in which more brackets and braces are open at once than disciplines may hold each other.
+/// Rejects a text with more open brackets and braces than the maximum nesting allows.
 pub(crate) fn check_depth(text: &str) -> Result<(), ConfigError> {
     let mut depth = 0_usize;
     for byte in text.bytes() {
@@ -27,7 +28,7 @@ pub(crate) fn check_depth(text: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A discipline's own words and what is in the braces at their end.
+/// Splits a discipline's own words from the contents of the braces at their end.
 pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), ConfigError> {
     let text = text.trim();
     let Some(open) = text.find('{') else {
@@ -40,7 +41,7 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), ConfigError> {
     }
 }
 
-/// The parts of what is in braces, which semicolons or ends of lines part.
+/// Splits the contents of braces at semicolons and newlines.
 pub(crate) fn parts(text: &str) -> Result<Vec<&str>, ConfigError> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (i, c) in text.char_indices() {
@@ -60,12 +61,12 @@ pub(crate) fn parts(text: &str) -> Result<Vec<&str>, ConfigError> {
     Ok(parts)
 }
 
-/// `words { inside }`, without braces where there is nothing to say.
+/// `words { inside }`, without braces if `inside` is `None`.
 pub(crate) fn join(words: &str, inside: Option<String>) -> String {
     inside.map_or_else(|| words.into(), |inside| format!("{words} {{ {inside} }}"))
 }
 
-/// The place of the brace that closes the one at `open`.
+/// Index of the brace that closes the one at `open`.
 fn closing(text: &str, open: usize) -> Result<usize, ConfigError> {
     let mut depth = 0;
     for (i, c) in text[open..].char_indices() {

@@ -1,35 +1,35 @@
-//! What an action of a policy means.
+//! Actions of a policy.
 
 use super::SharedState;
 use crate::time::Duration;
 
-/// How an action becomes what is in force during a step.
+/// Meaning of an action during a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionKind {
-    /// The action is the probability, from 0 to 1.
+    /// Probability, from 0 to 1.
     Probability,
-    /// It is the probability's logarithm to base 2, from -14 to 0; at the lower edge the probability is zero.
+    /// Binary logarithm of the probability, from -14 to 0; the minimum means zero.
     ProbabilityLog,
-    /// One of five changes of the probability: by -0.1, -0.01, 0, 0.01, 0.1.
+    /// One of five changes of the probability: -0.1, -0.01, 0, 0.01, 0.1.
     Delta,
-    /// The natural logarithm of the target, in milliseconds from 0.5 to 100, of a CoDel below (RFC 8289).
+    /// Natural logarithm of the target, in milliseconds from 0.5 to 100, of a CoDel (RFC 8289).
     Target,
-    /// The action is p' of two coupled queues ([`Coupled`](super::Coupled)), from 0 to 1.
+    /// p' of two coupled queues ([`CoupledPolicy`](super::CoupledPolicy)), from 0 to 1.
     Coupled,
-    /// A verdict on each packet, set before it arrives: 0 lets it in, 1 marks it, or drops it if it does not understand marks,
-    /// 2 drops it. For an agent outside only, that sees packets one by one.
+    /// Verdict on each packet, set before it arrives: 0 accepts it, 1 marks it or drops it if it is not ECN-capable, 2
+    /// drops it. Only for an external agent that sees each packet.
     Packet,
 }
 
-/// The lowest logarithm to base 2, which stands for no probability.
+/// Minimum binary logarithm; it means a probability of zero.
 pub const MIN_LOG: f64 = -14.0;
-/// The smallest and the largest target in milliseconds.
+/// Minimum and maximum target in milliseconds.
 pub const MAX_TARGET_MS: (f64, f64) = (0.5, 100.0);
 
 const DELTAS: [f64; 5] = [-0.1, -0.01, 0.0, 0.01, 0.1];
 
 impl ActionKind {
-    /// Every law of steps, with its name.
+    /// Every kind of action per step, with its name.
     pub const ALL: [(&'static str, Self); 5] = [
         ("probability", Self::Probability),
         ("probability-log", Self::ProbabilityLog),
@@ -38,7 +38,7 @@ impl ActionKind {
         ("coupled", Self::Coupled),
     ];
 
-    /// The law called `name`.
+    /// The kind called `name`.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, law)| law)
     }
@@ -48,46 +48,46 @@ impl ActionKind {
         Self::ALL.iter().find(|&&(_, law)| law == self).map_or("packet", |(name, _)| name)
     }
 
-    /// Numbers that a network gives for an action: one, or one for each choice, of which the largest is taken.
+    /// Network outputs per action: one, or one per choice, the maximum of which is selected.
     pub fn outputs(self) -> usize {
         if self == Self::Delta { DELTAS.len() } else { 1 }
     }
 
-    /// Puts the action that a network's outputs mean in force.
-    pub(super) fn apply(self, outputs: &[f32], board: &SharedState) {
+    /// Applies the action given by a network's outputs.
+    pub(super) fn apply(self, outputs: &[f32], state: &SharedState) {
         let best = || outputs.iter().enumerate().fold(0, |best, (i, x)| if *x > outputs[best] { i } else { best });
-        self.act(if self == Self::Delta { best() as f64 } else { outputs[0].into() }, board);
+        self.act(if self == Self::Delta { best() as f64 } else { outputs[0].into() }, state);
     }
 
-    /// Puts an action in force. What lies outside of its range, or is not a number, is taken as the nearest end, or the
-    /// lower one; a change of [`ActionKind::Delta`] is named by its place.
-    pub fn act(self, action: f64, board: &SharedState) {
+    /// Applies an action. Values outside the range are clamped, NaN to the minimum; a change of [`ActionKind::Delta`]
+    /// is given by its index.
+    pub fn act(self, action: f64, state: &SharedState) {
         let within = |least: f64, most: f64| if action > least { action.min(most) } else { least };
         match self {
-            Self::Probability | Self::Coupled => board.set_probability(within(0.0, 1.0)),
+            Self::Probability | Self::Coupled => state.set_probability(within(0.0, 1.0)),
             Self::ProbabilityLog => {
                 let log = within(MIN_LOG, 0.0);
-                board.set_probability(if log > MIN_LOG { libm::exp2(log) } else { 0.0 });
+                state.set_probability(if log > MIN_LOG { libm::exp2(log) } else { 0.0 });
             }
             Self::Delta => {
                 let by = DELTAS[within(0.0, DELTAS.len() as f64 - 1.0) as usize];
-                board.set_probability((board.probability() + by).clamp(0.0, 1.0));
+                state.set_probability((state.probability() + by).clamp(0.0, 1.0));
             }
             Self::Target => {
                 let (least, most) = MAX_TARGET_MS;
                 let ms = libm::exp(within(libm::log(least), libm::log(most)));
-                board.set_target(Duration::from_nanos(libm::round(ms.clamp(least, most) * 1e6) as i64));
+                state.set_target(Duration::from_nanos(libm::round(ms.clamp(least, most) * 1e6) as i64));
             }
-            Self::Packet => board.set_verdict(within(0.0, 2.0) as u64),
+            Self::Packet => state.set_verdict(within(0.0, 2.0) as u64),
         }
     }
 
-    /// What is in force as a number about one at most, for an observation.
-    pub(super) fn in_force(self, board: &SharedState) -> f64 {
+    /// The current action as a number of at most about one, for an observation.
+    pub(super) fn in_force(self, state: &SharedState) -> f64 {
         match self {
-            Self::Target => board.target().as_millis_f64() / MAX_TARGET_MS.1,
-            Self::Probability | Self::ProbabilityLog | Self::Delta | Self::Coupled => board.probability(),
-            Self::Packet => board.verdict() as f64,
+            Self::Target => state.target().as_millis_f64() / MAX_TARGET_MS.1,
+            Self::Probability | Self::ProbabilityLog | Self::Delta | Self::Coupled => state.probability(),
+            Self::Packet => state.verdict() as f64,
         }
     }
 }

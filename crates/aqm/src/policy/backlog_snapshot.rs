@@ -1,15 +1,15 @@
-//! How a queue stands, or two that are served as one.
+//! Backlog of a queue, or of two that are served as one.
 
 use crate::aqm::Fifo;
 use crate::dual::DualSnapshot;
 use crate::time::Instant;
 
-/// What waits.
+/// A backlog and its head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BacklogSnapshot {
     pub packets: u64,
     pub bytes: u64,
-    /// When the first packet has come.
+    /// Arrival time of the head.
     pub head: Option<Instant>,
 }
 

@@ -1,11 +1,11 @@
-//! A queue whose drops and marks are counted on a board.
+//! A queue that counts its drops and marks in the shared state.
 
 use super::SharedState;
 use crate::aqm::{DropReason, Fifo, PoppedPacket};
 use crate::backlog::Backlog;
 use crate::packet::{Ecn, Meta};
 
-/// What a manager below a policy is given.
+/// Queue of a manager below a policy.
 pub(super) struct CountingFifo<'a> {
     pub queue: &'a mut (dyn Fifo + 'a),
     pub state: &'a SharedState,

@@ -1,6 +1,6 @@
-//! The two queues of DualPI2 (RFC 9332) under a policy that sets p' in place of its controller: classic packets are
-//! dropped or marked with p'², L4S packets marked with k p' or as their own queue asks. All else is DualPI2's: which
-//! queue a packet joins, which one is served, the step or ramp of the L4S queue.
+//! The two queues of DualPI2 (RFC 9332) under a policy that sets p' instead of the controller: classic packets are
+//! dropped or marked with p'², L4S packets marked with k p' or by their own queue. The rest is DualPI2's:
+//! classification, scheduling, the step or ramp of the L4S queue.
 
 use super::backlog_snapshot::BacklogSnapshot;
 use super::{ActionKind, Feature, NetworkAgent, SharedState};
@@ -21,35 +21,35 @@ use core::fmt;
 pub struct CoupledPolicy {
     state: Arc<SharedState>,
     dualpi2: DualPi2,
-    /// Until when its own controller rules, that included.
+    /// End of the initial phase (inclusive), during which its own controller sets p'.
     start: Option<Instant>,
     agent: Option<Box<NetworkAgent>>,
-    /// What has been judged and is about to leave.
+    /// The packet judged last, about to depart.
     leaving: Option<(Instant, Meta)>,
 }
 
 impl CoupledPolicy {
-    /// Queues of `config` whose agent writes on `board`; its own controller rules until `start`, that included.
-    pub fn controlled(board: Arc<SharedState>, config: &Config, start: Option<Instant>) -> Self {
-        Self { state: board, dualpi2: DualPi2::new(config), start, agent: None, leaving: None }
+    /// Queues of `config` whose agent writes to `state`; their own controller sets p' up to and including `start`.
+    pub fn controlled(state: Arc<SharedState>, config: &Config, start: Option<Instant>) -> Self {
+        Self { state, dualpi2: DualPi2::new(config), start, agent: None, leaving: None }
     }
 
-    /// Queues with a policy of their own.
-    pub fn autonomous(pilot: NetworkAgent, config: &Config) -> Self {
-        let board = Arc::new(SharedState::new(pilot.observer.sight().has(Feature::Flows)));
-        Self { agent: Some(Box::new(pilot)), ..Self::controlled(board, config, None) }
+    /// Queues with an embedded policy.
+    pub fn autonomous(agent: NetworkAgent, config: &Config) -> Self {
+        let state = Arc::new(SharedState::new(agent.observer.sight().has(Feature::Flows)));
+        Self { agent: Some(Box::new(agent)), ..Self::controlled(state, config, None) }
     }
 
-    /// The queues, empty; `config` is the one that they were made of.
+    /// Creates the empty queues; `config` is the one they were configured with.
     pub fn queue<P>(mut self, config: &Config, limits: Limits, host: Host) -> DualQueue<Self, P> {
         self.state.attach(host.link);
-        if let Some(pilot) = &mut self.agent {
-            pilot.act(Instant::ZERO, ActionKind::Coupled, &self.state);
+        if let Some(agent) = &mut self.agent {
+            agent.act(Instant::ZERO, ActionKind::Coupled, &self.state);
         }
         DualQueue::new(self, config.within(limits, host.link), host)
     }
 
-    /// Puts the policy's p' in force, where it rules.
+    /// Applies the policy's p' after the initial phase.
     fn apply_action(&mut self) {
         if self.start.is_none() {
             self.dualpi2.set_p(self.state.probability());
@@ -116,7 +116,7 @@ impl DualAqm for CoupledPolicy {
 
     fn next_update(&self) -> Instant {
         let of_start = self.start.map_or(Instant::NEVER, |until| self.dualpi2.next_update().min(until));
-        self.agent.as_ref().map_or(of_start, |pilot| pilot.next.min(of_start))
+        self.agent.as_ref().map_or(of_start, |agent| agent.next.min(of_start))
     }
 
     fn update(&mut self, at: Instant, queues: &DualSnapshot) {
@@ -125,8 +125,8 @@ impl DualAqm for CoupledPolicy {
         } else if self.start == Some(at) {
             self.start = None;
         }
-        if let Some(pilot) = self.agent.as_mut().filter(|pilot| pilot.next == at) {
-            pilot.act(at, ActionKind::Coupled, &self.state);
+        if let Some(agent) = self.agent.as_mut().filter(|agent| agent.next == at) {
+            agent.act(at, ActionKind::Coupled, &self.state);
         }
     }
 
@@ -137,6 +137,6 @@ impl DualAqm for CoupledPolicy {
 
 impl fmt::Debug for CoupledPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coupled").field("dualpi2", &self.dualpi2).field("pilot", &self.agent).finish_non_exhaustive()
+        f.debug_struct("Coupled").field("dualpi2", &self.dualpi2).field("agent", &self.agent).finish_non_exhaustive()
     }
 }

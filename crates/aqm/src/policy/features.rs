@@ -1,6 +1,6 @@
-//! How the numbers of an observation are listed: each once, with its name and what it means.
+//! Declaration of the entries of an observation, each once with name and meaning.
 
-/// Makes the type `Feature` of a list of entries, `/// What it is.` and `Feature = "name",` each.
+/// Declares the type `Feature` from a list of entries, `/// Meaning.` and `Feature = "name",` each.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entries {
@@ -21,7 +21,7 @@ macro_rules! entries {
 
             /// Its name.
             pub fn name(self) -> &'static str {
-                Self::ALL.iter().find(|&&(_, entry, _)| entry == self).expect("each is in the list").0
+                Self::ALL.iter().find(|&&(_, entry, _)| entry == self).expect("each entry is in the list").0
             }
         }
     };

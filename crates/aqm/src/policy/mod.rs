@@ -1,9 +1,11 @@
-//! A queue manager that does what a policy says, a step at a time: an agent outside that writes on its [`SharedState`] between
-//! two steps, or a small [`Network`] that it carries itself.
+//! A queue manager driven by a policy in steps: an external agent that writes to its [`SharedState`] between steps, or
+//! a small embedded [`Network`].
 //!
-//! [`Policy`] manages one queue, [`CoupledPolicy`] the two of DualPI2. What they have seen is counted on the board, and an [`Observer`] makes the numbers of a step from that. Both kinds of
-//! policy see through the same observer and act through the same [`ActionKind`], so that a policy which was learned in steps
-//! from outside is the same queue manager when it runs by itself.
+//! [`Policy`] manages one queue, [`CoupledPolicy`] the two of DualPI2. The manager counts in the shared state, and an
+//! [`Observer`] computes the observation of a step from it. The manager counts, not the simulator, so that a policy
+//! trained in an environment and one run as `policy:FILE`, also on an emulated link, see the same numbers. Both kinds
+//! of policy use the same observer and the same [`ActionKind`], so a policy trained step by step from outside is the
+//! same queue manager when it runs by itself.
 
 mod action;
 mod backlog_snapshot;
@@ -36,18 +38,18 @@ use backlog_snapshot::BacklogSnapshot;
 use core::fmt;
 use counting_fifo::CountingFifo;
 
-/// A queue under a policy.
+/// A queue managed by a policy.
 pub struct Policy {
     state: Arc<SharedState>,
     action: ActionKind,
-    /// What rules until an instant, that included.
+    /// Initial manager, up to and including an instant.
     start: Option<(Box<dyn Aqm + Send>, Instant)>,
-    /// What the law steers the target of.
+    /// CoDel whose target the policy sets.
     codel: Option<Codel>,
     agent: Option<Box<NetworkAgent>>,
 }
 
-/// A network that acts by itself.
+/// An agent that acts through a network.
 #[derive(Clone, Debug)]
 pub struct NetworkAgent {
     network: Network,
@@ -58,31 +60,35 @@ pub struct NetworkAgent {
 }
 
 impl NetworkAgent {
-    /// A network that acts every `step`, from the start on, by what `sight` shows it; the error says what does not fit.
+    /// A network that acts every `step` from the start, on observations of `sight`.
+    ///
+    /// # Errors
+    ///
+    /// The network's shape does not match the observation or the action.
     pub fn new(network: Network, sight: ObservationSpec, step: Duration, law: ActionKind) -> Result<Self, ShapeError> {
         network.check(sight.len(), law.outputs())?;
         let observation = alloc::vec![0.0; sight.len()];
         Ok(Self { network, observer: Observer::new(sight), step, next: Instant::ZERO, observation })
     }
 
-    fn act(&mut self, now: Instant, law: ActionKind, board: &SharedState) {
-        self.observer.sample(now, board);
+    fn act(&mut self, now: Instant, law: ActionKind, state: &SharedState) {
+        self.observer.sample(now, state);
         self.observer.write(&mut self.observation);
-        law.apply(self.network.forward(&self.observation), board);
+        law.apply(self.network.forward(&self.observation), state);
         self.next = now + self.step;
     }
 }
 
 impl Policy {
-    /// A queue whose agent writes on `board`; `start` rules until an instant, that included.
-    pub fn controlled(board: Arc<SharedState>, law: ActionKind, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
-        Self { codel: law.codel(), state: board, action: law, start, agent: None }
+    /// A queue whose agent writes to `state`; `start` manages it up to and including an instant.
+    pub fn controlled(state: Arc<SharedState>, law: ActionKind, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
+        Self { codel: law.codel(), state, action: law, start, agent: None }
     }
 
-    /// A queue with a policy of its own.
-    pub fn autonomous(pilot: NetworkAgent, law: ActionKind) -> Self {
-        let board = Arc::new(SharedState::new(pilot.observer.sight().has(Feature::Flows)));
-        Self { codel: law.codel(), state: board, action: law, start: None, agent: Some(Box::new(pilot)) }
+    /// A queue with an embedded policy.
+    pub fn autonomous(agent: NetworkAgent, law: ActionKind) -> Self {
+        let state = Arc::new(SharedState::new(agent.observer.sight().has(Feature::Flows)));
+        Self { codel: law.codel(), state, action: law, start: None, agent: Some(Box::new(agent)) }
     }
 
     fn judge(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
@@ -110,8 +116,8 @@ impl Aqm for Policy {
         if let Some(codel) = &mut self.codel {
             codel.attach(limits, link);
         }
-        if let Some(pilot) = &mut self.agent {
-            pilot.act(Instant::ZERO, self.action, &self.state);
+        if let Some(agent) = &mut self.agent {
+            agent.act(Instant::ZERO, self.action, &self.state);
         }
     }
 
@@ -168,13 +174,13 @@ impl Aqm for Policy {
 
 impl Timer for Policy {
     fn next_update(&mut self) -> Option<Instant> {
-        // The last one of the start is its end.
+        // The last update of the initial manager is its end.
         let of_start = self
             .start
             .as_mut()
             .map(|&mut (ref mut manager, until)| next_update(manager).map_or(until, |at| at.min(until)));
-        let of_pilot = self.agent.as_ref().map(|pilot| pilot.next);
-        of_start.into_iter().chain(of_pilot).min()
+        let of_agent = self.agent.as_ref().map(|agent| agent.next);
+        of_start.into_iter().chain(of_agent).min()
     }
 
     fn update(&mut self, at: Instant, cx: &mut Cx) {
@@ -185,8 +191,8 @@ impl Timer for Policy {
                 self.start = None;
             }
         }
-        if let Some(pilot) = self.agent.as_mut().filter(|pilot| pilot.next == at) {
-            pilot.act(at, self.action, &self.state);
+        if let Some(agent) = self.agent.as_mut().filter(|agent| agent.next == at) {
+            agent.act(at, self.action, &self.state);
         }
     }
 }
@@ -197,7 +203,7 @@ impl Lifecycle for Policy {
     }
 
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        // One that was judged has been counted as an arrival.
+        // If it was judged, it has been counted as an arrival.
         let was_judged = self.judges_overflow();
         self.state.overflowed(cx.now, meta, was_judged, cx.backlog);
         if let Some((manager, _)) = &mut self.start {
@@ -220,11 +226,11 @@ impl Lifecycle for Policy {
 }
 
 impl Bypass for Policy {
-    /// A policy that drops nothing is tail drop, to the last record.
+    /// A policy that drops nothing equals tail drop, down to the statistics.
     fn can_bypass(&mut self, now: Instant) -> bool {
         match &mut self.start {
             Some((manager, until)) if now <= *until => manager.bypass().is_some_and(|manager| manager.can_bypass(now)),
-            // What an update is going to decide is not known yet.
+            // The result of a due update is not known yet.
             _ => {
                 let is_due = self.next_update().is_some_and(|at| at < now);
                 let drops = if self.action == ActionKind::Packet {
@@ -249,12 +255,12 @@ impl Bypass for Policy {
 
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy").field("law", &self.action).field("pilot", &self.agent).finish_non_exhaustive()
+        f.debug_struct("Policy").field("law", &self.action).field("agent", &self.agent).finish_non_exhaustive()
     }
 }
 
 impl ActionKind {
-    /// What is below a law that sets a target: RFC 8289's CoDel, which marks what understands marks.
+    /// CoDel below an action that sets a target: RFC 8289's, which marks ECN-capable packets.
     fn codel(self) -> Option<Codel> {
         let config = codel::Config { ecn: true, ..codel::Config::default() };
         (self == Self::Target).then(|| Codel::new(&config))

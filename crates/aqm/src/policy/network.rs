@@ -1,19 +1,19 @@
-//! A small network of dense layers in 32-bit numbers, summed in a fixed order: the same bits on every machine, and no
-//! allocation after it was made.
+//! A small network of dense layers in 32-bit floats, summed in a fixed order: bit-identical on every machine, and no
+//! allocation after construction.
 
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// What a layer does with its sums.
+/// Activation function of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// Nothing.
+    /// Identity.
     Linear,
     /// Hyperbolic tangent.
     Tanh,
-    /// The larger of it and zero.
+    /// Rectifier, max(x, 0).
     Relu,
-    /// The logistic function.
+    /// Logistic function.
     Sigmoid,
 }
 
@@ -35,64 +35,64 @@ impl Activation {
 /// A dense layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// A row for each output, a number for each input.
+    /// A row per output with a number per input.
     pub weights: Vec<Vec<f32>>,
-    /// A number for each output.
+    /// A number per output.
     pub bias: Vec<f32>,
-    /// What is done with the sums.
+    /// Activation function.
     pub activation: Activation,
 }
 
-/// Layers, one after another.
+/// A sequence of layers.
 #[derive(Clone, Debug)]
 pub struct Network {
     layers: Vec<Layer>,
-    /// What goes into a layer, and what comes out.
+    /// Inputs and outputs of a layer.
     values: [Vec<f32>; 2],
 }
 
-/// Most layers.
+/// Maximum number of layers.
 pub const MAX_LAYERS: usize = 3;
-/// Most outputs of a layer.
+/// Maximum number of outputs of a layer.
 pub const MAX_WIDTH: usize = 64;
-/// Most numbers of an observation.
+/// Maximum number of inputs.
 pub const MAX_INPUTS: usize = 256;
 
-/// Why layers are no network, or the wrong one.
+/// Invalid shape of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// None, or too many.
-    #[error("layers: {0} of them; from 1 to {MAX_LAYERS}")]
+    /// No layers, or too many.
+    #[error("layers: {0} is out of range; from 1 to {MAX_LAYERS}")]
     Layers(usize),
     /// Too wide, or without outputs.
-    #[error("layers[{0}]: {1} outputs; from 1 to {MAX_WIDTH}")]
+    #[error("layers[{0}]: {1} outputs are out of range; from 1 to {MAX_WIDTH}")]
     Width(usize, usize),
-    /// A row of another length, or another number of biases.
-    #[error("layers[{place}].{what}: {found} numbers, not {expected}")]
+    /// A row or bias of the wrong length.
+    #[error("layers[{place}].{what}: {found} numbers; expected {expected}")]
     Length {
-        /// Number of the layer.
+        /// Index of the layer.
         place: usize,
-        /// What is too long or too short.
+        /// The part of wrong length.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// What it has to be.
+        /// Expected length.
         expected: usize,
     },
     /// Infinite, or not a number.
-    #[error("layers[{0}]: a number that is not finite")]
+    #[error("layers[{0}]: contains a number that is not finite")]
     NotFinite(usize),
     /// Too many inputs.
-    #[error("{0} numbers are observed; at most {MAX_INPUTS}")]
+    #[error("{0} observation entries; at most {MAX_INPUTS}")]
     Inputs(usize),
-    /// The last layer does not fit to the action.
-    #[error("the last layer has {0} outputs; the action takes {1}")]
+    /// The last layer does not match the action.
+    #[error("the last layer has {0} outputs; the action needs {1}")]
     Outputs(usize, usize),
 }
 
 impl Network {
-    /// Layers, of which each takes what the one before gives.
+    /// A network of layers, each fed by the previous one.
     pub fn new(layers: Vec<Layer>) -> Result<Self, ShapeError> {
         if layers.is_empty() || layers.len() > MAX_LAYERS {
             return Err(ShapeError::Layers(layers.len()));
@@ -123,7 +123,7 @@ impl Network {
         Ok(Self { layers, values })
     }
 
-    /// Refuses a network that does not take so many inputs or give so many outputs.
+    /// Rejects a network with other numbers of inputs or outputs.
     pub fn check(&self, inputs: usize, outputs: usize) -> Result<(), ShapeError> {
         let found = self.layers[0].weights[0].len();
         if found != inputs {
@@ -133,7 +133,7 @@ impl Network {
         if last == outputs { Ok(()) } else { Err(ShapeError::Outputs(last, outputs)) }
     }
 
-    /// What comes out for `inputs`, as many as it takes.
+    /// Outputs for `inputs`, whose length must match.
     pub fn forward(&mut self, inputs: &[f32]) -> &[f32] {
         let [from, to] = &mut self.values;
         from[..inputs.len()].copy_from_slice(inputs);

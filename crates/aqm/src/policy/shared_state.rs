@@ -1,7 +1,7 @@
-//! What a queue under a policy has counted, and what it is told: shared by the queue and whoever steers it.
+//! State shared by a queue under a policy and its agent: the queue's counters and the agent's actions.
 //!
-//! One writes at a time: the queue while it is called, its agent between two calls. So plain loads and stores suffice,
-//! which cost what those of a struct do.
+//! There is one writer at a time: the queue during a call, the agent between calls. Relaxed loads and stores therefore
+//! suffice, and cost as much as a struct's.
 
 use super::backlog_snapshot::BacklogSnapshot;
 use crate::aqm::{PoppedPacket, Verdict};
@@ -12,18 +12,18 @@ use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-macro_rules! board {
+macro_rules! shared_state {
     ($( $(#[doc = $doc:literal])+ $name:ident, )+) => {
-        /// What has been counted since the start, and how the queue stands.
+        /// Counters since the start, and the state of the queue.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Counters { $( $(#[doc = $doc])+ pub $name: u64, )+ }
 
         impl Counters {
-            /// Those of an empty queue before anything happens.
+            /// Counters of an empty queue before any event.
             pub const START: Self = Self { busy_since: NEVER, head: NEVER, ..Self { $( $name: 0, )+ } };
         }
 
-        /// The counters, and what is in force.
+        /// The counters, and the current action.
         #[derive(Debug)]
         pub struct SharedState {
             $( $name: AtomicU64, )+
@@ -32,14 +32,14 @@ macro_rules! board {
             target_ns: AtomicU64,
             verdict: AtomicU64,
             rate_bps: AtomicU64,
-            /// By the lower bits of a flow's number: one more than when it was seen last, or zero.
+            /// By the lower bits of the flow number: time of its last packet plus one, or zero.
             flows: Box<[AtomicU64]>,
-            /// Departures of the step by their sojourn time, where they are counted.
+            /// Departures of the step by sojourn time, if counted.
             sojourns: Box<[AtomicU64]>,
         }
 
         impl SharedState {
-            /// The counters as they are.
+            /// The current counters.
             pub fn counts(&self) -> Counters {
                 Counters { $( $name: self.$name.load(Relaxed), )+ }
             }
@@ -63,14 +63,14 @@ macro_rules! board {
     };
 }
 
-board! {
+shared_state! {
     /// Packets that arrived.
     arrived,
     /// Their bytes.
     arrived_bytes,
-    /// Those of them that understand marks.
+    /// ECN-capable packets that arrived.
     ect,
-    /// Those of them with ECT(1).
+    /// ECT(1) packets that arrived.
     ect1,
     /// Packets sent.
     departed,
@@ -78,23 +78,23 @@ board! {
     departed_bytes,
     /// Sum of their sojourn times, in nanoseconds.
     sojourn_ns,
-    /// The longest of these in the step.
+    /// Maximum sojourn time in the step.
     longest_ns,
     /// Packets dropped, for any reason.
     dropped,
     /// Those of them that the limits refused.
     overflowed,
-    /// Packets that were newly marked.
+    /// Packets newly marked.
     marked,
-    /// Nanoseconds in which nothing waited, until something did.
+    /// Idle time in nanoseconds, up to the end of the last idle period.
     empty_ns,
-    /// Since when nothing waits; `u64::MAX` while something does.
+    /// Start of the current idle period; `u64::MAX` while packets are queued.
     empty_since,
-    /// Nanoseconds between two departures with a queue in between.
+    /// Nanoseconds between consecutive departures of a backlogged queue.
     busy_ns,
-    /// Bytes whose transmission took these.
+    /// Bytes transmitted in that time.
     busy_bytes,
-    /// When a packet left others behind and is being sent, else `u64::MAX`.
+    /// Departure time of the packet in transmission if it left others behind, else `u64::MAX`.
     busy_since,
     /// Its bytes.
     busy_len,
@@ -102,35 +102,35 @@ board! {
     waiting,
     /// Their bytes.
     waiting_bytes,
-    /// When the first of them came; `u64::MAX` while nothing waits.
+    /// Arrival time of the head packet; `u64::MAX` while the queue is empty.
     head,
 }
 
-/// No time.
+/// Sentinel: no time.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Flows that are told apart: more than queues on slow links see at a time.
+/// Flows that are distinguished: more than a queue on a slow link sees at a time.
 const FLOWS: usize = 1024;
 
-/// What sojourn times are counted by: 0.5 ms, up to 200 ms.
+/// Width of the histogram bins of sojourn times: 0.5 ms, up to 200 ms.
 const BIN: Duration = Duration::from_micros(500);
 const BINS: usize = 400;
 
 impl SharedState {
-    /// The board of an empty queue; `flows` are counted or not.
+    /// State of an empty queue; `flows`: flows are counted.
     pub fn new(flows: bool) -> Self {
         let flows = (0..if flows { FLOWS } else { 0 }).map(|_| AtomicU64::new(0)).collect();
-        let board = Self::unset(flows);
-        board.clear();
-        board
+        let state = Self::unset(flows);
+        state.clear();
+        state
     }
 
-    /// The same, and sojourn times are counted, for [`SharedState::sojourn_quantile`].
+    /// Enables the histogram of sojourn times, for [`SharedState::sojourn_quantile`].
     pub fn with_sojourns(self) -> Self {
         Self { sojourns: (0..BINS).map(|_| AtomicU64::new(0)).collect(), ..self }
     }
 
-    /// Begins anew, as [`SharedState::new`] does.
+    /// Resets to the state of [`SharedState::new`].
     pub fn clear(&self) {
         self.set(&Counters::START);
         self.probability.store(0, Relaxed);
@@ -139,7 +139,7 @@ impl SharedState {
         self.flows.iter().chain(&self.sojourns).for_each(|count| count.store(0, Relaxed));
     }
 
-    /// What becomes of the next packet, as [`Law::Packet`](super::Law::Packet) numbers it.
+    /// Verdict on the next packet, encoded as in [`ActionKind::Packet`](super::ActionKind::Packet).
     #[inline]
     pub fn verdict(&self) -> u64 {
         self.verdict.load(Relaxed)
@@ -150,14 +150,14 @@ impl SharedState {
         self.verdict.store(verdict, Relaxed);
     }
 
-    /// Lets the sojourn times be those of a new step.
+    /// Starts the sojourn times of a new step.
     pub fn reset_sojourns(&self) {
         self.longest_ns.store(0, Relaxed);
         self.sojourns.iter().for_each(|count| count.store(0, Relaxed));
     }
 
-    /// The sojourn time that a `share` of the step's departures did not exceed, in steps of 0.5 ms and 200 ms at most;
-    /// zero where nothing was sent, or where they are not counted.
+    /// Quantile `share` of the step's sojourn times, in steps of 0.5 ms, at most 200 ms; zero if nothing was sent or
+    /// they are not counted.
     pub fn sojourn_quantile(&self, share: f64) -> Duration {
         let counts = || self.sojourns.iter().map(|count| count.load(Relaxed));
         let least = share * counts().sum::<u64>() as f64;
@@ -169,7 +169,7 @@ impl SharedState {
         bin.map_or(Duration::ZERO, |bin| BIN * (bin as i64 + 1))
     }
 
-    /// The probability with which an arrival is marked, or dropped if it does not understand marks.
+    /// Probability of marking an arrival, or of dropping it if it is not ECN-capable.
     #[inline]
     pub fn probability(&self) -> f64 {
         f64::from_bits(self.probability.load(Relaxed))
@@ -180,7 +180,7 @@ impl SharedState {
         self.probability.store(p.to_bits(), Relaxed);
     }
 
-    /// The target of the CoDel below, if there is one.
+    /// Target of the CoDel below, if there is one.
     pub fn target(&self) -> Duration {
         Duration::from_nanos(self.target_ns.load(Relaxed) as i64)
     }
@@ -190,13 +190,13 @@ impl SharedState {
         self.target_ns.store(target.as_nanos() as u64, Relaxed);
     }
 
-    /// The link's nominal rate in bit/s; zero before there is a queue.
+    /// Nominal rate of the link in bit/s; zero before there is a queue.
     pub fn rate_bps(&self) -> u64 {
         self.rate_bps.load(Relaxed)
     }
 
-    /// Flows that have been seen in the last `span`, of 1024 that are told apart by the lower bits of their numbers; zero
-    /// where they are not counted.
+    /// Flows seen in the last `span`, out of 1024 distinguished by the lower bits of their numbers; zero if they are
+    /// not counted.
     pub fn flows(&self, now: Instant, span: Duration) -> u32 {
         let since = now.as_nanos().saturating_sub(span.as_nanos() as u64);
         let recent = |seen: &&AtomicU64| seen.load(Relaxed).checked_sub(1).is_some_and(|at| at >= since);
@@ -218,7 +218,7 @@ impl SharedState {
         }
     }
 
-    /// A packet went straight through.
+    /// A packet bypassed the queue.
     pub(super) fn passed(&self, now: Instant, meta: &Meta) {
         self.arrival(now, meta);
         add(&self.departed, 1);
@@ -228,7 +228,7 @@ impl SharedState {
         }
     }
 
-    /// An arrival was judged; `standing` is without it.
+    /// Counts the verdict on an arrival; `standing` does not contain it.
     #[inline]
     pub(super) fn judged(&self, now: Instant, meta: &Meta, verdict: Verdict, standing: BacklogSnapshot) {
         let marks = verdict == Verdict::Mark && meta.ecn.is_ect();
@@ -247,7 +247,7 @@ impl SharedState {
         }
     }
 
-    /// The queue was asked for a packet; `standing` is without the one that leaves.
+    /// The queue was polled; `standing` does not contain the departing packet.
     #[inline]
     pub(super) fn departure(&self, now: Instant, popped: Option<PoppedPacket>, standing: BacklogSnapshot) {
         let now_ns = now.as_nanos();
@@ -296,7 +296,7 @@ impl SharedState {
         self.waiting_bytes.store(waiting.bytes, Relaxed);
     }
 
-    /// When the first packet that waits has come.
+    /// Arrival time of the head packet.
     pub(super) fn head(&self) -> Option<Instant> {
         Some(self.head.load(Relaxed)).filter(|&head| head != NEVER).map(Instant::from_nanos)
     }

@@ -32,21 +32,21 @@ fn pop(queue: &mut SingleQueue<Policy, u32>, at: f64) -> bool {
 
 #[test]
 fn a_step_is_what_happened_in_it() {
-    let board = Arc::new(SharedState::new(true));
-    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
+    let state = Arc::new(SharedState::new(true));
+    let mut queue = queue(Policy::controlled(Arc::clone(&state), ActionKind::Probability, None));
     let all: Vec<Feature> = Feature::ALL.iter().map(|&(_, entry, _)| entry).collect();
     let mut observer = Observer::new(sight(&all));
     let mut seen = vec![0.0; all.len()];
     let mut look = |at: f64| {
-        let step = *observer.sample(ms(at), &board);
+        let step = *observer.sample(ms(at), &state);
         observer.write(&mut seen);
         let value = |name: &str| f64::from(seen[all.iter().position(|entry| entry.name() == name).unwrap()]);
         (step, ["sojourn", "sojourn_now", "drops", "idle", "flows", "capacity"].map(value))
     };
-    // Nothing has happened, and no time has passed.
+    // No event, and no time has passed.
     assert_eq!(look(0.0), (StepStats::default(), [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
 
-    // Six arrive at 4 ms into room for four; one leaves at 6 ms and one at 8 ms.
+    // Six packets arrive at 4 ms, room for four; one departs at 6 ms and one at 8 ms.
     let fates: Vec<bool> = (0..6).map(|_| push(&mut queue, 4.0, Ecn::NotEct) == EnqueueResult::Queued).collect();
     assert_eq!(fates, [true, true, true, true, false, false]);
     assert!(pop(&mut queue, 6.0) && pop(&mut queue, 8.0));
@@ -75,7 +75,7 @@ fn a_step_is_what_happened_in_it() {
     let capacity = 4e6 / LINK.rate.as_bps() as f64;
     close(values, [0.003 / 0.02, 0.006 / 0.02, 2.0 / 6.0, 0.4, 1.0, capacity]);
 
-    // An empty step keeps what was measured last; a minute later the flow is no more.
+    // An empty step keeps the last measurement; a minute later the flow has expired.
     assert!(pop(&mut queue, 12.0) && pop(&mut queue, 14.0));
     look(20.0);
     let (step, values) = look(60_000.0);
@@ -92,19 +92,19 @@ fn the_probability_marks_what_understands_it_and_drops_the_rest() {
         (1.0, Ecn::Ect0, EnqueueResult::Marked),
         (1.0, Ecn::NotEct, EnqueueResult::Dropped(DropReason::Early)),
     ] {
-        let board = Arc::new(SharedState::new(false));
-        let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
-        ActionKind::Probability.act(p, &board);
+        let state = Arc::new(SharedState::new(false));
+        let mut queue = queue(Policy::controlled(Arc::clone(&state), ActionKind::Probability, None));
+        ActionKind::Probability.act(p, &state);
         assert_eq!(push(&mut queue, 1.0, ecn), expected, "{p} {ecn:?}");
-        let counts = board.counts();
+        let counts = state.counts();
         let dropped = u64::from(expected == EnqueueResult::Dropped(DropReason::Early));
         assert_eq!((counts.dropped, counts.waiting), (dropped, 1 - dropped));
         assert_eq!(counts.marked, u64::from(expected == EnqueueResult::Marked));
     }
-    // As often as it says, from the queue's own stream.
-    let board = Arc::new(SharedState::new(false));
-    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
-    ActionKind::Probability.act(0.3, &board);
+    // At the given probability, from the queue's own stream.
+    let state = Arc::new(SharedState::new(false));
+    let mut queue = queue(Policy::controlled(Arc::clone(&state), ActionKind::Probability, None));
+    ActionKind::Probability.act(0.3, &state);
     let dropped = (0..10_000).filter(|&i| {
         let fate = push(&mut queue, f64::from(i), Ecn::NotEct);
         pop(&mut queue, f64::from(i));
@@ -115,7 +115,7 @@ fn the_probability_marks_what_understands_it_and_drops_the_rest() {
 
 #[test]
 fn actions_end_at_their_ranges() {
-    let board = SharedState::new(false);
+    let state = SharedState::new(false);
     for (law, action, p) in [
         (ActionKind::Probability, 0.25, 0.25),
         (ActionKind::Probability, -1.0, 0.0),
@@ -132,25 +132,25 @@ fn actions_end_at_their_ranges() {
         (ActionKind::Delta, 0.0, 0.0),
         (ActionKind::Delta, 0.0, 0.0),
     ] {
-        law.act(action, &board);
-        assert!((board.probability() - p).abs() < 1e-12, "{law:?} {action}: {}", board.probability());
+        law.act(action, &state);
+        assert!((state.probability() - p).abs() < 1e-12, "{law:?} {action}: {}", state.probability());
     }
     for (action, target_ms) in [(0.0, 1.0), (-9.0, 0.5), (99.0, 100.0), (f64::NAN, 0.5), (libm::log(5.0), 5.0)] {
-        ActionKind::Target.act(action, &board);
-        assert!((board.target().as_millis_f64() - target_ms).abs() < 1e-5, "{action}: {}", board.target());
+        ActionKind::Target.act(action, &state);
+        assert!((state.target().as_millis_f64() - target_ms).abs() < 1e-5, "{action}: {}", state.target());
     }
 }
 
 #[test]
 fn another_manager_rules_until_the_policy_does() {
-    let board = Arc::new(SharedState::new(false));
+    let state = Arc::new(SharedState::new(false));
     let start = registry::parse("drophead").unwrap().manager().unwrap();
-    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, Some((start, ms(10.0)))));
-    ActionKind::Probability.act(1.0, &board);
+    let mut queue = queue(Policy::controlled(Arc::clone(&state), ActionKind::Probability, Some((start, ms(10.0)))));
+    ActionKind::Probability.act(1.0, &state);
     for at in [1.0, 2.0, 3.0, 4.0, 5.0, 10.0] {
         assert_eq!(push(&mut queue, at, Ecn::NotEct), EnqueueResult::Queued, "it makes room at the head");
     }
-    let counts = board.counts();
+    let counts = state.counts();
     assert_eq!((counts.arrived, counts.dropped, counts.waiting, counts.head), (6, 2, 4, 3_000_000));
     assert_eq!(push(&mut queue, 10.1, Ecn::NotEct), EnqueueResult::Dropped(DropReason::Limit), "the queue is full");
     assert!(pop(&mut queue, 10.2));
@@ -160,23 +160,23 @@ fn another_manager_rules_until_the_policy_does() {
 
 #[test]
 fn a_target_below_is_steered_while_codel_goes_on() {
-    let board = Arc::new(SharedState::new(false));
-    let mut queue = queue(Policy::controlled(Arc::clone(&board), ActionKind::Target, None));
-    ActionKind::Target.act(libm::log(100.0), &board);
-    // Four packets wait, and one leaves every 20 ms: each has waited for 80 ms.
+    let state = Arc::new(SharedState::new(false));
+    let mut queue = queue(Policy::controlled(Arc::clone(&state), ActionKind::Target, None));
+    ActionKind::Target.act(libm::log(100.0), &state);
+    // Four packets are queued, and one departs every 20 ms: each has a delay of 80 ms.
     (0..3).for_each(|_| assert_eq!(push(&mut queue, 0.0, Ecn::NotEct), EnqueueResult::Queued));
     let mut rounds = |from: u32| {
-        let dropped = board.counts().dropped;
+        let dropped = state.counts().dropped;
         for i in from..from + 50 {
             push(&mut queue, f64::from(20 * i), Ecn::NotEct);
             pop(&mut queue, f64::from(20 * i));
         }
-        board.counts().dropped - dropped
+        state.counts().dropped - dropped
     };
     assert_eq!(rounds(0), 0);
-    ActionKind::Target.act(0.0, &board);
+    ActionKind::Target.act(0.0, &state);
     assert!(rounds(50) > 0);
-    ActionKind::Target.act(libm::log(100.0), &board);
+    ActionKind::Target.act(libm::log(100.0), &state);
     assert_eq!(rounds(100), 0);
 }
 
@@ -210,21 +210,21 @@ fn a_pilot_does_what_an_agent_outside_does() {
     let layer = Layer { weights: vec![vec![0.8, 0.1]], bias: vec![0.05], activation: Activation::Sigmoid };
     let network = Network::new(vec![layer]).unwrap();
     let (sight, step) = (sight(&[Feature::SojournNow, Feature::InRate]), Duration::from_millis(10));
-    let pilot = NetworkAgent::new(network.clone(), sight.clone(), step, ActionKind::Probability).unwrap();
-    let mut by_itself = queue(Policy::autonomous(pilot, ActionKind::Probability));
+    let agent = NetworkAgent::new(network.clone(), sight.clone(), step, ActionKind::Probability).unwrap();
+    let mut by_itself = queue(Policy::autonomous(agent, ActionKind::Probability));
 
-    let board = Arc::new(SharedState::new(false));
-    let mut steered = queue(Policy::controlled(Arc::clone(&board), ActionKind::Probability, None));
+    let state = Arc::new(SharedState::new(false));
+    let mut steered = queue(Policy::controlled(Arc::clone(&state), ActionKind::Probability, None));
     let (mut observer, mut network, mut seen) = (Observer::new(sight), network, [0.0; 2]);
     let mut due = 0.0;
     let mut fates = Vec::new();
     for i in 0..2000 {
         let at = f64::from(i) * 0.7;
-        // What happens at the end of a step belongs to it.
+        // Events at the end of a step belong to it.
         while due < at || i == 0 && due == 0.0 {
-            observer.sample(ms(due), &board);
+            observer.sample(ms(due), &state);
             observer.write(&mut seen);
-            ActionKind::Probability.act(network.forward(&seen)[0].into(), &board);
+            ActionKind::Probability.act(network.forward(&seen)[0].into(), &state);
             due += 10.0;
         }
         let fate = push(&mut steered, at, Ecn::NotEct);
@@ -238,12 +238,12 @@ fn a_pilot_does_what_an_agent_outside_does() {
     assert!((100..1900).contains(&dropped), "{dropped} of 2000");
 }
 
-/// DualPI2's queues under a policy, of four packets; a probability of one is met at once.
-fn pair(board: &Arc<SharedState>, start: Option<Instant>) -> crate::DualQueue<CoupledPolicy, u32> {
+/// DualPI2's queues under a policy, limited to four packets; a probability of one acts at once.
+fn pair(state: &Arc<SharedState>, start: Option<Instant>) -> crate::DualQueue<CoupledPolicy, u32> {
     let marking = crate::dualpi2::Marking::Random;
     let config = crate::dualpi2::Config { marking, ..Default::default() };
     let host = Host { link: LINK, rng: Rng::stream(1, "queue", 0) };
-    CoupledPolicy::controlled(Arc::clone(board), &config, start).queue(
+    CoupledPolicy::controlled(Arc::clone(state), &config, start).queue(
         &config,
         Limits::parse("4 packets").unwrap(),
         host,
@@ -252,8 +252,8 @@ fn pair(board: &Arc<SharedState>, start: Option<Instant>) -> crate::DualQueue<Co
 
 #[test]
 fn a_pair_of_queues_is_counted_as_one() {
-    let board = Arc::new(SharedState::new(true).with_sojourns());
-    let mut queues = pair(&board, None);
+    let state = Arc::new(SharedState::new(true).with_sojourns());
+    let mut queues = pair(&state, None);
     let mut observer = Observer::new(ObservationSpec { law: ActionKind::Coupled, ..sight(&[Feature::SojournNow]) });
     let mut lost = 0;
     let mut push = |queues: &mut crate::DualQueue<CoupledPolicy, u32>, at: f64, flow: u32, ecn: Ecn| {
@@ -267,10 +267,10 @@ fn a_pair_of_queues_is_counted_as_one() {
     }
     assert_eq!(push(&mut queues, 6.0, 2, Ecn::Ect1), EnqueueResult::Dropped(DropReason::Limit));
     assert_eq!(lost, 1);
-    // The L4S packet goes first, and is marked by its own queue: it has waited more than 1.2 ms.
+    // The L4S packet goes first and is marked by its own queue: its delay exceeds 1.2 ms.
     let DequeueResult::Packet(meta, _) = queues.dequeue(ms(7.0), &mut |_, _, _| {}) else { panic!("four wait") };
     assert_eq!((meta.flow, meta.ecn), (2, Ecn::Ce));
-    let step = *observer.sample(ms(10.0), &board);
+    let step = *observer.sample(ms(10.0), &state);
     let expected = StepStats {
         span_s: 0.01,
         arrived: 5,
@@ -281,7 +281,7 @@ fn a_pair_of_queues_is_counted_as_one() {
         departed_bytes: 1000,
         sojourn_s: 0.004,
         longest_s: 0.004,
-        // Counted in steps of 0.5 ms, rounded up.
+        // In bins of 0.5 ms, rounded up.
         p95_s: 0.0045,
         dropped: 1,
         overflowed: 1,
@@ -292,11 +292,11 @@ fn a_pair_of_queues_is_counted_as_one() {
         head_s: 0.008,
     };
     assert_eq!(step, expected);
-    // p' = 1: what does not understand marks is dropped, as all is where k p' is above one.
-    ActionKind::Coupled.act(1.0, &board);
+    // p' = 1: packets that are not ECN-capable are dropped, as are all if k p' exceeds one.
+    ActionKind::Coupled.act(1.0, &state);
     let mut dropped = 0;
     assert!(matches!(queues.dequeue(ms(11.0), &mut |_, _, _| dropped += 1), DequeueResult::Empty));
-    let step = *observer.sample(ms(12.0), &board);
+    let step = *observer.sample(ms(12.0), &state);
     assert_eq!((dropped, step.dropped, step.departed, step.waiting, step.empty_s), (3, 3, 0, 0, 0.001));
     assert_eq!((step.head_s, step.p95_s), (0.0, 0.0));
 }
@@ -304,8 +304,8 @@ fn a_pair_of_queues_is_counted_as_one() {
 #[test]
 fn a_pair_obeys_its_own_controller_until_the_policy_begins() {
     let until = ms(100.0);
-    let board = Arc::new(SharedState::new(false));
-    let mut queues = pair(&board, Some(until));
+    let state = Arc::new(SharedState::new(false));
+    let mut queues = pair(&state, Some(until));
     let p = |queues: &crate::DualQueue<CoupledPolicy, u32>| {
         let mut found = f64::NAN;
         Qdisc::observe(queues, &mut |name, value| {
@@ -317,11 +317,11 @@ fn a_pair_obeys_its_own_controller_until_the_policy_begins() {
     };
     let mut sink = |_, _, _| {};
     queues.enqueue(ms(1.0), Meta::new(1000, 1), 0, &mut sink);
-    ActionKind::Coupled.act(0.25, &board);
+    ActionKind::Coupled.act(0.25, &state);
     queues.settle(ms(90.0));
     let own = p(&queues);
     assert!(own > 0.0 && own != 0.25, "the queue stands for longer than the target: {own}");
-    // At the instant itself it still rules.
+    // The initial phase includes its end.
     queues.dequeue(until, &mut sink);
     assert_eq!(p(&queues), own);
     queues.enqueue(ms(100.1), Meta::new(1000, 1), 0, &mut sink);

@@ -1,4 +1,7 @@
-//! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
+//! Compares two disciplines on the same arrivals, or one with a recording: the first difference, and the agreement.
+//!
+//! The first difference is the earliest in time, not in the order of arrival: up to it both queues have had the same
+//! calls at the same instants, so their states can be compared.
 
 use super::{Arrival, DropNotification, Fate, FateKind, Replay};
 use crate::aqm::DropReason;
@@ -7,48 +10,48 @@ use crate::qdisc::Qdisc;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 
-/// What a recording says became of a packet.
+/// Recorded fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedFate {
-    /// Its transmission began.
+    /// Transmitted.
     Sent {
-        /// When.
+        /// Start of the transmission.
         at: Instant,
         /// Whether it was newly marked.
         marked: bool,
     },
-    /// It was dropped; when was not recorded.
+    /// Dropped; the time was not recorded.
     Dropped {
-        /// Whether the sender was told so on arrival.
+        /// Whether the sender was notified on arrival.
         notified: bool,
     },
-    /// It was dropped.
+    /// Dropped.
     DroppedAt {
-        /// When.
+        /// Time of the drop.
         at: Instant,
-        /// Why, if that was recorded.
+        /// Reason, if recorded.
         reason: Option<DropReason>,
     },
-    /// It still waited when the recording ended.
+    /// Still queued at the end of the recording.
     Waiting {
-        /// When the recording ended.
+        /// End of the recording.
         until: Instant,
     },
-    /// Nothing that could be compared.
+    /// Nothing comparable.
     Unknown,
 }
 
 impl RecordedFate {
-    fn agrees(self, fate: Fate, told: DropNotification) -> bool {
+    fn agrees(self, fate: Fate, notification: DropNotification) -> bool {
         match (self, fate) {
             (Self::Sent { at, marked }, fate) => fate == Fate::Sent { at, marked },
-            // A packet that is dropped on arrival is, whatever its sender is told.
+            // A drop on arrival agrees, whatever the sender is notified of.
             (Self::Dropped { notified: at_once }, Fate::Dropped { arriving: true, .. })
-                if at_once || told != DropNotification::ALL =>
+                if at_once || notification != DropNotification::ALL =>
             {
                 true
             }
-            (Self::Dropped { notified: at_once }, fate) => fate.kind(told) == drop_kind(at_once),
+            (Self::Dropped { notified: at_once }, fate) => fate.kind(notification) == drop_kind(at_once),
             (Self::DroppedAt { at, reason }, Fate::Dropped { at: when, reason: why, .. }) => {
                 at == when && reason.is_none_or(|reason| reason == why)
             }
@@ -58,7 +61,7 @@ impl RecordedFate {
         }
     }
 
-    /// The verdict on a packet that came at `arrival`.
+    /// The kind of fate of a packet that arrived at `arrival`.
     pub fn kind(self, arrival: Instant) -> FateKind {
         match self {
             Self::Sent { marked: false, .. } => FateKind::Pass,
@@ -71,7 +74,7 @@ impl RecordedFate {
         }
     }
 
-    /// When it was decided, as far as that is known of a packet that came at `arrival`.
+    /// Time of the decision on a packet that arrived at `arrival`, if known.
     fn at(self, arrival: Instant) -> Option<Instant> {
         match self {
             Self::Sent { at, .. } | Self::DroppedAt { at, .. } => Some(at),
@@ -81,19 +84,24 @@ impl RecordedFate {
     }
 }
 
-/// What a recording says of every packet.
+/// Recorded fates of all packets.
 #[derive(Clone, Debug)]
 pub struct Recording {
     fates: Vec<RecordedFate>,
     notification: DropNotification,
-    /// The packets of which it is known when they were decided, with that time and in that order.
+    /// Packets whose decision time is known, with that time, in order.
     order: Vec<(Instant, u32)>,
 }
 
 impl Recording {
-    /// The recorded fates of `arrivals`, one each; for `told` see [`Fate::verdict`]. `drops_on_arrival` if nothing
-    /// that waited was ever dropped.
-    pub fn new(arrivals: &[Arrival], fates: Vec<RecordedFate>, told: DropNotification, drops_on_arrival: bool) -> Self {
+    /// Recorded fates of `arrivals`, one each; for `notification` see [`Fate::kind`]. `drops_on_arrival`: no queued packet was
+    /// ever dropped.
+    pub fn new(
+        arrivals: &[Arrival],
+        fates: Vec<RecordedFate>,
+        notification: DropNotification,
+        drops_on_arrival: bool,
+    ) -> Self {
         assert_eq!(arrivals.len(), fates.len(), "a recorded fate per arrival");
         let at = |i: usize| match fates[i] {
             RecordedFate::Dropped { .. } if drops_on_arrival => Some(arrivals[i].at),
@@ -101,29 +109,29 @@ impl Recording {
         };
         let mut order: Vec<_> = (0..fates.len()).filter_map(|i| Some((at(i)?, i as u32))).collect();
         order.sort();
-        Self { fates, notification: told, order }
+        Self { fates, notification, order }
     }
 }
 
-/// What the first discipline is held against.
+/// Reference for the first discipline.
 pub enum Reference<'a, Q: Qdisc<u32> + ?Sized> {
     /// Another discipline on the same arrivals.
     Replay(Replay<'a, Q>),
-    /// What was recorded.
+    /// A recording.
     Recording(Recording),
 }
 
-/// A queue just before something happened to it.
+/// State of a queue before a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// What waits.
+    /// Its backlog.
     pub backlog: Backlog,
-    /// The state variables by name, times in seconds of the queue's clock.
+    /// State variables by name, times in seconds of the queue's clock.
     pub variables: Vec<(&'static str, f64)>,
 }
 
 impl State {
-    /// The state that packet `i` of a replay from its beginning finds when it arrives.
+    /// The state on arrival of packet `i`, in a replay from its beginning.
     pub fn before_arrival<Q: Qdisc<u32> + ?Sized>(mut replay: Replay<'_, Q>, i: usize) -> Self {
         let mut state = Self::default();
         while let Some(at) = replay.next_at() {
@@ -137,7 +145,7 @@ impl State {
         state
     }
 
-    /// The state that the step at `at` finds; the updates that are due by then have run.
+    /// Captures the state before the step at `at`, after the updates due by then.
     fn capture<Q: Qdisc<u32> + ?Sized>(&mut self, queue: &mut Q, at: Instant) {
         if at > Instant::ZERO {
             queue.settle(at - Duration::from_nanos(1));
@@ -151,35 +159,35 @@ impl State {
 /// The first packet with different fates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Its number among the arrivals.
+    /// Its index among the arrivals.
     pub packet: usize,
-    /// The time of the step at which the two parted.
+    /// Time of the step in which the two diverged.
     pub at: Instant,
-    /// The first queue before that step.
+    /// State of the first queue before that step.
     pub a: State,
-    /// The other queue, unless it is a recording.
+    /// State of the other queue, unless it is a recording.
     pub b: Option<State>,
 }
 
-/// Two queues step by step. Until they part, each step is the same arrival or service for both.
+/// Two queues in lockstep. Until they diverge, each step is the same arrival or service in both.
 pub struct Comparison<'a, Q: Qdisc<u32> + ?Sized> {
     arrivals: &'a [Arrival],
     a: Replay<'a, Q>,
     b: Reference<'a, Q>,
-    /// The states before the last step.
+    /// States before the last step.
     before: (State, State),
-    /// How many of [`Recording::order`] lie behind.
+    /// Number of entries of [`Recording::order`] that have passed.
     passed: usize,
     first: Option<Difference>,
 }
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
-    /// `a` beside `b`, both before the first of `arrivals`.
+    /// Compares `a` with `b`, both before the first of `arrivals`.
     pub fn new(arrivals: &'a [Arrival], a: Replay<'a, Q>, b: Reference<'a, Q>) -> Self {
         Self { arrivals, a, b, before: Default::default(), passed: 0, first: None }
     }
 
-    /// One step of both. Returns whether there was anything left to do.
+    /// Runs one step of both. Returns whether there was anything left to do.
     pub fn step(&mut self) -> bool {
         if self.first.is_some() {
             let other = match &mut self.b {
@@ -206,27 +214,27 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         true
     }
 
-    /// The share of the arrivals that the first queue has seen, from 0 to 1.
+    /// Share of the arrivals that the first queue has processed, from 0 to 1.
     pub fn share(&self) -> f64 {
         self.a.arrived() as f64 / self.arrivals.len().max(1) as f64
     }
 
-    /// The first packet with different fates, once it is found.
+    /// The first packet with different fates, once found.
     pub fn first(&self) -> Option<&Difference> {
         self.first.as_ref()
     }
 
-    /// How many packets can be compared.
+    /// Number of comparable packets.
     pub fn compared(&self) -> usize {
         self.known().count()
     }
 
-    /// How many of them have the same fate; at the end.
+    /// Number of packets with the same fate; valid at the end.
     pub fn agreeing(&self) -> usize {
         self.known().filter(|&i| self.agrees(i)).count()
     }
 
-    /// How many of them have the same verdict, whenever it fell; at the end.
+    /// Number of packets with the same kind of fate, at any time; valid at the end.
     pub fn same_kinds(&self) -> usize {
         let alike = |i: usize| match &self.b {
             Reference::Replay(b) => {
@@ -237,7 +245,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         self.known().filter(|&i| alike(i)).count()
     }
 
-    /// The packets of which something is known.
+    /// The comparable packets.
     fn known(&self) -> impl Iterator<Item = usize> {
         (0..self.arrivals.len()).filter(|&i| match &self.b {
             Reference::Replay(_) => true,
@@ -245,12 +253,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         })
     }
 
-    /// What the first queue made of packet `i`.
+    /// Fate of packet `i` in the first queue.
     pub fn fate_a(&self, i: usize) -> Fate {
         self.a.fates()[i]
     }
 
-    /// What the other queue made of packet `i`, or the recording says of it.
+    /// Fate of packet `i` in the other queue, or in the recording.
     pub fn fate_b(&self, i: usize) -> Result<Fate, RecordedFate> {
         match &self.b {
             Reference::Replay(b) => Ok(b.fates()[i]),
@@ -265,7 +273,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         }
     }
 
-    /// How many packets both dropped on arrival, but under labels that say otherwise of what the sender was told.
+    /// Number of packets that both dropped on arrival, but with different notifications of the sender.
     pub fn differing_labels(&self) -> usize {
         let Reference::Recording(b) = &self.b else { return 0 };
         let differs = |&i: &usize| {
@@ -276,8 +284,8 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         self.known().filter(differs).count()
     }
 
-    /// The packet that first shows a difference, if it was judged when it arrived and shows it later only: marked by
-    /// one of two queues that mark arrivals, or dropped in a recording that does not say when.
+    /// The packet of the first difference, if it was judged on arrival but differs only later: marked by one of two
+    /// queues that mark arrivals, or dropped in a recording without drop times.
     pub fn judged_before(&self) -> Option<usize> {
         let first = self.first.as_ref()?;
         let (packet, judges) = (first.packet, |replay: &Replay<Q>| replay.judges_arrivals());
@@ -294,7 +302,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         (differ && later && (judges(&self.a) || judges_too)).then_some(packet)
     }
 
-    /// A packet that one of the two never decided.
+    /// A packet that only one of the two decided.
     fn undecided(&self) -> Option<Difference> {
         let packet = (0..self.arrivals.len()).find(|&i| !self.agrees(i))?;
         Some(self.difference(packet, self.arrivals[packet].at))
@@ -319,8 +327,8 @@ impl Recording {
         }
     }
 
-    /// The packet on which the last step of `a` differs from what is recorded: one that it decided otherwise, or one
-    /// that it did not decide by the time of the recording.
+    /// The packet on which the last step of `a` differs from the recording: decided otherwise, or not decided by the
+    /// recorded time.
     fn first_difference<Q: Qdisc<u32> + ?Sized>(&self, a: &Replay<Q>, passed: &mut usize) -> Option<usize> {
         let differs = |&i: &u32| !self.agrees(i as usize, a.fates()[i as usize]);
         if let Some(&i) = a.decided().iter().find(|&i| differs(i)) {
@@ -348,7 +356,7 @@ fn first_difference<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Opt
     })
 }
 
-/// Whether two queues decided a packet alike and at the same instant; the reason of a drop does not count.
+/// Whether two queues decided a packet alike and at the same instant, regardless of the drop reason.
 fn same(a: Fate, b: Fate) -> bool {
     a.kind(DropNotification::ALL) == b.kind(DropNotification::ALL) && a.at() == b.at()
 }

@@ -1,8 +1,9 @@
-//! Recorded arrivals played through a queue discipline above a link of constant rate, and what became of each packet.
+//! Replays recorded arrivals through a queue discipline above a link of constant rate, and records each packet's fate.
 //!
-//! A [`Replay`] is open loop: no sender reacts. It agrees to the nanosecond with the run that the arrivals were
-//! recorded from, be that our simulator or the Linux kernel, because a [`ReplayLink`] knows how either orders what happens
-//! at one instant. A [`Comparison`] finds the first packet that two disciplines treat differently.
+//! A [`Replay`] is open loop: senders do not react. It agrees to the nanosecond with the run in which the arrivals were
+//! recorded, in the simulator or in the Linux kernel, because a [`ReplayLink`] orders simultaneous events as that one
+//! does: the simulator takes departures first and has exact times, the recorded kernel takes arrivals first and has
+//! whole nanoseconds per packet. A [`Comparison`] finds the first packet with different fates in two disciplines.
 
 mod comparison;
 mod pattern;
@@ -21,10 +22,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A packet that reaches the queue.
+/// Arrival of a packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time of arrival.
     pub at: Instant,
     /// The packet, as the queue accounts it.
     pub meta: Meta,
@@ -40,15 +41,15 @@ pub struct ReplayLink {
 }
 
 impl ReplayLink {
-    /// A link of the simulator: at one instant the departure comes before the arrival, and what is left of a
-    /// nanosecond is carried over to the next packet. Overhead is part of a packet's length. `rate` is above zero.
+    /// A link of the simulator: a departure precedes an arrival at the same instant, and fractions of a nanosecond
+    /// carry over to the next packet. Overhead is part of a packet's length. `rate` is above zero.
     pub fn simulator(rate: Rate) -> Self {
         Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries_remainder: true }
     }
 
-    /// The device that vectors of the Linux kernel are recorded with: at one instant the arrival comes first, but behind
-    /// a packet that the queue held back, as its timer runs before the sender's; every packet takes whole nanoseconds, and
-    /// `overhead` bytes are added below the queue. `rate` is above zero.
+    /// The device of recorded Linux kernel vectors: an arrival precedes a departure at the same instant, except the
+    /// departure of a packet that the queue delayed, because its timer runs before the sender's. Each packet takes
+    /// whole nanoseconds, and `overhead` bytes are added below the queue. `rate` is above zero.
     pub fn kernel(rate: Rate, overhead: u32) -> Self {
         Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries_remainder: false }
     }
@@ -62,63 +63,63 @@ impl ReplayLink {
     }
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is in the queue, or has not arrived.
+    /// Still queued, or not arrived yet.
     Waiting,
-    /// Its transmission began.
+    /// Transmitted.
     Sent {
-        /// When.
+        /// Start of the transmission.
         at: Instant,
         /// Whether this queue marked it CE.
         marked: bool,
     },
-    /// It was dropped.
+    /// Dropped.
     Dropped {
-        /// When.
+        /// Time of the drop.
         at: Instant,
-        /// Why.
+        /// Reason of the drop.
         reason: DropReason,
         /// Whether it was the arriving packet.
         arriving: bool,
     },
 }
 
-/// Of which drops on arrival a queue tells the sender.
+/// Drops on arrival that a queue reports to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropNotification {
-    /// Those of the queue manager.
+    /// By the queue manager.
     pub early: bool,
-    /// Those of a full queue.
+    /// By a full queue.
     pub limit: bool,
-    /// Those of a packet that was queued first, and then chosen to make room. A replay does not tell them from the
-    /// others of a full queue.
+    /// Of a packet that was queued and then selected to make room. A replay does not distinguish them from other drops
+    /// by a full queue.
     pub queued: bool,
 }
 
 impl DropNotification {
-    /// Of all.
+    /// All drops.
     pub const ALL: Self = Self { early: true, limit: true, queued: true };
 }
 
-/// What became of a packet, in one word.
+/// Fate of a packet, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FateKind {
-    /// Sent as it came.
+    /// Sent unchanged.
     Pass,
-    /// Sent marked.
+    /// Sent with a new mark.
     Mark,
     /// Dropped on arrival.
     DropOnArrival,
     /// Dropped later.
     Drop,
-    /// Not decided.
+    /// Undecided.
     Waiting,
 }
 
 impl FateKind {
-    /// The word in files and reports.
+    /// Name in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -131,21 +132,21 @@ impl FateKind {
 }
 
 impl Fate {
-    /// The verdict. Linux tells the sender of some drops on arrival only as congestion; they count as later drops, as
-    /// in its vectors.
-    pub const fn kind(self, told: DropNotification) -> FateKind {
+    /// The kind of fate. Linux reports some drops on arrival to the sender only as congestion; these count as later
+    /// drops, as in its vectors.
+    pub const fn kind(self, notification: DropNotification) -> FateKind {
         match self {
             Self::Waiting => FateKind::Waiting,
             Self::Sent { marked: false, .. } => FateKind::Pass,
             Self::Sent { marked: true, .. } => FateKind::Mark,
-            Self::Dropped { reason: DropReason::Early, .. } if !told.early => FateKind::Drop,
-            Self::Dropped { reason: DropReason::Limit, .. } if !told.limit => FateKind::Drop,
+            Self::Dropped { reason: DropReason::Early, .. } if !notification.early => FateKind::Drop,
+            Self::Dropped { reason: DropReason::Limit, .. } if !notification.limit => FateKind::Drop,
             Self::Dropped { arriving: true, .. } => FateKind::DropOnArrival,
             Self::Dropped { arriving: false, .. } => FateKind::Drop,
         }
     }
 
-    /// When it was decided.
+    /// Time of the decision.
     pub const fn at(self) -> Option<Instant> {
         match self {
             Self::Waiting => None,
@@ -153,7 +154,7 @@ impl Fate {
         }
     }
 
-    /// When its transmission began.
+    /// Start of its transmission.
     pub const fn departure(self) -> Option<Instant> {
         match self {
             Self::Sent { at, .. } => Some(at),
@@ -162,41 +163,41 @@ impl Fate {
     }
 }
 
-/// Arrivals on their way through a queue; the queue's handle of a packet is its number among them.
+/// Replays arrivals through a queue; the queue's handle of a packet is its index.
 pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     arrivals: &'a [Arrival],
     queue: Box<Q>,
-    wire: ReplayLink,
+    link: ReplayLink,
     table: FateTable<'a>,
-    /// Whether each packet so far was marked when it arrived.
+    /// For each packet so far, whether it was marked on arrival.
     marked: Vec<bool>,
     next: usize,
     free: Instant,
     idle: bool,
-    /// What waits may not go before `free`; what comes may.
+    /// Queued packets may not leave before `free`; arrivals may.
     throttled: bool,
 }
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
-    /// `arrivals`, in the order of time, before the first of them.
-    pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: ReplayLink) -> Self {
-        let books = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
+    /// Starts before the first of `arrivals`, which are in order of time.
+    pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, link: ReplayLink) -> Self {
+        let table = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
         let marked = Vec::with_capacity(arrivals.len());
-        Self { arrivals, queue, wire, table: books, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
+        Self { arrivals, queue, link, table, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
     }
 
-    /// The same where the queue may duplicate packets, and flip their bits: of each arrival, whether it is the second packet
-    /// that the recorded queue made of the one before. It is not offered; the queue has to make it. A packet that it
-    /// duplicates where the recorded one did not is never decided.
+    /// The same for a queue that may duplicate packets and flip their bits. `copies` has an entry per arrival: whether
+    /// it is the duplicate that the recorded queue made of the previous one. Duplicates are not offered; the queue must
+    /// create them. An unrecorded duplicate leaves its packet undecided.
     pub fn with_copies(mut self, copies: &'a [bool]) -> Self {
-        assert_eq!(copies.len(), self.arrivals.len(), "it is said of each arrival");
+        assert_eq!(copies.len(), self.arrivals.len(), "each arrival has a verdict");
         self.table.copies = Some(copies);
         self.table.flipped = vec![0; copies.len()];
         self
     }
 
-    /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
-    /// Returns whether there was anything left to do.
+    /// Processes one arrival, or one poll by the link; a link that becomes idle polls once more in vain. Returns
+    /// whether there was anything left to do.
     pub fn step(&mut self) -> bool {
         self.table.decided.clear();
         match self.next_step() {
@@ -207,34 +208,34 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         true
     }
 
-    /// Plays to the end; what became of each packet.
+    /// Replays to the end and returns each packet's fate.
     pub fn run(mut self) -> Vec<Fate> {
         while self.step() {}
         self.table.fates
     }
 
-    /// When the next step is.
+    /// Time of the next step.
     pub fn next_at(&self) -> Option<Instant> {
         self.next_step().map(|(at, _)| at)
     }
 
-    /// What became of each packet so far.
+    /// Fates so far.
     pub fn fates(&self) -> &[Fate] {
         &self.table.fates
     }
 
-    /// The packets that the last step decided, in that order.
+    /// Packets decided in the last step, in order.
     pub fn decided(&self) -> &[u32] {
         &self.table.decided
     }
 
-    /// Whether the queue judges packets when they arrive, as far as it has been seen to.
+    /// Whether the queue has been seen to judge packets on arrival.
     pub fn judges_arrivals(&self) -> bool {
         let early = |fate: &Fate| matches!(fate, Fate::Dropped { reason: DropReason::Early, arriving: true, .. });
         self.marked.contains(&true) || self.table.fates.iter().any(early)
     }
 
-    /// Packets that have arrived.
+    /// Number of packets that have arrived.
     pub fn arrived(&self) -> usize {
         self.next
     }
@@ -244,13 +245,13 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         &mut self.queue
     }
 
-    /// The time of the next step, and whether it is an arrival.
+    /// Time of the next step, and whether it is an arrival.
     fn next_step(&self) -> Option<(Instant, bool)> {
         let arrival = self.arrivals.get(self.next).map(|arrival| (arrival.at, true));
         let service = Some((self.free, false)).filter(|_| !self.idle);
         match (arrival, service) {
             (Some((at, _)), Some((free, _)))
-                if at < free || at == free && self.wire.arrival_first && !self.throttled =>
+                if at < free || at == free && self.link.arrival_first && !self.throttled =>
             {
                 arrival
             }
@@ -282,7 +283,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
                     let marked = self.table.ecn_of(packet, meta) == Ecn::Ce && came.meta.ecn != Ecn::Ce;
                     self.table.decide(packet, Fate::Sent { at, marked });
                 }
-                self.free = at + self.wire.time_for(meta.len);
+                self.free = at + self.link.time_for(meta.len);
             }
             DequeueResult::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
             DequeueResult::Empty | DequeueResult::NotBefore(_) => self.idle = true,
@@ -290,17 +291,17 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     }
 }
 
-/// What became of the packets.
+/// Fates of the packets.
 #[derive(Default)]
 struct FateTable<'a> {
     fates: Vec<Fate>,
-    /// The packets that the last step decided.
+    /// Packets decided in the last step.
     decided: Vec<u32>,
-    /// Where packets are duplicated: which arrivals are second packets.
+    /// If packets are duplicated: which arrivals are duplicates.
     copies: Option<&'a [bool]>,
-    /// Of each packet then: bits of the ECN field that were flipped.
+    /// Then, per packet: flipped bits of the ECN field.
     flipped: Vec<u8>,
-    /// Packets that were duplicated and should not have been.
+    /// Packets duplicated in error.
     unexpected_copies: Vec<u32>,
 }
 
@@ -327,7 +328,7 @@ impl<'a> FateTable<'a> {
     }
 }
 
-/// The books during a step.
+/// Sink of a step.
 struct StepSink<'b, 'a> {
     table: &'b mut FateTable<'a>,
     at: Instant,
@@ -365,9 +366,9 @@ impl StepSink<'_, '_> {
     }
 }
 
-/// A second packet that was not recorded.
+/// A duplicate that was not recorded.
 const UNKNOWN: u32 = u32::MAX;
-/// Of an IP header: DSCP and ECN.
+/// Offset in the IP header of DSCP and ECN.
 const TOS_BYTE: u32 = 1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Arrivals made up to bring out differences: every control law comes to act, rests, and acts again.
+//! Synthetic arrivals that bring out differences: every control law activates, rests, and activates again.
 
 use super::Arrival;
 use crate::packet::{Ecn, Meta};
@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 /// `packets` packets of eight flows for a link of `rate`, the same for the same `seed`.
 ///
-/// Arrivals are Poisson. The offered load is drawn anew, evenly from 0.4 to 1.6, for phases of 0.5 s on average
-/// (exponential), so the queue builds up and empties again. Of the packets, 70 % have 1500 bytes, the others 64 to
+/// Arrivals are Poisson. The offered load is redrawn uniformly from 0.4 to 1.6 in phases of 0.5 s on average
+/// (exponential), so the queue builds up and empties repeatedly. 70 % of the packets have 1500 bytes, the others 64 to
 /// 1499; flows 4 to 7 are ECT(0), the others Not-ECT; flow 0 sends about two of five packets.
 pub fn arrivals(seed: u64, packets: usize, rate: Rate) -> Vec<Arrival> {
     let mut rng = Rng::stream(seed, "arrivals", 0);

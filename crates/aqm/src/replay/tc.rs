@@ -1,4 +1,4 @@
-//! A queue discipline in tc's words, as a recorded vector names it, and ours with the same parameters.
+//! A queue discipline in tc's words, as recorded vectors name it, and ours with the same parameters.
 
 use super::{DropNotification, tc_args};
 use crate::error::ConfigError;
@@ -14,49 +14,49 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// Why a line of `tc` is refused, or an AQM on its parameters.
+/// Error in a `tc` line, or in applying its parameters to a discipline.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TcError {
     /// An empty line.
     #[error("the qdisc has no kind, e.g. \"codel limit 1000\"")]
     MissingKind,
-    /// The last word is a parameter that needs a value.
-    #[error("{name} of the qdisc {text:?} lacks its value")]
+    /// A parameter without its value.
+    #[error("{name} of the qdisc {text:?} needs a value")]
     MissingValue {
         /// The parameter.
         name: String,
         /// The line.
         text: String,
     },
-    /// A gain that is none.
+    /// A gain that is not a number.
     #[error("{name}: {value:?} is not a number")]
     NotNumber {
         /// The parameter.
         name: String,
-        /// What was written.
+        /// The input.
         value: String,
     },
-    /// A limit that is none.
+    /// An invalid limit.
     #[error("limit of the qdisc: {0}")]
     Limit(UnitError),
-    /// An AQM that does not exist.
+    /// An unknown or invalid AQM.
     #[error(transparent)]
     Aqm(#[from] ConfigError),
-    /// An AQM that does not take the parameters of the line.
+    /// The AQM does not accept the parameters of the line.
     #[error("with the recorded parameters \"{words}\": {reason}{}", compare(*instead))]
     Recorded {
-        /// The parameters, in our spelling.
+        /// The parameters, in our syntax.
         words: String,
-        /// Why it does not take them.
+        /// Why it rejects them.
         reason: Box<ConfigError>,
-        /// What is the recorded queue discipline, where another one was asked for.
+        /// The recorded queue discipline, if another was requested.
         instead: Option<&'static str>,
     },
 }
 
 fn compare(instead: Option<&str>) -> String {
-    instead.map(|own| format!("; the recording is Linux's, so compare {own}")).unwrap_or_default()
+    instead.map(|own| format!("; the recording is from Linux, so compare {own}")).unwrap_or_default()
 }
 
 fn lacks(name: &str, text: &str) -> TcError {
@@ -68,12 +68,12 @@ fn lacks(name: &str, text: &str) -> TcError {
 pub struct TcSpec<'a> {
     /// The kind of discipline.
     pub kind: &'a str,
-    /// Parameters with their values; flags without.
+    /// Parameters with values; flags without.
     params: Vec<(&'a str, Option<&'a str>)>,
 }
 
 impl<'a> TcSpec<'a> {
-    /// Reads tc's words.
+    /// Parses tc's words.
     pub fn parse(text: &'a str) -> Result<Self, TcError> {
         let mut words = text.split_whitespace();
         let kind = words.next().ok_or(TcError::MissingKind)?;
@@ -88,7 +88,7 @@ impl<'a> TcSpec<'a> {
         Ok(Self { kind, params })
     }
 
-    /// Of which drops on arrival the kernel tells the sender (NET_XMIT_DROP); of the others it says that there is
+    /// Drops on arrival that the kernel reports to the sender as drops (NET_XMIT_DROP); the others it reports as
     /// congestion (NET_XMIT_CN).
     pub fn drop_notification(&self) -> DropNotification {
         let is = |kinds: &[&str]| kinds.contains(&self.kind);
@@ -99,12 +99,12 @@ impl<'a> TcSpec<'a> {
         }
     }
 
-    /// Whether all that the kernel's discipline drops are packets that arrive.
+    /// Whether the kernel's discipline drops only arriving packets.
     pub fn drops_on_arrival(&self) -> bool {
         ["red", "pie", "fq_pie", "pfifo", "bfifo"].contains(&self.kind)
     }
 
-    /// What to compare with this line in place of `aqm`, if that is the same discipline by another source.
+    /// The discipline to compare with this line instead of `aqm`, if that is the same one from another source.
     pub fn linux_equivalent(&self, aqm: &str) -> Option<&'static str> {
         let own = self.linux_profile()?;
         let given = NamedConfig::parse(split_name(aqm).ok()?.0).ok()?;
@@ -112,7 +112,7 @@ impl<'a> TcSpec<'a> {
         is_other.then_some(own)
     }
 
-    /// The name of this discipline among ours, with the profile that is Linux's.
+    /// Our name of this discipline, with the profile of Linux.
     fn linux_profile(&self) -> Option<&'static str> {
         let has = |words: &[&str]| self.params.iter().any(|(name, _)| words.contains(name));
         Some(match self.kind {
@@ -132,10 +132,10 @@ impl<'a> TcSpec<'a> {
         })
     }
 
-    /// `aqm` with this line's parameters where it gives none itself, and the limits of its queue. A discipline of
-    /// another kind takes over the limit only. `created` is the kernel's clock when its queue was made.
+    /// `aqm` with this line's parameters unless it sets them itself, and the limits of its queue. A discipline of
+    /// another kind takes only the limit. `created` is the kernel's clock at the creation of its queue.
     ///
-    /// The hash of a flow queue in the kernel is seeded from its run, so ours is free of collisions here.
+    /// The kernel seeds the hash of a flow queue at run time, so ours has no collisions here.
     pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(NamedConfig, Limits), TcError> {
         let given = NamedConfig::parse(aqm)?;
         let algorithm = given.algorithm();
@@ -150,7 +150,7 @@ impl<'a> TcSpec<'a> {
             words += if is_cake(self.kind) { " hash modulo" } else { " hash perfect" };
         }
         for &(name, value) in self.params.iter().filter(|_| is_this) {
-            // tc sends no gain of 0, so the kernel's own remains.
+            // tc does not send a gain of 0, so the kernel keeps its default.
             let unsent = self.is_gain(name) && value.is_some_and(|value| value.parse() == Ok(0.0));
             let without_effect = self.kind == FQ && ["buckets", "timer_slack"].contains(&name);
             if ADAPTS.contains(&name) || without_effect || unsent || name == "limit" && !has("limit") {
@@ -174,7 +174,7 @@ impl<'a> TcSpec<'a> {
         ["pie", "fq_pie"].contains(&self.kind) && ["alpha", "beta"].contains(&name)
     }
 
-    /// The names of ours that are this kind.
+    /// Our names of this kind.
     fn names(&self) -> &[&str] {
         match self.kind {
             "red" => &["red", "ared"],
@@ -198,7 +198,7 @@ impl<'a> TcSpec<'a> {
         Limits::parse(&format!("{number}{unit}")).map_err(TcError::Limit)
     }
 
-    /// A value of tc in words of ours.
+    /// Converts a value of tc to our syntax.
     fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, TcError> {
         if self.is_gain(name) {
             let sixteenths: f64 =
@@ -209,7 +209,7 @@ impl<'a> TcSpec<'a> {
             return Ok(format!("{value}ms"));
         }
         if name == "quantum" && ["fq_codel", "fq_pie", "sfq"].contains(&self.kind) {
-            // fq_codel_change, fq_pie_change and sfq_change take no less.
+            // Minimum of fq_codel_change, fq_pie_change and sfq_change.
             return Ok(tc_args::size(value).map_or_else(|| value.to_string(), |bytes| format!("{}B", bytes.max(256))));
         }
         let range = algorithm.params.iter().find(|param| param.name == name).map(|param| param.range.0);
@@ -217,7 +217,7 @@ impl<'a> TcSpec<'a> {
     }
 }
 
-/// Whether a word of tc for a qdisc of `kind` is without a value.
+/// Whether a word of tc for a qdisc of `kind` takes no value.
 fn is_flag(kind: &str, name: &str) -> bool {
     match kind {
         CAKE | CAKE_MQ => !VALUED_OF_CAKE.contains(&name),
@@ -231,19 +231,19 @@ fn is_cake(kind: &str) -> bool {
     [CAKE, CAKE_MQ].contains(&kind)
 }
 
-/// Nearly all of its words are keywords, which ours are too.
+/// Most of its words are keywords, in our syntax as well.
 const CAKE: &str = "cake";
 const CAKE_MQ: &str = "cake_mq";
 const VALUED_OF_CAKE: [&str; 6] = ["bandwidth", "rtt", "memlimit", "overhead", "mpu", "fwmark"];
-/// In tc's words; ours with brackets is another.
+/// tc's name; ours takes brackets and is another discipline.
 const FQ: &str = "fq";
 const FLAGS_OF_FQ: [&str; 4] = ["pacing", "nopacing", "horizon_drop", "horizon_cap"];
 const DUALPI2: &str = "dualpi2";
 const FLAGS_OF_DUALPI2: [&str; 8] =
     ["l4s_ect", "any_ect", "drop_on_overload", "overflow", "drop_enqueue", "drop_dequeue", "split_gso", "no_split_gso"];
-/// tc's spellings of RED's flag, which is a profile of ours.
+/// tc's spellings of RED's flag; ours is a profile.
 const ADAPTS: [&str; 2] = ["adaptative", "adaptive"];
-/// What is without a value.
+/// Words without a value.
 const FLAGS: [&str; 8] =
     [ADAPTS[0], ADAPTS[1], "ecn", "harddrop", "nodrop", "headdrop", "bytemode", "dq_rate_estimator"];
 
@@ -352,12 +352,12 @@ mod tests {
         ] {
             assert_eq!(TcSpec::parse(line).unwrap().linux_equivalent(aqm), own, "{aqm}: {line}");
         }
-        // RFC 8033's PIE knows no time at which a kernel made its queue.
+        // RFC 8033's PIE does not depend on the creation time of a kernel's queue.
         let created = Some(Instant::from_nanos(5));
         let (named, _) = TcSpec::parse("pie limit 60 target 20ms").unwrap().apply("pie", created).unwrap();
         assert_eq!(named.spelling(), "pie target 20ms");
         let refused = TcSpec::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err().to_string();
-        assert!(refused.ends_with("; the recording is Linux's, so compare pie@linux"), "{refused}");
+        assert!(refused.ends_with("; the recording is from Linux, so compare pie@linux"), "{refused}");
     }
 
     #[test]
@@ -365,10 +365,10 @@ mod tests {
         assert_eq!(TcSpec::parse(" ").unwrap_err().to_string(), "the qdisc has no kind, e.g. \"codel limit 1000\"");
         assert_eq!(
             TcSpec::parse("codel limit 60 target").unwrap_err().to_string(),
-            "target of the qdisc \"codel limit 60 target\" lacks its value"
+            "target of the qdisc \"codel limit 60 target\" needs a value"
         );
         let apply = |text: &str| TcSpec::parse(text).unwrap().apply("codel", None).unwrap_err().to_string();
-        assert_eq!(apply("codel limit 0"), "limit of the qdisc: a limit of \"0packets\" holds nothing");
+        assert_eq!(apply("codel limit 0"), "limit of the qdisc: a limit of \"0packets\" leaves no room for a packet");
         assert!(apply("codel targt 5ms").starts_with("with the recorded parameters \"targt 5ms\": unknown parameter"));
     }
 }

@@ -1,11 +1,12 @@
-//! tc's numbers with their units (`utils.c`, `tc_util.c` of iproute2 6.1), which are not ours: a `kb` is 1024 bytes, and
-//! what is finer than a microsecond, a byte or a byte per second is cut off.
+//! tc's numbers and units (`utils.c`, `tc_util.c` of iproute2 6.1), which differ from ours: a `kb` is 1024 bytes, and
+//! fractions of a microsecond, byte or byte per second are truncated. Agrees with the netlink messages of tc 6.1 for
+//! random parameter sets.
 
 use crate::params::Value;
 use alloc::format;
 use alloc::string::String;
 
-/// What tc makes of `text` for a parameter of the kind of `range`, in words of ours; `None` if tc would not read it.
+/// Converts `text`, a parameter of the kind of `range`, to our syntax; `None` if tc would not parse it.
 pub(super) fn ours(range: Value, text: &str) -> Option<String> {
     match range {
         Value::Bytes(_) => size(text).map(|bytes| format!("{bytes}B")),

@@ -30,11 +30,11 @@ fn sent(nanos: u64) -> Fate {
 
 #[test]
 fn at_one_instant_the_kernel_takes_the_arrival_first_and_the_simulator_the_departure() {
-    // The third packet arrives when the first one leaves: in the kernel it finds the second still waiting.
+    // The third packet arrives when the first one departs: in the kernel it finds the second still queued.
     let arrivals = arrivals_at(&[0, 1, PACKET]);
     let refused = Fate::Dropped { at: at(PACKET), reason: DropReason::Limit, arriving: true };
-    for (wire, third) in [(ReplayLink::kernel(RATE, 0), refused), (ReplayLink::simulator(RATE), sent(2 * PACKET))] {
-        let fates = Replay::new(&arrivals, queue("droptail", 1), wire).run();
+    for (link, third) in [(ReplayLink::kernel(RATE, 0), refused), (ReplayLink::simulator(RATE), sent(2 * PACKET))] {
+        let fates = Replay::new(&arrivals, queue("droptail", 1), link).run();
         assert_eq!(fates, [sent(0), sent(PACKET), third]);
     }
 }
@@ -58,12 +58,12 @@ fn a_second_packet_is_made_by_the_queue_and_not_offered() {
     let fates = |aqm: &str, copies: &[bool]| {
         Replay::new(&arrivals, queue(aqm, 9), ReplayLink::kernel(RATE, 0)).with_copies(copies).run()
     };
-    // It is let in first.
+    // The duplicate is queued first.
     assert_eq!(fates("netem duplicate 100%", &[false, true]), [sent(PACKET), sent(0)]);
-    // A packet that is duplicated here and was not there, and one that was, are never decided.
+    // An unrecorded duplicate, and a recorded one that is missing here, leave packets undecided.
     assert_eq!(fates("netem duplicate 100%", &[false, false]), [Fate::Waiting; 2]);
     assert_eq!(fates("netem", &[false, true]), [sent(0), Fate::Waiting]);
-    // Where there is room for one, the kernel takes both.
+    // With room for one, the kernel accepts both.
     assert_eq!(fates("netem duplicate 100% limit 1", &[false, true]), [sent(PACKET), sent(0)]);
 }
 
@@ -75,7 +75,7 @@ fn a_bit_of_the_ecn_field_that_is_flipped_shows_on_the_wire() {
     let fates =
         Replay::new(&arrivals, queue("netem corrupt 100%", 9), ReplayLink::kernel(RATE, 0)).with_copies(&copies).run();
     let mut rng = Rng::stream(1, "queue", 0);
-    // A number for the correlation; for each packet those of the chance, the byte and the bit.
+    // One number for the correlation; per packet one each for the event, the byte and the bit.
     rng.next_u32();
     let mut below = |n: u64| (rng.next_u32() as u64 * n) >> 32;
     let expected: Vec<_> = (0..5000)
@@ -91,7 +91,7 @@ fn a_bit_of_the_ecn_field_that_is_flipped_shows_on_the_wire() {
 #[test]
 fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
     let arrivals = arrivals_at(&[0, 0, 0, 0]);
-    let last = |wire| Replay::new(&arrivals, queue("droptail", 9), wire).run()[3];
+    let last = |link| Replay::new(&arrivals, queue("droptail", 9), link).run()[3];
     // 12,000 bits at 7 Mbit/s are 1,714,285 5/7 ns.
     let rate = Rate::from_bps(7_000_000);
     assert_eq!(last(ReplayLink::kernel(rate, 0)), sent(3 * 1_714_285));
@@ -103,7 +103,7 @@ fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
 fn verdicts_say_who_was_told() {
     let dropped = |reason, arriving| Fate::Dropped { at: at(0), reason, arriving };
     const NONE: DropNotification = DropNotification { early: false, limit: false, queued: false };
-    for (fate, told, untold) in [
+    for (fate, notified, unnotified) in [
         (sent(1), FateKind::Pass, FateKind::Pass),
         (Fate::Sent { at: at(1), marked: true }, FateKind::Mark, FateKind::Mark),
         (dropped(DropReason::Limit, true), FateKind::DropOnArrival, FateKind::Drop),
@@ -112,7 +112,7 @@ fn verdicts_say_who_was_told() {
         (dropped(DropReason::Late, false), FateKind::Drop, FateKind::Drop),
         (Fate::Waiting, FateKind::Waiting, FateKind::Waiting),
     ] {
-        assert_eq!((fate.kind(DropNotification::ALL), fate.kind(NONE)), (told, untold), "{fate:?}");
+        assert_eq!((fate.kind(DropNotification::ALL), fate.kind(NONE)), (notified, unnotified), "{fate:?}");
     }
 }
 
@@ -126,7 +126,7 @@ fn compare<'a>(arrivals: &'a [Arrival], a: &str, b: Reference<'a, Queue>) -> Com
     comparison
 }
 
-/// What a recorder would write of these fates.
+/// The recording that a recorder would write of these fates.
 fn recording(arrivals: &[Arrival], fates: &[Fate]) -> Recording {
     let recorded = |fate: &Fate| match *fate {
         Fate::Sent { at, marked } => RecordedFate::Sent { at, marked },
@@ -159,14 +159,14 @@ fn the_first_difference_is_the_earliest_step_that_differs() {
     let (a, b) = (found.fate_a(first.packet), found.fate_b(first.packet).unwrap());
     assert_ne!(a, b);
     assert!(found.agreeing() < found.same_kinds() && found.same_kinds() < 5000);
-    // Whatever either decided before that step, the other decided alike.
+    // Up to that step both made the same decisions.
     for i in 0..arrivals.len() {
         let fates = [found.fate_a(i), found.fate_b(i).unwrap()];
         if fates.iter().any(|fate| fate.at().is_some_and(|at| at < first.at)) {
             assert_eq!(fates[0], fates[1], "packet {i}");
         }
     }
-    // Both found the same queue, and judged it differently.
+    // Both had the same queue and judged it differently.
     let of_b = first.b.as_ref().unwrap();
     assert_eq!(first.a.backlog, of_b.backlog);
     assert!(first.a.backlog.packets > 0);
@@ -188,7 +188,7 @@ fn every_change_to_a_recording_is_found_where_it_was_made() {
         (marked, Fate::Dropped { at: departure(marked), reason: DropReason::Late, arriving: false }),
         (refused, sent(departure(refused).as_nanos() + 1)),
         (dropped, Fate::Dropped { at: departure(dropped), reason: DropReason::HardLimit, arriving: false }),
-        // Dropped before its time: no step of the queue decides anything about it then.
+        // Dropped before its time: no step of the queue decides on it then.
         (passed + 40, Fate::Dropped { at: arrivals[passed + 40].at, reason: DropReason::Limit, arriving: true }),
         (passed, Fate::Waiting),
     ] {
@@ -217,7 +217,7 @@ fn the_made_up_arrivals_are_as_documented() {
         assert!((share - expected).abs() < 0.01, "{what}: {share}");
     }
     assert!(found.iter().all(|a| (64..=1500).contains(&a.meta.len) && a.meta.flow < 8));
-    // The load is even from 0.4 to 1.6; over some hundred phases its mean is 1, weighted by time.
+    // The load is uniform from 0.4 to 1.6; over some hundred phases its mean is 1, weighted by time.
     let bytes: u64 = found.iter().map(|a| a.meta.len as u64).sum();
     let load = RATE.time_for(bytes).as_secs_f64() / found[49_999].at.as_secs_f64();
     assert!((load - 1.0).abs() < 0.1, "{load}");

@@ -1,4 +1,4 @@
-//! A TCP header as bytes on the wire. Sources: RFC 9293 §3.1, RFC 7323, RFC 2018.
+//! TCP headers on the wire. Sources: RFC 9293 §3.1, RFC 7323, RFC 2018.
 
 use super::{SackBlocks, TcpView};
 use crate::headers::{
@@ -7,11 +7,11 @@ use crate::headers::{
 use crate::packet::Meta;
 
 impl TcpView {
-    /// The TCP header in the first bytes of an IP packet, from its IP header on; `None` if they are no whole TCP header
-    /// with its options. Nothing here trusts the bytes.
+    /// Parses the TCP header in the first bytes of an IP packet, IP header included; `None` if the TCP header or its
+    /// options are truncated. The bytes are untrusted.
     pub fn of_ip(bytes: &[u8]) -> Option<Self> {
         let ip = IpHeader::parse(bytes)?;
-        // A first fragment of IPv4 has a whole header; one of IPv6 is left to the reassembling host.
+        // A first fragment of IPv4 has a complete header; one of IPv6 is left to the reassembling host.
         let at = ip.of_first_fragment(bytes).filter(|_| ip.protocol == TCP)?.next;
         let tcp = TcpHeader::parse(bytes, at)?;
         let header = bytes.get(at..at + tcp.size).filter(|_| tcp.size >= TCP_BYTES)?;
@@ -27,11 +27,11 @@ impl TcpView {
         Some(view)
     }
 
-    /// Writes the headers of IPv4 and TCP of a packet that `meta` describes; how many bytes they are. What neither has is
-    /// made of what there is: addresses are the hosts' numbers; the ports are one of the flow's and one of the sequence
-    /// space's; the window is the largest; TCP's checksum, which covers the payload, is 0. Options that [`Self`] does not
-    /// keep are a largest segment and a window scale, as on a SYN. [`Self::of_ip`] reads the same view, but for `space`,
-    /// which is another digest, equal for packets of one flow and space.
+    /// Writes the IPv4 and TCP headers of a packet with metadata `meta` and returns their length. Missing fields are
+    /// derived: addresses are the hosts' numbers; one port follows from the flow, the other from the sequence space;
+    /// the window is the maximum; TCP's checksum, which covers the payload, is 0. Options that [`Self`] does not store
+    /// become an MSS and a window scale, as on a SYN. [`Self::of_ip`] parses the same view except for `space`, another
+    /// digest that is equal for packets of one flow and space.
     pub fn write_ip(&self, meta: &Meta, out: &mut [u8; Self::IP_BYTES]) -> usize {
         out.fill(0);
         let mut options = OptionWriter { bytes: &mut out[IP4_BYTES + TCP_BYTES..], used: 0 };
@@ -56,7 +56,7 @@ impl TcpView {
         let length = u16::try_from((IP4_BYTES + size) as u64 + u64::from(self.payload)).unwrap_or(u16::MAX);
         (ip[0], ip[1], ip[8], ip[9]) = (0x45, meta.dscp << 2 | meta.ecn as u8, 64, TCP);
         ip[2..4].copy_from_slice(&length.to_be_bytes());
-        ip[6] = 0x40; // must not be fragmented
+        ip[6] = 0x40; // don't fragment
         ip[12..16].copy_from_slice(&meta.hosts.0.to_be_bytes());
         ip[16..20].copy_from_slice(&meta.hosts.1.to_be_bytes());
         let sum = ip.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
@@ -71,10 +71,10 @@ impl TcpView {
         IP4_BYTES + size
     }
 
-    /// Most bytes of the two headers: those of IPv4 without options, and TCP's largest.
+    /// Maximum bytes of the two headers: IPv4 without options, and TCP's maximum.
     pub const IP_BYTES: usize = IP4_BYTES + 60;
 
-    /// Reads the options as far as they make sense.
+    /// Parses options up to the first invalid one.
     fn read_options(&mut self, options: &[u8]) {
         for option in TcpOptions(options) {
             match option {
@@ -91,7 +91,7 @@ impl TcpView {
     }
 }
 
-/// The options of a header that is being written.
+/// Writer of the options of a header.
 struct OptionWriter<'a> {
     bytes: &'a mut [u8],
     used: usize,
@@ -108,11 +108,11 @@ impl OptionWriter<'_> {
     }
 }
 
-/// The upper half of the ports is for clients of a flow each.
+/// The upper half of the ports is for clients, one per flow.
 const FIRST_PORT: u16 = 1 << 15;
-/// The port of the first sequence space.
+/// Port of the first sequence space.
 const SERVER_PORT: u16 = 5000;
-/// The option of RFC 2385 (IANA).
+/// MD5 signature option of RFC 2385 (IANA).
 const MD5: u8 = 19;
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use crate::packet::Ecn;
     use alloc::vec::Vec;
 
-    /// A TCP header with `options`, acknowledging, with ECE and AE.
+    /// A TCP header with `options`, ACK, ECE and AE.
     fn tcp(options: &[u8]) -> Vec<u8> {
         let words = (20 + options.len()) / 4;
         let mut header = Vec::from([0x12, 0x34, 0, 80]);
@@ -212,11 +212,11 @@ mod tests {
     fn options_that_are_not_known_or_broken_are_told() {
         let other = |options: &[u8]| TcpView::of_ip(&ip4(&tcp(options), 0)).unwrap().other_options;
         for (options, is_other) in [
-            (&[0, 3, 3, 3][..], false), // ends before it
+            (&[0, 3, 3, 3][..], false), // the list ends before it
             (&[3, 3, 7, 0], true),      // window scale
-            (&[1, 1, 8, 10], true),     // cut off
+            (&[1, 1, 8, 10], true),     // truncated
             (&[5, 2, 0, 0], true),      // no block
-            (&[254, 0, 0, 0], true),    // a length of nothing
+            (&[254, 0, 0, 0], true),    // a length of zero
             (&[1, 1, 1, 1], false),
         ] {
             assert_eq!(other(options), is_other, "{options:?}");
