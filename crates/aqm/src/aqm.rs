@@ -1,4 +1,4 @@
-//! The interface of a queue manager: policy on one queue, without a packet, a clock or a generator of its own.
+//! The interface of a queue manager: the policy of one queue. It has no packets, clock or random generator of its own.
 
 use crate::backlog::Backlog;
 use crate::error::ConfigError;
@@ -10,15 +10,15 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 use core::any::Any;
 
-/// What the host gives an algorithm for one call.
+/// Context of one call from the host to an algorithm.
 #[derive(Debug)]
 pub struct Cx<'a> {
     /// The host's clock, read once for this call.
     pub now: Instant,
     /// The queue's own random stream.
     pub rng: &'a mut Rng,
-    /// Backlog of the whole qdisc when the call began; equal to the queue's own unless flows are queued apart. This and
-    /// [`Cx::backlog`] are what an algorithm measures by: packets that carry CE can be left out of both.
+    /// Backlog of the whole qdisc when the call began; equals [`Cx::backlog`] unless each flow has a queue. Algorithms
+    /// measure both; packets that carry CE may be excluded from both.
     pub total_backlog: Backlog,
     /// Backlog of the queue under this algorithm when the call began.
     pub backlog: Backlog,
@@ -26,14 +26,14 @@ pub struct Cx<'a> {
     pub link: Link,
 }
 
-/// An algorithm's decision about an arriving packet.
+/// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Queue it.
+    /// Queue the packet.
     Accept,
-    /// Queue it marked CE; a packet that is Not-ECT is dropped instead.
+    /// Queue it marked CE; a Not-ECT packet is dropped instead.
     Mark,
-    /// Drop it.
+    /// Drop the packet.
     Drop,
 }
 
@@ -43,21 +43,22 @@ pub enum Verdict {
 pub enum DropReason {
     /// The queue was full.
     Limit = 0,
-    /// The queue manager's control law, on arrival.
+    /// Control law of the queue manager, on arrival.
     Early = 1,
-    /// The queue manager's control law, on departure.
+    /// Control law of the queue manager, on departure.
     Late = 2,
-    /// A hard bound on sojourn time (Hard Limit CoDel).
+    /// Hard bound on sojourn time (Hard Limit CoDel).
     HardLimit = 3,
-    /// Another queue discipline took the place of the one in which the packet waited.
+    /// Another discipline replaced the one that held the packet. The host counts these drops, except for `red` with
+    /// Linux's arithmetic.
     Replaced = 4,
 }
 
 impl DropReason {
-    /// Every reason, in the order of its number.
+    /// Every reason, by number.
     pub const ALL: [Self; 5] = [Self::Limit, Self::Early, Self::Late, Self::HardLimit, Self::Replaced];
 
-    /// The name in tables and logs.
+    /// Name in tables and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
@@ -69,14 +70,14 @@ impl DropReason {
     }
 }
 
-/// Proof that [`Fifo::pop`] took the head out for transmission.
+/// Proof that [`Fifo::pop`] removed the head for transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoppedPacket {
-    /// The packet's metadata, marks included.
+    /// Packet metadata, marks included.
     pub meta: Meta,
 }
 
-/// The queue as its manager sees it. Index 0 is the head.
+/// A queue as its manager sees it. Index 0 is the head.
 pub trait Fifo {
     /// Packets in this queue.
     fn len(&self) -> usize;
@@ -84,69 +85,69 @@ pub trait Fifo {
     fn bytes(&self) -> u64;
     /// Backlog of the whole qdisc, up to date.
     fn total_backlog(&self) -> Backlog;
-    /// Packet `i`; `None` past the end. Where CE-marked packets are left out of what is measured, `enqueued` is later
-    /// by the time that the link has spent on such packets since.
+    /// Metadata of packet `i`; `None` past the end. If CE-marked packets are excluded, `enqueued` is shifted later by
+    /// the time the link has spent on such packets since.
     fn meta(&self, i: usize) -> Option<Meta>;
-    /// Marks packet `i` CE, or drops it when it is Not-ECT. Returns whether it is still queued.
+    /// Marks packet `i` CE, or drops it if it is Not-ECT. Returns whether it is still queued.
     fn mark(&mut self, i: usize, reason: DropReason) -> bool;
     /// Drops packet `i`.
     fn drop(&mut self, i: usize, reason: DropReason);
-    /// Takes the head out for transmission; at most once per dequeue.
+    /// Removes the head for transmission; at most once per dequeue.
     fn pop(&mut self) -> Option<PoppedPacket>;
 
-    /// Whether nothing is queued here.
+    /// Whether the queue is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
+/// A queue manager. It only decides; the qdisc stamps, drops, marks and counts.
 ///
-/// A manager that does more than judge arrivals and departures shows it by [`timer`](Self::timer),
-/// [`lifecycle`](Self::lifecycle), [`pass`](Self::pass) and [`fast_dequeue`](Self::let_go), which return its other faces.
+/// Optional interfaces are returned by [`timer`](Self::timer), [`lifecycle`](Self::lifecycle), [`bypass`](Self::bypass)
+/// and [`fast_dequeue`](Self::fast_dequeue).
 pub trait Aqm: AsAny {
-    /// Receives, once and before anything else, how much the queue may hold and the link that it feeds.
+    /// Receives the queue's limits and its link. Called once, before any other method.
     fn attach(&mut self, limits: &Limits, link: Link) {
         let _ = (limits, link);
     }
 
-    /// Judges an arriving packet that fits into the limits; it is not yet in `queue`.
+    /// Decides on an arriving packet that fits the limits; it is not yet in `queue`.
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let _ = (cx, meta, queue);
         Verdict::Accept
     }
 
-    /// Chooses what to transmit: drops or marks at will, then pops. `queue` may be empty.
+    /// Selects the packet to transmit: drops or marks any packets, then pops. `queue` may be empty.
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let _ = cx;
         queue.pop()
     }
 
-    /// Its periodic work.
+    /// Periodic updates.
     #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
         None
     }
 
-    /// Its part in what else happens to a queue.
+    /// Notifications besides arrivals and departures.
     #[inline(always)]
     fn lifecycle(&mut self) -> Option<&mut dyn Lifecycle> {
         None
     }
 
-    /// Lets packets pass an empty queue.
+    /// Rules for packets that pass an empty queue.
     #[inline(always)]
     fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         None
     }
 
-    /// Lets heads go that it has nothing to decide of.
+    /// Fast path for heads that need no decision.
     #[inline(always)]
     fn fast_dequeue(&mut self) -> Option<&mut dyn FastDequeue> {
         None
     }
 
-    /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
+    /// Reports the state variables by their names in the source (`count`, `drop_next`, `p`, …); times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
     }
@@ -154,29 +155,31 @@ pub trait Aqm: AsAny {
 
 /// Periodic work of an [`Aqm`].
 pub trait Timer {
-    /// When [`Timer::update`] is due next; must lie after the update before it.
+    /// Time of the next [`Timer::update`]; must be later than the previous update.
     fn next_update(&mut self) -> Option<Instant>;
 
-    /// Periodic work. `at` is the scheduled time and equals `cx.now`: the qdisc calls it for every due
-    /// instant, in order, before anything later happens to the queue, also when idle or late.
+    /// Runs an update. `at` is the scheduled time and equals `cx.now`. The qdisc calls it for every due instant, in
+    /// order, before any later event of the queue, also when idle or late.
     fn update(&mut self, at: Instant, cx: &mut Cx);
 
-    /// The queue is empty, and nothing comes before `until`: an algorithm in a state that an update then leaves as it is
-    /// may move [`Timer::next_update`] on, at most to the first one that is not before `until`. A flow may be idle for long.
+    /// The queue is empty and no packet arrives before `until`. If further updates would not change the algorithm's
+    /// state, it may advance [`Timer::next_update`], at most to the first one not before `until`. Flows can be idle for
+    /// long: every idle PIE reaches such a state, and one that is idle for 1,000 s skips 62,500 updates.
     fn skip_idle(&mut self, until: Instant) {
         let _ = until;
     }
 }
 
-/// Events of a queue besides arrivals and departures: overflow, life among other flows' queues, a change of parameters.
+/// Events of a queue besides arrivals and departures: overflow, scheduling among other flows' queues, parameter
+/// changes.
 pub trait Lifecycle {
-    /// Whether [`Aqm::enqueue`] judges also packets that do not fit, and may make room for them. A packet that it lets in
-    /// and that still does not fit is dropped, and [`Lifecycle::overflowed`] called.
+    /// Whether [`Aqm::enqueue`] also decides on packets that do not fit, and may make room for them. If it accepts a
+    /// packet that still does not fit, the packet is dropped and [`Lifecycle::overflowed`] called.
     fn judges_overflow(&mut self) -> bool {
         false
     }
 
-    /// The limits refused an arriving packet, before the algorithm saw it or after.
+    /// The limits rejected an arriving packet, before or after the algorithm's verdict.
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         let _ = (cx, meta);
     }
@@ -187,52 +190,60 @@ pub trait Lifecycle {
         let _ = cx;
     }
 
-    /// The limits took `n` packets out of this queue, from its head, to make room.
+    /// The limits dropped `n` packets from the head of this queue to make room.
     fn shed(&mut self, cx: &mut Cx, n: u32) {
         let _ = (cx, n);
     }
 
-    /// The queue, one of several and empty, has lost its place among those that are served in turn.
+    /// The queue, one of several and empty, has left the scheduler's list.
     #[inline]
     fn unscheduled(&mut self) {}
 
-    /// A waiting packet moves into this queue from another one, behind what `cx.backlog` says; it is not judged.
+    /// A queued packet moves into this queue from another one and joins the end of `cx.backlog`; there is no verdict on
+    /// it.
     fn adopt(&mut self, cx: &mut Cx, meta: &Meta) {
         let _ = (cx, meta);
     }
 
-    /// Takes the place of `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps its own parameters,
-    /// with which it was made and attached, and goes on from the state of `old`. Returns what becomes of packets that no
-    /// longer fit, or why this cannot be done while the queue is in use.
+    /// Takes over from `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps its own
+    /// parameters, with which it was created and attached, and continues from the state of `old`. A new object
+    /// inherits, instead of the old one reading new values, because that would need a second parser of each
+    /// configuration and a second builder of derived state (tables, thresholds, gains). Returns the fate of packets
+    /// that no longer fit.
+    ///
+    /// # Errors
+    ///
+    /// The change is impossible while the queue is in use.
     fn inherit(&mut self, old: &dyn Any, now: Instant) -> Result<ExcessPolicy, ConfigError> {
         let _ = (old, now);
         Err(ConfigError::Immutable)
     }
 }
 
-/// A packet that finds the queue empty and the link idle passes without leaving a trace in the algorithm: no verdict on it,
-/// no change of state. A host may then spare the detour through the queue.
+/// Rules for a packet that finds the queue empty and the link idle and leaves no trace in the algorithm: no verdict, no
+/// change of state. The host can then skip the queue.
 pub trait Bypass {
-    /// Whether that holds at `now`; updates that are due are run if it does, and it is called once more.
+    /// Whether that is so at `now`; if it is, due updates are run and the method is called once more.
     #[inline]
     fn can_bypass(&mut self, now: Instant) -> bool {
         let _ = now;
         true
     }
 
-    /// A packet has passed.
+    /// A packet has bypassed the queue.
     #[inline]
     fn on_bypass(&mut self, now: Instant, meta: &Meta) {
         let _ = (now, meta);
     }
 }
 
-/// Fast path of an algorithm that accepts whatever fits, has no [`Timer`] and no use for [`Lifecycle::emptied`]: a queue
-/// discipline asks by [`FastDequeue::try_release`] whether a head leaves as it is, and may spare the detour through [`Aqm`].
+/// Fast path of an algorithm that accepts every packet that fits and has no [`Timer`] and no [`Lifecycle::emptied`].
+/// The discipline calls [`FastDequeue::try_release`] to learn whether the head leaves unchanged, and can then skip
+/// [`Aqm`].
 pub trait FastDequeue {
-    /// Whether all that [`Aqm::dequeue`] would do at `now` is to take out the `head`, which has `behind` bytes of the queue
-    /// behind it on a link with this MTU: then it is not called, and what it would have done to the algorithm's own state is
-    /// done here. Else nothing is done.
+    /// Whether [`Aqm::dequeue`] at `now` would only pop the `head`, with `behind` bytes queued after it on a link with
+    /// this MTU. If so, this updates the algorithm's own state instead, and `dequeue` is not called; otherwise nothing
+    /// changes.
     #[inline(always)]
     fn try_release(&mut self, now: Instant, head: &Meta, behind: u64, mtu: u32) -> bool {
         let _ = (now, head, behind, mtu);
@@ -240,9 +251,9 @@ pub trait FastDequeue {
     }
 }
 
-/// A manager as [`Any`]; every type has it.
+/// A manager as [`Any`]; implemented for every type.
 pub trait AsAny: 'static {
-    /// The manager itself.
+    /// Returns the manager itself.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -252,7 +263,7 @@ impl<T: 'static> AsAny for T {
     }
 }
 
-/// The manager that [`Lifecycle::succeed`] takes the place of, in a box or not, if it is a `T`.
+/// The manager that [`Lifecycle::inherit`] replaces, boxed or not, if it is a `T`.
 pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, ConfigError> {
     match old.downcast_ref::<Box<dyn Aqm + Send>>() {
         Some(boxed) => predecessor((**boxed).as_any()),
@@ -260,26 +271,26 @@ pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, ConfigError> {
     }
 }
 
-/// When `aqm` wants its next update.
+/// Time of the next update of `aqm`.
 #[inline(always)]
 pub(crate) fn next_update<A: Aqm + ?Sized>(aqm: &mut A) -> Option<Instant> {
     aqm.timer().and_then(|timer| timer.next_update())
 }
 
-/// Whether `aqm` judges packets that do not fit.
+/// Whether `aqm` decides on packets that do not fit.
 #[inline(always)]
 pub(crate) fn judges_overflow<A: Aqm + ?Sized>(aqm: &mut A) -> bool {
     aqm.lifecycle().is_some_and(|aqm| aqm.judges_overflow())
 }
 
-/// The limits refused a packet of a queue under `aqm`.
+/// The limits rejected a packet for the queue of `aqm`.
 pub(crate) fn overflowed<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx, meta: &Meta) {
     if let Some(aqm) = aqm.lifecycle() {
         aqm.overflowed(cx, meta);
     }
 }
 
-/// The queue under `aqm` has become empty.
+/// The queue of `aqm` has become empty.
 #[inline(always)]
 pub(crate) fn emptied<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx) {
     if let Some(aqm) = aqm.lifecycle() {
@@ -287,26 +298,26 @@ pub(crate) fn emptied<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx) {
     }
 }
 
-/// The limits took `n` packets out of the queue under `aqm`.
+/// The limits dropped `n` packets from the queue of `aqm`.
 pub(crate) fn shed<A: Aqm + ?Sized>(aqm: &mut A, cx: &mut Cx, n: u32) {
     if let Some(aqm) = aqm.lifecycle() {
         aqm.shed(cx, n);
     }
 }
 
-/// `aqm` takes the place of `old`, if it can.
+/// `aqm` takes over from `old`, if it can.
 pub(crate) fn inherit<A: Aqm>(aqm: &mut A, old: &A, now: Instant) -> Result<ExcessPolicy, ConfigError> {
     aqm.lifecycle().ok_or(ConfigError::Immutable)?.inherit(old.as_any(), now)
 }
 
-/// What becomes of packets that wait when their queue's limits fall below them.
+/// Fate of queued packets when new limits are below the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExcessPolicy {
-    /// They go on waiting (Linux, `fifo_init` of sch_fifo.c).
+    /// They stay queued (Linux, `fifo_init` of sch_fifo.c).
     Keep,
-    /// The oldest are dropped until the others fit (Linux, `codel_change` and `pie_change`).
+    /// The oldest are dropped until the rest fits (Linux, `codel_change` and `pie_change`).
     DropOldest,
-    /// All packets are dropped, whether they fit or not (Linux, `red_change`, which makes a new queue).
+    /// All packets are dropped, even if they fit (Linux, `red_change`, which creates a new queue).
     DropAll,
 }
 
@@ -332,7 +343,7 @@ impl Aqm for Box<dyn Aqm + Send> {
     fn bypass(&mut self) -> Option<&mut dyn Bypass> {
         (**self).bypass()
     }
-    // Not `fast_dequeue`: through a box it spares nothing.
+    // No `fast_dequeue`: a boxed manager saves no call by it.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         (**self).observe(see);
     }

@@ -1,11 +1,11 @@
-//! Adaptive RED: [RED](crate::red) whose greatest probability is steered so that the average backlog stays halfway
-//! between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001). The name means red with `adaptive` on.
+//! Adaptive RED: [RED](crate::red) that adapts its maximum probability so that the average backlog stays midway between
+//! the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001). The name means red with `adaptive` on.
 //!
 //! # When to use
 //!
-//! On a link of a fixed and known rate: of the classic managers it holds its target tightest when many flows compete,
-//! and needs no more than the target delay. It loses goodput with few flows and reacts in seconds, so neither rates
-//! that change nor traffic that comes and goes suit it. With ECN it marks far more than it would drop.
+//! On a link of a fixed and known rate: of the classic managers it holds its target most tightly with many competing
+//! flows, and needs only the target delay. It loses goodput with few flows and reacts in seconds, so it suits neither
+//! variable rates nor intermittent traffic. With ECN it marks far more packets than it would drop.
 
 use crate::error::ConfigError;
 use crate::params::{Param, Value};
@@ -14,7 +14,7 @@ use core::ops::Deref;
 
 pub use crate::red::Red as Ared;
 
-/// RED's configuration with profiles of its own; the default is that of 2001.
+/// RED's configuration with its own profiles; the default is that of 2001.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config(red::Config);
 
@@ -39,7 +39,7 @@ impl crate::params::Config for Config {
             "Floyd, Gummadi, Shenker 2001 in ns-2: additive increase, multiplicative decrease, all parameters automatic",
         ),
         ("linux", "Linux 6.1's red with the flag adaptative: a step every 500 ms"),
-        ("linux-5.7", "Linux since 5.7 under tc since 5.7: the flag is set, its timer is not, so nothing adapts"),
+        ("linux-5.7", "Linux and tc since 5.7: the flag is set but its timer is never armed, so nothing adapts"),
         ("1999", "Feng et al. 1999 in ns-2: a step whenever the average leaves the thresholds"),
     ];
 

@@ -1,17 +1,17 @@
-//! AVQ, Adaptive Virtual Queue: a packet that would overflow a virtual queue, which is served at a capacity below the
-//! link's, is marked or dropped; the virtual capacity moves so that the arrivals become `gamma` times what the link carries
-//! (S. Kunniyur, R. Srikant, SIGCOMM 2001; IEEE/ACM ToN 12(2), 2004; ns-2, `vq.cc`).
+//! AVQ, Adaptive Virtual Queue: a virtual queue is served at less than the link's rate, and a packet that would
+//! overflow it is marked or dropped. The virtual capacity adapts so that arrivals converge to `gamma` times the link's
+//! rate (S. Kunniyur, R. Srikant, SIGCOMM 2001; IEEE/ACM ToN 12(2), 2004; ns-2, `vq.cc`).
 //!
-//! For each arrival of b bytes at t, the one before at s: VQ = max(VQ - V (t - s), 0); if VQ + b > B it is marked, else
-//! VQ += b; V = max(min(V + alpha gamma C (t - s), C) - alpha b, 0). Arrivals that the limit refuses count as others.
+//! For an arrival of b bytes at t, after one at s: VQ = max(VQ - V (t - s), 0); if VQ + b > B it is marked, else VQ +=
+//! b; V = max(min(V + alpha gamma C (t - s), C) - alpha b, 0). Arrivals that the limit rejects count as others do.
 //!
-//! Differs: the paper was not at hand; the constants are as they are usually cited, and ns-2's. ns-2 can drop or mark at the
-//! head instead, which its documentation advises against.
+//! Differs: the paper was not available; the constants are those usually cited, and ns-2's. ns-2 can drop or mark at
+//! the head instead, but its documentation advises against it.
 //!
 //! # When to use
 //!
-//! With marks (`ecn`), where a queue of a few packets matters more than the last two per cent of the link. It needs the
-//! link's rate, so it is for links whose rate does not change.
+//! With marks (`ecn`), if a queue of a few packets matters more than the last two per cent of the link. It needs the
+//! link's rate, so it suits links of constant rate.
 
 use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, Verdict};
 use crate::config;
@@ -24,19 +24,19 @@ use crate::time::Instant;
 config! {
     /// AVQ's configuration.
     pub struct Config {
-        /// The utilisation that is aimed at.
+        /// Target utilisation.
         gamma: f64 = 0.98, in Value::Number(0.0) => Value::Number(1.0);
-        /// How fast the virtual capacity moves, per second.
+        /// Speed at which the virtual capacity adapts, per second.
         alpha: f64 = 0.15, in Value::Number(0.0) => Value::Number(1000.0);
-        /// Bytes of the virtual queue (B). Zero: as many as the real one holds, packets taken as of mean_pktsize; a queue
-        /// without a limit is taken to hold 1000 packets.
+        /// Size of the virtual queue in bytes (B). Zero: the limit of the real queue, counting packets as mean_pktsize;
+        /// a queue without a limit counts as 1000 packets.
         buffer: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 40);
-        /// The average packet, for a limit in packets; zero is the link's largest.
+        /// Mean packet size, for a limit in packets; zero is the link's largest packet.
         mean_pktsize: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 20);
-        /// The virtual capacity at first, as a share of the link's rate (ecnlim).
+        /// Initial virtual capacity, as a share of the link's rate (ecnlim).
         ecnlim: f64 = 1.0, in Value::Number(0.0) => Value::Number(1.0);
-        /// Moves the virtual capacity also for arrivals that are dropped by the virtual queue; ns-2 goes by those that are
-        /// let in.
+        /// Moves the virtual capacity also for arrivals that the virtual queue drops; ns-2 counts accepted arrivals
+        /// only.
         adapt_on_drops: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// Marks ECN-capable packets instead of dropping them (markpkts).
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
@@ -52,7 +52,7 @@ config! {
     validate |_| Ok(())
 }
 
-/// An AVQ-managed queue's state. Rates are in bytes per second, lengths in bytes.
+/// State of an AVQ-managed queue. Rates are in bytes per second, lengths in bytes.
 #[derive(Clone, Debug)]
 pub struct Avq {
     config: Config,
@@ -64,13 +64,13 @@ pub struct Avq {
     v_rate: f64,
     /// VQ.
     v_queue: f64,
-    /// When VQ and V were last brought up to date; the first arrival starts both.
+    /// Time of the last update of VQ and V; the first arrival starts both.
     served: Option<Instant>,
     adapted: Instant,
 }
 
 impl Avq {
-    /// An idle queue's state; the link's rate and the buffer are known when it is attached.
+    /// State of an idle queue; attaching sets the link's rate and the buffer.
     pub fn new(config: &Config) -> Self {
         Self {
             config: config.clone(),
@@ -83,14 +83,15 @@ impl Avq {
         }
     }
 
-    /// Takes an arrival into account; whether the virtual queue overflows with it. `drops`: the packet is dropped then.
+    /// Updates VQ and V for an arrival. Returns whether it overflows the virtual queue; `drops`: the packet is dropped
+    /// then.
     fn arrived(&mut self, now: Instant, len: u32, drops: bool) -> bool {
         let bytes = len as f64;
-        let before = self.served.replace(now).unwrap_or_else(|| {
+        let previous = self.served.replace(now).unwrap_or_else(|| {
             self.adapted = now;
             now
         });
-        self.v_queue = (self.v_queue - self.v_rate * (now - before).as_secs_f64()).max(0.0);
+        self.v_queue = (self.v_queue - self.v_rate * (now - previous).as_secs_f64()).max(0.0);
         let overflows = self.v_queue + bytes > self.buffer;
         if !overflows {
             self.v_queue += bytes;
@@ -144,7 +145,7 @@ impl Lifecycle for Avq {
     }
 }
 
-/// Packets that a queue without a limit is taken to hold.
+/// Assumed limit of an unlimited queue, in packets.
 const USUAL_LIMIT: u64 = 1000;
 
 #[cfg(test)]
@@ -165,16 +166,16 @@ mod tests {
 
     #[test]
     fn the_virtual_queue_and_its_capacity_by_hand() {
-        // C = 1,500,000 B/s. alpha gamma C = 220,500 B/s²: 220.5 B/s for each millisecond; alpha b = 225 B/s a packet.
+        // C = 1,500,000 B/s. alpha gamma C = 220,500 B/s²: 220.5 B/s per millisecond; alpha b = 225 B/s per packet.
         let mut queue = queue("plain", &[("ecn", "on"), ("buffer", "4000 B")], Limits::default());
         for (at, ecn, expected, v_queue, v_rate) in [
             (0, NotEct, EnqueueResult::Queued, 1500.0, 1_499_775.0),
             (0, Ect0, EnqueueResult::Queued, 3000.0, 1_499_550.0),
             (0, Ect0, EnqueueResult::Marked, 3000.0, 1_499_325.0),
             (0, NotEct, EnqueueResult::Dropped(DropReason::Early), 3000.0, 1_499_100.0),
-            // 1,499.1 B leave in a millisecond; then 1500 come and 220.5 - 225 B/s.
+            // 1,499.1 B leave in a millisecond; then 1500 B arrive, and V changes by 220.5 - 225 B/s.
             (1, NotEct, EnqueueResult::Queued, 3000.9, 1_499_095.5),
-            // Ten milliseconds empty it: 1500; 2205 B/s more, but not beyond C.
+            // Ten milliseconds empty it: 1500; V grows by 2205 B/s, at most to C.
             (11, NotEct, EnqueueResult::Queued, 1500.0, 1_499_775.0),
         ] {
             assert_eq!(push(&mut queue, ms(at), 1500, ecn), expected, "{at} ms");
@@ -187,13 +188,13 @@ mod tests {
     #[test]
     fn ns2_starts_lower_and_is_not_moved_by_what_it_drops() {
         let mut queue = queue("ns2", &[], Limits::packets(3));
-        // B = 3 · 1000 B; V = 1,200,000 B/s at first.
+        // B = 3 · 1000 B; initially V = 1,200,000 B/s.
         for (at, expected, v_queue, v_rate) in [
             (5, EnqueueResult::Queued, 1500.0, 1_199_775.0),
             (5, EnqueueResult::Queued, 3000.0, 1_199_550.0),
             (5, EnqueueResult::Dropped(DropReason::Early), 3000.0, 1_199_550.0),
             (6, EnqueueResult::Dropped(DropReason::Early), 1800.45, 1_199_550.0),
-            // Since the last one that moved it, at 5 ms: 2 · 220.5 - 225.
+            // Since the last arrival that changed V, at 5 ms: 2 · 220.5 - 225.
             (7, EnqueueResult::Queued, 2100.9, 1_199_766.0),
         ] {
             assert_eq!(push(&mut queue, ms(at), 1500, NotEct), expected, "{at} ms");
@@ -219,18 +220,19 @@ mod tests {
 
     #[test]
     fn random_arrivals_at_the_links_rate_are_marked_until_gamma_is_left() {
-        // 1.2 of the link's rate at random; marked packets are not let in, as if their senders had held them back.
+        // Random arrivals at 1.2 times the link's rate; marked packets are not accepted, as if their senders had
+        // withheld them.
         let mut avq = Avq::new(&config("plain", &[("ecn", "on"), ("buffer", "30 kB"), ("adapt_on_drops", "off")]));
         avq.attach(&Limits::default(), LINK);
         let mut load = Rng::from_state(3);
-        let (mut let_in, mut nanos) = (0u64, 0.0);
+        let (mut accepted, mut nanos) = (0u64, 0.0);
         while nanos < 200e9 {
             nanos += load.exponential() * 1e6 / 1.2;
             let marked = avq.arrived(Instant::from_nanos(nanos as u64), 1500, true);
-            let_in += u64::from(!marked && nanos > 100e9);
+            accepted += u64::from(!marked && nanos > 100e9);
         }
-        // One packet a millisecond is all that the link carries.
-        let utilisation = let_in as f64 / 100_000.0;
+        // The link carries one packet per millisecond.
+        let utilisation = accepted as f64 / 100_000.0;
         assert!((utilisation - 0.98).abs() < 0.002, "{utilisation}");
     }
 

@@ -1,10 +1,10 @@
-//! How much waits in a queue.
+//! The backlog of a queue.
 
-/// A backlog: what waits, not what is being transmitted.
+/// A backlog: queued packets, without the one in transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Waiting packets.
+    /// Queued packets.
     pub packets: u32,
-    /// Waiting bytes.
+    /// Queued bytes.
     pub bytes: u64,
 }

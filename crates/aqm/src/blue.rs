@@ -1,18 +1,19 @@
-//! BLUE: a probability that rises when the queue overflows and falls when the link is idle, however long the queue is
-//! (W. Feng, D. Kandlur, D. Saha, K. Shin, University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002).
+//! BLUE: a probability that rises when the queue overflows and falls when the link is idle, independent of the queue
+//! length (W. Feng, D. Kandlur, D. Saha, K. Shin, University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4),
+//! 2002).
 //!
-//! Each arrival is dropped or marked with the probability, by a draw of its own. The link is idle when it asks for a packet
-//! and none waits.
+//! Each arrival is dropped or marked with this probability, by one draw. The link is idle when it polls an empty queue,
+//! not when the last packet leaves.
 //!
-//! Differs: the papers were not at hand, so the constants are as they are usually cited: `increment 0.0025 decrement
-//! 0.00025` with a `freeze_time` of 10 or 100 ms, or `increment 0.02 decrement 0.002` with either. Whether one period without
-//! packets lowers the probability once, or once for each `freeze_time` of it as in a port to ns-3, is the choice `idle`.
+//! Differs: the papers were not available, so the constants are those usually cited: `increment 0.0025 decrement
+//! 0.00025` with a `freeze_time` of 10 or 100 ms, or `increment 0.02 decrement 0.002` with either. The parameter `idle`
+//! selects whether an idle period lowers the probability once, or once per `freeze_time` as in a port to ns-3.
 //!
 //! # When to use
 //!
-//! To see what can be had without measuring the queue: it needs room for overflows, takes minutes to learn a load with
-//! the small steps, and holds the loss of long queues to what the load demands. [SFB](crate::sfb) keeps one for each bin,
-//! [COBALT](crate::cobalt) one beside CoDel.
+//! To study control without queue measurements: it needs room for overflows, takes minutes to learn a load with the
+//! small steps, and keeps the loss rate of long queues at the level that the load requires. [SFB](crate::sfb) keeps one
+//! BLUE per bin, [COBALT](crate::cobalt) one beside CoDel.
 
 use crate::aqm::{Aqm, Cx, Fifo, Lifecycle, PoppedPacket, Verdict};
 use crate::packet::Meta;
@@ -24,15 +25,15 @@ use alloc::format;
 config! {
     /// BLUE's configuration.
     pub struct Config {
-        /// Least time between two changes of the probability, which lets the last one have an effect.
+        /// Minimum time between two changes of the probability, so that the last one takes effect.
         freeze_time: Duration = Duration::from_millis(10), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(100));
-        /// What an overflow adds to the probability (d1).
+        /// Increment of the probability at an overflow (d1).
         increment: f64 = 0.0025, in Value::Number(0.0) => Value::Number(1.0);
-        /// What an idle link takes from the probability (d2).
+        /// Decrement of the probability when the link is idle (d2).
         decrement: f64 = 0.00025, in Value::Number(0.0) => Value::Number(1.0);
-        /// Waiting packets above which an arrival counts as an overflow as well (L); zero: the limit alone.
+        /// Queued packets above which an arrival also counts as an overflow (L); zero: the limit alone.
         threshold: u64 = 0, in Value::Count(0) => Value::Count(1_000_000_000);
-        /// What an idle period takes from the probability.
+        /// Decrements of an idle period: one per poll of the empty queue, or one per freeze_time.
         idle: IdleRule = IdleRule::Event, in WORD => WORD, choices IdleRule::WORDS;
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
@@ -51,28 +52,28 @@ config! {
 }
 
 choice! {
-    /// What an idle period takes from the probability.
+    /// Reduction of the probability in an idle period.
     pub enum IdleRule {
-        /// A decrement whenever the link asks and finds nothing, at most one each freeze_time.
+        /// A decrement whenever the link polls an empty queue, at most one per freeze_time.
         Event = "event",
-        /// A decrement when the queue runs empty, and one for each whole freeze_time until the next arrival.
+        /// A decrement when the queue becomes empty, and one per complete freeze_time until the next arrival.
         Time = "time",
     }
 }
 
-/// A BLUE-managed queue's state.
+/// State of a BLUE-managed queue.
 #[derive(Clone, Debug)]
 pub struct Blue {
     config: Config,
-    /// The probability with which an arrival is marked or dropped (p_m).
+    /// Probability of marking or dropping an arrival (p_m).
     p: f64,
     last_update: Option<Instant>,
-    /// Since when nothing has waited, where the length of an idle period counts.
+    /// Start of the idle period, if its length counts.
     idle_since: Option<Instant>,
 }
 
 impl Blue {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self { config: config.clone(), p: 0.0, last_update: None, idle_since: None }
     }
@@ -89,7 +90,7 @@ impl Blue {
         self.last_update = Some(now);
     }
 
-    /// Ends an idle period whose length counts.
+    /// Ends an idle period if its length counts.
     fn wake(&mut self, now: Instant) {
         let Some(since) = self.idle_since.take() else { return };
         let periods = (now - since).as_nanos() / self.config.freeze_time.as_nanos();
@@ -160,8 +161,8 @@ mod tests {
         queue_under(Blue::new(&config("plain", params)), Limits::packets(limit), LINK)
     }
 
-    /// Takes a packet out, if there is one.
-    fn ask(queue: &mut SingleQueue<Blue, u32>, now: Instant) {
+    /// Dequeues a packet, if there is one.
+    fn poll(queue: &mut SingleQueue<Blue, u32>, now: Instant) {
         queue.dequeue(now, &mut |_, _, _| panic!("BLUE drops on arrival"));
     }
 
@@ -173,10 +174,10 @@ mod tests {
             let _ = push(&mut queue, ms(at), 1500, NotEct);
             assert_eq!(queue.aqm().p, p, "{at} ms");
         }
-        ask(&mut queue, ms(30));
+        poll(&mut queue, ms(30));
         assert_eq!(queue.aqm().p, 0.5, "the packet is being sent, the link is not idle");
         for (at, p) in [(31, 0.375), (41, 0.375), (42, 0.25), (60, 0.125), (80, 0.0), (100, 0.0)] {
-            ask(&mut queue, ms(at));
+            poll(&mut queue, ms(at));
             assert_eq!(queue.aqm().p, p, "{at} ms");
         }
     }
@@ -187,11 +188,11 @@ mod tests {
         push(&mut queue, ms(0), 1500, NotEct);
         push(&mut queue, ms(0), 1500, NotEct);
         assert_eq!(queue.aqm().p, 0.5);
-        ask(&mut queue, ms(5));
+        poll(&mut queue, ms(5));
         assert_eq!(queue.aqm().p, 0.5, "frozen");
-        ask(&mut queue, ms(30));
+        poll(&mut queue, ms(30));
         assert_eq!(queue.aqm().p, 0.5, "asking in vain changes nothing");
-        // 34 ms of idle time are three periods of 10 ms.
+        // 34 ms of idle time contain three periods of 10 ms.
         let _ = push(&mut queue, ms(39), 1500, NotEct);
         assert_eq!(queue.aqm().p, 0.5 - 3.0 * 0.0625);
     }
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn from_none_to_a_half_it_takes_200_steps_of_a_freeze_time() {
-        // Overflows every 0.1 ms: one counts every 10.1 ms, the first multiple beyond 10 ms. 200 * 0.0025 = 0.5.
+        // Overflows every 0.1 ms: one counts every 10.1 ms, the first multiple above 10 ms. 200 * 0.0025 = 0.5.
         let mut queue = queue(&[], 1);
         push(&mut queue, ms(0), 1500, NotEct);
         let at = |step: u64| Instant::from_nanos(step * 100_000);
@@ -228,11 +229,12 @@ mod tests {
             let now = Instant::from_nanos(step * 500_000);
             let _ = push(&mut queue, now, 1500, NotEct);
             if step % 2 == 0 {
-                ask(&mut queue, now);
+                poll(&mut queue, now);
             }
             sum += if step >= 60_000 { queue.aqm().p } else { 0.0 };
         }
-        // A little above a half: idle times take a tenth of what overflows add, so they are ten times as frequent.
+        // A little above a half: an idle poll subtracts a tenth of what an overflow adds, so idle polls are ten times
+        // as frequent.
         let p = sum / 60_000.0;
         assert!((0.5..0.56).contains(&p), "{p}");
     }

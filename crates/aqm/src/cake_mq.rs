@@ -1,23 +1,24 @@
-//! `cake_mq`: an instance of [CAKE](crate::cake) for each hardware queue of a network card, which share one rate (Linux 7.3,
-//! `sch_cake.c`: what `cake_dequeue` does where `is_shared` is set).
+//! `cake_mq`: one instance of [CAKE](crate::cake) per hardware queue of a network card; the instances share one rate
+//! (Linux 7.3, `sch_cake.c`: `cake_dequeue` with `is_shared`).
 //!
-//! Every `sync_time` an instance that is asked for a packet counts those of the others that have one or have sent one
-//! since it last counted, and takes its part of the rate, its shaper and its tins their shares of that. It is asked when a
-//! packet comes to it, when its shaper has said that it will have one, and once behind its last packet, CoDel's target
-//! later, if the state of a flow has to decay by then. No instance waits for another: until the next count the sum can be
-//! too large, by at most `sync_time` times the rate.
+//! Every `sync_time`, an instance that is polled counts the other active instances: those with packets and those that
+//! have sent one since its last count. It then takes its part of the rate, and its shaper and tins divide that. It is
+//! polled when a packet arrives, when its shaper's timer expires, and once after its last packet, CoDel's target later,
+//! if the state of a flow has to decay by then. No instance waits for another: until the next count the sum of the
+//! rates can be too high, by at most `sync_time` times the rate.
 //!
-//! It is a model of the card as well: a flow's number chooses its hardware queue, as a hash does in Linux, and the card
-//! asks the queues in turn. `queues` is what Linux takes from the card; the other words are CAKE's: `cake_mq queues 4
-//! bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit, and the host's own limit as well.
+//! It models the card as well, because a simulated link has none: a flow's number selects its hardware queue, like a
+//! hash in Linux, and the card polls the queues in round robin. Linux takes `queues` from the card; the other words are
+//! CAKE's: `cake_mq queues 4 bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit, and the host's own
+//! limit as well.
 //!
-//! Differs: the first packet of an instance makes it count, where Linux compares with a clock that began at boot.
+//! Differs: the first packet of an instance makes it count; Linux compares with a clock that started at boot.
 //!
 //! # When to use
 //!
-//! For a router that shapes more than one of its processors can, and has a card with several hardware queues. Flows of
-//! different hardware queues do not see each other: shares are fair within an instance only, and an instance with one flow
-//! gets as much as one with a hundred. Wherever one processor is enough, take [CAKE](crate::cake).
+//! For a router that shapes more than one CPU can, with a card of several hardware queues. Flows of different hardware
+//! queues do not see each other: shares are fair within an instance only, and an instance with one flow gets as much as
+//! one with a hundred. If one CPU suffices, use [CAKE](crate::cake).
 
 use crate::backlog::Backlog;
 use crate::cake::{self, Cake};
@@ -40,11 +41,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 config! {
-    /// What the instances share.
+    /// Configuration shared by the instances.
     pub struct SharedConfig {
-        /// Hardware queues of the card, each with an instance.
+        /// Hardware queues of the card, one instance each.
         queues: u64 = 4, in Value::Count(2) => Value::Count(256);
-        /// How long an instance keeps its part of the rate before it counts the active ones anew; 200 us in Linux.
+        /// Interval at which an instance recounts the active ones and adapts its share of the rate; 200 us in Linux.
         sync_time: Duration = Duration::from_micros(200), in Value::Time(Duration::from_nanos(1)) => Value::Time(Duration::from_secs(1));
     }
     profiles { "plain", "Linux's" => |_| {}; }
@@ -54,15 +55,15 @@ config! {
 joined_config! {
     /// `cake_mq`'s configuration; the default is tc's for a card with four hardware queues.
     pub struct Config {
-        /// What the instances share.
+        /// Configuration of the shared shaper.
         sharing: SharedConfig,
-        /// What each of them does.
+        /// Configuration of each instance.
         cake: cake::Config,
     }
     profiles { "linux", "Linux 7.3" => |_| {}; }
     validate |c| {
         if c.cake.autorate_ingress {
-            return Err(ConfigError::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"));
+            return Err(ConfigError::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or use cake"));
         }
         Ok(())
     }
@@ -76,23 +77,23 @@ pub struct CakeMq<P> {
     /// Whether there is a rate to share.
     is_shaping: bool,
     hash: cake::Hash,
-    /// What flows are hashed to hardware queues with.
+    /// Seed of the hash of flows to hardware queues.
     seed: u64,
-    /// The hardware queue that is asked first.
+    /// The hardware queue to poll first.
     next: usize,
-    /// The instance that has sent last.
+    /// The instance that sent last.
     last_served: usize,
 }
 
-/// What an instance knows of the others, and what they know of it.
+/// State of an instance that the instances share.
 #[derive(Clone, Copy, Debug)]
 struct Instance {
     last_checked_active: Option<Instant>,
     last_active: Option<Instant>,
     active_queues: u32,
-    /// Until then its shaper has nothing to send, unless a packet comes to it (its watchdog).
+    /// End of its shaper's wait, unless a packet arrives before (its watchdog).
     throttled_until: Instant,
-    /// When its watchdog asks it though it may be empty.
+    /// Time at which its watchdog polls it although it may be empty.
     watchdog_at: Option<Instant>,
 }
 
@@ -135,7 +136,7 @@ impl<P: 'static> CakeMq<P> {
         }
     }
 
-    /// Instance `i` is asked for a packet: it counts the active ones, if it is time.
+    /// Instance `i` is polled: counts the active instances if it is time.
     fn synchronise(&mut self, i: usize, now: Instant) {
         let last = self.instances[i].last_checked_active;
         if !self.is_shaping || last.is_some_and(|last| now - last < self.sync_time) {
@@ -147,7 +148,9 @@ impl<P: 'static> CakeMq<P> {
         (self.instances[i].last_checked_active, self.instances[i].active_queues) = (Some(now), active);
     }
 
-    /// Watchdogs of before `now` (up to and including it for `inclusive`) ask instances that are empty: these count.
+    /// Expires watchdogs before `now` (and at it if `inclusive`): empty instances are polled and so count the active
+    /// ones. Instances are polled exactly when the kernel polls them: without the watchdog the shares differ from
+    /// Linux's.
     fn run_watchdogs(&mut self, now: Instant, inclusive: bool) {
         for i in 0..self.instances.len() {
             let due = |at: &Instant| *at < now || (inclusive && *at == now);
@@ -160,7 +163,7 @@ impl<P: 'static> CakeMq<P> {
         }
     }
 
-    /// Instance `i` has sent a packet, and its watchdog is set anew where a state has to decay.
+    /// Instance `i` has sent a packet; restarts its watchdog if a state has to decay.
     fn on_sent(&mut self, i: usize, now: Instant) {
         self.instances[i].last_active = Some(now);
         if self.family.is_empty(i)
@@ -273,9 +276,9 @@ impl<P> fmt::Debug for CakeMq<P> {
 
 pub(crate) const QUEUES: QueueLayout = QueueLayout::PerFlowAndClass;
 pub(crate) const WORDS: Option<WordsParser> = cake::WORDS;
-/// Bytes of state of a flow.
+/// Bytes of state per flow.
 pub(crate) const STATE_BYTES: usize = cake::STATE_BYTES;
-/// Tells the choice of a hardware queue from that of a place within it.
+/// Separates the hash of the hardware queue from the hash within it.
 const SALT: u64 = 0x7175_6575_6500_0000;
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! CHOKe: an arrival is compared with a packet drawn from the queue, and both are dropped if they are of one flow
-//! (R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000); beyond that it is RED with thresholds in packets.
+//! CHOKe: each arrival is compared with a random packet from the queue, and both are dropped if they belong to the same
+//! flow (R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000); otherwise it is RED with thresholds in packets.
 //!
-//! As Linux 6.1 has it (`sch_choke.c`). Its queue is an array in which a packet dropped from the middle leaves a hole:
-//! holes are drawn as well, and after three of them the head is taken.
+//! Follows Linux 6.1 (`sch_choke.c`), whose queue is an array: a packet dropped from the middle leaves a hole. Holes
+//! are drawn as well, and after three of them the head is used.
 //!
 //! # When to use
 //!
-//! To hold back flows that do not react, without any state per flow: a flow with many packets in the queue meets
-//! itself often. It does not equalise flows that do react; flow queueing does.
+//! To limit unresponsive flows without per-flow state: a flow with many packets in the queue often draws itself. It
+//! does not equalise responsive flows; flow queueing does.
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket, Verdict};
 use crate::config;
@@ -27,28 +27,28 @@ use alloc::format;
 config! {
     /// CHOKe's configuration; the defaults are tc's.
     pub struct Config {
-        /// Average backlog in packets above which arrivals are compared and dropped; zero is a third of max.
+        /// Average backlog in packets above which arrivals are compared with a drawn packet; zero is a third of max.
         min: u64 = 0, in Value::Count(0) => Value::Count(1 << 17);
         /// Average backlog in packets above which every arrival is dropped; zero is a quarter of the queue's limit.
         max: u64 = 0, in Value::Count(0) => Value::Count(1 << 17);
-        /// The average packet.
+        /// Mean packet size.
         avpkt: Bytes = Bytes(1000), in Value::Bytes(1) => Value::Bytes(1 << 20);
-        /// The burst in packets that the average's weight lets pass; zero is (2 min + max)/3.
+        /// Burst in packets that the averaging weight lets pass; zero is (2 min + max)/3.
         burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// The rate at which packets are taken to leave when a pause is accounted for; zero is the link's rate.
+        /// Rate at which packets are assumed to leave during an idle time; zero is the link's rate.
         bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
-        /// The greatest probability below max (max_P).
+        /// Maximum probability below max (max_P).
         probability: f64 = 0.02, in Value::Number(1e-6) => Value::Number(1.0);
-        /// Marks ECN-capable packets instead of dropping them, unless they are of the drawn packet's flow.
+        /// Marks ECN-capable packets instead of dropping them, unless the drawn packet is of the same flow.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Above max also ECN-capable packets are dropped.
+        /// Drops ECN-capable packets too above max.
         harddrop: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles { "linux", "Linux 6.1 with tc's parameters" => |_| {}; }
     validate |c| {
         let (min, max) = match (c.min, c.max) {
             (0, 0) => return Ok(()),
-            // tc takes max from the limit; both are known here only for a given max.
+            // tc derives max from the limit; both are known here only if max is given.
             (_, 0) => return Err(format!("min ({}) needs max too; write e.g. min 20 max 80", c.min).into()),
             (0, max) => (max / 3, max),
             given => given,
@@ -58,13 +58,13 @@ config! {
         }
         let burst = burst(c, min, max);
         if weight(c, min, burst).is_none() {
-            return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50").into());
+            return Err(format!("no averaging weight lets a burst of {burst} packets pass below min ({min}); tc refuses it too; write e.g. min 20 max 80 burst 50").into());
         }
         check(c, (min, max), burst)
     }
 }
 
-/// A CHOKe-managed queue's state.
+/// State of a CHOKe-managed queue.
 #[derive(Clone, Debug)]
 pub struct Choke {
     config: Config,
@@ -77,13 +77,13 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// An idle queue's state; its thresholds follow from the limit when it is attached.
+    /// State of an idle queue; attaching derives its thresholds from the limit.
     pub fn new(config: &Config) -> Self {
         let (params, idle) = params(config, USUAL_LIMIT, UNATTACHED);
         Self { params, idle, vars: Vars::new(), slots: Slots::default(), matched: 0, config: config.clone() }
     }
 
-    /// Drops a queued packet of the arrival's flow, if that is what is drawn.
+    /// Drops the drawn packet if it belongs to the arrival's flow.
     fn drop_match(&mut self, meta: &Meta, queue: &mut dyn Fifo, rng: &mut Rng) -> bool {
         let Some(slot) = self.slots.draw(rng) else { return false };
         let i = self.slots.index(slot);
@@ -119,7 +119,7 @@ impl Choke {
 impl Aqm for Choke {
     fn attach(&mut self, limits: &Limits, link: Link) {
         (self.params, self.idle) = params(&self.config, limit(limits, link), link);
-        // As many holes as packets may wait, up to a size that costs little.
+        // One hole per queued packet; bounds the allocation.
         self.slots.holes.reserve(limits.packets.unwrap_or(1024).min(1024) as usize);
     }
 
@@ -156,13 +156,13 @@ impl Aqm for Choke {
 }
 
 impl Lifecycle for Choke {
-    /// Linux looks at the limit last.
+    /// Linux checks the limit last.
     fn judges_overflow(&mut self) -> bool {
         true
     }
 }
 
-/// Linux's array of packets, as places that are taken or holes. Places are numbered from the first packet on.
+/// Linux's packet array as slots: occupied, or holes. Slots are numbered from the first packet.
 #[derive(Clone, Debug, Default)]
 struct Slots {
     head: u64,
@@ -176,8 +176,8 @@ impl Slots {
         self.tail += 1;
     }
 
-    /// There are `packets` in the queue: takes back the place of one that was let in and did not fit, and gives one to
-    /// packets that a discipline of flows queued against the verdict or moved here.
+    /// Aligns with the `packets` in the queue: frees the slot of an accepted packet that did not fit, and adds slots
+    /// for packets that a flow discipline queued in spite of the verdict or moved here.
     fn keep(&mut self, packets: usize) {
         while (self.tail - self.head) as usize - self.holes.len() > packets {
             self.tail -= 1;
@@ -187,7 +187,7 @@ impl Slots {
         }
     }
 
-    /// A place with a packet, drawn as Linux does; none if the queue is empty.
+    /// A slot with a packet, drawn as Linux does; `None` if the queue is empty.
     fn draw(&self, rng: &mut Rng) -> Option<u64> {
         let len = self.tail - self.head;
         if len == 0 {
@@ -198,16 +198,16 @@ impl Slots {
         Some(found.unwrap_or(self.head))
     }
 
-    /// The queue's index of the packet in a place.
+    /// Queue index of the packet in a slot.
     fn index(&self, slot: u64) -> usize {
         (slot - self.head) as usize - self.holes.partition_point(|&hole| hole < slot)
     }
 
-    /// Empties a place. Holes at the head vanish; one at the tail stays, as in Linux.
+    /// Empties a slot. Holes at the head vanish; one at the tail stays, as in Linux.
     fn remove(&mut self, slot: u64) {
         if slot != self.head {
-            let place = self.holes.partition_point(|&hole| hole < slot);
-            self.holes.insert(place, slot);
+            let at = self.holes.partition_point(|&hole| hole < slot);
+            self.holes.insert(at, slot);
             return;
         }
         self.head += 1;
@@ -219,7 +219,7 @@ impl Slots {
 }
 
 impl Config {
-    /// Refuses a burst that does not go with the thresholds that follow from a queue's limit.
+    /// Rejects a burst that does not fit the thresholds derived from a queue's limit.
     pub(crate) fn check_link(&self, limits: &Limits, link: Link) -> Result<(), ConfigError> {
         if self.burst == 0 || self.max > 0 {
             return Ok(());
@@ -235,7 +235,7 @@ fn thresholds(config: &Config, limit: u64) -> (u64, u64) {
 
 fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
     let (min, max) = thresholds(config, limit);
-    // tc refuses thresholds for which there is no weight; those of a limit cannot be refused, so follow the queue.
+    // tc rejects thresholds without a weight; those from a limit cannot be rejected here, so they follow the queue.
     let wlog = weight(config, min, burst(config, min, max)).unwrap_or(1);
     let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
     let Bytes(avpkt) = config.avpkt;
@@ -246,9 +246,9 @@ fn burst(config: &Config, min: u64, max: u64) -> u64 {
     if config.burst > 0 { config.burst } else { (2 * min + max) / 3 }
 }
 
-/// Refuses a burst that the kernel refuses.
+/// Rejects a burst that the kernel rejects.
 fn check(config: &Config, (min, max): (u64, u64), burst: u64) -> Result<(), ConfigError> {
-    // tc finds the weight by bytes; the kernel checks the thresholds in packets, its own unit for them.
+    // tc computes the weight in bytes; the kernel checks the thresholds in packets.
     let avpkt = config.avpkt.0;
     check_burst((min * avpkt, max), burst, avpkt, " packets")
 }
@@ -257,7 +257,7 @@ fn weight(config: &Config, min: u64, burst: u64) -> Option<u32> {
     wlog(min * config.avpkt.0, burst, config.avpkt.0)
 }
 
-/// The queue's limit in packets; tc demands one, and a thousand is the usual.
+/// The queue's limit in packets; tc requires one, and 1000 is usual.
 fn limit(limits: &Limits, link: Link) -> u64 {
     let in_time = limits.time.map(|time: Duration| link.rate.bytes_in(time));
     let bytes = [limits.bytes, in_time].into_iter().flatten().map(|bytes| bytes / link.mtu as u64);
@@ -265,7 +265,7 @@ fn limit(limits: &Limits, link: Link) -> u64 {
 }
 
 const USUAL_LIMIT: u64 = 1000;
-/// The link until the queue is attached to its own.
+/// Link before the queue is attached.
 const UNATTACHED: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
-//! Classes that senders name and priorities that follow from the DSCP, as Linux has both in `skb->priority`.
+//! Classes set by senders and priorities derived from the DSCP; both are in Linux's `skb->priority`. Without a class
+//! the priority follows `rt_tos2priority`, which reads three bits of the DSCP: EF gets priority 4 and shares the middle
+//! band of `pfifo_fast` with best effort.
 
 use crate::quote::quoted;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// A class as tc writes it, `MAJOR:MINOR` in hexadecimal: `1:10` is the class 10 of the discipline with the handle 1.
-/// `0:6` is no class but the priority 6, as `SO_PRIORITY` sets it.
+/// A class in tc's syntax, `MAJOR:MINOR` in hexadecimal: `1:10` is class 10 of the discipline with handle 1. `0:6` is
+/// not a class but priority 6, as set by `SO_PRIORITY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(u32);
 
 impl ClassId {
-    /// Nothing is named.
+    /// No class.
     pub const NONE: Self = Self(0);
 
-    /// The class `minor` of the discipline with the handle `major`; with 0 the priority `minor`.
+    /// Class `minor` of the discipline with handle `major`; if that is 0, priority `minor`.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self((major as u32) << 16 | minor as u32)
     }
@@ -24,21 +26,22 @@ impl ClassId {
         (self.0 >> 16) as u16
     }
 
-    /// The number of the class or the priority.
+    /// Number of the class, or the priority.
     pub const fn minor(self) -> u16 {
         self.0 as u16
     }
 
-    /// Whether nothing is named.
+    /// Whether no class is set.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Reads `1:10`, or `10` for a class of the discipline with the handle `major`.
+    /// Parses `1:10`, or `10` for a class of the discipline with handle `major`.
     pub fn parse(text: &str, major: u16) -> Result<Self, String> {
         let part = |digits: &str| {
             let number = u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
-            number.ok_or_else(|| format!("{} is not a class; write e.g. \"1:10\", in hexadecimal as tc", quoted(text)))
+            number
+                .ok_or_else(|| format!("{} is not a class; write e.g. \"1:10\" (hexadecimal, as in tc)", quoted(text)))
         };
         match text.split_once(':') {
             Some((major, "")) => Ok(Self::new(part(major)?, 0)),
@@ -54,12 +57,12 @@ impl fmt::Display for ClassId {
     }
 }
 
-/// The number of a class or a handle as a parameter, written in hexadecimal as tc does: `10`, `1:10`, `1:`.
+/// Number of a class or a handle as a parameter, in hexadecimal as in tc: `10`, `1:10`, `1:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minor(pub u16);
 
 impl Minor {
-    /// Reads it; of `1:10` the second number, of `1:` the first.
+    /// Parses it: the second number of `1:10`, the first of `1:`.
     pub fn parse(text: &str) -> Option<Self> {
         let class = ClassId::parse(text, 0).ok()?;
         Some(Self(if class.minor() == 0 { class.major() } else { class.minor() }))
@@ -72,8 +75,8 @@ impl fmt::Display for Minor {
     }
 }
 
-/// The priority of a packet with this DSCP (`rt_tos2priority` with `ip_tos2prio` of `net/ipv4/route.c`): it looks at the
-/// bits that were the type of service, the lower three of the DSCP, so that EF (46) is 4 and CS6 (48) is 0.
+/// Priority of a packet with this DSCP (`rt_tos2priority` with `ip_tos2prio` of `net/ipv4/route.c`): reads the former
+/// type-of-service bits, the lower three of the DSCP, so EF (46) is 4 and CS6 (48) is 0.
 pub const fn by_dscp(dscp: u8) -> ClassId {
     ClassId::new(0, [BEST_EFFORT, BEST_EFFORT, BULK, BULK, INTERACTIVE, INTERACTIVE, 4, 4][(dscp & 7) as usize])
 }
@@ -82,18 +85,18 @@ const BEST_EFFORT: u16 = 0;
 const BULK: u16 = 2;
 const INTERACTIVE: u16 = 6;
 
-/// The band, counted from 0, of each of the 16 priorities.
+/// Band, from 0, of each of the 16 priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priomap(
-    /// Four bits for each, those of the priority 0 lowest.
+    /// Four bits per priority; priority 0 is lowest.
     u64,
 );
 
 impl Priomap {
-    /// Linux's (`sch_default_prio2band`, `prio2band`): of three bands 0 is the first.
+    /// Linux's default (`sch_default_prio2band`, `prio2band`) for three bands; 0 is served first.
     pub const DEFAULT: Self = Self::new([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
 
-    /// The bands of the priorities from 0 on, each below 16.
+    /// Bands of the priorities from 0, each below 16.
     pub const fn new(bands: [u8; 16]) -> Self {
         let (mut packed, mut i) = (0, 0);
         while i < 16 {
@@ -103,18 +106,18 @@ impl Priomap {
         Self(packed)
     }
 
-    /// The band of a priority; of one above 15 that of its lower four bits, as in Linux.
+    /// Band of a priority; above 15 its lower four bits count, as in Linux.
     #[inline]
     pub const fn band(self, priority: u16) -> usize {
         (self.0 >> (4 * (priority & 15)) & 15) as usize
     }
 
-    /// The band of the highest number.
+    /// The highest band in use.
     pub fn max_band(self) -> usize {
         (0..16).map(|priority| self.band(priority)).max().expect("there are 16")
     }
 
-    /// Reads 16 numbers with commas or blanks between them.
+    /// Parses 16 numbers separated by commas or blanks.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split([',', ' ']).filter(|number| !number.is_empty());
         let mut bands = [0; 16];
@@ -154,10 +157,10 @@ mod tests {
 
     #[test]
     fn priorities_are_those_that_linux_gives_a_type_of_service() {
-        // (DSCP, priority): CS0, CS1, AF41, EF, CS6, the old type of service "low delay" (0x10), and AF11.
+        // (DSCP, priority): CS0, CS1, AF41, EF, CS6, the old type of service "low delay" (0x10), AF11.
         for (dscp, priority) in [(0, 0), (8, 0), (34, 2), (46, 4), (48, 0), (4, 6), (10, 2)] {
             assert_eq!(by_dscp(dscp), ClassId::new(0, priority), "{dscp}");
-            // Of three bands: low delay goes first, bulk last, all else in between.
+            // Three bands: low delay first, bulk last, everything else between.
             let band = [1, 9, 2, 9, 1, 9, 0][priority as usize];
             assert_eq!(Priomap::DEFAULT.band(priority), band);
         }

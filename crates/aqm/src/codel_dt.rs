@@ -1,13 +1,13 @@
-//! CoDel-DT, drop tail: CoDel's law on arrivals, by the delay that an arriving packet will see (CableLabs, in the
-//! ns-2 simulations of DOCSIS 3.1). Nothing but the arriving packet is ever dropped, so at most one per arrival.
+//! CoDel-DT (drop tail): CoDel's law applied to arrivals, by the predicted delay of the arriving packet (CableLabs, in
+//! the ns-2 simulations of DOCSIS 3.1). Only the arriving packet can be dropped, so at most one per arrival.
 //!
-//! Differs: the first measurement of the departure rate starts when the backlog suffices, not at time zero, where
-//! its first sample would include the idle time before the first packet.
+//! Differs: the first measurement of the departure rate starts when the backlog suffices, not at time zero, where its
+//! first sample would include the idle time before the first packet.
 //!
 //! # When to use
 //!
-//! In hardware or firmware that can drop an arriving packet but cannot drop from the head of a queue (cable modems),
-//! and to see what CoDel's law gains from dropping at the head: here the signal waits behind the whole queue.
+//! In hardware or firmware that can drop an arriving packet but not the head of a queue (cable modems), and to measure
+//! the benefit of head drops in CoDel: here the signal waits behind the whole queue.
 
 use crate::aqm::{Aqm, Cx, Fifo, PoppedPacket, Verdict};
 use crate::departure::{DepartureTimer, Measurement};
@@ -20,13 +20,14 @@ use alloc::format;
 config! {
     /// CoDel-DT's configuration.
     pub struct Config {
-        /// Acceptable standing queue delay: packets that will wait less are never dropped.
+        /// Acceptable standing queue delay: packets with a lower expected delay are never dropped.
         target: Duration = Duration::from_millis(5), in MICROSECOND => Value::Time(Duration::from_secs(10));
-        /// How long the delay must stay above target before the first drop: a worst-case round-trip time.
+        /// Time for which the delay must stay above target before the first drop: a worst-case round-trip time.
         interval: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(100));
-        /// Taken off the target: what a cable modem waits for its grant (6 ms there); no delay is below what is left if that is negative.
+        /// Time subtracted from the target: a cable modem's wait for its grant (6 ms there); if the result is negative,
+        /// no delay is below it.
         dt_offset: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(10));
-        /// Where the departure rate comes from.
+        /// Source of the departure rate.
         predictor: Predictor = Predictor::Measured, in WORD => WORD, choices Predictor::WORDS;
         /// Bytes whose departure is timed for the estimate of the departure rate (dq_threshold_).
         dq_threshold: Bytes = Bytes(10_000), in Value::Bytes(1) => Value::Bytes(1 << 30);
@@ -45,22 +46,22 @@ config! {
 }
 
 choice! {
-    /// Where the departure rate comes from, by which the delay is predicted.
+    /// Source of the departure rate for delay prediction.
     pub enum Predictor {
-        /// It is measured over dq_threshold bytes; until then no delay is predicted.
+        /// Measured over dq_threshold bytes; before the first sample no delay is predicted.
         Measured = "measured",
-        /// It is the link's nominal rate.
+        /// The link's nominal rate.
         Link = "link",
     }
 }
 
-/// A CoDel-DT-managed queue's state.
+/// State of a CoDel-DT-managed queue.
 #[derive(Clone, Debug)]
 pub struct CodelDt {
     config: Config,
     /// Next drop; `None` while the delay is below target.
     drop_time: Option<Instant>,
-    /// The drop time that the last drop left.
+    /// `drop_time` after the last drop.
     last_drop_time: Option<Instant>,
     drop_count: u32,
     dropping: bool,
@@ -72,7 +73,7 @@ pub struct CodelDt {
 }
 
 impl CodelDt {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         Self {
             config: config.clone(),
@@ -86,7 +87,7 @@ impl CodelDt {
         }
     }
 
-    /// The delay ahead of a packet with which `bytes` are queued.
+    /// Delay of a packet that leaves `bytes` queued, itself included.
     fn predicted_delay(&self, bytes: u64, cx: &Cx) -> Duration {
         match self.config.predictor {
             Predictor::Link => cx.link.rate.time_for(bytes),
@@ -95,13 +96,13 @@ impl CodelDt {
         }
     }
 
-    /// When the first packet above target at `now` may be dropped.
+    /// Earliest drop time if the delay first exceeds the target at `now`.
     fn first_drop_time(&self, now: Instant) -> Instant {
         let shortened = !self.is_stale(now) && self.drop_count > 1;
         now + if shortened { self.step(self.drop_count) } else { self.config.interval }
     }
 
-    /// The law: the next drop time after a drop at `now`.
+    /// Control law: the next drop time after a drop at `now`.
     fn count_drop(&mut self, now: Instant) {
         let since = if self.dropping { self.drop_time.unwrap_or(now) } else { now };
         self.drop_count = match self.drop_count {
@@ -126,9 +127,9 @@ impl CodelDt {
         Duration::from_nanos(libm::round(nanos) as i64)
     }
 
-    /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
+    /// Times the departure of `dq_threshold` bytes; `backlog` is the backlog after the departure of `len` bytes.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
-        // A backlog of the threshold does not suffice to go on.
+        // A backlog equal to the threshold does not continue the measurement.
         let to_go_on = self.config.dq_threshold.0 + 1;
         let Some(Measurement { rate, .. }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
         self.avg_rate = if self.avg_rate == 0.0 { rate } else { 0.5 * self.avg_rate + 0.5 * rate };
@@ -172,7 +173,7 @@ impl Aqm for CodelDt {
     }
 }
 
-/// Where `drop_count` saturates.
+/// Saturation value of `drop_count`.
 const MAX_COUNT: u32 = i32::MAX as u32;
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
 /// The range of a choice is its words.
@@ -211,7 +212,7 @@ mod tests {
         testing::push(queue, now, len, Ecn::Ect0)
     }
 
-    /// Milliseconds at which arrivals are dropped or marked: 100 packets wait at 0, and each millisecond brings one
+    /// Milliseconds at which arrivals are dropped or marked: 100 packets are queued at 0, and each millisecond has one
     /// arrival and then one departure.
     fn signals(config: &Config, until: u64) -> Vec<u64> {
         let mut queue = queue(config);
@@ -226,9 +227,9 @@ mod tests {
             .collect()
     }
 
-    /// With the link's rate known the delay is above target from the fifth packet at 0 on: the first drop at 100,
-    /// then the law, rounded up to the next arrival: 200, + 70.71 = 270.71, + 57.74 = 328.45, + 50 = 378.45 ms. When
-    /// it is measured, the first 10,500 bytes have left at 6 ms, and the next arrival finds the delay.
+    /// With the link's rate the delay is above target from the fifth packet at 0: the first drop at 100, then the law,
+    /// rounded up to the next arrival: 200, + 70.71 = 270.71, + 57.74 = 328.45, + 50 = 378.45 ms. With a measured rate,
+    /// the first 10,500 bytes have left at 6 ms, and the next arrival sees the delay.
     #[test]
     fn drop_times_under_constant_overload_are_those_by_hand() {
         for (params, expected) in [
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_offset_comes_off_the_target_which_may_become_negative() {
-        // Four packets of 1 ms each ahead of and with the arrival: a delay of 4 ms.
+        // Four packets of 1 ms each, the arrival included: a delay of 4 ms.
         for (offset, waiting, above) in
             [("0 s", 3, false), ("0 s", 4, true), ("1 ms", 3, true), ("2 ms", 1, false), ("6 ms", 2, true)]
         {
@@ -259,7 +260,7 @@ mod tests {
         for (waiting, len, above) in [
             ([750, 750], 1500, false),
             ([750, 751], 1500, true),
-            ([100, 156], 50, false), // before a larger packet has been seen 256 bytes are the largest
+            ([100, 156], 50, false), // the maximum is 256 bytes until a larger packet arrives
             ([100, 157], 50, true),
             ([100, 1400], 50, true),
         ] {
@@ -273,12 +274,12 @@ mod tests {
     #[test]
     fn re_entry_counts_and_waits() {
         for (count, last_drop_ms, count_after, window_ms) in [
-            // (drop_count, when the last drop's time was, drop_count of the next phase, wait before its first drop)
+            // (drop_count, last drop time, drop_count of the next phase, wait before its first drop)
             (0, None, 1, 100.0),
             (2, Some(9_900.0), 1, 70.710678),
             (3, Some(9_900.0), 1, 57.735027),
             (10, Some(9_900.0), 8, 31.622777),
-            (10, Some(10_050.0), 8, 31.622777), // a drop time ahead
+            (10, Some(10_050.0), 8, 31.622777), // a drop time in the future
             (10, Some(9_200.1), 8, 31.622777),
             (10, Some(9_200.0), 1, 100.0),
             (128, Some(9_900.0), 126, 8.838835),
@@ -292,7 +293,7 @@ mod tests {
             assert!((window.as_millis_f64() - window_ms).abs() < 1e-6, "{count}, {last_drop_ms:?}: {window}");
             codel.count_drop(now);
             assert_eq!(codel.drop_count, count_after, "{count}, {last_drop_ms:?}");
-            // The first drop's time counts from now, the next one's from its own.
+            // The first drop time counts from now, the next one from the first.
             let first = now + codel.step(count_after);
             assert_eq!((codel.drop_time, codel.last_drop_time), (Some(first), Some(first)));
             codel.count_drop(now + Duration::from_secs(1));
@@ -318,7 +319,7 @@ mod tests {
         let mut codel = CodelDt::new(&config(&[]));
         (0..1000).for_each(|t| codel.measure(ms(t as f64), 1500, 9_999));
         assert_eq!((codel.departures.count(), codel.avg_rate), (None, 0.0), "idle time is no measurement");
-        // The packet at 1000 ms begins it and counts in it: 7 packets in 6 ms; then 7 in 7 ms.
+        // The packet at 1000 ms starts the measurement and counts in it: 7 packets in 6 ms; then 7 in 7 ms.
         (1000..1007).for_each(|t| codel.measure(ms(t as f64), 1500, 10_001));
         assert_eq!(codel.avg_rate, 10_500.0 / 0.006);
         (1007..1014).for_each(|t| codel.measure(ms(t as f64), 1500, 10_000));

@@ -1,17 +1,17 @@
-//! What PI2 and DualPI2 share: the controller of p', and what p' means for a packet (K. De Schepper et al., CoNEXT 2016;
-//! RFC 9332).
+//! Common parts of PI2 and DualPI2: the controller of p', and the coupling of p' to verdicts (K. De Schepper et al.,
+//! CoNEXT 2016; RFC 9332).
 
 use crate::aqm::Verdict;
 use crate::rng::Rng;
 use crate::time::Duration;
 
-/// The proportional-integral controller of p', without any scaling. Delays are in seconds.
+/// Proportional-integral controller of p', without scaling. Delays are in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     target: f64,
     alpha: f64,
     beta: f64,
-    /// The output p', from 0 to `most`.
+    /// The output p', from 0 to `max_p`.
     pub p: f64,
     max_p: f64,
     pub qdelay: f64,
@@ -19,17 +19,17 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// A controller that has seen no delay; the gains are per second.
+    /// A controller before its first delay sample; the gains are per second.
     pub fn new(target: Duration, alpha: f64, beta: f64, most: f64) -> Self {
         Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, max_p: most, qdelay: 0.0, qdelay_old: 0.0 }
     }
 
-    /// Goes on from the state of `old` with its own target, gains and bound.
+    /// Continues from the state of `old` with its own target, gains and maximum.
     pub fn inherit(&mut self, old: &Self) {
         (self.p, self.qdelay, self.qdelay_old) = (old.p.min(self.max_p), old.qdelay, old.qdelay_old);
     }
 
-    /// An update, due every Tupdate.
+    /// Runs the update of every Tupdate.
     pub fn update(&mut self, qdelay: f64) {
         self.qdelay = qdelay;
         let delta = self.alpha * (qdelay - self.target) + self.beta * (qdelay - self.qdelay_old);
@@ -37,7 +37,7 @@ impl Controller {
         self.qdelay_old = qdelay;
     }
 
-    /// Whether updates without delay leave it as it is.
+    /// Whether updates without delay leave the state unchanged.
     pub fn is_at_rest(&self) -> bool {
         self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0
     }
@@ -49,29 +49,29 @@ impl Controller {
     }
 }
 
-/// How the probabilities of classic and scalable packets follow from p'.
+/// Probabilities of classic and scalable packets as functions of p'.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coupling {
-    /// What p' is multiplied by for scalable packets.
+    /// Coupling factor: scalable packets use k p'.
     pub k: f64,
-    /// Whether to drop where k p' is above one.
+    /// Whether to drop if k p' exceeds one.
     pub drop_overload: bool,
 }
 
-/// What a verdict depends on besides p'.
+/// Inputs of a verdict besides p'.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VerdictInput {
     pub ect: bool,
     pub scalable: bool,
-    /// The probability that the scalable packet's own queue asks for.
+    /// Marking probability of the scalable packet's own queue.
     pub native: f64,
 }
 
-/// What decides with a given probability.
+/// Source of random decisions.
 pub(crate) trait RandomTrial {
-    /// With probability `p`.
+    /// True with probability `p`.
     fn with_probability(&mut self, p: f64) -> bool;
-    /// With probability `p`².
+    /// True with probability `p`².
     fn with_squared_probability(&mut self, p: f64) -> bool;
 }
 
@@ -85,13 +85,13 @@ impl RandomTrial for Rng {
 }
 
 impl Coupling {
-    /// The greatest p'.
+    /// Maximum of p'.
     pub fn max_p(self) -> f64 {
         if self.drop_overload { 1.0 } else { (1.0 / self.k).min(1.0) }
     }
 
-    /// The verdict at `p`: for a scalable packet with the greater of k p' and `native`, for a classic one with p'².
-    /// Overload is where k p' is above one: there both kinds are dropped with p'².
+    /// The verdict at `p`: a scalable packet uses the maximum of k p' and `native`, a classic one p'². If k p' exceeds
+    /// one (overload), both are dropped with p'².
     pub fn judge(self, p: f64, packet: VerdictInput, dice: &mut impl RandomTrial) -> Verdict {
         let overload = self.k * p > 1.0;
         if packet.scalable {

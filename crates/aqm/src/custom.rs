@@ -1,24 +1,24 @@
-//! Algorithms that no line of the registry names: those of other crates and of users, next to the registered ones.
+//! Algorithms that the registry does not list: those of other crates and of users.
 //!
-//! A crate describes its algorithm with [`Algorithm::own`] and hands it, in a [`Catalogue`], to whatever reads names:
-//! [`Named::parse_with`](crate::registry::Named::parse_with), the simulator's scenarios. From there on it is like a
-//! registered one: parameters, profiles, limits, ECN and counters of the same queue, `fq(NAME)`.
+//! A crate describes its algorithm with [`Algorithm::custom`] and passes it, in a [`Catalogue`], to functions that
+//! parse names: [`NamedConfig::parse_with`](crate::registry::NamedConfig::parse_with), the simulator's scenarios. It
+//! then works like a registered one: parameters, profiles, limits, ECN and counters of the same queue, `fq(NAME)`.
 //!
 //! ```
-//! use sojourn_aqm::registry::{Algorithm, Catalogue, Named};
+//! use sojourn_aqm::registry::{Algorithm, Catalogue, NamedConfig};
 //! use sojourn_aqm::{Aqm, Cx, Fifo, Meta, Verdict, config, params::Value};
 //!
 //! config! {
 //!     /// Keeps short queues.
 //!     pub struct Config {
-//!         /// Most packets that may wait.
+//!         /// Maximum number of queued packets.
 //!         depth: u64 = 10, in Value::Count(1) => Value::Count(1_000_000);
 //!     }
 //!     profiles { "plain", "ten packets" => |_| {}; }
 //!     validate |_| Ok(())
 //! }
 //!
-//! /// Drops what finds `depth` packets waiting.
+//! /// Drops packets that find `depth` packets queued.
 //! pub struct Shallow(u64);
 //!
 //! impl Aqm for Shallow {
@@ -27,9 +27,9 @@
 //!     }
 //! }
 //!
-//! static SHALLOW: Algorithm = Algorithm::own::<Config>("shallow", "Keeps short queues", "this example");
+//! static SHALLOW: Algorithm = Algorithm::custom::<Config>("shallow", "Keeps short queues", "this example");
 //!
-//! impl sojourn_aqm::registry::Managed for Config {
+//! impl sojourn_aqm::registry::AqmConfig for Config {
 //!     type Aqm = Shallow;
 //!     fn aqm(&self) -> Shallow {
 //!         Shallow(self.depth)
@@ -37,8 +37,8 @@
 //! }
 //!
 //! let own = [&SHALLOW];
-//! assert_eq!(Named::parse_with("fq(shallow depth 3)", &own).unwrap().spelling(), "fq(shallow depth 3)");
-//! assert!(Named::parse("shallow").is_err(), "nobody else knows it");
+//! assert_eq!(NamedConfig::parse_with("fq(shallow depth 3)", &own).unwrap().spelling(), "fq(shallow depth 3)");
+//! assert!(NamedConfig::parse("shallow").is_err(), "only this catalogue has it");
 //! ```
 
 use crate::aqm::Aqm;
@@ -52,17 +52,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What a program knows beyond the registered algorithms. Registered names go first.
+/// Algorithms that a program has besides the registered ones. Registered names take precedence.
 pub trait Catalogue {
-    /// The algorithm called `name`, or why it cannot be used; `None` for a name that is not known here.
+    /// The algorithm called `name`, or why it is unusable; `None` if the catalogue does not have it.
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>>;
 
-    /// Its names, for the hint about a misspelt one.
+    /// Its names, to suggest one for an unknown name.
     fn names(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// The table in the file called `name`, or why it cannot be read; `None` where no files are read.
+    /// The table in the file `name`, or why it cannot be read; `None` if files are not read.
     fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
         let _ = name;
         None
@@ -79,29 +79,29 @@ impl<const N: usize> Catalogue for [&'static Algorithm; N] {
     }
 }
 
-/// Nothing but the registered algorithms.
+/// The registered algorithms alone.
 pub const REGISTERED: &dyn Catalogue = &[] as &[&'static Algorithm; 0];
 
-/// A configuration declared with [`config!`](crate::config), and the manager of one queue that it describes.
+/// A configuration declared with [`config!`](crate::config), and the manager of one queue that it creates.
 pub trait AqmConfig: Config + 'static {
     /// The queue manager.
     type Aqm: Aqm + Send + 'static;
-    /// A new one; of the values only what [`Config::validate`] accepts comes here.
+    /// Creates a manager; the values have passed [`Config::validate`].
     fn aqm(&self) -> Self::Aqm;
 }
 
-/// What is to be known of an own algorithm's configuration; every [`AqmConfig`] is one.
+/// Configuration of a custom algorithm; every [`AqmConfig`] implements it.
 pub trait CustomConfig: fmt::Debug + Send + Sync {
     /// The value of a parameter.
     fn value(&self, param: &str) -> Option<Value>;
-    /// Judges values that are in range each, before any queue has them; the error is a sentence. The profile by itself
-    /// is not judged: what a manager refuses may be its own defaults.
+    /// Checks values, each of them in range, before a queue uses them; the error is a sentence. The unmodified profile
+    /// is not checked: a manager may reject its own defaults.
     fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// A new manager of one queue.
+    /// Creates a manager of one queue.
     fn manager(&self) -> Box<dyn Aqm + Send>;
-    /// The same once more.
+    /// Clones into a box.
     fn clone_box(&self) -> Box<dyn CustomConfig>;
 }
 
@@ -117,14 +117,14 @@ impl<C: AqmConfig> CustomConfig for C {
     }
 }
 
-/// A validated configuration of an own algorithm.
+/// A validated configuration of a custom algorithm.
 pub struct CustomAqm {
     pub(crate) algorithm: &'static Algorithm,
     pub(crate) config: Box<dyn CustomConfig>,
 }
 
 impl CustomAqm {
-    /// `config` of `algorithm`, which made it.
+    /// Wraps `config`, which `algorithm` created.
     pub fn new(algorithm: &'static Algorithm, config: Box<dyn CustomConfig>) -> Self {
         Self { algorithm, config }
     }
@@ -151,7 +151,7 @@ impl PartialEq for CustomAqm {
 }
 
 impl Algorithm {
-    /// The algorithm of a crate of one's own, for a `static`.
+    /// An algorithm of another crate, for a `static`.
     pub const fn custom<C: AqmConfig>(name: &'static str, summary: &'static str, source: &'static str) -> Self {
         Self {
             name,

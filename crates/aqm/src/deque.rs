@@ -1,16 +1,16 @@
-//! A queue of small values in a ring of a power of two of places.
+//! A queue of small values in a ring with a power of two of slots.
 //!
-//! Not `VecDeque`: where a value lies is a mask away instead of a comparison, and several leave at once.
+//! Not `VecDeque`: an index is found with a mask instead of a comparison, and several values leave at once.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-/// Values in the order in which they came. It allocates no more once it has been as long as it gets.
+/// Values in order of insertion. It does not allocate after it has reached its maximum length.
 #[derive(Clone, Debug)]
 pub struct Deque<T> {
-    /// A power of two of them, or none yet; those that hold no value of the queue hold a copy of any.
-    places: Vec<T>,
-    /// Number of the first value, counted on without end; its place is what a mask leaves of it.
+    /// A power of two of slots, or none yet; unused slots hold a copy of any value.
+    slots: Vec<T>,
+    /// Running number of the first value, never wrapped; a mask reduces it to a slot.
     head: usize,
     len: usize,
 }
@@ -22,50 +22,50 @@ impl<T> Default for Deque<T> {
 }
 
 impl<T> Deque<T> {
-    /// An empty queue without a place.
+    /// An empty queue without slots.
     pub const fn new() -> Self {
-        Self { places: Vec::new(), head: 0, len: 0 }
+        Self { slots: Vec::new(), head: 0, len: 0 }
     }
 
-    /// How many there are.
+    /// Number of values.
     #[inline(always)]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     #[inline(always)]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Removes all, and the room for more than `most`, a power of two.
+    /// Clears the queue, and frees capacity beyond `most`, a power of two.
     pub fn clear_to(&mut self, most: usize) {
         debug_assert!(most.is_power_of_two(), "{most}");
         self.len = 0;
-        if self.places.len() > most {
-            self.places.truncate(most);
-            self.places.shrink_to(most);
+        if self.slots.len() > most {
+            self.slots.truncate(most);
+            self.slots.shrink_to(most);
         }
     }
 
-    /// Where value `i` is, or would be.
+    /// Slot of value `i`, also one past the end.
     #[inline(always)]
-    fn place(&self, i: usize) -> usize {
-        self.head.wrapping_add(i) & self.places.len().wrapping_sub(1)
+    fn slot(&self, i: usize) -> usize {
+        self.head.wrapping_add(i) & self.slots.len().wrapping_sub(1)
     }
 
     /// Value `i`.
     #[inline(always)]
     pub fn get(&self, i: usize) -> Option<&T> {
-        if i < self.len { self.places.get(self.place(i)) } else { None }
+        if i < self.len { self.slots.get(self.slot(i)) } else { None }
     }
 
     /// Value `i`.
     #[inline(always)]
     pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
-        let place = self.place(i);
-        if i < self.len { self.places.get_mut(place) } else { None }
+        let slot = self.slot(i);
+        if i < self.len { self.slots.get_mut(slot) } else { None }
     }
 
     /// The first value.
@@ -80,7 +80,7 @@ impl<T> Deque<T> {
         self.get(self.len.wrapping_sub(1))
     }
 
-    /// Removes the first `n`, of which there are so many.
+    /// Removes the first `n` values; there must be that many.
     #[inline(always)]
     pub fn remove_front(&mut self, n: usize) {
         debug_assert!(n <= self.len, "{n} of {}", self.len);
@@ -88,30 +88,30 @@ impl<T> Deque<T> {
         self.len -= n;
     }
 
-    /// All from value `from` on: those up to the end of the ring, and those from its beginning on.
+    /// The values from index `from`: up to the end of the ring, and from its beginning.
     fn slices(&self, from: usize) -> (&[T], &[T]) {
         let from = from.min(self.len);
-        let (start, len) = (if self.places.is_empty() { 0 } else { self.place(from) }, self.len - from);
-        let first = len.min(self.places.len() - start);
-        (&self.places[start..start + first], &self.places[..len - first])
+        let (start, len) = (if self.slots.is_empty() { 0 } else { self.slot(from) }, self.len - from);
+        let first = len.min(self.slots.len() - start);
+        (&self.slots[start..start + first], &self.slots[..len - first])
     }
 
-    /// All in their order.
+    /// Iterates in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.iter_from(0)
     }
 
-    /// All from value `from` on.
+    /// Iterates from index `from`.
     pub fn iter_from(&self, from: usize) -> impl Iterator<Item = &T> {
         let (first, second) = self.slices(from);
         first.iter().chain(second)
     }
 
-    /// All in their order.
+    /// Iterates mutably in order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let first = self.slices(0).0.len();
-        let (start, second) = (if first == 0 { 0 } else { self.place(0) }, self.len - first);
-        let (before, from) = self.places.split_at_mut(start);
+        let (start, second) = (if first == 0 { 0 } else { self.slot(0) }, self.len - first);
+        let (before, from) = self.slots.split_at_mut(start);
         from[..first].iter_mut().chain(&mut before[..second])
     }
 
@@ -121,11 +121,11 @@ impl<T> Deque<T> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
-    /// How many of them, which come first, have what `has` asks for.
-    pub fn partition_point(&self, mut has: impl FnMut(&T) -> bool) -> usize {
+    /// Number of leading values that satisfy `has`.
+    pub fn partition_point(&self, mut pred: impl FnMut(&T) -> bool) -> usize {
         let (first, second) = self.slices(0);
-        let n = first.partition_point(&mut has);
-        if n < first.len() { n } else { n + second.partition_point(has) }
+        let n = first.partition_point(&mut pred);
+        if n < first.len() { n } else { n + second.partition_point(pred) }
     }
 }
 
@@ -133,11 +133,11 @@ impl<T: Copy> Deque<T> {
     /// Appends a value.
     #[inline(always)]
     pub fn push_back(&mut self, value: T) {
-        if self.len == self.places.len() {
+        if self.len == self.slots.len() {
             self.grow(value);
         }
-        let place = self.place(self.len);
-        self.places[place] = value;
+        let slot = self.slot(self.len);
+        self.slots[slot] = value;
         self.len += 1;
     }
 
@@ -149,11 +149,11 @@ impl<T: Copy> Deque<T> {
         Some(first)
     }
 
-    /// Puts a value before value `i`, or behind all others.
+    /// Inserts a value before value `i`, or at the end.
     ///
     /// # Panics
     ///
-    /// If there are fewer than `i`.
+    /// If `i` is greater than the length.
     pub fn insert(&mut self, i: usize, value: T) {
         assert!(i <= self.len, "{i} of {}", self.len);
         self.push_back(value);
@@ -163,7 +163,7 @@ impl<T: Copy> Deque<T> {
         self[i] = value;
     }
 
-    /// Removes value `i`, if there are so many; cheap near the front.
+    /// Removes value `i`, if it exists; cheap near the front.
     pub fn remove(&mut self, i: usize) -> Option<T> {
         let value = *self.get(i)?;
         for i in (1..=i).rev() {
@@ -173,15 +173,15 @@ impl<T: Copy> Deque<T> {
         Some(value)
     }
 
-    /// Makes room for as many again; `value` fills it.
+    /// Doubles the capacity; `value` fills the new slots.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, value: T) {
-        let places = (2 * self.places.len()).max(MIN_CAPACITY);
-        let mut grown = Vec::with_capacity(places);
+        let slots = (2 * self.slots.len()).max(MIN_CAPACITY);
+        let mut grown = Vec::with_capacity(slots);
         grown.extend(self.iter().copied());
-        grown.resize(places, value);
-        (self.places, self.head) = (grown, 0);
+        grown.resize(slots, value);
+        (self.slots, self.head) = (grown, 0);
     }
 }
 
@@ -190,18 +190,18 @@ impl<T> Index<usize> for Deque<T> {
 
     #[inline(always)]
     fn index(&self, i: usize) -> &T {
-        self.get(i).expect("there are so many")
+        self.get(i).expect("the index is within the deque")
     }
 }
 
 impl<T> IndexMut<usize> for Deque<T> {
     #[inline(always)]
     fn index_mut(&mut self, i: usize) -> &mut T {
-        self.get_mut(i).expect("there are so many")
+        self.get_mut(i).expect("the index is within the deque")
     }
 }
 
-/// The places of a queue that has grown for the first time.
+/// Slots after the first growth.
 const MIN_CAPACITY: usize = 4;
 
 #[cfg(test)]
@@ -211,48 +211,48 @@ mod tests {
 
     #[test]
     fn it_is_a_queue_of_any_length() {
-        let (mut ours, mut theirs) = (Deque::new(), VecDeque::new());
+        let (mut deque, mut expected) = (Deque::new(), VecDeque::new());
         let mut rng = crate::rng::Rng::from_state(1);
         for n in 0..50_000_u64 {
             match rng.below(9) {
                 8 => {
-                    let i = rng.below(theirs.len() as u64 + 2) as usize;
-                    assert_eq!(ours.remove(i), theirs.remove(i), "{i}");
+                    let i = rng.below(expected.len() as u64 + 2) as usize;
+                    assert_eq!(deque.remove(i), expected.remove(i), "{i}");
                 }
                 0..4 => {
-                    ours.push_back(n);
-                    theirs.push_back(n);
+                    deque.push_back(n);
+                    expected.push_back(n);
                 }
                 4 => {
-                    let i = rng.below(theirs.len() as u64 + 1) as usize;
-                    ours.insert(i, n);
-                    theirs.insert(i, n);
+                    let i = rng.below(expected.len() as u64 + 1) as usize;
+                    deque.insert(i, n);
+                    expected.insert(i, n);
                 }
                 5 if n % 500 < 50 => {
-                    let all = theirs.len() - rng.below(theirs.len() as u64 + 1) as usize / 8;
-                    ours.remove_front(all);
-                    theirs.drain(..all);
+                    let all = expected.len() - rng.below(expected.len() as u64 + 1) as usize / 8;
+                    deque.remove_front(all);
+                    expected.drain(..all);
                 }
                 6 => {
-                    ours.iter_mut().for_each(|value| *value += 1);
-                    theirs.iter_mut().for_each(|value| *value += 1);
+                    deque.iter_mut().for_each(|value| *value += 1);
+                    expected.iter_mut().for_each(|value| *value += 1);
                 }
-                _ => assert_eq!(ours.pop_front(), theirs.pop_front()),
+                _ => assert_eq!(deque.pop_front(), expected.pop_front()),
             }
-            assert_eq!((ours.len(), ours.is_empty()), (theirs.len(), theirs.is_empty()));
-            assert_eq!((ours.front(), ours.back()), (theirs.front(), theirs.back()));
-            assert_eq!(ours.back_mut(), theirs.back_mut());
-            let i = rng.below(theirs.len() as u64 + 2) as usize;
-            assert_eq!(ours.get(i), theirs.get(i), "{i}");
-            assert_eq!(ours.get_mut(i), theirs.get_mut(i), "{i}");
+            assert_eq!((deque.len(), deque.is_empty()), (expected.len(), expected.is_empty()));
+            assert_eq!((deque.front(), deque.back()), (expected.front(), expected.back()));
+            assert_eq!(deque.back_mut(), expected.back_mut());
+            let i = rng.below(expected.len() as u64 + 2) as usize;
+            assert_eq!(deque.get(i), expected.get(i), "{i}");
+            assert_eq!(deque.get_mut(i), expected.get_mut(i), "{i}");
             if n % 16 == 0 {
-                assert!(ours.iter().eq(&theirs));
-                let from = i.min(theirs.len());
-                assert!(ours.iter_from(from).eq(theirs.range(from..)), "from {from}");
+                assert!(deque.iter().eq(&expected));
+                let from = i.min(expected.len());
+                assert!(deque.iter_from(from).eq(expected.range(from..)), "from {from}");
             }
         }
-        ours.clear_to(1 << 16);
-        assert_eq!((ours.pop_front(), ours.iter().count()), (None, 0));
+        deque.clear_to(1 << 16);
+        assert_eq!((deque.pop_front(), deque.iter().count()), (None, 0));
     }
 
     #[test]
@@ -261,13 +261,13 @@ mod tests {
         (0..1000).for_each(|n| deque.push_back(n));
         deque.remove_front(700);
         deque.clear_to(128);
-        assert_eq!((deque.len(), deque.places.len(), deque.places.capacity()), (0, 128, 128));
+        assert_eq!((deque.len(), deque.slots.len(), deque.slots.capacity()), (0, 128, 128));
         (0..200).for_each(|n| deque.push_back(n));
         assert!(deque.iter().copied().eq(0..200));
         let mut short = Deque::new();
         (0..5).for_each(|n| short.push_back(n));
         short.clear_to(128);
-        assert!(short.is_empty() && short.places.len() < 128, "what is short stays");
+        assert!(short.is_empty() && short.slots.len() < 128, "what is short stays");
     }
 
     #[test]

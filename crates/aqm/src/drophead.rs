@@ -1,10 +1,10 @@
-//! Head drop: a queue without a manager that makes room at its head (Linux's `pfifo_head_drop`, Mahimahi's `drophead`).
-//! What is dropped is the oldest packet, so the sender hears of it a queue's length sooner.
+//! Head drop: a queue without a manager that drops at its head to make room (Linux's `pfifo_head_drop`, Mahimahi's
+//! `drophead`). The oldest packet is dropped, so the sender learns of the loss one queue length earlier.
 //!
 //! # When to use
 //!
-//! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
-//! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
+//! If a plain buffer must be large (a cellular base station, a shell around a real program) and senders should learn of
+//! overflow early: the standing delay is that of tail drop, the reaction comes a full queue earlier.
 
 use crate::aqm::{Aqm, Bypass, Cx, DropReason, ExcessPolicy, Fifo, Lifecycle, Verdict, predecessor};
 use crate::backlog::Backlog;
@@ -19,7 +19,7 @@ use core::any::Any;
 config! {
     /// Head drop has no parameters beyond the queue's limits.
     pub struct Config {}
-    profiles { "plain", "a first-in-first-out queue that drops its oldest packets for what does not fit" => |_| {}; }
+    profiles { "plain", "a FIFO that drops its oldest packets to make room for arrivals" => |_| {}; }
     validate |_| Ok(())
 }
 
@@ -30,7 +30,7 @@ pub struct DropHead {
 }
 
 impl DropHead {
-    /// A queue's state: its limits, once it is attached.
+    /// State of a queue: its limits, once attached.
     pub fn new(_: &Config) -> Self {
         Self::default()
     }
@@ -60,7 +60,7 @@ impl Aqm for DropHead {
 }
 
 impl Lifecycle for DropHead {
-    /// Linux's queue of this kind waits for the next arrival, too (`fifo_hd_init`).
+    /// Linux's queue of this kind also waits for the next arrival (`fifo_hd_init`).
     fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         predecessor::<Self>(old)?;
         Ok(ExcessPolicy::Keep)
@@ -73,11 +73,11 @@ impl Lifecycle for DropHead {
 
 impl Bypass for DropHead {}
 
-/// Drops the oldest packets until an arriving one of `len` bytes fits; whether any was.
+/// Drops the oldest packets until an arriving one of `len` bytes fits. Returns whether it dropped any.
 #[cold]
 #[inline(never)]
 pub(crate) fn make_room(bounds: Bounds, len: u32, queue: &mut dyn Fifo) -> bool {
-    // A packet that fits into no queue at all costs the others nothing.
+    // A packet too large for an empty queue drops no other.
     if !bounds.admit(Backlog::default(), len) {
         return false;
     }
@@ -118,7 +118,7 @@ mod tests {
             (0, 1000, EnqueueResult::Queued),
             (1, 1000, EnqueueResult::Queued),
             (2, 1000, EnqueueResult::Queued),
-            (3, 1500, EnqueueResult::Queued), // instead of 0 and 1
+            (3, 1500, EnqueueResult::Queued), // replaces 0 and 1
             (4, 3001, EnqueueResult::Dropped(DropReason::Limit)),
             (5, 500, EnqueueResult::Queued),
         ] {

@@ -1,10 +1,10 @@
-//! Tail drop: a queue without a manager. All it does is its limits' doing.
+//! Tail drop: a queue with limits and no manager.
 //!
 //! # When to use
 //!
-//! As the reference that every manager is measured against, and where the buffer is known to be about as small as the
-//! delay that may be added. A tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size
-//! is its delay; give limits in time (`limit = "50 ms"`) to say which one is meant.
+//! As the reference for all managers, and if the buffer is known to be about as small as the acceptable delay. A
+//! tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size is its delay; give limits in
+//! time (`limit = "50 ms"`) to state that delay.
 
 use crate::aqm::{Aqm, Bypass, ExcessPolicy, FastDequeue, Lifecycle, predecessor};
 use crate::config;
@@ -15,7 +15,7 @@ use core::any::Any;
 config! {
     /// Tail drop has no parameters beyond the queue's limits.
     pub struct Config {}
-    profiles { "plain", "a first-in-first-out queue that drops what does not fit" => |_| {}; }
+    profiles { "plain", "a FIFO that drops arrivals that do not fit" => |_| {}; }
     validate |_| Ok(())
 }
 
@@ -24,7 +24,7 @@ config! {
 pub struct DropTail;
 
 impl DropTail {
-    /// What there is to configure: nothing.
+    /// There is nothing to configure.
     pub fn new(_: &Config) -> Self {
         Self
     }

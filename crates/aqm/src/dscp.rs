@@ -4,7 +4,7 @@ use crate::quote::quoted;
 use alloc::format;
 use alloc::string::String;
 
-/// The code points that have names; of several names of one the first is the usual one.
+/// Named code points; the first of several names for one is the usual one.
 pub const NAMES: &[(&str, u8)] = &[
     ("CS0", 0),
     ("BE", 0),
@@ -33,7 +33,7 @@ pub const NAMES: &[(&str, u8)] = &[
     ("CS7", 56),
 ];
 
-/// Reads a name, in letters of any case, or a number from 0 to 63.
+/// Parses a name, case-insensitive, or a number from 0 to 63.
 pub fn parse(text: &str) -> Result<u8, String> {
     let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|&(_, dscp)| dscp);
     named.or_else(|| text.parse().ok().filter(|&dscp| dscp < 64)).ok_or_else(|| {
@@ -44,7 +44,7 @@ pub fn parse(text: &str) -> Result<u8, String> {
     })
 }
 
-/// The usual name, or the number.
+/// The usual name, otherwise the number.
 pub fn spelling(dscp: u8) -> String {
     let named = NAMES.iter().find(|&&(_, point)| point == dscp).map(|&(name, _)| name.into());
     named.unwrap_or_else(|| format!("{dscp}"))

@@ -1,5 +1,5 @@
-//! Two queues behind one link, whose managers are coupled: one for classic traffic, one for scalable traffic that wants
-//! low latency (RFC 9332).
+//! Two queues with coupled managers on one link: one for classic traffic, one for scalable low-latency traffic (RFC
+//! 9332).
 
 use crate::aqm::{Cx, DropReason, Verdict};
 use crate::backlog::Backlog;
@@ -24,34 +24,34 @@ pub enum QueueKind {
     L4s,
 }
 
-/// What a manager sees of one queue.
+/// One queue as the manager sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueSnapshot {
-    /// What waits.
+    /// Its backlog.
     pub backlog: Backlog,
-    /// When the head was enqueued.
+    /// Enqueue time of the head.
     pub head_enqueued: Option<Instant>,
 }
 
 impl QueueSnapshot {
-    /// How long the head has waited, in seconds; zero where there is none.
+    /// Time the head has been queued, in seconds; zero if the queue is empty.
     pub fn head_delay(&self, now: Instant) -> f64 {
         self.head_enqueued.map_or(0.0, |since| (now - since).as_secs_f64())
     }
 }
 
-/// What a manager sees of both queues.
+/// Both queues as the manager sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DualSnapshot {
-    /// The queue C.
+    /// Queue C.
     pub classic: QueueSnapshot,
-    /// The queue L.
+    /// Queue L.
     pub l4s: QueueSnapshot,
 }
 
-/// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
+/// A manager of two queues: classifies packets, selects the queue to serve, and decides on packets.
 pub trait DualAqm: 'static {
-    /// See [`Lifecycle::succeed`](crate::Lifecycle::succeed); what no longer fits is the queues' matter.
+    /// See [`Lifecycle::inherit`](crate::Lifecycle::inherit); the queues drop packets that no longer fit.
     fn inherit(&mut self, old: &Self) -> Result<(), ConfigError>
     where
         Self: Sized,
@@ -60,7 +60,7 @@ pub trait DualAqm: 'static {
         Err(ConfigError::Immutable)
     }
 
-    /// Whether super-packets are cut before they are queued, see [`Qdisc::splits`].
+    /// Whether super-packets are split before they are queued, see [`Qdisc::splits_gso`].
     fn splits_gso(&self) -> bool {
         false
     }
@@ -68,37 +68,38 @@ pub trait DualAqm: 'static {
     /// The queue that a packet joins.
     fn classify(&self, meta: &Meta) -> QueueKind;
 
-    /// Judges an arriving packet that fits into the limits. `cx.backlog` is that of its queue, without it.
+    /// Decides on an arriving packet that fits the limits. `cx.backlog` is that of its queue, without it.
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
         let _ = (cx, meta, side);
         Verdict::Accept
     }
 
-    /// The limits refused an arriving packet; `waiting` is what both queues hold.
+    /// The limits rejected an arriving packet; `waiting` is the backlog of both queues.
     fn overflowed(&mut self, now: Instant, meta: &Meta, waiting: Backlog) {
         let _ = (now, meta, waiting);
     }
 
-    /// The queue that is served next, which is not empty; `None` where both are.
+    /// The queue to serve next, which is not empty; `None` if both are.
     fn choose(&mut self, now: Instant, link: Link, queues: &DualSnapshot) -> Option<QueueKind>;
 
-    /// Judges the head of the queue chosen. It has left: neither `queues` nor the backlogs of `cx` contain it.
+    /// Decides on the head of the selected queue. It has been removed: neither `queues` nor the backlogs of `cx`
+    /// contain it.
     fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict;
 
-    /// A packet of `len` bytes is sent from `side`; `queues` are without it.
+    /// A packet of `len` bytes is sent from `side`; `queues` do not contain it.
     fn sent(&mut self, side: QueueKind, len: u32, queues: &DualSnapshot);
 
-    /// When [`DualAqm::update`] is due next.
+    /// Time of the next [`DualAqm::update`].
     fn next_update(&self) -> Instant;
 
-    /// Periodic work, at the scheduled time.
+    /// Periodic update, at the scheduled time.
     fn update(&mut self, at: Instant, queues: &DualSnapshot);
 
-    /// Shows the state variables by name; times in seconds.
+    /// Reports the state variables by name; times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }
 
-/// Two queues under `A`, with limits for both together.
+/// Two queues under `A`, with common limits.
 #[derive(Debug)]
 pub struct DualQueue<A, P> {
     aqm: A,
@@ -112,7 +113,7 @@ pub struct DualQueue<A, P> {
 impl<A: DualAqm, P> DualQueue<A, P> {
     /// Two empty queues.
     pub fn new(aqm: A, limits: Limits, host: Host) -> Self {
-        // Room for what fits, up to a size that costs little when the limit is generous.
+        // Bounds the allocation if the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
         let ring = || Ring::with_capacity(capacity);
         Self { aqm, limits, host, classic: ring(), l4s: ring(), stats: Stats::default() }
@@ -133,8 +134,8 @@ impl<A: DualAqm, P> DualQueue<A, P> {
         DualSnapshot { classic: waiting(&self.classic), l4s: waiting(&self.l4s) }
     }
 
-    /// The manager and the context of its call about a packet of `side`.
-    fn lend(&mut self, now: Instant, side: QueueKind) -> (&mut A, Cx<'_>) {
+    /// The manager and the context of a call about a packet of `side`.
+    fn manager_and_cx(&mut self, now: Instant, side: QueueKind) -> (&mut A, Cx<'_>) {
         let total_backlog = self.total();
         let ring = self.ring(side);
         let backlog = Backlog { packets: ring.len() as u32, bytes: ring.bytes() };
@@ -146,7 +147,7 @@ impl<A: DualAqm, P> DualQueue<A, P> {
         Backlog { packets, bytes: self.classic.bytes() + self.l4s.bytes() }
     }
 
-    /// Runs every update due before `now` (up to and including it for `inclusive`).
+    /// Runs every update due before `now`, or also at `now` if `inclusive`.
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
         loop {
             let at = self.aqm.next_update();
@@ -166,7 +167,8 @@ impl<A: DualAqm, P> DualQueue<A, P> {
 }
 
 impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
-    /// What no longer fits goes at the heads, first of the classic queue, then of the other (`dualpi2_change`).
+    /// Packets that no longer fit are dropped at the heads, first of the classic queue, then of the other
+    /// (`dualpi2_change`).
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         old.run_updates(now, true);
@@ -200,7 +202,7 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
             return self.discard(meta, packet, DropReason::Limit, sink);
         }
         let side = self.aqm.classify(&meta);
-        let (aqm, mut cx) = self.lend(now, side);
+        let (aqm, mut cx) = self.manager_and_cx(now, side);
         let marked = match aqm.enqueue(&mut cx, &meta, side) {
             Verdict::Accept => false,
             Verdict::Mark if meta.ecn.is_ect() => mark(&mut meta, &mut self.stats),
@@ -215,9 +217,9 @@ impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
         loop {
             let queues = self.snapshot();
             let Some(side) = self.aqm.choose(now, self.host.link, &queues) else { return DequeueResult::Empty };
-            let queued = self.ring(side).pop().expect("the queue chosen is not empty");
+            let queued = self.ring(side).pop().expect("the chosen queue is not empty");
             let (mut meta, packet) = (queued.meta, queued.packet);
-            let (aqm, mut cx) = self.lend(now, side);
+            let (aqm, mut cx) = self.manager_and_cx(now, side);
             match aqm.judge(&mut cx, &meta, side) {
                 Verdict::Accept => {}
                 Verdict::Mark if meta.ecn.is_ect() => {

@@ -1,4 +1,5 @@
-//! Why a discipline, a parameter or a combination of values is refused. Each text names the place and the remedy.
+//! Configuration errors of disciplines, parameters and combinations of values. Each text names the place and the
+//! remedy.
 
 use crate::quote::{cut, quoted};
 use crate::units::UnitError;
@@ -6,78 +7,80 @@ use crate::value::Value;
 use alloc::string::String;
 use thiserror::Error;
 
-/// Why a text or a configuration is refused.
+/// An invalid text or configuration.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Parameters or limits that cannot be changed while packets wait.
-    #[error("it cannot be changed while it runs; only another queue manager can take its place, without what waits")]
+    #[error(
+        "it cannot be changed while it runs; replace the whole queue manager instead, which drops the queued packets"
+    )]
     Immutable,
-    /// A parameter that cannot.
-    #[error("{0} cannot be changed while it runs; leave it as it was at the start")]
+    /// A parameter that cannot be changed while packets wait.
+    #[error("{0} cannot be changed while it runs; keep its initial value")]
     ImmutableParam(&'static str),
-    /// There is no discipline, profile or parameter of this name; the text is that of [`crate::params::unknown`].
+    /// No discipline, profile or parameter has this name; the text is that of [`crate::params::unknown`].
     #[error("{0}")]
     Unknown(String),
-    /// A quantity that cannot be read.
+    /// A quantity that cannot be parsed.
     #[error("{name}: {reason}")]
     Unit {
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// The unit error.
         reason: UnitError,
     },
-    /// A count that is none.
+    /// Not an integer.
     #[error("{name}: {} is not a whole number", quoted(text))]
     NotInteger {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// A number that is none.
+    /// Not a number.
     #[error("{name}: {} is not a number", quoted(text))]
     NotNumber {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// A flag that is neither on nor off.
+    /// Neither on nor off.
     #[error("{name}: {} is neither true nor false", quoted(text))]
     NotBool {
         /// The parameter.
         name: String,
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// A word that the parameter does not know.
-    #[error("{name}: {} is none of {}", quoted(text), choices.join(", "))]
+    /// A word that is none of the parameter's choices.
+    #[error("{name}: {} is not one of {}", quoted(text), choices.join(", "))]
     UnknownChoice {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The input.
         text: String,
-        /// The words that it knows.
+        /// The choices.
         choices: &'static [&'static str],
     },
-    /// The number of a class that is none.
-    #[error("{name}: {} is not the number of a class; write it in hexadecimal as tc, e.g. 20", quoted(text))]
+    /// Not a class number.
+    #[error("{name}: {} is not a class number; write it in hexadecimal as in tc, e.g. 20", quoted(text))]
     NotClassId {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// A map of priorities to bands that is none.
+    /// Not a map of priorities to bands.
     #[error(
-        "{name}: {} is not a band for each of 16 priorities; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1",
+        "{name}: {} is not a list of 16 bands, one per priority; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1",
         quoted(text)
     )]
     NotPriomap {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The input.
         text: String,
     },
     /// A value below or above its range.
@@ -85,17 +88,17 @@ pub enum ConfigError {
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// What was written.
+        /// The value.
         value: Value,
-        /// The smallest value.
+        /// The minimum.
         min: Value,
-        /// The largest value.
+        /// The maximum.
         max: Value,
     },
     /// A parameter that this version of the algorithm does not have.
     #[error(
-        "{name}: version {version} of {algorithm} does not have it; \
-         leave it at {left} (or write {}@{version} for the version)",
+        "{name}: version {version} of {algorithm} does not have this parameter; keep it at {left} (or write \
+         {}@{version} for the version)",
         algorithm.to_lowercase()
     )]
     UnsupportedByVersion {
@@ -103,50 +106,50 @@ pub enum ConfigError {
         name: &'static str,
         /// The version.
         version: String,
-        /// The algorithm, as its papers write it.
+        /// The algorithm, as its papers spell it.
         algorithm: String,
-        /// The value at which it does nothing.
+        /// The value that disables it.
         left: Value,
     },
-    /// A text without a name.
+    /// No name.
     #[error("an AQM needs a name, e.g. \"codel\"")]
     MissingName,
-    /// A closing bracket too many.
-    #[error("{} closes a bracket that it does not open", quoted(.0))]
+    /// One closing bracket too many.
+    #[error("{} has an unmatched closing bracket; remove it", quoted(.0))]
     UnmatchedBracket(String),
-    /// A closing bracket too few.
-    #[error("{} lacks a closing bracket; write e.g. \"fq(codel@act)\"", quoted(.0))]
+    /// A closing bracket is missing.
+    #[error("{} has an unclosed bracket; write e.g. \"fq(codel@act)\"", quoted(.0))]
     UnclosedBracket(String),
-    /// Disciplines within disciplines without end.
-    #[error("queue managers are nested more than {} deep; write fewer inside each other", crate::parent::text::DEEPEST)]
+    /// Disciplines nested too deep.
+    #[error("queue managers are nested more than {} deep; use fewer levels", crate::parent::text::DEEPEST)]
     TooDeep,
-    /// A closing brace too many.
-    #[error("{} closes a brace that it does not open", quoted(.0))]
+    /// One closing brace too many.
+    #[error("{} has an unmatched closing brace; remove it", quoted(.0))]
     UnmatchedBrace(String),
-    /// A closing brace too few.
-    #[error("{} lacks a closing brace; write e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"", quoted(.0))]
+    /// A closing brace is missing.
+    #[error("{} has an unclosed brace; write e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"", quoted(.0))]
     UnclosedBrace(String),
-    /// Words behind the braces.
+    /// Words after the braces.
     #[error(
-        "{} comes behind the braces; write parameters before them, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"",
+        "{} follows the braces; write parameters before them, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"",
         quoted(.0)
     )]
     TrailingWords(String),
-    /// Braces behind what holds no other discipline.
-    #[error("{0} holds no other discipline; {1} do, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
+    /// Braces after a discipline without children.
+    #[error("{0} takes no child discipline; {1} do, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
     NotClassful(&'static str, String),
-    /// A discipline with something in its braces that cannot be there.
-    #[error("{parent}: {} is not what it holds; write e.g. {example:?}", quoted(inside))]
+    /// An invalid child in a parent's braces.
+    #[error("{parent}: cannot hold {}; write e.g. {example:?}", quoted(inside))]
     InvalidChild {
         /// The parent.
         parent: &'static str,
-        /// What was written.
+        /// The input.
         inside: String,
-        /// What it could be.
+        /// A valid child.
         example: String,
     },
     /// The last word is a parameter that needs a value.
-    #[error("{} of {name} lacks its value", cut(param))]
+    #[error("{} of {name} needs a value", cut(param))]
     MissingValue {
         /// The parameter.
         param: String,
@@ -161,7 +164,7 @@ pub enum ConfigError {
         /// The discipline.
         name: String,
     },
-    /// Brackets behind what has no queue per flow to fill.
+    /// Brackets after a discipline other than `fq`.
     #[error("{0} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\"")]
     NoBrackets(&'static str),
     /// A discipline of several queues in brackets.
@@ -169,30 +172,31 @@ pub enum ConfigError {
     NotSingleQueue {
         /// The discipline.
         name: &'static str,
-        /// What it does instead of managing one queue.
+        /// Its layout, as a predicate.
         does: &'static str,
     },
     /// `exclude_ce` in brackets.
-    #[error("exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"")]
+    #[error("exclude_ce applies to all flows: write it after the brackets, e.g. \"fq(codel ecn) exclude_ce\"")]
     ExcludeCeInBrackets,
-    /// `exclude_ce` of a discipline that needs the marks.
+    /// `exclude_ce` of a discipline whose queues are coupled by marks.
     #[error("exclude_ce: the queues of {0} are coupled by their marks; leave it out")]
     ExcludeCeCoupled(&'static str),
-    /// `exclude_ce` of a discipline of others.
-    #[error("exclude_ce: {0} measures by itself what waits; leave it out")]
+    /// `exclude_ce` of a foreign discipline.
+    #[error("exclude_ce: {0} measures its own backlog; leave it out")]
     ExcludeCeForeign(&'static str),
-    /// `exclude_ce` of a discipline that has no such choice.
-    #[error("exclude_ce: {0} measures every packet, as Linux does; leave it out, or take fq(cobalt) exclude_ce")]
+    /// `exclude_ce` of a discipline without this option.
+    #[error("exclude_ce: {0} measures every packet, as Linux does; leave it out, or use fq(cobalt) exclude_ce")]
     ExcludeCeUnsupported(&'static str),
     /// `exclude_ce` of a parent.
     #[error(
-        "exclude_ce: {0} measures nothing; write it behind the discipline in the braces, e.g. {{ fq_codel exclude_ce }}"
+        "exclude_ce: {0} does not measure its queue; write it after the discipline in the braces, e.g. {{ fq_codel \
+         exclude_ce }}"
     )]
     ExcludeCeOnParent(&'static str),
-    /// Values that do not go together: what [`crate::params::Config::validate`] or an algorithm of others says.
+    /// Incompatible values; the text is that of [`crate::params::Config::validate`] or of a custom algorithm.
     #[error("{0}")]
     InvalidCombination(String),
-    /// An algorithm of a [`crate::registry::Catalogue`] that cannot be had: what the catalogue says.
+    /// An unusable algorithm of a [`crate::registry::Catalogue`]; the text is the catalogue's.
     #[error("{0}")]
     Catalogue(String),
 }

@@ -1,10 +1,10 @@
-//! Paths of files as words of a spelling: what would end the word is written `%20`, `%28`, ….
+//! File paths as words of a spelling: characters that would end the word are escaped, `%20`, `%28`, ….
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A path as a word.
+/// Escapes a path.
 pub fn escape(path: &str) -> String {
     let escaped = |c: char| match c {
         c if c.is_whitespace() || "%@(){},:;".contains(c) => {
@@ -16,7 +16,7 @@ pub fn escape(path: &str) -> String {
     path.chars().map(escaped).collect()
 }
 
-/// The path that a word means.
+/// Reverses [`escape`].
 pub fn unescape(word: &str) -> String {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();

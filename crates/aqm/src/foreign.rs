@@ -1,8 +1,8 @@
-//! Queue disciplines of others that hold packets themselves, such as those of shared libraries, and say so little of
-//! themselves that their parameters are one text.
+//! Foreign queue disciplines: they store packets themselves, such as those of shared libraries, and their parameters
+//! are one opaque text.
 //!
-//! They hold numbers in place of the host's packets, so that one of them serves every host. Loading a library is the
-//! business of another crate (`sojourn-library`): this one has no unsafe code.
+//! They store numbers instead of the host's packets, so that one of them serves every host. Another crate
+//! (`sojourn-library`) loads libraries: this one has no unsafe code.
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
@@ -20,31 +20,31 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A number that stands for a packet while it waits.
+/// Number of a packet while it is queued.
 pub type Ticket = u32;
 
-/// What is to be known of a configured foreign discipline.
+/// A configured foreign discipline.
 pub trait ForeignConfig: fmt::Debug + Send + Sync {
-    /// Judges the words, before any queue has them.
+    /// Checks the parameters before a queue uses them.
     fn check(&self) -> Result<(), ConfigError>;
-    /// An empty queue.
+    /// Creates an empty queue.
     fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<Ticket> + Send>;
-    /// What one of its queues, or of its copies', has done that no queue may do. Its results are worth nothing then.
+    /// An invariant that one of its queues, or of its clones' queues, has violated; the results are invalid then.
     fn fault(&self) -> Option<String>;
-    /// The same once more.
+    /// Clones into a box.
     fn clone_box(&self) -> Box<dyn ForeignConfig>;
 }
 
 /// A validated configuration of a foreign discipline.
 pub struct ForeignDiscipline {
     pub(crate) algorithm: &'static Algorithm,
-    /// The words behind its name.
+    /// The words after its name.
     text: &'static str,
     config: Box<dyn ForeignConfig>,
 }
 
 impl ForeignDiscipline {
-    /// `config` of `algorithm`, which made it of `text`.
+    /// Wraps `config`, which `algorithm` created from `text`.
     pub fn new(algorithm: &'static Algorithm, text: &'static str, config: Box<dyn ForeignConfig>) -> Self {
         Self { algorithm, text, config }
     }
@@ -86,12 +86,12 @@ impl PartialEq for ForeignDiscipline {
     }
 }
 
-/// The parameter of every foreign discipline: the words behind its name, as they are.
+/// The parameter of every foreign discipline: the words after its name, unchanged.
 pub static PARAMS: &[Param] = &[TEXT];
 
 const TEXT: Param = Param {
     name: "text",
-    doc: "The words behind the name, which only the library understands.",
+    doc: "Parameters after the name; only the library interprets them.",
     range: (Value::Choice(""), Value::Choice("")),
     choices: &[],
 };
@@ -99,8 +99,7 @@ const TEXT: Param = Param {
 /// The profile of every foreign discipline.
 pub const PROFILES: &[(&str, &str)] = &[("plain", "its own defaults")];
 
-/// The words behind the name out of a table of parameters: its `text`, and behind that each other parameter as in tc's
-/// spelling.
+/// The words after the name, from a table of parameters: its `text`, then each other parameter in tc's syntax.
 pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, ConfigError> {
     if !["", PROFILES[0].0].contains(&profile) {
         return Err(ConfigError::Unknown(unknown("profile", profile, PROFILES.iter().map(|&(name, _)| name))));
@@ -116,13 +115,13 @@ pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, Confi
 }
 
 impl Algorithm {
-    /// Whether the words behind its name are one text, which only it understands.
+    /// Whether the words after its name are one opaque text.
     pub(crate) fn is_foreign(&self) -> bool {
         core::ptr::eq(self.params, PARAMS)
     }
 }
 
-/// A foreign queue with the host's packets beside it.
+/// A foreign queue and the host's packets.
 struct TicketQueue<P> {
     queue: Box<dyn Qdisc<Ticket> + Send>,
     packets: PacketSlots<P>,
@@ -149,7 +148,7 @@ impl<P> PacketSlots<P> {
     }
 }
 
-/// Turns tickets into packets on their way to the host.
+/// Sink that converts tickets to the host's packets.
 struct TicketSink<'a, P> {
     packets: &'a mut PacketSlots<P>,
     sink: &'a mut dyn Sink<P>,

@@ -1,21 +1,21 @@
-//! Headers of packets: fields in network byte order, IPv4 and IPv6 (RFC 791, RFC 8200 §4), TCP (RFC 9293 §3.1) and its
-//! options. Every reader of packets gets its fields here: emulated links, captures, [`TcpView`](crate::TcpView).
+//! Packet headers: fields in network byte order, IPv4 and IPv6 (RFC 791, RFC 8200 §4), TCP (RFC 9293 §3.1) and its
+//! options. All parsers of packets use them: emulated links, captures, [`TcpView`](crate::TcpView).
 //!
-//! Nothing here trusts the bytes. A field beyond their end is `None`, never a panic.
+//! The bytes are untrusted: a field past their end is `None`, never a panic.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The field of two bytes at `at`.
+/// Two-byte field at offset `at`.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     field(bytes, at).map(u16::from_be_bytes)
 }
 
-/// The field of four bytes at `at`.
+/// Four-byte field at offset `at`.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     field(bytes, at).map(u32::from_be_bytes)
 }
 
-/// The `N` bytes at `at`.
+/// The `N` bytes at offset `at`.
 pub fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
@@ -29,22 +29,22 @@ pub struct IpHeader {
     pub destination: IpAddr,
     /// Type of service or traffic class: DSCP and ECN field.
     pub class: u8,
-    /// Identification of IPv4; 0 of IPv6.
+    /// Identification of IPv4; 0 for IPv6.
     pub identification: u16,
-    /// The flag *more fragments* and the fragment offset of IPv4, in their 14 bits; 0 of IPv6, whose fragments have a
-    /// header of their own ([`FRAGMENT`]).
+    /// IPv4's flag *more fragments* and fragment offset, in their 14 bits; 0 for IPv6, whose fragments have a header of
+    /// their own ([`FRAGMENT`]).
     pub fragment: u16,
-    /// Length of the packet; `None` if the field is 0, because a network card is to cut a superframe.
+    /// Length of the packet; `None` if the field is 0, because a network card will segment a super-packet.
     pub length: Option<usize>,
     /// Protocol of the header at `next`.
     pub protocol: u8,
-    /// Offset of the next header: the transport's; of IPv6 the first extension header that is no option and no routing
-    /// header, or is not whole.
+    /// Offset of the next header: the transport header; for IPv6 the first extension header that is neither options nor
+    /// routing, or that is truncated.
     pub next: usize,
 }
 
 impl IpHeader {
-    /// Reads the header at the start of `packet`; `None` if it is not whole.
+    /// Parses the header at the start of `packet`; `None` if it is truncated.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => Self::parse_v4(packet),
@@ -94,8 +94,8 @@ impl IpHeader {
         self
     }
 
-    /// The header as that of a whole packet, if it is of one or of a first fragment; `None` of a later fragment, which
-    /// has no transport header.
+    /// The header as that of an unfragmented packet, if the packet is one or a first fragment; `None` for a later
+    /// fragment, which has no transport header.
     pub fn of_first_fragment(mut self, packet: &[u8]) -> Option<Self> {
         while self.protocol == FRAGMENT {
             let [protocol, _, high, low]: [u8; 4] = field(packet, self.next)?;
@@ -114,12 +114,12 @@ impl IpHeader {
     }
 }
 
-/// Source and destination port, as TCP and UDP have them at the start of their header, `at`.
+/// Source and destination port at the start of the TCP or UDP header at offset `at`.
 pub fn ports_at(packet: &[u8], at: usize) -> Option<[u16; 2]> {
     Some([u16_at(packet, at)?, u16_at(packet, at.checked_add(2)?)?])
 }
 
-/// A TCP header, as far as it has fixed fields.
+/// Fixed fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader {
     /// Sequence number.
@@ -128,12 +128,12 @@ pub struct TcpHeader {
     pub ack: u32,
     /// Flags with AE (RFC 9768), nine bits.
     pub flags: u16,
-    /// Bytes of the header with its options, a multiple of 4; below [`TCP_BYTES`] it is wrong.
+    /// Header length in bytes, options included, a multiple of 4; invalid below [`TCP_BYTES`].
     pub size: usize,
 }
 
 impl TcpHeader {
-    /// Reads the header at `at`, of which the first 14 bytes are enough.
+    /// Parses the header at offset `at`; its first 14 bytes suffice.
     pub fn parse(packet: &[u8], at: usize) -> Option<Self> {
         let head: [u8; 14] = field(packet, at)?;
         let word = u16_at(&head, 12)?;
@@ -142,7 +142,8 @@ impl TcpHeader {
     }
 }
 
-/// The options of a TCP header: kind and value of each but padding; `Err` for one whose length is wrong, which ends them.
+/// Iterator over the options of a TCP header: kind and value, without padding; `Err` for an invalid length, which ends
+/// it.
 pub struct TcpOptions<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for TcpOptions<'a> {
@@ -168,16 +169,16 @@ impl<'a> Iterator for TcpOptions<'a> {
     }
 }
 
-/// An option says a length that it cannot have.
+/// An option has an invalid length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionLengthError;
 
-/// The blocks in the value of the option [`SACK`]: first number and the one behind the last (RFC 2018 §3).
+/// The blocks in the value of a [`SACK`] option: left and right edge (RFC 2018 §3).
 pub fn sack_blocks(value: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     value.chunks_exact(8).filter_map(|block| u32_at(block, 0).zip(u32_at(block, 4)))
 }
 
-/// Protocol number of TCP (IANA), as of the others.
+/// IP protocol numbers (IANA): TCP.
 pub const TCP: u8 = 6;
 /// UDP.
 pub const UDP: u8 = 17;
@@ -201,11 +202,11 @@ pub const TCP_BYTES: usize = 20;
 pub const UDP_BYTES: usize = 8;
 
 const OPTIONS_END: u8 = 0;
-/// The option of TCP that fills a word (IANA), as of the others.
+/// TCP option kinds (IANA): no-operation.
 pub const OPTIONS_PADDING: u8 = 1;
-/// Selective acknowledgments.
+/// Selective acknowledgment.
 pub const SACK: u8 = 5;
-/// Time stamps.
+/// Timestamps.
 pub const TIMESTAMPS: u8 = 8;
 
 #[cfg(test)]
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!((field(&bytes, 5), field::<1>(&bytes, 5)), (Some([]), None));
     }
 
-    /// An IPv6 packet with these headers behind IP's, of which the first is of `protocol`.
+    /// An IPv6 packet with the headers `rest` after the IP header; the first is of `protocol`.
     fn ip6(protocol: u8, rest: &[u8]) -> Vec<u8> {
         let mut packet = Vec::from([0x6a, 0xb0, 0, 0, 0, rest.len() as u8, protocol, 64]);
         packet.extend([0xfd; 15].iter().chain(&[1]).chain(&[0xfd; 15]).chain(&[2]));

@@ -1,33 +1,33 @@
 //! Queue disciplines without a clock, a socket or a simulator.
 //!
-//! A queue manager ([`Aqm`]) decides; a queue discipline ([`Qdisc`]) holds the host's packets and does what was
-//! decided; a host (a simulator, an emulator, a network stack) owns the clock and calls both. Nothing here
-//! reads a clock or draws from a global generator, so the same calls give the same verdicts everywhere.
+//! A queue manager ([`Aqm`]) decides. A queue discipline ([`Qdisc`]) holds the host's packets and applies the
+//! decisions. A host (simulator, emulator, network stack) owns the clock and calls both. Nothing here reads a clock or
+//! draws from a global generator, so the same calls give the same verdicts everywhere.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; reasons of drops |
+//! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; drop reasons |
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`], [`sch_fq`], [`pfifo_fast`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
-//! | [`tbf`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines that hold other ones |
-//! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
-//! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
-//! | [`tcp_view`], [`octets`] | a packet's TCP header, for a discipline that asks its [`Sink`]; headers of IP and TCP |
+//! | [`tbf`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines with children |
+//! | [`registry`], [`named`], [`params`], [`custom`], [`foreign`], [`error`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; configuration errors |
+//! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | packet metadata, queue limits and link properties that an algorithm can read |
+//! | [`tcp_view`], [`headers`] | a packet's TCP header, for a discipline that queries its [`Sink`]; IP and TCP headers |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
-//! | [`policy`] | a queue manager that a policy steers, from outside or by a small network |
+//! | [`policy`] | a queue manager driven by a policy: a controller outside, or a small network |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
-//! | `conformance` | what every discipline must satisfy (feature `conformance`) |
+//! | `conformance` | invariants of every discipline (feature `conformance`) |
 //!
 //! # In your own transport
 //!
-//! A QUIC or WebRTC stack that wants a managed send queue is such a host: `P` is its packet or a handle of it, and it
-//! gives its own clock with each call. `examples/embedding.rs` is a complete one. Updates of an algorithm need no timer;
-//! a [`SingleQueue`] allocates nothing after its construction while no more packets wait than it has room for: the
-//! limit's, up to 1024, or those of [`SingleQueue::with_capacity`]. The crate needs `core` and `alloc` only:
-//! `examples/no_std.rs` would not compile if anything in it brought the standard library along.
+//! A QUIC or WebRTC stack with a managed send queue is such a host: `P` is its packet or a handle, and it passes its
+//! own clock with each call. `examples/embedding.rs` is complete. Algorithm updates need no timer. A [`SingleQueue`]
+//! does not allocate after construction while its packets fit the preallocated capacity: the limit, at most 1024, or
+//! that of [`SingleQueue::with_capacity`]. The crate needs only `core` and `alloc`; `examples/no_std.rs` fails to
+//! compile if a dependency pulls in `std`.
 #![no_std]
 extern crate alloc;
 

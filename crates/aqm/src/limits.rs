@@ -1,4 +1,4 @@
-//! How much a queue may hold.
+//! Limits of a queue.
 
 use crate::backlog::Backlog;
 use crate::link::Link;
@@ -9,14 +9,14 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// Bounds on the waiting packets; several may hold at once, none means unlimited.
+/// Bounds on queued packets; several can apply at once, none means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Most waiting packets.
+    /// Maximum number of queued packets.
     pub packets: Option<u32>,
-    /// Most waiting bytes.
+    /// Maximum number of queued bytes.
     pub bytes: Option<u64>,
-    /// Most waiting time at the link's nominal rate.
+    /// Maximum queueing time at the link's nominal rate.
     pub time: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ impl Limits {
         Self { bytes: Some(self.bytes.map_or(n, |most| most.min(n))), ..self }
     }
 
-    /// What two queues may hold together, each under bounds of its own; a time adds to no other one, whose rate is another.
+    /// Sum of the bounds of two queues. Times do not add up, because the queues' rates differ.
     pub fn and(self, other: Self) -> Self {
         let packets = self.packets.zip(other.packets).map(|(a, b)| a.saturating_add(b));
         Self { packets, bytes: self.bytes.zip(other.bytes).map(|(a, b)| a.saturating_add(b)), time: None }
@@ -56,7 +56,7 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Whether an arriving packet of `len` bytes fits behind `backlog`.
+    /// Whether an arriving packet of `len` bytes fits after `backlog`.
     pub fn admit(&self, backlog: Backlog, len: u32, link: Link) -> bool {
         self.on(link).admit(backlog, len)
     }
@@ -66,7 +66,7 @@ impl Limits {
         self.on(link).hold(backlog)
     }
 
-    /// What they are in packets and bytes on `link`.
+    /// Converts the limits to packets and bytes on `link`.
     pub(crate) fn on(&self, link: Link) -> Bounds {
         let by_time = self.time.map_or(u64::MAX, |most| link.rate.bytes_in(most));
         Bounds { packets: self.packets.map_or(u64::MAX, u64::from), bytes: self.bytes.unwrap_or(u64::MAX).min(by_time) }
@@ -74,7 +74,11 @@ impl Limits {
 
     fn add(&mut self, part: &str) -> Result<(), UnitError> {
         let positive = |n: u64| {
-            if n == 0 { Err(UnitError(format!("a limit of {} holds nothing", quoted(part.trim())))) } else { Ok(n) }
+            if n == 0 {
+                Err(UnitError(format!("a limit of {} leaves no room for a packet", quoted(part.trim()))))
+            } else {
+                Ok(n)
+            }
         };
         if let Ok(n) = units::packets(part) {
             let n = u32::try_from(positive(n)?)
@@ -95,7 +99,7 @@ impl Limits {
     }
 }
 
-/// Sets a bound that is not set yet: of two the first would be ignored.
+/// Sets a bound that is not set yet; otherwise the first of two would be ignored.
 fn once<T>(bound: &mut Option<T>, value: T, what: &str) -> Result<(), UnitError> {
     match bound.replace(value) {
         None => Ok(()),
@@ -103,7 +107,7 @@ fn once<T>(bound: &mut Option<T>, value: T, what: &str) -> Result<(), UnitError>
     }
 }
 
-/// Limits as a queue compares with them: one number of packets and one of bytes.
+/// Limits in the form that a queue compares: one number of packets and one of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     packets: u64,
@@ -111,20 +115,20 @@ pub(crate) struct Bounds {
 }
 
 impl Default for Bounds {
-    /// None.
+    /// No bounds.
     fn default() -> Self {
         Self { packets: u64::MAX, bytes: u64::MAX }
     }
 }
 
 impl Bounds {
-    /// Whether an arriving packet of `len` bytes fits behind `backlog`.
+    /// Whether an arriving packet of `len` bytes fits after `backlog`.
     #[inline]
     pub fn admit(self, backlog: Backlog, len: u32) -> bool {
         (backlog.packets as u64) < self.packets && backlog.bytes + len as u64 <= self.bytes
     }
 
-    /// Whether `backlog` is within them.
+    /// Whether `backlog` is within the bounds.
     #[inline]
     pub fn hold(self, backlog: Backlog) -> bool {
         backlog.packets as u64 <= self.packets && backlog.bytes <= self.bytes

@@ -1,29 +1,30 @@
-//! The link that a queue feeds, and the machine that it is in.
+//! The link that a queue feeds, and its machine.
 
 use crate::rate::Rate;
 use crate::time::{Duration, Instant};
 
-/// What the link below the queue is, and its machine, as far as an algorithm may know it.
+/// Properties of the link below the queue and of its machine that an algorithm can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Nominal rate: of a fixed-rate link the rate, of a trace its mean.
+    /// Nominal rate: the rate of a fixed-rate link, the mean of a trace.
     pub rate: Rate,
     /// Largest packet in bytes, as the queue accounts it.
     pub mtu: u32,
-    /// Propagation delay behind it, one way, where it is known; else zero. Of one that changes, the first.
+    /// One-way propagation delay, if known; otherwise zero. The initial one if it changes. ns-2's RED needs it for its
+    /// automatic weight.
     pub delay: Duration,
-    /// How long the machine had been up at the origin of the host's clock: Linux counts time from the boot. Zero where the
-    /// host's clock does so, too.
+    /// Uptime of the machine at the origin of the host's clock, because Linux counts time from the boot. Zero if the
+    /// host's clock does too.
     pub uptime: Duration,
 }
 
 impl Link {
-    /// A link whose delay is not known, of a machine that booted at the origin of the clock.
+    /// A link of unknown delay, in a machine that booted at the origin of the clock.
     pub const fn new(rate: Rate, mtu: u32) -> Self {
         Self { rate, mtu, delay: Duration::ZERO, uptime: Duration::ZERO }
     }
 
-    /// When the machine booted, for spans since then: before the clock's origin it has no order.
+    /// Boot time of the machine, for spans since then; before the clock's origin it is not ordered.
     pub(crate) fn boot(&self) -> Instant {
         Instant::ZERO - self.uptime
     }

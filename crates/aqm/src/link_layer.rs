@@ -1,21 +1,21 @@
-//! What link layers make of packets, and the kinds of link that tc knows by name. Source: `sch_cake.c`, tc-cake(8).
+//! Framing of link layers, and tc's named kinds of links. Source: `sch_cake.c`, tc-cake(8).
 
 use crate::choice;
 
 choice! {
-    /// What the link layer makes of a packet with its overhead.
+    /// Framing of a packet, overhead included, by the link layer.
     pub enum CellFraming {
-        /// Bytes as they are.
+        /// No framing.
         Plain = "noatm",
-        /// Cells of 53 bytes, each with 48 of the packet.
+        /// Cells of 53 bytes with 48 bytes of payload.
         Atm = "atm",
-        /// 64b/65b coding: one byte for every 64, begun or full.
+        /// 64b/65b coding: one byte more per 64 bytes, rounded up.
         Ptm = "ptm",
     }
 }
 
 impl CellFraming {
-    /// Bytes on the wire for `len` bytes with their overhead.
+    /// Bytes on the wire for `len` bytes, which include the overhead.
     #[inline]
     pub const fn wire(self, len: u32) -> u32 {
         match self {
@@ -31,15 +31,15 @@ impl CellFraming {
 pub struct LinkPreset {
     /// tc's word.
     pub word: &'static str,
-    /// Its layer.
+    /// Framing.
     pub layer: CellFraming,
-    /// Bytes that it adds to an IP packet.
+    /// Overhead in bytes, added to an IP packet.
     pub overhead: u32,
-    /// Least size with them; 0 for none.
+    /// Minimum size, overhead included; 0 for none.
     pub mpu: u32,
 }
 
-/// Every kind whose overhead is known.
+/// Kinds of links with a known overhead.
 pub const KINDS: &[LinkPreset] = &[
     kind("docsis", CellFraming::Plain, 18, 64),
     kind("pppoe-ptm", CellFraming::Ptm, 30, 0),
@@ -54,7 +54,7 @@ pub const KINDS: &[LinkPreset] = &[
     kind("ipoa-llcsnap", CellFraming::Atm, 16, 0),
 ];
 
-/// ATM with more than any kind adds.
+/// ATM with more overhead than any kind.
 pub const CONSERVATIVE: LinkPreset = kind("conservative", CellFraming::Atm, 48, 0);
 
 const fn kind(word: &'static str, layer: CellFraming, overhead: u32, mpu: u32) -> LinkPreset {

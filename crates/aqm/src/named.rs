@@ -1,4 +1,4 @@
-//! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
+//! Textual form of a queue discipline: name, profile, parameters, and a manager in brackets.
 
 use crate::aqm::Aqm;
 use crate::error::ConfigError;
@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A configuration and the profile that it starts from.
+/// A configuration and its profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedConfig {
     /// Name of the profile.
@@ -25,23 +25,24 @@ pub struct NamedConfig {
 }
 
 impl NamedConfig {
-    /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]… [{ … }]`, tc's way: `codel@act target 5ms
-    /// ecn`, `fq(codel@act ecn) quantum 300B`, `tbf rate 10mbit burst 5kB { fq_codel }`.
+    /// Parses tc's form, `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]… [{ … }]`: `codel@act target
+    /// 5ms ecn`, `fq(codel@act ecn) quantum 300B`, `tbf rate 10mbit burst 5kB { fq_codel }`.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, REGISTERED)
     }
 
-    /// [`NamedConfig::parse`] that knows the algorithms of `own` as well.
+    /// [`NamedConfig::parse`] with the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
         Self::parse_over(text, "", own)
     }
 
-    /// [`NamedConfig::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
+    /// [`NamedConfig::parse_with`] with `below` as defaults, in the same syntax, for parameters that `text` does not
+    /// set.
     pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
         Self::parse_between(text, below, &[], own)
     }
 
-    /// [`NamedConfig::parse_over`] with the parameters `above` in place of those of the same name in `text`.
+    /// [`NamedConfig::parse_over`] with `above` overriding the parameters in `text`.
     fn parse_between(
         text: &str,
         below: &str,
@@ -61,14 +62,14 @@ impl NamedConfig {
         Self::configure_with(&text::join(name, braces.map(String::from)), profile, &all, own)
     }
 
-    /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets or what it
-    /// holds in braces, with `params` set by name.
+    /// The configuration of `profile` (empty: the plain one) of `name`, with `params` set by name. `name` may include a
+    /// manager in brackets or children in braces.
     pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, ConfigError> {
         Self::configure_with(name, profile, params, REGISTERED)
     }
 
-    /// [`NamedConfig::configure_with`] where `params` may also be those of the manager in brackets, as far as the discipline
-    /// itself has none of the same name: `fq(codel)` has a `target`.
+    /// [`NamedConfig::configure_with`] whose `params` may also belong to the manager in brackets, unless the discipline
+    /// has a parameter of that name: `fq(codel)` has a `target`.
     pub fn configure_within(
         name: &str,
         profile: &str,
@@ -99,7 +100,9 @@ impl NamedConfig {
         Self::configure_with(&format!("{}({changed})", outer.name), profile, &around, own)
     }
 
-    /// [`NamedConfig::configure`] that knows the algorithms of `own` as well.
+    /// [`NamedConfig::configure`] with the algorithms of `own` as well. A catalogue is an argument, not a global table:
+    /// a canonical scenario contains only parameters that differ from the algorithm's defaults, and those are covered
+    /// by the hash of its source, so that a stored result can be named without loading code.
     pub fn configure_with(
         name: &str,
         profile: &str,
@@ -111,7 +114,8 @@ impl NamedConfig {
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let configured = algorithm.configure_with(profile, &params, own);
-        let mut config = configured.map_err(|refusal| of_what_it_holds(refusal, algorithm, &params, braces, own))?;
+        let mut config =
+            configured.map_err(|refusal| explain_unknown_param(refusal, algorithm, &params, braces, own))?;
         match &config {
             AnyConfig::Custom(own) => own.config.check()?,
             AnyConfig::Foreign(foreign) => foreign.check()?,
@@ -138,11 +142,10 @@ impl NamedConfig {
         Ok(Self { profile, config })
     }
 
-    /// The name in the registry, with what is in brackets or braces if there is anything: `codel`, `fq(codel@act)`,
-    /// `tbf { fq_codel }`.
+    /// Name in the registry, with its brackets or braces if any: `codel`, `fq(codel@act)`, `tbf { fq_codel }`.
     pub fn name(&self) -> String {
         match self.config.with_ce() {
-            // Without brackets it is another discipline.
+            // `fq` without brackets is another discipline.
             AnyConfig::Fq(flows) => format!("{}({})", self.config.name(), flows.aqm().spelling()),
             config => text::join(config.name(), config.braces()),
         }
@@ -153,7 +156,7 @@ impl NamedConfig {
         self.config.algorithm()
     }
 
-    /// The parameters that differ from the profile's.
+    /// Parameters that differ from the profile.
     pub fn changed(&self) -> Vec<(&'static str, Value)> {
         let algorithm = self.algorithm();
         let plain = algorithm.configure(self.profile, &[]).expect("a profile is a valid configuration");
@@ -162,7 +165,7 @@ impl NamedConfig {
         pairs.filter(|&(name, value)| plain.value(name) != Some(value)).chain(common).collect()
     }
 
-    /// The shortest text that [`NamedConfig::parse`] reads as this.
+    /// The shortest text that [`NamedConfig::parse`] parses to this value.
     pub fn spelling(&self) -> String {
         let algorithm = self.algorithm();
         let braces = self.config.with_ce().braces();
@@ -183,7 +186,7 @@ impl NamedConfig {
 }
 
 impl NamedConfig {
-    /// The same, or why it cannot manage each queue of `fq`.
+    /// Returns `self`, or an error if it cannot manage each queue of `fq`.
     fn of_one_queue(self) -> Result<Self, ConfigError> {
         if matches!(self.config, AnyConfig::ExcludingCe(_)) {
             return Err(ConfigError::ExcludeCeInBrackets);
@@ -206,7 +209,7 @@ impl ManagerConfig for NamedConfig {
         Self::parse("droptail").expect("tail drop is registered")
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
-        self.config.manager().expect("a manager of one queue is what is in the brackets")
+        self.config.manager().expect("the brackets hold a single-queue manager")
     }
 }
 
@@ -233,8 +236,8 @@ impl ChildConfig for NamedConfig {
     }
 }
 
-/// The words of a discipline and what is in its braces. Those of a library are its own, braces among them, and a name
-/// that is not known may be a file's with braces in it.
+/// Splits off the contents of the braces. A library's words are opaque, braces included, and an unknown name may be a
+/// file name with braces in it.
 fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a str>), ConfigError> {
     let head = text.trim().split(|c: char| c.is_whitespace() || "(@{".contains(c)).next().unwrap_or("");
     match Algorithm::find_with(head, own) {
@@ -243,7 +246,7 @@ fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a
     }
 }
 
-/// The parameters in `words`, behind the name of a discipline.
+/// Parses the parameters in `words`, the text after the name.
 fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, ConfigError> {
     if algorithm.is_foreign() {
         let given = !words.trim().is_empty();
@@ -258,7 +261,7 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
                 continue;
             }
         }
-        // Of so many different names one is unknown, for which they are refused.
+        // More parameters than the algorithm has: one is unknown, and the caller rejects it by name.
         if params.len() > algorithm.params.len() + 1 {
             return Ok(params);
         }
@@ -274,7 +277,7 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
     }
 }
 
-/// The algorithm of a name that may have a manager in brackets; `fq` without them is Linux's pacing scheduler.
+/// Looks up a name, which may include a manager in brackets; `fq` without brackets is Linux's pacing scheduler.
 fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, ConfigError> {
     if name.trim().eq_ignore_ascii_case("fq") {
         return Algorithm::find("sch_fq");
@@ -282,13 +285,13 @@ fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Conf
     Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)
 }
 
-/// What is in the brackets of a name.
+/// Text in the brackets of a name.
 fn brackets(name: &str) -> Option<&str> {
     let (_, inner) = name.split_once('(')?;
     Some(inner.trim_end().strip_suffix(')').unwrap_or(inner))
 }
 
-/// The name, brackets and profile included, and the words behind it.
+/// Splits the name, with brackets and profile, from the words after it.
 pub(crate) fn split_name(text: &str) -> Result<(&str, &str), ConfigError> {
     let text = text.trim();
     let mut depth = 0;
@@ -315,10 +318,10 @@ fn is_on(text: &str) -> Option<bool> {
     Some(i % 2 == 0)
 }
 
-/// What may follow a flag.
+/// Optional values of a flag.
 const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
-/// The refusal of parameters of which the first unknown one is that of a discipline in the braces.
-fn of_what_it_holds(
+/// Improves the error if the first unknown parameter belongs to a discipline in the braces.
+fn explain_unknown_param(
     refusal: ConfigError,
     algorithm: &Algorithm,
     params: &[(String, String)],
@@ -332,5 +335,5 @@ fn of_what_it_holds(
     let holder = words.filter_map(|word| Algorithm::find_with(word, own).ok()).find(|held| has(held, name));
     let Some(held) = holder.map(|held| held.name) else { return refusal };
     let parent = algorithm.name;
-    format!("{parent} has no {name}; {held} in its braces has: write it there, {{ {held} {name} {value} }}").into()
+    format!("{parent} has no parameter {name}; it belongs to {held} in the braces: {{ {held} {name} {value} }}").into()
 }

@@ -1,4 +1,4 @@
-//! What a queue discipline may see of a packet.
+//! Packet metadata as queue disciplines see it.
 
 use crate::class::{self, ClassId};
 use crate::time::Instant;
@@ -7,7 +7,7 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not understand marks: congestion must be told by a drop.
+    /// Not ECN-capable: congestion is signalled by a drop.
     #[default]
     NotEct = 0,
     /// ECN-capable; the L4S identifier (RFC 9331).
@@ -19,10 +19,10 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Every codepoint, by its number.
+    /// Every codepoint, by number.
     pub const ALL: [Self; 4] = [Self::NotEct, Self::Ect1, Self::Ect0, Self::Ce];
 
-    /// Whether a mark is understood: everything but Not-ECT.
+    /// Whether the transport is ECN-capable: every codepoint but Not-ECT.
     pub const fn is_ect(self) -> bool {
         !matches!(self, Self::NotEct)
     }
@@ -33,12 +33,12 @@ impl Ecn {
     }
 }
 
-/// A packet's metadata: all that an algorithm may see, kept beside the host's own handle.
+/// A packet's metadata: everything an algorithm can see, stored beside the host's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// When the queue accepted it; stamped by the qdisc.
+    /// Time of acceptance; stamped by the qdisc.
     pub enqueued: Instant,
-    /// Size in bytes as this queue accounts it; of a super-packet that of all its segments, headers included.
+    /// Size in bytes as this queue accounts it; for a super-packet the sum of its segments, headers included.
     pub len: u32,
     /// Identifier of the transport flow (its 5-tuple).
     pub flow: u32,
@@ -48,10 +48,10 @@ pub struct Meta {
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
-    /// What the sender names instead of a class that follows from the DSCP: Linux's `skb->priority`.
+    /// Class set by the sender instead of one derived from the DSCP: Linux's `skb->priority`.
     pub class: ClassId,
-    /// Segments of a super-packet that segmentation offload cuts later; 1 for a packet. It is judged, counted and dropped
-    /// whole, as in Linux.
+    /// Segments that segmentation offload later makes of a super-packet; 1 for a packet. Verdicts, counters and drops
+    /// apply to the whole, as in Linux.
     pub segments: u16,
 }
 
@@ -62,13 +62,13 @@ impl Meta {
         Self { enqueued: Instant::ZERO, len, flow, hosts, dscp: 0, ecn: Ecn::NotEct, class, segments: 1 }
     }
 
-    /// Linux's `skb->priority`: the class that the sender names, else a priority from 0 to 15 by the DSCP.
+    /// Linux's `skb->priority`: the class set by the sender, otherwise a priority of 0 to 15 from the DSCP.
     #[inline]
     pub const fn priority(&self) -> ClassId {
         if self.class.is_none() { class::by_dscp(self.dscp) } else { self.class }
     }
 
-    /// The same packet as a super-packet of so many segments; at least 1.
+    /// The same packet as a super-packet of `segments` segments; at least 1.
     pub const fn with_segments(mut self, segments: u16) -> Self {
         self.segments = segments;
         self

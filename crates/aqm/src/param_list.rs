@@ -1,4 +1,4 @@
-//! Parameters that were given so far, by name: what the readers of tc's words share.
+//! List of the parameters set so far, by name; shared by the parsers of tc's words.
 
 use crate::error::ConfigError;
 use alloc::format;
@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// The value given for a parameter.
+/// The value set for a parameter.
 pub(crate) fn value<'a>(given: &'a [(String, String)], name: &str) -> Option<&'a str> {
     given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Sets a parameter, in place of what was given for it before.
+/// Sets a parameter, replacing an earlier value.
 pub(crate) fn set(given: &mut Vec<(String, String)>, name: &str, value: String) {
     match given.iter_mut().find(|(known, _)| known == name) {
         Some((_, old)) => *old = value,
@@ -20,7 +20,7 @@ pub(crate) fn set(given: &mut Vec<(String, String)>, name: &str, value: String) 
     }
 }
 
-/// Sets a parameter of `aqm` that was not given yet: of two words the first would be ignored.
+/// Sets a parameter of `aqm` once: of two words the first would be ignored.
 pub(crate) fn set_once(given: &mut Vec<(String, String)>, aqm: &str, name: &str, to: &str) -> Result<(), ConfigError> {
     match value(given, name) {
         Some(old) => Err(format!("{aqm} has both {old} and {to} for {name}; leave one of them out").into()),
@@ -31,7 +31,7 @@ pub(crate) fn set_once(given: &mut Vec<(String, String)>, aqm: &str, name: &str,
     }
 }
 
-/// Adds a parameter of `aqm`, which must not be there yet.
+/// Adds a parameter of `aqm`, which must not be set yet.
 pub(crate) fn add(given: &mut Vec<(String, String)>, aqm: &str, name: &str, value: String) -> Result<(), ConfigError> {
     if given.iter().any(|(known, _)| known == name) {
         return Err(ConfigError::DuplicateParam { param: name.into(), name: aqm.into() });
@@ -40,7 +40,7 @@ pub(crate) fn add(given: &mut Vec<(String, String)>, aqm: &str, name: &str, valu
     Ok(())
 }
 
-/// The next words as far as they begin with a digit.
+/// The following words that begin with a digit.
 pub(crate) fn numbers<'a>(words: &mut Peekable<SplitWhitespace<'a>>) -> Vec<&'a str> {
     let mut numbers = Vec::new();
     while let Some(word) = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
@@ -49,7 +49,7 @@ pub(crate) fn numbers<'a>(words: &mut Peekable<SplitWhitespace<'a>>) -> Vec<&'a 
     numbers
 }
 
-/// A word of `aqm` without the value that it needs.
+/// Error for a word of `aqm` without its value.
 pub(crate) fn missing_value(aqm: &str, word: &str) -> ConfigError {
     ConfigError::MissingValue { param: word.into(), name: aqm.into() }
 }

@@ -1,4 +1,4 @@
-//! Parameters by name: what a scenario file, a command line and a docs page share.
+//! Parameters by name, shared by scenario files, the command line and the documentation.
 
 use crate::class::{Minor, Priomap};
 pub use crate::error::ConfigError;
@@ -15,27 +15,27 @@ use core::fmt;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
-/// Reads the table in the file of a name, or says why it cannot be read; `None` where no files are read.
+/// Reads the table in a named file, or returns why that is impossible; `None` if files are not read.
 pub type TableReader<'a> = dyn Fn(&str) -> Option<Result<&'static Table, ConfigError>> + 'a;
 
-/// No files are read.
+/// A reader without files.
 pub const NO_FILES: &TableReader = &|_| None;
 
-/// What a parameter is.
+/// Description of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Name, as in the source and in tc.
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub doc: &'static str,
-    /// Smallest and largest value; for [`Value::Choice`] and [`Value::Bands`] unused, as for [`Value::Distribution`].
+    /// Minimum and maximum; unused for [`Value::Choice`], [`Value::Bands`] and [`Value::Distribution`].
     pub range: (Value, Value),
-    /// The words of a choice, or of a distribution that needs no file.
+    /// The words of a choice, or of the distributions that need no file.
     pub choices: &'static [&'static str],
 }
 
 impl Param {
-    /// Reads a value of this parameter and checks its range.
+    /// Parses a value of this parameter and checks its range.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         self.parse_with(text, NO_FILES)
     }
@@ -102,29 +102,30 @@ impl Param {
     }
 }
 
-/// The distribution called `text`: one of the words, else the table in the file of that name, which `files` reads. `name`
-/// is the parameter's.
+/// The distribution `text`: a built-in word, otherwise the table in the file of that name, read by `files`. `name` is
+/// the parameter.
 fn distribution(name: &'static str, text: &str, files: &TableReader) -> Result<Distribution, ConfigError> {
     if let Some(i) = Distribution::WORDS.iter().position(|&word| word == text) {
         return Ok(Distribution::BUILT_IN[i]);
     }
     match files(text) {
         Some(read) if !text.is_empty() => read.map(Distribution::Table).map_err(|wrong| {
-            format!("{name}: {} is none of {}, and {wrong}", quoted(text), Distribution::WORDS.join(", ")).into()
+            format!("{name}: {} is not one of {}, and {wrong}", quoted(text), Distribution::WORDS.join(", ")).into()
         }),
         _ => Err(ConfigError::UnknownChoice { name, text: text.into(), choices: Distribution::WORDS }),
     }
 }
 
-/// Reads the next words into the parameters given, of those of an algorithm, if they are its own; whether they were.
+/// Parses the next words into parameters if the algorithm defines them; the second argument collects the parameters,
+/// the third lists those of the algorithm. Returns whether words were consumed.
 pub type WordsParser =
     fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, ConfigError>;
 
-/// Declares a knob: an enum whose variants are words of a file.
+/// Declares an enum parameter; its variants are words in files.
 ///
 /// ```text
 /// choice! {
-///     /// Where the count starts again.
+///     /// Count after re-entry.
 ///     pub enum Reentry {
 ///         /// At one.
 ///         One = "one",
@@ -161,21 +162,21 @@ macro_rules! choice {
 pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
     /// The parameters, in the order of the docs page.
     const PARAMS: &'static [Param];
-    /// The named variants: name and what it is. The first is the plain name's.
+    /// The named variants: name and description. The first belongs to the plain name.
     const PROFILES: &'static [(&'static str, &'static str)];
 
     /// The configuration of a profile in [`Config::PROFILES`].
     fn profile(name: &str) -> Option<Self>;
     /// The value of a parameter in [`Config::PARAMS`].
     fn value(&self, name: &str) -> Option<Value>;
-    /// Sets a parameter to a value that [`Param::parse`] made.
+    /// Sets a parameter to a value from [`Param::parse`].
     fn set_value(&mut self, name: &str, value: Value);
-    /// Refuses combinations that no single range can.
+    /// Rejects combinations that no range can exclude.
     fn validate(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 
-    /// Sets a parameter from text; the error names the parameter, the value and the range.
+    /// Sets a parameter from text; errors name the parameter, the value and the range.
     fn set(&mut self, name: &str, text: &str) -> Result<(), ConfigError> {
         self.set_with(name, text, NO_FILES)
     }
@@ -196,7 +197,7 @@ fn param(params: &'static [Param], name: &str) -> Result<&'static Param, ConfigE
 ///
 /// ```text
 /// config! {
-///     /// What it configures.
+///     /// The algorithm's configuration.
 ///     pub struct Config {
 ///         /// Meaning of the parameter.
 ///         target: Duration = Duration::from_millis(5), in Duration::from_micros(1) ..= Duration::from_secs(10);
@@ -255,7 +256,7 @@ macro_rules! config {
             }
 
             fn set_value(&mut self, name: &str, value: $crate::params::Value) {
-                let _ = value; // without parameters nothing else reads it
+                let _ = value; // `value` is unused without parameters
                 match name {
                     $( stringify!($field) => self.$field = $crate::params::Parameter::from_value(value), )*
                     _ => unreachable!("{name} is a parameter"),
@@ -272,7 +273,7 @@ macro_rules! config {
     (@choices $choices:expr) => { $choices };
 }
 
-/// Refuses a parameter that a version of `algorithm` lacks, unless it is as in the profile of the version's name.
+/// Rejects a parameter that a version of `algorithm` lacks, unless it has the value of the version's profile.
 pub(crate) fn refuse_unsupported<C: Config>(
     config: &C,
     algorithm: &str,
@@ -286,7 +287,7 @@ pub(crate) fn refuse_unsupported<C: Config>(
     Err(ConfigError::UnsupportedByVersion { name, version: version.into(), algorithm: algorithm.into(), left })
 }
 
-/// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.
+/// Error text for an unknown name: suggests the nearest known name, preferring an anagram among equals.
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     unknown_among(what, name, &known.collect::<Vec<_>>())
 }
@@ -294,22 +295,22 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>)
 fn unknown_among(what: &str, name: &str, known: &[&str]) -> String {
     let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
     let typed = plain(name);
-    // A longer name is nobody's slip, and to compare it takes time.
+    // A longer name is not a typing error, and the distance takes long to compute.
     let distance_to = |k: &str| if name.len() <= LONGEST { distance(&typed, &plain(k)) } else { usize::MAX };
     let nearest = known.iter().map(|&k| (distance_to(k), letters(&typed) != letters(&plain(k)), k)).min();
-    // Kinds of one thing may share a name, such as the rates of a link.
+    // Variants of one kind may share a name, such as the rates of a link.
     let list = || {
         let mut seen = BTreeSet::new();
         known.iter().copied().filter(|&k| seen.insert(k)).collect::<Vec<_>>().join(", ")
     };
     match nearest {
-        None => format!("unknown {what} {}; there is none", quoted(name)),
+        None => format!("unknown {what} {}; none is defined", quoted(name)),
         Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {}; did you mean {k:?}?", quoted(name)),
-        Some(_) => format!("unknown {what} {}; one of {}", quoted(name), list()),
+        Some(_) => format!("unknown {what} {}; expected one of {}", quoted(name), list()),
     }
 }
 
-/// Letters of a name that may be a slip for another one.
+/// Maximum length of a name that may be a typing error.
 const LONGEST: usize = 64;
 
 /// Levenshtein distance, for names of a few letters.
@@ -328,7 +329,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The letters of a name in order.
+/// The letters of a name, sorted.
 fn letters(name: &str) -> Vec<char> {
     let mut letters: Vec<char> = name.chars().collect();
     letters.sort_unstable();

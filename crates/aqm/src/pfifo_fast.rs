@@ -1,13 +1,14 @@
-//! `pfifo_fast`: three bands served in strict order of priority, each a queue that drops at its tail; what Linux puts above
-//! a device when nothing else is set and `net.core.default_qdisc` is not FQ-CoDel (`sch_generic.c`, since 4.16).
+//! `pfifo_fast`: three bands in strict priority order, each a tail-drop queue; Linux's default discipline of a device
+//! unless `net.core.default_qdisc` is set (`sch_generic.c`, since 4.16).
 //!
-//! The band follows from the packet's priority, and that from its DSCP where the sender names none: the old "low delay"
-//! goes first, the old "throughput" last, all else in between, so that EF (46) and best effort share the middle one.
+//! The band follows from the packet's priority, which follows from its DSCP unless the sender sets one: the former "low
+//! delay" goes first, the former "throughput" last, everything else between, so EF (46) and best effort share the
+//! middle band.
 //!
 //! # When to use
 //!
-//! As the queue of a host or router on which nobody has set anything. For bands that can be set, or that hold other
-//! disciplines, take [prio](crate::prio).
+//! As the queue of a host or router with default settings. For configurable bands, or bands with child disciplines, use
+//! [prio](crate::prio).
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
@@ -28,7 +29,7 @@ use alloc::vec::Vec;
 config! {
     /// The configuration.
     pub struct Config {
-        /// Most packets that wait in each band: the length of the device's queue in Linux.
+        /// Maximum queued packets in each band: the device's queue length in Linux.
         limit: u64 = 1000, in Value::Count(1) => Value::Count(1_000_000_000);
     }
     profiles { "linux", "Linux since 4.16: each band has its own limit" => |_| {}; }
@@ -47,7 +48,7 @@ pub struct PfifoFast<P> {
 }
 
 impl<P> PfifoFast<P> {
-    /// Empty bands.
+    /// Creates empty bands.
     pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
         let most = limits.packets.map_or(config.limit, |most| config.limit.min(most as u64));
         let bands = [(); 3].map(|()| Ring::with_capacity(most.min(MAX_PREALLOCATED) as usize));
@@ -105,7 +106,7 @@ impl<P> Qdisc<P> for PfifoFast<P> {
     }
 }
 
-/// The band of a packet: of a class the lower four bits of its number, as of any other priority.
+/// Band of a packet; of a class or a priority the lower four bits of its number count.
 fn band_of(meta: &Meta) -> usize {
     Priomap::DEFAULT.band(meta.priority().minor())
 }
@@ -130,7 +131,8 @@ mod tests {
     #[test]
     fn bands_are_linuxs_and_go_in_order() {
         let mut queue = queue(Config::default(), Limits::default());
-        // (DSCP, class): AF41 and LE's neighbour 2 are "throughput", EF and CS6 neither, 4 is "low delay"; SO_PRIORITY 6.
+        // (DSCP, class): AF41 and 2, next to LE, are "throughput"; EF and CS6 are neither; 4 is "low delay";
+        // SO_PRIORITY 6.
         let none = ClassId::NONE;
         let cases = [(34, none), (46, none), (48, none), (4, none), (2, none), (0, none), (34, ClassId::new(0, 6))];
         for (id, (dscp, class)) in cases.into_iter().enumerate() {

@@ -1,17 +1,18 @@
-//! PI, the proportional-integral controller of the queue's length: every 1/`w` seconds p += a (q - qref) - b (q_old - qref)
-//! (C. Hollot, V. Misra, D. Towsley, W. Gong, INFOCOM 2001; ns-2, `pi.cc`, whose names these are).
+//! PI, the proportional-integral controller of the queue length: every 1/`w` seconds p += a (q - qref) - b (q_old -
+//! qref) (C. Hollot, V. Misra, D. Towsley, W. Gong, INFOCOM 2001; ns-2, `pi.cc`, with its names).
 //!
-//! `a` and `b` are given, or follow from the least number of flows `n`, the longest round-trip time `rtt` and the link's
-//! rate by the paper's design: the loop has gain one at ω = min(2n/(rtt² C), 1/rtt), at the controller's zero. The
-//! probability alone is bounded to 0..1.
+//! `a` and `b` are given, or follow from the minimum number of flows `n`, the maximum round-trip time `rtt` and the
+//! link's rate by the paper's design: the loop has unit gain at ω = min(2n/(rtt² C), 1/rtt), the controller's zero.
+//! Only the probability is clamped, to 0..1.
 //!
-//! Differs: the paper was not at hand; its printed a and b are the defaults, and for its example (60 flows, 3750 packets
-//! per second, 246 ms) the formula gives 1.4 % more. ns-2 updates once more when the queue is made, which changes nothing.
+//! Differs: the paper was not available; its printed a and b are the defaults, and for its example (60 flows, 3750
+//! packets per second, 246 ms) the formula gives 1.7 % more (`n 60 rtt 246ms`). ns-2 updates once more at
+//! creation, which changes nothing.
 //!
 //! # When to use
 //!
-//! To compare with what control theory first proposed: unlike RED's, its queue stands at `qref` whatever the number of
-//! flows, but it takes many seconds to get there. [PIE](crate::pie) and [PI2](crate::pi2) steer the delay instead.
+//! To compare with the first proposal from control theory: unlike RED's, its queue settles at `qref` for any number of
+//! flows, but only after many seconds. [PIE](crate::pie) and [PI2](crate::pi2) control the delay instead.
 
 use crate::aqm::{Aqm, Cx, Fifo, Timer, Verdict};
 use crate::config;
@@ -25,23 +26,23 @@ use alloc::format;
 config! {
     /// PI's configuration.
     pub struct Config {
-        /// What a packet above qref adds to the probability at each update.
+        /// Increase of the probability per update and packet above qref.
         a: f64 = A, in Value::Number(0.0) => Value::Number(1.0);
-        /// What a packet that was above qref at the update before takes from it; not more than a.
+        /// Decrease of the probability per packet above qref at the previous update; at most a.
         b: f64 = B, in Value::Number(0.0) => Value::Number(1.0);
         /// Updates per second.
         w: f64 = 160.0, in Value::Number(0.1) => Value::Number(100_000.0);
-        /// Length in packets that the controller steers to.
+        /// Reference queue length in packets.
         qref: f64 = 200.0, in Value::Number(0.0) => Value::Number(1e6);
-        /// The least number of long flows that a and b follow from; zero: they are as given.
+        /// Minimum number of long flows from which a and b follow; zero: a and b as given.
         n: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// The longest round-trip time, for n.
+        /// Maximum round-trip time, for n.
         rtt: Duration = Duration::from_millis(246), in Value::Time(Duration::from_micros(1)) => Value::Time(Duration::from_secs(60));
-        /// The average packet, for n and where bytes count.
+        /// Mean packet size, for n and if bytes count.
         mean_pktsize: Bytes = Bytes(500), in Value::Bytes(1) => Value::Bytes(1 << 20);
-        /// Measures the queue in bytes, in packets of mean_pktsize.
+        /// Measures the queue in bytes, in units of mean_pktsize.
         queue_in_bytes: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Drops large packets with a greater probability: by their size over mean_pktsize.
+        /// Drops large packets with a higher probability: by their size over mean_pktsize.
         bytes: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// Marks ECN-capable packets instead of dropping them (setbit).
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
@@ -55,17 +56,17 @@ config! {
     }
     validate |c| {
         if c.n > 0 && (c.a, c.b) != (A, B) {
-            return Err("a and b follow from n, rtt and the link's rate; leave n out or both of them".into());
+            return Err("n conflicts with a and b, which follow from n, rtt and the link's rate; leave out n, or both a and b".into());
         }
         if c.b > c.a {
             let (a, b) = (c.a, c.b);
-            return Err(format!("b ({b}) must not exceed a ({a}), or a queue at its length would move p; write e.g. a {A} b {B}").into());
+            return Err(format!("b ({b}) must not exceed a ({a}), or p would move while the queue is at its reference length; write e.g. a {A} b {B}").into());
         }
         Ok(())
     }
 }
 
-/// The gains for at least `n` flows with round-trip times of at most `rtt` seconds over a link of `c` packets per second, at
+/// Gains for at least `n` flows with round-trip times of at most `rtt` seconds on a link of `c` packets per second, at
 /// `w` updates per second.
 pub fn gains(n: f64, rtt: f64, c: f64, w: f64) -> (f64, f64) {
     let zero = 2.0 * n / (rtt * rtt * c);
@@ -78,29 +79,29 @@ pub fn gains(n: f64, rtt: f64, c: f64, w: f64) -> (f64, f64) {
     (k / zero + k / (2.0 * w), k / zero - k / (2.0 * w))
 }
 
-/// A PI-managed queue's state.
+/// State of a PI-managed queue.
 #[derive(Clone, Debug)]
 pub struct Pi {
     config: Config,
     a: f64,
     b: f64,
-    /// The probability with which an arrival is marked or dropped.
+    /// Probability of marking or dropping an arrival.
     p: f64,
-    /// The queue's length at the last update, in packets.
+    /// Queue length at the last update, in packets.
     q_old: f64,
     period: Duration,
     next_update: Instant,
 }
 
 impl Pi {
-    /// An idle queue's state; gains that follow from the link's rate are set when it is attached.
+    /// State of an idle queue; attaching computes gains that depend on the link's rate.
     pub fn new(config: &Config) -> Self {
         let period = Duration::from_nanos(libm::round(1e9 / config.w) as i64);
         let (a, b) = (config.a, config.b);
         Self { a, b, p: 0.0, q_old: 0.0, period, next_update: Instant::ZERO + period, config: config.clone() }
     }
 
-    /// The queue's length in packets.
+    /// Queue length in packets.
     fn length(&self, cx: &Cx) -> f64 {
         match self.config.queue_in_bytes {
             true => cx.backlog.bytes as f64 / self.config.mean_pktsize.0 as f64,
@@ -212,7 +213,7 @@ mod tests {
         // n 60, rtt 0.246 s, 3750 packets/s: zero 0.5287858, K 9.781079e-6; K/zero = 1.8497243e-5, K/(2 · 160) = 3.0566e-8.
         let (a, b) = gains(60.0, 0.246, 3750.0, 160.0);
         assert!((a / 1.852_780_906e-5 - 1.0).abs() < 1e-6 && (b / 1.846_667_732e-5 - 1.0).abs() < 1e-9, "{a} {b}");
-        // The printed numbers are 1.4 to 1.7 % below.
+        // The printed values are 1.7 % lower.
         assert!((a / A - 1.0).abs() < 0.02 && (b / B - 1.0).abs() < 0.02);
         // 15 Mbit/s in packets of 500 B are 3750 packets per second.
         let mut pi = Pi::new(&config("plain", &[("n", "60"), ("rtt", "246 ms")]));
@@ -257,10 +258,13 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, error) in [
-            ("pi n 60 a 0.1", "a and b follow from n, rtt and the link's rate; leave n out or both of them"),
+            (
+                "pi n 60 a 0.1",
+                "n conflicts with a and b, which follow from n, rtt and the link's rate; leave out n, or both a and b",
+            ),
             (
                 "pi a 0.00001 b 0.00002",
-                "b (0.00002) must not exceed a (0.00001), or a queue at its length would move p; write e.g. a 0.00001822 b 0.00001816",
+                "b (0.00002) must not exceed a (0.00001), or p would move while the queue is at its reference length; write e.g. a 0.00001822 b 0.00001816",
             ),
             ("pi a 1.5", "a = 1.5 is out of range; from 0 to 1"),
             ("pi b -0.1", "b = -0.1 is out of range; from 0 to 1"),

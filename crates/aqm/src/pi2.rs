@@ -1,14 +1,14 @@
 //! PI2: a proportional-integral controller whose output `p'` is squared for classic traffic and used linearly for
-//! scalable one, so that neither needs PIE's damping (K. De Schepper et al., CoNEXT 2016; the single queue of
-//! RFC 9332's DualPI2, with the gains and the decisions of Linux's sch_dualpi2).
+//! scalable traffic, so neither needs PIE's scaling (K. De Schepper et al., CoNEXT 2016; the single queue of RFC 9332's
+//! DualPI2, with the gains and decisions of Linux's sch_dualpi2).
 //!
-//! Squaring is two independent draws. Scalable is what carries ECT(1) or CE.
+//! The square is two independent draws. Packets with ECT(1) or CE are scalable.
 //!
 //! # When to use
 //!
-//! In place of PIE where scalable congestion controls (DCTCP, TCP Prague) share a single queue with classic ones: it
-//! couples the two by the square without PIE's table of corrections. For low delay to the scalable ones a queue of
-//! their own is needed as well (RFC 9332).
+//! Instead of PIE if scalable congestion controls (DCTCP, TCP Prague) share a single queue with classic ones: the
+//! square couples the two without PIE's table of corrections. For low delay, scalable flows also need a queue of their
+//! own (RFC 9332).
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, PoppedPacket, Timer, Verdict};
 use crate::config;
@@ -20,19 +20,19 @@ use crate::time::{Duration, Instant};
 config! {
     /// PI2's configuration; the default has the gains of Linux's DualPI2.
     pub struct Config {
-        /// The delay that the controller steers to.
+        /// Target delay of the controller.
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
-        /// How often the probability is updated (Tupdate).
+        /// Update interval of the probability (Tupdate).
         tupdate: Duration = Duration::from_millis(16), in Value::Time(Duration::from_micros(100)) => MINUTE;
         /// Gain of the deviation from the target, per second.
         alpha: f64 = 0.16, in Value::Number(0.0) => Value::Number(1000.0);
         /// Gain of the delay's change between two updates, per second.
         beta: f64 = 3.2, in Value::Number(0.0) => Value::Number(1000.0);
-        /// What p' is multiplied by for scalable packets (coupling factor); 1 is the uncoupled law.
+        /// Coupling factor: the ratio of p' for scalable packets to p'; 1 is the uncoupled law.
         k: f64 = 2.0, in Value::Number(0.01) => Value::Number(100.0);
         /// Marks ECN-capable packets instead of dropping them; without it scalable packets are treated as classic ones.
         ecn: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets are always marked.
+        /// Drops when k times p' exceeds one; otherwise p' is capped there, and ECN-capable packets are always marked.
         drop_overload: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// Judges packets on arrival instead of on departure.
         drop_early: bool = false, in Value::Flag(false) => Value::Flag(true);
@@ -43,19 +43,19 @@ config! {
     validate |_| Ok(())
 }
 
-/// A PI2-managed queue's state.
+/// State of a PI2-managed queue.
 #[derive(Clone, Debug)]
 pub struct Pi2 {
     config: Config,
     controller: Controller,
     coupling: Coupling,
-    /// When the head was enqueued; `None` while the queue is empty.
+    /// Enqueue time of the head; `None` while the queue is empty.
     head: Option<Instant>,
     next_update: Instant,
 }
 
 impl Pi2 {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let coupling = Coupling { k: config.k, drop_overload: config.drop_overload };
         Self {
@@ -67,7 +67,7 @@ impl Pi2 {
         }
     }
 
-    /// What becomes of a packet, `bytes` being queued without it.
+    /// Verdict on a packet; `bytes` are queued without it.
     fn judge(&self, ecn: Ecn, bytes: u64, cx: &mut Cx) -> Verdict {
         if bytes < 2 * cx.link.mtu as u64 {
             return Verdict::Accept;
@@ -149,7 +149,7 @@ mod tests {
         testing::config("rfc9332", params)
     }
 
-    /// A queue's state with `p` and the last delay given.
+    /// State with a given `p` and last delay.
     fn at(params: &[(&str, &str)], p: f64, qdelay_old: f64) -> Pi2 {
         let mut pi2 = Pi2::new(&config(params));
         (pi2.controller.p, pi2.controller.qdelay_old) = (p, qdelay_old);
@@ -164,7 +164,7 @@ mod tests {
         testing::push(queue, now, 1500, ecn)
     }
 
-    /// Shares of marks and drops among packets of `ecn` judged at `p`.
+    /// Shares of marks and drops of packets with `ecn` at `p`.
     fn shares(params: &[(&str, &str)], ecn: Ecn, p: f64) -> (f64, f64) {
         const PACKETS: usize = 200_000;
         let pi2 = at(params, p, 0.0);
@@ -209,7 +209,8 @@ mod tests {
             for early in ["off", "on"] {
                 let mut queue = queue_under(at(&[("drop_early", early)], 1.0, 0.0));
                 let mut lost = 0;
-                // Judged with `behind` packets of 1000 bytes, or one more, beside it: 3000 bytes are the least.
+                // Each packet is judged with `behind` packets of 1000 bytes, or one more, queued beside it: the minimum
+                // is 3000 bytes.
                 for _ in 0..=behind {
                     let dropped = testing::push(&mut queue, ms(0), 1000, Ecn::NotEct);
                     lost += usize::from(matches!(dropped, EnqueueResult::Dropped(_)));
@@ -227,13 +228,13 @@ mod tests {
         (0..10).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::Ect0), EnqueueResult::Queued));
         let mut reasons = Vec::new();
         assert!(matches!(queue.dequeue(ms(1), &mut |_, _, reason| reasons.push(reason)), DequeueResult::Packet(..)));
-        // The eighth has 3000 bytes behind it, the ninth 1500.
+        // The eighth has 3000 bytes after it, the ninth 1500.
         assert_eq!(reasons, [DropReason::Late; 8]);
     }
 
     #[test]
     fn updates_by_hand() {
-        // One packet at 10 ms; at the updates it has waited 6, 22 and 38 ms; then it leaves.
+        // One packet at 10 ms; at the updates its delay is 6, 22 and 38 ms; then it leaves.
         let mut queue = queue_under(Pi2::new(&config(&[])));
         push(&mut queue, ms(10), Ecn::NotEct);
         let mut expected = 0.0;

@@ -1,19 +1,19 @@
-//! Rates in the packet schedulers' arithmetic of Linux: the time of a byte as an integer with a shift.
+//! Rates in the arithmetic of Linux's packet schedulers: the time of a byte as a multiplier and a shift.
 
 use crate::rate::Rate;
 use crate::{choice, params::Value};
 
 choice! {
-    /// What the link layer makes of a packet, in tc's words.
+    /// Link layer, in tc's words.
     pub enum LinkLayer {
-        /// Bytes as they are.
+        /// No framing.
         Ethernet = "ethernet",
-        /// Cells of 53 bytes, each with 48 of the packet.
+        /// Cells of 53 bytes with 48 bytes of payload.
         Atm = "atm",
     }
 }
 
-/// A rate as `psched_ratecfg_precompute` of `sch_generic.c` prepares it, with what is added to each packet.
+/// A rate prepared as in `psched_ratecfg_precompute` of `sch_generic.c`, with the framing of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PschedRate {
     /// Whole bytes per second; at least 1.
@@ -23,28 +23,28 @@ pub(crate) struct PschedRate {
     framing: Framing,
 }
 
-/// What is added to each packet before its time is computed.
+/// Framing added to each packet before its time is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Framing {
-    /// Bytes.
+    /// Overhead in bytes.
     pub overhead: u32,
-    /// Least size with them.
+    /// Minimum size, overhead included.
     pub mpu: u32,
     pub layer: LinkLayer,
 }
 
 impl Framing {
-    /// Nothing is added.
+    /// No framing.
     pub const NONE: Self = Self { overhead: 0, mpu: 0, layer: LinkLayer::Ethernet };
 }
 
 impl PschedRate {
-    /// Of `rate`, which is 8 bit/s or more.
+    /// Prepares `rate`, at least 8 bit/s.
     pub fn new(rate: Rate, framing: Framing) -> Self {
         let bytes_per_second = rate.as_bps() / 8;
         let (mut factor, mut shift) = (1_000_000_000u64, 0);
         let mut mult = factor / bytes_per_second;
-        // As many bits of the quotient as 32 hold.
+        // Maximum precision of the quotient in 32 bits.
         while mult >> 31 & 1 == 0 && factor >> 63 == 0 {
             factor <<= 1;
             shift += 1;
@@ -53,7 +53,7 @@ impl PschedRate {
         Self { bytes_per_second, mult, shift, framing }
     }
 
-    /// How many nanoseconds `len` bytes take, rounded down for every packet (`psched_l2t_ns`).
+    /// Transmission time of `len` bytes in ns, rounded down for each packet (`psched_l2t_ns`).
     #[inline]
     pub fn time_for(&self, len: u32) -> i64 {
         let len = (len.saturating_add(self.framing.overhead)).max(self.framing.mpu);
@@ -65,9 +65,9 @@ impl PschedRate {
     }
 }
 
-/// The least rate: a byte per second.
+/// Minimum rate: one byte per second.
 pub(crate) const MIN_RATE: Rate = Rate::from_bps(8);
-/// The range of a rate that may be absent: zero.
+/// Range of an optional rate: zero disables it.
 pub(crate) const RATES: (Value, Value) =
     (Value::Rate(Rate::from_bps(0)), Value::Rate(Rate::from_bps(1_000_000_000_000)));
 
@@ -81,23 +81,23 @@ mod tests {
 
     #[test]
     fn times_are_the_kernels() {
-        // By hand at 7,777,777 bit/s: 972,222 B/s. 10^9 · 2^21 / 972222 = 2,157,071,121.6…, the first quotient with 32 bits;
-        // 1514 · 2157071121 / 2^21 = 1557257.4… ns, as 1514 B take at the rate.
+        // By hand at 7,777,777 bit/s: 972,222 B/s. 10^9 · 2^21 / 972222 = 2,157,071,121.6…, the first quotient with 32
+        // bits; 1514 · 2157071121 / 2^21 = 1557257.4… ns, the exact time of 1514 B.
         let psched = PschedRate::new(Rate::from_bps(7_777_777), Framing::NONE);
         assert_eq!((psched.bytes_per_second, psched.mult, psched.shift), (972_222, 2_157_071_121, 21));
         assert_eq!(psched.time_for(1514), 1_557_257);
-        // Rates that divide are exact.
+        // Rates that divide evenly are exact.
         assert_eq!(time(10_000_000, Framing::NONE, 1500), 1_200_000);
         assert_eq!(time(1_000_000_000, Framing::NONE, 1500), 12_000);
         assert_eq!(time(8, Framing::NONE, 3), 3_000_000_000);
-        // 0.08 ns for a byte are rounded down in their 32nd bit, so 120 ns become 119.
+        // 0.08 ns per byte is rounded down in its 32nd bit, so 120 ns become 119.
         assert_eq!(time(100_000_000_000, Framing::NONE, 1500), 119);
     }
 
     #[test]
     fn framing_comes_before_the_time() {
         let framing = |overhead, mpu, layer| Framing { overhead, mpu, layer };
-        // 8 Mbit/s: a byte is a microsecond.
+        // 8 Mbit/s: one microsecond per byte.
         assert_eq!(time(8_000_000, framing(38, 84, LinkLayer::Ethernet), 1500), 1_538_000);
         assert_eq!(time(8_000_000, framing(38, 84, LinkLayer::Ethernet), 40), 84_000);
         // 1500 + 40 bytes fill 33 cells.

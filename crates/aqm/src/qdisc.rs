@@ -1,4 +1,4 @@
-//! What a link holds: a queue discipline that owns the host's packets.
+//! The queue discipline of a link; it owns the host's packets.
 
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
@@ -12,19 +12,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The answer of a queue discipline that was asked for the next packet.
+/// Result of a dequeue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DequeueResult<P> {
-    /// Transmit this one now.
+    /// Transmit this packet now.
     Packet(Meta, P),
-    /// Nothing is queued.
+    /// The queue is empty.
     Empty,
-    /// Something is queued that may not go before this instant (shapers, rings).
+    /// Packets are queued, but none may leave before this instant (shapers, rings).
     NotBefore(Instant),
 }
 
 impl<P> DequeueResult<P> {
-    /// The packet's metadata, if there is one.
+    /// The packet's metadata, if there is a packet.
     #[inline]
     pub fn meta(&self) -> Option<&Meta> {
         match self {
@@ -34,32 +34,34 @@ impl<P> DequeueResult<P> {
     }
 }
 
-/// Where a queue discipline hands back what it drops, and asks what the host knows of a packet.
+/// Host callbacks: dropped packets return through them, and disciplines query packets. The queries are part of the
+/// sink, because every call that may drop has one, and only ACK filters and pacing need them: [`Meta`] and hosts
+/// without TCP stay unchanged.
 pub trait Sink<P> {
-    /// `packet` was dropped for `reason`; `meta` is as it stood in the queue.
+    /// `packet` was dropped for `reason`; `meta` is its state in the queue.
     fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason);
 
-    /// A second packet like `packet`, which comes to the discipline as `meta`. None from a host that has no such; it refuses
-    /// a discipline that duplicates ([`Effects`](crate::registry::Effects)) when it is configured.
+    /// Returns a duplicate of `packet`, which enters the discipline as `meta`. `None` from a host that cannot
+    /// duplicate; it rejects a discipline that does ([`Effects`](crate::registry::Effects)) at configuration.
     fn duplicated(&mut self, meta: &Meta, packet: &P) -> Option<P> {
         let _ = (meta, packet);
         None
     }
 
-    /// Bit `bit`, from 0 to 7, of byte `byte` of a packet is flipped, counted from the beginning of what the discipline
-    /// accounts. A host that cannot do that refuses a discipline that damages ([`Effects`](crate::registry::Effects)).
+    /// Flips bit `bit` (0 to 7) of byte `byte` of a packet, counted from the first byte that the discipline accounts. A
+    /// host that cannot do that rejects a discipline that corrupts ([`Effects`](crate::registry::Effects)).
     fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
         let _ = (packet, byte, bit);
     }
 
-    /// The TCP header of a packet that is offered or queued; none if it has none, or if the host does not tell.
+    /// TCP header of an offered or queued packet; `None` if it has none or the host does not keep it.
     fn tcp_header(&self, packet: &P) -> Option<TcpView> {
         let _ = packet;
         None
     }
 
-    /// When a packet that is offered or queued may leave at the earliest, as its sender has it (Linux's earliest departure
-    /// time, `skb->tstamp`); none if it may go at once, or if the host does not tell.
+    /// Earliest departure time of an offered or queued packet (Linux's `skb->tstamp`), set by its sender; `None` if it
+    /// may leave at once or the host does not keep it.
     fn departure_time(&self, packet: &P) -> Option<Instant> {
         let _ = packet;
         None
@@ -72,8 +74,7 @@ impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {
     }
 }
 
-/// Drops all that waits in a discipline that another one takes the place of at `now`. Shapers are asked for each packet when it
-/// may go.
+/// Drops all packets of a discipline that is replaced at `now`. A shaper is queried at the time of each packet.
 pub fn drop_all<P, Q: Qdisc<P> + ?Sized>(qdisc: &mut Q, now: Instant, sink: &mut dyn Sink<P>) {
     qdisc.drop_delayed(now, &mut |meta, packet, _| sink.dropped(meta, packet, DropReason::Replaced));
     let mut at = now;
@@ -87,7 +88,7 @@ pub fn drop_all<P, Q: Qdisc<P> + ?Sized>(qdisc: &mut Q, now: Instant, sink: &mut
     }
 }
 
-/// Counters of a queue discipline since its start.
+/// Counters of a queue discipline since creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets offered.
@@ -132,93 +133,97 @@ impl Count {
     }
 }
 
-/// What became of an arriving packet. A dropped one has gone to the sink.
+/// Fate of an arriving packet. A dropped one has gone to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnqueueResult {
-    /// It waits.
+    /// Queued.
     Queued,
-    /// It waits, newly marked CE.
+    /// Queued, newly marked CE.
     Marked,
-    /// It, or for some disciplines another one in its place, was dropped.
+    /// The packet, or for some disciplines another one in its stead, was dropped.
     Dropped(DropReason),
 }
 
-/// A queue within a queue discipline, as it is shown to people.
+/// A queue inside a queue discipline, for display.
 pub struct SubqueueInfo<'a> {
-    /// What it is: `flow`, `L4S`, `tin`, ….
+    /// Kind: `flow`, `L4S`, `tin`, ….
     pub kind: &'static str,
-    /// Its number within the discipline, from 0: the bucket of a flow, the band.
+    /// Number within the discipline, from 0: the bucket of a flow, the band.
     pub number: u32,
-    /// The scheduler's list that it is in; empty if it is in none, or if there is only one.
+    /// Name of the scheduler's list that contains it; empty if none does or there is only one list.
     pub list: &'static str,
-    /// What waits in it.
+    /// Its backlog.
     pub backlog: Backlog,
-    /// What it may still send before another one's turn, in bytes.
+    /// Bytes that it may send before the next queue's turn.
     pub deficit: Option<i64>,
-    /// Its first packet.
+    /// Its head packet.
     pub head: Option<Meta>,
-    /// Shows the state of its manager, as [`Qdisc::observe`] does.
+    /// Reports the state of its manager, as [`Qdisc::observe`] does.
     pub observe: &'a ObserveFn<'a>,
 }
 
-/// Shows state variables by name.
+/// Reports state variables by name.
 pub type ObserveFn<'a> = dyn Fn(&mut dyn FnMut(&'static str, f64)) + 'a;
 
 /// A queue discipline over the host's own packet handles `P`.
 ///
-/// Calls come in the order of time. Periodic updates of the algorithm are the discipline's own
-/// business: before it does anything at `now`, it runs every update that was due before `now`, each at
-/// its scheduled time; the host needs no timer for them.
+/// Calls come in the order of time. The discipline runs the algorithm's periodic updates itself: before it acts at
+/// `now`, it runs every update due before `now`, each at its scheduled time. The queue does not change between two
+/// calls, so updates see the same queue as with a timer of their own, and the host needs none.
 pub trait Qdisc<P> {
     /// Offers a packet at `now`; `meta.enqueued` is stamped here.
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult;
-    /// Asks for the next packet to transmit at `now`.
+    /// Requests the next packet to transmit at `now`.
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P>;
-    /// Takes a packet straight through an empty queue to an idle link: what [`Self::enqueue`] and, at once,
-    /// [`Self::dequeue`] would do. `None` when nothing was done and these two are to be called.
+    /// Passes a packet through an empty queue to an idle link, with the result of [`Self::enqueue`] and an immediate
+    /// [`Self::dequeue`]. `None` if nothing was done and these two must be called.
     fn bypass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
         let _ = (now, meta);
         None
     }
-    /// From now on the algorithm does not see the packets that carry CE, neither in the backlog it is told nor in the
-    /// sojourn times it measures (N. Khademi et al. 2013, section 7); before the first packet. Whether the discipline
-    /// can do that.
+    /// From now on packets that carry CE are invisible to the algorithm, in its backlog and in its sojourn times (N.
+    /// Khademi et al. 2013, section 7). Called before the first packet. A view of the queue does it, so algorithms and
+    /// the plain queue contain no code for it. Returns whether the discipline supports it.
     fn exclude_ce(&mut self) -> bool {
         false
     }
-    /// Whether the discipline cuts super-packets before it queues them (`split-gso`): its host offers it their segments.
+    /// Whether the discipline splits super-packets before it queues them (`split-gso`): its host offers the segments.
     fn splits_gso(&self) -> bool {
         false
     }
-    /// Whether the discipline lets packets go at the departure times that their senders give ([`Sink::departs`]), so that these
-    /// need not wait for them.
+    /// Whether the discipline holds packets until the departure times that senders set ([`Sink::departure_time`]), so
+    /// that senders need not delay them.
     fn paces(&self) -> bool {
         false
     }
-    /// Whether the discipline may ask for TCP headers ([`Sink::tcp`]): a host that keeps no packets, such as a log, has to
-    /// keep these then.
+    /// Whether the discipline may query TCP headers ([`Sink::tcp_header`]); a host without stored packets, such as a
+    /// log, must keep them then.
     fn needs_tcp_headers(&self) -> bool {
         false
     }
-    /// Takes the place of `old`, which [`Self::as_any`] shows: keeps its own parameters and limits and goes on with the packets
-    /// and the state of `old`, as after `tc qdisc change`. Packets that no longer fit are dropped as the discipline does it.
-    /// An error says why that cannot be done while the queue is in use; then nothing has changed.
+    /// Takes over from `old`, the value of its [`Self::as_any`]: keeps its own parameters and limits and continues with
+    /// the packets and the state of `old`, as after `tc qdisc change`. Packets that no longer fit are dropped by the
+    /// discipline's rule.
+    ///
+    /// # Errors
+    ///
+    /// The change is impossible while the queue is in use; nothing has changed then.
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let _ = (old, now, sink);
         Err(ConfigError::Immutable)
     }
-    /// Drops the packets that wait for their time before they go on to a discipline inside, which would stamp them with that
-    /// time; the others are left.
+    /// Drops packets that are delayed on their way to a child, which would stamp them at their release; other packets
+    /// stay.
     fn drop_delayed(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         let _ = (now, sink);
     }
-    /// The discipline itself, where another one of its type can take its place.
+    /// The discipline itself, if another one of its type can take over from it.
     fn as_any(&mut self) -> Option<&mut dyn Any> {
         None
     }
-    /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
+    /// Runs every update due up to and including `now`, so that the state can be read at `now`.
     fn settle(&mut self, now: Instant);
-    /// What waits.
+    /// The backlog.
     fn backlog(&self) -> Backlog;
     /// Counters.
     fn stats(&self) -> &Stats;
@@ -226,10 +231,10 @@ pub trait Qdisc<P> {
     fn statistics(&self) -> Option<String> {
         None
     }
-    /// The algorithm's state variables by name.
+    /// Reports the algorithm's state variables by name.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
-    /// Names of the queues within that packets join by their headers: bands, tins, classes, the two of a coupled pair. Empty for
-    /// one queue and for a queue per flow.
+    /// Names of the inner queues that packets join by their headers: bands, tins, classes, the two of a coupled pair.
+    /// Empty for one queue and for a queue per flow.
     fn queues(&self) -> Vec<String> {
         Vec::new()
     }
@@ -238,13 +243,13 @@ pub trait Qdisc<P> {
         let _ = meta;
         0
     }
-    /// Shows the queues within that hold packets or have a turn, in the order of their numbers; none of a discipline that has one queue.
+    /// Reports the inner queues that hold packets or are scheduled, by number; none if the discipline has one queue.
     fn subqueues(&self, see: &mut dyn FnMut(SubqueueInfo<'_>)) {
         let _ = see;
     }
 }
 
-/// What every queue discipline is built from: who it feeds and where its randomness comes from.
+/// Environment of a queue discipline: its link and its random stream.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The link below.

@@ -1,32 +1,32 @@
-//! What queues a discipline consists of.
+//! The queues of a discipline.
 
-/// The flag of every discipline with which CE-marked packets are left out of what its algorithm measures.
+/// Flag of every discipline: exclude CE-marked packets from the algorithm's measurements.
 pub const EXCLUDE_CE: &str = "exclude_ce";
 
-/// What queues an algorithm consists of.
+/// The queues of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLayout {
-    /// A single one.
+    /// One queue.
     One,
-    /// Each flow's own.
+    /// A queue per flow.
     PerFlow,
-    /// A classic one and one for L4S.
+    /// A classic queue and one for L4S.
     Two,
-    /// Each flow's own in each of several classes of traffic.
+    /// A queue per flow in each of several traffic classes.
     PerFlowAndClass,
-    /// Those of other disciplines, which it holds.
+    /// The queues of its children.
     Tree,
-    /// Any of these, as its parameters say: a shared library with several disciplines.
+    /// Any of these, depending on its parameters: a shared library with several disciplines.
     Any,
 }
 
 impl QueueLayout {
-    /// Whether flows are queued apart.
+    /// Whether each flow has a queue.
     pub const fn are_by_flow(self) -> bool {
         matches!(self, Self::PerFlow | Self::PerFlowAndClass)
     }
 
-    /// Whether packets that carry CE can be left out of what is measured.
+    /// Whether packets that carry CE can be excluded from measurements.
     pub const fn can_exclude_ce(self) -> bool {
         matches!(self, Self::One | Self::PerFlow)
     }

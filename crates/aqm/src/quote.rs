@@ -1,16 +1,16 @@
-//! Words of a user in an error: quoted, escaped, and cut short where they would fill the screen.
+//! User input in errors: quoted, escaped, and truncated if it would fill the screen.
 
 use core::fmt;
 
-/// Characters that are shown of a text.
+/// Maximum number of characters shown.
 const SHOWN: usize = 72;
 
-/// A text as it stands in an error.
+/// Quotes a text for an error.
 pub(crate) fn quoted(text: &str) -> QuotedText<'_> {
     QuotedText(text)
 }
 
-/// Shows a text in quotation marks and on one line; of a long one its begin.
+/// Displays a text in quotation marks on one line, truncated if long.
 pub(crate) struct QuotedText<'a>(&'a str);
 
 impl fmt::Display for QuotedText<'_> {
@@ -20,7 +20,7 @@ impl fmt::Display for QuotedText<'_> {
     }
 }
 
-/// The begin of a text, as much of it as an error shows.
+/// The beginning of a text, as much as an error shows.
 pub(crate) fn cut(text: &str) -> &str {
     text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
 }

@@ -3,7 +3,7 @@
 use crate::time::Duration;
 use core::fmt;
 
-/// A data rate in bit/s; never zero where a link uses it.
+/// A data rate in bit/s; never zero on a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
@@ -24,9 +24,9 @@ impl Rate {
         (self.0 as u128 * nanos / 8_000_000_000) as u64
     }
 
-    /// How long `bytes` take at this rate, rounded down to a nanosecond.
+    /// Transmission time of `bytes` at this rate, rounded down to a nanosecond.
     pub fn time_for(self, bytes: u64) -> Duration {
-        // The product of a few packets has room in a word, where a division takes a tenth of the time.
+        // The product for a few packets fits a word, whose division takes a tenth of the time.
         let nanos = match bytes.checked_mul(8_000_000_000) {
             Some(bit_nanos) => bit_nanos / self.0,
             None => (bytes as u128 * 8_000_000_000 / self.0 as u128) as u64,
@@ -55,25 +55,25 @@ impl fmt::Debug for Rate {
     }
 }
 
-/// Nanoseconds of a byte at 1 bit/s.
+/// Nanoseconds per byte at 1 bit/s.
 const NANOS_OF_BYTES: u64 = 8_000_000_000;
 
-/// Turns packet sizes into transmission times whose long-run sum is exact.
+/// Transmission times of packets whose sum is exact.
 ///
-/// One packet's time is rounded down to a nanosecond and the remainder carried into the next, so a
-/// million packets take as long as their bits at the rate, to the nanosecond.
+/// Each packet's time is rounded down to a nanosecond, and the remainder is carried to the next, so a million packets
+/// take as long as their bits at the rate, to the nanosecond.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
-    /// Nanoseconds of a byte, if they are whole, so that nothing is ever carried; else zero.
+    /// Nanoseconds per byte if that is an integer, so that there is no remainder; otherwise zero.
     per_byte: u64,
-    /// Bit-nanoseconds not yet accounted for; always below the rate.
+    /// Bit-nanoseconds carried over; always below the rate.
     remainder: u64,
-    /// Bytes of the last packet, its whole nanoseconds and the remainder without what was carried: most packets have the
-    /// size of the one before, which saves a division.
+    /// Size of the previous packet, its whole nanoseconds and the remainder before the carry: most packets have the
+    /// size of the previous one, which saves a division.
     bytes: u32,
     whole: u64,
-    rest: u64,
+    whole_remainder: u64,
 }
 
 impl Serializer {
@@ -87,7 +87,7 @@ impl Serializer {
             remainder: 0,
             bytes: 0,
             whole: 0,
-            rest: 0,
+            whole_remainder: 0,
         }
     }
 
@@ -100,7 +100,7 @@ impl Serializer {
         if bytes != self.bytes {
             self.divide(bytes);
         }
-        let (mut nanos, mut remainder) = (self.whole, self.rest + self.remainder);
+        let (mut nanos, mut remainder) = (self.whole, self.whole_remainder + self.remainder);
         if remainder >= self.rate.0 {
             (nanos, remainder) = (nanos + 1, remainder - self.rate.0);
         }
@@ -111,7 +111,7 @@ impl Serializer {
     #[inline(never)]
     fn divide(&mut self, bytes: u32) {
         let work = bytes as u64 * NANOS_OF_BYTES;
-        (self.bytes, self.whole, self.rest) = (bytes, work / self.rate.0, work % self.rate.0);
+        (self.bytes, self.whole, self.whole_remainder) = (bytes, work / self.rate.0, work % self.rate.0);
     }
 
     /// The rate.

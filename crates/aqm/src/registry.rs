@@ -1,5 +1,5 @@
-//! The one place where a queue discipline is made known: a line here gives it a name everywhere. Those of other crates
-//! come in a [`Catalogue`].
+//! The registry of queue disciplines: a line here makes a name known everywhere. Those of other crates come in a
+//! [`Catalogue`].
 
 use crate::aqm::Aqm;
 use crate::dual::DualQueue;
@@ -32,9 +32,9 @@ mod fq {
     pub type Config = crate::fq::Config<super::NamedConfig>;
 }
 
-/// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
-/// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues, then queue
-/// disciplines of their own, with words that tc has for them, then those that hold other disciplines.
+/// Declares the algorithms: name, module, type, summary, sources. First those of one queue; then those with a queue per
+/// flow, each with a name for its configuration; then those of two coupled queues; then whole disciplines, with their
+/// words in tc; then parents.
 macro_rules! algorithms {
     (
         $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+
@@ -127,7 +127,7 @@ macro_rules! algorithms {
         ];
 
         impl AnyConfig {
-            /// The algorithm's name.
+            /// Name of the algorithm.
             pub fn name(&self) -> &'static str {
                 match self {
                     $( Self::$type(_) => $name, )+
@@ -141,7 +141,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// The value of a parameter.
+            /// Value of a parameter.
             pub fn value(&self, param: &str) -> Option<Value> {
                 match self {
                     $( Self::$type(config) => config.value(param), )+
@@ -155,7 +155,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Bytes of state as [`Algorithm::state_bytes`], with the manager that `fq` has in its brackets.
+            /// [`Algorithm::state_bytes`], plus those of the manager in the brackets of `fq`.
             pub fn state_bytes(&self) -> usize {
                 let own = Algorithm::find(self.name()).map_or(0, |algorithm| algorithm.state_bytes);
                 match self.with_ce() {
@@ -164,7 +164,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// A queue of packets `P` under this algorithm.
+            /// Builds a queue of packets `P` under this algorithm.
             pub fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
                 match self {
                     $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
@@ -185,7 +185,8 @@ macro_rules! algorithms {
                 }
             }
 
-            /// A parent with these braces, or without any; the same for whatever holds nothing, which has no braces.
+            /// A parent with these braces, or without; unchanged for a discipline without children, which takes no
+            /// braces.
             pub(crate) fn with_children(self, braces: Option<&str>, own: &dyn Catalogue) -> Result<Self, ConfigError> {
                 match (self, braces) {
                     $( (Self::$Outer(config), braces) => config.with_children(braces, own).map(Self::$Outer), )+
@@ -197,7 +198,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// What a parent has in its braces; none of what holds nothing, and where they can be left out.
+            /// Contents of a parent's braces; `None` for other disciplines, or if they can be omitted.
             pub fn braces(&self) -> Option<String> {
                 match self {
                     $( Self::$Outer(config) => config.children.spelling(), )+
@@ -205,7 +206,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// What a parent holds.
+            /// A parent's children.
             fn children(&self) -> Vec<&NamedConfig> {
                 match self {
                     $( Self::$Outer(config) => config.children.children(), )+
@@ -214,7 +215,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// The manager of a single queue, to put under a discipline of one's own; `None` for one of several queues.
+            /// The manager of one queue, to use under another discipline; `None` for a discipline of several queues.
             pub fn manager(&self) -> Option<Box<dyn Aqm + Send>> {
                 match self {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
@@ -231,50 +232,50 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    "droptail" => droptail::DropTail, "Tail drop: no manager, only limits", "common practice";
-    "drophead" => drophead::DropHead, "Head drop: no manager; the oldest packets make room for what does not fit", "common practice; Linux pfifo_head_drop";
+    "droptail" => droptail::DropTail, "Tail drop: no AQM, only limits", "common practice";
+    "drophead" => drophead::DropHead, "Head drop: no AQM; drops the oldest packets to make room for arrivals", "common practice; Linux pfifo_head_drop";
     "codel" => codel::Codel, "Controlled Delay: drops at the head while the sojourn time stays above a target", "RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012";
-    "cobalt" => cobalt::Cobalt, "COBALT: CoDel whose count decays as it grew, and BLUE against what does not listen; CAKE's manager", "Linux, sch_cake.c; J. Palmei et al., LANMAN 2019; ns-3, cobalt-queue-disc.cc";
-    "codel_dt" => codel_dt::CodelDt, "CoDel on arrivals: drops at the tail by the delay that a packet will see", "codeldt.cc (CableLabs, ns-2)";
+    "cobalt" => cobalt::Cobalt, "COBALT: CoDel whose count decays as it grew, plus BLUE against unresponsive flows; CAKE's AQM", "Linux, sch_cake.c; J. Palmei et al., LANMAN 2019; ns-3, cobalt-queue-disc.cc";
+    "codel_dt" => codel_dt::CodelDt, "CoDel on arrivals: drops at the tail by the delay that the packet is about to see", "codeldt.cc (CableLabs, ns-2)";
     "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";
-    "pi2" => pi2::Pi2, "PI2: a controller of the delay whose output is squared for classic traffic, not for scalable", "K. De Schepper et al., CoNEXT 2016; RFC 9332";
+    "pi2" => pi2::Pi2, "PI2: a PI controller of the delay; its output is squared for classic traffic and used as it is for scalable", "K. De Schepper et al., CoNEXT 2016; RFC 9332";
     "red" => red::Red, "Random Early Detection: drops arrivals with a probability that grows with the average backlog", "S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993";
     "ared" => ared::Ared, "Adaptive RED: RED that steers its probability so that the average backlog stays between the thresholds", "S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., INFOCOM 1999";
     "choke" => choke::Choke, "CHOKe: drops an arrival together with a queued packet drawn at random if both are of one flow; else as RED", "R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000";
     "blue" => blue::Blue, "BLUE: drops arrivals with a probability that overflows raise and idle times lower", "W. Feng et al., University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002";
-    "sfb" => sfb::Sfb, "Stochastic Fair BLUE: a BLUE in each of the bins that a flow hashes to, and a rate for flows that do not listen", "Linux, sch_sfb.c; W. Feng et al., INFOCOM 2001";
-    "pi" => pi::Pi, "PI: a proportional-integral controller of the queue's length", "C. Hollot et al., INFOCOM 2001; ns-2, pi.cc";
+    "sfb" => sfb::Sfb, "Stochastic Fair BLUE: a BLUE in each of the bins that a flow hashes to, and a rate limit for unresponsive flows", "Linux, sch_sfb.c; W. Feng et al., INFOCOM 2001";
+    "pi" => pi::Pi, "PI: a proportional-integral controller of the queue length", "C. Hollot et al., INFOCOM 2001; ns-2, pi.cc";
     "rem" => rem::Rem, "Random Exponential Marking: a probability exponential in a price, so that prices add up along a path", "S. Athuraliya et al., IEEE Network 15(3), 2001; ns-2, rem.cc";
     "avq" => avq::Avq, "Adaptive Virtual Queue: drops what would overflow a virtual queue, which is served at less than the link's rate", "S. Kunniyur, R. Srikant, SIGCOMM 2001; IEEE/ACM ToN 12(2), 2004; ns-2, vq.cc";
     by flow:
-    "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
-    "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: bins under CoDel that send a packet in turn, new ones first", "K. Nichols, ns-2, sfqcodel.cc";
-    "fq_pie" => fq_pie::FqPie, "FQ-PIE: flows queued apart under PIE, new ones first (DRR++)", "Linux, sch_fq_pie.c";
-    "sfq" => sfq::Sfq, "Stochastic Fairness Queueing: hashed flows in one round, the longest makes room", "P. McKenney, INFOCOM 1990; Linux, sch_sfq.c; ns-2, sfq.cc";
+    "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: a queue per flow under CoDel, new flows first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
+    "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: hashed bins under CoDel that send one packet per turn, new bins first", "K. Nichols, ns-2, sfqcodel.cc";
+    "fq_pie" => fq_pie::FqPie, "FQ-PIE: a queue per flow under PIE, new flows first (DRR++)", "Linux, sch_fq_pie.c";
+    "sfq" => sfq::Sfq, "Stochastic Fairness Queueing: hashed flows served round-robin; overflow drops from the longest", "P. McKenney, INFOCOM 1990; Linux, sch_sfq.c; ns-2, sfq.cc";
     "sfq_red" => sfq_red::SfqRed, "SFQ-RED: SFQ with a RED for each flow", "Linux, sch_sfq.c (redflowlimit)";
-    "drr" => drr::Drr, "Deficit Round Robin: flows take turns, each sends what its credit covers", "M. Shreedhar, G. Varghese, SIGCOMM 1995";
-    "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
+    "drr" => drr::Drr, "Deficit Round Robin: flows take turns, each sends up to its deficit", "M. Shreedhar, G. Varghese, SIGCOMM 1995";
+    "fq" => fq::Fq, "Flow queueing with any single-queue AQM per flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
     dual:
     "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
     whole:
-    "cake" => cake::Cake, "CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
-    "cake_mq" => cake_mq::CakeMq, "CAKE for each hardware queue of a card: instances that share one rate without waiting for each other", "Linux 7.3, sch_cake.c";
-    "sch_fq" => sch_fq::SchFq, "Linux's pacing scheduler, fq without brackets: flows in turn, none before its time", "E. Dumazet; Linux, sch_fq.c";
-    "pfifo_fast" => pfifo_fast::PfifoFast, "Three bands by the type of service, each with tail drop: what Linux has where nothing is set", "Linux, sch_generic.c";
+    "cake" => cake::Cake, "CAKE: a shaper with tins by DSCP, fairness between hosts and flows, COBALT per flow", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
+    "cake_mq" => cake_mq::CakeMq, "CAKE for each hardware queue of a card: instances share one rate without waiting for each other", "Linux 7.3, sch_cake.c";
+    "sch_fq" => sch_fq::SchFq, "Linux's pacing scheduler fq (written without brackets): flows in turn, no packet before its time", "E. Dumazet; Linux, sch_fq.c";
+    "pfifo_fast" => pfifo_fast::PfifoFast, "Three bands by type of service, each with tail drop: the default qdisc of Linux", "Linux, sch_generic.c";
     parents:
-    "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces", "Linux, sch_tbf.c";
-    "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with another discipline in braces", "Linux, sch_prio.c";
-    "htb" => htb::Htb, "Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with another discipline in braces", "M. Devera; Linux, sch_htb.c";
-    "netem" => netem::Netem, "Network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots; then another discipline in braces", "S. Hemminger; S. Salsano, F. Ludovici, A. Ordine; Linux, sch_netem.c";
+    "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; packets wait in a child discipline in braces", "Linux, sch_tbf.c";
+    "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with a child discipline in braces", "Linux, sch_prio.c";
+    "htb" => htb::Htb, "Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with a child discipline in braces", "M. Devera; Linux, sch_htb.c";
+    "netem" => netem::Netem, "Network emulator: delay, jitter, loss, duplication, corruption, reordering, rate and slots; then a child discipline in braces", "S. Hemminger; S. Salsano, F. Ludovici, A. Ordine; Linux, sch_netem.c";
 }
 
 impl AnyConfig {
-    /// The configuration under which CE-marked packets count like others.
+    /// The configuration without CE exclusion.
     pub fn with_ce(&self) -> &Self {
         if let Self::ExcludingCe(config) = self { config } else { self }
     }
 
-    /// The same with CE-marked packets left out of what the algorithm measures ([`Qdisc::exclude_ce`]).
+    /// The same with CE-marked packets excluded from the algorithm's measurements ([`Qdisc::exclude_ce`]).
     pub fn excluding_ce(self) -> Result<Self, ConfigError> {
         if matches!(self, Self::Foreign(_)) {
             return Err(ConfigError::ExcludeCeForeign(self.name()));
@@ -288,15 +289,15 @@ impl AnyConfig {
         Ok(Self::ExcludingCe(Box::new(self)))
     }
 
-    /// What a queue of this configuration has done that no queue may do; never anything of a discipline of ours.
+    /// An invariant that a queue of this configuration has violated; only foreign disciplines can return one.
     pub fn fault(&self) -> Option<String> {
         self.each()
             .into_iter()
             .find_map(|config| if let Self::Foreign(foreign) = config { foreign.fault() } else { None })
     }
 
-    /// Refuses what does not go with a queue's limits or with its link: a token bucket that drops the largest packets because
-    /// it is less deep, and a burst for which the kernel's RED has no room.
+    /// Rejects values that do not fit the queue's limits or its link: a token bucket that drops the largest packets
+    /// because it is shallower than the MTU, and a burst that the kernel's RED cannot hold.
     pub fn check_link(&self, limits: Limits, link: Link) -> Result<(), ConfigError> {
         for config in self.each() {
             match config {
@@ -310,12 +311,12 @@ impl AnyConfig {
         Ok(())
     }
 
-    /// Whether packets go on to a discipline inside later than they come, which stamps them with that time.
+    /// Whether packets are delayed before they enter a child, which stamps them on entry.
     pub fn restamps(&self) -> bool {
         self.each().into_iter().any(|config| matches!(config, Self::Netem(netem) if netem.children.0.is_some()))
     }
 
-    /// What it may do to packets beyond queueing, dropping and marking them.
+    /// Its effects on packets beyond queueing, drops and marks.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();
         for config in self.each() {
@@ -328,18 +329,18 @@ impl AnyConfig {
         effects
     }
 
-    /// How many disciplines hold each other, the innermost one left out.
+    /// Nesting depth, without the innermost discipline.
     pub(crate) fn depth(&self) -> usize {
         self.with_ce().children().into_iter().map(|named| 1 + named.config.depth()).max().unwrap_or(0)
     }
 
-    /// This configuration and all that are in its brackets and braces.
+    /// This configuration and all in its brackets and braces.
     pub fn each(&self) -> Vec<&Self> {
         let inside = self.with_ce().children().into_iter().flat_map(|named| named.config.each());
         core::iter::once(self.with_ce()).chain(inside).collect()
     }
 
-    /// How much may wait in it where a queue may hold `limits`: in a parent's leaves each has them.
+    /// Maximum backlog if one queue may hold `limits`: each leaf of a parent may.
     pub fn max_backlog(&self, limits: Limits) -> Limits {
         let inside = |child: Option<&NamedConfig>| child.map_or(limits, |child| child.config.max_backlog(limits));
         match self.with_ce() {
@@ -363,7 +364,7 @@ impl AnyConfig {
         }
     }
 
-    /// Bytes that its empty queue takes, from above: what is there before the first packet.
+    /// Upper bound on the bytes of its empty queue: allocations before the first packet.
     pub fn built_bytes(&self) -> u64 {
         let own = self.algorithm().queue_bytes as u64;
         let count = |name: &str| match self.value(name) {
@@ -384,12 +385,12 @@ impl AnyConfig {
             }
             Self::Cake(cake) => cake.built_bytes() + ROOM,
             Self::CakeMq(cake) => cake.sharing.queues * (cake.cake.built_bytes() + ROOM),
-            // A hash table, before there are flows.
+            // A hash table, allocated before the first flow.
             _ => ROOM + count("flows").max(count("divisor")) * core::mem::size_of::<u32>() as u64,
         }
     }
 
-    /// The tables from files in its parameters, and in those of whatever it holds.
+    /// Tables from files in its parameters and in those of its children.
     pub fn tables(&self) -> Vec<&'static Table> {
         let values = |config: &Self| -> Vec<_> {
             config.algorithm().params.iter().filter_map(|param| config.value(param.name)).collect()
@@ -401,7 +402,7 @@ impl AnyConfig {
         self.each().into_iter().flat_map(values).filter_map(table).collect()
     }
 
-    /// The algorithm that it configures.
+    /// The algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
         match self.with_ce() {
             Self::Custom(own) => own.algorithm,
@@ -411,27 +412,28 @@ impl AnyConfig {
     }
 }
 
-/// What a discipline may do to packets beyond queueing, dropping and marking them; its host has to be able to.
+/// Effects of a discipline beyond queueing, drops and marks. They are declared beforehand, so that a host that lacks
+/// the ability can reject the configuration by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Packets of a flow may overtake each other.
     pub reorders: bool,
-    /// It asks for copies ([`Sink::duplicated`](crate::Sink::duplicated)).
+    /// It duplicates packets ([`Sink::duplicated`](crate::Sink::duplicated)).
     pub duplicates: bool,
     /// It flips bits ([`Sink::damaged`](crate::Sink::damaged)).
     pub damages: bool,
 }
 
-/// Bytes of the places that a queue has before the first packet: 1024 at the most.
+/// Bytes of the slots that a queue has before the first packet: at most 1024 slots.
 const ROOM: u64 = 1024 * (core::mem::size_of::<crate::packet::Meta>() as u64 + 24);
 
 impl Effects {
-    /// Refuses what `host` cannot do, which `can` be done there.
+    /// Rejects effects that `host` does not support; `can` are those it does.
     pub fn check(self, host: &str, can: Self) -> Result<(), ConfigError> {
         let wrong = if self.duplicates && !can.duplicates {
             ("cannot duplicate packets", "duplicate")
         } else if self.damages && !can.damages {
-            ("cannot damage packets", "corrupt")
+            ("cannot corrupt packets", "corrupt")
         } else if self.reorders && !can.reorders {
             ("cannot reorder packets", "jitter and reorder")
         } else {
@@ -441,32 +443,32 @@ impl Effects {
     }
 }
 
-/// An algorithm: a registered one, or one that came in a [`Catalogue`].
+/// An algorithm: registered, or from a [`Catalogue`].
 #[derive(Clone, Copy)]
 pub struct Algorithm {
     /// Name in files, on the command line and in Python.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Summary, one sentence.
     pub summary: &'static str,
-    /// Where it is published.
+    /// Publication.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Its profiles: name and what it is; the first is the plain name's.
+    /// Its profiles: name and description; the first belongs to the plain name.
     pub profiles: &'static [(&'static str, &'static str)],
-    /// The queues that it consists of.
+    /// Its queues.
     pub queues: QueueLayout,
-    /// Bytes of the manager's state per queue; per flow, with what schedules it, where each has its own queue.
+    /// Bytes of the manager's state per queue; with a queue per flow, per flow, scheduling included.
     pub state_bytes: usize,
     /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
     pub queue_bytes: usize,
-    /// Reads words that tc has for it beyond names of parameters with values.
+    /// Parses words that tc has beyond parameter names with values.
     pub words: Option<WordsParser>,
-    /// Makes a configuration of the algorithm, which is the first argument.
+    /// Creates a configuration of the algorithm, its first argument.
     pub configure: &'static ConfigureFn,
 }
 
-/// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
+/// Creates a configuration from a profile name (empty: the plain one) and parameters by name.
 pub type ConfigureFn = dyn Fn(&'static Algorithm, &str, &[(String, String)], &dyn Catalogue) -> Result<AnyConfig, ConfigError>
     + Send
     + Sync;
@@ -477,7 +479,7 @@ impl Algorithm {
         Self::find_with(name, REGISTERED)
     }
 
-    /// The algorithm called `name`, registered or in `own`; the case of a registered one does not matter.
+    /// The algorithm called `name`, registered or in `own`; registered names are case-insensitive.
     pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, ConfigError> {
         let registered = ALGORITHMS.iter().find(|a| a.name == name);
         let in_any_case = || ALGORITHMS.iter().find(|a| a.name.eq_ignore_ascii_case(name)).map(Ok);
@@ -493,7 +495,7 @@ impl Algorithm {
         self.configure_with(profile, params, REGISTERED)
     }
 
-    /// [`Algorithm::configure`] with the files that `own` reads.
+    /// [`Algorithm::configure`] with the files of `own`.
     pub fn configure_with(
         &'static self,
         profile: &str,
@@ -507,7 +509,7 @@ impl Algorithm {
         self.params.iter().any(|p| p.name == name && matches!(p.range.0, Value::Flag(_)))
     }
 
-    /// The profiles' names as a user writes them: `codel`, `codel@act`, ….
+    /// The profiles' names in user syntax: `codel`, `codel@act`, ….
     pub fn spellings(&self) -> impl Iterator<Item = String> + '_ {
         let plain = if self.name == "fq" { "fq(droptail)" } else { self.name };
         core::iter::once(plain.to_string())
@@ -515,7 +517,7 @@ impl Algorithm {
     }
 }
 
-/// Reads a configuration as [`NamedConfig::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
+/// Parses a configuration as [`NamedConfig::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
 pub fn parse(text: &str) -> Result<AnyConfig, ConfigError> {
     NamedConfig::parse(text).map(|named| named.config)
 }
@@ -533,7 +535,7 @@ pub(crate) fn configure<C: crate::params::Config>(
     Ok(config)
 }
 
-/// The profile called so in any case; the first one without a name.
+/// The profile of this name, case-insensitive; the first one if the name is empty.
 fn profile_name(profiles: &[(&'static str, &str)], name: &str) -> Result<&'static str, ConfigError> {
     let names = profiles.iter().map(|&(profile, _)| profile);
     let found = names.clone().find(|profile| name.is_empty() || profile.eq_ignore_ascii_case(name));

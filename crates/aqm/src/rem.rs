@@ -1,18 +1,18 @@
-//! REM, Random Exponential Marking: a price rises while more arrives than the link carries or more waits than `pbo`
-//! packets, and an arrival is marked or dropped with the probability 1 - phi^(-price), so that a flow over several links
-//! meets the sum of their prices (S. Athuraliya, V. Li, S. Low, Q. Yin, IEEE Network 15(3), 2001; ns-2, `rem.cc`, whose
-//! names these are).
+//! REM, Random Exponential Marking: a price rises while arrivals exceed the link's rate or the backlog exceeds `pbo`
+//! packets, and an arrival is marked or dropped with probability 1 - phi^(-price), so that a flow over several links
+//! sees the sum of their prices (S. Athuraliya, V. Li, S. Low, Q. Yin, IEEE Network 15(3), 2001; ns-2, `rem.cc`, with
+//! its names).
 //!
-//! Every `pupdtime` price = max(0, price + gamma (x + alpha (q - pbo) - c)), where x packets came and the link carries c; or,
-//! without rates, price + gamma (q - (1 - alpha) q_old - alpha pbo), which is the same while something waits.
+//! Every `pupdtime` price = max(0, price + gamma (x + alpha (q - pbo) - c)), for x arrived packets and a capacity of c;
+//! or, without rates, price + gamma (q - (1 - alpha) q_old - alpha pbo), which is equal while the queue is not empty.
 //!
-//! Differs: the paper was not at hand; the plain constants are as they are usually cited. ns-2 holds one packet less than
+//! Differs: the paper was not available; the default constants are those usually cited. ns-2 holds one packet less than
 //! its limit; here the limit is the host's.
 //!
 //! # When to use
 //!
-//! To compare with what optimisation first proposed: a short queue whatever the number of flows, and marks that add up
-//! along a path, for transports that know `phi`. It needs the link's rate; where that changes take `price backlog`.
+//! To compare with the first proposal from optimisation: a short queue for any number of flows, and marks that add up
+//! along a path, for transports that know `phi`. It needs the link's rate; if that varies, use `price backlog`.
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Lifecycle, PoppedPacket, Timer, Verdict};
 use crate::packet::Meta;
@@ -23,27 +23,27 @@ use crate::{choice, config};
 config! {
     /// REM's configuration.
     pub struct Config {
-        /// What a packet too many adds to the price at each update.
+        /// Increase of the price per excess packet and update.
         gamma: f64 = 0.001, in Value::Number(0.0) => Value::Number(1000.0);
-        /// The base of the probability.
+        /// Base of the exponential probability.
         phi: f64 = 1.001, in Value::Number(1.000001) => Value::Number(1000.0);
-        /// Weight of a packet that waits against one that comes; always 0.1 in ns-2.
+        /// Weight of the backlog against the arrivals in the price; always 0.1 in ns-2.
         alpha: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
-        /// Length in packets that the price steers to (b*).
+        /// Reference queue length in packets (b*).
         pbo: f64 = 20.0, in Value::Number(0.0) => Value::Number(1e6);
-        /// How often the price is updated.
+        /// Update interval of the price.
         pupdtime: Duration = Duration::from_millis(10), in Value::Time(Duration::from_micros(10)) => Value::Time(Duration::from_secs(60));
-        /// Weight of the newest count of arrivals in their average; 1 is no average.
+        /// Weight of the newest count of arrivals in their average; 1 is no averaging.
         inw: f64 = 1.0, in Value::Number(0.000001) => Value::Number(1.0);
-        /// The average packet: what the link carries is counted in it, and what waits where bytes count.
+        /// Mean packet size: unit of the link's capacity, and of the backlog if bytes count.
         mean_pktsize: Bytes = Bytes(1000), in Value::Bytes(1) => Value::Bytes(1 << 20);
-        /// Counts what comes and what waits in bytes, in packets of mean_pktsize, and drops by a packet's size (qib).
+        /// Counts arrivals and backlog in bytes, in units of mean_pktsize, and drops by packet size (qib).
         queue_in_bytes: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// What the price is made of.
+        /// Inputs of the price.
         price: Price = Price::Rates, in WORD => WORD, choices Price::WORDS;
         /// Marks ECN-capable packets instead of dropping them (markpkts).
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Marks on departure, and then drops nothing: packets that are not ECN-capable are left alone (with ecn).
+        /// Marks on departure and drops nothing: packets that are not ECN-capable pass (with ecn).
         mark_on_departure: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles {
@@ -57,21 +57,21 @@ config! {
 }
 
 choice! {
-    /// What the price is made of.
+    /// Inputs of the price.
     pub enum Price {
-        /// The arrivals against what the link carries, and what waits.
+        /// Arrivals minus capacity, and the backlog.
         Rates = "rates",
-        /// What waits now and what waited at the update before.
+        /// The backlog now and at the previous update.
         Backlog = "backlog",
     }
 }
 
-/// A REM-managed queue's state.
+/// State of a REM-managed queue.
 #[derive(Clone, Debug)]
 pub struct Rem {
     config: Config,
     price: f64,
-    /// The probability with which a packet is marked or dropped.
+    /// Probability of marking or dropping a packet.
     p: f64,
     /// Arrivals since the last update, and their average, in packets.
     count: f64,
@@ -81,18 +81,18 @@ pub struct Rem {
 }
 
 impl Rem {
-    /// An idle queue's state.
+    /// State of an idle queue.
     pub fn new(config: &Config) -> Self {
         let next_update = Instant::ZERO + config.pupdtime;
         Self { price: 0.0, p: 0.0, count: 0.0, in_avg: 0.0, q_old: 0.0, next_update, config: config.clone() }
     }
 
-    /// A packet in packets: one, or by its size.
+    /// Size of a packet in packets: one, or by its bytes.
     fn packets(&self, meta: &Meta) -> f64 {
         if self.config.queue_in_bytes { meta.len as f64 / self.config.mean_pktsize.0 as f64 } else { 1.0 }
     }
 
-    /// Whether a packet is picked.
+    /// Whether a packet is selected.
     fn picks(&self, meta: &Meta, cx: &mut Cx) -> bool {
         cx.rng.uniform() < self.p * self.packets(meta)
     }
@@ -192,11 +192,12 @@ mod tests {
     use crate::testing::{LINK, config, cx, ms, push, queue_under};
     use alloc::string::ToString;
 
-    /// An update after so many arrivals of 1500 bytes, with so many waiting.
-    fn updated(rem: &mut Rem, came: u32, waiting: u32) -> f64 {
+    /// Runs an update after `arrivals` arrivals of 1500 bytes, with `waiting` of them queued.
+    fn updated(rem: &mut Rem, arrivals: u32, waiting: u32) -> f64 {
         let mut rng = Rng::from_state(1);
         let at = rem.next_update;
-        (0..came).for_each(|_| rem.overflowed(&mut cx(at, &mut rng, Backlog::default(), LINK), &Meta::new(1500, 0)));
+        (0..arrivals)
+            .for_each(|_| rem.overflowed(&mut cx(at, &mut rng, Backlog::default(), LINK), &Meta::new(1500, 0)));
         let backlog = Backlog { packets: waiting, bytes: 1500 * waiting as u64 };
         rem.update(at, &mut cx(at, &mut rng, backlog, LINK));
         rem.price
@@ -204,25 +205,25 @@ mod tests {
 
     #[test]
     fn prices_by_hand() {
-        // The link carries 12 Mbit/s · 10 ms = 15 packets of 1000 B in an update.
+        // In an update interval the link carries 12 Mbit/s · 10 ms = 15 packets of 1000 B.
         let mut rem = Rem::new(&config("plain", &[]));
-        for (came, waiting, price) in [
+        for (arrivals, waiting, price) in [
             (30, 20, 0.015),
-            (40, 120, 0.05), // 25 + 10 more
+            (40, 120, 0.05), // + 25 + 10
             (15, 20, 0.05),
             (0, 0, 0.033), // -15 - 2
             (0, 0, 0.016),
             (0, 0, 0.0), // not below zero
         ] {
-            let found = updated(&mut rem, came, waiting);
-            assert!((found - price).abs() < 1e-12, "{came} {waiting}: {found}");
+            let found = updated(&mut rem, arrivals, waiting);
+            assert!((found - price).abs() < 1e-12, "{arrivals} {waiting}: {found}");
         }
-        // By bytes: 10 arrivals are 15 packets; 40 that wait are 60. A weight of 0.25 in the average.
+        // By bytes: 10 arrivals are 15 packets; 40 queued ones are 60. Averaging weight 0.25.
         let mut rem = Rem::new(&config("plain", &[("queue_in_bytes", "on"), ("inw", "0.25"), ("gamma", "1")]));
-        for (came, waiting, price) in [(40, 40, 4.0), (0, 40, 4.25)] {
+        for (arrivals, waiting, price) in [(40, 40, 4.0), (0, 40, 4.25)] {
             // 15 + 4 - 15; then 11.25 + 4 - 15.
-            let found = updated(&mut rem, came, waiting);
-            assert!((found - price).abs() < 1e-12, "{came} {waiting}: {found}");
+            let found = updated(&mut rem, arrivals, waiting);
+            assert!((found - price).abs() < 1e-12, "{arrivals} {waiting}: {found}");
         }
         // Without rates: 100 - 0 - 2, then 60 - 90 - 2, then 20 - 54 - 2.
         let mut rem = Rem::new(&config("plain", &[("price", "backlog"), ("gamma", "0.5")]));
@@ -234,19 +235,19 @@ mod tests {
 
     #[test]
     fn both_prices_agree_while_something_waits() {
-        // What came less what left is what the queue grew by: 15 of mean_pktsize leave in an update.
+        // Arrivals minus departures are the growth of the queue: 15 of mean_pktsize leave per update.
         let (mut rates, mut backlog) =
             (Rem::new(&config("plain", &[])), Rem::new(&config("plain", &[("price", "backlog")])));
         let mut waiting = 0;
         let mut sum = 0.0;
-        for came in [45, 37, 29, 20, 11, 15, 18] {
+        for arrivals in [45, 37, 29, 20, 11, 15, 18] {
             let before = waiting;
-            waiting = waiting + came - 15;
-            updated(&mut rates, came, waiting);
-            updated(&mut backlog, came, waiting);
-            // They differ by alpha times the growth: the one weighs the queue now, the other that before.
+            waiting = waiting + arrivals - 15;
+            updated(&mut rates, arrivals, waiting);
+            updated(&mut backlog, arrivals, waiting);
+            // They differ by alpha times the growth: one weighs the current backlog, the other the previous.
             sum += 0.001 * 0.1 * (waiting as f64 - before as f64);
-            assert!((rates.price - backlog.price - sum).abs() < 1e-12, "{came}");
+            assert!((rates.price - backlog.price - sum).abs() < 1e-12, "{arrivals}");
         }
     }
 

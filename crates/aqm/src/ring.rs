@@ -1,7 +1,7 @@
-//! A growable ring of queued packets: no allocation once it has reached its largest size.
+//! A growable ring of queued packets: no allocation after it has reached its maximum size.
 //!
-//! Not `VecDeque`: a packet leaves its slot in one copy to where the caller wants it, where `pop_front` builds an option
-//! of all of it first (a fifth of the instructions of a tail-drop queue).
+//! Not `VecDeque`: a packet is copied once, from its slot to the caller; `pop_front` first builds an option of the
+//! whole packet (a fifth of the instructions of a tail-drop queue).
 
 use crate::aqm::FastDequeue;
 use crate::packet::Meta;
@@ -10,38 +10,38 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::mem;
 
-/// A queued packet: its metadata beside the host's handle.
+/// A queued packet: metadata beside the host's handle.
 #[derive(Clone, Debug)]
 pub struct QueuedPacket<P> {
-    /// What the algorithm sees.
+    /// Metadata as the algorithm sees it.
     pub meta: Meta,
     /// The host's packet.
     pub packet: P,
 }
 
-/// First in, first out, with its length in bytes.
+/// A FIFO queue that counts its bytes.
 #[derive(Clone, Debug)]
 pub struct Ring<P> {
-    /// The places that have been used, of a power of two.
+    /// The slots used so far; the ring has a power of two.
     slots: Vec<Slot<P>>,
-    /// Places, less one.
+    /// Number of slots minus 1.
     mask: usize,
-    /// Number of the first packet, counted on without end; its place is what `mask` leaves of it.
+    /// Running number of the first packet, never wrapped; `mask` reduces it to a slot.
     head: usize,
     len: usize,
     bytes: u64,
 }
 
-/// A packet that has left the queue and still lies in its place.
+/// A packet that has left the queue but is still in its slot.
 pub struct ReleasedPacket<'a> {
-    pub place: usize,
+    pub slot_index: usize,
     pub meta: &'a Meta,
 }
 
 #[derive(Clone, Debug)]
 struct Slot<P> {
     meta: Meta,
-    /// None where no packet waits.
+    /// `None` in a free slot.
     packet: Option<P>,
 }
 
@@ -52,26 +52,26 @@ impl<P> Default for Ring<P> {
 }
 
 impl<P> Ring<P> {
-    /// An empty ring with room for `packets`.
+    /// An empty ring with capacity for `packets`.
     pub fn with_capacity(packets: usize) -> Self {
-        let places = packets.next_power_of_two();
+        let capacity = packets.next_power_of_two();
         Self {
-            slots: Vec::with_capacity(if packets == 0 { 0 } else { places }),
-            mask: places - 1,
+            slots: Vec::with_capacity(if packets == 0 { 0 } else { capacity }),
+            mask: capacity - 1,
             head: 0,
             len: 0,
             bytes: 0,
         }
     }
 
-    /// Appends at the tail.
+    /// Appends a packet.
     #[inline(always)]
     pub fn push(&mut self, meta: Meta, packet: P) {
         self.bytes += meta.len as u64;
         if self.len > self.mask {
             self.grow();
         }
-        let at = self.place(self.len);
+        let at = self.slot_index(self.len);
         self.len += 1;
         match self.slots.get_mut(at) {
             Some(slot) => {
@@ -82,8 +82,8 @@ impl<P> Ring<P> {
         }
     }
 
-    /// Takes the head if `aqm` has nothing to decide of it at `now` on a link with this MTU, else nothing is done. What the
-    /// algorithm saw of the packet stays where it lies, so that it need not be copied.
+    /// Pops the head if `aqm` has no decision to make on it at `now` on a link with this MTU; otherwise nothing
+    /// changes. The metadata stays in its slot and is not copied.
     #[inline(always)]
     pub fn pop_if_released(&mut self, aqm: &mut dyn FastDequeue, now: Instant, mtu: u32) -> Option<(&Meta, P)> {
         if self.len == 0 {
@@ -101,48 +101,48 @@ impl<P> Ring<P> {
         Some((&slot.meta, packet))
     }
 
-    /// Takes the head.
+    /// Pops the head.
     #[inline]
     pub fn pop(&mut self) -> Option<QueuedPacket<P>> {
-        let slot = self.behead()?;
+        let slot = self.detach_head()?;
         Some(QueuedPacket { meta: slot.meta, packet: slot.packet.take()? })
     }
 
-    /// Takes the head out of the queue, but leaves it where it lies for [`Self::collect`], before which nothing is
-    /// pushed: it is then copied once.
+    /// Removes the head from the queue but leaves it in its slot for [`Self::collect`], so that it is copied once. No
+    /// push may come before `collect`.
     #[inline]
     pub fn release(&mut self) -> Option<ReleasedPacket<'_>> {
-        let place = self.place(0);
-        let slot = self.behead()?;
-        Some(ReleasedPacket { place, meta: &slot.meta })
+        let slot_index = self.slot_index(0);
+        let slot = self.detach_head()?;
+        Some(ReleasedPacket { slot_index, meta: &slot.meta })
     }
 
-    /// The metadata of the packet released from `place`.
-    pub fn released(&self, place: usize) -> Option<&Meta> {
-        self.slots.get(place).map(|slot| &slot.meta)
+    /// The metadata of the packet released from slot `slot_index`.
+    pub fn released(&self, slot_index: usize) -> Option<&Meta> {
+        self.slots.get(slot_index).map(|slot| &slot.meta)
     }
 
-    /// The packet released from `place`.
+    /// The packet released from slot `slot_index`.
     #[inline]
-    pub fn collect(&mut self, place: usize) -> DequeueResult<P> {
-        let Some(slot) = self.slots.get_mut(place) else { return DequeueResult::Empty };
+    pub fn collect(&mut self, slot_index: usize) -> DequeueResult<P> {
+        let Some(slot) = self.slots.get_mut(slot_index) else { return DequeueResult::Empty };
         let Some(packet) = slot.packet.take() else { return DequeueResult::Empty };
         DequeueResult::Packet(slot.meta, packet)
     }
 
-    /// Takes packet `i` out, keeping the order of the others.
+    /// Removes packet `i`, keeping the order of the others.
     pub fn remove(&mut self, i: usize) -> Option<QueuedPacket<P>> {
         if i >= self.len {
             return None;
         }
-        // The fewer of the others move up.
+        // Moves the shorter side.
         if i < self.len / 2 {
             (0..i).rev().for_each(|i| self.swap_with_next(i));
             return self.pop();
         }
         (i..self.len - 1).for_each(|i| self.swap_with_next(i));
         self.len -= 1;
-        let at = self.place(self.len);
+        let at = self.slot_index(self.len);
         let slot = &mut self.slots[at];
         self.bytes -= slot.meta.len as u64;
         Some(QueuedPacket { meta: slot.meta, packet: slot.packet.take()? })
@@ -151,37 +151,37 @@ impl<P> Ring<P> {
     /// The metadata of packet `i`.
     #[inline]
     pub fn meta_mut(&mut self, i: usize) -> Option<&mut Meta> {
-        let at = self.place(i);
+        let at = self.slot_index(i);
         if i < self.len { self.slots.get_mut(at).map(|slot| &mut slot.meta) } else { None }
     }
 
     /// The metadata of packet `i`.
     #[inline]
     pub fn meta(&self, i: usize) -> Option<&Meta> {
-        if i < self.len { self.slots.get(self.place(i)).map(|slot| &slot.meta) } else { None }
+        if i < self.len { self.slots.get(self.slot_index(i)).map(|slot| &slot.meta) } else { None }
     }
 
-    /// Packets.
+    /// Number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the ring is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes.
+    /// Bytes queued.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The slot of the head, which is one no longer.
+    /// Removes the head and returns its slot.
     #[inline]
-    fn behead(&mut self) -> Option<&mut Slot<P>> {
+    fn detach_head(&mut self) -> Option<&mut Slot<P>> {
         if self.len == 0 {
             return None;
         }
@@ -192,31 +192,31 @@ impl<P> Ring<P> {
         Some(slot)
     }
 
-    /// Where packet `i` is, or would be.
+    /// Slot of packet `i`, also one past the end.
     #[inline]
-    fn place(&self, i: usize) -> usize {
+    fn slot_index(&self, i: usize) -> usize {
         self.head.wrapping_add(i) & self.mask
     }
 
     fn swap_with_next(&mut self, i: usize) {
-        let (a, b) = (self.place(i), self.place(i + 1));
+        let (a, b) = (self.slot_index(i), self.slot_index(i + 1));
         self.slots.swap(a, b);
     }
 
-    /// Makes room for as many packets again, of a full ring.
+    /// Doubles the capacity of a full ring.
     #[cold]
     fn grow(&mut self) {
-        let places = (2 * self.len).max(MIN_CAPACITY);
-        let at = self.place(0);
-        let mut slots = mem::replace(&mut self.slots, Vec::with_capacity(places));
+        let capacity = (2 * self.len).max(MIN_CAPACITY);
+        let at = self.slot_index(0);
+        let mut slots = mem::replace(&mut self.slots, Vec::with_capacity(capacity));
         self.slots.extend(slots.drain(at.min(slots.len())..));
         self.slots.append(&mut slots);
         self.slots.truncate(self.len);
-        (self.mask, self.head) = (places - 1, 0);
+        (self.mask, self.head) = (capacity - 1, 0);
     }
 }
 
-/// The places of a ring that has grown for the first time.
+/// Slots after the first growth.
 const MIN_CAPACITY: usize = 4;
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use alloc::collections::VecDeque;
 
-    /// What `VecDeque` does, packet by packet, over wrapping, growing and taking out anywhere.
+    /// Equals `VecDeque` for each packet: wrapping, growing, removal at any index.
     #[test]
     fn a_ring_is_a_queue_of_any_length() {
         for capacity in [0, 1, 2, 3, 8] {
@@ -232,7 +232,7 @@ mod tests {
             let mut rng = crate::rng::Rng::from_state(capacity as u64);
             for n in 0..20_000_u32 {
                 match rng.below(8) {
-                    // Longer and longer on the average, and now and then empty.
+                    // Grows on average, and is empty now and then.
                     0..4 => {
                         ring.push(Meta::new(n, n), n);
                         queue.push_back(n);
@@ -244,9 +244,13 @@ mod tests {
                     }
                     _ if n % 1000 < 100 => {
                         while let Some(packet) = queue.pop_front() {
-                            let place = ring.release().map(|released| released.place).expect("it is not empty");
-                            assert_eq!(ring.collect(place), DequeueResult::Packet(Meta::new(packet, packet), packet));
-                            assert_eq!(ring.collect(place), DequeueResult::Empty, "it has gone");
+                            let slot_index =
+                                ring.release().map(|released| released.slot_index).expect("it is not empty");
+                            assert_eq!(
+                                ring.collect(slot_index),
+                                DequeueResult::Packet(Meta::new(packet, packet), packet)
+                            );
+                            assert_eq!(ring.collect(slot_index), DequeueResult::Empty, "it has gone");
                         }
                     }
                     _ => {}

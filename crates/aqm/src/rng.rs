@@ -2,8 +2,8 @@
 
 /// A random stream: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 ///
-/// The state is one word, so a stream costs nothing to keep, and a recorded kernel run that started
-/// from a documented state can be replayed draw by draw.
+/// The state is one word, so a stream is cheap, and a recorded kernel run with a documented initial state can be
+/// replayed draw by draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
     state: u64,
@@ -15,15 +15,15 @@ impl Rng {
         Self { state }
     }
 
-    /// The state that [`Rng::from_state`] goes on from.
+    /// The state for [`Rng::from_state`] to continue from.
     pub const fn state(&self) -> u64 {
         self.state
     }
 
     /// The stream of component `index` of `kind` in the run with `seed`.
     ///
-    /// Streams of different components are unrelated, so a component that draws more or less changes
-    /// nothing elsewhere: the traffic stays the same when the queue manager changes.
+    /// Streams of different components are independent, so the number of draws of one does not affect the others:
+    /// traffic is unchanged when the queue manager changes.
     pub fn stream(seed: u64, kind: &str, index: u64) -> Self {
         let mut state = mix(seed ^ GOLDEN);
         for byte in kind.bytes() {

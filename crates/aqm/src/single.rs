@@ -23,24 +23,24 @@ pub struct SingleQueue<A, P> {
     bounds: Bounds,
     host: Host,
     store: PacketStore<P>,
-    /// What the algorithm does not see; usually nothing is left out.
+    /// View that excludes CE-marked packets; usually none.
     ce_exclusion: Option<Box<CeExclusion>>,
 }
 
 impl<A: Aqm, P> SingleQueue<A, P> {
-    /// An empty queue with room for what fits, up to 1024 packets.
+    /// An empty queue with capacity for its limit, at most 1024 packets.
     pub fn new(aqm: A, limits: Limits, host: Host) -> Self {
-        // A size that costs little when the limit is generous.
+        // Bounds the allocation if the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
         Self::with_capacity(aqm, limits, host, capacity)
     }
 
-    /// An empty queue with room for `capacity` packets: it allocates no more as long as no more wait.
+    /// An empty queue with capacity for `capacity` packets; it allocates only beyond them.
     pub fn with_capacity(mut aqm: A, limits: Limits, host: Host, capacity: usize) -> Self {
         aqm.attach(&limits, host.link);
         let bounds = limits.on(host.link);
-        let books = PacketStore { ring: Ring::with_capacity(capacity), stats: Stats::default() };
-        Self { aqm, bounds, host, store: books, ce_exclusion: None }
+        let store = PacketStore { ring: Ring::with_capacity(capacity), stats: Stats::default() };
+        Self { aqm, bounds, host, store, ce_exclusion: None }
     }
 
     /// The algorithm.
@@ -65,8 +65,8 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         let mut view = View { store: &mut self.store, sink, popped: None };
         let verdict = match self.ce_exclusion.as_deref_mut() {
             None => self.aqm.enqueue(&mut cx, &meta, &mut view),
-            Some(left_out) => {
-                self.aqm.enqueue(&mut cx, &meta, &mut CeExcludedView { view: &mut view, now, exclusion: left_out })
+            Some(exclusion) => {
+                self.aqm.enqueue(&mut cx, &meta, &mut CeExcludedView { view: &mut view, now, exclusion })
             }
         };
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
@@ -76,23 +76,23 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             overflowed(&mut self.aqm, &mut cx, &meta);
             return self.store.refuse(meta, packet, DropReason::Limit, sink);
         }
-        // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
+        // Field by field: a wider load of the fresh stamp would stall until the store completes.
         let mut queued = Meta { enqueued: now, ..meta };
         let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.store.stats);
         self.store.ring.push(queued, packet);
-        if let Some(left_out) = &mut self.ce_exclusion {
-            left_out.queued(now, &queued);
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            exclusion.queued(now, &queued);
         }
         if marked { EnqueueResult::Marked } else { EnqueueResult::Queued }
     }
 
-    /// Queues a packet and takes it out again at once where it finds the queue empty and nothing is to be decided of it, which
-    /// it is stamped for. Whether it was; else nothing was done.
+    /// Enqueues and dequeues a packet at once if the queue is empty and the packet needs no decision; stamps it.
+    /// Returns whether it did; otherwise nothing has changed.
     #[inline(always)]
     pub fn try_pass(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let rests = self.is_idle();
+        let idle = self.is_idle();
         let Some(aqm) = self.aqm.fast_dequeue() else { return false };
-        if !rests || !self.bounds.admit(Backlog::default(), meta.len) {
+        if !idle || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         meta.enqueued = now;
@@ -104,8 +104,8 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         true
     }
 
-    /// Queues a packet, stamped, if it fits and the algorithm has nothing to decide of one that does. Whether it was; else
-    /// nothing was done.
+    /// Queues a stamped packet if it fits and the algorithm accepts all packets that fit. Returns whether it did;
+    /// otherwise nothing has changed.
     #[inline(always)]
     pub fn try_store(&mut self, meta: &Meta, packet: P) -> bool {
         let may = self.aqm.fast_dequeue().is_some() && self.ce_exclusion.is_none();
@@ -117,7 +117,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         true
     }
 
-    /// Takes the head out for transmission if there is one and nothing is to be decided of it; else nothing was done.
+    /// Pops the head for transmission if there is one and it needs no decision; otherwise nothing changes.
     #[inline(always)]
     pub fn try_dequeue_head(&mut self, now: Instant) -> Option<(&Meta, P)> {
         if self.ce_exclusion.is_some() {
@@ -130,8 +130,8 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         Some((meta, packet))
     }
 
-    /// Whether no packet waits, and the algorithm sees all packets: one that comes meets nobody, and a dequeue does nothing but
-    /// ask the algorithm.
+    /// Whether no packet is queued and the algorithm sees all packets: an arrival finds no backlog, and a dequeue only
+    /// calls the algorithm.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.ce_exclusion.is_none() && self.store.ring.is_empty()
@@ -139,6 +139,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
 
     /// [`Qdisc::dequeue`], compiled into the caller.
     #[inline(always)]
+    /// The packet is copied once, from its slot to the caller, and the limits are two numbers.
     pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         self.run_updates(now, false);
         if self.ce_exclusion.is_some() {
@@ -149,21 +150,21 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let mut view = View { store: &mut self.store, sink, popped: None };
         let popped = self.aqm.dequeue(&mut cx, &mut view);
-        let place = view.popped;
-        debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
+        let slot_index = view.popped;
+        debug_assert_eq!(popped.is_some(), slot_index.is_some(), "an algorithm returns the packet it popped");
         if self.store.ring.is_empty() && waiting.packets > 0 {
             emptied(&mut self.aqm, &mut cx);
         }
-        let Some(place) = place else { return DequeueResult::Empty };
-        self.store.send(place)
+        let Some(slot_index) = slot_index else { return DequeueResult::Empty };
+        self.store.send(slot_index)
     }
 
-    /// [`Qdisc::pass`], compiled into the caller; the packet is stamped where it lies. Whether it has passed.
+    /// [`Qdisc::bypass`], compiled into the caller; stamps the packet in place. Returns whether it passed.
     #[inline(always)]
     pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
-        let rests = self.is_idle();
+        let idle = self.is_idle();
         let Some(aqm) = self.aqm.bypass() else { return false };
-        if !rests || !aqm.can_bypass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
+        if !idle || !aqm.can_bypass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
             return false;
         }
         self.run_updates(now, false);
@@ -178,7 +179,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         true
     }
 
-    /// Runs every update due before `now` (up to and including it for `inclusive`).
+    /// Runs every update due before `now`, or also at `now` if `inclusive`.
     #[inline]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
         while let Some(at) = next_update(&mut self.aqm) {
@@ -193,22 +194,22 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         }
     }
 
-    /// Gives the algorithm the queue without the packets that carry CE.
+    /// Dequeues with a view of the queue that excludes packets with CE.
     #[cold]
     #[inline(never)]
     fn dequeue_excluding(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
         let (waiting, was_empty) = (self.seen_backlog(), self.store.ring.is_empty());
-        let Some(left_out) = self.ce_exclusion.as_deref_mut() else { return DequeueResult::Empty };
+        let Some(exclusion) = self.ce_exclusion.as_deref_mut() else { return DequeueResult::Empty };
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let mut view = View { store: &mut self.store, sink, popped: None };
-        self.aqm.dequeue(&mut cx, &mut CeExcludedView { view: &mut view, now, exclusion: left_out });
-        let sent = view.popped.map(|place| self.store.send(place));
+        self.aqm.dequeue(&mut cx, &mut CeExcludedView { view: &mut view, now, exclusion });
+        let sent = view.popped.map(|slot_index| self.store.send(slot_index));
         if self.store.ring.is_empty() && !was_empty {
             emptied(&mut self.aqm, &mut cx);
         }
         let sent = sent.unwrap_or(DequeueResult::Empty);
-        left_out.time.departed(now, sent.meta().is_some_and(|meta| meta.ecn == Ecn::Ce));
+        exclusion.time.departed(now, sent.meta().is_some_and(|meta| meta.ecn == Ecn::Ce));
         sent
     }
 
@@ -216,7 +217,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     #[inline]
     fn seen_backlog(&self) -> Backlog {
         let waiting = self.store.backlog();
-        self.ce_exclusion.as_ref().map_or(waiting, |left_out| left_out.backlog.without_ce(waiting))
+        self.ce_exclusion.as_ref().map_or(waiting, |exclusion| exclusion.backlog.without_ce(waiting))
     }
 }
 
@@ -240,7 +241,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
 
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
-        // What is due at this instant was due before the change.
+        // An update due at this instant precedes the change.
         old.run_updates(now, true);
         let excess = inherit(&mut self.aqm, &old.aqm, now)?;
         core::mem::swap(&mut self.store, &mut old.store);
@@ -254,7 +255,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
             let mut view = View { store: &mut self.store, sink, popped: None };
             match self.ce_exclusion.as_deref_mut() {
                 None => view.drop(0, reason),
-                Some(left_out) => CeExcludedView { view: &mut view, now, exclusion: left_out }.drop(0, reason),
+                Some(exclusion) => CeExcludedView { view: &mut view, now, exclusion }.drop(0, reason),
             }
         }
         Ok(())
@@ -281,11 +282,11 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
     }
 }
 
-/// The queue as borrowed by the algorithm for one call.
+/// The queue, borrowed by the algorithm for one call.
 struct View<'a, P> {
     store: &'a mut PacketStore<P>,
     sink: &'a mut dyn Sink<P>,
-    /// Where in the ring the packet lies that leaves.
+    /// Slot of the popped packet in the ring.
     popped: Option<usize>,
 }
 
@@ -324,13 +325,13 @@ impl<P> Fifo for View<'_, P> {
     #[inline]
     fn pop(&mut self) -> Option<PoppedPacket> {
         debug_assert!(self.popped.is_none(), "one pop per dequeue");
-        let ReleasedPacket { place, meta } = self.store.ring.release()?;
-        self.popped = Some(place);
+        let ReleasedPacket { slot_index, meta } = self.store.ring.release()?;
+        self.popped = Some(slot_index);
         Some(PoppedPacket { meta: *meta })
     }
 }
 
-/// What waits, and what has been counted.
+/// Queued packets and counters.
 #[derive(Debug)]
 struct PacketStore<P> {
     ring: Ring<P>,
@@ -338,13 +339,13 @@ struct PacketStore<P> {
 }
 
 impl<P> PacketStore<P> {
-    /// Counts and hands out the packet that was released from `place`.
+    /// Counts and returns the packet released from slot `slot_index`.
     #[inline]
-    fn send(&mut self, place: usize) -> DequeueResult<P> {
-        if let Some(meta) = self.ring.released(place) {
+    fn send(&mut self, slot_index: usize) -> DequeueResult<P> {
+        if let Some(meta) = self.ring.released(slot_index) {
             self.stats.departed.add(meta.len);
         }
-        self.ring.collect(place)
+        self.ring.collect(slot_index)
     }
 
     #[cold]
@@ -361,7 +362,7 @@ impl<P> PacketStore<P> {
     }
 }
 
-/// The same where packets that carry CE are left out; what an algorithm is given then.
+/// A [`View`] that excludes packets with CE.
 struct CeExcludedView<'v, 'a, P> {
     view: &'v mut View<'a, P>,
     now: Instant,
@@ -404,12 +405,12 @@ impl<P> Fifo for CeExcludedView<'_, '_, P> {
     }
 }
 
-/// What an algorithm does not see where CE-marked packets are left out.
+/// State of CE exclusion.
 #[derive(Clone, Debug, Default)]
 struct CeExclusion {
     time: CeTime,
     backlog: CeBacklog,
-    /// For each waiting packet the time that had been spent on others when it came.
+    /// For each queued packet, the time spent on CE packets before its arrival.
     ce_time_at_enqueue: VecDeque<Duration>,
 }
 
@@ -421,7 +422,7 @@ impl CeExclusion {
         }
     }
 
-    /// Packet `i` has left the queue; how the algorithm sees it.
+    /// Packet `i` has left the queue. Returns its metadata as the algorithm sees it.
     fn removed(&mut self, now: Instant, i: usize, meta: Meta) -> Meta {
         self.backlog.remove(&meta);
         let before = self.ce_time_at_enqueue.remove(i).expect("each waiting packet has its time");
@@ -429,7 +430,7 @@ impl CeExclusion {
     }
 }
 
-/// Sets CE; a packet that carries it already is not counted again. Returns whether it is new.
+/// Sets CE, and counts it unless the packet already carried it. Returns whether it is new.
 pub(crate) fn mark(meta: &mut Meta, stats: &mut Stats) -> bool {
     let newly = meta.ecn != Ecn::Ce;
     if newly {

@@ -1,4 +1,4 @@
-//! What the unit tests of the algorithms share: a link, a clock in milliseconds, a queue, and a call's context.
+//! Shared fixtures of the algorithms' unit tests: a link, a clock in milliseconds, a queue, a call's context.
 
 use crate::aqm::{Aqm, Cx};
 use crate::backlog::Backlog;
@@ -12,9 +12,9 @@ use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::time::Instant;
 
-/// One packet of 1500 bytes a millisecond.
+/// One packet of 1500 bytes per millisecond.
 pub const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
-/// The same, its largest packet with an Ethernet header.
+/// The same with an MTU that includes the Ethernet header.
 pub const ETHERNET: Link = Link { mtu: 1514, ..LINK };
 
 /// A point in milliseconds from the origin.
@@ -22,19 +22,19 @@ pub fn ms(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
 }
 
-/// The configuration of a profile with parameters set, each in its range; whether they go together is not asked.
+/// The configuration of a profile with parameters set, each within its range; combinations are not checked.
 pub fn config<C: Config>(profile: &str, params: &[(&str, &str)]) -> C {
     let mut config = C::profile(profile).expect("a profile of the table");
     params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
     config
 }
 
-/// A queue above `link`, with the random stream that starts from 1.
+/// A queue above `link` with the random stream from state 1.
 pub fn queue_under<A: Aqm>(aqm: A, limits: Limits, link: Link) -> SingleQueue<A, u32> {
     SingleQueue::new(aqm, limits, Host { link, rng: Rng::from_state(1) })
 }
 
-/// Offers a packet; queued ones must not be dropped for it.
+/// Offers a packet; it must not cause drops of queued packets.
 pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn: Ecn) -> EnqueueResult {
     let mut dropped = 0;
     let enqueued = queue.enqueue(now, Meta::new(len, 0).with_ecn(ecn), 0, &mut |_, _, _| dropped += 1);
@@ -42,7 +42,7 @@ pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn
     enqueued
 }
 
-/// What the algorithm of a queue with `backlog` gets in a call.
+/// Context of a call to the algorithm of a queue with `backlog`.
 pub fn cx(now: Instant, rng: &mut Rng, backlog: Backlog, link: Link) -> Cx<'_> {
     Cx { now, rng, total_backlog: backlog, backlog, link }
 }

@@ -3,20 +3,20 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time: nanoseconds since the host's own origin.
+/// A point in time: nanoseconds since the host's origin.
 ///
 /// The range is 584 years. A host picks the origin: a simulation starts at zero.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
-/// A span of time in nanoseconds. Signed, because "how long since" a scheduled point may be negative.
+/// A span of time in nanoseconds. Signed, because the time since a scheduled point may be negative.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(i64);
 
 impl Instant {
     /// The host's origin.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens: the deadline of what is not scheduled.
+    /// Later than every event: the deadline of a timer that is not set.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The point `nanos` nanoseconds after the origin.
@@ -36,7 +36,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(i64::MAX);
@@ -61,7 +61,7 @@ impl Duration {
         Self(secs * 1_000_000_000)
     }
 
-    /// The span nearest to `secs` seconds; the bounds of the range at overflow.
+    /// The span nearest to `secs` seconds; saturates at the bounds of the range.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self(libm::round(secs * 1e9) as i64)
     }
@@ -88,7 +88,7 @@ impl Duration {
 }
 
 impl Instant {
-    /// The first of this instant and those that follow it every `period` which is not before `until`.
+    /// The first instant of `self + k * period` that is not before `until`.
     pub(crate) fn stepped_to(self, period: Duration, until: Self) -> Self {
         let behind = until.as_nanos().saturating_sub(self.as_nanos());
         let period = period.as_nanos() as u64;

@@ -1,6 +1,6 @@
-//! Quantities as people write them: `5 ms`, `10 Mbit/s`, `250 kB`, `1000 packets`, and tc's spellings.
+//! Quantities in text: `5 ms`, `10 Mbit/s`, `250 kB`, `1000 packets`, and tc's spellings.
 //!
-//! A number without a unit is refused: the one mistake that a file cannot show.
+//! A number without a unit is rejected, because a wrong unit cannot be detected.
 
 use crate::quote::{cut, quoted};
 use crate::rate::Rate;
@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// Why a quantity was refused: what is wrong, and what to write.
+/// A rejected quantity: the fault and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(pub String);
 
@@ -27,8 +27,8 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
     i64::try_from(nanos).map(Duration::from_nanos).map_err(|_| too_large(text, "a duration"))
 }
 
-/// A rate: `10 Mbit/s`, `10mbit`, `1.5 Gbps`. What may mean bytes per second is refused: `MB/s`, and `mbps`, which
-/// tc takes for bytes and others for bits.
+/// A rate: `10 Mbit/s`, `10mbit`, `1.5 Gbps`. Spellings that may mean bytes per second are rejected: `MB/s`, and
+/// `mbps`, which is bytes for tc and bits elsewhere.
 pub fn rate(text: &str) -> Result<Rate, UnitError> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c)).trim();
     let ambiguous = unit.ends_with("bps") && !unit.starts_with(['M', 'G']);
@@ -81,7 +81,7 @@ const BYTE_UNITS: &[Unit] = &[
 
 const PACKET_UNITS: &[Unit] = &[(&["packets", "packet", "pkts", "pkt", "p"], 1)];
 
-/// `text` in the base unit of `units`, rounded to the nearest; `what` and `example` name the remedy.
+/// Parses `text` to the base unit of `units`, rounded to the nearest; `what` and `example` go into the error.
 fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u128, UnitError> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+').unwrap_or(text.len());
@@ -99,7 +99,7 @@ fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u12
     let size = units.iter().find(|(names, _)| names.contains(&lower.as_str())).map(|&(_, size)| size);
     let size = size.ok_or_else(|| {
         UnitError(format!(
-            "{} is not a unit of {what} (one of {}); write e.g. {example:?}",
+            "{} is not a unit of {what} (expected one of {}); write e.g. {example:?}",
             quoted(unit),
             unit_names(units)
         ))
@@ -107,7 +107,7 @@ fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u12
     scaled(number, size).ok_or_else(|| UnitError(format!("{} is not a number; write e.g. {example:?}", quoted(number))))
 }
 
-/// `number × size`, rounded half up: decimal digits are never put through a float. Of the fraction 18 digits count.
+/// `number × size`, rounded half up, in exact decimal arithmetic without floats. 18 digits of the fraction count.
 fn scaled(number: &str, size: u64) -> Option<u128> {
     let number = number.strip_prefix('+').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -149,7 +149,7 @@ mod tests {
             ("10mbit", 10_000_000),
             ("1.5 Gbps", 1_500_000_000),
             ("64kbit", 64_000),
-            ("9.600000000000001 Mbit/s", 9_600_000), // as a program prints 0.96 × 10
+            ("9.600000000000001 Mbit/s", 9_600_000), // as programs print 0.96 × 10
             ("0.30000000000000004 kbit/s", 300),
             ("1.00000000000000000000000000001 kbit/s", 1000),
         ] {
@@ -169,7 +169,7 @@ mod tests {
             (duration("-5 ms").unwrap_err(), r#""-5 ms" is negative; write e.g. "5 ms""#),
             (
                 duration("5 parsecs").unwrap_err(),
-                r#""parsecs" is not a unit of a duration (one of ns, us, ms, s, min); write e.g. "5 ms""#,
+                r#""parsecs" is not a unit of a duration (expected one of ns, us, ms, s, min); write e.g. "5 ms""#,
             ),
             (rate("10 MB/s").unwrap_err(), r#""MB/s" may mean bytes per second; write bits, e.g. "10 Mbit/s""#),
             (rate("100kbps").unwrap_err(), r#""kbps" may mean bytes per second; write bits, e.g. "10 Mbit/s""#),

@@ -1,4 +1,4 @@
-//! Values of parameters: what they can be, and the types of the code that they stand for.
+//! Values of parameters and the Rust types that they convert to.
 
 use crate::class::{Minor, Priomap};
 use crate::netem::distribution::Distribution;
@@ -23,11 +23,11 @@ pub enum Value {
     Flag(bool),
     /// One of a few words.
     Choice(&'static str),
-    /// The band of each of 16 priorities.
+    /// The band of each of the 16 priorities.
     Bands(Priomap),
     /// The number of a class, in hexadecimal.
     Minor(Minor),
-    /// How times lie about their mean: a word, or the name of a file with a table.
+    /// A distribution of times about the mean: a word, or the name of a file with a table.
     Distribution(Distribution),
 }
 
@@ -48,11 +48,11 @@ impl fmt::Display for Value {
     }
 }
 
-/// A type that can be a parameter's.
+/// A type that a parameter can have.
 pub trait Parameter: Copy {
-    /// As a value.
+    /// Converts to a value.
     fn to_value(self) -> Value;
-    /// From a value that [`Param::parse`](crate::params::Param::parse) made for this parameter.
+    /// Converts from a value that [`Param::parse`](crate::params::Param::parse) returned for this parameter.
     fn from_value(value: Value) -> Self;
 }
 
