@@ -35,8 +35,8 @@ config! {
         ack_filter: AckFilter = AckFilter::Off, in WORD => WORD, choices AckFilter::WORDS;
         /// Shapes ingress traffic: drops are charged too, because the packets have already crossed the link in front.
         ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Memory limit in bytes; zero: four intervals at the rate, at least 4 MiB. Linux counts the memory of its skbs, here
-        /// packet sizes count. The host's own limit applies as well.
+        /// Memory limit in bytes; zero: four intervals at the rate, at least 4 MiB. Linux counts the memory of its
+        /// skbs, here packet sizes count. The host's own limit applies as well.
         memlimit: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(u32::MAX as u64);
         /// Overhead of each packet on the wire in whole bytes, from -64 to 256.
         overhead: f64 = 0.0, in Value::Number(-64.0) => Value::Number(256.0);
@@ -47,8 +47,8 @@ config! {
         /// Bytes of a packet, as this queue accounts it, before its IP header; they do not count on the wire. 14 on
         /// Ethernet; links of scenarios account packets from the IP header on.
         link_header: u64 = 0, in Value::Count(0) => Value::Count(256);
-        /// Splits GSO super-packets into their segments; otherwise each is one packet, whose segments count on the wire as if
-        /// they were equally long.
+        /// Splits GSO super-packets into their segments; otherwise each is one packet, whose segments count on the wire
+        /// as if they were equally long.
         split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// Hash by which flows find their queues.
         hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;

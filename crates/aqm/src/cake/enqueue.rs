@@ -45,6 +45,7 @@ impl<P> Cake<P> {
         self.tins[t].activate(i, isolation, &mut self.host.rng);
 
         self.xstats.max_memory_used = self.xstats.max_memory_used.max(self.total.bytes);
+        // The arrived packet itself may be dropped, if it is at the head of the longest queue.
         let mut waits = true;
         while self.total.packets > 0 && !self.has_room() {
             waits &= self.shed(now, sink) != Some(arrived);

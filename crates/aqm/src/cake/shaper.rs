@@ -45,6 +45,7 @@ impl Shaper {
         }
         let own = Duration::from_nanos(tin.rate.time_for(bytes as u64));
         let all = self.rate.time_for(bytes as u64);
+        // A late tin catches up; otherwise its schedule is at most one packet ahead of now.
         if tin.next < now {
             tin.next += own;
         } else if tin.next < now + own {

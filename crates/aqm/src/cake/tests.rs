@@ -26,8 +26,7 @@ fn pop(queue: &mut Cake<u32>, now: Instant) -> DequeueResult<u32> {
     queue.dequeue(now, &mut |_, _, _| {})
 }
 
-/// Keeps several packets of each kind queued for `seconds`, and sends as soon as the queue allows. Returns bytes per
-/// kind.
+/// Keeps 20 packets of each kind queued for `seconds`, and sends as soon as the queue allows. Returns bytes per kind.
 fn saturate(queue: &mut Cake<u32>, kinds: &[Meta], seconds: u64) -> Vec<u64> {
     let (mut now, end) = (ms(1), ms(1 + 1000 * seconds));
     let mut sent = vec![0; kinds.len()];

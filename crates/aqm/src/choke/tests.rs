@@ -75,6 +75,8 @@ fn beyond_max_every_arrival_is_dropped_or_marked() {
 
 #[test]
 fn places_and_holes_as_in_linuxs_array() {
+    // Differs: Linux's ring counts packets without the holes that dropped ones leave, so its tail can reach its head
+    // and packets are lost. Random comparisons leave such patterns out and count them.
     let mut slots = Slots::default();
     (0..6).for_each(|_| slots.push());
     slots.remove(2);

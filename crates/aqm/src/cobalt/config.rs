@@ -16,12 +16,13 @@ config! {
         target: Duration = Duration::from_millis(5), in MICROSECOND => Value::Time(Duration::from_secs(50));
         /// Interval of the control law, divided by the square root of the count: a worst-case round-trip time.
         interval: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(1000));
-        /// Rate behind the queue, 512 bit/s or more: target is at least 1.5 packet times at it, interval at least twice the
-        /// target, and delays up to 4 packet times are never acted upon. Zero: target and interval as given.
+        /// Rate behind the queue, 512 bit/s or more: target is at least 1.5 packet times at it, interval at least twice
+        /// the target, and delays up to 4 packet times are never acted upon. Zero: target and interval as given.
         bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
         /// Marks ECN-capable packets that CoDel's law would drop; BLUE still drops.
         ecn: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// Sojourn time above which BLUE's probability rises as at an overflow; the default, an hour, is never reached (ns3).
+        /// Sojourn time above which BLUE's probability rises as at an overflow; the default, an hour, is never reached
+        /// (ns3).
         blue_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
         /// Sojourn time above which every ECN-capable packet is marked; the default, an hour, is never reached (ns3).
         ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);

@@ -53,7 +53,8 @@ macro_rules! versions {
                 n: u64 = 600, in Value::Count(1) => Value::Count(1_000_000_000);
                 /// Maximum sojourn time (hardlimit).
                 max_delay: Duration = Duration::from_millis(50), in MICROSECOND => Value::Time(Duration::from_secs(100));
-                /// Whether packets older than max_delay are dropped outright: off, as printed in the paper, or strictly (hardlimit).
+                /// Whether packets older than max_delay are dropped outright: off, as printed in the paper, or strictly
+                /// (hardlimit).
                 hard_limit: HardLimit = HardLimit::Off, in WORD => WORD, choices HardLimit::WORDS;
                 /// Time that the sojourn time must stay above target: the interval, or less after a recent phase
                 /// (historic versions).

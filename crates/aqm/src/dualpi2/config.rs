@@ -12,8 +12,8 @@ config! {
     pub struct Config {
         /// Maximum packets in both queues; the host's own limit applies as well.
         limit: u64 = 10_000, in Value::Count(1) => Value::Count(1_000_000_000);
-        /// Maximum bytes in both queues; zero is twice the packet limit times the link's largest packet. Linux counts the memory
-        /// of its skbs, here packet sizes count (linux).
+        /// Maximum bytes in both queues; zero is twice the packet limit times the link's largest packet. Linux counts
+        /// the memory of its skbs, here packet sizes count (linux).
         memlimit: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(u32::MAX as u64);
         /// Target delay of the controller.
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
@@ -23,8 +23,8 @@ config! {
         alpha: f64 = 0.15, in Value::Number(0.0) => Value::Number(1000.0);
         /// Gain of the delay's change between two updates, per second; linux rounds down to 1/256, tc's unit.
         beta: f64 = 3.0, in Value::Number(0.0) => Value::Number(1000.0);
-        /// Maximum expected round-trip time: sets target, tupdate, alpha and beta as tc does; zero leaves these as given
-        /// (linux).
+        /// Maximum expected round-trip time: sets target, tupdate, alpha and beta as tc does; zero leaves these as
+        /// given (linux).
         max_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
         /// Typical round-trip time, used with max_rtt; zero is a sixth of that (linux).
         typical_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
@@ -34,14 +34,17 @@ config! {
         coupling_factor: f64 = 2.0, in Value::Number(0.01) => Value::Number(255.0);
         /// Sojourn time above which the L4S queue marks its packets itself (minTh).
         step_thresh: Duration = Duration::from_micros(800), in Value::Time(Duration::ZERO) => MINUTE;
-        /// Sojourn time, added to step_thresh, over which the probability of these marks rises to 1 (range); zero is a step.
+        /// Sojourn time, added to step_thresh, over which the probability of these marks rises to 1 (range); zero is a
+        /// step.
         ramp: Duration = Duration::from_micros(400), in Value::Time(Duration::ZERO) => MINUTE;
-        /// Marks by the length of the L4S queue instead: when more packets than this stay behind. Zero: by sojourn time.
+        /// Marks by the length of the L4S queue instead: when more packets than this stay behind. Zero: by sojourn
+        /// time.
         step_packets: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// Minimum length of the L4S queue in packets for its own marks: counted at an arrival (linux), or behind a departing
-        /// packet.
+        /// Minimum length of the L4S queue in packets for its own marks: counted at an arrival (linux), or behind a
+        /// departing packet.
         min_qlen_step: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
-        /// Backlog of both queues, in packets of the link's largest size, below which p' has no effect; always two in linux.
+        /// Backlog of both queues, in packets of the link's largest size, below which p' has no effect; always two in
+        /// linux.
         min_backlog: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
         /// Drops when k times p' exceeds one; otherwise p' is capped there, and ECN-capable packets are always marked.
         drop_on_overload: bool = true, in Value::Flag(false) => Value::Flag(true);

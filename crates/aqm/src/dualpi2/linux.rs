@@ -63,6 +63,7 @@ impl Linux {
 
     /// `must_drop`: the decision that p' implies for a packet; `Verdict::Drop` drops it.
     fn must_drop(&self, cx: &mut Cx, meta: &Meta, side: QueueKind) -> Verdict {
+        // Never drop or mark below a backlog of two MTUs: a slow link needs it to stay utilised.
         if cx.total_backlog.bytes < 2 * cx.link.mtu as u64 {
             return Verdict::Accept;
         }

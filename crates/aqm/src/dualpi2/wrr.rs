@@ -8,7 +8,7 @@ use crate::link::Link;
 pub(super) struct Wrr {
     /// Share of the classic queue in percent (wc); the L4S queue has the remainder (wl).
     classic: i64,
-    /// Advance of the classic queue, in bytes times percent; L4S is served while it is not positive. `None` before the
+    /// Credit of the classic queue, in bytes times percent; L4S is served while it is not positive. `None` before the
     /// first packet and when both queues have run empty.
     credit: Option<i64>,
 }

@@ -63,6 +63,7 @@ impl Class {
         let rate = PschedRate::new(own.rate, own.framing());
         let ceil = PschedRate::new(own.ceiling(), own.framing());
         let depth = |given: u64, rate: PschedRate| {
+            // tc's default with a nanosecond clock; that its `get_hz` then is 10^9 is from memory.
             let bytes = if given > 0 { given } else { rate.bytes_per_second / 1_000_000_000 + own.mtu.0 };
             ticks(bytes, rate.bytes_per_second, settings.rounding)
         };

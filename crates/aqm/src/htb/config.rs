@@ -21,7 +21,8 @@ config! {
     pub struct Settings {
         /// Handle, as in tc's `handle 1:`; classes that senders name must belong to it.
         handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
-        /// Class, in hexadecimal as in tc, of packets that match no filter; with 0 they are sent directly, without shaping.
+        /// Class, in hexadecimal as in tc, of packets that match no filter; with 0 they are sent directly, without
+        /// shaping.
         default: Minor = Minor(0), in Value::Minor(Minor(0)) => Value::Minor(Minor(0xffff));
         /// Divisor: a class without a quantum gets its rate in bytes per second divided by this.
         r2q: u64 = 10, in Value::Count(1) => Value::Count(u32::MAX as u64);

@@ -87,6 +87,7 @@ impl<P: Send + 'static> Htb<P> {
             .enumerate()
             .filter(|&(i, _)| tree.leaf_of(i).is_some())
             .map(|(i, class)| {
+                // The inner discipline sees the ceiling as its link's rate.
                 let rate = class.settings.ceiling().min(host.link.rate);
                 Leaf::new(class.child.as_ref(), limits, leaf_host(&host, i, rate))
             })

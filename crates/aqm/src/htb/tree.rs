@@ -197,6 +197,7 @@ impl Tree {
         let mut next = Some(i);
         while let Some(i) = next {
             let class = &mut self.classes[i];
+            // Classes below the lender borrow, so only their ceilings are charged.
             class.account(self.now, len, class.level >= lender);
             let (old, level) = (class.mode, class.level);
             next = class.parent;

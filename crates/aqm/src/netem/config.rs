@@ -36,12 +36,13 @@ config! {
         limit: u64 = 1000, in Value::Count(1) => Value::Count(u32::MAX as u64);
         /// Delay of packets, also `latency`; tc's `delay TIME JITTER CORRELATION` gives three parameters.
         delay: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;
-        /// Deviation of delays from their mean, shaped by `distribution`. Negative delays become zero, and packets may be
-        /// reordered.
+        /// Deviation of delays from their mean, shaped by `distribution`. Negative delays become zero, and packets may
+        /// be reordered.
         jitter: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => JITTER;
         /// Correlation of a delay with the one before, in percent.
         delay_corr: f64 = 0.0, in NONE => ALL;
-        /// Distribution of delays: one of the words, or a table file in tc's format, with or without its suffix `.dist`.
+        /// Distribution of delays: one of the words, or a table file in tc's format, with or without its suffix
+        /// `.dist`.
         distribution: Distribution = Distribution::Uniform, in EVENLY => EVENLY, choices Distribution::WORDS;
         /// Packets lost at random, in percent; tc's `loss PERCENT CORRELATION` gives two parameters.
         loss: f64 = 0.0, in NONE => ALL;
@@ -81,7 +82,8 @@ config! {
         reorder: f64 = 0.0, in NONE => ALL;
         /// Correlation of reordering, in percent.
         reorder_corr: f64 = 0.0, in NONE => ALL;
-        /// Distance between packets that are sent at once: gap - 1 packets in between are delayed; zero is one, with `reorder`.
+        /// Distance between packets that are sent at once: gap - 1 packets in between are delayed; zero is one, with
+        /// `reorder`.
         gap: u64 = 0, in Value::Count(0) => Value::Count(u32::MAX as u64);
         /// Rate at which packets are serialised; zero is unlimited. tc's `rate RATE PACKETOVERHEAD CELLSIZE
         /// CELLOVERHEAD` gives four parameters.
@@ -92,7 +94,8 @@ config! {
         cell_size: u64 = 0, in Value::Count(0) => Value::Count(65_535);
         /// Overhead of each cell in bytes; may be negative.
         cell_overhead: f64 = 0.0, in Value::Number(-65_535.0) => Value::Number(65_535.0);
-        /// Minimum time between two slots in which packets leave; tc's `slot MIN MAX packets N bytes N`. Zero: no slots.
+        /// Minimum time between two slots in which packets leave; tc's `slot MIN MAX packets N bytes N`. Zero: no
+        /// slots.
         slot_min: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;
         /// Maximum time between two slots; at least the minimum.
         slot_max: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => LONGEST;

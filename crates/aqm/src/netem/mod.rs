@@ -16,8 +16,8 @@
 //!
 //! Differs: random numbers come from the run's streams, so tc's `seed` is ignored. A duplicate re-enters this
 //! discipline, not the root of the tree. With `corrupt`, all super-packets are split before the queue; Linux splits
-//! only corrupted ones. The limit of the link applies to the packets here and in the braces together, `limit` to the
-//! packets that wait for their departure times. A packet keeps its age when it enters the braces.
+//! only corrupted ones. The limit of the link and `limit` apply to the packets here and in the braces together. A
+//! packet keeps its age when it enters the braces.
 //!
 //! # When to use
 //!
@@ -66,6 +66,7 @@ use slot::Slots;
 use tfifo::Tfifo;
 
 /// netem queue discipline.
+// A queue discipline and not a stage of a link, so that one implementation serves simulator, emulator and hosts in C.
 pub struct Netem<P> {
     impairments: Impairments,
     rate: Option<RateParams>,

@@ -13,14 +13,15 @@ config! {
         tupdate: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(100)) => MINUTE;
         /// Gain of the deviation from the target, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
         alpha: f64 = 0.125, in Value::Number(0.0) => Value::Number(1000.0);
-        /// Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
+        /// Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to sixteenths,
+        /// tc's unit.
         beta: f64 = 1.25, in Value::Number(0.0) => Value::Number(1000.0);
         /// Time without drops after the queue becomes busy (MAX_BURST).
         max_burst: Duration = Duration::from_millis(150), in Value::Time(Duration::ZERO) => MINUTE;
         /// Marks ECN-capable packets instead of dropping them while p is below mark_ecnth.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Drop probability above which ECN-capable packets are dropped too (tc's ecn_prob of fq_pie, in percent there);
-        /// linux counts in thousandths.
+        /// Drop probability above which ECN-capable packets are dropped too (tc's ecn_prob of fq_pie, in percent
+        /// there); linux counts in thousandths.
         mark_ecnth: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
         /// Spaces drops more evenly: none before the accumulated probability reaches 0.85, a certain one at 8.5.
         derandomise: bool = true, in Value::Flag(false) => Value::Flag(true);

@@ -83,6 +83,7 @@ impl Linux {
 
     /// `pie_drop_early`.
     fn drop_early(&mut self, backlog: u64, packet_size: u32, mtu: u32, rng: &mut Rng) -> bool {
+        // No drops during the burst allowance, at low delay and probability, or below a backlog of two MTUs.
         if self.burst_time > 0 || self.qdelay < self.target / 2 && self.prob < MAX_PROB / 5 || backlog < 2 * mtu as u64
         {
             return false;
@@ -95,7 +96,8 @@ impl Linux {
         if self.accu_prob < MAX_PROB / 100 * 85 {
             return false;
         }
-        // The sum is reset when the packet is dropped, not here: a marked packet leaves it unchanged.
+        // From a sum of 8.5 on a drop is certain. The sum is reset when the packet is dropped, not here: a marked
+        // packet leaves it unchanged.
         if self.accu_prob >= MAX_PROB / 2 * 17 {
             return true;
         }
@@ -189,6 +191,7 @@ impl Linux {
         let deviation = alpha.wrapping_mul(qdelay.wrapping_sub(self.target));
         let change = beta.wrapping_mul(qdelay.wrapping_sub(self.qdelay_old));
         let mut delta = deviation.wrapping_add(change) as i64;
+        // From 10 % on at most 2 % more per update, and 2 % on top at a delay above 250 ms.
         if delta > (MAX_PROB / 50) as i64 && self.prob >= MAX_PROB / 10 {
             delta = (MAX_PROB / 100 * 2) as i64;
         }

@@ -13,14 +13,15 @@ use alloc::format;
 config! {
     /// RED's configuration; the default is that of ns-2.35 (ns-default.tcl), with its automatic thresholds and weight.
     pub struct Config {
-        /// Average backlog above which packets are dropped (thresh, min). Zero: ns-2 takes half of the bytes that the link carries
-        /// in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is set.
+        /// Average backlog above which packets are dropped (thresh, min). Zero: ns-2 takes half of the bytes that the
+        /// link carries in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is set.
         min: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
-        /// Average backlog of the maximum probability (maxthresh, max). Zero: three times min; for tc without min a quarter of
-        /// the queue's limit, or 1.5 times target if that is set.
+        /// Average backlog of the maximum probability (maxthresh, max). Zero: three times min; for tc without min a
+        /// quarter of the queue's limit, or 1.5 times target if that is set.
         max: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
-        /// Queueing delay from which min and max follow if they are zero (targetdelay). Linux's arithmetic uses the mapping of
-        /// Khademi et al. 2013: 0.5 and 1.5 times the bytes of the link in it, at least one and two MTU; zero: tc's rules.
+        /// Queueing delay from which min and max follow if they are zero (targetdelay). Linux's arithmetic uses the
+        /// mapping of Khademi et al. 2013: 0.5 and 1.5 times the bytes of the link in it, at least one and two MTU;
+        /// zero: tc's rules.
         target: Duration = Duration::from_millis(5), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(10));
         /// Mean packet size (mean_pktsize).
         avpkt: Bytes = Bytes(500), in Value::Bytes(1) => Value::Bytes(1 << 20);
@@ -42,10 +43,12 @@ config! {
         beta: f64 = 0.9, in Value::Number(0.0) => Value::Number(100.0);
         /// ns2: aimd raises the probability only below this value.
         top: f64 = 0.5, in Value::Number(0.0) => Value::Number(1.0);
-        /// ns2: aimd lowers the probability only above this value. Zero: 0.01, or 80 kbit/s over the link's rate if less.
+        /// ns2: aimd lowers the probability only above this value. Zero: 0.01, or 80 kbit/s over the link's rate if
+        /// less.
         bottom: f64 = 0.0, in Value::Number(0.0) => Value::Number(1.0);
         /// ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt per second;
-        /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms, or three times the link's delay and a packet's time; -2: 1 - exp(-10/C).
+        /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms, or three times the link's delay and a packet's time; -2:
+        /// 1 - exp(-10/C).
         weight: f64 = -1.0, in Value::Number(-2.0) => Value::Number(1.0);
         /// ns2: beyond max the probability grows to 1 at twice max instead of jumping there (gentle).
         gentle: bool = true, in Value::Flag(false) => Value::Flag(true);
@@ -61,7 +64,8 @@ config! {
         mark_p: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
         /// ns2: applies mark_p; otherwise everything is dropped at a probability of 1, and marks have no limit below.
         use_mark_p: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// linux: burst in packets of avpkt that the weight lets pass. Zero: (2 min + max)/(3 avpkt), rounded up with target.
+        /// linux: burst in packets of avpkt that the weight lets pass. Zero: (2 min + max)/(3 avpkt), rounded up with
+        /// target.
         burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
         /// linux: drops ECN-capable packets too beyond max.
         harddrop: bool = false, in Value::Flag(false) => Value::Flag(true);

@@ -172,6 +172,7 @@ impl Vars {
             self.q_r = random(params, rng);
             return Action::DontMark;
         }
+        // red_mark_probability: compares products, so no division per packet is needed.
         let above = (self.qavg - params.qth_min) >> params.wlog;
         if above * (self.qcount as u64) < self.q_r as u64 {
             return Action::DontMark;

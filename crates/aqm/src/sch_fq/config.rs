@@ -33,11 +33,13 @@ config! {
         low_rate_threshold: Rate = Rate::from_bps(550_000), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
         /// Idle time after which a flow gets a new quantum.
         refill_delay: Duration = Duration::from_millis(40), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
-        /// Delay beyond the earliest departure time above which a packet is marked; packets that are not ECN-capable pass.
+        /// Delay beyond the earliest departure time above which a packet is marked; packets that are not ECN-capable
+        /// pass.
         ce_threshold: Duration = Duration::from_micros(u32::MAX as i64), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_micros(u32::MAX as i64));
         /// Maximum time that a packet's departure time may lie ahead.
         horizon: Duration = Duration::from_secs(10), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
-        /// Drops packets beyond the horizon, as tc's `horizon_drop`; otherwise they leave at the horizon (`horizon_cap`).
+        /// Drops packets beyond the horizon, as tc's `horizon_drop`; otherwise they leave at the horizon
+        /// (`horizon_cap`).
         horizon_drop: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// Band, from 0 to 2, of each of the priorities 0 to 15: 16 numbers.
         priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);

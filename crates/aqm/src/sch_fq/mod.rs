@@ -138,6 +138,7 @@ impl<P> SchFq<P> {
         }
         let mut bytes = len as u64;
         if !has_time {
+            // Slow flows are paced per packet, fast ones once their quantum is used up.
             let low = self.config.low_rate_threshold.as_bps() / 8;
             if self.maxrate.is_some_and(|rate| rate <= low) {
                 self.flows[f].credit = 0;

@@ -20,7 +20,8 @@ config! {
         max: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
         /// Mean packet size, the unit of burst.
         avpkt: Bytes = Bytes(1000), in Value::Bytes(1) => Value::Bytes(1 << 20);
-        /// Packets of avpkt that pass before the average reaches min, which sets its weight; zero: (2 min + max) / (3 avpkt).
+        /// Packets of avpkt that pass before the average reaches min, which sets its weight; zero: (2 min + max) / (3
+        /// avpkt).
         burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
         /// Probability just below max.
         probability: f64 = 0.02, in Value::Number(1e-6) => Value::Number(1.0);

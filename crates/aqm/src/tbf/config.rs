@@ -24,9 +24,11 @@ config! {
     pub struct Settings {
         /// Shaped rate, 8 bit/s or more; zero does not shape.
         rate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
-        /// Bucket size, also `buffer` and `maxburst`: the bytes that may leave at once after a pause. Larger packets are dropped.
+        /// Bucket size, also `buffer` and `maxburst`: the bytes that may leave at once after a pause. Larger packets
+        /// are dropped.
         burst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
-        /// Maximum bytes in the built-in queue, used without braces; either this or `latency`. Zero: the limit of the link.
+        /// Maximum bytes in the built-in queue, used without braces; either this or `latency`. Zero: the limit of the
+        /// link.
         limit: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
         /// The same limit as a time: how long a packet may wait for tokens.
         latency: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));

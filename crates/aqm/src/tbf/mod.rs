@@ -95,6 +95,7 @@ impl<P: Send + 'static> Tbf<P> {
     pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
         let buckets = Buckets::new(settings);
+        // The inner discipline sees the shaped rate as its link's rate.
         let rate = if settings.rate > Rate::from_bps(0) { settings.rate.min(host.link.rate) } else { host.link.rate };
         let host = Host { link: Link { rate, ..host.link }, ..host };
         let child = config.children.0.as_deref();
