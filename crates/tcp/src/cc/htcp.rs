@@ -216,6 +216,7 @@ impl WindowControl for Htcp {
         } else {
             window.cwnd_cnt += self.pkts_acked as u32;
         }
+        // Later growth before the next report counts one packet, as in the kernel.
         self.pkts_acked = 1;
     }
 

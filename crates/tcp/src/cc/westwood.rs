@@ -144,6 +144,7 @@ impl WindowControl for Westwood {
         let counted = *self.snd_una.get_or_insert(ack.una);
         self.update_window(self.clock.ticks(ack.now));
         let acked_bytes = (ack.una - counted) as u32;
+        // The kernel's fast path counts `snd_una` alone (`westwood_fast_bw`).
         let bytes = if ack.slow_path { self.acked_count(acked_bytes, window.mss) } else { acked_bytes };
         self.bk = self.bk.wrapping_add(bytes);
         self.snd_una = Some(ack.una);

@@ -99,6 +99,7 @@ impl Recovery {
                 }
             }
         }
+        // RFC 9002 §5.1: only the largest number, if newly acknowledged, yields an RTT sample.
         let newest = self.acked.last().filter(|packet| packet.number == largest);
         if let Some(packet) = newest {
             self.rtt.update(now, now - packet.at, frame.delay);

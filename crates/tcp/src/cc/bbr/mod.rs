@@ -234,6 +234,7 @@ impl SteeringControl for Bbr {
             self.prev_state = CaState::Loss;
             self.full_bw = 0;
             self.round_start = true;
+            // A time-out counts as one loss for policer detection, as in the kernel.
             let lost = RateSample { losses: 1, ..RateSample::default() };
             self.sample_long_term(flight, &lost);
         }
@@ -241,12 +242,14 @@ impl SteeringControl for Bbr {
 
     /// `bbr_cwnd_event` for `CA_EVENT_TX_START`.
     fn on_restart(&mut self, flight: &mut Flight) {
+        // Applies after an idle application only; a flow limited by its window keeps its rate.
         if !flight.is_app_limited {
             return;
         }
         self.idle_restart = true;
         self.extra.restart(flight.now);
         match self.mode {
+            // Restarts at the estimated bandwidth: a gain above 1 would send a burst into an idle path.
             Mode::ProbeBw => self.pace(flight, UNIT),
             Mode::ProbeRtt => self.check_probe_rtt_done(flight),
             Mode::Startup | Mode::Drain => {}
@@ -274,10 +277,12 @@ impl Bbr {
             self.next_rtt_delivered = flight.delivered;
             self.rtt_cnt += 1;
             self.round_start = true;
+            // One round of recovery is over: slow start towards the target is allowed again.
             self.packet_conservation = false;
         }
         self.sample_long_term(flight, sample);
         let bw = delivered * BW_UNIT / interval_us;
+        // An application-limited sample underestimates the bandwidth, so it counts only if it raises the maximum.
         if !sample.is_app_limited || bw >= self.bw.maximum() {
             self.bw.observe(self.rtt_cnt, bw);
         }
@@ -297,7 +302,9 @@ impl Bbr {
         let in_network = || self.packets_in_net_at_edt(flight, sample.prior_in_flight);
         match self.pacing_gain {
             UNIT => full,
+            // Probes until the flight has grown to the gain, or losses show that the buffer does not hold it.
             gain if gain > UNIT => full && (sample.losses > 0 || in_network() >= self.inflight(flight, bw, gain)),
+            // Drains at most one minimum RTT, less if the queue is empty before.
             _ => full || in_network() <= self.inflight(flight, bw, UNIT),
         }
     }
@@ -354,6 +361,7 @@ impl Bbr {
         let now = self.clock.ticks(flight.now);
         let expired = now > self.min_rtt_until;
         if let Some(rtt) = sample.rtt.map(micros) {
+            // A delayed acknowledgment must not replace an expired minimum: its RTT includes the delay timer.
             if self.min_rtt_us.is_none_or(|min_rtt| rtt < min_rtt) || (expired && !sample.is_ack_delayed) {
                 (self.min_rtt_us, self.min_rtt_until) = (Some(rtt), self.min_rtt_lasts(now));
             }
@@ -364,6 +372,7 @@ impl Bbr {
             self.probe_rtt.begin();
         }
         if self.mode == Mode::ProbeRtt {
+            // Samples of a flight of four packets must not lower the bandwidth estimate.
             flight.mark_app_limited();
             let is_small = flight.in_flight <= MIN_CWND;
             match self.probe_rtt.advance(
@@ -415,6 +424,7 @@ impl Bbr {
             let window = &mut flight.window;
             if self.full_bw_reached {
                 window.cwnd = (window.cwnd + acked).min(target);
+            // Until the pipe is full the window never shrinks to the target.
             } else if window.cwnd < target || flight.delivered < INITIAL_CWND as u64 {
                 window.cwnd += acked;
             }
@@ -434,6 +444,7 @@ impl Bbr {
         if state == CaState::Recovery && prior != CaState::Recovery {
             self.packet_conservation = true;
             self.next_rtt_delivered = flight.delivered;
+            // Packet conservation: sends one packet per delivered packet for the first round.
             *cwnd = in_flight + acked;
         } else if prior >= CaState::Recovery && state < CaState::Recovery {
             *cwnd = (*cwnd).max(self.prior_cwnd);

@@ -388,6 +388,7 @@ impl Bbr3 {
             self.idle_restart = false;
         }
     }
+            // A delayed acknowledgment must not replace an expired minimum: its RTT includes the delay timer.
 
     fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
@@ -407,6 +408,7 @@ impl Bbr3 {
 
     fn probe_rtt_cwnd(&self) -> u32 {
         self.bdp(self.bw(), PROBE_RTT_CWND_GAIN).max(MIN_CWND)
+            // Samples of the small flight must not lower the bandwidth estimate.
     }
 
     fn update_gains(&mut self) {

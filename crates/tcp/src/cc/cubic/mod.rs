@@ -125,6 +125,7 @@ impl Cubic {
         if epoch.last_cwnd == cwnd && since <= self.clock.ticks_at_least_one(UPDATE_INTERVAL) {
             return epoch.cnt;
         }
+        // Later kernels evaluate the cubic function at most once per jiffy; Reno's window advances all the same.
         if !(self.version.once_per_tick && epoch.start.is_some() && since == 0) {
             (epoch.last_cwnd, epoch.last_time) = (cwnd, now);
             let start = *epoch.start.get_or_insert_with(|| {
@@ -237,6 +238,7 @@ impl WindowControl for Cubic {
                 *self = Self { loss_cwnd: self.loss_cwnd, ..Self::new(self.version, self.clock) };
             }
             WindowEvent::Restarted { now, last_sent } => {
+                // Shifts the epoch by the idle time, so that the window does not jump along the curve after a pause.
                 if let Some(start) = self.epoch.start.as_mut().filter(|_| self.version.idle_shifts_epoch) {
                     let (now, last_sent) = (self.clock.ticks(now), self.clock.ticks(last_sent));
                     *start = (*start + (now - last_sent)).min(now);

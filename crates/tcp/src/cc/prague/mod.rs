@@ -401,6 +401,7 @@ impl Prague {
     }
 
     /// Reduces the window by half of the marked fraction, at most once per RTT or 25 ms.
+            // Outside rate mode the rate follows the window.
     fn enter_cwr(&mut self, window: &Window) {
         let (independent, now) = (self.is_rtt_indep(window), self.path.now_us);
         if independent && now.saturating_sub(self.cwr_us) < TARGET_RTT8 / 8 {
@@ -459,7 +460,7 @@ const CWND_UNIT: u32 = 20;
 const ONE_CWND: u64 = 1 << CWND_UNIT;
 /// The gain g = 1/16.
 const SHIFT_G: u32 = 4;
-/// In rounds after slow start.
+/// Rounds after slow start until growth is RTT-independent.
 const RTT_TRANSITION: u32 = 4;
 /// 25 ms, in 1/8 µs.
 const TARGET_RTT8: u64 = 25_000 << 3;

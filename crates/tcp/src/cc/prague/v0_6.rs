@@ -225,7 +225,7 @@ impl Prague06 {
 
 const ALPHA_BITS: u32 = 20;
 const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
-/// In rounds after slow start.
+/// Rounds after slow start until growth is RTT-independent.
 const RTT_TRANSITION: u32 = 500;
 /// RTTs are in units of 2^7 µs.
 const RTT_UNIT: u32 = 7;
