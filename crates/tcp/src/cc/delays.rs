@@ -56,8 +56,8 @@ impl DelayHistory {
 
 /// BASE_HISTORY, in minutes.
 pub(super) const BASE_HISTORY: usize = 10;
-/// CURRENT_FILTER, in samples. The one-way delay by timestamps includes the time for which the receiver delays an
-/// acknowledgment; the minimum of four samples removes it.
+/// CURRENT_FILTER, in samples. The one-way delay by timestamps includes the receiver's acknowledgment delay; the minimum
+/// of four samples removes it.
 pub(super) const CURRENT_FILTER: usize = 4;
 /// In nanoseconds.
 const MINUTE: u64 = 60_000_000_000;

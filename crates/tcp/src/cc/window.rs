@@ -17,7 +17,7 @@ pub struct Window {
     pub bytes_acked: u64,
     /// Segment size in bytes.
     pub mss: u32,
-    /// Unit in which growth is counted.
+    /// Unit of growth.
     pub counting: GrowthCounting,
 }
 

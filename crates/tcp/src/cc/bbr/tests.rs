@@ -50,7 +50,7 @@ fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr.txt"))
 }
 
-/// First line at which the two implementations differ, and our state there.
+/// First difference between the two implementations, with our state.
 fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr::default(), window(10));
     bbr.seed(Rng::from_state(7));

@@ -38,7 +38,7 @@ fn table() -> impl Iterator<Item = CallRow> {
     lines(include_str!("../../../tests/steered/bbr3.txt"))
 }
 
-/// First line at which the two implementations differ, and our state there.
+/// First difference between the two implementations, with our state.
 fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
     let (mut bbr, mut window) = (Bbr3::default(), window(10));
     bbr.seed(Rng::from_state(7));

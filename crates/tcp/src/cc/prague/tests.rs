@@ -51,7 +51,7 @@ fn flight<'a>(window: &'a mut Window, args: &[u64]) -> Flight<'a> {
     }
 }
 
-/// First line at which a control and the table differ, and its state there.
+/// First difference between a control and the table, with its state.
 fn first_difference<C: SteeringControl + Default>(
     table: &'static str,
     inside: impl Fn(&C) -> (u64, u64),
