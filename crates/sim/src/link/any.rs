@@ -1,4 +1,7 @@
-//! Any server, made from the service that a scenario describes.
+//! Any server, built from a scenario's service.
+//!
+//! Most links have a constant rate and delay, no loss, no driver ring and no cells. Code specialised for them skips the
+//! checks for those features; all other paces are called through a pointer.
 
 use super::bucket::TokenBucket;
 use super::core::LinkCore;
@@ -17,41 +20,41 @@ use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Instant, Rate, Serializer};
 
-/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`OpportunitySource`]. With a tag of its own: one hidden in
-/// another field takes longer to read.
+/// Any server. A new kind of link is not a new variant but a [`Pace`] or an [`OpportunitySource`]. `repr(u8)` because a
+/// niche tag takes longer to read.
 #[repr(u8)]
 pub(crate) enum AnyServer {
-    /// Packet after packet at a constant rate, in a link that is plain in all else: what most links are. It has a variant of
-    /// its own because a call through a pointer, or a look for what the link does not have, would show there.
+    /// One packet at a time at a constant rate, in a [plain](LinkCore::is_plain) link. A variant of its own because
+    /// dynamic dispatch, or checks for features that the link lacks, would be measurable here.
     Plain(SerialServer<Serializer>),
-    /// Packet after packet at a constant rate.
+    /// One packet at a time at a constant rate.
     Constant(SerialServer<Serializer>),
-    /// Packet after packet at any pace.
+    /// One packet at a time at any pace.
     Paced(SerialServer<Box<dyn Pace>>),
-    /// In opportunities, from wherever they come.
+    /// In delivery opportunities from any source.
     Opportunities(Opportunities),
 }
 
 impl AnyServer {
-    /// The server of `service` at the start of a run; none of the channel of a wireless LAN, which serves many queues. A
-    /// new kind of link is a line here.
-    pub fn new(service: &Service, seat: &ServerParams) -> Option<Self> {
+    /// The server of `service` at the start of a run; `None` for the channel of a wireless LAN, which serves many
+    /// queues. A new kind of link is one line here.
+    pub fn new(service: &Service, params: &ServerParams) -> Option<Self> {
         Some(match service {
             Service::Rate(rate) => Self::Constant(SerialServer::new(Serializer::new(*rate))),
             Service::Steps(spec) => match spec.change {
                 RateChange::Fluid => Self::paced(Fluid::new(&spec.rate)),
                 RateChange::Latch => Self::paced(Latch::new(&spec.rate)),
-                RateChange::Opportunity => Self::opportunities_of(Quanta::new(&spec.rate, seat.mtu), seat),
+                RateChange::Opportunity => Self::opportunities_of(Quanta::new(&spec.rate, params.mtu), params),
             },
             Service::Bucket(spec) => Self::paced(TokenBucket::new(spec)),
-            Service::Poisson(spec) => Self::opportunities_of(Poisson::new(spec.poisson, seat), seat),
-            Service::Cox(spec) => Self::opportunities_of(Cox::new(spec, seat), seat),
-            Service::Trace(spec) => Self::opportunities_of(TraceLaps::new(&spec.trace, spec.once), seat),
+            Service::Poisson(spec) => Self::opportunities_of(Poisson::new(spec.poisson, params), params),
+            Service::Cox(spec) => Self::opportunities_of(Cox::new(spec, params), params),
+            Service::Trace(spec) => Self::opportunities_of(TraceLaps::new(&spec.trace, spec.once), params),
             Service::Wlan(_) => return None,
         })
     }
 
-    /// The same server in a link with such a body.
+    /// Specialises the server for `body`.
     pub fn with(self, body: &LinkCore) -> Self {
         match self {
             Self::Constant(server) if body.is_plain() => Self::Plain(server),
@@ -59,7 +62,7 @@ impl AnyServer {
         }
     }
 
-    /// When the last transmission began, if packets are sent one by one.
+    /// Start of the last transmission, if packets are sent one by one.
     pub fn began(&self) -> Option<Instant> {
         match self {
             Self::Plain(server) | Self::Constant(server) => Some(server.last_start()),
@@ -80,8 +83,8 @@ impl AnyServer {
         Self::Paced(SerialServer::new(Box::new(pace)))
     }
 
-    fn opportunities_of(source: impl OpportunitySource + Clone + 'static, seat: &ServerParams) -> Self {
-        Self::Opportunities(Opportunities::new(source, seat))
+    fn opportunities_of(source: impl OpportunitySource + Clone + 'static, params: &ServerParams) -> Self {
+        Self::Opportunities(Opportunities::new(source, params))
     }
 }
 
@@ -103,24 +106,19 @@ impl Server for AnyServer {
         now: Instant,
         entry: QueueEntry,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
-        each!(self, server => Server::offer(server, now, entry, body, books))
+        each!(self, server => Server::offer(server, now, entry, body, cx))
     }
     #[inline(always)]
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult {
-        each!(self, server => Server::serve(server, now, body, books))
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
+        each!(self, server => Server::serve(server, now, body, cx))
     }
-    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) {
-        each!(self, server => Server::before_change(server, now, body, books))
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) {
+        each!(self, server => Server::before_change(server, now, body, cx))
     }
-    fn after_change<P: Probe>(
-        &mut self,
-        now: Instant,
-        body: &mut LinkCore,
-        books: &mut LinkContext<P>,
-    ) -> ServiceResult {
-        each!(self, server => Server::after_change(server, now, body, books))
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
+        each!(self, server => Server::after_change(server, now, body, cx))
     }
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
         each!(self, server => server.replay(now, bytes, tally))

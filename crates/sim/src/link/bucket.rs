@@ -1,19 +1,20 @@
 //! A token bucket.
 //!
-//! Tokens come in at `rate` up to `burst`; a packet needs as many as its bytes, and its bits go at `peak`. The next packet
-//! is taken when the last one has left and waits in the shaper for its tokens, as under Linux's TBF. With overdraft
-//! a packet is taken only when there are tokens, and then goes at once, as under HTB.
+//! Tokens come in at `rate` up to `burst`; a packet needs one per byte, and is sent at `peak`. The next packet is
+//! dequeued when the last one has left, and waits in the shaper for its tokens, as under Linux's TBF with an inner
+//! qdisc that cannot peek: its sojourn time ends before that wait. With overdraft, a packet is dequeued only when there
+//! are tokens, and is then sent at once, as under HTB.
 
 use super::server::{Pace, TransmissionTimes};
 use crate::scenario::BucketService;
 use sojourn_aqm::{Duration, Instant, Serializer};
 
-/// A token bucket at work.
+/// State of a token bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
-    /// Bits per second: bit-nanoseconds that come in every nanosecond.
+    /// Bits per second: bit-nanoseconds of tokens per nanosecond.
     rate: i64,
-    /// Bit-nanoseconds that the bucket holds.
+    /// Depth of the bucket in bit-nanoseconds.
     burst: i64,
     /// Bit-nanoseconds in the bucket at `filled`; negative after an overdraft.
     tokens: i64,
@@ -23,14 +24,14 @@ pub(crate) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// The bucket that `spec` describes, full.
+    /// A full bucket.
     pub fn new(spec: &BucketService) -> Self {
         let burst = spec.burst as i64 * NANOS_PER_BYTE_AT_1_BPS;
         let (rate, peak) = (spec.bucket.as_bps() as i64, Serializer::new(spec.peak));
         Self { rate, burst, tokens: burst, filled: Instant::ZERO, peak, overdraft: spec.overdraft }
     }
 
-    /// Adds the tokens that have come in until `now`.
+    /// Adds the tokens up to `now`.
     fn fill(&mut self, now: Instant) {
         let refill = (now - self.filled).as_nanos() as i128 * self.rate as i128;
         self.tokens = (self.tokens as i128 + refill).min(self.burst as i128) as i64;
@@ -56,7 +57,7 @@ impl Pace for TokenBucket {
         self.tokens -= need;
         let end = begin + self.peak.time_for(bytes);
         self.fill(end);
-        // With overdraft the queue keeps the next packet until there is a token.
+        // With overdraft the next packet stays in the queue until there is a token.
         let free = if self.overdraft { end + self.wait_for(1) } else { end };
         TransmissionTimes { end, free }
     }
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_packet_waits_for_exactly_the_tokens_it_lacks() {
-        // 3000 B at 12 Mbit/s: two packets at once, 0.1 ms each at the peak, in which 150 B of tokens come in.
+        // 3000 B at 12 Mbit/s: two packets at once, 0.1 ms each at the peak rate; 150 B of tokens come in during each.
         let mut bucket = bucket(12, 3000, 120, false);
         let sent: Vec<TransmissionTimes> = (0..4)
             .scan(us(0), |start, _| {
@@ -92,7 +93,7 @@ mod tests {
             })
             .collect();
         let ends: Vec<u64> = sent.iter().map(|sent| sent.end.as_nanos() / 1000).collect();
-        // The third has 300 B of its 1500: (1500 - 300) * 8 / 12 Mbit/s = 0.8 ms; from then on one every 1 ms.
+        // The third has 300 of its 1500 B: (1500 - 300) * 8 / 12 Mbit/s = 0.8 ms; then one packet per 1 ms.
         assert_eq!(ends, [100, 200, 1100, 2100]);
         assert!(sent.iter().all(|sent| sent.free == sent.end));
     }
@@ -110,7 +111,7 @@ mod tests {
         let mut bucket = bucket(12, 1000, 120, true);
         let sent = bucket.send(us(0), 1500);
         assert_eq!(sent.end, us(100), "at once, though 500 B are missing");
-        // -500 B + 150 B in 0.1 ms: 350 B are 233,333.3 ns, and one bit-nanosecond more.
+        // -500 B + 150 B in 0.1 ms: 350 B are 233,333.3 ns, plus one bit-nanosecond.
         assert_eq!((sent.free - sent.end).as_nanos(), 233_334);
         let next = bucket.send(sent.free, 1500);
         assert_eq!(next.end, sent.free + Duration::from_nanos(100_000));

@@ -1,10 +1,10 @@
-//! Where a link books what happens.
+//! Access of a link to the run.
 
 use crate::packet::Packets;
 
-/// What a link gets with each call: it has no other access to the run.
+/// Passed to a link with each call; a link has no other access to the run.
 pub(crate) struct LinkContext<'a, P> {
-    /// What the books call the link.
+    /// Index of the link in counters and events.
     pub link: usize,
     /// All packets in flight.
     pub packets: &'a mut Packets,

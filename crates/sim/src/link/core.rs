@@ -1,4 +1,4 @@
-//! What a server serves from and sends into: the queue, the buffer below it, the framing, the medium.
+//! A link without its server: the queue, the driver ring below it, the framing, the medium.
 
 use super::medium::Medium;
 use super::tx_ring::TxRing;
@@ -9,25 +9,25 @@ use crate::scenario::{Framing, LinkSpec, LossSpec};
 use crate::window::Window;
 use sojourn_aqm::{DequeueResult, Duration, Instant, Meta, Rng};
 
-/// All of a link but its server and its pipe.
+/// A link without its server and its pipe.
 pub(crate) struct LinkCore {
     pub queue: Queue,
     /// One-way propagation delay.
     delay: Duration,
     framing: Framing,
-    /// Loss and changes of the delay, where there are any.
+    /// Loss, delay steps and the tick; `None` for a lossless medium of constant delay.
     medium: Option<Box<Medium>>,
-    /// The buffer between the queue and the server.
+    /// The driver ring between the queue and the server.
     tx_ring: Option<TxRing>,
-    /// Super-packets may come.
+    /// Whether super-packets may arrive.
     has_super_packets: bool,
-    /// The super-packet whose segments the server sends one after the other: those that are left of it.
+    /// The super-packet in transmission: its metadata and its unsent segments.
     cut_super_packet: Option<(Meta, Handle)>,
 }
 
-/// `PLAIN` code is for links that are plain: it does not look for what they do not have.
+/// `PLAIN` instances serve plain links and skip the checks for features that those lack.
 impl LinkCore {
-    /// That of link `index` in a run with `seed`; one to which super-packets may come `cuts` them.
+    /// The core of link `index` in a run with `seed`; it `cuts` super-packets if any may arrive.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, cuts: bool) -> Self {
         Self {
             queue: Queue::new(spec, index, seed, window),
@@ -40,71 +40,71 @@ impl LinkCore {
         }
     }
 
-    /// From now on the medium loses packets so.
+    /// Replaces the loss model.
     pub fn set_loss(&mut self, loss: LossSpec, rng: Rng) {
         if let Some(medium) = &mut self.medium {
             medium.set_loss(loss, rng);
         }
     }
 
-    /// Whether the delay is constant, nothing is below the queue, framing is an overhead at most and no super-packets come.
+    /// Whether delay is constant, without loss, driver ring and super-packets, and framing is at most an overhead.
     pub fn is_plain(&self) -> bool {
         self.has_constant_delay() && self.tx_ring.is_none() && self.framing.is_plain() && !self.has_super_packets
     }
 
-    /// Whether nothing is lost and the delay never changes.
+    /// Whether the medium has a constant delay and no loss.
     pub fn has_constant_delay(&self) -> bool {
         self.medium.is_none()
     }
 
-    /// One-way propagation delay, where nothing is lost and it never changes.
+    /// One-way propagation delay, if it is constant and there is no loss.
     pub fn constant_delay(&self) -> Option<Duration> {
         self.has_constant_delay().then_some(self.delay)
     }
 
-    /// Bytes that framing adds to each packet, where it is plain.
+    /// Bytes that plain framing adds to each packet.
     #[inline(always)]
     pub fn overhead(&self) -> u32 {
         self.framing.overhead
     }
 
-    /// Bytes of a packet as the queue counts them.
+    /// Bytes that the queue accounts for a packet.
     pub fn accounted(&self, ip_bytes: u32) -> u32 {
         self.framing.accounted(ip_bytes)
     }
 
-    /// Bytes of a packet, or of a super-packet with all of its segments, as the queue counts them, and its segments.
+    /// Bytes that the queue accounts for a packet or a whole super-packet, and its number of segments.
     pub fn accounted_whole(&self, handle: Handle, packets: &Packets) -> (u32, u16) {
         let (count, each, last) = packets.segments(handle);
         ((count - 1) * self.accounted(each) + self.accounted(last), count as u16)
     }
 
-    /// Bytes on the medium of a packet that the queue counts as so many.
+    /// Bytes on the medium of a packet with `accounted` bytes.
     pub fn wire(&self, accounted: u32) -> u32 {
         if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
     }
 
-    /// Bytes on the medium of a packet, or of a super-packet whose segments are as good as equal.
+    /// Bytes on the medium of a packet or a super-packet, whose segments are taken to be of equal size.
     pub fn wire_of(&self, meta: &Meta) -> u32 {
         let (before, each) = (u32::from(meta.segments) - 1, meta.len / u32::from(meta.segments));
         before * self.wire(each) + self.wire(meta.len - before * each)
     }
 
-    /// Bytes that a server has to send for a packet.
+    /// Bytes that the server transmits for a packet.
     #[inline(always)]
     pub fn to_send<const PLAIN: bool>(&self, accounted: u32) -> u32 {
         if PLAIN { accounted } else { self.wire(accounted) }
     }
 
-    /// Whether there is a buffer below the queue.
+    /// Whether there is a driver ring below the queue.
     #[inline(always)]
     pub fn is_buffered<const PLAIN: bool>(&self) -> bool {
         !PLAIN && self.tx_ring.is_some()
     }
 
-    /// The super-packet that is being sent: what is left of it.
+    /// Unsent segments of the super-packet in transmission.
     pub fn cut_remainder(&self) -> Option<Handle> {
-        self.cut_super_packet.map(|(_, rest)| rest)
+        self.cut_super_packet.map(|(_, remainder)| remainder)
     }
 
     /// Whether a packet waits for the server.
@@ -114,73 +114,73 @@ impl LinkCore {
             || (!PLAIN && (self.cut_super_packet.is_some() || self.tx_ring.as_ref().is_some_and(TxRing::is_waiting)))
     }
 
-    /// The next packet for the server, which has nothing in transmission.
+    /// Takes the next packet; the server must be idle.
     #[inline(always)]
     pub fn take<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> DequeueResult<Handle> {
         if PLAIN {
-            return self.queue.dequeue(now, books);
+            return self.queue.dequeue(now, cx);
         }
         if self.cut_super_packet.is_none() {
-            let taken = match &mut self.tx_ring {
-                Some(below) => below.take(now, &mut self.queue, books),
-                None => self.queue.dequeue(now, books),
+            let dequeued = match &mut self.tx_ring {
+                Some(ring) => ring.take(now, &mut self.queue, cx),
+                None => self.queue.dequeue(now, cx),
             };
-            match taken {
-                DequeueResult::Packet(meta, handle) if books.packets.packet(handle).segment > 0 => {
+            match dequeued {
+                DequeueResult::Packet(meta, handle) if cx.packets.packet(handle).segment > 0 => {
                     self.cut_super_packet = Some((meta, handle));
                 }
                 other => return other,
             }
         }
-        self.take_segment(books)
+        self.take_segment(cx)
     }
 
-    /// The next segment of the super-packet that is being sent.
+    /// Takes the next segment of the super-packet in transmission.
     #[inline(never)]
-    fn take_segment<P: Probe>(&mut self, books: &mut LinkContext<P>) -> DequeueResult<Handle> {
-        let (meta, rest) = self.cut_super_packet.expect("a super-packet is being sent");
-        let segment = books.packets.take_segment(rest);
-        if segment == rest {
+    fn take_segment<P: Probe>(&mut self, cx: &mut LinkContext<P>) -> DequeueResult<Handle> {
+        let (meta, remainder) = self.cut_super_packet.expect("a super-packet is being sent");
+        let segment = cx.packets.take_segment(remainder);
+        if segment == remainder {
             self.cut_super_packet = None;
         }
-        let len = self.accounted(books.packets.packet(segment).len);
+        let len = self.accounted(cx.packets.packet(segment).len);
         DequeueResult::Packet(Meta { len, ..meta }.with_segments(1), segment)
     }
 
-    /// A packet has come to the queue: hands down what the buffer takes.
+    /// Refills the driver ring after an enqueue.
     #[inline(always)]
-    pub fn fill_below<const PLAIN: bool, P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) {
-        if let Some(below) = self.tx_ring.as_mut().filter(|_| !PLAIN) {
-            below.refill(now, &mut self.queue, books);
+    pub fn fill_below<const PLAIN: bool, P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) {
+        if let Some(ring) = self.tx_ring.as_mut().filter(|_| !PLAIN) {
+            ring.refill(now, &mut self.queue, cx);
         }
     }
 
-    /// The last byte of a packet has gone, and the next is taken later if at all.
-    pub fn on_sent<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) {
-        if let Some(below) = self.tx_ring.as_mut().filter(|_| self.cut_super_packet.is_none()) {
-            below.sent(now, &mut self.queue, books);
+    /// Completes a transmission when the next packet is taken later, if at all.
+    pub fn on_sent<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) {
+        if let Some(ring) = self.tx_ring.as_mut().filter(|_| self.cut_super_packet.is_none()) {
+            ring.sent(now, &mut self.queue, cx);
         }
     }
 
-    /// The last bit of a packet leaves the server at `end`; nothing leaves if it gets lost.
+    /// Sends a packet whose last bit leaves the server at `end` into the medium; `None` if it is lost.
     #[inline(always)]
     pub fn leave<const PLAIN: bool, P: Probe>(
         &mut self,
         end: Instant,
         handle: Handle,
         packet: Packet,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Option<Departure> {
         match &mut self.medium {
             Some(medium) if !PLAIN => match medium.arrival(end) {
                 Some(at) => Some(Departure { at, handle, packet, overtakes: true }),
                 None => {
                     self.queue.tally.loss(end);
-                    books.packets.drop_in_link(books.link, handle);
+                    cx.packets.drop_in_link(cx.link, handle);
                     None
                 }
             },

@@ -1,4 +1,4 @@
-//! The queue discipline of a link: those of most links are called without a pointer, and compiled into the link's code.
+//! The queue discipline of a link: the common ones are dispatched statically and inlined into the link's code.
 
 use crate::packet::Handle;
 use crate::scenario::LinkSpec;
@@ -11,11 +11,12 @@ use sojourn_aqm::single::SingleQueue;
 use sojourn_aqm::{Backlog, DequeueResult, EnqueueResult, Host, Instant, Meta, Qdisc, Rng, Sink, Stats, SubqueueInfo};
 use std::any::Any;
 
-/// Whatever a scenario asks for.
+/// Any queue discipline of a scenario.
 pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
 
-/// The same, of which the most common are known when this is compiled. With a tag of its own: one hidden in another field
-/// takes five instructions to read.
+/// A queue discipline with static dispatch for the common ones. Inlining only the call gains little: the results meet
+/// in memory unless the whole operation of a qdisc is inlined. `repr(u8)` because a niche tag takes five instructions
+/// to read.
 #[repr(u8)]
 #[allow(clippy::large_enum_variant)] // it lies behind a pointer
 pub(crate) enum AnyDiscipline {
@@ -25,13 +26,13 @@ pub(crate) enum AnyDiscipline {
     Other(Box<Discipline>),
 }
 
-/// The queue discipline of a link, whatever it is.
+/// The queue discipline of a link, dispatched dynamically.
 pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
     spec.aqm.queue(spec.limits, host(spec, rng))
 }
 
 impl AnyDiscipline {
-    /// That of a link.
+    /// The queue discipline of a link.
     pub fn of(spec: &LinkSpec, rng: Rng) -> Self {
         let limits = spec.limits;
         match &spec.aqm.config {
@@ -44,7 +45,7 @@ impl AnyDiscipline {
         }
     }
 
-    /// [`Qdisc::pass`], which stamps the packet where it lies. Whether it has passed.
+    /// [`Qdisc::bypass`] that stamps the packet in place. Returns whether the packet has passed.
     #[inline(always)]
     pub fn try_pass(&mut self, now: Instant, meta: &mut Meta) -> bool {
         match self {
@@ -70,14 +71,13 @@ impl AnyDiscipline {
         }
     }
 
-    /// Whether a packet that meets nobody may go through, of those that are known when this is compiled.
+    /// Whether the qdisc is statically dispatched and lets a packet bypass an empty queue.
     #[inline(always)]
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Codel(_) | Self::DropTail(_))
     }
 
-    /// [`SingleQueue::stores`]. A comparison for each discipline, where a jump through a table takes six instructions; the
-    /// same below.
+    /// [`SingleQueue::try_store`]. Comparisons because a jump table takes six instructions; the same below.
     #[inline(always)]
     pub fn try_store(&mut self, meta: &Meta, packet: Handle) -> bool {
         if let Self::Codel(queue) = self {
@@ -89,7 +89,7 @@ impl AnyDiscipline {
         }
     }
 
-    /// [`FlowQueue::stores`]: apart, as where both answers meet each costs the other a detour through memory.
+    /// [`FlowQueue::try_store`]. A function of its own: if both results met, each would go through memory.
     #[inline(always)]
     pub fn try_store_in_flow(&mut self, meta: &Meta, packet: Handle) -> bool {
         if let Self::FqCodel(queue) = self { queue.try_store(meta, packet) } else { false }
@@ -107,7 +107,7 @@ impl AnyDiscipline {
         }
     }
 
-    /// Whether a dequeue does nothing and finds nothing: under tail drop, whose algorithm does not mind, if no packet waits.
+    /// Whether a dequeue would find nothing and change nothing: tail drop has no state, so an empty queue is enough.
     #[inline(always)]
     pub fn is_dequeue_noop(&self) -> bool {
         if let Self::DropTail(queue) = self { queue.is_idle() } else { false }

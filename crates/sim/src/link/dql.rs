@@ -1,36 +1,37 @@
-//! Dynamic queue limits: how many bytes a driver takes, found by what it needs to be never without work.
+//! Dynamic queue limits (DQL, the algorithm of BQL): the minimum of queued bytes that keeps a driver busy.
 //!
 //! Source: T. Herbert's `lib/dynamic_queue_limits.c` (Linux 3.3 and later) and `netdev_tx_sent_queue`,
-//! `netdev_tx_completed_queue`. Each completion here is of one packet, as from a card that interrupts for each.
+//! `netdev_tx_completed_queue`. Each completion here is of one packet, as from a NIC that interrupts per packet.
+//! Batched completions, under which the limit grows to twice the bytes sent in between, are not modelled.
 //!
-//! Differs: time is exact, where the kernel counts jiffies; counters do not wrap.
+//! Differs: time is exact instead of in jiffies; counters do not wrap.
 
 use sojourn_aqm::{Duration, Instant};
 
-/// The limit and what it is found from. Everything is counted in bytes.
+/// The limit and the state it is computed from (`struct dql`), in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Dql {
-    /// The limit is never above this.
+    /// Upper bound of the limit.
     max_limit: u64,
     limit: u64,
-    /// The limit, seen from `num_queued`: what was completed when it was set is included.
+    /// `limit` plus the completed bytes when it was set; comparable with `num_queued`.
     adj_limit: u64,
-    /// Ever queued, and ever completed.
+    /// Total bytes queued and completed.
     num_queued: u64,
     num_completed: u64,
     /// Size of the last packet queued.
     last_obj_cnt: u64,
-    /// By how much the limit was exceeded, what had been queued, and the last packet, at the last completion.
+    /// At the last completion: bytes beyond the limit, total queued bytes, and size of the last packet.
     prev_ovlimit: u64,
     prev_num_queued: u64,
     prev_last_obj_cnt: u64,
-    /// The least slack seen since `slack_start_time`; none seen yet.
+    /// Minimum slack since `slack_start_time`, if measured.
     lowest_slack: Option<u64>,
     slack_start_time: Instant,
 }
 
 impl Dql {
-    /// Nothing was queued; the limit grows from 0, at most to `max_limit`. The least is 0, as the kernel's default is.
+    /// An empty driver; the limit grows from 0 up to `max_limit`. `min_limit` is 0, the kernel's default.
     pub fn new(max_limit: u64) -> Self {
         Self {
             max_limit,
@@ -47,18 +48,18 @@ impl Dql {
         }
     }
 
-    /// Whether another packet may be queued: not while the limit is exceeded.
+    /// Whether another packet may be queued (`dql_avail() >= 0`).
     pub fn is_open(&self) -> bool {
         self.num_queued <= self.adj_limit
     }
 
-    /// A packet of `count` bytes is queued.
+    /// Queues a packet of `count` bytes (`dql_queued`).
     pub fn queued(&mut self, count: u64) {
         self.last_obj_cnt = count;
         self.num_queued += count;
     }
 
-    /// `count` bytes have been sent, at `now`: the limit follows.
+    /// Completes `count` bytes at `now` and updates the limit (`dql_completed`).
     pub fn completed(&mut self, now: Instant, count: u64) {
         let completed = self.num_completed + count;
         let over = (self.num_queued - self.num_completed).saturating_sub(self.limit);
@@ -66,7 +67,7 @@ impl Dql {
         let was_in_progress = self.prev_num_queued > self.num_completed;
         let beyond_previous = completed.saturating_sub(self.prev_num_queued);
         let limit = if over > 0 && !in_progress || self.prev_ovlimit > 0 && beyond_previous > 0 {
-            // Starved, or maybe so between a completion and the next packet.
+            // The queue was starved, or may have been between a completion and the next packet.
             self.watch_slack(now);
             self.limit + beyond_previous + self.prev_ovlimit
         } else if in_progress && was_in_progress && beyond_previous == 0 {
@@ -84,15 +85,16 @@ impl Dql {
         self.prev_num_queued = self.num_queued;
     }
 
-    /// The limit after a completion of `count` bytes that left the driver busy: less the least slack of a while.
+    /// The limit after a completion of `count` bytes that left the driver busy: reduced by the minimum slack of the
+    /// hold time.
     fn without_slack(&mut self, now: Instant, count: u64) -> u64 {
         let slack = (self.limit + self.prev_ovlimit).saturating_sub(2 * count);
-        // Of the last packet, what did not exceed the limit.
-        let of_last = match self.prev_ovlimit {
+        // `slack_last_objs`: bytes of the last packet within the limit.
+        let slack_last_objs = match self.prev_ovlimit {
             0 => 0,
             over => self.prev_last_obj_cnt.saturating_sub(over),
         };
-        let lowest = self.lowest_slack.unwrap_or(u64::MAX).min(slack.max(of_last));
+        let lowest = self.lowest_slack.unwrap_or(u64::MAX).min(slack.max(slack_last_objs));
         self.lowest_slack = Some(lowest);
         if now <= self.slack_start_time + SLACK_HOLD_TIME {
             return self.limit;
@@ -106,7 +108,7 @@ impl Dql {
     }
 }
 
-/// For how long slack is watched before the limit falls by it (`hold_time`, one second in every kernel).
+/// How long slack is observed before the limit falls by it (`slack_hold_time`, one second in every kernel).
 const SLACK_HOLD_TIME: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -122,21 +124,22 @@ mod tests {
     #[test]
     fn the_limit_grows_from_nothing_to_what_keeps_the_driver_busy() {
         let mut dql = Dql::new(MAX_LIMIT);
-        // One packet is always taken; when it is gone and none is left, the driver has starved.
+        // One packet is always accepted; when it completes and none is left, the driver has starved.
         assert!(dql.is_open());
         dql.queued(1514);
         assert!(!dql.is_open());
         dql.completed(at(100), 1514);
         assert_eq!((dql.limit, dql.prev_ovlimit), (1514, 0));
-        // Now two are taken: exactly the limit is open still, a byte beyond it is not.
+        // Now two are accepted: exactly at the limit it is still open, one byte above it is not.
         dql.queued(1514);
         assert!(dql.is_open());
         dql.queued(777);
         assert!(!dql.is_open());
-        // 777 beyond the limit, but another waits: not starved. Nothing was queued at the last completion that is not gone.
+        // 777 B above the limit, but another packet waits: not starved. All that was queued at the last completion is
+        // completed.
         dql.completed(at(200), 1514);
         assert_eq!((dql.limit, dql.prev_ovlimit), (1514, 777));
-        // What exceeded the limit is gone, and what is left exceeds it by 263.
+        // The bytes above the limit are completed, and the rest exceeds it by 263.
         dql.queued(1000);
         dql.completed(at(300), 777);
         assert_eq!((dql.limit, dql.prev_ovlimit), (1514, 263));
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn the_limit_falls_by_the_least_slack_of_more_than_a_second() {
         let mut dql = Dql { limit: 10_000, adj_limit: 10_000, ..Dql::new(MAX_LIMIT) };
-        // Always about ten packets of 1000 bytes inside, of which one completes at a time.
+        // About ten packets of 1000 bytes are queued at any time; they complete one by one.
         (0..10).for_each(|_| dql.queued(1000));
         let mut limits = Vec::new();
         for ms in (100..=2300).step_by(100) {
@@ -161,8 +164,8 @@ mod tests {
         assert!(limits[11..].iter().all(|&limit| limit <= 2000), "{limits:?}");
     }
 
-    /// The limit after every `every` of 20,000 packets of a saturated queue, with sizes from a linear congruential
-    /// generator and 0.8 µs for a byte; before every 97th the queue runs dry.
+    /// The limit after each `every` of 20,000 packets of a saturated queue, with sizes from a linear congruential
+    /// generator and 0.8 µs per byte; before each 97th packet the queue runs empty.
     fn limits(max_limit: u64, every: usize) -> Vec<u64> {
         let (mut dql, mut ring, mut state, mut us) = (Dql::new(max_limit), VecDeque::new(), 12_345u64, 0);
         let mut size = || {

@@ -1,7 +1,7 @@
-//! The server and the medium of a link for a host that has a queue and a clock of its own.
+//! The server and the medium of a link for a host with its own queue and clock.
 //!
-//! An emulator serves real packets with these: the rates, schedules, traces, losses and delays of the simulator are
-//! the same code there.
+//! The emulator serves real packets with these: it shares the code of rates, schedules, traces, losses and delays with
+//! the simulator.
 
 use super::any::AnyServer;
 use super::change::stream;
@@ -15,19 +15,19 @@ use sojourn_aqm::{Duration, Instant, Rate};
 
 pub use super::server::TransmissionTimes;
 
-/// How a link sends: packet after packet, or in opportunities.
+/// The transmitter of a link: one packet at a time, or in delivery opportunities.
 pub struct Transmitter(TransmitterKind);
 
 enum TransmitterKind {
-    /// At a rate, which may be changed.
+    /// A rate, which may change.
     Rate(VariableRate),
-    /// In any other way.
+    /// Any other server.
     Fixed(Box<AnyServer>),
 }
 
 impl Transmitter {
-    /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes. `None` for
-    /// the channel of a wireless LAN, which is no link of its own.
+    /// The idle server of link `index` in a run with `seed`; an opportunity carries `mtu` bytes. `None` for the channel
+    /// of a wireless LAN, which is not a link.
     pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Option<Self> {
         let rate = |rate, ending| Some(Self(TransmitterKind::Rate(VariableRate::new(rate, ending))));
         match service {
@@ -35,14 +35,14 @@ impl Transmitter {
             Service::Steps(steps) if steps.change == RateChange::Fluid => rate(&steps.rate, RateChangeMode::Fluid),
             Service::Steps(steps) if steps.change == RateChange::Latch => rate(&steps.rate, RateChangeMode::Latch),
             _ => {
-                let seat = ServerParams { index, seed, mtu, window: Window::new([], Instant::NEVER) };
-                AnyServer::new(service, &seat).map(|server| Self(TransmitterKind::Fixed(Box::new(server))))
+                let params = ServerParams { index, seed, mtu, window: Window::new([], Instant::NEVER) };
+                AnyServer::new(service, &params).map(|server| Self(TransmitterKind::Fixed(Box::new(server))))
             }
         }
     }
 
-    /// Starts the transmission of `bytes` at `start`, which is never before [`TransmissionTimes::free`] of the last one. A link with
-    /// opportunities takes as many after `start` as they need, and nothing else is sent with them.
+    /// Starts the transmission of `bytes` at `start`, which is never before [`TransmissionTimes::free`] of the last
+    /// one. A link with opportunities uses as many after `start` as the bytes need, and sends nothing else in them.
     pub fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         match &mut self.0 {
             TransmitterKind::Rate(rate) => rate.send(start, bytes),
@@ -50,8 +50,8 @@ impl Transmitter {
         }
     }
 
-    /// From `at` on, which no packet that was sent begins after, the link has this rate, until the next step of its schedule.
-    /// What that makes of the last packet, if one was sent; nothing where the link does not send at a rate.
+    /// Sets the rate to `to` from `at` until the next step of the schedule; every sent packet must have started by
+    /// `at`. Returns the new times of the last packet, if there is one; `None` if the link has no rate.
     pub fn change_rate(&mut self, at: Instant, to: Rate) -> Option<TransmissionTimes> {
         match &mut self.0 {
             TransmitterKind::Rate(rate) => rate.change(at, to),
@@ -59,7 +59,7 @@ impl Transmitter {
         }
     }
 
-    /// When the next opportunity is due, [`Instant::NEVER`] if there is none; `None` for a link without opportunities.
+    /// When the next opportunity is due, [`Instant::NEVER`] if none follows; `None` for a link without opportunities.
     pub fn opportunity(&self) -> Option<Instant> {
         match &self.0 {
             TransmitterKind::Rate(_) => None,
@@ -67,7 +67,7 @@ impl Transmitter {
         }
     }
 
-    /// Goes on to the opportunity after the next one.
+    /// Skips one opportunity.
     pub fn step(&mut self) {
         if let TransmitterKind::Fixed(server) = &mut self.0 {
             if let Some(opportunities) = server.opportunities() {
@@ -76,7 +76,7 @@ impl Transmitter {
         }
     }
 
-    /// Passes over the opportunities up to and including `now`, when there was nothing to send.
+    /// Skips the opportunities up to and including `now`: there was nothing to send.
     pub fn pass(&mut self, now: Instant) {
         if let TransmitterKind::Fixed(server) = &mut self.0 {
             if let Some(opportunities) = server.opportunities() {
@@ -85,8 +85,8 @@ impl Transmitter {
         }
     }
 
-    /// What a link that is never idle does between `from` and `to`: nanoseconds, bits of a rate that flows, or, from the
-    /// start on, bytes of opportunity. [`Transmitter::used`] is in the same measure. `to` never goes back.
+    /// Capacity of the link between `from` and `to`: nanoseconds, bits of a fluid rate, or bytes of opportunity since
+    /// the start. [`Transmitter::used`] has the same unit. `to` never decreases.
     pub fn usable(&mut self, from: Instant, to: Instant) -> u64 {
         match &mut self.0 {
             TransmitterKind::Rate(rate) => rate.capacity(from, to),
@@ -94,7 +94,7 @@ impl Transmitter {
         }
     }
 
-    /// What a transmission of `bytes` from `start` to `free` uses of [`Transmitter::usable`].
+    /// Part of [`Transmitter::usable`] that a transmission of `bytes` from `start` to `free` uses.
     pub fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
         match &mut self.0 {
             TransmitterKind::Rate(rate) => rate.capacity(start, free),
@@ -103,8 +103,8 @@ impl Transmitter {
     }
 }
 
-/// When the opportunities of a service are; for a rate, whenever it has added up to `mtu` bytes. `None` for what has
-/// neither, a token bucket or a wireless LAN.
+/// Times of a service's opportunities; a rate has one whenever it has accumulated `mtu` bytes. `None` for token buckets
+/// and wireless LANs, which have neither.
 pub fn opportunities(
     service: &Service,
     mtu: u32,
@@ -125,37 +125,37 @@ pub fn opportunities(
     })))
 }
 
-/// What happens between a link's server and its far end: loss, and a delay that may change.
+/// The medium between a link's server and its far end: loss, and a delay that may change.
 pub struct Medium(Box<Inner>);
 
 impl Medium {
-    /// The medium of link `index` in a run with `seed`. Packets overtake each other only where they may `reorder`.
+    /// The medium of link `index` in a run with `seed`. Packets overtake each other only if `reorder` is set.
     pub fn new(loss: Option<LossSpec>, delays: &Steps<Duration>, reorder: bool, seed: u64, index: usize) -> Self {
         Self(Inner::build(loss, delays, reorder, index, seed))
     }
 
-    /// When a packet whose last bit leaves the server at `end`, never before the last one's, reaches the far end; `None`
-    /// if it gets lost.
+    /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it is lost. `end` never
+    /// decreases.
     pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
         self.0.arrival(end)
     }
 
-    /// Whether a packet whose last bit leaves the server at `end` gets lost: the first half of [`Self::arrival`].
+    /// Whether a packet whose last bit leaves the server at `end` is lost: the first half of [`Self::arrival`].
     pub fn is_lost(&mut self, end: Instant) -> bool {
         self.0.is_lost(end)
     }
 
-    /// When a packet that does not get lost reaches the far end: the second half.
+    /// When a packet that is not lost reaches the far end: the second half of [`Self::arrival`].
     pub fn delayed(&mut self, end: Instant) -> Instant {
         self.0.delayed(end)
     }
 
-    /// Packets get lost so from now on, after change `number` of link `index` in a run with `seed`.
+    /// Replaces the loss model, by change `number` of link `index` in a run with `seed`.
     pub fn set_loss(&mut self, loss: LossSpec, seed: u64, number: u64, index: usize) {
         self.0.set_loss(loss, stream(seed, "loss", number, index));
     }
 
-    /// Packets that leave from `at` on are delayed so, until the next step of the schedule.
+    /// Sets the delay of packets that leave from `at` until the next step of the schedule.
     pub fn set_delay(&mut self, at: Instant, delay: Duration) {
         self.0.set_delay(at, delay);
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(link.usable(Instant::ZERO, at), link.used(Instant::ZERO, at, 1_500_000));
     }
 
-    /// Sends packets of untidy sizes one after the other, and changes the rate on the way or has it in a schedule.
+    /// Sends packets of odd sizes back to back, with unscheduled changes of the rate or the same ones in a schedule.
     #[test]
     fn a_rate_that_is_changed_is_as_one_of_a_schedule() {
         let (sizes, changes) =

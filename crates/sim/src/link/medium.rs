@@ -1,23 +1,24 @@
-//! What happens between a link's server and its far end: loss, a delay that changes, the clock of who delays.
+//! The medium between a link's server and its far end: loss, a delay that changes, the tick of a delay emulator.
 
 use crate::scenario::{Gilbert, LinkSpec, LossSpec, Steps};
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// A medium that is more than a constant delay.
+/// A medium with loss, a delay that changes or a tick.
 #[derive(Debug)]
 pub(crate) struct Medium {
     loss: Option<LossProcess>,
     delays: Vec<(Instant, Duration)>,
-    /// The step of the last packet.
+    /// Index of the last packet's step in `delays`.
     at: usize,
-    /// Whether packets overtake each other.
+    /// Whether packets may overtake each other.
     reorders: bool,
-    /// Packets arrive at multiples of it only.
+    /// Packets arrive only at multiples of this. Rounded up: Dummynet counts whole ticks from the arrival's tick and
+    /// may be early by less than one; here a delay is never below the configured one.
     tick: Option<Duration>,
     last_arrival: Instant,
 }
 
-/// Loss with its random stream.
+/// A loss model with its random stream.
 #[derive(Debug)]
 struct LossProcess {
     rng: Rng,
@@ -27,12 +28,12 @@ struct LossProcess {
 #[derive(Debug)]
 enum LossKind {
     Random(f64),
-    /// In the bad state or not, since the step that began at this instant.
+    /// The chain, whether its state is bad, and the start of its current step.
     Gilbert(Gilbert, bool, Instant),
 }
 
 impl Medium {
-    /// The medium of link `index`; `None` if it is a constant delay.
+    /// The medium of link `index`; `None` for a lossless constant delay.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64) -> Option<Box<Self>> {
         let may_lose = spec.loss.is_some() || spec.changes.iter().any(|change| change.loss.is_some());
         if !may_lose && !spec.delays.changes() && spec.tick.is_none() {
@@ -43,7 +44,7 @@ impl Medium {
         Some(medium)
     }
 
-    /// A medium with these losses and delays.
+    /// A medium with the given loss model and delays, without a tick.
     pub fn build(
         loss: Option<LossSpec>,
         delays: &Steps<Duration>,
@@ -55,23 +56,23 @@ impl Medium {
         Box::new(Self { loss, delays: steps(delays), at: 0, reorders, tick: None, last_arrival: Instant::ZERO })
     }
 
-    /// Packets that leave from now on get lost so; a chain starts in its stationary law.
+    /// Replaces the loss model; a chain starts in its stationary distribution.
     pub fn set_loss(&mut self, loss: LossSpec, rng: Rng) {
         self.loss = Some(LossProcess::new(loss, rng));
     }
 
-    /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.
+    /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it is lost.
     pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
         if self.is_lost(end) { None } else { Some(self.delayed(end)) }
     }
 
-    /// Whether a packet whose last bit leaves the server at `end` gets lost.
+    /// Whether a packet whose last bit leaves the server at `end` is lost.
     #[inline]
     pub fn is_lost(&mut self, end: Instant) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.is_lost(end))
     }
 
-    /// Packets that leave from `at` on are delayed so, until the next step; none has left since.
+    /// Sets the delay of packets that leave from `at` until the next step; no packet may have left since `at`.
     pub fn set_delay(&mut self, at: Instant, delay: Duration) {
         match self.delays.binary_search_by_key(&at, |&(since, _)| since) {
             Ok(i) => self.delays[i].1 = delay,
@@ -79,7 +80,7 @@ impl Medium {
         }
     }
 
-    /// When a packet whose last bit leaves the server at `end`, and that does not get lost, reaches the far end.
+    /// When a packet that is not lost, and whose last bit leaves the server at `end`, reaches the far end.
     #[inline]
     pub fn delayed(&mut self, end: Instant) -> Instant {
         while self.delays.get(self.at + 1).is_some_and(|&(since, _)| since <= end) {
@@ -100,7 +101,7 @@ impl LossProcess {
         let kind = match spec {
             LossSpec::Random(probability) => LossKind::Random(probability),
             LossSpec::Gilbert(chain) => {
-                // The chain starts in its stationary law.
+                // Start in the stationary distribution.
                 let bad = rng.uniform() < chain.p / (chain.p + chain.r);
                 LossKind::Gilbert(chain, bad, Instant::ZERO)
             }
@@ -108,7 +109,7 @@ impl LossProcess {
         Self { rng, kind }
     }
 
-    /// Whether the packet that leaves at `now` gets lost.
+    /// Whether the packet that leaves at `now` is lost.
     fn is_lost(&mut self, now: Instant) -> bool {
         let probability = match &mut self.kind {
             LossKind::Random(probability) => *probability,
@@ -129,13 +130,13 @@ impl LossProcess {
     }
 }
 
-/// The first tick at or after `at`; one is at the start of the run.
+/// The first tick at or after `at`; ticks count from the start of the run.
 fn next_tick(at: Instant, tick: Duration) -> Instant {
     let tick = tick.as_nanos() as u64;
     Instant::from_nanos(at.as_nanos().div_ceil(tick) * tick)
 }
 
-/// Probability of the bad state after so many steps.
+/// Probability of the bad state after `steps` steps.
 fn bad_after(chain: &Gilbert, bad: bool, steps: i64) -> f64 {
     match (steps, bad) {
         (0, bad) => f64::from(u8::from(bad)),
@@ -180,7 +181,7 @@ mod tests {
 
         let chain = Gilbert { p: 0.00202, r: 0.2, bad: 1.0, good: 0.0, step: None };
         let bursts = lost(LossSpec::Gilbert(chain), n, 1000);
-        // 4000 bursts of 5 ± 4.5: the mean is right to 1.6 % of itself, the share of lost packets to about twice that.
+        // 4000 bursts of 5 ± 4.5: the standard error of the mean is 1.6 %, that of the loss rate about twice as much.
         assert!((mean(&bursts) - 0.01).abs() < 8e-4, "{}", mean(&bursts));
         assert!((mean_burst(&bursts) - 5.0).abs() < 0.25, "{}", mean_burst(&bursts));
     }
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_chain_in_time_does_not_care_how_often_it_is_asked() {
-        // Bad for 20 ms in the mean, good for 180 ms.
+        // Bad for 20 ms on average, good for 180 ms.
         let step = Some(Duration::from_millis(1));
         let chain = Gilbert { p: 1.0 / 180.0, r: 0.05, bad: 1.0, good: 0.0, step };
         for (gap_us, expected_burst) in [(250, 80.0), (1000, 20.0), (10_000, 2.5)] {
@@ -218,10 +219,10 @@ mod tests {
                 .map(|end| medium.arrival(Instant::from_nanos(end * 1000)).expect("nothing is lost").as_nanos() / 1000)
         };
         assert_eq!(arrivals(None, true), [3_701, 4_000, 4_001, 8_000, 21_000]);
-        // 4.000 ms is a tick; 4.001 ms is too late for it.
+        // 4.000 ms is a tick; 4.001 ms has missed it.
         assert_eq!(arrivals(Some(1_000), true), [4_000, 4_000, 5_000, 8_000, 21_000]);
         assert_eq!(arrivals(Some(10_000), false), [10_000, 10_000, 10_000, 10_000, 30_000]);
-        // A clock that no delay is a multiple of: 14.002 ms is the second tick of 7.001 ms, 21.003 ms the third.
+        // No delay is a multiple of this tick: 14.002 ms is the second one of 7.001 ms, 21.003 ms the third.
         assert_eq!(arrivals(Some(7_001), true), [7_001, 7_001, 7_001, 14_002, 21_003]);
     }
 

@@ -1,10 +1,10 @@
 //! A link: a queue discipline, a server, and a pipe that delays.
 //!
-//! The queue is asked for a packet when transmission can start; that is when its sojourn time ends. The packet
-//! reaches the far end when its last bit does.
+//! The server dequeues a packet when transmission can start; its sojourn time ends then. The packet reaches the far end
+//! when its last bit does.
 //!
-//! A link is called: a packet arrives, or the time has come at which it wanted to be called again. It answers with
-//! [`ServiceResult`]: what leaves, when that reaches the far end, and when to call next. It knows neither routes nor flows.
+//! A link is called on each arrival and at the time it has requested. It returns a [`ServiceResult`]: the departing
+//! packet with its arrival time at the far end, and when to call next. Routes and flows are the network's business.
 
 mod any;
 mod bucket;
@@ -56,22 +56,23 @@ use sojourn_aqm::{Instant, Meta, Qdisc};
 pub(crate) struct Link {
     server: AnyServer,
     body: LinkCore,
-    /// What was received and not polled, where segments are joined.
+    /// GRO at the ingress: packets received and not yet polled.
     gro: Option<Gro>,
-    /// Packets on their way to the far end.
+    /// Packets in propagation.
     pub pipe: Pipe,
 }
 
 impl Link {
-    /// Link `index` of a run with `seed`, in which there are `super_packets` or not.
+    /// Link `index` of a run with `seed`; `super_packets` is whether the run has any (GSO).
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, super_packets: bool) -> Self {
-        let seat = ServerParams { index, seed, mtu: spec.mtu, window: window.clone() };
-        let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
+        let params = ServerParams { index, seed, mtu: spec.mtu, window: window.clone() };
+        let server =
+            AnyServer::new(&spec.service, &params).expect("a scenario has a channel's queues in its cell only");
         let body = LinkCore::new(spec, index, seed, window, super_packets);
         Self { server: server.with(&body), body, gro: spec.gro.map(Gro::new), pipe: Pipe::new() }
     }
 
-    /// The link as a plain one, if it is: called without branches for features that it lacks.
+    /// The link as a [`PlainLink`], if it is plain: without branches for features that it lacks.
     #[inline(always)]
     pub fn as_plain(&mut self) -> Option<PlainLink<'_>> {
         match &mut self.server {
@@ -86,30 +87,30 @@ impl Link {
         matches!(self.server, AnyServer::Plain(_))
     }
 
-    /// Whether packets reach the far end in the order in which they leave, each at the time that is said then.
+    /// Whether packets arrive in departure order, each at the time fixed at its departure.
     pub fn keeps_order(&self) -> bool {
         self.body.has_constant_delay()
     }
 
-    /// When the transmission began whose end the server's event is for; none where packets are not sent one by one.
+    /// Start of the transmission whose end is the server's pending event; `None` if packets are not sent one by one.
     pub fn transmission_began(&self) -> Option<Instant> {
         self.server.began()
     }
 
-    /// When the transmission began of a packet of `len` IP bytes that reaches the far end at `arrival`; none where rate or
+    /// Start of transmission of a packet of `len` IP bytes that reaches the far end at `arrival`; `None` if rate or
     /// delay change.
     pub fn sent_at(&self, arrival: Instant, len: u32) -> Option<Instant> {
         let bytes = self.body.wire(self.body.accounted(len));
         Some(arrival - self.body.constant_delay()? - self.server.rate()?.time_for(bytes.into()))
     }
 
-    /// Puts another queue discipline in the place of its own.
+    /// Replaces the queue discipline.
     #[cfg(test)]
     pub fn replace_qdisc(&mut self, qdisc: Box<Discipline>) {
         *self.body.queue.qdisc = discipline::AnyDiscipline::Other(qdisc);
     }
 
-    /// The queue changes at `now` as it did in another host, which books what it drops.
+    /// Repeats at `now` the queue change of another host, which has counted its drops.
     pub fn replay_change(&mut self, now: Instant, change: &PlannedChange) {
         if let Some(queue) = &change.queue {
             let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
@@ -117,74 +118,64 @@ impl Link {
         }
     }
 
-    /// Something changes at `now`, before anything else happens then.
-    pub fn change<P: Probe>(
-        &mut self,
-        now: Instant,
-        change: &PlannedChange,
-        books: &mut LinkContext<P>,
-    ) -> ServiceResult {
+    /// Applies a change at `now`, before any other event of that instant.
+    pub fn change<P: Probe>(&mut self, now: Instant, change: &PlannedChange, cx: &mut LinkContext<P>) -> ServiceResult {
         if let Some(loss) = change.loss {
             self.body.set_loss(loss, change.rng("loss"));
         }
         let Some(queue) = &change.queue else { return ServiceResult::nothing(NextCall::Unchanged) };
-        self.server.before_change(now, &mut self.body, books);
+        self.server.before_change(now, &mut self.body, cx);
         let discipline = discipline::AnyDiscipline::of(&queue.spec, change.rng("queue"));
-        self.body.queue.change(now, discipline, queue, books);
-        self.server.after_change(now, &mut self.body, books)
+        self.body.queue.change(now, discipline, queue, cx);
+        self.server.after_change(now, &mut self.body, cx)
     }
 
-    /// Whether what arrives waits for a poll, in which segments are joined.
+    /// Whether arrivals wait for a poll that joins segments.
     pub fn has_gro(&self) -> bool {
         self.gro.is_some()
     }
 
-    /// A packet is received that waits for the poll. When that is, unless it is known.
+    /// Receives a packet, which waits for the poll. Returns the time of the poll if this packet schedules it.
     pub fn receive(&mut self, now: Instant, handle: Handle, packets: &mut Packets) -> Option<Instant> {
         self.gro.as_mut().and_then(|gro| gro.arrive(now, handle, packets))
     }
 
-    /// What was received since the last poll, in the place of what was in `into`.
+    /// Replaces the contents of `into` with the packets received since the last poll.
     pub fn poll(&mut self, into: &mut Vec<Handle>) {
         if let Some(gro) = &mut self.gro {
             gro.poll(into);
         }
     }
 
-    /// The super-packet that is being sent: what is left of it.
+    /// Unsent segments of the super-packet in transmission.
     pub fn rest(&self) -> Option<Handle> {
         self.body.cut_remainder()
     }
 
-    /// Whether the queue discipline lets packets go at their departure times.
+    /// Whether the qdisc releases packets at their departure times, as fq does.
     pub fn paces(&self) -> bool {
         self.body.queue.qdisc.paces()
     }
 
-    /// Whether the queue discipline wants super-packets cut.
+    /// Whether the qdisc segments super-packets.
     pub fn splits(&self) -> bool {
         self.body.queue.qdisc.splits_gso()
     }
 
-    /// A packet arrives.
-    pub fn on_arrival<P: Probe>(
-        &mut self,
-        now: Instant,
-        arrival: Arrival,
-        books: &mut LinkContext<P>,
-    ) -> ServiceResult {
+    /// Handles the arrival of a packet.
+    pub fn on_arrival<P: Probe>(&mut self, now: Instant, arrival: Arrival, cx: &mut LinkContext<P>) -> ServiceResult {
         let Arrival { handle, packet, .. } = arrival;
-        let whole = self.body.accounted_whole(handle, books.packets);
-        let meta = meta(now, whole, &arrival, books);
-        self.server.offer(now, QueueEntry { meta, handle, packet }, &mut self.body, books)
+        let whole = self.body.accounted_whole(handle, cx.packets);
+        let meta = meta(now, whole, &arrival, cx);
+        self.server.offer(now, QueueEntry { meta, handle, packet }, &mut self.body, cx)
     }
 
-    /// The time has come for which the server asked.
-    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> ServiceResult {
-        self.server.serve(now, &mut self.body, books)
+    /// Handles the event that the server has scheduled.
+    pub fn on_server<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> ServiceResult {
+        self.server.serve(now, &mut self.body, cx)
     }
 
-    /// Books that the transmission of a packet began at `now`, as another host has seen it.
+    /// Counts a transmission that began at `now` in another host.
     pub fn replay_transmission(&mut self, now: Instant, meta: &Meta, marked: bool) {
         let bytes = self.body.wire_of(meta);
         let tally = &mut self.body.queue.tally;
@@ -196,7 +187,7 @@ impl Link {
     }
 }
 
-/// Links as what is measured of them.
+/// The links as [`MeteredQueue`]s.
 pub(crate) fn metered(links: &mut [Link]) -> impl Iterator<Item = &mut dyn MeteredQueue> {
     links.iter_mut().map(|link| link as &mut dyn MeteredQueue)
 }
@@ -228,16 +219,16 @@ impl MeteredQueue for Link {
     }
 }
 
-/// Metadata of a packet that arrives with so many accounted bytes and segments; the probe is notified of it.
+/// Metadata of an arriving packet with its accounted bytes and segments; notifies the probe.
 #[inline(always)]
 fn meta<P: Probe>(
     now: Instant,
     (bytes, segments): (u32, u16),
     &Arrival { handle, ref packet, origin }: &Arrival,
-    books: &mut LinkContext<P>,
+    cx: &mut LinkContext<P>,
 ) -> Meta {
     let meta = packet.meta(bytes, origin).with_segments(segments);
-    books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);
+    cx.probe.arrived(QueueEvent { at: now, link: cx.link, packet: handle, meta: &meta }, cx.packets);
     meta
 }
 

@@ -1,8 +1,9 @@
 //! Delivery opportunities, with Mahimahi's semantics.
 //!
-//! Source: mahimahi `link_queue.cc`. One opportunity carries up to one MTU of bytes, of several packets or of a
-//! part of one; a packet is taken from its queue when its first byte is served and leaves with the
-//! opportunity that carries its last byte; what an opportunity does not carry is lost.
+//! Source: mahimahi `link_queue.cc`. An opportunity carries up to one MTU of bytes, of several packets or of a part of
+//! one. A packet is dequeued when its first byte is served, which ends its sojourn time, and leaves with the
+//! opportunity that carries its last byte. The unused rest of an opportunity is lost. The MTU counts bytes of IP;
+//! Mahimahi's 1,504 include its tunnel header.
 
 use super::core::LinkCore;
 use super::server::{OpportunitySource, Server, ServerParams, TransmissionTimes};
@@ -13,19 +14,19 @@ use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{DequeueResult, Instant};
 
-/// A link that serves in opportunities.
+/// A server in delivery opportunities.
 pub(crate) struct Opportunities {
     source: Box<dyn OpportunitySource>,
-    /// The same opportunities, counted whether they are used or not.
+    /// Counts the same opportunities, used or not.
     meter: Meter,
     mtu: u32,
-    /// Bytes left in the opportunity that is being used.
+    /// Bytes left in the current opportunity.
     budget: u32,
-    /// The packet of which a part is sent, and the bytes that are not.
+    /// The partially sent packet and its unsent bytes.
     in_transit: Option<(Handle, u32)>,
-    /// Whether an event is pending for the next opportunity.
+    /// Whether an event is scheduled for the next opportunity.
     awake: bool,
-    /// Whether an opportunity is being used: more packets may leave with it.
+    /// Whether an opportunity is in use: more packets may leave in it.
     serving: bool,
 }
 
@@ -34,19 +35,19 @@ struct Meter {
     source: Box<dyn OpportunitySource>,
     count: u64,
     window: Window,
-    /// The opportunities until each instant at which the statistics can begin, once it has come.
+    /// Opportunities up to each past instant at which statistics may begin.
     before: Vec<u64>,
 }
 
 impl Opportunities {
-    /// The opportunities of `source`, for a link at `seat`.
-    pub fn new(source: impl OpportunitySource + Clone + 'static, seat: &ServerParams) -> Self {
-        let (source_of_meter, window) = (Box::new(source.clone()), seat.window.clone());
-        let meter = Meter { source: source_of_meter, count: 0, window, before: Vec::new() };
+    /// Serves in the opportunities of `source`.
+    pub fn new(source: impl OpportunitySource + Clone + 'static, params: &ServerParams) -> Self {
+        let (metered, window) = (Box::new(source.clone()), params.window.clone());
+        let meter = Meter { source: metered, count: 0, window, before: Vec::new() };
         Self {
             source: Box::new(source),
             meter,
-            mtu: seat.mtu,
+            mtu: params.mtu,
             budget: 0,
             in_transit: None,
             awake: false,
@@ -54,7 +55,7 @@ impl Opportunities {
         }
     }
 
-    /// Serves up to the budget of a packet of which `left` bytes remain; returns what remains then.
+    /// Serves `left` bytes of a packet as far as the budget goes; returns the unsent bytes.
     fn spend_budget(&mut self, left: u32) -> u32 {
         let served = left.min(self.budget);
         self.budget -= served;
@@ -73,27 +74,27 @@ impl Meter {
 }
 
 impl Server for Opportunities {
-    /// The next opportunity is for it and for what is before it.
+    /// Enqueues, and waits for the next opportunity.
     fn offer<P: Probe>(
         &mut self,
         now: Instant,
         entry: QueueEntry,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
-        body.queue.enqueue(now, entry.meta, entry.handle, books);
-        body.fill_below::<false, P>(now, books);
+        body.queue.enqueue(now, entry.meta, entry.handle, cx);
+        body.fill_below::<false, P>(now, cx);
         if self.awake {
             return ServiceResult::nothing(NextCall::Unchanged);
         }
         self.awake = true;
-        // Nothing was there to be sent.
+        // Opportunities up to `now` were lost: there was nothing to send.
         self.source.pass(now);
         ServiceResult::nothing(NextCall::At(self.source.next_at()))
     }
 
-    /// An opportunity is due: sends what fits, one packet with each call.
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult {
+    /// Serves an opportunity that is due; returns one departing packet per call.
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
         if !self.serving {
             self.source.step();
             (self.budget, self.serving) = (self.mtu, true);
@@ -101,7 +102,7 @@ impl Server for Opportunities {
         while self.budget > 0 {
             let (handle, left) = match self.in_transit.take() {
                 Some(part) => part,
-                None => match body.take::<false, P>(now, books) {
+                None => match body.take::<false, P>(now, cx) {
                     DequeueResult::Packet(meta, handle) => (handle, body.wire(meta.len)),
                     DequeueResult::Empty | DequeueResult::NotBefore(_) => break,
                 },
@@ -111,9 +112,9 @@ impl Server for Opportunities {
                 self.in_transit = Some((handle, left));
                 continue;
             }
-            let packet = *books.packets.packet(handle);
-            let leaves = body.leave::<false, P>(now, handle, packet, books);
-            body.on_sent(now, books);
+            let packet = *cx.packets.packet(handle);
+            let leaves = body.leave::<false, P>(now, handle, packet, cx);
+            body.on_sent(now, cx);
             if leaves.is_some() {
                 return ServiceResult { departure: leaves, next_call: NextCall::Now };
             }
@@ -147,7 +148,7 @@ impl Server for Opportunities {
         bytes as u64
     }
 
-    /// With as many opportunities after `start` as it takes.
+    /// Uses as many opportunities after `start` as the bytes need.
     fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         self.source.pass(start);
         let mut end = start;

@@ -1,10 +1,10 @@
-//! Packets under way to where they arrive at known times.
+//! Packets in propagation, with known arrival times.
 
 use crate::packet::Handle;
 use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 
-/// Packets with the times of their arrival, in order. Who pushes or pops is told when the next arrival changes.
+/// Packets in the order of their arrival times. Pushing and popping return the time of the next arrival if it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Pipe(Deque<(Instant, Handle)>);
 
@@ -18,23 +18,23 @@ impl Pipe {
         self.0.is_empty()
     }
 
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     pub fn first(&self) -> Option<Instant> {
         self.0.front().map(|&(at, _)| at)
     }
 
-    /// The packet that arrives next.
+    /// The next packet to arrive.
     pub fn next_packet(&self) -> Option<Handle> {
         self.0.front().map(|&(_, handle)| handle)
     }
 
-    /// Whether an arrival at `at` comes behind all others.
+    /// Whether an arrival at `at` is not before any other.
     #[inline(always)]
     pub fn is_in_order(&self, at: Instant) -> bool {
         self.0.back().is_none_or(|&(last, _)| last <= at)
     }
 
-    /// Adds a packet that arrives behind all others. Returns its arrival if that is the next one.
+    /// Appends a packet, which must be in order. Returns its arrival time if it is the next one.
     #[inline(always)]
     pub fn push(&mut self, at: Instant, handle: Handle) -> Option<Instant> {
         debug_assert!(self.is_in_order(at), "a pipe keeps the order of time");
@@ -44,12 +44,12 @@ impl Pipe {
 
     /// Like [`Pipe::push`], for packets that overtake others.
     pub fn insert(&mut self, at: Instant, handle: Handle) -> Option<Instant> {
-        let place = self.0.partition_point(|&(other, _)| other <= at);
-        self.0.insert(place, (at, handle));
-        (place == 0).then_some(at)
+        let index = self.0.partition_point(|&(other, _)| other <= at);
+        self.0.insert(index, (at, handle));
+        (index == 0).then_some(at)
     }
 
-    /// The packet that arrives now, and when the next one does.
+    /// Removes the packet that arrives now; returns it and the time of the next arrival.
     #[inline(always)]
     pub fn pop(&mut self) -> (Handle, Instant) {
         let (_, handle) = self.0.pop_front().expect("the event of a pipe has a packet");

@@ -1,5 +1,8 @@
-//! A link that is plain: what most links are. Under a discipline that is known when this is compiled, most packets wait, leave
-//! or pass without its judgement; they have a way of their own, on which they are not copied and nothing is called.
+//! Fast path of plain links, monomorphised per qdisc: enqueue, dequeue or bypass without a verdict. Most links are
+//! plain.
+//!
+//! It pays only if no address is taken on this path: a packet, the counters or a result that another function may read
+//! has to be built in memory, which costs as much as the work.
 
 use super::core::LinkCore;
 use super::serial::SerialServer;
@@ -8,7 +11,7 @@ use crate::packet::Arrival;
 use crate::probe::Probe;
 use sojourn_aqm::{Instant, Meta, Serializer};
 
-/// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
+/// A lossless link of constant rate and delay, without driver ring, with at most an overhead as framing.
 pub(crate) struct PlainLink<'a> {
     server: &'a mut SerialServer<Serializer>,
     body: &'a mut LinkCore,
@@ -20,55 +23,55 @@ impl<'a> PlainLink<'a> {
         Self { server, body }
     }
 
-    /// A packet arrives. None if the discipline has to decide about it: then [`Self::judge`] is called.
+    /// Handles an arrival. Returns `None` if it needs a verdict: call [`Self::enqueue_and_serve`] then.
     #[inline(always)]
     pub fn arrive<P: Probe>(
         &mut self,
         now: Instant,
         arrival: Arrival,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Option<ServiceResult> {
         let Arrival { handle, packet, .. } = arrival;
-        let seen = meta(now, (packet.len + self.body.overhead(), 1), &arrival, books);
+        let unstamped = meta(now, (packet.len + self.body.overhead(), 1), &arrival, cx);
         let Self { server, body } = self;
         if server.is_busy(now) {
             let queue = &mut body.queue;
-            // Apart from below, so that it need not be in memory where it goes straight into its place.
-            let meta = Meta { enqueued: now, ..seen };
-            let stored = queue.try_store(&meta, handle, books) || queue.try_store_in_flow(&meta, handle, books);
+            // A separate copy from the one below, so that the compiler can build it in its slot.
+            let meta = Meta { enqueued: now, ..unstamped };
+            let stored = queue.try_store(&meta, handle, cx) || queue.try_store_in_flow(&meta, handle, cx);
             return stored.then(|| ServiceResult::nothing(server.schedule_call()));
         }
-        let mut meta = Meta { enqueued: now, ..seen };
-        let fate = server.try_pass_through(&mut meta, body, books)?;
-        Some(server.pass::<true, P>(QueueEntry { meta, handle, packet }, fate, body, books))
+        let mut meta = Meta { enqueued: now, ..unstamped };
+        let fate = server.try_pass_through(&mut meta, body, cx)?;
+        Some(server.pass::<true, P>(QueueEntry { meta, handle, packet }, fate, body, cx))
     }
 
-    /// The discipline decides about a packet that arrives and that the probe has seen.
+    /// General path for an arrival after [`Self::arrive`] has notified the probe of it. Computes the metadata again, so
+    /// that the fast path builds nothing for this one.
     pub fn enqueue_and_serve<P: Probe>(
         &mut self,
         now: Instant,
         arrival: &Arrival,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         let &Arrival { handle, packet, origin } = arrival;
         let meta = packet.meta(packet.len + self.body.overhead(), origin);
-        self.server.offer::<true, P>(now, QueueEntry { meta, handle, packet }, self.body, books)
+        self.server.offer::<true, P>(now, QueueEntry { meta, handle, packet }, self.body, cx)
     }
 
-    /// The time has come for which the server asked. None if the discipline has to decide what leaves: then
-    /// [`Self::on_server`] is called.
+    /// Handles the server's event. Returns `None` if the dequeue needs a verdict: call [`Self::on_server`] then.
     #[inline(always)]
-    pub fn try_serve<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> Option<ServiceResult> {
-        let packet = self.body.queue.try_dequeue_head(now, books)?;
-        Some(self.server.go_on_with::<true, P>(now, packet, self.body, books))
+    pub fn try_serve<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> Option<ServiceResult> {
+        let packet = self.body.queue.try_dequeue_head(now, cx)?;
+        Some(self.server.go_on_with::<true, P>(now, packet, self.body, cx))
     }
 
-    /// The same, whatever leaves.
+    /// General path for the server's event.
     #[inline(always)]
-    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> ServiceResult {
-        if let Some(packet) = self.body.queue.try_dequeue_flow_head(now, books) {
-            return self.server.go_on_with::<true, P>(now, packet, self.body, books);
+    pub fn on_server<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> ServiceResult {
+        if let Some(packet) = self.body.queue.try_dequeue_flow_head(now, cx) {
+            return self.server.go_on_with::<true, P>(now, packet, self.body, cx);
         }
-        self.server.serve::<true, P>(now, self.body, books)
+        self.server.serve::<true, P>(now, self.body, cx)
     }
 }

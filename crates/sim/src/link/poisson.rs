@@ -1,4 +1,4 @@
-//! Opportunities that are a Poisson process.
+//! Opportunities of a Poisson process.
 
 use super::server::{OpportunitySource, ServerParams};
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
@@ -13,9 +13,9 @@ pub(super) struct Poisson {
 
 impl Poisson {
     /// Opportunities of one MTU at a mean `rate`.
-    pub fn new(rate: Rate, seat: &ServerParams) -> Self {
-        let mean_gap_ns = seat.mtu as f64 * 8e9 / rate.as_bps() as f64;
-        let mut process = Self { mean_gap_ns, rng: seat.rng(), next: Instant::ZERO };
+    pub fn new(rate: Rate, params: &ServerParams) -> Self {
+        let mean_gap_ns = params.mtu as f64 * 8e9 / rate.as_bps() as f64;
+        let mut process = Self { mean_gap_ns, rng: params.rng(), next: Instant::ZERO };
         process.step();
         process
     }

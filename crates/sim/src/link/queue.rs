@@ -1,4 +1,4 @@
-//! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
+//! A queue discipline with its counters, served by a link or by a host of a wireless LAN.
 
 use super::LinkContext;
 use super::change::{NewQueue, stream_of_queue};
@@ -14,18 +14,18 @@ use crate::window::Window;
 use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::{Backlog, DequeueResult, DropReason, Ecn, EnqueueResult, Instant, Meta, Qdisc, Sink, TcpView};
 
-/// A queue discipline that books.
+/// A queue discipline that counts, records and notifies the probe.
 pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
     pub qdisc: Box<Q>,
     pub tally: Tally,
-    /// By handle, of disciplines that stamp packets later than they come: when each packet came.
+    /// Arrival times by handle, for qdiscs that stamp packets later than at arrival.
     arrivals: Option<Vec<Instant>>,
-    /// Counts of the queues within the discipline, if it has several.
+    /// Counters of the qdisc's internal queues, if it has several.
     pub subqueues: Option<Box<Subqueues>>,
 }
 
 impl<Q: Qdisc<Handle>> Queue<Q> {
-    /// The empty queue of a link, under a discipline.
+    /// An empty queue with the given qdisc.
     pub fn under(qdisc: Q, spec: &LinkSpec, window: &Window) -> Self {
         let arrivals = spec.aqm.config.restamps().then(Vec::new);
         let within = Subqueues::of(&qdisc, window);
@@ -41,84 +41,74 @@ impl Queue {
 }
 
 impl Queue {
-    /// Offers a packet, stamped, if its discipline is known and has nothing to decide of it. Whether it waits now; else nothing
-    /// was done.
+    /// Fast path: enqueues a stamped packet if a statically dispatched qdisc accepts it without a verdict. Returns
+    /// whether it did; if not, nothing has changed.
     #[inline(always)]
-    pub fn try_store<P>(&mut self, meta: &Meta, handle: Handle, books: &LinkContext<P>) -> bool {
+    pub fn try_store<P>(&mut self, meta: &Meta, handle: Handle, cx: &LinkContext<P>) -> bool {
         let stored = self.qdisc.try_store(meta, handle);
-        self.record_stored(stored, meta, books)
+        self.record_stored(stored, meta, cx)
     }
 
-    /// The same where it queues flows apart.
+    /// [`Self::try_store`] for fair queueing.
     #[inline(always)]
-    pub fn try_store_in_flow<P>(&mut self, meta: &Meta, handle: Handle, books: &LinkContext<P>) -> bool {
+    pub fn try_store_in_flow<P>(&mut self, meta: &Meta, handle: Handle, cx: &LinkContext<P>) -> bool {
         let stored = self.qdisc.try_store_in_flow(meta, handle);
-        self.record_stored(stored, meta, books)
+        self.record_stored(stored, meta, cx)
     }
 
     #[inline(always)]
-    fn record_stored<P>(&mut self, stored: bool, meta: &Meta, books: &LinkContext<P>) -> bool {
+    fn record_stored<P>(&mut self, stored: bool, meta: &Meta, cx: &LinkContext<P>) -> bool {
         if stored {
             self.tally.arrival(meta.enqueued, true);
-            self.tally.fingerprint.record(meta.enqueued, books.link, meta, Fate::Queued);
+            self.tally.fingerprint.record(meta.enqueued, cx.link, meta, Fate::Queued);
         }
         stored
     }
 
-    /// Takes the next packet and books its departure, if the discipline is known and has nothing to decide of it; else nothing
-    /// was done.
+    /// Fast path: dequeues the next packet, with its accounted bytes, if a statically dispatched qdisc needs no verdict
+    /// on it. If it returns `None`, nothing has changed.
     #[inline(always)]
-    pub fn try_dequeue_head<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> Option<(u32, Handle)> {
-        let (meta, handle) = self.try_dequeue_head_meta(now, books)?;
+    pub fn try_dequeue_head<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> Option<(u32, Handle)> {
+        let (meta, handle) = self.try_dequeue_head_meta(now, cx)?;
         Some((meta.len, handle))
     }
 
-    /// The same with all that the queue knows of it.
+    /// [`Self::try_dequeue_head`], with the packet's metadata.
     #[inline(always)]
     pub fn try_dequeue_head_meta<P: Probe>(
         &mut self,
         now: Instant,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Option<(&Meta, Handle)> {
         let (meta, handle) = self.qdisc.try_dequeue_head(now)?;
-        record_departure(&mut self.tally, now, meta, handle, books);
+        record_departure(&mut self.tally, now, meta, handle, cx);
         Some((meta, handle))
     }
 
-    /// The same where it queues flows apart.
+    /// [`Self::try_dequeue_head`] for fair queueing.
     #[inline(always)]
-    pub fn try_dequeue_flow_head<P: Probe>(
-        &mut self,
-        now: Instant,
-        books: &mut LinkContext<P>,
-    ) -> Option<(u32, Handle)> {
-        let (meta, handle) = self.try_dequeue_flow_head_meta(now, books)?;
+    pub fn try_dequeue_flow_head<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> Option<(u32, Handle)> {
+        let (meta, handle) = self.try_dequeue_flow_head_meta(now, cx)?;
         Some((meta.len, handle))
     }
 
-    /// The same with all that the queue knows of it.
+    /// [`Self::try_dequeue_flow_head`], with the packet's metadata.
     #[inline(always)]
     pub fn try_dequeue_flow_head_meta<P: Probe>(
         &mut self,
         now: Instant,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Option<(&Meta, Handle)> {
         let (meta, handle) = self.qdisc.try_dequeue_flow_head(now)?;
-        record_departure(&mut self.tally, now, meta, handle, books);
+        record_departure(&mut self.tally, now, meta, handle, cx);
         Some((meta, handle))
     }
 
-    /// Another discipline takes the place of its own, as after `tc qdisc change` where it `keeps` what waits, else as after
-    /// `tc qdisc replace`, which drops that.
-    pub fn change<P: Probe>(
-        &mut self,
-        now: Instant,
-        new: AnyDiscipline,
-        change: &NewQueue,
-        books: &mut LinkContext<P>,
-    ) {
+    /// Replaces the qdisc: as `tc qdisc change` if `change.keeps`, otherwise as `tc qdisc replace`, which drops the
+    /// backlog.
+    pub fn change<P: Probe>(&mut self, now: Instant, new: AnyDiscipline, change: &NewQueue, cx: &mut LinkContext<P>) {
         let mut old = std::mem::replace(&mut *self.qdisc, new);
-        let mut drops = DropSink::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), books);
+        let mut drops = DropSink::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), cx);
         if change.keeps {
             let old = old.as_any().expect("the scenario has tried this change");
             self.qdisc.inherit(old, now, &mut drops).expect("the scenario has tried this change");
@@ -138,7 +128,7 @@ impl Queue {
 }
 
 impl Queue {
-    /// [`Self::change`] of a queue of which another host books what it drops.
+    /// [`Self::change`] for a queue whose drops another host has counted.
     pub fn replay_change(&mut self, now: Instant, new: AnyDiscipline, keeps: bool) {
         let mut old = std::mem::replace(&mut *self.qdisc, new);
         if let Some(old) = old.as_any().filter(|_| keeps) {
@@ -149,7 +139,7 @@ impl Queue {
 }
 
 impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
-    /// Closes the books at the end of the window.
+    /// Closes the counters at the end of the window.
     pub fn close(&mut self) {
         self.tally.close();
         if let Some(within) = &mut self.subqueues {
@@ -157,22 +147,21 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
         }
     }
 
-    /// Offers a packet.
+    /// Enqueues a packet.
     #[inline(always)]
-    pub fn enqueue<P: Probe>(&mut self, now: Instant, meta: Meta, handle: Handle, books: &mut LinkContext<P>) {
+    pub fn enqueue<P: Probe>(&mut self, now: Instant, meta: Meta, handle: Handle, cx: &mut LinkContext<P>) {
         if let Some(within) = &mut self.subqueues {
             within.set_queue(handle, self.qdisc.queue_of(&meta));
         }
         let enqueued = {
-            let mut drops =
-                DropSink::new(now, handle, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), books);
+            let mut drops = DropSink::new(now, handle, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), cx);
             drops.on_arrival(handle);
             self.qdisc.enqueue(now, meta, handle, &mut drops)
         };
         let fate = match enqueued {
             EnqueueResult::Queued => Some(Fate::Queued),
             EnqueueResult::Marked => Some(Fate::Marked),
-            // The sink has recorded it.
+            // Recorded by the sink.
             EnqueueResult::Dropped(_) => None,
         };
         self.tally.arrival(now, fate.is_some());
@@ -180,16 +169,16 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             within.arrival(now, handle, fate.is_some());
         }
         if let Some(fate) = fate {
-            self.tally.fingerprint.record(now, books.link, &meta, fate);
+            self.tally.fingerprint.record(now, cx.link, &meta, fate);
         }
     }
 
-    /// Asks for the next packet and books its departure.
+    /// Dequeues the next packet and records its departure.
     #[inline(always)]
-    pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> DequeueResult<Handle> {
-        let dequeued = self.poll(now, books);
+    pub fn dequeue<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> DequeueResult<Handle> {
+        let dequeued = self.poll(now, cx);
         if let DequeueResult::Packet(meta, handle) = &dequeued {
-            let packet = books.packets.packet_mut(*handle);
+            let packet = cx.packets.packet_mut(*handle);
             let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
             packet.ecn = meta.ecn;
             packet.dscp = meta.dscp;
@@ -204,67 +193,61 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
                 }
             }
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-            self.tally.fingerprint.record(now, books.link, meta, fate);
-            books.probe.sent(QueueEvent { at: now, link: books.link, packet: *handle, meta }, newly_marked);
+            self.tally.fingerprint.record(now, cx.link, meta, fate);
+            cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: *handle, meta }, newly_marked);
         }
         dequeued
     }
 
-    /// Asks for the next packet, as of `now`, and books only what the discipline drops.
+    /// Dequeues as of `now` and records only the qdisc's drops.
     #[inline(always)]
-    pub fn poll<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> DequeueResult<Handle> {
-        let mut drops = DropSink::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), books);
+    pub fn poll<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> DequeueResult<Handle> {
+        let mut drops = DropSink::new(now, NONE, (&mut self.tally, &mut self.arrivals, &mut self.subqueues), cx);
         self.qdisc.dequeue(now, &mut drops)
     }
 }
 
-/// Books the departure of a packet of which nothing was to be decided.
+/// Records the departure of a packet without a verdict.
 #[inline(always)]
-fn record_departure<P: Probe>(
-    tally: &mut Tally,
-    now: Instant,
-    meta: &Meta,
-    handle: Handle,
-    books: &mut LinkContext<P>,
-) {
-    debug_assert_eq!(meta.ecn, books.packets.packet(handle).ecn, "it marks nothing that it lets go");
+fn record_departure<P: Probe>(tally: &mut Tally, now: Instant, meta: &Meta, handle: Handle, cx: &mut LinkContext<P>) {
+    debug_assert_eq!(meta.ecn, cx.packets.packet(handle).ecn, "a forwarded packet is not marked");
     tally.departure(now, meta, false);
-    tally.fingerprint.record(now, books.link, meta, Fate::Departed);
-    books.probe.sent(QueueEvent { at: now, link: books.link, packet: handle, meta }, false);
+    tally.fingerprint.record(now, cx.link, meta, Fate::Departed);
+    cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta }, false);
 }
 
-/// A queue whose server is measured.
+/// A queue and its server, as read by reports.
 pub(crate) trait MeteredQueue {
-    /// What has been counted.
+    /// The counters.
     fn tally(&self) -> &Tally;
-    /// What has been counted.
+    /// The counters.
     fn tally_mut(&mut self) -> &mut Tally;
-    /// What has been counted of the queues within its discipline, if there are several.
+    /// The counters of the qdisc's internal queues, if it has several.
     fn subqueues(&self) -> Option<&Subqueues>;
-    /// Closes the books at the end of the window.
+    /// Closes the counters at the end of the window.
     fn close(&mut self);
     /// The queue discipline.
     fn qdisc(&self) -> &dyn Qdisc<Handle>;
     /// The queue discipline.
     fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle>;
-    /// What waits.
+    /// Packets and bytes in the qdisc.
     fn backlog(&self) -> Backlog {
         self.qdisc().backlog()
     }
-    /// What the server has used until `now` and could have used: time, bits, or bytes of opportunity.
+    /// Used and available capacity up to `now`: nanoseconds, bits, or bytes of opportunity.
     fn used_and_usable(&mut self, now: Instant) -> (u64, u64);
-    /// What it could have used in the statistics that begin at instant `number` of the window, in the same measure.
+    /// Available capacity of the statistics that begin at instant `number` of the window, in the same unit.
     fn usable_from(&mut self, number: usize) -> u64;
 }
 
-/// No packet.
+/// Sentinel: no packet.
 pub(crate) const NONE: Handle = Handle::MAX;
 
-/// Books dropped packets and frees their places. It has the parts of [`LinkContext`], not a pointer to them: what is behind a
-/// pointer that a discipline gets has to be read again after each of its calls.
+/// Counts dropped packets and frees their slots. Holds the parts of [`LinkContext`] because values behind a pointer
+/// that escapes into the qdisc would be reloaded after each call.
 struct DropSink<'a, P> {
     now: Instant,
-    /// The packet that is being offered, which does not wait yet; [`NONE`] on a dequeue.
+    /// The packet being enqueued; [`NONE`] on a dequeue.
     arriving: Handle,
     link: usize,
     tally: &'a mut Tally,
@@ -274,7 +257,7 @@ struct DropSink<'a, P> {
     probe: &'a mut P,
 }
 
-/// When a packet of the queue came.
+/// Arrival time of a packet.
 fn arrival_of(arrivals: &Option<Vec<Instant>>, handle: Handle, meta: &Meta) -> Instant {
     arrivals.as_ref().map_or(meta.enqueued, |arrivals| arrivals[handle as usize])
 }
@@ -285,19 +268,19 @@ impl<'a, P: Probe> DropSink<'a, P> {
         now: Instant,
         arriving: Handle,
         (tally, arrivals, within): (&'a mut Tally, &'a mut Option<Vec<Instant>>, &'a mut Option<Box<Subqueues>>),
-        books: &'a mut LinkContext<P>,
+        cx: &'a mut LinkContext<P>,
     ) -> Self {
-        let LinkContext { link, packets, probe } = books;
+        let LinkContext { link, packets, probe } = cx;
         Self { now, arriving, link: *link, tally, arrivals, within, packets, probe }
     }
 
-    /// A packet comes now.
+    /// Stores the arrival time of a packet.
     #[inline(always)]
     fn on_arrival(&mut self, handle: Handle) {
         if let Some(arrivals) = self.arrivals {
-            let place = handle as usize;
-            arrivals.resize(arrivals.len().max(place + 1), self.now);
-            arrivals[place] = self.now;
+            let slot = handle as usize;
+            arrivals.resize(arrivals.len().max(slot + 1), self.now);
+            arrivals[slot] = self.now;
         }
     }
 }
@@ -317,7 +300,7 @@ impl<P: Probe> Sink<Handle> for DropSink<'_, P> {
 
     fn duplicated(&mut self, meta: &Meta, handle: &Handle) -> Option<Handle> {
         let copy = self.packets.copy(self.link, *handle);
-        // What was marked before it was copied is marked on the original.
+        // A mark made before the copy counts for the original, but is carried by both.
         self.packets.packet_mut(copy).ecn = meta.ecn;
         self.on_arrival(copy);
         self.tally.arrival(self.now, true);

@@ -1,4 +1,8 @@
-//! Servers that send one packet after the other, whatever their pace.
+//! Servers that transmit one packet at a time, at any pace.
+//!
+//! Linux and ns-2 dequeue once more when a transmitter falls idle, and find nothing. Here the next arrival makes up for
+//! that
+//! poll, with the time at which it was due, so an idle link needs no event.
 
 use super::core::LinkCore;
 use super::server::{OpportunitySource, Pace, Server, TransmissionTimes};
@@ -15,15 +19,15 @@ use sojourn_aqm::{DequeueResult, Instant, Meta, Rate, Serializer};
 #[derive(Debug)]
 pub(crate) struct SerialServer<T> {
     pace: T,
-    /// When the last transmission began.
+    /// Start of the last transmission.
     last_start: Instant,
-    /// When the next packet can be taken.
+    /// When the transmitter is free for the next packet.
     busy_until: Instant,
-    /// The queue has not been asked since: a transmitter asks when it falls idle, and learns that there is nothing.
+    /// The poll at the moment of falling idle is still to be made up for.
     poll_pending: bool,
-    /// Whether an event is pending for when it falls idle.
+    /// Whether an event is scheduled.
     pending: bool,
-    /// The event is for when what waits may go, and the transmitter is idle: what comes may go earlier.
+    /// The event is the qdisc's `NotBefore` and the transmitter is idle: an arrival may be sent earlier.
     throttled: bool,
 }
 
@@ -56,12 +60,12 @@ impl<T: Pace> SerialServer<T> {
         sent
     }
 
-    /// When the last transmission began.
+    /// Start of the last transmission.
     pub fn last_start(&self) -> Instant {
         self.last_start
     }
 
-    /// Books a transmission.
+    /// Counts a transmission.
     #[inline(always)]
     fn book(&self, start: Instant, end: Instant, tally: &mut Tally) {
         tally.transmission(start, end, |from, to| self.pace.capacity(from, to));
@@ -75,45 +79,46 @@ impl SerialServer<Serializer> {
     }
 }
 
-/// `PLAIN` code is for links that are plain: it does not look for what they do not have.
+/// `PLAIN` instances serve plain links and skip the checks for features that those lack.
 impl<T: Pace> SerialServer<T> {
-    /// A packet arrives: it goes straight through if the transmitter is idle and the discipline agrees, else it is offered
-    /// to the queue.
+    /// Handles an arrival: the packet bypasses the queue if the transmitter is idle and the qdisc allows it, otherwise
+    /// it is enqueued.
     #[inline(always)]
     pub fn offer<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         mut entry: QueueEntry,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
-            // A super-packet is cut on its way out of the queue.
+            // Super-packets do not bypass: they are segmented when they leave the queue.
             entry.meta.enqueued = now;
             let is_whole = PLAIN || entry.packet.segment == 0;
             if is_whole && body.queue.qdisc.try_pass(now, &mut entry.meta) {
-                return self.pass::<PLAIN, P>(entry, Fate::Passed, body, books);
+                return self.pass::<PLAIN, P>(entry, Fate::Passed, body, cx);
             }
-            self.poll_pending(body, books);
+            self.poll_pending(body, cx);
             if is_whole && body.queue.qdisc.try_pass_single(now, &mut entry.meta) {
-                body.queue.tally.fingerprint.record(now, books.link, &entry.meta, Fate::Queued);
-                return self.pass::<PLAIN, P>(entry, Fate::Departed, body, books);
+                // `queued` and `departed`, as the general path records it; `passed` would change every fingerprint.
+                body.queue.tally.fingerprint.record(now, cx.link, &entry.meta, Fate::Queued);
+                return self.pass::<PLAIN, P>(entry, Fate::Departed, body, cx);
             }
         }
-        body.queue.enqueue(now, entry.meta, entry.handle, books);
-        self.wake::<PLAIN, P>(now, body, books)
+        body.queue.enqueue(now, entry.meta, entry.handle, cx);
+        self.wake::<PLAIN, P>(now, body, cx)
     }
 
-    /// The transmitter is free: starts the next transmission.
+    /// Starts the next transmission; the transmitter is free.
     #[inline(always)]
     pub fn serve<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         self.throttled = false;
-        let (meta, handle) = match body.take::<PLAIN, P>(now, books) {
+        let (meta, handle) = match body.take::<PLAIN, P>(now, cx) {
             DequeueResult::Packet(meta, handle) => (meta, handle),
             DequeueResult::Empty => {
                 (self.pending, self.poll_pending) = (false, false);
@@ -124,26 +129,26 @@ impl<T: Pace> SerialServer<T> {
                 return ServiceResult::nothing(NextCall::At(at));
             }
         };
-        self.send::<PLAIN, P>(now, (meta.len, handle), body, books)
+        self.send::<PLAIN, P>(now, (meta.len, handle), body, cx)
     }
 
-    /// Sends a packet of so many bytes that was taken out of the queue.
+    /// Transmits a dequeued packet of `len` accounted bytes.
     #[inline(always)]
     fn send<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         (len, handle): (u32, Handle),
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         let TransmissionTimes { end, free } = self.start(now, body.to_send::<PLAIN>(len));
         let waiting = body.waits::<PLAIN>();
-        // With an empty queue there is nothing to wake up for; the poll is made up for on the next arrival. A buffer below
-        // has asked the queue until it was full or the queue empty.
+        // An empty queue needs no event; the next arrival makes up for the poll. A driver ring has polled the queue
+        // already, until it was full or the queue empty.
         self.poll_pending = !waiting && !body.is_buffered::<PLAIN>();
         self.book(now, free, &mut body.queue.tally);
-        let packet = *books.packets.packet(handle);
-        let left = body.leave::<PLAIN, P>(end, handle, packet, books);
+        let packet = *cx.packets.packet(handle);
+        let left = body.leave::<PLAIN, P>(end, handle, packet, cx);
         if !waiting && !self.pending {
             return ServiceResult { departure: left, next_call: NextCall::Unchanged };
         }
@@ -151,41 +156,42 @@ impl<T: Pace> SerialServer<T> {
         ServiceResult { departure: left, next_call: NextCall::At(if waiting { free } else { Instant::NEVER }) }
     }
 
-    /// Goes on at `now` with a packet of so many bytes that was taken out of the queue already.
+    /// [`Self::serve`] for a packet that was dequeued already, with its accounted bytes.
     #[inline(always)]
     pub fn go_on_with<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         packet: (u32, Handle),
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         self.throttled = false;
-        self.send::<PLAIN, P>(now, packet, body, books)
+        self.send::<PLAIN, P>(now, packet, body, cx)
     }
 
-    /// Whether what arrives at `now` has to wait until the transmitter is free.
+    /// Whether a packet that arrives at `now` has to wait for the transmitter.
     #[inline(always)]
     pub fn is_busy(&self, now: Instant) -> bool {
         self.busy_until > now || (self.pending && !self.throttled)
     }
 
-    /// Something waits until then: when the transmitter is to be called.
+    /// Schedules a call for when the transmitter is free; a packet waits.
     #[inline(always)]
     pub fn schedule_call(&mut self) -> NextCall {
-        let again = if self.pending { NextCall::Unchanged } else { NextCall::At(self.busy_until) };
+        let next_call = if self.pending { NextCall::Unchanged } else { NextCall::At(self.busy_until) };
         self.pending = true;
-        again
+        next_call
     }
 
-    /// A packet arrives, stamped, at a transmitter that is [free](Self::is_taken). Whether it goes straight through, and how
-    /// that is called; else nothing was done that the queue would not have done anyhow.
+    /// Tries to send a stamped arrival through a transmitter that is not [busy](Self::is_busy), without enqueueing it.
+    /// Returns the fate to record, or `None` if the packet has to be enqueued; the queue has not changed then, except
+    /// by the poll made up for.
     #[inline(always)]
     pub fn try_pass_through<P: Probe>(
         &mut self,
         meta: &mut Meta,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Option<Fate> {
         let now = meta.enqueued;
         if self.pending || !body.queue.qdisc.may_pass() {
@@ -194,60 +200,60 @@ impl<T: Pace> SerialServer<T> {
         if body.queue.qdisc.try_pass(now, meta) {
             return Some(Fate::Passed);
         }
-        self.poll_pending(body, books);
+        self.poll_pending(body, cx);
         if !body.queue.qdisc.try_pass_single(now, meta) {
             return None;
         }
-        body.queue.tally.fingerprint.record(now, books.link, meta, Fate::Queued);
+        body.queue.tally.fingerprint.record(now, cx.link, meta, Fate::Queued);
         Some(Fate::Departed)
     }
 
-    /// Something waits: the transmitter starts, or is told to go on when it is free.
+    /// Starts the transmitter, or schedules it for when it is free; a packet waits.
     #[inline(always)]
     fn wake<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         if (!self.pending || self.throttled) && self.busy_until <= now {
-            return self.serve::<PLAIN, P>(now, body, books);
+            return self.serve::<PLAIN, P>(now, body, cx);
         }
-        let again = if self.pending { NextCall::Unchanged } else { NextCall::At(self.busy_until) };
+        let next_call = if self.pending { NextCall::Unchanged } else { NextCall::At(self.busy_until) };
         self.pending = true;
-        body.fill_below::<PLAIN, P>(now, books);
-        ServiceResult::nothing(again)
+        body.fill_below::<PLAIN, P>(now, cx);
+        ServiceResult::nothing(next_call)
     }
 
-    /// A packet goes straight through an empty queue to an idle transmitter.
+    /// Sends a packet through an empty queue to an idle transmitter.
     #[inline(always)]
     pub fn pass<const PLAIN: bool, P: Probe>(
         &mut self,
         QueueEntry { meta, handle, packet }: QueueEntry,
         fate: Fate,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
         let now = meta.enqueued;
         let TransmissionTimes { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
-        // A queue that has handed it on has nothing to take note of: the packet has shown it all that the poll would.
+        // The bypass has updated the qdisc's state as the poll would have.
         self.poll_pending = false;
         body.queue.tally.pass_through(now, &meta);
         self.book(now, free, &mut body.queue.tally);
-        body.queue.tally.fingerprint.record(now, books.link, &meta, fate);
-        books.probe.sent(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, false);
-        ServiceResult { departure: body.leave::<PLAIN, P>(end, handle, packet, books), next_call: NextCall::Unchanged }
+        body.queue.tally.fingerprint.record(now, cx.link, &meta, fate);
+        cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta: &meta }, false);
+        ServiceResult { departure: body.leave::<PLAIN, P>(end, handle, packet, cx), next_call: NextCall::Unchanged }
     }
 
-    /// A transmitter that fell idle has asked its queue once more, when it did: some disciplines take note.
+    /// Makes up for the poll of a transmitter that fell idle: some qdiscs change state on an empty dequeue.
     #[inline(always)]
-    fn poll_pending<P: Probe>(&mut self, body: &mut LinkCore, books: &mut LinkContext<P>) {
+    fn poll_pending<P: Probe>(&mut self, body: &mut LinkCore, cx: &mut LinkContext<P>) {
         if std::mem::take(&mut self.poll_pending) {
-            self.poll(body, books.link, books.packets, books.probe);
+            self.poll(body, cx.link, cx.packets, cx.probe);
         }
     }
 
-    /// With the parts of [`LinkContext`], which then need not be in memory where nothing is called.
+    /// Takes the parts of [`LinkContext`], so that the caller can keep them in registers unless it polls.
     #[inline(never)]
     fn poll<P: Probe>(&mut self, body: &mut LinkCore, link: usize, packets: &mut Packets, probe: &mut P) {
         let polled = body.queue.poll(self.busy_until, &mut LinkContext { link, packets, probe });
@@ -261,34 +267,29 @@ impl<T: Pace> Server for SerialServer<T> {
         now: Instant,
         entry: QueueEntry,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult {
-        self.offer::<false, P>(now, entry, body, books)
+        self.offer::<false, P>(now, entry, body, cx)
     }
 
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult {
-        self.serve::<false, P>(now, body, books)
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
+        self.serve::<false, P>(now, body, cx)
     }
 
-    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) {
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<false>() {
-            self.poll_pending(body, books);
+            self.poll_pending(body, cx);
         }
     }
 
-    fn after_change<P: Probe>(
-        &mut self,
-        now: Instant,
-        body: &mut LinkCore,
-        books: &mut LinkContext<P>,
-    ) -> ServiceResult {
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
         if self.throttled && self.busy_until <= now {
-            return self.serve::<false, P>(now, body, books);
+            return self.serve::<false, P>(now, body, cx);
         }
         ServiceResult::nothing(NextCall::Unchanged)
     }
 
-    /// It comes after those before it.
+    /// Starts when the transmission before it has ended.
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
         let start = now.max(self.busy_until);
         let free = self.start(start, bytes).free;
@@ -296,6 +297,7 @@ impl<T: Pace> Server for SerialServer<T> {
     }
 
     fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64) {
+        // `used` counts whole transmissions when they start.
         let ahead = self.pace.capacity(now, self.busy_until.max(now));
         (used - ahead, self.pace.capacity(Instant::ZERO, now))
     }

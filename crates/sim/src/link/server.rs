@@ -1,5 +1,5 @@
-//! What serves a queue. A new kind of link is a [`Pace`], if it sends packet after packet, or a [`OpportunitySource`], if it serves in
-//! opportunities.
+//! Servers of a queue. A new kind of link implements [`Pace`] if it sends one packet at a time, or
+//! [`OpportunitySource`] if it serves in delivery opportunities.
 
 use super::core::LinkCore;
 use super::{LinkContext, NextCall, QueueEntry, ServiceResult};
@@ -8,12 +8,12 @@ use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Instant, Rng};
 
-/// How long a transmission takes.
+/// Computes the times of transmissions.
 pub(crate) trait Pace: Send {
-    /// Starts the transmission of `bytes` at `start`, which is never before [`TransmissionTimes::free`] of the last one.
+    /// Starts the transmission of `bytes` at `start`, not before [`TransmissionTimes::free`] of the last one.
     fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes;
 
-    /// What a server that is never idle does in a span: nanoseconds where nothing else is said, or bits.
+    /// Capacity of a server that is never idle in a span: nanoseconds by default, or bits.
     #[inline]
     fn capacity(&self, from: Instant, to: Instant) -> u64 {
         (to - from).as_nanos() as u64
@@ -29,22 +29,22 @@ impl Pace for Box<dyn Pace> {
     }
 }
 
-/// A transmission that was started.
+/// Times of a transmission that has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmissionTimes {
-    /// When its last bit leaves.
+    /// When the last bit leaves.
     pub end: Instant,
-    /// When the next packet can be taken; not before `end`.
+    /// When the next packet can start; not before `end`.
     pub free: Instant,
 }
 
-/// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
+/// A source of delivery opportunities, which depend only on the seed, not on their use.
 pub(crate) trait OpportunitySource: Send {
     /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
     fn next_at(&self) -> Instant;
-    /// Goes on to the one after it.
+    /// Advances to the following opportunity.
     fn step(&mut self);
-    /// Passes over the opportunities up to and including `now`; returns their number.
+    /// Skips the opportunities up to and including `now`; returns their number.
     fn pass(&mut self, now: Instant) -> u64 {
         let mut passed = 0;
         while self.next_at() <= now {
@@ -55,15 +55,15 @@ pub(crate) trait OpportunitySource: Send {
     }
 }
 
-/// Where a server sits.
+/// Parameters of a server.
 pub(crate) struct ServerParams {
-    /// Number of its link.
+    /// Index of the link.
     pub index: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// Bytes that one opportunity carries.
+    /// Bytes per opportunity.
     pub mtu: u32,
-    /// When the statistics can begin.
+    /// The instants at which statistics may begin.
     pub window: Window,
 }
 
@@ -74,57 +74,52 @@ impl ServerParams {
     }
 }
 
-/// What serves a queue, in a simulation or for another host.
+/// Serves a queue, in the simulator or for another host.
 pub(crate) trait Server {
-    /// A packet arrives.
+    /// Handles the arrival of a packet.
     fn offer<P: Probe>(
         &mut self,
         now: Instant,
         entry: QueueEntry,
         body: &mut LinkCore,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> ServiceResult;
 
-    /// The time has come for which it asked.
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) -> ServiceResult;
+    /// Handles the event that the server has scheduled.
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult;
 
-    /// The queue is about to be changed at `now`.
-    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, books: &mut LinkContext<P>) {
-        let _ = (now, body, books);
+    /// Called before the queue changes at `now`.
+    fn before_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) {
+        let _ = (now, body, cx);
     }
 
-    /// The queue has been changed at `now`: what waits may go earlier.
-    fn after_change<P: Probe>(
-        &mut self,
-        now: Instant,
-        body: &mut LinkCore,
-        books: &mut LinkContext<P>,
-    ) -> ServiceResult {
-        let _ = (now, body, books);
+    /// Called after the queue has changed at `now`: waiting packets may be sent earlier.
+    fn after_change<P: Probe>(&mut self, now: Instant, body: &mut LinkCore, cx: &mut LinkContext<P>) -> ServiceResult {
+        let _ = (now, body, cx);
         ServiceResult::nothing(NextCall::Unchanged)
     }
 
-    /// Books that the transmission of `bytes` began at `now`, as another host has seen it.
+    /// Counts a transmission of `bytes` that began at `now` in another host.
     fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally);
 
-    /// What it has used until `now`, if `used` includes what has begun, and what it could have used.
+    /// Used and available capacity up to `now`; `used` includes transmissions that have begun.
     fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64);
 
-    /// What it could have used from instant `number` of the window on.
+    /// Available capacity from instant `number` of the window on.
     fn usable_from(&mut self, window: &Window, number: usize) -> u64;
 
-    /// What it could do between `from` and `to`, which never goes back; opportunities are counted from the start on.
+    /// Available capacity between `from` and `to`, which never decreases; opportunities are counted from the start.
     fn usable(&mut self, from: Instant, to: Instant) -> u64;
 
-    /// What a transmission of `bytes` from `start` to `free` uses of that.
+    /// Capacity used by a transmission of `bytes` from `start` to `free`.
     fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64;
 
-    /// Sends `bytes` that are there at `start`, and nothing with them.
+    /// Transmits `bytes` that are ready at `start`, without other packets.
     fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes;
 
-    /// When its next opportunity is due, if it serves in opportunities.
+    /// When the next opportunity is due, if the server has opportunities.
     fn opportunity(&self) -> Option<Instant>;
 
-    /// Its opportunities, if it serves in opportunities.
+    /// The source of opportunities, if the server has one.
     fn opportunities(&mut self) -> Option<&mut dyn OpportunitySource>;
 }

@@ -1,14 +1,18 @@
-//! A rate that changes in steps, exactly.
+//! A rate that changes in steps.
+//!
+//! The end of a transmission is computed when it starts, in exact bit-nanoseconds through all changes: the schedule is
+//! known, so a change of the rate needs no event. A transmission that ends at the instant of a change had the old rate.
 
 use super::server::{OpportunitySource, Pace, TransmissionTimes};
 use crate::schedule::{Quanta, Schedule, Steps};
 use sojourn_aqm::{Instant, Rate};
 
-/// What remains of a packet at a change goes at the new rate.
+/// The rest of a packet is sent at the new rate.
 #[derive(Clone, Debug)]
 pub(super) struct Fluid(Schedule);
 
-/// A packet ends when it would have ended without the change.
+/// A packet in transmission keeps the old rate. A saturated link may therefore send less than the integral of its rate:
+/// a slow packet blocks a link that has become fast.
 #[derive(Clone, Debug)]
 pub(super) struct Latch(Schedule);
 
@@ -35,7 +39,7 @@ impl Pace for Fluid {
     }
 }
 
-/// Its capacity is time: while a packet goes at an old rate, the new one is not there to be used.
+/// Capacity is measured in time: during a packet at an old rate, the new rate is not available.
 impl Pace for Latch {
     fn send(&mut self, start: Instant, bytes: u32) -> TransmissionTimes {
         let end = self.0.latched_end(start, bytes);
@@ -43,22 +47,22 @@ impl Pace for Latch {
     }
 }
 
-/// A packet in transmission when the rate changes.
+/// Treatment of a packet in transmission when the rate changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RateChangeMode {
-    /// As [`Fluid`] has it.
+    /// See [`Fluid`].
     Fluid,
-    /// As [`Latch`] has it.
+    /// See [`Latch`].
     Latch,
 }
 
-/// A rate of which nobody knows beforehand when it changes: each packet is as if that had been in a schedule.
+/// A rate with unscheduled changes; the results are those of a schedule that contains them.
 #[derive(Clone, Debug)]
 pub(super) struct VariableRate {
     rates: Steps<Rate>,
     schedule: Schedule,
     ending: RateChangeMode,
-    /// The last packet: when it began, its bytes, where the schedule stood before it.
+    /// The last packet: its start, its bytes, and the schedule's position before it.
     last: Option<(Instant, u32, (usize, u64))>,
 }
 
@@ -76,8 +80,8 @@ impl VariableRate {
         TransmissionTimes { end, free: end }
     }
 
-    /// The rate is `to` from `at` on, at which the last packet had begun, until the next step of the schedule; what becomes
-    /// of that packet.
+    /// Sets the rate to `to` from `at` until the next step of the schedule; the last packet must have started by `at`.
+    /// Returns the new times of that packet.
     pub fn change(&mut self, at: Instant, to: Rate) -> Option<TransmissionTimes> {
         self.rates.insert(at - Instant::ZERO, to);
         let before = self.last.map_or((0, 0), |(.., before)| before);
@@ -90,7 +94,7 @@ impl VariableRate {
     }
 }
 
-/// Opportunities of one MTU, each when the rate has added up to one.
+/// Opportunities of one MTU, each due when the rate has accumulated one.
 impl OpportunitySource for Quanta {
     fn next_at(&self) -> Instant {
         self.next_at()

@@ -1,4 +1,4 @@
-//! A link by itself: it is called, and says what leaves and when to call it again.
+//! A link alone: departures and next calls for each call.
 
 use super::*;
 use crate::packet::{Origin, Packet, Packets};
@@ -7,7 +7,7 @@ use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::path::Path;
 
-/// A link with what it books into.
+/// A link with its packets.
 struct Bench {
     link: Link,
     packets: Packets,
@@ -21,8 +21,8 @@ impl Bench {
         Self { link, packets: Packets::default() }
     }
 
-    /// What an answer says in microseconds: arrival of what leaves at the far end, and when to call again.
-    fn told(served: ServiceResult) -> (Option<u64>, NextCall) {
+    /// A result in microseconds: arrival of the departing packet at the far end, and when to call next.
+    fn summary(served: ServiceResult) -> (Option<u64>, NextCall) {
         (served.departure.map(|left| left.at.as_nanos() / 1000), served.next_call)
     }
 
@@ -36,26 +36,26 @@ impl Bench {
         let origin = Origin { hosts: (0, 1), class, flow: 0 };
         let handle = self.packets.insert(packet, &Header::default());
         let arrival = Arrival { handle, packet, origin };
-        let mut books = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
+        let mut cx = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.as_plain() {
+        Self::summary(match self.link.as_plain() {
             Some(mut plain) => {
-                let passed = plain.arrive(now, arrival, &mut books);
-                passed.unwrap_or_else(|| plain.enqueue_and_serve(now, &arrival, &mut books))
+                let passed = plain.arrive(now, arrival, &mut cx);
+                passed.unwrap_or_else(|| plain.enqueue_and_serve(now, &arrival, &mut cx))
             }
-            None => self.link.on_arrival(now, arrival, &mut books),
+            None => self.link.on_arrival(now, arrival, &mut cx),
         })
     }
 
     fn on_server(&mut self, us: u64) -> (Option<u64>, NextCall) {
-        let mut books = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
+        let mut cx = LinkContext { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
-        Self::told(match self.link.as_plain() {
+        Self::summary(match self.link.as_plain() {
             Some(mut plain) => {
-                let passed = plain.try_serve(now, &mut books);
-                passed.unwrap_or_else(|| plain.on_server(now, &mut books))
+                let passed = plain.try_serve(now, &mut cx);
+                passed.unwrap_or_else(|| plain.on_server(now, &mut cx))
             }
-            None => self.link.on_server(now, &mut books),
+            None => self.link.on_server(now, &mut cx),
         })
     }
 }
@@ -68,7 +68,7 @@ const IDLE: NextCall = NextCall::At(Instant::NEVER);
 
 #[test]
 fn a_link_sends_packet_after_packet_and_delays() {
-    // 1250 B at 10 Mbit/s: 1 ms. What needs no look at framing or medium is plain; an explicit loss of none is not.
+    // 1250 B at 10 Mbit/s take 1 ms. An explicit loss of zero makes a link not plain.
     let (nanoseconds, bits) = ((3_000_000, 9_500_000), (30_000, 95_000));
     for (spec, is_plain, used_and_usable) in [
         ("rate = \"10 Mbit/s\"\ndelay = \"5 ms\"", true, nanoseconds),
@@ -89,7 +89,7 @@ fn a_link_sends_packet_after_packet_and_delays() {
 
 #[test]
 fn an_opportunity_is_used_up_by_calls_at_once() {
-    // An opportunity of 1500 B every 1.2 ms.
+    // One opportunity of 1500 B per 1.2 ms.
     let mut bench = Bench::new("rate = \"10 Mbit/s@0s\"\nchange = \"opportunity\"\ndelay = \"5 ms\"");
     assert_eq!(bench.arrive(0, 600), (None, at(1200)));
     assert_eq!(bench.arrive(10, 600), (None, NextCall::Unchanged));
@@ -113,7 +113,7 @@ fn what_gets_lost_does_not_leave_and_frees_its_place() {
 
 #[test]
 fn what_may_go_earlier_is_sent_while_something_else_waits_for_its_tokens() {
-    // Class 10: 1000 B/s with a bucket of 100 B, so that after 1000 B it waits for 900 ms. 1000 B take 80 us on the link.
+    // Class 10: 1000 B/s with a bucket of 100 B, so it waits 900 ms after 1000 B. 1000 B take 80 us on the link.
     for buffered in ["", "below = \"3028 B\"\n"] {
         let mut bench = Bench::new(&format!(
             "{buffered}rate = \"100 Mbit/s\"\naqm = \"htb {{ class 10 rate 8kbit burst 100B; class 20 rate 80mbit }}\""

@@ -1,26 +1,26 @@
-//! Opportunities of a recorded trace, which after its last line starts again, shifted by the last timestamp.
+//! Opportunities of a recorded trace, which repeats after its last line, shifted by the last timestamp.
 
 use super::server::OpportunitySource;
 use crate::trace::Trace;
 use sojourn_aqm::Instant;
 use std::sync::Arc;
 
-/// A trace at work.
+/// A position in a repeated trace.
 #[derive(Clone, Debug)]
 pub(super) struct TraceLaps {
     trace: Arc<Trace>,
     once: bool,
-    /// Number of the next opportunity, over all laps.
+    /// Index of the next opportunity, over all laps.
     next: u64,
 }
 
 impl TraceLaps {
-    /// A trace, repeated unless it is for `once`.
+    /// A trace from its start, repeated unless `once`.
     pub fn new(trace: &Arc<Trace>, once: bool) -> Self {
         Self { trace: trace.clone(), once, next: 0 }
     }
 
-    /// Opportunities at or before `now`.
+    /// Number of opportunities at or before `now`.
     fn count_until(&self, now: Instant) -> u64 {
         let times = &self.trace.opportunities_ms;
         let period = self.trace.period_ms() as u64;

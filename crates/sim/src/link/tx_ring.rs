@@ -1,8 +1,11 @@
-//! The buffer below a queue discipline: what the driver and the card have taken is out of the queue manager's reach.
+//! The driver ring below a queue discipline: packets there are out of the AQM's reach.
 //!
-//! A packet's sojourn time in the queue ends when it passes into the buffer. The packet in transmission stays in the
-//! buffer until its last bit has gone, as it does in a driver's ring and in Linux's byte queue limits (BQL). A ring and a
-//! limit may both bound what the driver takes.
+//! A packet's sojourn time ends when it enters the ring. The packet in transmission occupies the ring until its last
+//! bit has been sent, as in a driver's ring and in Linux's byte queue limits (BQL). A ring size and a BQL limit may
+//! both apply.
+//!
+//! A byte limit stops the driver when it is exceeded, as in BQL: `1514 B` allows one full packet in transmission and
+//! another one in the ring.
 
 use super::dql::Dql;
 use super::{LinkContext, Queue};
@@ -12,16 +15,16 @@ use crate::scenario::{RingUnit, TxRingSpec};
 use sojourn_aqm::{DequeueResult, Instant, Meta};
 use std::collections::VecDeque;
 
-/// A buffer at work.
+/// State of a driver ring.
 #[derive(Debug)]
 pub(crate) struct TxRing {
     spec: TxRingSpec,
     ring: VecDeque<(Meta, Handle)>,
-    /// Packets or bytes of the ring and of the packet in transmission.
+    /// Packets or bytes in the ring, including the packet in transmission.
     occupancy: u64,
     in_transmission: u64,
     stopped: bool,
-    /// The byte limit that finds itself, and bytes of the packet in transmission.
+    /// BQL's dynamic limit, and the bytes of the packet in transmission.
     dql: Option<Dql>,
     in_transmission_bytes: u64,
 }
@@ -40,7 +43,7 @@ impl TxRing {
         }
     }
 
-    /// Whether a packet waits in the buffer.
+    /// Whether a packet waits in the ring.
     pub fn is_waiting(&self) -> bool {
         !self.ring.is_empty()
     }
@@ -57,18 +60,19 @@ impl TxRing {
         self.ring.push_back((meta, handle));
     }
 
-    /// Whether the buffer takes another packet.
+    /// Whether the ring accepts another packet.
     fn is_open(&self) -> bool {
         !self.stopped && self.dql.as_ref().is_none_or(Dql::is_open)
     }
 
-    /// The packet in transmission has gone.
+    /// Completes the packet in transmission.
     fn complete(&mut self, now: Instant) {
         self.occupancy -= std::mem::take(&mut self.in_transmission);
         if self.occupancy <= self.spec.wake {
             self.stopped = false;
         }
-        // Without anything behind it a completion is told with the next packet; only how long slack was watched depends on when.
+        // If nothing follows, the next packet reports the completion; only the period of the slack observation depends
+        // on its time.
         let sent = std::mem::take(&mut self.in_transmission_bytes);
         if let Some(dql) = self.dql.as_mut().filter(|_| sent > 0) {
             dql.completed(now, sent);
@@ -84,30 +88,30 @@ impl TxRing {
 }
 
 impl TxRing {
-    /// The next packet for the server, which has nothing in transmission.
+    /// Takes the next packet; the server must be idle.
     #[inline(never)]
     pub fn take<P: Probe>(
         &mut self,
         now: Instant,
         queue: &mut Queue,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> DequeueResult<Handle> {
         self.complete(now);
-        let not_before = self.refill(now, queue, books);
+        let not_before = self.refill(now, queue, cx);
         let Some((meta, handle)) = self.ring.pop_front() else {
             return not_before.map_or(DequeueResult::Empty, DequeueResult::NotBefore);
         };
-        let ip_bytes = books.packets.packet(handle).len;
+        let ip_bytes = cx.packets.packet(handle).len;
         (self.in_transmission, self.in_transmission_bytes) = (self.size(ip_bytes), bytes(ip_bytes));
         DequeueResult::Packet(meta, handle)
     }
 
-    /// Moves packets from the queue into the buffer until that stops; tells when the queue allows more, if it said so.
+    /// Moves packets from the queue into the ring until that stops; returns the queue's `NotBefore` time, if any.
     #[inline(never)]
-    pub fn refill<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut LinkContext<P>) -> Option<Instant> {
+    pub fn refill<P: Probe>(&mut self, now: Instant, queue: &mut Queue, cx: &mut LinkContext<P>) -> Option<Instant> {
         while self.is_open() {
-            match queue.dequeue(now, books) {
-                DequeueResult::Packet(meta, handle) => self.push(meta, handle, books.packets.packet(handle).len),
+            match queue.dequeue(now, cx) {
+                DequeueResult::Packet(meta, handle) => self.push(meta, handle, cx.packets.packet(handle).len),
                 DequeueResult::Empty => return None,
                 DequeueResult::NotBefore(at) => return Some(at),
             }
@@ -115,17 +119,17 @@ impl TxRing {
         None
     }
 
-    /// The last byte of a packet has gone, and the next is taken later if at all.
-    pub fn sent<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut LinkContext<P>) {
+    /// Completes a transmission when the next packet is taken later, if at all.
+    pub fn sent<P: Probe>(&mut self, now: Instant, queue: &mut Queue, cx: &mut LinkContext<P>) {
         self.complete(now);
-        self.refill(now, queue, books);
+        self.refill(now, queue, cx);
     }
 }
 
-/// Bytes of a packet as Linux's drivers count them.
+/// Bytes of a packet as Linux drivers count them.
 fn bytes(ip_bytes: u32) -> u64 {
     (ip_bytes + ETHERNET_HEADER) as u64
 }
 
-/// What Linux's `skb->len` has more than the IP packet.
+/// `skb->len` in a driver minus the IP packet's length.
 const ETHERNET_HEADER: u32 = 14;
