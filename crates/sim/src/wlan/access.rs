@@ -1,4 +1,4 @@
-//! An access to the channel: who transmits, how long, and what becomes of it. All of it is known when it begins.
+//! A channel access. Transmitters, duration and outcome are computed when it starts.
 
 use super::stats::{Attempt, AttemptOutcome};
 use super::{ACCESS_POINT, BEACON_INTERVAL, Beacon, Wlan};
@@ -6,7 +6,7 @@ use crate::radio::phy::{ACK_BYTES, BLOCK_ACK_BYTES, Bitrate, SIFS};
 use sojourn_aqm::{Duration, Instant};
 
 impl Wlan {
-    /// When the next event of the channel is due.
+    /// Time of the channel's next event.
     pub(super) fn next_event(&self) -> Instant {
         match (self.ends_at, &self.beacon) {
             (Some(end), _) => end,
@@ -19,55 +19,57 @@ impl Wlan {
         beacon.due.max(self.dcf.available(ACCESS_POINT))
     }
 
-    /// An access starts.
+    /// Starts an access. A second event follows only if a frame arrives or is completed: then the sender takes its next
+    /// packet and TCP gets the frame, and both may queue a packet before the next access.
     pub(super) fn access_begins(&mut self, now: Instant) {
-        let mut who = std::mem::take(&mut self.transmitting);
+        let mut transmitters = std::mem::take(&mut self.transmitting);
         let beacon = self.beacon.filter(|beacon| self.beacon_starts(beacon) == now);
-        self.dcf.on_busy(now, &mut who);
+        self.dcf.on_busy(now, &mut transmitters);
         if beacon.is_some() {
-            // The access point's own frame comes after the beacon.
-            who.retain(|&node| node != ACCESS_POINT);
+            // The access point sends its own frame after the beacon.
+            transmitters.retain(|&node| node != ACCESS_POINT);
         }
-        let end = match (&who[..], beacon) {
+        let end = match (&transmitters[..], beacon) {
             (&[node], None) => self.transmit_alone(now, node),
             (nodes, beacon) => self.transmit_colliding(now, nodes, beacon.map(|beacon| beacon.airtime)),
         };
         if let Some(beacon) = self.beacon.as_mut().filter(|_| beacon.is_some()) {
             beacon.due += BEACON_INTERVAL;
         }
-        self.tally.access(now, end, who.len(), beacon.is_some());
-        self.transmitting = who;
+        self.tally.access(now, end, transmitters.len(), beacon.is_some());
+        self.transmitting = transmitters;
         self.ends_at = (!self.receivers.is_empty()).then_some(end);
     }
 
-    /// One frame on the air, or one aggregate. Returns when the medium falls idle.
+    /// Transmits one frame or one aggregate. Returns when the medium falls idle.
     fn transmit_alone(&mut self, now: Instant, node: usize) -> Instant {
-        let load = self.nodes[node].head();
-        let (station, rate) = (load.station(), load.rate());
-        let (airtime, answered) = (load.airtime(rate), SIFS + load.response_airtime(rate));
-        let (end, idle) = (now + airtime, now + airtime + answered);
-        let (errors, overhead) = (self.errors, load.overhead());
-        let answer_bytes = if load.is_aggregate() { BLOCK_ACK_BYTES } else { ACK_BYTES };
+        let psdu = self.nodes[node].head();
+        let (station, rate) = (psdu.station(), psdu.rate());
+        let (airtime, response) = (psdu.airtime(rate), SIFS + psdu.response_airtime(rate));
+        let (end, idle) = (now + airtime, now + airtime + response);
+        let (errors, overhead) = (self.errors, psdu.overhead());
+        let response_bytes = if psdu.is_aggregate() { BLOCK_ACK_BYTES } else { ACK_BYTES };
         let mut loses = |at, loss: &dyn Fn(f64) -> f64| match &mut self.signals[station] {
             None => false,
             Some(signal) => signal.is_lost(at, loss),
         };
-        let mut understood = false;
-        for frame in load.frames_mut() {
+        let mut any_decoded = false;
+        for frame in psdu.frames_mut() {
             frame.garbled = loses(now, &|snr| errors.loss(rate, snr, frame.bytes + overhead));
-            understood |= !frame.garbled;
+            any_decoded |= !frame.garbled;
         }
-        let ending = if !understood {
+        let ending = if !any_decoded {
             AttemptOutcome::Lost
-        } else if loses(end, &|snr| errors.response_loss(rate, snr, answer_bytes)) {
+        } else if loses(end, &|snr| errors.response_loss(rate, snr, response_bytes)) {
             AttemptOutcome::AckLost
         } else {
             AttemptOutcome::Acknowledged
         };
-        let spent = if ending == AttemptOutcome::Lost { airtime } else { airtime + answered };
+        let spent = if ending == AttemptOutcome::Lost { airtime } else { airtime + response };
         let mut attempt = Attempt::new(node, station, rate, ending, spent);
-        let became = load.on_attempt(&mut attempt);
-        // Who has understood the frame stays silent until its acknowledgment is over, also if that never comes.
+        let progress = psdu.on_attempt(&mut attempt);
+        // Virtual carrier sense: stations that decoded the frame defer until the end of its acknowledgment, sent or
+        // not.
         self.dcf.on_frame_ok_all(idle);
         match ending {
             AttemptOutcome::Lost => {
@@ -79,17 +81,18 @@ impl Wlan {
             AttemptOutcome::Acknowledged | AttemptOutcome::Collided => {}
         }
         self.interfaces[node].record_transmission(now, spent);
-        self.record_attempt(now, &attempt, became);
+        self.record_attempt(now, &attempt, progress);
         now + spent
     }
 
-    /// Several frames at once, or a beacon: nobody understands anything of what collides.
+    /// Transmits several frames at once, or a beacon; frames that collide are not decoded. Returns when the medium
+    /// falls idle.
     fn transmit_colliding(&mut self, now: Instant, nodes: &[usize], beacon: Option<Duration>) -> Instant {
-        debug_assert!(!nodes.is_empty() || beacon.is_some(), "an access has somebody who transmits");
+        debug_assert!(!nodes.is_empty() || beacon.is_some(), "a channel access has a transmitter");
         let airtimes = nodes.iter().map(|&node| self.next_attempt(node).1);
         let end = now + airtimes.fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
         for other in 0..self.nodes.len() {
-            // A beacon is not answered; its sender has heard nothing that it could not understand.
+            // A beacon has no acknowledgment, and its sender cannot detect a collision.
             if nodes.is_empty() || (beacon.is_some() && other == ACCESS_POINT) {
                 self.dcf.on_frame_ok(other, end);
             } else {
@@ -111,28 +114,28 @@ impl Wlan {
         end
     }
 
-    /// The rate at which `node` sends next, and the time on the air.
+    /// Rate and airtime of the next attempt of `node`.
     fn next_attempt(&mut self, node: usize) -> (Bitrate, Duration) {
-        let load = self.nodes[node].head();
-        let rate = load.rate();
-        (rate, load.airtime(rate))
+        let psdu = self.nodes[node].head();
+        let rate = psdu.rate();
+        (rate, psdu.airtime(rate))
     }
 
-    /// Notes an attempt of `node` that has collided.
+    /// Records a collided attempt of `node`.
     #[inline(never)]
     fn record_collision(&mut self, now: Instant, node: usize, rate: Bitrate, airtime: Duration) {
-        let load = self.nodes[node].head();
-        let mut attempt = Attempt::new(node, load.station(), rate, AttemptOutcome::Collided, airtime);
-        let became = load.on_attempt(&mut attempt);
-        self.record_attempt(now, &attempt, became);
+        let psdu = self.nodes[node].head();
+        let mut attempt = Attempt::new(node, psdu.station(), rate, AttemptOutcome::Collided, airtime);
+        let progress = psdu.on_attempt(&mut attempt);
+        self.record_attempt(now, &attempt, progress);
     }
 
-    /// Notes an attempt, and whether with it something arrives, and its sender is through with something.
+    /// Records an attempt: whether frames arrive with it, and whether its sender completes any (`is_over`).
     #[inline(always)]
     fn record_attempt(&mut self, now: Instant, attempt: &Attempt, (arrives, is_over): (bool, bool)) {
         let &Attempt { node, airtime, .. } = attempt;
-        if let Some(turns) = &mut self.nodes[ACCESS_POINT].scheduler {
-            turns.charge(attempt.station, airtime);
+        if let Some(scheduler) = &mut self.nodes[ACCESS_POINT].scheduler {
+            scheduler.charge(attempt.station, airtime);
         }
         self.tally.attempt(now, attempt);
         if is_over {

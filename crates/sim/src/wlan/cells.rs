@@ -1,48 +1,48 @@
-//! The wireless LANs of a run, and where they are among its queues.
+//! The wireless LANs of a run, and the mapping of queues to links and cells.
 
 use super::{Wlan, WlanSummary};
 use crate::link::MeteredQueue;
 use crate::scenario::{FlowSpec, Paths, Scenario};
 use crate::table::Table;
 
-/// What a network may have besides links: nothing, or wireless LANs. Where there are none, what is done with
-/// [`WlanSet::cells`] is compiled to nothing.
+/// The wireless LANs of a network, if any. `()` is for networks without: code over [`WlanSet::cells`] compiles to
+/// nothing.
 pub(crate) trait WlanSet: Send {
     /// The wireless LANs.
     fn cells(&self) -> &[Wlan];
     /// The wireless LANs.
     fn cells_mut(&mut self) -> &mut [Wlan];
-    /// Whose a queue is, by its number.
+    /// Owner of a queue, by its index.
     fn owner(&self, queue: usize) -> QueueOwner;
-    /// Every queue by its number, the `links` among them.
+    /// All queues by index, including those of `links`.
     fn with_links<'a>(
         &'a mut self,
         links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     ) -> impl Iterator<Item = &'a mut dyn MeteredQueue>;
-    /// The paths of the next flow of a group over queues, and what is at its ends; none where links are the queues.
+    /// Paths over queues and end hosts of the next flow of a group; `None` without wireless LANs.
     fn place_flow(&mut self, group: u32, spec: &FlowSpec) -> Option<StationPlacement>;
-    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    /// Airtimes of the nodes from each instant of the window on, starting with instant `first`.
     fn airtimes(&self, first: usize) -> Option<Table>;
-    /// What each has done from instant `number` of the window on, with the number of its link in the scenario; every
-    /// attempt to send, if that was wanted.
+    /// The report of each cell from instant `number` of the window on, with the index of its link in the scenario; and
+    /// all recorded attempts, if the scenario enables them.
     fn report(self, number: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>);
 }
 
-/// Whose a queue is.
+/// Owner of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueOwner {
-    /// Of the link of this number among the links.
+    /// The link with this index among the links.
     Link(usize),
-    /// Of a node of the wireless LAN of this number.
+    /// A node of the wireless LAN with this index.
     Cell(usize),
 }
 
-/// Where a flow is that may begin or end at stations.
+/// Ends of a flow that may be at stations.
 pub(crate) struct StationPlacement {
     pub paths: Paths,
-    /// The hosts of its source and of its sink.
+    /// Hosts of source and sink.
     pub hosts: (u32, u32),
-    /// The wireless LANs of its source and of its sink, where they are stations.
+    /// Wireless LANs of source and sink, for those at stations.
     pub cells: (Option<u16>, Option<u16>),
 }
 
@@ -76,31 +76,31 @@ impl WlanSet for () {
     }
 }
 
-/// Wireless LANs among links.
+/// Networks with wireless LANs.
 pub(crate) struct Cells {
     cells: Vec<Wlan>,
-    /// By queue.
-    places: Vec<QueueOwner>,
-    /// By link of the scenario: the number of its first queue, and of its wireless LAN if it is one.
+    /// Owner by queue.
+    owners: Vec<QueueOwner>,
+    /// By link of the scenario: the index of its first queue, and of its wireless LAN if it is one.
     hops: Vec<(u16, Option<u16>)>,
 }
 
 impl Cells {
-    /// Those of a scenario, before the first packet.
+    /// The wireless LANs of a scenario at the start of a run.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let specs: Vec<_> = scenario.cells().collect();
-        let (mut places, mut hops, mut links) = (Vec::new(), Vec::new(), 0);
+        let (mut owners, mut hops, mut links) = (Vec::new(), Vec::new(), 0);
         for (hop, reverse) in scenario.reverse_queues().enumerate() {
             let cell = specs.iter().position(|cell| cell.hop == hop);
-            hops.push((places.len() as u16, cell.map(|cell| cell as u16)));
+            hops.push((owners.len() as u16, cell.map(|cell| cell as u16)));
             match cell {
-                Some(cell) => places.extend((0..=reverse).map(|_| QueueOwner::Cell(cell))),
-                None => places.extend((links..=links + reverse).map(QueueOwner::Link)),
+                Some(cell) => owners.extend((0..=reverse).map(|_| QueueOwner::Cell(cell))),
+                None => owners.extend((links..=links + reverse).map(QueueOwner::Link)),
             }
             links += if cell.is_none() { 1 + reverse } else { 0 };
         }
         let cells = specs.iter().map(|cell| Wlan::new(cell, scenario, seed)).collect();
-        Self { cells, places, hops }
+        Self { cells, owners, hops }
     }
 }
 
@@ -115,7 +115,7 @@ impl WlanSet for Cells {
     }
     #[inline(always)]
     fn owner(&self, queue: usize) -> QueueOwner {
-        self.places[queue]
+        self.owners[queue]
     }
 
     fn with_links<'a>(
@@ -123,7 +123,7 @@ impl WlanSet for Cells {
         mut links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     ) -> impl Iterator<Item = &'a mut dyn MeteredQueue> {
         let mut nodes = self.cells.iter_mut().flat_map(|cell| &mut cell.interfaces);
-        self.places.iter().filter_map(move |place| match place {
+        self.owners.iter().filter_map(move |owner| match owner {
             QueueOwner::Link(_) => links.next(),
             QueueOwner::Cell(_) => nodes.next().map(|node| node as &mut dyn MeteredQueue),
         })
@@ -133,7 +133,7 @@ impl WlanSet for Cells {
         let (source, sink) = spec.paths.stations(|hop| self.hops[hop].1.is_some());
         let mut station = |hop: Option<usize>| {
             let cell = hop.and_then(|hop| self.hops[hop].1)?;
-            Some((cell, self.cells[usize::from(cell)].place(group, spec.station)))
+            Some((cell, self.cells[usize::from(cell)].assign_station(group, spec.station)))
         };
         let (source, sink) = (station(source), station(sink));
         let host = |end: Option<(u16, u32)>, wired: u32| match end {
@@ -142,7 +142,7 @@ impl WlanSet for Cells {
         };
         let queue = |&link: &u16| match self.hops[usize::from(link / 2)] {
             (first, None) => first + link % 2,
-            // No path leads through stations.
+            // Towards the stations: the access point's queue. Paths do not go through stations.
             (first, Some(_)) if link % 2 == 0 => first,
             (first, cell) => {
                 let end = [source, sink].into_iter().flatten().find(|&(of, _)| Some(of) == cell);

@@ -1,53 +1,57 @@
-//! The distributed coordination function: who transmits next, and how long everybody waits then.
+//! The distributed coordination function (DCF): next transmitter and back-offs.
 //!
-//! Source: IEEE 802.11-2012 §9.3. Slots are not simulated one by one: a station's counter and the instant from which it
-//! may count tell when it would transmit, and a busy medium takes off the whole slots that have passed.
+//! Source: IEEE 802.11-2012 §9.3. Slots are not simulated one by one: a station's transmission time follows from its
+//! counter and the instant from which it counts; a busy medium subtracts the whole slots that have passed.
+//!
+//! After a collision or an error, stations resume at different times, depending on what they received: colliders after
+//! the ACK timeout and a DIFS, stations with an undecodable frame after an EIFS, stations that decoded the frame after
+//! its acknowledgment, sent or not.
 
 use crate::radio::phy::{ACK_TIMEOUT_EXTRA, EIFS_EXTRA, SIFS};
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// All stations that share a channel, each hearing all others.
+/// The stations that share a channel, without hidden nodes.
 #[derive(Clone, Debug)]
 pub struct Dcf {
     contenders: Vec<Contender>,
     slot: Duration,
-    /// What a station waits longer after a frame that it could not understand.
+    /// Additional wait after a frame that a station could not decode.
     after_error: Duration,
 }
 
-/// How a station contends: `aifs`, `cwmin` and `cwmax` of hostapd.
+/// Contention parameters: `aifs`, `cwmin` and `cwmax` of hostapd.
 #[derive(Clone, Copy, Debug)]
 pub struct Contention {
-    /// Slots after a SIFS for which the medium has to be idle before others are counted; 2 make a DIFS.
+    /// Idle slots after a SIFS before the back-off counts; 2 make a DIFS.
     pub aifs: u32,
-    /// The window of the first attempt, and the largest one.
+    /// Initial and maximum contention window, in slots.
     pub cwmin: u32,
     pub cwmax: u32,
 }
 
-/// A station's part in the contention.
+/// A station's contention state.
 #[derive(Clone, Debug)]
 struct Contender {
     rules: Contention,
-    /// For how long the medium has to be idle before slots are counted.
+    /// Idle time of the medium before slots count: the station's AIFS.
     pause: Duration,
-    /// Slots are counted from here on.
+    /// Slots count from this instant.
     available: Instant,
-    /// How long those take that are still to count.
+    /// Remaining back-off time.
     backoff: Duration,
-    /// The back-off is drawn from 0 to this.
+    /// Current contention window: the maximum back-off in slots.
     window: u32,
     /// Whether there is a frame to send.
     has_frame: bool,
-    /// When it transmits if nothing else happens: slots are counted up to then; never if there is nothing to send.
+    /// When the station transmits if the medium stays idle; never without a frame.
     start: Instant,
     rng: Rng,
 }
 
 impl Dcf {
-    /// Stations with these rules that have all heard the medium idle for long. With `eifs` a frame that was not
-    /// understood is followed by an EIFS, as the standard has it; else as if the receiver had not even noticed it. Each draws
-    /// its back-offs from its `stream`.
+    /// Stations on a medium that has been idle for long. With `eifs`, a frame that could not be decoded is followed by
+    /// an EIFS, as in the standard; otherwise as if the receiver had not detected it. Each draws its back-offs from its
+    /// `stream`.
     pub fn new(
         rules: impl Iterator<Item = Contention>,
         slot: Duration,
@@ -68,24 +72,24 @@ impl Dcf {
         Self { contenders: rules.enumerate().map(contender).collect(), slot, after_error }
     }
 
-    /// Station `i`, which had nothing to send, has a frame: an idle medium is used at once, unless the back-off after
-    /// the last transmission is still running; a busy one calls for a back-off.
+    /// Station `i`, which had nothing to send, has a frame. It transmits at once on an idle medium, unless the back-off
+    /// after its last transmission is still running; on a busy medium it draws a back-off.
     pub fn on_frame(&mut self, now: Instant, i: usize) {
-        let it = &mut self.contenders[i];
-        debug_assert!(!it.has_frame, "a station with a frame is contending");
-        it.has_frame = true;
-        if now >= it.backoff_end() {
-            (it.available, it.backoff) = (now, Duration::ZERO);
-        } else if now < it.available && it.backoff == Duration::ZERO {
-            it.draw(self.slot);
+        let station = &mut self.contenders[i];
+        debug_assert!(!station.has_frame, "a station with a frame is contending");
+        station.has_frame = true;
+        if now >= station.backoff_end() {
+            (station.available, station.backoff) = (now, Duration::ZERO);
+        } else if now < station.available && station.backoff == Duration::ZERO {
+            station.draw(self.slot);
         }
-        it.update_start();
+        station.update_start();
     }
 
-    /// Station `i` has nothing left to send. Its back-off goes on.
+    /// Station `i` has nothing left to send. Its back-off continues.
     pub fn on_empty(&mut self, i: usize) {
-        let it = &mut self.contenders[i];
-        (it.has_frame, it.start) = (false, Instant::NEVER);
+        let station = &mut self.contenders[i];
+        (station.has_frame, station.start) = (false, Instant::NEVER);
     }
 
     /// Whether station `i` has a frame.
@@ -93,87 +97,88 @@ impl Dcf {
         self.contenders[i].has_frame
     }
 
-    /// From when on station `i` counts slots: the medium has been idle for long enough.
+    /// When station `i` starts to count slots.
     pub fn available(&self, i: usize) -> Instant {
         self.contenders[i].available
     }
 
-    /// When the next transmission starts if nothing else happens; never if nobody has a frame.
+    /// When the next transmission starts if the medium stays idle; never if no station has a frame.
     pub fn next(&self) -> Instant {
-        self.contenders.iter().fold(Instant::NEVER, |next, it| next.min(it.start))
+        self.contenders.iter().fold(Instant::NEVER, |next, station| next.min(station.start))
     }
 
-    /// The medium turns busy at `now`: all whose counters end now transmit, and are written to `who` in their order.
-    /// Everybody else keeps what is left after the whole slots. Who has heard what then tells when they go on.
+    /// The medium turns busy at `now`. Stations whose back-off ends now transmit; their indices replace the contents of
+    /// `transmitters`. All others keep their back-off less the whole slots that have passed. The caller then reports to
+    /// each station how the busy period ended.
     #[inline(always)]
     pub fn on_busy(&mut self, now: Instant, transmitters: &mut Vec<usize>) {
         transmitters.clear();
         let slot = self.slot.as_nanos() as u64;
-        for (i, it) in self.contenders.iter_mut().enumerate() {
-            if it.start == now {
-                it.backoff = Duration::ZERO;
+        for (i, station) in self.contenders.iter_mut().enumerate() {
+            if station.start == now {
+                station.backoff = Duration::ZERO;
                 transmitters.push(i);
-            } else if it.backoff > Duration::ZERO && now > it.available {
-                let idle = (now - it.available).as_nanos() as u64;
+            } else if station.backoff > Duration::ZERO && now > station.available {
+                let idle = (now - station.available).as_nanos() as u64;
                 let counted = Duration::from_nanos((idle - idle % slot) as i64);
-                it.backoff -= counted.min(it.backoff);
+                station.backoff -= counted.min(station.backoff);
             }
         }
     }
 
-    /// Station `i` has heard everything well up to `end`, when the medium falls idle.
+    /// Station `i` has decoded all frames up to `end`, when the medium falls idle.
     pub fn on_frame_ok(&mut self, i: usize, end: Instant) {
         self.contenders[i].set_idle_from(end);
     }
 
-    /// The same of all of them.
+    /// [`Self::on_frame_ok`] for all stations.
     pub fn on_frame_ok_all(&mut self, end: Instant) {
-        self.contenders.iter_mut().for_each(|it| it.set_idle_from(end));
+        self.contenders.iter_mut().for_each(|station| station.set_idle_from(end));
     }
 
-    /// Station `i` has heard something up to `end` that it could not understand.
+    /// Station `i` could not decode a frame that ended at `end`.
     pub fn on_frame_error(&mut self, i: usize, end: Instant) {
         self.contenders[i].set_idle_from(end + self.after_error);
     }
 
-    /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
+    /// Station `i` gets no acknowledgment of its frame, which ends at `end`; the medium is busy until `idle`.
     pub fn on_ack_timeout(&mut self, i: usize, end: Instant, idle: Instant) {
         let noticed = end + ACK_TIMEOUT_EXTRA + self.slot;
         self.contenders[i].set_idle_from(idle.max(noticed));
     }
 
-    /// The attempt of station `i` was in vain and there will be another one: its window doubles.
+    /// The attempt of station `i` has failed and is repeated: its window doubles.
     pub fn on_retry(&mut self, i: usize) {
-        let it = &mut self.contenders[i];
-        it.window = (2 * it.window + 1).min(it.rules.cwmax);
-        it.draw(self.slot);
-        it.update_start();
+        let station = &mut self.contenders[i];
+        station.window = (2 * station.window + 1).min(station.rules.cwmax);
+        station.draw(self.slot);
+        station.update_start();
     }
 
-    /// Station `i` is through with a frame: acknowledged, or given up.
+    /// Station `i` has completed a frame: acknowledged or abandoned.
     pub fn on_complete(&mut self, i: usize) {
-        let it = &mut self.contenders[i];
-        it.window = it.rules.cwmin;
-        it.draw(self.slot);
-        it.update_start();
+        let station = &mut self.contenders[i];
+        station.window = station.rules.cwmin;
+        station.draw(self.slot);
+        station.update_start();
     }
 }
 
 impl Contender {
-    /// The medium is idle from `end` on, as far as it can tell.
+    /// The station detects the medium as idle from `end`.
     #[inline(always)]
     fn set_idle_from(&mut self, end: Instant) {
         self.available = end + self.pause;
         self.update_start();
     }
 
-    /// Looks when its slots are counted.
+    /// Updates `start`.
     #[inline(always)]
     fn update_start(&mut self) {
         self.start = if self.has_frame { self.backoff_end() } else { Instant::NEVER };
     }
 
-    /// When the last of its slots is over.
+    /// When the back-off ends.
     #[inline(always)]
     fn backoff_end(&self) -> Instant {
         self.available + self.backoff
@@ -203,7 +208,7 @@ mod tests {
         Dcf::new(std::iter::repeat_n(USUAL, stations), SHORT_SLOT, stream, eifs)
     }
 
-    /// Stations with these back-offs after a busy period that ended at `end`.
+    /// Stations with the given back-offs after a busy period that ended at `end`.
     fn contending(backoffs: &[u32], end: Instant) -> Dcf {
         let mut dcf = usual(backoffs.len(), true);
         for (i, &backoff) in backoffs.iter().enumerate() {
@@ -219,7 +224,7 @@ mod tests {
         (0..dcf.contenders.len()).map(|i| slots(dcf, i)).collect()
     }
 
-    /// The slots that a station has still to count.
+    /// Remaining back-off of a station in slots.
     fn slots(dcf: &Dcf, i: usize) -> u32 {
         let backoff = dcf.contenders[i].backoff.as_nanos();
         assert_eq!(backoff % dcf.slot.as_nanos(), 0, "whole slots");
@@ -228,33 +233,33 @@ mod tests {
 
     #[test]
     fn counters_freeze_while_the_medium_is_busy() {
-        let (mut dcf, mut who) = (contending(&[3, 5, 1], us(100)), Vec::new());
+        let (mut dcf, mut transmitters) = (contending(&[3, 5, 1], us(100)), Vec::new());
         assert_eq!(dcf.next(), us(100 + 28 + 9));
-        dcf.on_busy(us(137), &mut who);
-        assert_eq!((&who[..], backoffs(&dcf)), (&[2][..], vec![2, 4, 0]));
+        dcf.on_busy(us(137), &mut transmitters);
+        assert_eq!((&transmitters[..], backoffs(&dcf)), (&[2][..], vec![2, 4, 0]));
         dcf.on_empty(2);
         (0..3).for_each(|i| dcf.on_frame_ok(i, us(500)));
         assert_eq!(dcf.next(), us(500 + 28 + 18));
-        dcf.on_busy(us(546), &mut who);
-        assert_eq!((&who[..], backoffs(&dcf)), (&[0][..], vec![0, 2, 0]));
+        dcf.on_busy(us(546), &mut transmitters);
+        assert_eq!((&transmitters[..], backoffs(&dcf)), (&[0][..], vec![0, 2, 0]));
     }
 
     #[test]
     fn a_slot_in_which_the_medium_turns_busy_does_not_count() {
-        // The second station waits for EIFS, so its slots end between those of the first one.
-        let (mut dcf, mut who) = (contending(&[9, 3], us(0)), Vec::new());
+        // The second station waits for EIFS, so its slot boundaries differ from the first one's.
+        let (mut dcf, mut transmitters) = (contending(&[9, 3], us(0)), Vec::new());
         dcf.on_frame_error(1, us(0));
         assert_eq!(dcf.next(), us(28 + 81));
-        // 21 us after its EIFS: two whole slots, and a part of the third.
-        dcf.on_busy(us(109), &mut who);
-        assert_eq!((&who[..], backoffs(&dcf)), (&[0][..], vec![0, 1]));
+        // 21 us after the EIFS: two whole slots and a part of the third.
+        dcf.on_busy(us(109), &mut transmitters);
+        assert_eq!((&transmitters[..], backoffs(&dcf)), (&[0][..], vec![0, 1]));
     }
 
     #[test]
     fn equal_counters_collide() {
-        let (mut dcf, mut who) = (contending(&[4, 7, 4], us(0)), Vec::new());
-        dcf.on_busy(dcf.next(), &mut who);
-        assert_eq!(who, [0, 2]);
+        let (mut dcf, mut transmitters) = (contending(&[4, 7, 4], us(0)), Vec::new());
+        dcf.on_busy(dcf.next(), &mut transmitters);
+        assert_eq!(transmitters, [0, 2]);
     }
 
     #[test]
@@ -276,10 +281,10 @@ mod tests {
 
     #[test]
     fn an_empty_station_counts_on_while_others_send() {
-        let (mut dcf, mut who) = (contending(&[2, 6], us(0)), Vec::new());
+        let (mut dcf, mut transmitters) = (contending(&[2, 6], us(0)), Vec::new());
         dcf.on_empty(1);
-        dcf.on_busy(us(28 + 18), &mut who);
-        assert_eq!((&who[..], backoffs(&dcf)), (&[0][..], vec![0, 4]));
+        dcf.on_busy(us(28 + 18), &mut transmitters);
+        assert_eq!((&transmitters[..], backoffs(&dcf)), (&[0][..], vec![0, 4]));
     }
 
     #[test]
@@ -308,7 +313,10 @@ mod tests {
         dcf.on_frame_ok(0, us(500));
         dcf.on_frame_error(1, us(500));
         dcf.on_ack_timeout(2, us(300), us(500));
-        assert_eq!(dcf.contenders.iter().map(|it| it.available).collect::<Vec<_>>(), [us(528), us(588), us(528)]);
+        assert_eq!(
+            dcf.contenders.iter().map(|station| station.available).collect::<Vec<_>>(),
+            [us(528), us(588), us(528)]
+        );
         dcf.on_ack_timeout(2, us(480), us(500));
         assert_eq!(dcf.contenders[2].available, us(480 + 39 + 28));
         let mut lenient = usual(1, false);
@@ -317,7 +325,7 @@ mod tests {
     }
     #[test]
     fn every_station_waits_by_its_own_rules() {
-        // hostapd's access point: a slot longer than a DIFS, and a window that doubles twice.
+        // hostapd's access point: one slot longer than a DIFS, and a window that doubles twice.
         let ap = Contention { aifs: 3, cwmin: 15, cwmax: 63 };
         let waits = |slot| {
             let mut dcf = Dcf::new([ap, USUAL].into_iter(), slot, stream, true);

@@ -1,4 +1,4 @@
-//! How drivers take packets from the queues into their rings.
+//! Drivers move packets from the queues into their rings.
 
 use super::dcf::Dcf;
 use super::interface::Interface;
@@ -14,67 +14,68 @@ use crate::queue_event::QueueEvent;
 use sojourn_aqm::{DequeueResult, Instant, Meta};
 
 impl Wlan {
-    /// A packet arrives at the queue of a node.
-    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, books: &mut LinkContext<P>) {
+    /// Handles an arrival at the queue of a node.
+    pub fn arrive<P: Probe>(&mut self, now: Instant, arrival: Arrival, cx: &mut LinkContext<P>) {
         let Arrival { handle, packet, origin } = arrival;
-        let node = books.link - self.first;
+        let node = cx.link - self.first;
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = packet.meta(bytes, origin);
-        books.probe.arrived(QueueEvent { at: now, link: books.link, packet: handle, meta: &meta }, books.packets);
-        if is_counted(node != ACCESS_POINT, books.packets, handle) {
+        cx.probe.arrived(QueueEvent { at: now, link: cx.link, packet: handle, meta: &meta }, cx.packets);
+        if is_counted(node != ACCESS_POINT, cx.packets, handle) {
             self.sockets.on_enqueue(packet.slot);
         }
         if self.interfaces[node].is_by_station() {
             let station = self.station_of(node, meta.hosts.1);
-            let turns = self.nodes[node].scheduler.as_mut();
-            turns.expect("queues of stations take turns").has_packet(station);
+            let scheduler = self.nodes[node].scheduler.as_mut();
+            scheduler.expect("queues of stations take turns").has_packet(station);
         }
-        self.interfaces[node].enqueue(Meta { enqueued: now, ..meta }, handle, books, &mut self.sockets);
-        self.pull(now, node, books);
+        self.interfaces[node].enqueue(Meta { enqueued: now, ..meta }, handle, cx, &mut self.sockets);
+        self.pull(now, node, cx);
     }
 
-    /// A driver asks its queue for packets until its ring is full or the queue empty.
+    /// Lets a driver take packets until its ring is full or its queue empty.
     #[inline(always)]
-    pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut LinkContext<P>) {
+    pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, cx: &mut LinkContext<P>) {
         let node = &mut self.nodes[l];
         if node.next_pull().is_some() {
-            self.pull_some(now, Instant::ZERO, l, books);
+            self.run_driver(now, Instant::ZERO, l, cx);
         } else if node.reschedule_call(Instant::NEVER) {
             self.calls.drivers.push((self.first + l, Instant::NEVER));
         }
     }
 
-    /// The time has come for which a driver asked; who calls it has no time for it any more, and nothing else happens before
-    /// `until`. So it is called again at once for as long as what it does concerns nobody else. Returns when the last call
-    /// was, and how many there were after the first.
+    /// Handles the event of a driver, which the caller has removed from the event set; no other event is due before
+    /// `until`. The driver is called again directly, with the time of the event that it would have scheduled, as long
+    /// as its effects stay within the node; each such call counts as that event. Returns the time of the last call, and
+    /// the number of calls after the first.
     #[inline]
     pub fn on_driver<P: Probe>(
         &mut self,
         now: Instant,
         until: Instant,
         l: usize,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> (Instant, u64) {
         self.nodes[l].reschedule_call(Instant::NEVER);
-        self.pull_some(now, until, l, books)
+        self.run_driver(now, until, l, cx)
     }
 
-    /// Calls the driver at the queue of `l` at `now`, and again as [`Self::on_driver`] says.
+    /// Calls the driver of node `l` at `now`, and again as in [`Self::on_driver`].
     #[inline(never)]
-    fn pull_some<P: Probe>(
+    fn run_driver<P: Probe>(
         &mut self,
         now: Instant,
         until: Instant,
         l: usize,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> (Instant, u64) {
-        books.link = self.first + l;
+        cx.link = self.first + l;
         let (mut last, mut more) = (now, 0);
         let at = match self.nodes[l].scheduler.take() {
-            None => self.pull_frames((&mut last, &mut more), until, l, books),
-            Some(mut turns) => {
-                let at = self.pull_scheduled((&mut last, &mut more), until, (l, &mut turns), books);
-                self.nodes[l].scheduler = Some(turns);
+            None => self.pull_frames((&mut last, &mut more), until, l, cx),
+            Some(mut scheduler) => {
+                let at = self.pull_scheduled((&mut last, &mut more), until, (l, &mut scheduler), cx);
+                self.nodes[l].scheduler = Some(scheduler);
                 at
             }
         };
@@ -84,15 +85,15 @@ impl Wlan {
         (last, more)
     }
 
-    /// Puts packets into the ring as they come out of the queue. Returns when the driver is to be called next; `now` is when it
-    /// was called last.
+    /// Moves packets into the ring in the order of the queue. Returns the time of the driver's next call; `now` is the
+    /// time of its last one.
     #[inline(always)]
     fn pull_frames<P: Probe>(
         &mut self,
         (now, more): (&mut Instant, &mut u64),
         until: Instant,
         l: usize,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Instant {
         let mut driver = self.driver(l);
         loop {
@@ -100,52 +101,52 @@ impl Wlan {
                 Err(at) => return at,
                 Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
             }
-            match driver.take_packet(*now, books) {
+            match driver.take_packet(*now, cx) {
                 Err(at) => return at,
                 Ok(frame) => driver.push_to_ring(*now, Psdu::Frame(frame)),
             }
         }
     }
 
-    /// The same with what the receivers get by turns.
+    /// [`Self::pull_frames`] for receivers that are served in turn.
     #[inline(never)]
     fn pull_scheduled<P: Probe>(
         &mut self,
         (now, more): (&mut Instant, &mut u64),
         until: Instant,
-        (l, turns): (usize, &mut StationScheduler),
-        books: &mut LinkContext<P>,
+        (l, scheduler): (usize, &mut StationScheduler),
+        cx: &mut LinkContext<P>,
     ) -> Instant {
         loop {
             match self.driver(l).next_pull(*now, until) {
                 Err(at) => return at,
                 Ok(at) => (*now, *more) = (at, *more + u64::from(at > *now)),
             }
-            match self.next_psdu(*now, l, turns, books) {
+            match self.next_psdu(*now, l, scheduler, cx) {
                 Err(at) => return at,
-                Ok(load) => self.driver(l).push_to_ring(*now, load),
+                Ok(psdu) => self.driver(l).push_to_ring(*now, psdu),
             }
         }
     }
 
-    /// What is sent to the receiver whose turn it is.
+    /// The next frame or aggregate, for the receiver whose turn it is.
     #[inline(never)]
     fn next_psdu<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut StationScheduler,
-        books: &mut LinkContext<P>,
+        scheduler: &mut StationScheduler,
+        cx: &mut LinkContext<P>,
     ) -> Result<Psdu, Instant> {
-        let receiver = self.next_receiver(now, l, turns, books)?;
-        turns.served(receiver);
+        let receiver = self.next_receiver(now, l, scheduler, cx)?;
+        scheduler.served(receiver);
         let node = &mut self.nodes[l];
         if !node.tids[receiver].aggregates() {
             return Ok(Psdu::Frame(node.tids[receiver].pop()));
         }
         let mut aggregate = node.begin_aggregate();
         while self.nodes[l].tids[receiver].fill(&mut aggregate) {
-            let sorted = self.sort_packet(now, l, turns, books);
+            let sorted = self.sort_packet(now, l, scheduler, cx);
             if !sorted.is_ok_and(|enough| enough.is_none_or(|other| other == receiver)) {
                 break;
             }
@@ -153,20 +154,20 @@ impl Wlan {
         Ok(Psdu::Aggregate(aggregate))
     }
 
-    /// Who is served now; there is something to send to it.
+    /// The receiver to serve now, with a frame that can be sent; otherwise when to try again.
     fn next_receiver<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut StationScheduler,
-        books: &mut LinkContext<P>,
+        scheduler: &mut StationScheduler,
+        cx: &mut LinkContext<P>,
     ) -> Result<usize, Instant> {
         let mut is_enough = self.interfaces[l].is_by_station();
         loop {
             let mut later = None;
-            let next = turns.next(|receiver| {
-                self.availability(now, l, receiver, books).unwrap_or_else(|at| {
-                    // It keeps its turn: there is a packet, which its queue does not yet let go.
+            let next = scheduler.next(|receiver| {
+                self.availability(now, l, receiver, cx).unwrap_or_else(|at| {
+                    // The receiver keeps its turn: it has a packet that its queue does not yet release.
                     later = Some(at);
                     Availability::Now
                 })
@@ -175,19 +176,21 @@ impl Wlan {
                 (_, Some(at)) => return Err(at),
                 (Some(receiver), None) => return Ok(receiver),
                 (None, None) if is_enough => return Err(Instant::NEVER),
-                // One queue for all: what is next in it decides.
-                (None, None) => is_enough = self.sort_packet(now, l, turns, books)?.is_some(),
+                // One queue for all: the driver sorts until one station has enough for an access, so a slow station
+                // decides how long all aggregates are.
+                (None, None) => is_enough = self.sort_packet(now, l, scheduler, cx)?.is_some(),
             }
         }
     }
 
-    /// What can be sent to a receiver; takes a packet from its own queue if it has one and nothing else is there.
+    /// Availability of frames for a receiver. Takes a packet from the receiver's own queue, if it has one, when no
+    /// frame waits.
     fn availability<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
         receiver: usize,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
     ) -> Result<Availability, Instant> {
         self.interfaces[l].select_station(receiver);
         if let Some(offer) = self.nodes[l].tids[receiver].offers() {
@@ -196,7 +199,7 @@ impl Wlan {
         if !self.interfaces[l].is_by_station() {
             return Ok(Availability::Nothing);
         }
-        match self.take_packet(now, l, books) {
+        match self.take_packet(now, l, cx) {
             Ok(frame) => {
                 self.nodes[l].tids[receiver].push(frame);
                 Ok(Availability::Now)
@@ -206,28 +209,28 @@ impl Wlan {
         }
     }
 
-    /// Takes a packet and lays it to the others for its receiver; which receiver that is, if it has enough now.
+    /// Takes a packet and queues it for its receiver; returns the receiver if that has enough for an access now.
     fn sort_packet<P: Probe>(
         &mut self,
         now: Instant,
         l: usize,
-        turns: &mut StationScheduler,
-        books: &mut LinkContext<P>,
+        scheduler: &mut StationScheduler,
+        cx: &mut LinkContext<P>,
     ) -> Result<Option<usize>, Instant> {
-        let frame = self.take_packet(now, l, books)?;
+        let frame = self.take_packet(now, l, cx)?;
         let node = &mut self.nodes[l];
         let receiver = node.receiver(frame.station);
         node.tids[receiver].push(frame);
-        turns.has_packet(receiver);
+        scheduler.has_packet(receiver);
         Ok(node.tids[receiver].is_full().then_some(receiver))
     }
 
-    /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
-    fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut LinkContext<P>) -> Result<Frame, Instant> {
-        self.driver(l).take_packet(now, books)
+    /// Takes a packet from the queue of node `l`. Without one, the error is when to try again.
+    fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, cx: &mut LinkContext<P>) -> Result<Frame, Instant> {
+        self.driver(l).take_packet(now, cx)
     }
 
-    /// What the driver of node `l` has to do with.
+    /// The driver of node `l`.
     #[inline(always)]
     fn driver(&mut self, l: usize) -> Driver<'_> {
         let Self { nodes, interfaces, rtts, sockets, dcf, calls, first_host, .. } = self;
@@ -235,16 +238,16 @@ impl Wlan {
         Driver { l, first_host: *first_host, node, interface, rtts, sockets, dcf, calls }
     }
 
-    /// The station at either end of the way over the channel of a packet to a host, which crosses it from `node`.
+    /// The station that sends or receives a packet for host `to`, sent over the channel by `node`.
     #[inline(always)]
     fn station_of(&self, node: usize, to: u32) -> usize {
         station_of(self.first_host, node, to)
     }
 }
 
-/// A driver, and what it has to do with. It is looked up once for all packets that it takes together.
+/// A driver with its node and the shared state. Built once for all packets of a call.
 struct Driver<'a> {
-    /// The number of its node.
+    /// Node index.
     l: usize,
     first_host: u32,
     node: &'a mut Node,
@@ -256,8 +259,8 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// When it asks its queue next, if that is now or before `until`, and nobody else has to act before; else when it is to be
-    /// called.
+    /// Time of the driver's next dequeue, if that is now or before `until` with nothing else to do before it; otherwise
+    /// the error is the time of the next call.
     #[inline(always)]
     fn next_pull(&self, now: Instant, until: Instant) -> Result<Instant, Instant> {
         match self.node.next_pull() {
@@ -270,42 +273,44 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes a packet from the queue. If there is none, tells when there may be.
+    /// Takes a packet from the queue. Without one, the error is when to try again.
     #[inline(always)]
-    fn take_packet<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> Result<Frame, Instant> {
-        if let Some((meta, handle)) = self.interface.try_dequeue_head(now, books) {
+    fn take_packet<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> Result<Frame, Instant> {
+        if let Some((meta, handle)) = self.interface.try_dequeue_head(now, cx) {
             let (len, to) = (meta.len, meta.hosts.1);
-            return Ok(self.frame_of(now, (len, to), handle, books));
+            return Ok(self.frame_of(now, (len, to), handle, cx));
         }
         if self.interface.is_dequeue_noop() {
             return Err(Instant::NEVER);
         }
-        match self.interface.dequeue(now, books, self.sockets) {
-            DequeueResult::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, books)),
+        match self.interface.dequeue(now, cx, self.sockets) {
+            DequeueResult::Packet(meta, handle) => Ok(self.frame_of(now, (meta.len, meta.hosts.1), handle, cx)),
             DequeueResult::Empty => Err(Instant::NEVER),
             DequeueResult::NotBefore(at) => Err(at),
         }
     }
 
-    /// The frame of a packet to a host, which its queue counts as `len` bytes.
+    /// Makes the frame of a packet for host `to` with `len` accounted bytes.
     #[inline(always)]
-    fn frame_of<P>(&mut self, now: Instant, (len, to): (u32, u32), handle: Handle, books: &LinkContext<P>) -> Frame {
-        let (packet, is_station) = (books.packets.packet(handle), self.l != ACCESS_POINT);
+    fn frame_of<P>(&mut self, now: Instant, (len, to): (u32, u32), handle: Handle, cx: &LinkContext<P>) -> Frame {
+        let (packet, is_station) = (cx.packets.packet(handle), self.l != ACCESS_POINT);
         let station = station_of(self.first_host, self.l, to);
         if is_station && packet.to_sink {
-            self.rtts.tapped(now, packet.slot, &books.packets.header(handle));
+            self.rtts.tapped(now, packet.slot, &cx.packets.header(handle));
         }
+        // As in mac80211, the rate is chosen on entry to the ring, not on transmission: up to a ring of frames uses
+        // older statistics.
         let chain = self.node.choose(now, station);
         self.node.on_packet_taken(now, len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
-        (frame.slot, frame.is_local_data) = (packet.slot, is_counted(is_station, books.packets, handle));
+        (frame.slot, frame.is_local_data) = (packet.slot, is_counted(is_station, cx.packets, handle));
         frame
     }
 
-    /// Something comes into the ring.
+    /// Appends to the ring, and starts contention if the node was idle.
     #[inline(always)]
-    fn push_to_ring(&mut self, now: Instant, load: Psdu) {
-        self.node.push(now, load);
+    fn push_to_ring(&mut self, now: Instant, psdu: Psdu) {
+        self.node.push(now, psdu);
         if !self.dcf.is_contending(self.l) {
             self.dcf.on_frame(now, self.l);
             self.calls.channel = true;

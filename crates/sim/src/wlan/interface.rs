@@ -1,4 +1,4 @@
-//! What a node has above its ring: the queue that its driver asks, and what has arrived from it over the channel.
+//! A node's interface: the queue above its driver ring, and the packets that have arrived from it over the channel.
 
 use super::ACCESS_POINT;
 use super::queues::StationQueues;
@@ -17,26 +17,26 @@ pub(crate) struct Interface {
     queue: InterfaceQueue,
     framing: Framing,
     is_station: bool,
-    /// When its last transmission ends.
+    /// End of the last transmission.
     busy_until: Instant,
-    /// Packets that have arrived over the channel from this node.
+    /// Packets from this node that have arrived over the channel.
     pub pipe: Pipe,
 }
 
-/// How packets wait.
+/// One queue, or one per station.
 enum InterfaceQueue {
     Shared(Queue),
     PerStation(Queue<StationQueues>),
 }
 
 impl Interface {
-    /// That of a `node` with the queue of number `queue`, in a run with `seed`.
+    /// The interface of `node` with queue index `queue`, in a run with `seed`.
     pub fn new(spec: &LinkSpec, (node, queue): (usize, usize), seed: u64, window: &Window) -> Self {
         let queue = InterfaceQueue::Shared(Queue::new(spec, queue, seed, window));
         Self::with(queue, spec, node != ACCESS_POINT)
     }
 
-    /// That of an access point with a queue for each station.
+    /// The interface of an access point with a queue per station.
     pub fn by_station(spec: &LinkSpec, queues: StationQueues, window: &Window) -> Self {
         let queue = Queue::under(queues, spec, window);
         Self::with(InterfaceQueue::PerStation(queue), spec, false)
@@ -46,93 +46,99 @@ impl Interface {
         Self { queue, framing: spec.framing, is_station, busy_until: Instant::ZERO, pipe: Pipe::new() }
     }
 
-    /// Bytes of a packet as the queue counts them.
+    /// Bytes that the queue accounts for a packet.
     pub fn accounted(&self, ip_bytes: u32) -> u32 {
         self.framing.accounted(ip_bytes)
     }
 
-    /// Whether each station has a queue.
+    /// Whether each station has its own queue.
     pub fn is_by_station(&self) -> bool {
         matches!(self.queue, InterfaceQueue::PerStation(_))
     }
 
-    /// The next packet is taken from the queue of `station`, if it has one.
+    /// Selects the queue of `station` for the next dequeue, if stations have their own.
     pub fn select_station(&mut self, station: usize) {
         if let InterfaceQueue::PerStation(queue) = &mut self.queue {
             queue.qdisc.current_station = station;
         }
     }
 
-    /// Offers a packet, stamped with its arrival, to the queue.
+    /// Enqueues a packet stamped with its arrival.
     #[inline(always)]
-    pub fn enqueue<P: Probe>(&mut self, meta: Meta, handle: Handle, books: &mut LinkContext<P>, sockets: &mut Sockets) {
+    pub fn enqueue<P: Probe>(&mut self, meta: Meta, handle: Handle, cx: &mut LinkContext<P>, sockets: &mut Sockets) {
         if let InterfaceQueue::Shared(queue) = &mut self.queue {
-            if queue.try_store(&meta, handle, books) || queue.try_store_in_flow(&meta, handle, books) {
+            if queue.try_store(&meta, handle, cx) || queue.try_store_in_flow(&meta, handle, cx) {
                 return;
             }
         }
-        self.judge(meta, handle, books, sockets);
+        self.enqueue_with_verdict(meta, handle, cx, sockets);
     }
 
-    /// The discipline has to decide of a packet that arrives.
+    /// General path of [`Self::enqueue`], with a verdict of the qdisc.
     #[inline(never)]
-    fn judge<P: Probe>(&mut self, meta: Meta, handle: Handle, books: &mut LinkContext<P>, sockets: &mut Sockets) {
+    fn enqueue_with_verdict<P: Probe>(
+        &mut self,
+        meta: Meta,
+        handle: Handle,
+        cx: &mut LinkContext<P>,
+        sockets: &mut Sockets,
+    ) {
         let now = meta.enqueued;
-        with_socket_probe(books, sockets, self.is_station, |books| match &mut self.queue {
-            InterfaceQueue::Shared(queue) => queue.enqueue(now, meta, handle, books),
-            InterfaceQueue::PerStation(queue) => queue.enqueue(now, meta, handle, books),
+        with_socket_probe(cx, sockets, self.is_station, |cx| match &mut self.queue {
+            InterfaceQueue::Shared(queue) => queue.enqueue(now, meta, handle, cx),
+            InterfaceQueue::PerStation(queue) => queue.enqueue(now, meta, handle, cx),
         });
     }
 
-    /// Takes the next packet, if it goes without the discipline's judgement; else nothing was done.
+    /// Fast path: dequeues the next packet if it needs no verdict. If it returns `None`, nothing has changed.
     #[inline(always)]
-    pub fn try_dequeue_head<P: Probe>(&mut self, now: Instant, books: &mut LinkContext<P>) -> Option<(&Meta, Handle)> {
+    pub fn try_dequeue_head<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) -> Option<(&Meta, Handle)> {
         match &mut self.queue {
-            InterfaceQueue::Shared(queue) => queue.try_dequeue_head_meta(now, books),
+            InterfaceQueue::Shared(queue) => queue.try_dequeue_head_meta(now, cx),
             InterfaceQueue::PerStation(_) => None,
         }
     }
 
-    /// Whether asking its queue for a packet does nothing and finds none.
+    /// Whether a dequeue would find nothing and change nothing.
     #[inline(always)]
     pub fn is_dequeue_noop(&self) -> bool {
         if let InterfaceQueue::Shared(queue) = &self.queue { queue.qdisc.is_dequeue_noop() } else { false }
     }
 
-    /// Takes the next packet.
+    /// Dequeues the next packet.
     #[inline(never)]
     pub fn dequeue<P: Probe>(
         &mut self,
         now: Instant,
-        books: &mut LinkContext<P>,
+        cx: &mut LinkContext<P>,
         sockets: &mut Sockets,
     ) -> DequeueResult<Handle> {
         if let InterfaceQueue::Shared(queue) = &mut self.queue {
-            if let Some((meta, handle)) = queue.try_dequeue_flow_head_meta(now, books) {
+            if let Some((meta, handle)) = queue.try_dequeue_flow_head_meta(now, cx) {
                 return DequeueResult::Packet(*meta, handle);
             }
         }
-        with_socket_probe(books, sockets, self.is_station, |books| match &mut self.queue {
-            InterfaceQueue::Shared(queue) => queue.dequeue(now, books),
-            InterfaceQueue::PerStation(queue) => queue.dequeue(now, books),
+        with_socket_probe(cx, sockets, self.is_station, |cx| match &mut self.queue {
+            InterfaceQueue::Shared(queue) => queue.dequeue(now, cx),
+            InterfaceQueue::PerStation(queue) => queue.dequeue(now, cx),
         })
     }
 
-    /// Books that the node uses the channel, alone.
+    /// Counts a transmission of the node alone.
     pub fn record_transmission(&mut self, now: Instant, airtime: Duration) {
         self.busy_until = now + airtime;
         self.tally_mut().transmission(now, now + airtime, |from, to| (to - from).as_nanos() as u64);
     }
 
-    /// The same of a station whose transmission collides with those of others, of which the longest so far ends at `counted`:
-    /// the busy time of all stations is a union.
+    /// Counts a station's transmission that collides with others; `counted` is the end of the longest of those counted
+    /// so far. The busy time of all stations is a union.
     pub fn record_collision(&mut self, now: Instant, airtime: Duration, counted: Instant) {
         self.busy_until = now + airtime;
         self.tally_mut().shared_transmission((now, now + airtime), counted);
     }
 }
 
-/// Its server is the channel, which it could use all the time.
+/// The server is the channel, with its whole time as capacity.
 impl MeteredQueue for Interface {
     fn tally(&self) -> &Tally {
         match &self.queue {
@@ -180,15 +186,15 @@ impl MeteredQueue for Interface {
     }
 }
 
-/// Calls with books in which drops are told to the senders' sockets, too.
+/// Calls with a probe that also notifies the senders' sockets of drops.
 #[inline(always)]
 fn with_socket_probe<P: Probe, R>(
-    books: &mut LinkContext<P>,
+    cx: &mut LinkContext<P>,
     sockets: &mut Sockets,
     is_station: bool,
     call: impl FnOnce(&mut LinkContext<SocketProbe<P>>) -> R,
 ) -> R {
-    let LinkContext { link, packets, probe } = books;
+    let LinkContext { link, packets, probe } = cx;
     let mut socket_probe = SocketProbe { probe: &mut **probe, sockets, is_station };
     call(&mut LinkContext { link: *link, packets, probe: &mut socket_probe })
 }

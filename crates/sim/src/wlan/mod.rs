@@ -1,9 +1,10 @@
-//! A wireless LAN: an access point and its stations share one channel of 802.11g or 802.11n. A run may have several, which
-//! do not hear each other.
+//! A wireless LAN: an access point and its stations share one channel of 802.11g or 802.11n. A run may have several,
+//! which do not interfere.
 //!
-//! Node 0 is the access point, node i + 1 is station i; each has a queue (of the number of the first one plus that of the
-//! node), a driver's ring below it and a part in the contention. Everybody hears everybody at once. An access to the channel is one event: when
-//! it starts, it is known how it ends. A second event follows where a frame arrives or is given up.
+//! Node 0 is the access point, node i + 1 is station i. Each node has a queue (numbered from the cell's first queue), a
+//! driver ring below it, and contends for the channel. All nodes receive all frames, without propagation delay. A
+//! channel access is one event: its outcome is known when it starts. A second event follows only if a frame arrives or
+//! is completed.
 
 mod access;
 mod block_ack;
@@ -45,21 +46,20 @@ use sojourn_aqm::{Duration, Instant, Rng};
 use stats::ChannelTally;
 use tid::{AggregateLimits, Tid};
 
-/// What the cell wants its caller to do after a call, and what has arrived.
+/// Calls to schedule after a call of the cell, and the packets that have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls {
-    /// When the drivers at these queues are to be called, each at most once, where that has changed; [`Instant::NEVER`]
-    /// until something arrives.
+    /// Changed call times of drivers, by queue, each at most once; [`Instant::NEVER`] for the next arrival.
     pub drivers: Vec<(usize, Instant)>,
     /// Whether the channel's next event may have changed.
     pub channel: bool,
-    /// Packets that have arrived over the channel, by the queue that they came from, and how many of them were looked at.
+    /// Packets that have arrived over the channel, with their queue, and how many of them the caller has taken.
     pub arrived: Vec<(usize, Handle)>,
     processed: usize,
 }
 
 impl PendingCalls {
-    /// What has arrived and was not yet looked at.
+    /// Takes the next packet that has arrived.
     #[inline(always)]
     pub fn next_arrived(&mut self) -> Option<(usize, Handle)> {
         let next = self.arrived.get(self.processed).copied();
@@ -72,36 +72,36 @@ impl PendingCalls {
     }
 }
 
-/// The channel and everybody on it.
+/// The channel and its nodes.
 pub(crate) struct Wlan {
-    /// Number of the access point's queue.
+    /// Index of the access point's queue.
     pub first: usize,
-    /// Number of the first station's host; the others follow.
+    /// Index of the first station's host; the others follow.
     first_host: u32,
     dcf: Dcf,
     nodes: Vec<Node>,
     pub interfaces: Vec<Interface>,
     errors: ErrorModel,
-    /// By station; none where nothing but collisions destroys frames.
+    /// Signal by station; `None` if frames are lost only by collisions.
     signals: Vec<Option<Signal>>,
     beacon: Option<Beacon>,
-    /// Who transmits: nodes in their order.
+    /// Transmitting nodes, in ascending order.
     transmitting: Vec<usize>,
-    /// When the present access ends, if something is left to do then, and what.
+    /// End of the current access, if it needs an event.
     ends_at: Option<Instant>,
-    /// Receivers: nodes in their order.
+    /// Transmitters whose frames arrive or complete at that event, in ascending order.
     receivers: Vec<usize>,
     pub sockets: Sockets,
     pub rtts: RttTracker,
     tally: ChannelTally,
     pub calls: PendingCalls,
-    /// When the channel's next event is due, as far as who calls it has heard.
+    /// Time of the channel's next event, as last reported to the caller.
     called_at: Instant,
-    /// Flows of each group that have their station.
+    /// Number of flows by group that were assigned a station.
     stations_assigned: Vec<u32>,
 }
 
-/// The access point's beacons. They need no back-off, and are not sent again.
+/// The access point's beacons, sent without back-off and without retries.
 #[derive(Clone, Copy, Debug)]
 struct Beacon {
     due: Instant,
@@ -109,7 +109,7 @@ struct Beacon {
 }
 
 impl Wlan {
-    /// A wireless LAN of a scenario, before the first packet.
+    /// A wireless LAN of a scenario at the start of a run.
     pub fn new(cell: &Cell, scenario: &Scenario, seed: u64) -> Self {
         let statistics = Statistics::of(scenario);
         let (spec, window) = (cell.wlan, statistics.window());
@@ -146,23 +146,23 @@ impl Wlan {
         }
     }
 
-    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    /// Airtimes of the nodes from each instant of the window on, starting with instant `first`.
     pub fn airtimes(&self, first: usize) -> Table {
         self.tally.airtimes(first)
     }
 
-    /// What it has done from instant `number` of the window on.
+    /// The report from instant `number` of the window on.
     pub fn report(self, number: usize) -> (WlanSummary, Option<Table>) {
         let rtts = self.rtts.report(number);
         self.tally.report(number, rtts)
     }
 
-    /// The attempts to send so far, if at least so many were recorded; it goes on without them.
+    /// Removes and returns the recorded attempts, if there are at least `least`.
     pub fn take_attempts(&mut self, least: usize) -> Option<Table> {
         self.tally.take(least)
     }
 
-    /// When the channel's next event is due, if that has changed since the last time.
+    /// Time of the channel's next event, if it has changed since the last call.
     #[inline(always)]
     pub fn take_channel_change(&mut self) -> Option<Instant> {
         if !std::mem::take(&mut self.calls.channel) {
@@ -172,38 +172,40 @@ impl Wlan {
         (std::mem::replace(&mut self.called_at, next) != next).then_some(next)
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     #[inline]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Number of a station's host.
+    /// Index of a station's host.
     fn station_host(&self, station: u32) -> u32 {
         self.first_host + station
     }
 
-    /// The station of the next flow of a group. Flows that do not name theirs take the stations in turn.
-    fn place(&mut self, group: u32, named: Option<u32>) -> u32 {
+    /// Assigns a station to the next flow of a group: the `named` one, otherwise the stations in turn.
+    fn assign_station(&mut self, group: u32, named: Option<u32>) -> u32 {
         let stations = self.nodes.len() as u32 - 1;
-        let place = &mut self.stations_assigned[group as usize];
-        let station = named.unwrap_or(*place % stations);
-        *place += 1;
+        let assigned = &mut self.stations_assigned[group as usize];
+        let station = named.unwrap_or(*assigned % stations);
+        *assigned += 1;
         station
     }
 }
 
-/// Number of the first station's host, behind those of the wired hosts of all groups of flows and of other wireless LANs.
+/// Index of the first station's host, after the wired hosts of all groups of flows and the stations of earlier wireless
+/// LANs.
 fn first_host(cell: &Cell, scenario: &Scenario) -> u32 {
     (2 * scenario.flows.len() + cell.stations_before) as u32
 }
 
-/// The random stream of node or station `i` for one purpose; no two wireless LANs share one.
+/// Random stream of node or station `i` for one purpose. Numbers go on from the wireless LANs before, so `[wlan]` and a
+/// first `[[links]]` entry draw from the same streams and have one fingerprint.
 fn stream(cell: &Cell, seed: u64, purpose: &str, i: usize) -> Rng {
     Rng::stream(seed, purpose, (cell.stations_before + i) as u64)
 }
 
-/// What the nodes have above their rings.
+/// The interfaces of the nodes.
 fn interfaces(cell: &Cell, scenario: &Scenario, seed: u64, window: &Window) -> Vec<Interface> {
     let &Cell { queue: first, wlan: spec, down, up, .. } = cell;
     let access_point = match spec.channel.queues {
@@ -237,8 +239,8 @@ fn nodes(cell: &Cell, seed: u64) -> Vec<Node> {
     let mut access_point = Node::new(ring(cell.down), channel.cpu_gap, channel.htb_rate, down);
     let tids: Vec<Tid> = spec.each_station().map(tid).collect();
     if channel.queues != Queues::Shared || tids.iter().any(Tid::aggregates) {
-        let turns = StationScheduler::new(tids.len(), channel.queues == Queues::Airtime);
-        access_point.set_station_queues(tids, turns);
+        let scheduler = StationScheduler::new(tids.len(), channel.queues == Queues::Airtime);
+        access_point.set_station_queues(tids, scheduler);
     }
     let stations = spec.each_station().enumerate().map(|(i, station)| {
         let control = control("rates up", i, station);
@@ -252,39 +254,40 @@ fn nodes(cell: &Cell, seed: u64) -> Vec<Node> {
     std::iter::once(access_point).chain(stations).collect()
 }
 
-/// How each of them contends.
+/// Contention parameters by node.
 fn rules<'a>(spec: &'a WlanSpec, nodes: &'a [Node]) -> impl Iterator<Item = Contention> + use<'a> {
     let channel = &spec.channel;
     let ap = (channel.ap_aifs, channel.ap_cwmin, channel.ap_cwmax);
-    let stations = spec.each_station().map(|it| (it.aifs, it.cwmin, it.cwmax));
-    std::iter::once(ap).chain(stations).zip(nodes).map(|((aifs, least, most), node)| {
-        // Who has QoS contends by its rules, to whomever it sends.
+    let stations = spec.each_station().map(|station| (station.aifs, station.cwmin, station.cwmax));
+    std::iter::once(ap).chain(stations).zip(nodes).map(|((aifs, cwmin, cwmax), node)| {
+        // A node with QoS contends with EDCA parameters for every receiver: at the access point of a mixed cell,
+        // 802.11g frames share the access category.
         let has_qos = node.tids.iter().any(Tid::aggregates);
-        Contention { aifs: aifs.unwrap_or(if has_qos { AIFS_OF_BEST_EFFORT } else { DIFS }), cwmin: least, cwmax: most }
+        Contention { aifs: aifs.unwrap_or(if has_qos { AIFS_OF_BEST_EFFORT } else { DIFS }), cwmin, cwmax }
     })
 }
 
-/// Slots after a SIFS for which who has no QoS waits, and who has it, for best effort (IEEE 802.11-2012 §9.3, §8.4.2.31).
+/// Slots after a SIFS before contention, without QoS and for best effort (IEEE 802.11-2012 §9.3, §8.4.2.31).
 const DIFS: u32 = 2;
 const AIFS_OF_BEST_EFFORT: u32 = 3;
 
 impl Beacon {
-    /// A beacon of so many bytes without header; none for zero.
+    /// Beacons of `bytes` without header; `None` for zero.
     fn new(bytes: u32) -> Option<Self> {
         let airtime = Bitrate::SIX.airtime(bytes + BEACON_HEADER);
         (bytes > 0).then_some(Self { due: Instant::ZERO + BEACON_INTERVAL, airtime })
     }
 }
 
-/// Node of the access point.
+/// Node index of the access point.
 const ACCESS_POINT: usize = 0;
 
-/// Time that an access takes at least: a DIFS and a frame's preamble (IEEE 802.11-2020, 10.3.2.3 and 17.3.2).
+/// Minimum duration of an access: a DIFS and a frame's preamble (IEEE 802.11-2020, 10.3.2.3 and 17.3.2).
 pub(crate) const SHORTEST_ACCESS: Duration =
     Duration::from_nanos(SIFS.as_nanos() + 2 * SHORT_SLOT.as_nanos() + PREAMBLE.as_nanos());
 
 /// 100 time units of 1024 µs.
 const BEACON_INTERVAL: Duration = Duration::from_micros(102_400);
 
-/// MAC header 24, check sequence 4.
+/// MAC header 24, FCS 4.
 const BEACON_HEADER: u32 = 28;

@@ -1,4 +1,4 @@
-//! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
+//! A node: the driver ring below its queue, and rate control by receiver.
 
 use super::rate::{AnyRateControl, RateControl, RetryChain};
 use super::scheduler::StationScheduler;
@@ -14,75 +14,75 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Node {
     ring: VecDeque<Psdu>,
-    /// The queue is not asked from `stop` loads on until at most `wake` are left.
+    /// Dequeueing stops at `stop` entries and resumes at `wake`.
     stop: usize,
     wake: usize,
     stopped: bool,
     /// Aggregates in the ring; at most [`MAX_AGGREGATES`].
     aggregates: usize,
-    /// The driver is busy with the last packet until then.
+    /// When the driver is done with the last packet.
     free_at: Instant,
-    /// When the driver is called next, as far as who calls it has heard.
+    /// Time of the driver's next call, as last reported to the caller.
     called_at: Instant,
     cpu_gap: Duration,
     shaper: Option<Serializer>,
-    /// By receiver: one for a station, those of all stations for the access point.
+    /// Rate controls by receiver: one at a station, one per station at the access point.
     controls: Vec<AnyRateControl>,
-    /// The same of what waits above the ring; empty where packets go into the ring as they come.
+    /// Frames above the ring, by receiver; empty if packets enter the ring in the order of the queue.
     pub tids: Vec<Tid>,
-    /// Whose packets are next, where the order of the queue does not say it.
+    /// Order of the receivers, unless the order of the queue decides.
     pub scheduler: Option<Box<StationScheduler>>,
-    /// Room for aggregates.
+    /// Empty aggregates, for their allocations.
     spare_aggregates: Vec<Aggregate>,
 }
 
-/// What is sent in one access to the channel.
+/// The transmission of one channel access.
 #[derive(Clone, Debug)]
 pub enum Psdu {
-    /// A packet.
+    /// A single packet.
     Frame(Frame),
-    /// At least one packet.
+    /// One or more packets (A-MPDU).
     Aggregate(Aggregate),
 }
 
-/// A packet in the ring, or on its way there.
+/// A packet in the ring or in a TID.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub handle: Handle,
-    /// The slot of its flow, and whether it is data of a sender in this host.
+    /// Slot of the flow, and whether this is data of a sender in this host (TSQ).
     pub slot: u32,
     pub is_local_data: bool,
     /// Bytes of IP.
     pub bytes: u32,
-    /// The station at either end.
+    /// The sending or receiving station.
     pub station: usize,
-    /// Its place among those from one sender to one receiver, where they are counted.
+    /// Sequence number within its TID, if it has one.
     pub number: u64,
     pub chain: RetryChain,
     pub attempts: u8,
-    /// Whether the channel garbles it in the present attempt.
+    /// Whether the channel corrupts the frame in the current attempt.
     pub garbled: bool,
-    /// Whether the receiver has it already, and only the acknowledgment is missing.
+    /// Whether the receiver has the frame and only the acknowledgment is missing.
     pub received: bool,
-    /// With the present attempt it arrives for the first time.
+    /// Whether the frame arrives for the first time in the current attempt.
     pub arrives: bool,
-    /// With the present attempt the sender is through with it, and whether it was acknowledged.
+    /// Set if the current attempt completes the frame: whether it is acknowledged.
     pub completed: Option<bool>,
     pub entered: Instant,
-    /// When it came to the head of the ring.
+    /// When the frame reached the head of the ring.
     pub first: Instant,
 }
 
 impl Frame {
-    /// A packet that has never been sent.
+    /// A new frame.
     pub fn new(now: Instant, handle: Handle, bytes: u32, station: usize, chain: RetryChain) -> Self {
-        let (slot, counts, number, attempts) = (0, false, 0, 0);
-        let (garbled, received, arrives, through) = (false, false, false, None);
+        let (slot, is_local_data, number, attempts) = (0, false, 0, 0);
+        let (garbled, received, arrives, completed) = (false, false, false, None);
         let (entered, first) = (now, now);
         Self {
             handle,
             slot,
-            is_local_data: counts,
+            is_local_data,
             bytes,
             station,
             number,
@@ -91,13 +91,13 @@ impl Frame {
             garbled,
             received,
             arrives,
-            completed: through,
+            completed,
             entered,
             first,
         }
     }
 
-    /// It is at the head of the ring from now on; what is sent again has been there before.
+    /// The frame reaches the head of the ring; frames that are sent again keep their first time.
     #[inline(always)]
     fn on_head(&mut self, now: Instant) {
         if self.attempts == 0 {
@@ -105,13 +105,13 @@ impl Frame {
         }
     }
 
-    /// Whether its sender is through with it because it was acknowledged.
+    /// Whether the frame was acknowledged.
     pub fn is_acknowledged(&self) -> bool {
         self.completed == Some(true)
     }
 
-    /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
-    /// understand the answer.
+    /// Updates the frame after an attempt: `decoded` is whether the receiver detected the transmission, `acked` whether
+    /// the sender received the response.
     #[inline]
     pub fn on_attempt(&mut self, decoded: bool, acked: bool) {
         self.attempts += 1;
@@ -125,7 +125,7 @@ impl Frame {
 }
 
 impl Psdu {
-    /// Its packets.
+    /// The frames.
     pub fn frames(&self) -> &[Frame] {
         match self {
             Self::Frame(frame) => std::slice::from_ref(frame),
@@ -133,7 +133,7 @@ impl Psdu {
         }
     }
 
-    /// Its packets.
+    /// The frames.
     pub fn frames_mut(&mut self) -> &mut [Frame] {
         match self {
             Self::Frame(frame) => std::slice::from_mut(frame),
@@ -141,23 +141,23 @@ impl Psdu {
         }
     }
 
-    /// Whether it is an aggregate.
+    /// Whether this is an aggregate.
     pub fn is_aggregate(&self) -> bool {
         matches!(self, Self::Aggregate(_))
     }
 
-    /// The station at either end.
+    /// The sending or receiving station.
     pub fn station(&self) -> usize {
         self.first().station
     }
 
-    /// The rate of its next attempt.
+    /// Rate of the next attempt.
     pub fn rate(&self) -> Bitrate {
         let frame = self.first();
-        frame.chain.rate(frame.attempts).expect("a frame without attempts left has been given up")
+        frame.chain.rate(frame.attempts).expect("a frame without attempts left has been dropped")
     }
 
-    /// Time on the air at a rate.
+    /// Airtime at a rate.
     #[inline(always)]
     pub fn airtime(&self, rate: Bitrate) -> Duration {
         match self {
@@ -166,33 +166,33 @@ impl Psdu {
         }
     }
 
-    /// Time on the air of what answers it at a rate.
+    /// Airtime of the response to a transmission at `rate`.
     pub fn response_airtime(&self, rate: Bitrate) -> Duration {
         if self.is_aggregate() { rate.block_ack() } else { rate.ack() }
     }
 
-    /// Bytes that each packet becomes longer by.
+    /// MAC bytes added to each packet.
     pub fn overhead(&self) -> u32 {
         if self.is_aggregate() { QOS_OVERHEAD } else { MAC_OVERHEAD }
     }
 
-    /// It was sent, and its frames hear what became of them and are counted. Returns whether something arrives, and whether
-    /// the sender is through with something.
+    /// Updates and counts the frames after an attempt. Returns whether any arrives, and whether the sender completes
+    /// any.
     #[inline(always)]
     pub fn on_attempt(&mut self, attempt: &mut Attempt) -> (bool, bool) {
         let decoded = matches!(attempt.ending, AttemptOutcome::Acknowledged | AttemptOutcome::AckLost);
-        let answered = attempt.ending == AttemptOutcome::Acknowledged;
+        let acked = attempt.ending == AttemptOutcome::Acknowledged;
         match self {
             Self::Frame(frame) => {
-                frame.on_attempt(decoded, answered);
+                frame.on_attempt(decoded, acked);
                 attempt.count(frame);
                 (frame.arrives, frame.completed.is_some())
             }
             Self::Aggregate(aggregate) => {
                 attempt.is_aggregate = true;
-                let (mut arrives, mut is_over) = (false, answered);
+                let (mut arrives, mut is_over) = (false, acked);
                 for frame in &mut aggregate.frames {
-                    frame.on_attempt(decoded, answered);
+                    frame.on_attempt(decoded, acked);
                     attempt.count(frame);
                     arrives |= frame.arrives;
                     is_over |= frame.completed.is_some();
@@ -206,7 +206,7 @@ impl Psdu {
         &self.frames()[0]
     }
 
-    /// It is the head of the ring from now on.
+    /// The entry reaches the head of the ring.
     fn on_head(&mut self, now: Instant) {
         match self {
             Self::Frame(frame) => frame.on_head(now),
@@ -216,7 +216,7 @@ impl Psdu {
 }
 
 impl Node {
-    /// A sender with an empty ring, to receivers with these controls.
+    /// A node with an empty ring, and one rate control per receiver.
     pub fn new(ring: TxRingSpec, cpu_gap: Duration, htb_rate: Option<Rate>, controls: Vec<AnyRateControl>) -> Self {
         Self {
             ring: VecDeque::new(),
@@ -235,9 +235,9 @@ impl Node {
         }
     }
 
-    /// Its packets are sorted by receivers, which take `turns`.
-    pub fn set_station_queues(&mut self, tids: Vec<Tid>, turns: StationScheduler) {
-        (self.tids, self.scheduler) = (tids, Some(Box::new(turns)));
+    /// Sorts packets by receiver, in the order of a scheduler.
+    pub fn set_station_queues(&mut self, tids: Vec<Tid>, scheduler: StationScheduler) {
+        (self.tids, self.scheduler) = (tids, Some(Box::new(scheduler)));
     }
 
     /// Chooses the rates of a frame for `station`.
@@ -245,78 +245,78 @@ impl Node {
         self.control(station).choose(now)
     }
 
-    /// The driver has taken a packet, which its queue counts as so many bytes.
+    /// The driver has taken a packet of `accounted` bytes.
     pub fn on_packet_taken(&mut self, now: Instant, accounted: u32) {
         let shaped = self.shaper.as_mut().map_or(Duration::ZERO, |shaper| shaper.time_for(accounted));
         self.free_at = now.max(self.free_at) + self.cpu_gap.max(shaped);
     }
 
-    /// Something comes into the ring.
+    /// Appends to the ring.
     #[inline]
-    pub fn push(&mut self, now: Instant, mut load: Psdu) {
+    pub fn push(&mut self, now: Instant, mut psdu: Psdu) {
         if self.ring.is_empty() {
-            load.on_head(now);
+            psdu.on_head(now);
         }
-        self.aggregates += usize::from(load.is_aggregate());
-        self.ring.push_back(load);
+        self.aggregates += usize::from(psdu.is_aggregate());
+        self.ring.push_back(psdu);
         self.stopped = self.ring.len() >= self.stop;
     }
 
-    /// The head of the ring leaves it. Compiled into its caller, who needs a part of it.
+    /// Removes the head of the ring. Inlined because callers use only a part of it.
     #[inline(always)]
     pub fn pop(&mut self, now: Instant) -> Psdu {
-        let load = self.ring.pop_front().expect("who transmits has a load");
-        self.aggregates -= usize::from(load.is_aggregate());
+        let psdu = self.ring.pop_front().expect("a transmitting station has a frame");
+        self.aggregates -= usize::from(psdu.is_aggregate());
         if self.ring.len() <= self.wake {
             self.stopped = false;
         }
         if let Some(next) = self.ring.front_mut() {
             next.on_head(now);
         }
-        load
+        psdu
     }
 
-    /// The card is through with a frame.
+    /// Reports a completed frame to rate control.
     #[inline(always)]
     pub fn report(&mut self, now: Instant, frame: &Frame) {
-        // A copy of its own, so that the frame need not lie in memory for the sake of it.
+        // A copy, so that the frame need not be in memory for a reference.
         let chain = frame.chain;
         self.control(frame.station).report(now, &chain, frame.attempts, frame.is_acknowledged());
     }
 
-    /// An empty aggregate.
+    /// Returns an empty aggregate.
     pub fn begin_aggregate(&mut self) -> Aggregate {
         self.spare_aggregates.pop().unwrap_or_default()
     }
 
-    /// Keeps the room of an aggregate that has been sent.
+    /// Recycles the allocation of a completed aggregate.
     pub fn end_aggregate(&mut self, mut aggregate: Aggregate) {
         aggregate.frames.clear();
         self.spare_aggregates.push(Aggregate { bytes: 0, ..aggregate });
     }
 
-    /// What is sent next.
+    /// The next transmission.
     pub fn head(&mut self) -> &mut Psdu {
-        self.ring.front_mut().expect("who transmits has a load")
+        self.ring.front_mut().expect("a transmitting station has a frame")
     }
 
-    /// Whether the ring is.
+    /// Whether the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// When the driver asks the queue again; none before something in the ring is through.
+    /// Time of the driver's next dequeue; `None` until an entry of the ring is completed.
     pub fn next_pull(&self) -> Option<Instant> {
         (!self.stopped && self.aggregates < MAX_AGGREGATES).then_some(self.free_at)
     }
 
-    /// The driver is to be called at `at`. Returns whether that is news.
+    /// Sets the time of the driver's next call. Returns whether it has changed.
     #[inline(always)]
     pub fn reschedule_call(&mut self, at: Instant) -> bool {
         std::mem::replace(&mut self.called_at, at) != at
     }
 
-    /// Where things about a station are among the receivers.
+    /// Index of a station among the receivers.
     pub fn receiver(&self, station: usize) -> usize {
         station.min(self.controls.len() - 1)
     }
@@ -327,7 +327,8 @@ impl Node {
     }
 }
 
-/// The card has one aggregate on the air and the next one ready: ath9k's `ATH_AGGR_MIN_QDEPTH`, of a hardware queue.
+/// One aggregate on the air and the next one ready: ath9k's `ATH_AGGR_MIN_QDEPTH`, per hardware queue. With two per
+/// station all rings would be full, and the driver instead of the queue would choose the next station.
 const MAX_AGGREGATES: usize = 2;
 
 #[cfg(test)]
@@ -336,7 +337,7 @@ pub(super) mod tests {
     use super::*;
     use crate::scenario::RingUnit;
 
-    /// A packet of so many bytes at 6 Mbit/s.
+    /// A packet of `bytes` bytes at 6 Mbit/s.
     pub fn frame(bytes: u32) -> Frame {
         let chain = AnyRateControl::Fixed(FixedRate(Bitrate::SIX)).choose(Instant::ZERO);
         Frame::new(Instant::ZERO, 0, bytes, 0, chain)
@@ -399,9 +400,9 @@ pub(super) mod tests {
 
     #[test]
     fn what_an_attempt_means_for_a_frame() {
-        let attempt = |frame: &mut Frame, garbled, heard, answered| {
+        let attempt = |frame: &mut Frame, garbled, decoded, acked| {
             frame.garbled = garbled;
-            frame.on_attempt(heard, answered);
+            frame.on_attempt(decoded, acked);
             (frame.arrives, frame.completed)
         };
         let mut it = frame(1500);

@@ -1,22 +1,23 @@
-//! A queue for each station at the access point, as one discipline. Its driver says which of them it asks.
+//! The access point's queues, one per station, as one qdisc. The driver selects the station, because with aggregates it
+//! also holds frames to be retried; in reports the queues are one link.
 
 use crate::link::Discipline;
 use crate::packet::Handle;
 use sojourn_aqm::qdisc::Count;
 use sojourn_aqm::{Backlog, DequeueResult, DropReason, EnqueueResult, Instant, Meta, Qdisc, Sink, Stats, TcpView};
 
-/// The queues of all stations as one discipline.
+/// The queues of all stations as one qdisc.
 pub struct StationQueues {
     queues: Vec<Box<Discipline>>,
-    /// Number of the first station's host; the others follow.
+    /// Index of the first station's host; the others follow.
     first_host: u32,
-    /// The station whose queue the driver asks.
+    /// The station that the driver dequeues for.
     pub current_station: usize,
     stats: Stats,
 }
 
 impl StationQueues {
-    /// Empty queues, one for each station.
+    /// One empty queue per station.
     pub fn new(queues: Vec<Box<Discipline>>, first_host: u32) -> Self {
         Self { queues, first_host, current_station: 0, stats: Stats::default() }
     }
@@ -53,9 +54,9 @@ impl Qdisc<Handle> for StationQueues {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queues.iter().map(|queue| queue.backlog()).fold(Backlog::default(), |sum, one| Backlog {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
+        self.queues.iter().map(|queue| queue.backlog()).fold(Backlog::default(), |sum, backlog| Backlog {
+            packets: sum.packets + backlog.packets,
+            bytes: sum.bytes + backlog.bytes,
         })
     }
 
@@ -63,7 +64,7 @@ impl Qdisc<Handle> for StationQueues {
         &self.stats
     }
 
-    /// The state of the queue that was asked last.
+    /// The state of the queue that was last dequeued from.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.queues[self.current_station].observe(see);
     }
@@ -74,7 +75,7 @@ fn count(count: &mut Count, len: u32) {
     count.bytes += u64::from(len);
 }
 
-/// A sink that counts what passes through to `sink`.
+/// Counts drops and passes them on to `sink`.
 struct CountingSink<'a> {
     stats: &'a mut Stats,
     sink: &'a mut dyn Sink<Handle>,

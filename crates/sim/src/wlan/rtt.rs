@@ -1,8 +1,8 @@
-//! Round-trip times of single segments, where a capture would measure them.
+//! Round-trip times of single segments, as a packet capture would measure them.
 //!
-//! "Sent" counts from when TCP hands a segment down; "tapped" from when it leaves its host's queue for the driver, as
-//! tcpdump sees it. Both end with the arrival of the first acknowledgment that covers the segment. What was sent more
-//! than once gives no sample (Karn).
+//! "Sent" starts when TCP passes a segment down; "tapped" when it leaves its host's queue for the driver, where tcpdump
+//! sees it. Both end with the arrival of the first acknowledgment that covers the segment. Retransmitted segments give
+//! no sample (Karn's algorithm).
 
 use super::stats::RttSummary;
 use crate::histogram::Histogram;
@@ -12,17 +12,17 @@ use sojourn_aqm::Instant;
 use sojourn_aqm::deque::Deque;
 use sojourn_tcp::{Flags, Header};
 
-/// The round-trip times of all flows, by their groups.
+/// Round-trip times of all flows, by group.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
-    /// Segments that are not acknowledged, by the slot of their flow, in the order of their numbers.
+    /// Unacknowledged segments by slot of the flow, in the order of their sequence numbers.
     pending: Vec<Deque<PendingSegment>>,
     groups: usize,
     /// By group.
     times: PerInterval<Vec<GroupRtts>>,
 }
 
-/// The round-trip times of a group in a part of the run.
+/// Round-trip times of a group in one interval.
 #[derive(Clone, Debug, Default)]
 struct GroupRtts {
     sent: Histogram,
@@ -50,19 +50,19 @@ struct PendingSegment {
 }
 
 impl RttTracker {
-    /// Statistics of so many groups.
+    /// Statistics of `groups` groups.
     pub fn new(groups: usize, window: &Window) -> Self {
         Self { pending: Vec::new(), groups, times: PerInterval::new(window) }
     }
 
-    /// The flow in `slot` is another one from now on.
+    /// A new flow reuses `slot`.
     pub fn reset_slot(&mut self, slot: u32) {
         if let Some(pending) = self.pending.get_mut(slot as usize) {
             pending.clear_to(KEPT);
         }
     }
 
-    /// The source in `slot` sends.
+    /// The source in `slot` sends a segment.
     pub fn sent(&mut self, now: Instant, slot: u32, header: &Header) {
         if !is_of_source(header) || header.len == 0 {
             return;
@@ -90,14 +90,14 @@ impl RttTracker {
         }
     }
 
-    /// The source in `slot` hears from its sink.
+    /// The source in `slot` receives a packet of its sink.
     pub fn on_ack(&mut self, now: Instant, slot: u32, group: u32, header: &Header) {
         let Some(pending) = self.pending.get_mut(slot as usize) else { return };
         if !is_of_source(header) {
             return;
         }
         while pending.front().is_some_and(|first| first.end <= header.ack) {
-            let PendingSegment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
+            let PendingSegment { sent, tapped, once, .. } = pending.pop_front().expect("the head was just checked");
             if once {
                 let groups = self.times.at(now);
                 if groups.is_empty() {
@@ -110,7 +110,7 @@ impl RttTracker {
         }
     }
 
-    /// The report of each group from instant `number` of the window on.
+    /// The summary of each group from instant `number` of the window on.
     pub fn report(&self, number: usize) -> Vec<RttSummary> {
         let summary = |times: &GroupRtts| RttSummary {
             sent_ms: Quantiles::of(&times.sent),
@@ -126,24 +126,24 @@ impl RttTracker {
     }
 }
 
-/// Dialogues are left out: both ends send data, each with sequence numbers of its own.
+/// Excludes the answers of dialogues: both ends send data, each with its own sequence numbers.
 fn is_of_source(header: &Header) -> bool {
     !header.flags.contains(Flags::ANSWER)
 }
 
-/// The segment with this header among those that are pending.
+/// The pending segment with this header.
 fn find<'a>(pending: &'a mut Deque<PendingSegment>, header: &Header) -> Option<&'a mut PendingSegment> {
     let end = header.end_seq();
-    // Where it is if all before it are as long.
+    // The index if all segments before it are of the same length.
     let guess = (end.checked_sub(pending.front()?.end)? / u64::from(header.len.max(1))) as usize;
     if pending.get(guess).is_some_and(|segment| segment.end == end) {
         return pending.get_mut(guess);
     }
-    let place = pending.partition_point(|segment| segment.end < end);
-    pending.get_mut(place).filter(|segment| segment.end == end)
+    let index = pending.partition_point(|segment| segment.end < end);
+    pending.get_mut(index).filter(|segment| segment.end == end)
 }
 
-/// Segments that a flow has room for in the memory of the one before it.
+/// Capacity in segments that a slot keeps for its next flow.
 const KEPT: usize = 64;
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
             rtts.sent(ms(10 * i), 5, &data(1 + 1000 * i));
         }
         rtts.tapped(ms(40), 5, &data(1));
-        // The third one again.
+        // The third segment is retransmitted.
         rtts.sent(ms(50), 5, &data(2001));
         rtts.on_ack(ms(100), 5, 0, &ack(2001));
         rtts.on_ack(ms(120), 5, 0, &ack(4001));

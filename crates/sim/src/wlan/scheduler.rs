@@ -1,39 +1,41 @@
-//! Whose turn it is at a sender that has several receivers: each has an access to the channel, or the same airtime.
+//! Scheduler of a sender's receivers: one access per turn, or equal airtime.
 //!
 //! Source: T. Høiland-Jørgensen et al., "Ending the Anomaly" (USENIX ATC 2017), algorithm 3: deficit round robin over
-//! the stations with lists of new and old ones as in FQ-CoDel, deficits in airtime. A station is charged what its
-//! frames have taken, retries included, in both directions; since that is known only when they have been sent, a
-//! deficit may be overdrawn by what the driver holds.
+//! the stations with lists of new and old ones as in FQ-CoDel, deficits in airtime. A station is charged the airtime of
+//! its frames, retries included, in both directions. The airtime is known only after transmission, so a deficit may be
+//! overdrawn by the frames that the driver holds.
+//!
+//! As in mac80211, an idle station keeps its deficit: a pause does not forgive a debt.
 
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
 
-/// The order of the receivers.
+/// Lists and deficits of the receivers.
 #[derive(Debug)]
 pub struct StationScheduler {
-    /// Receivers for which there was nothing to send, and those that have had their turn.
+    /// Receivers that had nothing to send before, and those that have had their turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// Who is in one of the lists, or parked.
+    /// Whether a receiver is in one of the lists or parked; and whether it is parked, with all its frames on the air.
     listed: Vec<bool>,
     parked: Vec<bool>,
-    /// Nanoseconds that each may still use; none where an access is a turn.
+    /// Airtime deficits in nanoseconds; `None` if a turn is one access.
     deficits: Option<Vec<i64>>,
 }
 
-/// What there is for a receiver.
+/// Availability of frames for a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// Something that can be sent now.
+    /// A frame can be sent now.
     Now,
-    /// Something that cannot be sent before what is on its way is over: see [`StationScheduler::is_back`].
+    /// Frames wait for the end of the current transmission: see [`StationScheduler::is_back`].
     Later,
-    /// Nothing.
+    /// No frame waits.
     Nothing,
 }
 
 impl StationScheduler {
-    /// Nothing is to be sent to any of the receivers.
+    /// A scheduler without frames to send.
     pub fn new(receivers: usize, by_airtime: bool) -> Self {
         Self {
             new: VecDeque::with_capacity(receivers),
@@ -44,15 +46,15 @@ impl StationScheduler {
         }
     }
 
-    /// There is a packet for a receiver.
+    /// Adds a receiver that has a packet.
     pub fn has_packet(&mut self, receiver: usize) {
         if !std::mem::replace(&mut self.listed[receiver], true) {
             self.new.push_back(receiver);
         }
     }
 
-    /// What was sent to a receiver is over. It has had its turn, and waits for the next one if it was parked, or if there
-    /// is something to be sent again.
+    /// A transmission to a receiver is complete. The receiver waits for its next turn if it was parked, or if frames
+    /// are to be sent (`again`).
     pub fn is_back(&mut self, receiver: usize, again: bool) {
         let was_parked = std::mem::replace(&mut self.parked[receiver], false);
         if was_parked || (again && !self.listed[receiver]) {
@@ -61,14 +63,14 @@ impl StationScheduler {
         }
     }
 
-    /// Frames of a receiver have taken so much time.
+    /// Charges a receiver for airtime.
     pub fn charge(&mut self, receiver: usize, airtime: Duration) {
         if let Some(deficits) = &mut self.deficits {
             deficits[receiver] -= airtime.as_nanos();
         }
     }
 
-    /// The receiver that is served now, if there is something for one; what `offers` tells, which is asked in turn.
+    /// The receiver to serve now, if any has frames; `offers` returns the availability for each.
     pub fn next(&mut self, mut offers: impl FnMut(usize) -> Availability) -> Option<usize> {
         loop {
             let is_new = !self.new.is_empty();
@@ -88,7 +90,8 @@ impl StationScheduler {
                 }
                 Availability::Nothing => {
                     list.pop_front();
-                    // As in FQ-CoDel: a new one goes through the old ones once, so that it cannot always be first.
+                    // As in FQ-CoDel, an emptied new receiver passes through the old list once, so that it cannot
+                    // always be first.
                     self.listed[receiver] = is_new;
                     if is_new {
                         self.old.push_back(receiver);
@@ -98,7 +101,7 @@ impl StationScheduler {
         }
     }
 
-    /// The receiver that was served is behind all others if an access is a turn.
+    /// Ends the turn of a served receiver, if a turn is one access.
     pub fn served(&mut self, receiver: usize) {
         if self.deficits.is_none() {
             let list = if self.new.front() == Some(&receiver) { &mut self.new } else { &mut self.old };

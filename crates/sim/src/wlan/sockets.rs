@@ -1,33 +1,34 @@
-//! TCP small queues: how much of a connection waits below TCP in its host.
+//! TCP small queues (TSQ): a limit of a connection's packets below TCP in its host.
 //!
-//! Source: Linux 3.6 `tcp_limit_output_bytes`: 128 kB with the kernel's overhead, which are 57 full packets. What counts
-//! is what the card has not yet sent.
+//! Source: Linux 3.6 `tcp_limit_output_bytes`: 128 kB with the kernel's overhead, which are 57 full packets. Packets
+//! count until the NIC has sent them. Stations keep this constant of the kernels in the papers; `linux-6.1` has its own
+//! rule at access links and devices.
 
 use crate::packet::{Handle, Packets};
 
-/// The senders in the stations.
+/// TSQ state of the senders in the stations.
 #[derive(Debug)]
 pub struct Sockets {
-    /// Most packets below; none without a limit.
+    /// Maximum packets below TCP, if limited.
     limit: Option<u32>,
-    /// Packets below, by the slot of their flow.
+    /// Packets below TCP, by slot of the flow.
     queued: Vec<u32>,
-    /// Slots that have been full and have room again.
+    /// Slots that were at the limit and may send again.
     pub resumable: Vec<u32>,
 }
 
 impl Sockets {
-    /// At most so many packets of a connection; 0 for any number.
+    /// At most `most` packets per connection; 0 for no limit.
     pub fn new(most: u32) -> Self {
         Self { limit: (most > 0).then_some(most), queued: Vec::new(), resumable: Vec::new() }
     }
 
-    /// Whether the sender in `slot` may hand down a packet.
+    /// Whether the sender in `slot` may pass a packet down.
     pub fn has_room(&self, slot: u32) -> bool {
         self.limit.is_none_or(|most| self.queued.get(slot as usize).is_none_or(|&below| below < most))
     }
 
-    /// A packet of the sender in `slot` was handed down.
+    /// The sender in `slot` has passed a packet down.
     pub fn on_enqueue(&mut self, slot: u32) {
         let slot = slot as usize;
         if slot >= self.queued.len() {
@@ -36,7 +37,7 @@ impl Sockets {
         self.queued[slot] += 1;
     }
 
-    /// One was sent or dropped.
+    /// A packet of the sender in `slot` was sent or dropped.
     pub fn on_departure(&mut self, slot: u32) {
         let below = &mut self.queued[slot as usize];
         if self.limit == Some(*below) {
@@ -46,7 +47,7 @@ impl Sockets {
     }
 }
 
-/// Whether a packet in a queue, which is that of a station or not, is data of a sender in that host.
+/// Whether a packet in a node's queue is data of a sender in that node; the access point has no senders.
 #[inline(always)]
 pub fn is_counted(is_station: bool, packets: &Packets, packet: Handle) -> bool {
     is_station && packets.payload(packet) > 0

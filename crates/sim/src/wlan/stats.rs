@@ -1,4 +1,4 @@
-//! What the channel and its stations have done inside the statistics window.
+//! Statistics of the channel and its nodes within the statistics window.
 
 use super::ACCESS_POINT;
 use super::node::Frame;
@@ -10,128 +10,129 @@ use crate::window::{Counters, PerInterval, Window};
 use serde::Serialize;
 use sojourn_aqm::{Duration, Instant};
 
-/// A wireless LAN in numbers, inside the statistics window.
+/// Statistics of a wireless LAN.
 #[derive(Clone, Debug, Serialize)]
 pub struct WlanSummary {
-    /// Times that somebody began to transmit.
+    /// Channel accesses.
     pub accesses: u64,
-    /// Accesses of more than one at once.
+    /// Accesses with more than one transmitter.
     pub collisions: u64,
-    /// Beacons sent; those that collided included.
+    /// Beacons sent, including those that collided.
     pub beacons: u64,
-    /// Share of the time in which the medium was busy: frames with their acknowledgments.
+    /// Fraction of time with a busy medium: frames with their acknowledgments.
     pub busy: f64,
     /// The access point.
     pub access_point: NodeSummary,
-    /// The stations in their order.
+    /// The stations in order.
     pub stations: Vec<StationSummary>,
     /// Round-trip times of each group of flows.
     pub rtts: Vec<RttSummary>,
 }
 
-/// A sender in numbers.
+/// Statistics of a sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeSummary {
-    /// Share of the time that its frames took, with their acknowledgments and collisions; without pauses.
+    /// Fraction of time used by its frames, with acknowledgments and collisions, without back-offs.
     pub airtime: f64,
-    /// Frames that were acknowledged.
+    /// Acknowledged frames.
     pub frames: u64,
-    /// Frames that were given up after their last attempt.
+    /// Frames abandoned after the last attempt.
     pub given_up: u64,
-    /// Attempts to send a frame, or an aggregate of frames.
+    /// Attempts to send a frame or an aggregate.
     pub attempts: u64,
     /// Attempts that collided.
     pub collisions: u64,
-    /// Attempts that were lost by errors of the channel, or whose acknowledgments were; of an aggregate all frames.
+    /// Attempts lost to channel errors, in the frame or the acknowledgment; an aggregate counts if all its frames are
+    /// lost.
     pub errors: u64,
-    /// Attempts by rate, from the slowest; those of 802.11n come last.
+    /// Attempts by rate in ascending order; those of 802.11n come last.
     pub rates: Vec<RateUse>,
-    /// Time that frames waited in the driver's ring behind others.
+    /// Waiting time of frames in the driver ring behind others.
     pub ring_ms: Quantiles,
-    /// Time from when a frame came to the head of the ring until it was through: access, attempts, acknowledgment.
+    /// Time from the head of the ring until completion: access, attempts, acknowledgment.
     pub mac_ms: Quantiles,
-    /// What was sent in aggregates, if something was.
+    /// Statistics of aggregates, if any were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<AggregateSummary>,
 }
 
-/// The aggregates (A-MPDUs) of a sender in numbers.
+/// Statistics of a sender's aggregates (A-MPDUs).
 #[derive(Clone, Debug, Serialize)]
 pub struct AggregateSummary {
-    /// Attempts that were aggregates.
+    /// Attempts to send an aggregate.
     pub aggregates: u64,
-    /// Frames in them; one that is sent again counts again.
+    /// Frames in aggregates; retries count again.
     pub frames: u64,
-    /// Frames in them that were not acknowledged: by errors, collisions, or a lost Block Ack.
+    /// Frames in aggregates that were not acknowledged, because of errors, collisions or a lost Block Ack.
     pub failed: u64,
-    /// Time that frames waited at their receiver for others that were missing before them.
+    /// Time of frames in the receiver's reorder buffer.
     pub reorder_ms: Quantiles,
 }
 
-/// A station in numbers.
+/// Statistics of a station.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationSummary {
-    /// What it sent.
+    /// The station as a sender.
     #[serde(flatten)]
     pub node: NodeSummary,
-    /// Share of the time that the access point's frames to it took.
+    /// Fraction of time used by the access point's frames to this station.
     pub airtime_down: f64,
 }
 
-/// How often a rate was used.
+/// Use of a rate.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RateUse {
     /// The rate in Mbit/s.
     pub mbit_per_s: f64,
-    /// Its number among the modulation and coding schemes of 802.11n, if it is one.
+    /// Index of the modulation and coding scheme, for 802.11n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcs: Option<u8>,
-    /// Attempts at it.
+    /// Attempts at this rate.
     pub attempts: u64,
 }
 
-/// Round-trip times of a group's segments that were sent once.
+/// Round-trip times of a group's segments, without retransmitted ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct RttSummary {
-    /// From when TCP handed a segment down.
+    /// Since TCP passed the segment down.
     pub sent_ms: Quantiles,
-    /// From when it left its host's queue for the driver, where a capture would see it.
+    /// Since the segment left its host's queue for the driver, as seen by a packet capture.
     pub tapped_ms: Quantiles,
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// With an acknowledgment.
+    /// Acknowledged.
     Acknowledged,
-    /// In a collision.
+    /// Lost in a collision.
     Collided,
-    /// The channel garbled it.
+    /// Lost to channel errors.
     Lost,
-    /// The channel garbled the acknowledgment.
+    /// Received, but the acknowledgment was lost to channel errors.
     AckLost,
 }
 
-/// Running counts.
+/// Counters of the channel.
 #[derive(Debug)]
 pub(crate) struct ChannelTally {
-    /// Number of the access point's queue.
+    /// Index of the access point's queue.
     first: usize,
     counts: PerInterval<ChannelCounts>,
     stations: usize,
     recorder: Option<Accesses>,
 }
 
-/// The counts of a part of the run.
+/// Counters of one interval.
 #[derive(Clone, Debug, Default)]
 struct ChannelCounts {
     accesses: u64,
     collisions: u64,
     beacons: u64,
     busy: u64,
-    /// The access point, then the stations; as far as they have sent.
+    /// The access point, then the stations, up to the last one that has sent.
     nodes: Vec<NodeTally>,
-    /// Airtime of the access point's frames, by station; as far as there were some.
+    /// Airtime of the access point's frames by station, up to the last one with any.
     down: Vec<u64>,
 }
 
@@ -153,8 +154,8 @@ struct NodeTally {
 }
 
 recorder! {
-    /// Shares of the time from each instant at which the statistics could begin, by the number of the node's queue, as in
-    /// the summary.
+    /// Airtime fractions from each instant at which statistics may begin, by the index of the node's queue, as in the
+    /// summary.
     AirtimeWindows("airtime_windows") {
         start_ns: u64 => U64,
         node: u8 => U8,
@@ -178,41 +179,41 @@ recorder! {
     }
 }
 
-/// Bytes of a row of `accesses`.
+/// Bytes per row of `accesses`.
 pub(crate) const ACCESS_BYTES: u64 = Accesses::ROW_BYTES;
 
 /// An attempt to send a frame or an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// Who sends: 0 is the access point, others are stations.
+    /// Sender: 0 is the access point, others are stations.
     pub node: usize,
-    /// The station at either end of it.
+    /// The sending or receiving station.
     pub station: usize,
-    /// At what rate.
+    /// Bitrate.
     pub rate: Bitrate,
-    /// Whether it is an aggregate.
+    /// Whether this is an aggregate.
     pub is_aggregate: bool,
-    /// What became of it.
+    /// Outcome.
     pub ending: AttemptOutcome,
-    /// Time of the frame, and of its acknowledgment if there is one.
+    /// Airtime of the frame and of its acknowledgment, if any.
     pub airtime: Duration,
-    /// Frames in it, and those of them that were acknowledged.
+    /// Frames, and acknowledged frames.
     pub frames: u8,
     pub acknowledged: u8,
     /// Bytes of IP.
     pub bytes: u32,
-    /// Which attempt of its first frame; the first is 1.
+    /// Attempt number of the first frame, from 1.
     pub number: u8,
 }
 
 impl Attempt {
-    /// One of a single frame at most, which is still to be [counted](Self::count).
+    /// An attempt without frames; [`Self::count`] adds them.
     pub fn new(node: usize, station: usize, rate: Bitrate, ending: AttemptOutcome, airtime: Duration) -> Self {
         let (is_aggregate, frames, acknowledged, bytes, number) = (false, 0, 0, 0, 0);
         Self { node, station, rate, is_aggregate, ending, airtime, frames, acknowledged, bytes, number }
     }
 
-    /// Adds a frame, which has heard what became of it.
+    /// Adds a frame, after its own [`Frame::on_attempt`].
     pub fn count(&mut self, frame: &Frame) {
         if self.frames == 0 {
             self.number = frame.attempts;
@@ -224,12 +225,12 @@ impl Attempt {
 }
 
 impl ChannelTally {
-    /// Counts of so many stations, whose queues follow the `first`.
+    /// Counters of `stations` stations, whose queues follow `first`.
     pub fn new(first: usize, stations: usize, window: &Window, recording: bool) -> Self {
         Self { first, counts: PerInterval::new(window), stations, recorder: recording.then(Accesses::default) }
     }
 
-    /// The medium is busy from `start` to `end` with what so many senders, and perhaps a beacon, have to say.
+    /// Counts an access from `start` to `end` by `senders` nodes and possibly a beacon.
     pub fn access(&mut self, start: Instant, end: Instant, senders: usize, beacon: bool) {
         let counts = self.counts.at(start);
         counts.accesses += 1;
@@ -238,7 +239,7 @@ impl ChannelTally {
         self.spend(start, end, |counts, spent| counts.busy += spent);
     }
 
-    /// One of them.
+    /// Counts one attempt of an access.
     #[inline(always)]
     pub fn attempt(&mut self, start: Instant, attempt: &Attempt) {
         let &Attempt { node, station, rate, ending, airtime, frames, acknowledged, .. } = attempt;
@@ -259,14 +260,14 @@ impl ChannelTally {
             tally.aggregated += u64::from(frames);
             tally.failed += u64::from(frames - acknowledged);
         }
-        // As a rule in that part to its end.
+        // Fast path: most attempts start and end in one interval.
         match self.counts.present_until(start + airtime) {
             Some(counts) => counts.spend(node, station, airtime.as_nanos() as u64),
             None => self.spend(start, start + airtime, |counts, spent| counts.spend(node, station, spent)),
         }
     }
 
-    /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
+    /// Counts a frame completed by `node` that entered the ring at `entered` and reached its head at `first`.
     #[inline(always)]
     pub fn record_completion(
         &mut self,
@@ -282,22 +283,22 @@ impl ChannelTally {
         tally.mac.record(now - first);
     }
 
-    /// The receiver of `node` hands up a frame of an aggregate that it has had since an instant.
+    /// Counts a frame that the receiver of `node` passes up, received at `since`.
     pub fn released(&mut self, now: Instant, node: usize, since: Instant) {
         self.counts.at(now).node(node).reorder.record(now - since);
     }
 
-    /// The attempts so far, if at least so many were recorded; it goes on without them.
+    /// Removes and returns the recorded attempts, if there are at least `least`.
     pub fn take(&mut self, least: usize) -> Option<Table> {
         self.recorder.as_mut()?.take(least)
     }
 
-    /// Airtimes of the nodes from every instant of the window on that is not before the one numbered `first`.
+    /// Airtimes of the nodes from each instant of the window on, starting with instant `first`.
     pub fn airtimes(&self, first: usize) -> Table {
         let window = self.counts.window();
         let (mut airtime, mut down) = (vec![0; self.stations + 1], vec![0; self.stations + 1]);
         let mut rows = Vec::new();
-        // From the end, each part is added to those after it.
+        // Suffix sums over the intervals.
         for number in (first..window.starts().len()).rev() {
             if let Some(part) = self.counts.parts().nth(number) {
                 airtime.iter_mut().zip(&part.nodes).for_each(|(sum, node)| *sum += node.airtime);
@@ -316,7 +317,7 @@ impl ChannelTally {
         table.into_table()
     }
 
-    /// The report from instant `number` of the window on, and every attempt that was not taken if that was wanted.
+    /// The summary from instant `number` of the window on, and the remaining recorded attempts, if recording.
     pub fn report(self, number: usize, rtts: Vec<RttSummary>) -> (WlanSummary, Option<Table>) {
         let window = self.counts.window().length(number).as_nanos() as f64;
         let mut sum = self.counts.sum(number);
@@ -338,7 +339,7 @@ impl ChannelTally {
         (summary, self.recorder.map(Accesses::into_table))
     }
 
-    /// Tells every part how many nanoseconds of a span lie in it, which begins in the present one.
+    /// Passes to `spend` the nanoseconds of a span in each interval; the span starts in the current one.
     #[inline(always)]
     fn spend(&mut self, start: Instant, end: Instant, mut spend: impl FnMut(&mut ChannelCounts, u64)) {
         self.counts.pieces_from_now(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
@@ -346,7 +347,7 @@ impl ChannelTally {
 }
 
 impl ChannelCounts {
-    /// A node has the channel for so many nanoseconds, for a packet to a station or from it.
+    /// Adds airtime of a node for a packet to or from `station`.
     #[inline(always)]
     fn spend(&mut self, node: usize, station: usize, spent: u64) {
         self.node(node).airtime += spent;
@@ -403,7 +404,7 @@ impl Counters for NodeTally {
     }
 }
 
-/// Entry `i` of a list that grows to it.
+/// Entry `i` of a list, which grows as needed.
 fn at<T: Default>(list: &mut Vec<T>, i: usize) -> &mut T {
     if i >= list.len() {
         list.resize_with(i + 1, T::default);

@@ -1,7 +1,8 @@
-//! What a driver holds for one receiver before it is in the ring: frames to be sent again, and what came with others.
+//! Frames that a driver holds for one receiver above the ring: frames to retry, and frames sorted while another
+//! receiver was served.
 //!
-//! Source: IEEE 802.11-2012 §8.6 (A-MPDU), §9.12 (limits); ath9k, which bounds an aggregate to 4 ms and sends failed
-//! frames again in the next ones, before new frames.
+//! Source: IEEE 802.11-2012 §8.6 (A-MPDU), §9.12 (limits); ath9k, which bounds an aggregate to 4 ms and retries failed
+//! frames in the next aggregates, before new frames.
 
 use super::block_ack::Agreement;
 use super::node::Frame;
@@ -10,19 +11,19 @@ use crate::radio::phy::{Bitrate, QOS_OVERHEAD};
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
 
-/// Traffic of best effort from one sender to one receiver.
+/// Best-effort traffic from one sender to one receiver.
 #[derive(Clone, Debug)]
 pub struct Tid {
-    /// In the order of their numbers.
+    /// In the order of sequence numbers.
     frames: VecDeque<Frame>,
-    /// Bytes of their subframes.
+    /// Bytes of the frames as subframes.
     bytes: u32,
-    /// None where frames are sent one by one.
+    /// `None` if frames are sent one by one.
     limits: Option<AggregateLimits>,
     pub agreement: Agreement,
 }
 
-/// What an aggregate may have.
+/// Limits of an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregateLimits {
     frames: usize,
@@ -30,7 +31,7 @@ pub struct AggregateLimits {
 }
 
 impl AggregateLimits {
-    /// So many frames, up to 64; the bytes that a receiver takes, and that the air takes in 4 ms.
+    /// At most `frames` frames (up to 64), the receiver's maximum bytes, and 4 ms of airtime.
     pub fn new(rate: Bitrate, frames: u32) -> Self {
         Self { frames: frames as usize, bytes: rate.bytes_in(LONGEST).min(MAX_BYTES) }
     }
@@ -44,44 +45,45 @@ pub struct Aggregate {
     pub bytes: u32,
 }
 
-/// Bytes of a packet in an aggregate: its frame, a delimiter before it, and padding behind it.
+/// Bytes of a packet in an aggregate: delimiter, frame and padding.
 pub fn subframe_bytes(ip_bytes: u32) -> u32 {
     (DELIMITER + ip_bytes + QOS_OVERHEAD).next_multiple_of(4)
 }
 
 impl Tid {
-    /// Nothing waits.
+    /// An empty TID.
     pub fn new(limits: Option<AggregateLimits>) -> Self {
         Self { frames: VecDeque::new(), bytes: 0, limits, agreement: Agreement::default() }
     }
 
-    /// A packet from the queue.
+    /// Appends a packet from the queue.
     pub fn push(&mut self, mut frame: Frame) {
         frame.number = self.agreement.number();
         self.bytes += subframe_bytes(frame.bytes);
         self.frames.push_back(frame);
     }
 
-    /// A frame that is to be sent again.
+    /// Inserts a frame to be retried. It waits above the ring for the receiver's next turn, so a retry costs its
+    /// station airtime like any other frame.
     pub fn put_back(&mut self, frame: Frame) {
-        let place = self.frames.partition_point(|other| other.number < frame.number);
+        let index = self.frames.partition_point(|other| other.number < frame.number);
         self.bytes += subframe_bytes(frame.bytes);
-        self.frames.insert(place, frame);
+        self.frames.insert(index, frame);
     }
 
-    /// The next frame.
+    /// Removes the next frame.
     pub fn pop(&mut self) -> Frame {
-        let frame = self.frames.pop_front().expect("who has its turn has a frame");
+        let frame = self.frames.pop_front().expect("a station in turn has a frame");
         self.bytes -= subframe_bytes(frame.bytes);
         frame
     }
 
-    /// Moves what fits into an aggregate. Returns whether it could take a new packet as well.
+    /// Moves frames into an aggregate as far as they fit. Returns whether a new packet would fit as well.
     pub fn fill(&mut self, aggregate: &mut Aggregate) -> bool {
-        let limits = self.limits.expect("only who aggregates fills");
+        let limits = self.limits.expect("only aggregating stations fill");
         while let Some(frame) = self.frames.front() {
             let bytes = aggregate.bytes + subframe_bytes(frame.bytes);
-            // Something is always sent, however slowly.
+            // One frame always fits, whatever its airtime.
             let fits = aggregate.bytes == 0 || (aggregate.frames.len() < limits.frames && bytes <= limits.bytes);
             if !fits || !self.agreement.is_open(frame.number) {
                 return false;
@@ -93,12 +95,13 @@ impl Tid {
         aggregate.frames.len() < limits.frames && self.agreement.is_open_for_next()
     }
 
-    /// Whether frames to it are sent in aggregates.
+    /// Whether frames are sent in aggregates.
     pub fn aggregates(&self) -> bool {
         self.limits.is_some()
     }
 
-    /// What could be sent now; none where a packet from the queue could.
+    /// Availability of the frames held; `None` if there are none and a new packet could be sent. A closed window gives
+    /// `Later`, which parks the receiver: it stays listed, and new packets do not bring it back earlier.
     pub fn offers(&self) -> Option<Availability> {
         let is_open = |number| !self.aggregates() || self.agreement.is_open(number);
         match self.frames.front() {
@@ -108,20 +111,20 @@ impl Tid {
         }
     }
 
-    /// Whether it holds enough for one access to the channel.
+    /// Whether the TID holds enough frames for one channel access.
     pub fn is_full(&self) -> bool {
         let Some(limits) = self.limits else { return !self.frames.is_empty() };
         self.frames.len() >= limits.frames || self.bytes >= limits.bytes
     }
 }
 
-/// Bytes before each frame of an aggregate.
+/// Bytes of the delimiter before each frame of an aggregate.
 const DELIMITER: u32 = 4;
 
 /// The longest A-MPDU that a receiver may announce (maximum length exponent 3).
 const MAX_BYTES: u32 = 65_535;
 
-/// ath9k's bound of an aggregate's time on the air.
+/// ath9k's limit of an aggregate's airtime.
 const LONGEST: Duration = Duration::from_millis(4);
 
 #[cfg(test)]
@@ -133,7 +136,7 @@ mod tests {
         Tid::new(Some(AggregateLimits::new(Bitrate::of_mcs(mcs).unwrap(), frames)))
     }
 
-    /// Frames of an aggregate where packets of so many bytes never end.
+    /// Fills an aggregate from an endless supply of packets of `ip_bytes`.
     fn filled(tid: &mut Tid, ip_bytes: u32) -> Vec<Frame> {
         let mut aggregate = Aggregate::default();
         while tid.fill(&mut aggregate) {
@@ -172,7 +175,7 @@ mod tests {
         let (first, second) = (filled(&mut tid, 100), filled(&mut tid, 100));
         assert_eq!((first.len(), second.len()), (40, 24), "64 frames are on their way");
         assert_eq!(tid.offers(), Some(Availability::Later));
-        // The second aggregate fails before what is left of the first one was sent again.
+        // The second aggregate fails before the failed frames of the first one were retried.
         for lost in first.into_iter().filter(|frame| frame.number % 2 == 0).chain(second) {
             tid.put_back(lost);
         }

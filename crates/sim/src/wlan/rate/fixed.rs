@@ -1,10 +1,10 @@
-//! One rate for every attempt.
+//! A fixed rate for all attempts.
 
 use super::{RateControl, RetryChain};
 use crate::radio::phy::Bitrate;
 use sojourn_aqm::Instant;
 
-/// A rate that never changes.
+/// A fixed rate.
 #[derive(Clone, Debug)]
 pub struct FixedRate(pub Bitrate);
 
@@ -17,5 +17,5 @@ impl RateControl for FixedRate {
     fn report(&mut self, _: Instant, _: &RetryChain, _: u8, _: bool) {}
 }
 
-/// dot11ShortRetryLimit: attempts of a frame that is sent without RTS.
+/// dot11ShortRetryLimit: attempts of a frame without RTS.
 const SHORT_RETRY_LIMIT: u8 = 7;

@@ -1,26 +1,27 @@
-//! Minstrel: the rate with the greatest expected throughput, by what was acknowledged in the last tenths of a second.
+//! Minstrel: the rate with the highest expected throughput, by the acknowledgments of the last tenths of a second.
 //!
-//! Source: the description of the madwifi project and the behaviour of mac80211's `minstrel` in Linux 3.10. Shares are
-//! kept in 1/65,536. Collisions count as failures, since a sender cannot tell them from errors of the channel.
+//! Source: the description of the madwifi project and the behaviour of mac80211's `minstrel` in Linux 3.10.
+//! Probabilities are in units of 1/65,536. Collisions count as failures because a sender cannot distinguish them from
+//! channel errors.
 
 use super::{RateControl, RetryChain};
 use crate::radio::phy::{Bitrate, MAC_OVERHEAD, SHORT_SLOT};
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// The statistics of one receiver.
+/// Statistics of one receiver.
 #[derive(Clone, Debug)]
 pub struct Minstrel {
     rates: Vec<RateStats>,
-    /// Places among `rates`: greatest and second greatest throughput, most reliable.
+    /// Indices into `rates`: highest and second highest throughput, highest success probability.
     best: usize,
     second: usize,
     safest: usize,
     updated: Instant,
     frames: u32,
     sampled: u32,
-    /// Samples in second place that may never have been sent.
+    /// Samples in the second stage, which may not have been sent.
     deferred: u32,
-    /// The order in which rates are tried out, and the place in it.
+    /// Order of the sampled rates, and the next index into it.
     table: Vec<usize>,
     next: usize,
 }
@@ -28,23 +29,23 @@ pub struct Minstrel {
 #[derive(Clone, Debug)]
 struct RateStats {
     rate: Bitrate,
-    /// Time of a frame of 1200 bytes without any failure.
+    /// Airtime of a frame of 1200 bytes without retries.
     perfect: Duration,
-    /// Attempts that fit into a segment, and those that are granted at present.
+    /// Attempts that fit into a segment of the retry chain, and those currently allowed.
     most_tries: u8,
     tries: u8,
-    /// Samples that are still allowed in this interval.
+    /// Samples left in this interval.
     samples: u32,
     attempts: u32,
     successes: u32,
-    /// Moving average of the share of successes.
+    /// Moving average of the success probability.
     probability: u32,
     /// Intervals without an attempt.
     skipped: u32,
 }
 
 impl Minstrel {
-    /// Nothing is known yet; `rates` are in the order of their speed.
+    /// Empty statistics; `rates` are in ascending order.
     pub fn new(rates: &[Bitrate], mut rng: Rng) -> Self {
         let table = sampling_order(rates.len(), &mut rng);
         Self {
@@ -61,7 +62,7 @@ impl Minstrel {
         }
     }
 
-    /// Whether it is time to try something out: a tenth of all frames are samples.
+    /// Whether a sample is due: a tenth of all frames are samples.
     fn is_sampling(&mut self) -> bool {
         let due = i64::from(self.frames * LOOKAROUND_PERCENT / 100);
         let behind = due - i64::from(self.sampled) - i64::from(self.deferred / 2);
@@ -71,7 +72,7 @@ impl Minstrel {
         if self.frames >= FRAMES_COUNTED {
             (self.frames, self.sampled, self.deferred) = (0, 0, 0);
         }
-        // What could not be tried out for long is not made up for.
+        // Samples missed over a long time are not made up for.
         let most = 2 * self.rates.len() as i64;
         if behind > most {
             self.sampled += (behind - most) as u32;
@@ -80,13 +81,13 @@ impl Minstrel {
     }
 
     fn next_sample(&mut self) -> usize {
-        let place = self.table[self.next];
+        let index = self.table[self.next];
         self.next = (self.next + 1) % self.table.len();
-        place
+        index
     }
 
-    fn stage(&self, place: usize) -> (Bitrate, u8) {
-        (self.rates[place].rate, self.rates[place].tries)
+    fn stage(&self, index: usize) -> (Bitrate, u8) {
+        (self.rates[index].rate, self.rates[index].tries)
     }
 
     fn chain(&self, first: usize, second: usize) -> RetryChain {
@@ -129,7 +130,7 @@ impl RateControl for Minstrel {
         let sample = self.next_sample();
         let slower = self.rates[sample].perfect > self.rates[self.best].perfect;
         if slower && self.rates[sample].skipped < SKIPPED_LONG {
-            // A rate that can hardly win is tried only if the best one fails, and counted only then.
+            // A slower rate is sampled only if the best one fails, and counted only then.
             self.deferred += 1;
             return RetryChain { sample: Some(1), ..self.chain(self.best, sample) };
         }
@@ -192,7 +193,7 @@ impl RateStats {
         *self = self.clone().with_tries();
     }
 
-    /// Less is spent on rates that nearly always or nearly never succeed.
+    /// Limits attempts and samples of rates that nearly always or nearly never succeed.
     fn with_tries(mut self) -> Self {
         let clear = self.probability > percent(95) || self.probability < percent(10);
         (self.tries, self.samples) = match clear {
@@ -205,7 +206,7 @@ impl RateStats {
         self
     }
 
-    /// Expected throughput; in no unit, since it is only compared.
+    /// Expected throughput in arbitrary units.
     fn throughput(&self) -> u64 {
         if self.probability < percent(10) {
             return 0;
@@ -214,7 +215,7 @@ impl RateStats {
     }
 }
 
-/// Attempts that fit into the time that a frame may take, with back-offs that grow.
+/// Attempts, with growing back-offs, that fit into a segment's time.
 fn tries_in_segment(attempt: Duration) -> u8 {
     let (mut spent, mut window, mut tries) = (attempt, 15, 1);
     while tries < MAX_TRIES {
@@ -228,7 +229,7 @@ fn tries_in_segment(attempt: Duration) -> u8 {
     tries
 }
 
-/// Ten shuffled lists of all rates but the slowest, which every chain ends with anyway.
+/// Ten shuffled lists of all rates except the slowest, which ends every chain anyway.
 fn sampling_order(rates: usize, rng: &mut Rng) -> Vec<usize> {
     let mut table = Vec::new();
     for _ in 0..COLUMNS {
@@ -241,12 +242,12 @@ fn sampling_order(rates: usize, rng: &mut Rng) -> Vec<usize> {
     table
 }
 
-/// The place of the greatest of `values`, the first of equals; one place is left out.
+/// Index of the maximum of `values`, the first of equals, except index `left_out`.
 fn first_of_greatest(values: &[u64], left_out: usize) -> usize {
     let mut found = if left_out == 0 { 1 } else { 0 };
-    for (place, &value) in values.iter().enumerate() {
-        if place != left_out && value > values[found] {
-            found = place;
+    for (index, &value) in values.iter().enumerate() {
+        if index != left_out && value > values[found] {
+            found = index;
         }
     }
     found
@@ -256,45 +257,45 @@ const fn percent(n: u32) -> u32 {
     (n << SCALE) / 100
 }
 
-/// Binary places of a share.
+/// Fractional bits of a probability.
 const SCALE: u32 = 16;
 
-/// Weight of what was known before, of 128 parts.
+/// Weight of the old average, out of 128.
 const OLD_WEIGHT: u32 = 96;
 const WEIGHTS: u32 = 128;
 
-/// How often the statistics are renewed, at most.
+/// Minimum time between updates of the statistics.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Share of frames that try something out, where the card takes several rates for a frame.
+/// Percentage of sample frames, for NICs with multi-rate retry.
 const LOOKAROUND_PERCENT: u32 = 10;
 
-/// After so many frames the count of samples starts again.
+/// Frames after which the counts of frames and samples restart.
 const FRAMES_COUNTED: u32 = 10_000;
 
-/// After so many intervals without an attempt even a slow rate is tried first.
+/// Intervals without an attempt after which even a slow rate is sampled in the first stage.
 const SKIPPED_LONG: u32 = 20;
 
-/// Samples in an interval of a rate that nearly always or nearly never succeeds.
+/// Samples per interval of a rate that nearly always or nearly never succeeds.
 const SAMPLES_IF_CLEAR: u32 = 4;
 
 const COLUMNS: usize = 10;
 
-/// IP bytes of the frame whose time is compared.
+/// IP bytes of the frame whose airtime is compared.
 const TYPICAL_BYTES: u32 = 1_200;
 
-/// Time that the attempts at one rate may take.
+/// Maximum time of the attempts at one rate.
 const SEGMENT: Duration = Duration::from_millis(6);
 
-/// Most attempts at one rate.
+/// Maximum attempts at one rate.
 const MAX_TRIES: u8 = 7;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Minstrel after `frames` frames, one each 0.5 ms, whose attempts succeed with these probabilities by rate; and how
-    /// often each rate was tried.
+    /// Minstrel after `frames` frames, one per 0.5 ms, whose attempts succeed with the given probabilities by rate; and
+    /// the attempts at each rate.
     fn play(probabilities: [f64; 8], frames: u64) -> (Minstrel, [u32; 8]) {
         let mut minstrel = Minstrel::new(Bitrate::OFDM, Rng::from_state(3));
         let (mut channel, mut tried) = (Rng::from_state(4), [0; 8]);
@@ -303,10 +304,10 @@ mod tests {
             let chain = minstrel.choose(now);
             let (mut attempts, mut acknowledged) = (0, false);
             while let (false, Some(rate)) = (acknowledged, chain.rate(attempts)) {
-                let place = rate.ofdm_index().unwrap();
+                let index = rate.ofdm_index().unwrap();
                 attempts += 1;
-                tried[place] += 1;
-                acknowledged = channel.uniform() < probabilities[place];
+                tried[index] += 1;
+                acknowledged = channel.uniform() < probabilities[index];
             }
             minstrel.report(now, &chain, attempts, acknowledged);
         }
@@ -336,15 +337,16 @@ mod tests {
         assert_eq!(play(probabilities, 20_000).0.best, 5);
         probabilities[7] = 0.8;
         assert_eq!(play(probabilities, 20_000).0.best, 7);
-        // It takes a while to learn of a slower rate that it never fails: it is sent first every two seconds only.
+        // That a slower rate never fails is learned slowly: it is in the first stage only once in two seconds.
         let (minstrel, _) = play([1.0, 1.0, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0], 100_000);
         assert_eq!((minstrel.best, minstrel.safest), (2, 1));
     }
 
     #[test]
     fn attempts_that_fit_into_six_milliseconds() {
-        let tries = |place: usize| RateStats::new(Bitrate::OFDM[place]).most_tries;
-        // At 54: 244 us each and back-offs of 67, 139, 283, … us; the seventh would end after 6.2 ms. At 6: 1728 us each.
+        let tries = |index: usize| RateStats::new(Bitrate::OFDM[index]).most_tries;
+        // 54 Mbit/s: 244 us each, back-offs of 67, 139, 283, … us; the seventh would end after 6.2 ms. 6 Mbit/s: 1728
+        // us.
         assert_eq!((tries(7), tries(0)), (6, 3));
     }
 

@@ -1,4 +1,4 @@
-//! How a sender chooses its rates: one kind, one file, one line in [`AnyRateControl`].
+//! Rate controls of senders. A new one is a file and a line in [`AnyRateControl`].
 
 mod fixed;
 mod minstrel;
@@ -9,32 +9,32 @@ pub use minstrel::Minstrel;
 use crate::radio::phy::Bitrate;
 use sojourn_aqm::Instant;
 
-/// Chooses the rates of the frames from one sender to one receiver.
+/// Rate control from one sender to one receiver.
 pub trait RateControl {
-    /// The rates of a frame that is handed to the card.
+    /// Returns the rates of a frame that is passed to the NIC.
     fn choose(&mut self, now: Instant) -> RetryChain;
-    /// The card is through with a frame of `chain`, after so many attempts.
+    /// Reports a completed frame of `chain` after `attempts` attempts.
     fn report(&mut self, now: Instant, chain: &RetryChain, attempts: u8, acknowledged: bool);
 }
 
-/// The rates of a frame's attempts: up to four, each for a number of attempts.
+/// The rates of a frame (multi-rate retry): up to four, each with a number of attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryChain {
     stages: [(Bitrate, u8); Self::STAGES],
-    /// Which of them is tried out, if one is.
+    /// Index of the sampled stage, if any.
     pub sample: Option<u8>,
 }
 
 impl RetryChain {
-    /// Most rates of a frame.
+    /// Maximum rates of a frame.
     pub const STAGES: usize = 4;
 
-    /// A chain; stages without attempts are passed over.
+    /// A chain of stages; those without attempts are skipped.
     pub fn new(stages: [(Bitrate, u8); Self::STAGES]) -> Self {
         Self { stages, sample: None }
     }
 
-    /// The rate of an attempt, counted from zero; none if the frame is to be given up.
+    /// Rate of an attempt, counted from zero; `None` if the frame is abandoned.
     pub fn rate(&self, attempt: u8) -> Option<Bitrate> {
         let mut left = attempt;
         for &(rate, tries) in &self.stages {
@@ -46,7 +46,7 @@ impl RetryChain {
         None
     }
 
-    /// Each stage that was used, with the number of its attempts; `attempts` in all.
+    /// Attempts in each stage, of `attempts` in total.
     pub fn used(&self, attempts: u8) -> impl Iterator<Item = (Bitrate, u8)> + '_ {
         self.stages.iter().scan(attempts, |left, &(rate, tries)| {
             let used = tries.min(*left);
@@ -56,10 +56,10 @@ impl RetryChain {
     }
 }
 
-/// A rate control of any kind.
+/// Any rate control.
 #[derive(Clone, Debug)]
 pub enum AnyRateControl {
-    /// One rate.
+    /// A fixed rate.
     Fixed(FixedRate),
     /// Minstrel.
     Minstrel(Box<Minstrel>),
