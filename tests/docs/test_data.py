@@ -17,7 +17,7 @@ FILES = sorted(path.name for path in DATA.glob("*.csv"))
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
-def test_parts_of_pages_are_those_of_the_data(page: Path) -> None:
+def test_parts_of_pages_match_the_data(page: Path) -> None:
     assert renewed(page) == page.read_text(encoding="utf-8"), "run: python docs/site/parts.py"
 
 
@@ -60,7 +60,7 @@ def test_cells_that_differ_were_repeated() -> None:
     assert counts == {"agrees": 1094, "means agree": 27, "within seeds": 15, "apart": 16}
 
 
-def test_a_table_in_the_site_has_links_code_and_no_column_that_says_nothing() -> None:
+def test_a_table_in_the_site_has_links_code_and_no_constant_column() -> None:
     rows = [{"a": "1", "a_ci95": "0.5", "b_ms": "see [x](c.md#d), `e < f`", "c": "same"} for _ in range(2)]
     rows[1] |= {"a": "2", "a_ci95": "", "b_ms": "2"}
     table = Table("t.csv", ("a", "a_ci95", "b_ms", "c"), rows)

@@ -74,15 +74,15 @@ def test_a_missing_tool_is_named_in_one_line(missing: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("tool", "says", "error"),
+    ("tool", "expected_text", "error"),
     [
         ("cargo", "cargo 1.63.0", "make: cargo 1.63.0 is too old; Rust 1.85"),
         ("python3", "Python 3.9.2", "make: python3 is Python 3.9.2; Python 3.10"),
     ],
 )
-def test_an_old_tool_is_named_in_one_line(tool: str, says: str, error: str, tmp_path: Path) -> None:
+def test_an_old_tool_is_named_in_one_line(tool: str, expected_text: str, error: str, tmp_path: Path) -> None:
     old = tmp_path / tool
-    old.write_text(f'#!/bin/bash\n[[ $1 == -c ]] && exit 1\necho "{says}"\n')
+    old.write_text(f'#!/bin/bash\n[[ $1 == -c ]] && exit 1\necho "{expected_text}"\n')
     old.chmod(0o755)
     ran = make(
         "VENV=" + str(tmp_path / "venv"), str(tmp_path / "venv" / ".made"), path=f"{tmp_path}:{os.environ['PATH']}"

@@ -63,7 +63,7 @@ def test_roff_reads_them_without_a_warning(folder: Path, tool: str) -> None:
         assert done.returncode == 0 and not done.stdout + done.stderr, (path.name, done.stdout, done.stderr)
 
 
-def test_badges_say_what_the_project_says(tmp_path: Path) -> None:
+def test_badges_match_the_project(tmp_path: Path) -> None:
     kept = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "badges").iterdir()}
     assert kept == badges(), "make pages writes them"
     front = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]

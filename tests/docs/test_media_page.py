@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).parents[2] / "docs" / "media.py"
 
 
 @pytest.mark.parametrize(("case", "control"), [("5.6", "gcc@unprobed"), ("5.4", "nada")])
-def test_the_file_has_what_the_script_measures(case: str, control: str) -> None:
+def test_the_file_matches_the_script(case: str, control: str) -> None:
     script: dict[str, Any] = runpy.run_path(str(SCRIPT))
     found = Table.read("media.csv").where({"case": case, "control": control}).rows
     rows = [dict(zip(script["COLUMNS"], row, strict=True)) for row in script["rows_of"](case, control)]

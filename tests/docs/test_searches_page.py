@@ -23,12 +23,12 @@ SEARCHED = sorted(file.stem for file in (DOCS / "searches").glob("*.json"))
 
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
-def test_a_section_is_that_of_its_data(paper_id: str) -> None:
+def test_a_section_matches_its_data(paper_id: str) -> None:
     found = PAGE["searches"]()[paper_id]
     assert read_part(TEXT, "search", paper_id) == "\n".join(PAGE["summary"](found)).strip()
 
 
-def test_the_files_are_those_of_the_searches() -> None:
+def test_the_files_match_the_searches() -> None:
     for name, rows in PAGE["tables"]().items():
         text = pl.DataFrame(rows, infer_schema_length=None).write_csv(float_precision=3)
         assert text == (DOCS / "data" / name).read_text(encoding="utf-8"), "run: python docs/searches.py DIR"
@@ -36,14 +36,16 @@ def test_the_files_are_those_of_the_searches() -> None:
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
 def test_the_data_are_of_the_paper_as_it_is(paper_id: str) -> None:
-    told = json.loads((DOCS / "searches" / f"{paper_id}.json").read_text(encoding="utf-8"))
+    reported = json.loads((DOCS / "searches" / f"{paper_id}.json").read_text(encoding="utf-8"))
     found = paper(paper_id)
-    assert told["figures"] == list(found.searched)
-    assert told["claims"] == sum(len(claims_of(paper_id, figure)) for figure in found.searched)
+    assert reported["figures"] == list(found.searched)
+    assert reported["claims"] == sum(len(claims_of(paper_id, figure)) for figure in found.searched)
     open_to = {name: [spelled(value) for value in values] for name, values in space(found, found.searched).items()}
-    assert open_to == {one["name"]: [spelled(value["value"]) for value in one["values"]] for one in told["assumptions"]}
-    assert told["tried"] == 1 + told["at_random"] + told["climbing"]
-    assert len(told["splits"]) == 5
+    assert open_to == {
+        one["name"]: [spelled(value["value"]) for value in one["values"]] for one in reported["assumptions"]
+    }
+    assert reported["tried"] == 1 + reported["at_random"] + reported["climbing"]
+    assert len(reported["splits"]) == 5
 
 
 def test_both_papers_have_a_section() -> None:

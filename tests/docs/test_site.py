@@ -76,7 +76,7 @@ def test_every_command_and_public_name_is_in_the_reference(site: Path) -> None:
     assert all(f'id="{name.lower()}"' in api for name in sojourn.__all__)
 
 
-def test_the_site_asks_no_other_host(site: Path) -> None:
+def test_the_site_queries_no_other_host(site: Path) -> None:
     for page in site.glob("**/*.html"):
         loaded = re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(https?:[^"]*)"', page.read_text("utf-8"))
         assert not loaded, page.name

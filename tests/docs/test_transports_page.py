@@ -11,7 +11,7 @@ from tables import Table
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_rows_are_what_the_script_measures() -> None:
+def test_rows_match_the_script() -> None:
     script: dict[str, Any] = runpy.run_path(str(DOCS / "transports.py"))
     measured = [list(row) for row in script["bbr"]()]
     assert measured == [list(row.values()) for row in Table.read("bbr-min-rtt.csv").rows], "run: docs/transports.py"

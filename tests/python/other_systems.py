@@ -92,7 +92,7 @@ def refused() -> list[str]:
     engine.DEVICE = engine.DEVICE.with_name("no-tun")
     sys.platform = "other"
     scenario = sj.Scenario.parse('duration = "2 s"\nlink = { rate = "5 Mbit/s" }\nflows = [{ kind = "tcp" }]')
-    said = []
+    message = []
     for ask in (
         lambda: engine.check(scenario),
         lambda: needs.refuse(needs.missing_for_run(), "this machine"),
@@ -101,8 +101,8 @@ def refused() -> list[str]:
         try:
             ask()
         except Exception as error:
-            said.append(str(error).splitlines()[-1].strip())
-    return said
+            message.append(str(error).splitlines()[-1].strip())
+    return message
 
 
 if __name__ == "__main__":

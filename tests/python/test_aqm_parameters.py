@@ -37,9 +37,9 @@ def files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("aqm", AQMS)
 def test_a_parameter_is_set_from_the_command_line(cli: Cli, aqm: str) -> None:
     for sets in ([f"link.aqm={aqm}", "link.aqm.target=7 ms"], ["link.aqm.target=7 ms", f"link.aqm={aqm}"]):
-        told = printed_json(cli("run", "short.toml", "--json", *(word for one in sets for word in ("--set", one))))
-        assert "target 7ms" in told["aqm"], "the parameter is that of the queue manager which is there in the end"
-        assert sj.load(told["folder"]).aqm_parameters["link.aqm.target"] == "7 ms"
+        reported = printed_json(cli("run", "short.toml", "--json", *(word for one in sets for word in ("--set", one))))
+        assert "target 7ms" in reported["aqm"], "the parameter is that of the queue manager which is there in the end"
+        assert sj.load(reported["folder"]).aqm_parameters["link.aqm.target"] == "7 ms"
 
 
 @pytest.mark.parametrize("aqm", AQMS)
@@ -49,9 +49,9 @@ def test_a_parameter_is_swept_and_drawn(cli: Cli, tmp_path: Path, aqm: str, firs
     axes = {"link.aqm": [aqm, f"{aqm} exclude_ce"], "link.aqm.target": ["5 ms", "10 ms", "20 ms"]}
     lines = [f'"{path}" = {json.dumps(axes[path])}' for path in sorted(axes, key=lambda path: path != first)]
     (tmp_path / "study.toml").write_text(f"{SHORT.replace('3 s', '1500 ms')}[sweep]\n" + "\n".join(lines))
-    told = printed_json(cli("sweep", "study.toml", "-o", "out", "--json"))
-    assert {(row["link.aqm"], row["link.aqm.target"]) for row in told["table"]} == set(product(*axes.values()))
-    assert len({row["fingerprint"] for row in told["table"]}) == 3
+    reported = printed_json(cli("sweep", "study.toml", "-o", "out", "--json"))
+    assert {(row["link.aqm"], row["link.aqm.target"]) for row in reported["table"]} == set(product(*axes.values()))
+    assert len({row["fingerprint"] for row in reported["table"]}) == 3
     results = load_all([tmp_path / "out"])
     [target] = choose(results, ["link.aqm.target"])
     assert sorted(target.shown) == [5.0, 5.0, 10.0, 10.0, 20.0, 20.0]
@@ -85,7 +85,7 @@ def test_parameters_of_other_links_are_keys_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("aqm", "key", "value", "said"),
+    ("aqm", "key", "value", "message"),
     [
         ("codel", "tagret", "5 ms", 'link.aqm: unknown parameter "tagret"; did you mean "target"?'),
         ("fq(codel)", "tagret", "5 ms", 'unknown parameter "tagret"; did you mean "target"?'),
@@ -96,13 +96,13 @@ def test_parameters_of_other_links_are_keys_too(tmp_path: Path) -> None:
         ("droptail", "target", "5 ms", 'unknown parameter "target"'),
     ],
 )
-def test_refusals_name_the_parameter(cli: Cli, tmp_path: Path, aqm: str, key: str, value: str, said: str) -> None:
+def test_refusals_name_the_parameter(cli: Cli, tmp_path: Path, aqm: str, key: str, value: str, message: str) -> None:
     ran = cli("run", "short.toml", "--set", f"link.aqm={aqm}", "--set", f"link.aqm.{key}={value}")
-    assert (ran.exit_code, said in ran.stderr) == (2, True), ran.stderr
+    assert (ran.exit_code, message in ran.stderr) == (2, True), ran.stderr
     sweep = f'[sweep]\n"link.aqm" = ["{aqm}"]\n"link.aqm.{key}" = ["{value}"]\n'
     (tmp_path / "study.toml").write_text(f"{SHORT}{sweep}")
     ran = cli("sweep", "study.toml")
-    assert (ran.exit_code, said in ran.stderr) == (2, True), ran.stderr
+    assert (ran.exit_code, message in ran.stderr) == (2, True), ran.stderr
 
 
 def test_a_parameter_that_some_lack_is_no_axis(cli: Cli, tmp_path: Path) -> None:

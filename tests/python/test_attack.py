@@ -96,7 +96,7 @@ def test_the_judge_sees_faults(tmp_path: Path, ended: Any, words: list[str], fau
         (b"link.rate: no", None),
     ],
 )
-def test_answers_that_say_too_much_are_seen(
+def test_responses_that_leak_data_are_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, fault: str | None
 ) -> None:
     def refuse(_self: object, _request: bytes) -> tuple[str, bytes, int]:
@@ -214,8 +214,8 @@ def test_impossible_numbers_are_seen(stored: Path, keys: tuple[Any, ...], value:
         holder = holder[key]
     holder[last] = value
     manifest.write_text(json.dumps(found))
-    told = list(violations(stored))
-    assert told[0].startswith(fault)
+    reported = list(violations(stored))
+    assert reported[0].startswith(fault)
 
 
 def test_packets_from_nowhere_or_without_a_trace_are_seen(stored: Path) -> None:
@@ -266,7 +266,7 @@ for number in range(int(sys.argv[1]), 6):
     monkeypatch.setattr(inputs, "HANG_S", 10.0)
     outcomes = list(inputs._batch(1, 0, 6, tmp_path))
     assert [one["number"] for one in outcomes] == list(range(6))
-    told = {one["number"]: one["faults"][0] for one in outcomes if one["faults"]}
-    assert told.keys() == {1, 3}
-    assert told[1].startswith("aborts with -6")
-    assert told[3].startswith("hangs")
+    reported = {one["number"]: one["faults"][0] for one in outcomes if one["faults"]}
+    assert reported.keys() == {1, 3}
+    assert reported[1].startswith("aborts with -6")
+    assert reported[3].startswith("hangs")

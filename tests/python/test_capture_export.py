@@ -97,7 +97,7 @@ def test_every_checksum_is_right(taps: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("side", ["in", "out"])
 @pytest.mark.parametrize("link", ["forward", "reverse"])
-def test_a_capture_is_what_was_recorded(run: sj.Result, tmp_path: Path, link: str, side: str) -> None:
+def test_a_capture_equals_the_recorded_packets(run: sj.Result, tmp_path: Path, link: str, side: str) -> None:
     path = tmp_path / "x.pcapng"
     count = export(run, path, side=side, link=link)
     found = load_capture(path).packets
@@ -114,9 +114,9 @@ def test_a_capture_is_what_was_recorded(run: sj.Result, tmp_path: Path, link: st
     assert found["time_ns"].to_list() == expected["time_ns"].to_list()
     assert found["ip_bytes"].to_list() == expected["ip_bytes"].to_list() == expected["bytes"].to_list()
     tcp = pl.col("protocol") == "tcp"
-    ours, theirs = found.filter(tcp), expected.filter(pl.col("flags") > 0)
+    local, reference = found.filter(tcp), expected.filter(pl.col("flags") > 0)
     for name in ("seq", "ack", "payload"):
-        assert ours[name].to_list() == theirs[name].to_list(), name
+        assert local[name].to_list() == reference[name].to_list(), name
     assert found["ecn"].to_list() == [
         3 if side == "out" and fate == 1 else ecn for fate, ecn in expected.select("fate", "ecn").iter_rows()
     ]
@@ -125,7 +125,7 @@ def test_a_capture_is_what_was_recorded(run: sj.Result, tmp_path: Path, link: st
         assert found.filter(~tcp)["payload"].unique().to_list() == [301 - 28]
 
 
-def test_both_flows_and_ends_can_be_told_apart(run: sj.Result, taps: dict[str, Path]) -> None:
+def test_flows_and_ends_are_distinguishable(run: sj.Result, taps: dict[str, Path]) -> None:
     found = load_capture(taps["in"]).packets
     forward = found.filter(pl.col("destination_port") == 5001).select("source", "source_port", "destination").unique()
     assert forward.height == len(run.totals["flows"]) == 5
@@ -258,7 +258,7 @@ def test_other_programs_read_a_tap_of_both_directions(taps: dict[str, Path], rea
 
 
 @tshark
-def test_a_tap_says_which_way_a_packet_went(taps: dict[str, Path]) -> None:
+def test_a_tap_records_the_direction_of_a_packet(taps: dict[str, Path]) -> None:
     for side, out in (("in", "10.0.0.1"), ("out", "10.0.0.2")):
         rows = fields(taps[side], "frame.packet_flags_direction", "ip.src", where="ip.addr == 10.0.0.1")
         assert {(way, source == out) for way, source in rows} == {("0x00000001", False), ("0x00000002", True)}
@@ -279,8 +279,8 @@ def test_tshark_counts_the_same_payload(taps: dict[str, Path]) -> None:
         step = int(float(time))
         steps[step] = steps.get(step, 0) + len(new)
     made = goodput(load_capture(taps["out"]).packets, 10**9).filter(~pl.col("flow").str.starts_with("udp"))
-    ours = made.filter(pl.col("flow") != "all").group_by("time_s", maintain_order=True).agg(pl.col("bytes").sum())
-    assert {int(time): count for time, count in ours.iter_rows() if count} == steps
+    local = made.filter(pl.col("flow") != "all").group_by("time_s", maintain_order=True).agg(pl.col("bytes").sum())
+    assert {int(time): count for time, count in local.iter_rows() if count} == steps
 
 
 @tshark

@@ -55,7 +55,7 @@ def columns(kind: str, cli: Cli, *words: object) -> pl.DataFrame:
     return pl.read_csv("data.csv", infer_schema_length=None)
 
 
-def test_rtt_and_what_was_sent_again(cli: Cli, own: Path) -> None:
+def test_rtt_and_retransmissions(cli: Cli, own: Path) -> None:
     table = columns("timeseries", cli, own)
     capture = load_capture(own)
     packets = capture.packets
@@ -84,7 +84,7 @@ def test_rates_add_up_to_the_goodput(cli: Cli, own: Path) -> None:
     assert found.to_list() == pytest.approx(expected.to_list())
 
 
-def test_the_sequence_of_a_capture_is_that_of_the_sender(cli: Cli, own: Path, run: sj.Result) -> None:
+def test_the_sequence_of_a_capture_equals_the_sender_s(cli: Cli, own: Path, run: sj.Result) -> None:
     packets = load_capture(own)
     assert packets.blocks.height > 0
     table = columns("sequence", cli, own, "--from", 1, "--to", 2)
@@ -100,7 +100,7 @@ def test_the_sequence_of_a_capture_is_that_of_the_sender(cli: Cli, own: Path, ru
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_text"),
     [
         (("box", "own.pcapng"), "box cannot be drawn of a capture; there is timeseries"),
         (("sequence", "own.pcapng", "--flow", "7"), "there are 2 flows of TCP with data"),
@@ -109,8 +109,10 @@ def test_the_sequence_of_a_capture_is_that_of_the_sender(cli: Cli, own: Path, ru
         (("cdf", "own.pcapng", "results"), "beside captures only"),
     ],
 )
-def test_what_cannot_be_drawn_is_a_line(cli: Cli, own: Path, words: tuple[str, ...], says: str) -> None:
+def test_undrawable_captures_give_a_one_line_error(
+    cli: Cli, own: Path, words: tuple[str, ...], expected_text: str
+) -> None:
     done = cli("plot", *words)
     assert done.exit_code == 2
-    assert says in done.output
+    assert expected_text in done.output
     assert len(done.output.strip().splitlines()) == 1

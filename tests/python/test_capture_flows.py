@@ -62,7 +62,7 @@ def test_one_packet_has_no_goodput_and_is_shown(cli: Cli, tmp_path: Path) -> Non
     assert cli("pcap", "show", "one.pcap").exit_code == 0
 
 
-def test_what_a_sender_repeats_and_its_round_trips_are_those_of_the_run(tmp_path: Path) -> None:
+def test_retransmissions_and_rtts_equal_those_of_the_run(tmp_path: Path) -> None:
     text = """
     duration = "9 s"
     [link]

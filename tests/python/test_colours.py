@@ -93,7 +93,7 @@ def test_compare_and_plot_agree(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "c.svg").read_text() == (tmp_path / "d.svg").read_text() != (tmp_path / "a.svg").read_text()
 
 
-def test_a_legend_says_in_how_many_loads_something_has_not_settled() -> None:
+def test_a_legend_counts_the_loads_that_have_not_settled() -> None:
     from sojourn.figures.channels import Channels, facets
     from sojourn.model.analysis.labels import Name
 

@@ -98,7 +98,7 @@ def test_main_job_on_a_recorded_trace(process: Process, shared: Path) -> None:
     assert "Figure: results/compare-" in done.stdout
 
 
-def test_manifest_says_where_a_result_comes_from(process: Process, scenario_file: Path, tmp_path: Path) -> None:
+def test_manifest_has_the_origin_of_a_result(process: Process, scenario_file: Path, tmp_path: Path) -> None:
     done = process("run", scenario_file, "--seed", "3")
     assert done.returncode == 0, done.stderr
     [manifest] = tmp_path.glob("results/*/manifest.json")
@@ -134,7 +134,7 @@ def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_
     assert len(found["results"]) == 2
 
 
-def test_plot_without_packets_says_how_to_get_them(cli: Cli, scenario_file: Path) -> None:
+def test_plot_without_packets_names_the_probe(cli: Cli, scenario_file: Path) -> None:
     assert cli("run", scenario_file).exit_code == 0
     result = cli("plot", "timeseries", "results")
     assert result.exit_code == 2
@@ -165,7 +165,7 @@ def test_aqm_list(cli: Cli) -> None:
     assert {"droptail", "codel", "pie"} <= set(names)
 
 
-def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
+def test_aqm_show_has_all_of_the_registry(cli: Cli) -> None:
     for entry in printed_json(cli("aqm", "list", "--json")):
         shown = " ".join(cli("aqm", "show", entry["profiles"][0]["spelling"]).output.split())
         assert entry["source"] in shown
@@ -228,7 +228,7 @@ def test_progress_goes_to_stderr_only(process: Process, scenario_file: Path) -> 
     assert all(line.startswith(("0 of 1 runs, ", "1 of 1 runs, ")) and " left" in line for line in lines), lines
 
 
-def test_cc_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
+def test_cc_show_has_all_of_the_registry(cli: Cli) -> None:
     registered = printed_json(cli("cc", "list", "--json"))
     assert {"reno", "cubic", "vegas", "ledbat++"} <= {entry["name"] for entry in registered}
     listed = cli("cc", "list").output
@@ -249,7 +249,7 @@ def test_cc_show_of_an_unknown_one_names_the_nearest(cli: Cli) -> None:
     assert 'did you mean "vegas"?' in result.output
 
 
-def test_a_control_that_hears_of_every_acknowledgment_refuses_older_stacks(cli: Cli, tmp_path: Path) -> None:
+def test_a_control_with_per_ack_callbacks_refuses_older_stacks(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "old.toml"
     file.write_text(
         'duration = "1 s"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncc = "vegas"\nstack = "linux-3.8"\n'
@@ -269,14 +269,14 @@ def test_a_control_that_hears_of_every_acknowledgment_refuses_older_stacks(cli: 
         (("import", "tcc", "router.txt"), "tc"),
     ],
 )
-def test_a_misspelled_command_is_told_the_nearest(cli: Cli, words: tuple[str, ...], near: str) -> None:
+def test_a_misspelled_command_gets_a_suggestion(cli: Cli, words: tuple[str, ...], near: str) -> None:
     result = cli(*words)
     assert result.exit_code == 2
     assert result.output.count("\n") == 1
     assert f'"{words[-1] if words[0] != "import" else "tcc"}" is unknown; did you mean "{near}"?' in result.output
 
 
-def test_a_command_that_resembles_none_is_told_what_there_is(cli: Cli) -> None:
+def test_an_unknown_command_gets_the_list_of_commands(cli: Cli) -> None:
     result = cli("flent", "qqqq")
     assert result.exit_code == 2
     assert 'command "qqqq" is unknown; there is export, show' in result.output

@@ -18,7 +18,7 @@ def test_every_control_has_its_script() -> None:
 
 
 @pytest.mark.parametrize("name", CONTROLS)
-def test_a_script_is_what_the_second_implementation_makes_of_it(name: str) -> None:
+def test_a_script_equals_the_second_implementation_s_output(name: str) -> None:
     written = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     assert written == GENERATOR["script"](name), "run: python tests/controls/generate.py"
 

@@ -23,7 +23,7 @@ def _run(cli: Cli, study: str, **sets: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("aqm", "target", "within"), [("pi ecn", 200, 0.1), ("rem@ns2 ecn mean_pktsize 500B", 20, 0.2)]
 )
-def test_the_queue_stands_where_it_is_steered_to(cli: Cli, aqm: str, target: int, within: float, count: int) -> None:
+def test_the_queue_settles_at_the_target(cli: Cli, aqm: str, target: int, within: float, count: int) -> None:
     """Integral action: with half the flows the queue changes only by noise."""
     link = _run(cli, "controllers", link__aqm=aqm, flows__0__count=count)["links"]["forward"]
     assert link["mean_backlog_packets"] == pytest.approx(target, rel=within)
@@ -36,7 +36,7 @@ def test_avq_steers_the_utilisation(cli: Cli) -> None:
     assert link["utilisation"] == pytest.approx(0.98, abs=0.005)
 
 
-def test_sfb_holds_what_does_not_react_and_blue_does_not(cli: Cli) -> None:
+def test_sfb_limits_unresponsive_traffic_and_blue_does_not(cli: Cli) -> None:
     """Unresponsive traffic at twice the link's rate leaves TCP 5 % with tail drop and BLUE, over half with SFB."""
     goodput = {
         aqm: _run(cli, "unresponsive", link__aqm=aqm)["groups"][0]["goodput_bps"] / 1e7
@@ -59,7 +59,7 @@ def test_dualpi2_keeps_ect1_short_and_classic_at_its_target(cli: Cli) -> None:
         assert classic["goodput_bps"] > 34e6
 
 
-def test_only_what_the_selector_names_is_marked_early(cli: Cli) -> None:
+def test_only_the_selector_s_packets_are_marked_early(cli: Cli) -> None:
     plain = _run(cli, "l4s", link__aqm="fq_codel@linux")["links"]["forward"]
     selected = "fq_codel@linux ce_threshold 300us ce_threshold_selector"
     ect1 = _run(cli, "l4s", link__aqm=f"{selected} 0x1/0x3")["links"]["forward"]

@@ -44,7 +44,7 @@ def test_a_run_is_stored_by_five_hundred_calls(tmp_path: Path) -> None:
     assert calls / len(runs[1:]) < 600  # 2,350 if files are read back and checked, and all hashes recomputed
 
 
-def test_tables_that_nobody_asks_for_are_not_made(tmp_path: Path) -> None:
+def test_unused_tables_are_not_computed(tmp_path: Path) -> None:
     runs = _runs(tmp_path)
     runs[0].scenario.run()
     calls = _calls(lambda: [run.scenario.run(run.seed) for run in runs])

@@ -41,21 +41,21 @@ def test_the_whole_paper(cli: Cli, done: dict[str, Reproduction], out: Path) -> 
             assert (out / PAPER / f"{figure}{suffix}").stat().st_size > 300
 
 
-def test_what_real_programs_did_is_told_but_not_judged(done: dict[str, Reproduction]) -> None:
+def test_runs_of_real_programs_are_reported_but_not_judged(done: dict[str, Reproduction]) -> None:
     engines = {claim["id"]: claim["engine"] for claim in claims_of(PAPER)}
     for verdict in [verdict for one in done.values() for verdict in one.verdicts]:
         emulated = engines[verdict["id"]] == "emulate"
         assert emulated == (verdict["verdict"] == "not-run") == ("simulated" in verdict), verdict["id"]
 
 
-def test_what_one_seed_measures(done: dict[str, Reproduction]) -> None:
+def test_one_seed_s_measurements(done: dict[str, Reproduction]) -> None:
     near = {"S4-BDP": 833.3, "S4-MAX": 1.6375, "S4-TD": 0.99, "S4-CODEL": 0.96, "S4-ACM-util": 0.97}
     samples = {claim: values for one in done.values() for claim, values in one.measured.samples.items()}
     for claim, value in near.items():
         assert samples[claim][0] == pytest.approx(value, rel=0.01), claim
 
 
-def test_every_second_accounts_for_what_the_link_sent(done: dict[str, Reproduction]) -> None:
+def test_every_second_accounts_for_the_link_s_bytes(done: dict[str, Reproduction]) -> None:
     one = done["paper"]
     for result, name in zip(one.study.results, steps.NAMES.values(), strict=True):
         cells = one.measured.cells.filter(pl.col("aqm") == name)
@@ -80,11 +80,11 @@ def _as_published() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("claim", steps.RELATIONS)
-def test_a_relation_is_true_of_what_the_text_says_and_false_when_shuffled(claim: str) -> None:
+def test_a_relation_holds_for_the_text_and_fails_when_shuffled(claim: str) -> None:
     assert_true_but_false_when_shuffled(steps.RELATIONS[claim], _as_published(), {"aqm", "second"})
 
 
-def test_the_trace_is_what_the_study_says_that_made_it() -> None:
+def test_the_trace_is_reproduced_by_its_study() -> None:
     for seed, suffix in ((1, "down"), (2, "up")):
         shipped = load_trace(Path(lte.__file__).parent / f"verizon-like.{suffix}")
         assert np.array_equal(shipped, synth_lte("verizon-short", 60, seed))

@@ -135,9 +135,9 @@ def test_an_upload_is_shown_beside_the_idle_way_back(process: Process, cli: Cli,
     assert pl.read_csv(tmp_path / "up.csv")["series"].unique().to_list() == ["pie"]
     named = cli("plot", "timeseries", "emulated", "--link", "upp")
     assert (named.exit_code, named.stderr) == (2, 'Error: link "upp" is unknown; did you mean "up"?\n')
-    told = cli("qoo", "emulated", "--json")
-    assert told.exit_code == 0, told.output
-    [web, *_] = json.loads(told.stdout)["outcomes"]
+    reported = cli("qoo", "emulated", "--json")
+    assert reported.exit_code == 0, reported.output
+    [web, *_] = json.loads(reported.stdout)["outcomes"]
     assert web["loss"]["share"] == pytest.approx(rows["up"]["dropped"] / rows["up"]["arrived"])
     assert web["latency"][0]["rtt_ms"] == pytest.approx(result.at("up").sojourn_ms(0.95), rel=0.1)
     assert cli("qoo", "emulated", "--flows", "1").exit_code == 2

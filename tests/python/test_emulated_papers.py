@@ -56,7 +56,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return [Run(scenario, seed, "emulate") for seed in (1, 2, 3)]
 
 
-def test_the_figures_are_those_with_claims_about_emulated_runs_or_a_study_of_their_own() -> None:
+def test_figures_have_claims_about_emulated_runs_or_their_own_study() -> None:
     assert [(one.id, name) for one, name in papers.figures()] == [
         ("gao2015", "fig12"),
         ("gao2015", "fig13"),
@@ -65,7 +65,7 @@ def test_the_figures_are_those_with_claims_about_emulated_runs_or_a_study_of_the
     ]
 
 
-def test_it_says_beforehand_how_long_it_takes(tmp_path: Path) -> None:
+def test_the_duration_is_printed_beforehand(tmp_path: Path) -> None:
     """Figures 12 and 13 share the runs of four schemes; the other two figures have two schemes each."""
     done = command("--results", "runs", "-o", "out", "--seeds", "3", "--at-once", "2", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -91,8 +91,8 @@ def test_a_starved_run_is_named_refused_and_run_again(
     attempts = papers.Attempts(tmp_path, do)
     assert attempts(runs, 1) == []
     assert tried == [1, 2, 3, 2]
-    said = capsys.readouterr().err
-    assert said == f"refused, not faithful: {papers.name_of(runs[1])}: {LATE}; load 5.4 on 2 CPUs\n"
+    message = capsys.readouterr().err
+    assert message == f"refused, not faithful: {papers.name_of(runs[1])}: {LATE}; load 5.4 on 2 CPUs\n"
     assert [row["fault"] for row in attempts.rows] == ["", LATE, "", ""]
     assert attempts.missing(runs) == []
     papers.write_load(attempts.rows, tmp_path / "out")
@@ -139,7 +139,7 @@ def test_a_figure_with_a_starved_run_is_not_judged(tmp_path: Path, monkeypatch: 
             assert all(LATE in verdict["why"] for verdict in done.verdicts)
 
 
-def test_an_unknown_figure_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+def test_an_unknown_figure_is_refused_with_the_list_of_figures(tmp_path: Path) -> None:
     done = command("--results", "r", "-o", "o", "--figure", "fig99", cwd=tmp_path)
     assert done.returncode == 2
     assert "there is gao2015 fig12, gao2015 fig13, cs244-2015 paper, cs244-2015 4g" in " ".join(done.stderr.split())

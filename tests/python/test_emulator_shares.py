@@ -24,7 +24,7 @@ def test_datagrams_of_programs_are_shared_as_in_the_simulator() -> None:
     assert found == pytest.approx(simulated(case), rel=0.5 if faults else 0.05)
 
 
-def test_the_latency_under_load_is_that_of_the_path_and_a_short_queue() -> None:
+def test_the_latency_under_load_is_the_path_s_plus_a_short_queue() -> None:
     scenario = Scenario.parse(LATENCY).replace({"duration": "10 s"})
     answer, bulk = latency(scenario.run())
     assert 20 < answer < 22

@@ -17,7 +17,7 @@ pytestmark = needs_shells
 HERE = ["kill -9 of the shell", "full disk", "stopped", "steps of the wall clock"]
 
 
-def test_disturbed_shells_say_so_and_leave_nothing() -> None:
+def test_disturbed_shells_report_it_and_leave_nothing() -> None:
     only = [word for name in HERE for word in ("--only", name)]
     command = [sys.executable, "-m", "sojourn.engines.emulated.torture", "--time", "0", "--seed", "77", *only]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -25,7 +25,7 @@ def test_disturbed_shells_say_so_and_leave_nothing() -> None:
     assert done.stdout.splitlines()[-1] == "4 runs with seed 77, 0 of them wrong"
 
 
-def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftovers_of_a_run_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "sojourn").mkdir()
     (tmp_path / "sojourn" / "4711").touch()
@@ -40,7 +40,7 @@ def test_what_a_run_leaves_and_does_not_say_is_found(tmp_path: Path, monkeypatch
         torture._expect_output("link: shell  1.0 s", "read late")
 
 
-def test_what_two_builds_cost_is_measured_in_turn() -> None:
+def test_costs_of_two_builds_are_measured_alternately() -> None:
     words = ["--runs", "2", "--seconds", "0.3", "--only", "link 100", "--only", "questions", "--old", sys.executable]
     command = [sys.executable, "-m", "sojourn.engines.emulated.costs", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

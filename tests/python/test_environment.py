@@ -144,11 +144,11 @@ def test_an_interrupted_module_ends_with_a_line(tmp_path: Path, module: str) -> 
         assert process.stdout is not None
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        message, _ = process.communicate(timeout=60)
     assert re.match(r"\d+ of 1000000 episodes" if words else " +steps", first), first
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "Interrupted; finished runs are kept."
-    assert "Traceback" not in said
+    assert message.splitlines()[-1] == "Interrupted; finished runs are kept."
+    assert "Traceback" not in message
 
 
 def _runs(folder: Path) -> list[Path]:

@@ -73,7 +73,7 @@ def test_flows_with_an_end_or_a_rate_of_their_own_do_not_count(limit: str, cli: 
     assert "Jain index –, fingerprint" in cli("run", "run.toml", "-o", "out").output
 
 
-def test_an_end_after_the_run_is_none() -> None:
+def test_an_end_after_the_run_is_ignored() -> None:
     scenario = sj.Scenario.parse(SHORT + 'stop = "3 s"\n')
     assert bulk_groups(scenario) == [True]
     assert scenario.run().totals["jain"] == pytest.approx(_of(scenario.run(), 0))

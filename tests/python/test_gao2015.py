@@ -143,11 +143,11 @@ def test_contradicted_claims_come_first_and_fail_nothing(cli: Cli, studies: dict
     """The authors' own samples contradict S1-F12-small, and the figure's other claims hold."""
     assert "fig12" in studies
     command = ("reproduce", PAPER, "--figure", "fig12", "-o", root / "results")
-    shown, told = cli(*command), json.loads(cli(*command, "--json").stdout)
+    shown, reported = cli(*command), json.loads(cli(*command, "--json").stdout)
     assert shown.exit_code == 0
-    assert told["contradicted"] == ["S1-F12-small"]
-    assert told["tally"]["contradicted"] == 1
-    assert next(iter(told["tally"])) == "contradicted"
+    assert reported["contradicted"] == ["S1-F12-small"]
+    assert reported["tally"]["contradicted"] == 1
+    assert next(iter(reported["tally"])) == "contradicted"
     lines = shown.output.splitlines()
     [first] = [number for number, line in enumerate(lines) if line.startswith("Contradicted: S1-F12-small, ")]
     assert "115 and 50 ms" in lines[first]
@@ -156,7 +156,7 @@ def test_contradicted_claims_come_first_and_fail_nothing(cli: Cli, studies: dict
     assert page.index("Contradicted: claims that the original itself does not satisfy") < page.index("by verdict")
 
 
-def test_none_of_the_reverse_and_web_traffic_is_none(
+def test_a_share_of_zero_has_no_reverse_and_web_traffic(
     studies: dict[str, StudyResult], measured: dict[str, Measurements]
 ) -> None:
     for figure in ("reverse", "web"):
@@ -168,7 +168,7 @@ RELATIONS = relations_of(PAPER)
 
 
 @pytest.mark.parametrize("claim", RELATIONS)
-def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim: str) -> None:
+def test_a_relation_holds_for_the_paper_and_fails_when_shuffled(claim: str) -> None:
     _, relation = RELATIONS[claim]
     keys = {"scheme", "rate", "rtt_ms", "flows", "reverse", "web", "step"}
     assert_true_but_false_when_shuffled(relation, AS_PUBLISHED[claim], keys)
@@ -233,7 +233,7 @@ def test_a_single_flow_at_64_mbit_is_shown_as_a_range(root: Path) -> None:
     assert found[2]["least_kBps"] == found[2]["kBps"] == found[2]["most_kBps"]
 
 
-def test_random_points_are_made_as_those_of_the_files() -> None:
+def test_random_points_follow_the_rules_of_the_files() -> None:
     """The grid, reverse and web traffic in the files follow from published rows in the same way."""
     rows = {tuple(row[key] for key in published.KEYS): row for row in published.published().iter_rows(named=True)}
     for name in ("grid", "traffic"):
@@ -271,21 +271,21 @@ def test_random_points_are_run_where_they_are_named(root: Path) -> None:
     lengths = random_points.fifo_packets(published.published(random_points.FILE))
     assert (lengths[10], lengths[300], lengths[30], lengths[500]) == (369, 369, 37, 37)
     assert paper(PAPER).figure("random").draw(result, []).axes
-    asked, left_out = figures_on(paper(PAPER), "simulate")
-    assert "random" not in asked
+    requests, left_out = figures_on(paper(PAPER), "simulate")
+    assert "random" not in requests
     assert "ten minutes" in left_out["random"] and "--figure random" in left_out["random"]
 
 
-def test_the_published_grid_tells_its_shares(root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_published_grid_reports_its_shares(root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the terminal, in the page and in `--json`, because the grid has no claims."""
     whole = study_of(paper(PAPER), "grid")
     slow = [point for point in whole.points if point.values["link.rate"] == "1 Mbit/s"][::31]
     monkeypatch.setattr(Study, "load", classmethod(lambda cls, *_, **__: replace(whole, points=slow)))
     command = ("reproduce", PAPER, "--figure", "grid", "-o", root / "results")
-    shown, told = cli(*command), json.loads(cli(*command, "--json").stdout)
+    shown, reported = cli(*command), json.loads(cli(*command, "--json").stdout)
     assert shown.exit_code == 0
     assert "not-run" not in shown.output
-    every = told["figures"][0]["shares"][-1]
+    every = reported["figures"][0]["shares"][-1]
     assert (every["scheme"], every["runs"]) == ("all", len(slow))
     for words in ("throughput", "within 2%", "largest delay", "within 10%", f"{every['throughput within 2%']:.1%}"):
         assert words in shown.output
@@ -309,20 +309,20 @@ def test_slow_links_send_and_wait_as_published(root: Path) -> None:
     assert paper(PAPER).figure("grid").draw(result, []).axes
 
 
-def test_runs_far_from_the_published_are_told() -> None:
+def test_runs_far_from_the_published_are_reported() -> None:
     rows = published.published().head(8)
-    ours = rows.with_columns(
+    local = rows.with_columns(
         kBps=pl.col("published_kBps") * pl.Series([1.0, 1.019, 0.981, 1.021, 1, 1, 1, 1]),
         max_ms=pl.col("published_max_ms") + pl.Series([0.0, 0.9, -0.9, 0, 0, 500, 0, 0]),
         least_kBps=pl.col("published_kBps") * pl.Series([1.0, 1.03, 0.9, 0.95, 1, 1, 1, 1]),
         most_kBps=pl.col("published_kBps") * pl.Series([1.0, 1.04, 0.97, 1.05, 1, 1, 1, 1]),
     )
-    every = published.near(ours).filter(pl.col("scheme") == "all").row(0, named=True)
+    every = published.near(local).filter(pl.col("scheme") == "all").row(0, named=True)
     assert (every["throughput"], every["max_delay"], every["error"]) == (7 / 8, 7 / 8, 0.0)
     assert every["in_range"] == 6 / 8
 
 
-def test_what_the_published_grid_says_of_a_claim() -> None:
+def test_the_published_grid_s_verdict_on_a_claim() -> None:
     """S1-RTT: in the authors' own runs the three schemes have another order at 500 ms."""
     few = (pl.col("reverse") == 0) & (pl.col("web") == 0) & pl.col("flows").is_in([1, 8, 64])
     rows = published.published().filter(few & pl.col("rtt_ms").is_in([10, 100, 500]))

@@ -50,13 +50,15 @@ def scenario(sets: dict[str, object] | None = None, text: str = TWO_GROUPS) -> s
 def episode(env: CcEnv, action: Any, seed: int = 3) -> tuple[np.ndarray[Any, Any], list[dict[str, Any]]]:
     """Observations of an episode with one action, or a function of the step, and the infos."""
     observation, info = env.reset(seed=seed)
-    seen, told, truncated = [observation], [info], False
+    seen, reported, truncated = [observation], [info], False
     while not truncated:
-        observation, reward, terminated, truncated, info = env.step(action(len(told)) if callable(action) else action)
+        observation, reward, terminated, truncated, info = env.step(
+            action(len(reported)) if callable(action) else action
+        )
         assert not terminated and np.isfinite(reward) and np.isfinite(observation).all()
         seen.append(observation)
-        told.append({**info, "reward": reward})
-    return np.array(seen), told
+        reported.append({**info, "reward": reward})
+    return np.array(seen), reported
 
 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space .*")
@@ -94,15 +96,15 @@ def test_the_same_actions_give_the_same_run(action: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["cwnd-scale", "cwnd-choice"])
-def test_a_run_in_which_nothing_is_asked_for_does_not_depend_on_the_steps(action: str) -> None:
+def test_without_actions_a_run_does_not_depend_on_the_steps(action: str) -> None:
     envs = [CcEnv(scenario(), action=action, step=step) for step in ("7 ms", "40 ms", "1 s", "rtt")]
     assert len({episode(env, 0)[1][-1]["fingerprint"] for env in envs}) == 1
 
 
-def test_a_window_that_is_set_is_what_is_in_flight() -> None:
+def test_the_set_window_is_in_flight() -> None:
     env = CcEnv(scenario(text=ALONE), action="cwnd", raw=True, observe=["inflight", "loss"], stack=1)
-    seen, told = episode(env, [log(17.0)])
-    late = [info["raw"] for info in told[50:]]
+    seen, reported = episode(env, [log(17.0)])
+    late = [info["raw"] for info in reported[50:]]
     assert {raw["cwnd"] for raw in late} == {17} and max(raw["in_flight"] for raw in late) <= 17
     # 17 segments of 1448 B in 37 ms of propagation, less than the link: Little's law.
     rate = np.mean([raw["rate_bps"] for raw in late])
@@ -111,10 +113,10 @@ def test_a_window_that_is_set_is_what_is_in_flight() -> None:
     assert (seen[50:, 1] == 0).all()
 
 
-def test_a_rate_that_is_set_is_what_is_delivered() -> None:
+def test_the_set_rate_is_delivered() -> None:
     env = CcEnv(scenario(text=ALONE), action="rate", raw=True, reward="aurora")
-    _, told = episode(env, [log(3.7)])
-    late = told[60:]
+    _, reported = episode(env, [log(3.7)])
+    late = reported[60:]
     rates = [info["raw"]["rate_bps"] for info in late]
     assert np.mean(rates) == pytest.approx(3.7e6, rel=0.02)
     for info in late:
@@ -122,23 +124,23 @@ def test_a_rate_that_is_set_is_what_is_delivered() -> None:
         expected = (10 * raw["delivered"] / raw["span_s"] - 1e3 * raw["rtt_s"] - 2e3 * raw["loss"]) / 1e3
         assert info["reward"] == pytest.approx(expected, rel=1e-12)
     # Above the link's rate the queue is full, and packets are lost.
-    _, told = episode(CcEnv(scenario(text=ALONE), action="rate", raw=True), [log(14.1)])
-    late = [info["raw"] for info in told[60:]]
+    _, reported = episode(CcEnv(scenario(text=ALONE), action="rate", raw=True), [log(14.1)])
+    late = [info["raw"] for info in reported[60:]]
     assert sum(raw["lost"] for raw in late) > 100
     assert np.mean([raw["rate_bps"] for raw in late]) == pytest.approx(9e6 * 1448 / 1500, rel=0.03)
 
 
-def test_an_agent_cannot_ask_for_more_than_ten_times_what_was_seen() -> None:
+def test_actions_are_limited_to_ten_times_the_observed_maximum() -> None:
     env = CcEnv(scenario({"link.limit": "5000 packets"}, ALONE), action="cwnd", raw=True)
-    _, told = episode(env, [log(10_000.0)])
+    _, reported = episode(env, [log(10_000.0)])
     rate = rtt = 0.0
-    for info in told[1:]:
+    for info in reported[1:]:
         raw = info["raw"]
         rate, rtt = max(rate, raw["rate_bps"]), max(rtt, raw["rtt_s"])
         # The maximum RTT of a step is above its mean.
         assert raw["cwnd"] <= max(10, 10 * rate * 1.3 * rtt / (8 * 1448))
-    assert told[-1]["raw"]["cwnd"] > 100
-    assert told[1]["raw"]["cwnd"] == 10, "nothing is known before the first acknowledgment of data"
+    assert reported[-1]["raw"]["cwnd"] > 100
+    assert reported[1]["raw"]["cwnd"] == 10, "nothing is known before the first acknowledgment of data"
     low = CcEnv(scenario(text=ALONE), action="cwnd-choice", raw=True)
     assert {info["raw"]["cwnd"] for info in episode(low, 1)[1][20:]} == {2}
 
@@ -159,14 +161,14 @@ def test_a_time_out_collapses_the_window_unless_the_policy_has_it() -> None:
     windows = {}
     for rto in ("collapse", "policy"):
         env = CcEnv(scenario(rate, ALONE), action="cwnd", raw=True, rto=rto)
-        _, told = episode(env, [log(25.0)])
-        windows[rto] = [info["raw"]["cwnd"] for info in told[1:] if info["time"] > 1.0]
-        assert told[-1]["summary"]["flows"][0]["timeouts"] > 0
+        _, reported = episode(env, [log(25.0)])
+        windows[rto] = [info["raw"]["cwnd"] for info in reported[1:] if info["time"] > 1.0]
+        assert reported[-1]["summary"]["flows"][0]["timeouts"] > 0
     assert min(windows["collapse"]) < 25 and windows["collapse"][-1] == 25
     assert set(windows["policy"]) == {25}
 
 
-def test_what_comes_later_is_not_seen() -> None:
+def test_observations_have_no_future_data() -> None:
     observe = [name for name, _ in cc_names()["observations"]]
     first, second = (
         episode(CcEnv(scenario({"link.rate": f"9 Mbit/s@0s,{late} Mbit/s@2s"}, ALONE), observe=observe, stack=1), [0.1])
@@ -200,7 +202,7 @@ def test_an_episode_ends_with_the_flow() -> None:
         ({}, {"flows.0.stack": "linux-2.6.29"}, "stack: "),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(wrong: dict[str, Any], sets: dict[str, Any], text: str) -> None:
+def test_errors_have_their_place(wrong: dict[str, Any], sets: dict[str, Any], text: str) -> None:
     cbr = "flows.0.kind" in sets
     document = ALONE.replace('kind = "tcp"\ncc = "cubic"', 'kind = "cbr"\nrate = "1 Mbit/s"') if cbr else TWO_GROUPS
     with pytest.raises(sj.InputError, match="^" + text):
@@ -228,7 +230,7 @@ def test_no_number_is_infinite_under_random_actions() -> None:
     assert soak_connections(30) == (30, [])
 
 
-def test_the_documentation_names_what_there_is() -> None:
+def test_the_documentation_names_all_entries() -> None:
     text = (Path(__file__).parents[2] / "docs" / "gym.md").read_text(encoding="utf-8")
     section = text[text.index("## Congestion control") : text.index("## Policies that run")]
     named = set(re.findall(r"^\| `([a-z_-]+)`", section, re.MULTILINE))

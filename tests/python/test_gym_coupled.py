@@ -61,7 +61,7 @@ def test_the_law_of_dualpi2_as_an_agent_is_dualpi2() -> None:
     assert info["summary"]["goodput_bps"] == pytest.approx(native.number("goodput_bps"), rel=0.02)
 
 
-def test_p_of_zero_marks_only_what_the_low_latency_queue_asks_for() -> None:
+def test_p_of_zero_marks_only_by_the_low_latency_queue_s_threshold() -> None:
     env = AqmEnv(scenario(), action="coupled", start=None, raw=True)
     env.reset(seed=5)
     total, truncated = {"marked": 0, "ect1": 0, "dropped": 0, "overflowed": 0}, False
@@ -96,7 +96,7 @@ def test_its_own_controller_rules_until_the_first_step(start: str, native: str) 
     assert (seen["steered"][0] != seen["other"][0]).any() and (seen["steered"][1] != seen["native"][1]).any()
 
 
-def test_a_policy_of_a_file_is_what_it_is_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_of_a_file_acts_as_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     layers = [Layer(np.array([[0.11]]), np.array([-0.03]))]
     policy = Network(layers, Settings(**DUALPI2), note="p' by the delay")

@@ -53,17 +53,17 @@ def test_an_agent_that_lets_all_in_is_tail_drop_to_the_last_record(name: str) ->
 def test_every_verdict_is_done() -> None:
     env = AqmPacketEnv(sj.Scenario.parse(TEXT, {"flows.0.ecn": True}), observe=["backlog"])
     observation, _ = env.reset(seed=1)
-    told, truncated, number = [0, 0, 0], False, 0
+    reported, truncated, number = [0, 0, 0], False, 0
     while not truncated:
         ect, number = bool(observation[2]), number + 1
         action = number % 50 if number > 500 and number % 50 in (1, 2) else 0
-        told[action if action != 1 or ect else 2] += 1
+        reported[action if action != 1 or ect else 2] += 1
         observation, reward, _, truncated, info = env.step(action)
         assert (reward <= 0) if action == 2 else (reward <= 1)
     forward = info["summary"]["links"]["forward"]
-    assert forward["marked"] == told[1] > 10
-    assert forward["dropped_by"]["early"] == told[2] > 10
-    assert sum(told) == forward["arrived"]
+    assert forward["marked"] == reported[1] > 10
+    assert forward["dropped_by"]["early"] == reported[2] > 10
+    assert sum(reported) == forward["arrived"]
 
 
 def test_wireless_lans_are_refused() -> None:

@@ -41,8 +41,8 @@ def run(envs: Any, steps: int, seed: int = 9, masked: bool = False) -> list[list
         observation, rewards, terminated, truncated, infos = envs.step(action)
         assert not terminated.any()
         final = [None if x is None else x.tolist() for x in infos["final_obs"]] if "final_obs" in infos else None
-        told = infos.get("final_info", infos)
-        prints = list(told["fingerprint"]) if "fingerprint" in told else None
+        reported = infos.get("final_info", infos)
+        prints = list(reported["fingerprint"]) if "fingerprint" in reported else None
         seen.append([observation.copy(), rewards.copy(), truncated.copy(), (final, prints)])
         if masked and truncated.any():
             observation, infos = envs.reset(options={"reset_mask": truncated.copy()})
@@ -59,7 +59,7 @@ def same(first: list[list[Any]], second: list[list[Any]]) -> bool:
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("suite", [False, True])
-def test_each_is_what_a_single_one_is(mode: AutoresetMode, suite: bool) -> None:
+def test_each_equals_a_single_environment(mode: AutoresetMode, suite: bool) -> None:
     """Compared with Gymnasium's own vector environment of single ones, which has the same modes."""
     scenario = "short" if suite else sj.Scenario.parse(TEXT)
     settings: dict[str, Any] = {"scenario": scenario, "step": "500 ms" if suite else "10 ms"}
@@ -72,7 +72,7 @@ def test_each_is_what_a_single_one_is(mode: AutoresetMode, suite: bool) -> None:
         assert same(expected, run(envs, steps, masked=masked))
 
 
-def test_it_is_what_make_vec_makes() -> None:
+def test_make_vec_gives_this_environment() -> None:
     envs = gymnasium.make_vec("Sojourn/Aqm-v0", num_envs=2, scenario=sj.Scenario.parse(TEXT), copy=False)
     assert isinstance(envs.unwrapped, AqmVectorEnv)
     first, _ = envs.reset(seed=1)
@@ -88,7 +88,7 @@ def test_choices_are_one_number_for_each() -> None:
     assert rewards.tolist() == pytest.approx([0, 0, 0, 0.01, 0.1])
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_errors_name_the_place() -> None:
     scenario = sj.Scenario.parse(TEXT)
     for setting, text in (({"num_envs": 0}, "num_envs: 0"), ({"threads": 0}, "threads: 0")):
         with pytest.raises(sj.InputError, match=text):

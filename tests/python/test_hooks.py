@@ -33,8 +33,8 @@ def test_a_method_that_is_a_slip_for_a_hook_is_refused(cli: Cli, tmp_path: Path,
     (tmp_path / "mine.py").write_text(AQM.format(name))
     ran = cli("compare", "--aqm", "mine.py:Mine", "--duration", "1 s", "-o", "out")
     assert ran.exit_code == 2, ran.output
-    said = f'{tmp_path}/mine.py: line 5: Mine.{name} is never called; did you mean "{meant}"?'
-    assert said in ran.stderr
+    message = f'{tmp_path}/mine.py: line 5: Mine.{name} is never called; did you mean "{meant}"?'
+    assert message in ran.stderr
     assert entries(tmp_path) == {"mine.py"}
 
 
@@ -47,7 +47,7 @@ def test_a_class_without_any_hook_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert entries(tmp_path) == {"mine.py", "mine.toml"}
 
 
-def test_methods_of_ones_own_are_none_of_our_business() -> None:
+def test_custom_methods_are_ignored() -> None:
     class Base(sj.Aqm):
         def update_p(self) -> None: ...
         def drop_next(self) -> None: ...

@@ -70,12 +70,12 @@ return_route = ["back"]
     ]
 
 
-def test_a_swept_key_without_effect_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
+def test_a_swept_key_without_effect_is_reported_in_one_line(cli: Cli, tmp_path: Path) -> None:
     swept = '"link.aqm" = ["codel", "pie"]\n"links.0.rate" = ["1 Mbit/s", "2 Mbit/s", "9 Mbit/s"]\n'
     (tmp_path / "study.toml").write_text(f"{_row()}[sweep]\n{swept}seeds = 2\n")
     done = cli("sweep", "study.toml", "-o", "out")
-    said = [line for line in done.stdout.splitlines() if "nothing here depends on it" in line]
-    assert said == ["links.0.rate: 3 values and the same runs with each: nothing here depends on it"]
+    message = [line for line in done.stdout.splitlines() if "nothing here depends on it" in line]
+    assert message == ["links.0.rate: 3 values and the same runs with each: nothing here depends on it"]
     assert UNUSED in done.stderr
     # A limit reached with only one queue manager has an effect; one that is never reached has none.
     for limits, expected in ((["9 packets", "900 packets"], 0), (["7000 packets", "9000 packets"], 1)):
@@ -94,23 +94,23 @@ def test_two_spellings_and_the_warm_up_are_no_keys_without_effect(tmp_path: Path
     assert not any("nothing here depends" in note for note in notes)
 
 
-def test_compare_says_what_makes_no_difference() -> None:
+def test_compare_reports_keys_without_effect() -> None:
     """A single short transfer through a queue that never fills."""
     found = sj.compare(["codel", "pie"], rate=["907 Mbit/s"], flows=1, duration="60 ms", warmup="1 ms", rtt="20 ms")
     assert "aqm: 2 values and the same runs with each: nothing here depends on it" in found.notes
 
 
-def test_a_hunt_and_a_fit_say_which_keys_change_nothing(cli: Cli, tmp_path: Path) -> None:
+def test_hunt_and_fit_report_keys_without_effect(cli: Cli, tmp_path: Path) -> None:
     drawn = '[draw]\n"links.0.rate" = { uniform = ["1 Mbit/s", "5 Mbit/s"] }\n"flows.0.count" = { choice = [1, 5] }\n'
     (tmp_path / "space.toml").write_text(_row() + drawn)
     args = ["hunt", "space.toml", "--aqm", "codel,pie", "--where", "mean(sojourn) > 0 ms", "--evaluations", "4"]
     done = cli(*args, "-o", "out")
     assert UNUSED in done.stderr
-    said = [line for line in done.stdout.splitlines() if "nothing here depends" in line]
-    assert said == ["links.0.rate: the same runs at both ends of its range: nothing here depends on it"]
+    message = [line for line in done.stdout.splitlines() if "nothing here depends" in line]
+    assert message == ["links.0.rate: the same runs at both ends of its range: nothing here depends on it"]
 
 
-def test_a_fit_says_which_keys_change_nothing(cli: Cli, tmp_path: Path) -> None:
+def test_fit_reports_keys_without_effect(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     (tmp_path / "row.toml").write_text(_row())
     (tmp_path / "data.toml").write_text(

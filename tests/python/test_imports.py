@@ -170,14 +170,14 @@ def _is_shared_type(arrow: Arrow) -> bool:
     return any(f"{shared}.".startswith(f"{arrow.target}.") for shared in SHARED_TYPES)
 
 
-def test_architecture_tells_the_same_order() -> None:
+def test_architecture_has_the_same_order() -> None:
     text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
-    told = re.search(r"^base  <--.*?(?=^```)", text, re.MULTILINE | re.DOTALL)
-    assert told, "docs/architecture.md: the order of the packages is missing"
-    assert re.findall(r"[\w.]+", told[0]) == list(ORDER)
+    reported = re.search(r"^base  <--.*?(?=^```)", text, re.MULTILINE | re.DOTALL)
+    assert reported, "docs/architecture.md: the order of the packages is missing"
+    assert re.findall(r"[\w.]+", reported[0]) == list(ORDER)
 
 
-def test_imports_within_functions_are_those_that_save_something() -> None:
+def test_imports_within_functions_have_a_reason() -> None:
     late = {arrow.source for arrow in arrows() if arrow.in_function}
     listed = {name: "sojourn.apps.cli" if name.startswith("sojourn.apps.cli.") else name for name in late}
     unmarked = [name for name, place in listed.items() if place not in LATE]
@@ -195,7 +195,7 @@ def test_modules_are_loaded_by_name_in_registries_only() -> None:
     assert calls == LOADERS
 
 
-def test_what_is_named_in_a_text_exists() -> None:
+def test_names_in_texts_exist() -> None:
     texts = {
         (name, node.value)
         for name, tree in modules().items()
@@ -208,7 +208,7 @@ def test_what_is_named_in_a_text_exists() -> None:
     assert not [(name, text) for name, text in texts if text not in known and aliases.target(text) not in known]
 
 
-def test_what_is_imported_from_the_top_is_there() -> None:
+def test_names_imported_from_the_top_exist() -> None:
     """`sojourn` loads names lazily, so a type checker accepts any name."""
     for name, tree in modules().items():
         for node in ast.walk(tree):

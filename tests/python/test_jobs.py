@@ -71,7 +71,7 @@ def test_a_cancelled_job_stops_and_leaves_nothing_half_written(tmp_path: Path, b
     assert not (tmp_path / "out").exists() or entries(tmp_path / "out") == set()
 
 
-def test_what_goes_wrong_is_raised_where_it_is_awaited() -> None:
+def test_errors_are_raised_by_await() -> None:
     async def main() -> None:
         job = sj.start(sj.compare, ["codle"])
         assert [step async for step in job] == [Step(0.0)]

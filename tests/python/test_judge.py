@@ -48,7 +48,7 @@ def test_every_claim_has_paper_figure_and_engine() -> None:
     assert len(claims_of("schwarzkopf2016", "table1")) == 54
 
 
-def test_claims_are_those_of_the_specification(shared: Path) -> None:
+def test_claims_equal_the_specification(shared: Path) -> None:
     given: list[dict[str, Any]] = json.loads((shared / "specs" / "claims.json").read_text())
     added = ("paper", "figure", "engine")
     judged = ("original", "original_evidence")  # a hypothesis there; computed here
@@ -132,11 +132,11 @@ def test_a_relation_is_undecided_only_where_missing_seeds_could_turn_it(
     [judged] = judge([claim], measured, full=full)
     assert judged["verdict"] == verdict
     assert judged["full"] == max(full, len(values))
-    told = undecided_text([judged])
-    assert (told is None) == (verdict != "undecided")
-    if told:
+    reported = undecided_text([judged])
+    assert (reported is None) == (verdict != "undecided")
+    if reported:
         false = sum(value < 0 for value in values)
-        assert f"false in {false} of {len(values)} runs, and it may be in {full // 5} of {full}" in told
+        assert f"false in {false} of {len(values)} runs, and it may be in {full // 5} of {full}" in reported
 
 
 def _published() -> pl.DataFrame:
@@ -219,7 +219,7 @@ def test_a_measured_value_has_the_digits_that_its_interval_allows(mean: float, h
     assert measured_text({"kind": "value", "measured": mean, "ci95": half}) == text
 
 
-def test_what_was_published_as_text() -> None:
+def test_values_published_as_text() -> None:
     value, relation = (
         CLAIM | {"tight": [9.0, 11.0]},
         {"kind": "relation", "metric": "a < b", "measured": None, "ci95": None},

@@ -21,21 +21,21 @@ def job(flows: list[dict[str, Any]], **changes: Any) -> list[str]:
     return lay_out(Scenario.build({"duration": "4 s", "link": link, "flows": flows, **changes}).document).job
 
 
-def told(lines: list[str], verb: str) -> dict[str, str]:
+def arguments(lines: list[str], verb: str) -> dict[str, str]:
     """Arguments of a verb, by device."""
     return {line.split()[1]: line.split(maxsplit=2)[2] for line in lines if line.startswith(f"{verb} ")}
 
 
 def test_without_super_packets_no_device_has_offloads_or_a_card() -> None:
     lines = job([{**TCP, "access_rate": "1 Gbit/s"}, {**WEB}])
-    assert not told(lines, "card")
-    flags = {int(rest.split()[5]) for rest in told(lines, "link").values()}
+    assert not arguments(lines, "card")
+    flags = {int(rest.split()[5]) for rest in arguments(lines, "link").values()}
     assert flags == {CARRY_OVER}
 
 
 def test_a_sender_s_devices_and_the_bottlenecks_take_super_packets() -> None:
     lines = job([{**TCP, "gso": True, "access_rate": "1 Gbit/s"}, TCP], link={"aqm": "cake", "limit": "10240 packets"})
-    flags = {device: int(rest.split()[5]) for device, rest in told(lines, "link").items()}
+    flags = {device: int(rest.split()[5]) for device, rest in arguments(lines, "link").items()}
     # Also the routers' devices at both ends, which then send the segments of a super-packet without copying.
     assert {flags[device] for device in ("a0_0", "a0_0.p", "b0", "b0.p")} == {CARRY_OVER | OFFLOADS}
     assert flags["a1"] == flags["a1.p"] == CARRY_OVER and not {"b1", "b1.p"} & set(flags)
@@ -46,32 +46,32 @@ def test_a_sender_s_devices_and_the_bottlenecks_take_super_packets() -> None:
     assert {line.split()[7] for line in whole if line.startswith("link f ")} == {str(CARRY_OVER | OFFLOADS)}
 
 
-def test_a_link_s_card_is_that_of_all_that_comes_to_its_queue() -> None:
+def test_a_link_s_card_receives_all_packets_of_its_queue() -> None:
     flows = [{**TCP, "count": 2, "access_rate": "1 Gbit/s"}, {**TCP, "direction": "reverse"}]
     lines = job(flows, link={"gro": "40 us"})
-    assert told(lines, "card") == {"a0_0.p": "0 40000", "a0_1.p": "0 40000", "b1.p": "0 40000"}
+    assert arguments(lines, "card") == {"a0_0.p": "0 40000", "a0_1.p": "0 40000", "b1.p": "0 40000"}
     assert lines[lines.index("card a0_0.p 0 40000") - 4 :].index("at R") > 0
     both = job(flows, link={"gro": "40 us"}, reverse={"rate": "1 Mbit/s", "gro": "7 us"})
-    assert told(both, "card") == {**told(lines, "card"), "b0.p": "1 7000", "a1.p": "1 7000"}
+    assert arguments(both, "card") == {**arguments(lines, "card"), "b0.p": "1 7000", "a1.p": "1 7000"}
 
 
-def test_in_a_row_the_second_link_s_card_is_that_of_what_comes_by_the_first() -> None:
+def test_in_a_row_the_second_link_s_card_receives_the_first_link_s_packets() -> None:
     lines = job(
         [{**TCP, "route": ["link", "second"]}, {**TCP, "route": ["second"]}],
         links=[{"name": "second", "rate": "5 Mbit/s", "gro": "1 ms"}],
     )
-    assert told(lines, "card") == {"f0": "2 1000000", "a1.p": "2 1000000"}
+    assert arguments(lines, "card") == {"f0": "2 1000000", "a1.p": "2 1000000"}
     assert lines[lines.index("card f0 2 1000000") - 1] == "at r1"
 
 
 def test_a_host_s_card_is_its_own() -> None:
     flows = [{**TCP, "gro": "50 us", "count": 2}, {**WEB, "gro": "60 us", "gso": True}]
     lines = job(flows)
-    assert told(lines, "card") == {"b0_0": "2 50000", "b0_1": "3 50000", "a1_0": "4 60000", "b1_0": "5 60000"}
+    assert arguments(lines, "card") == {"b0_0": "2 50000", "b0_1": "3 50000", "a1_0": "4 60000", "b1_0": "5 60000"}
     network = lay_out(Scenario.build({"duration": "1 s", "link": {"rate": "1 Mbit/s"}, "flows": flows}).document)
     assert "route add 10.1.0.1/32 dev b0_1" in network.files["k0.ip"]
     assert "route add 10.2.0.1/32 dev b0_1.p" in network.files["R.ip"]
-    assert told(lines, "link")["b1_0"] == f"0 0 0 0 0 {CARRY_OVER | OFFLOADS} {NOT_TRACED}"
+    assert arguments(lines, "link")["b1_0"] == f"0 0 0 0 0 {CARRY_OVER | OFFLOADS} {NOT_TRACED}"
 
 
 def both(flow: dict[str, Any], **link: Any) -> tuple[Result, Result]:
@@ -131,7 +131,7 @@ def test_the_memory_of_segments_does_not_limit_a_window_of_many_megabytes(kernel
     assert expected > 9000 and most == pytest.approx(expected, rel=0.05)
 
 
-def test_cards_join_what_comes_within_a_poll_as_in_the_simulator(kernel: Kernel) -> None:
+def test_cards_coalesce_within_a_poll_as_in_the_simulator(kernel: Kernel) -> None:
     flow = {"access_rate": "10 Gbit/s", "gro": "60 us"}
     here, there = both(flow, rate="500 Mbit/s", gro="50 us", aqm="codel@linux", limit="10240 packets")
     joined, expected = (packets(one) for one in (there, here))

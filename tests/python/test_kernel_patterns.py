@@ -17,7 +17,7 @@ PATTERNS = 120
 
 
 @pytest.mark.parametrize("aqm", NAMES)
-def test_ours_takes_every_line(aqm: str, tmp_path: Path) -> None:
+def test_our_parser_accepts_every_line(aqm: str, tmp_path: Path) -> None:
     for number in range(PATTERNS):
         made = pattern(aqm, 3, number, 10)
         if made.complete:
@@ -54,7 +54,7 @@ def test_patterns_are_untidy() -> None:
     assert (decades[5:10] > 0).all(), decades
 
 
-def test_what_comes_after_a_lost_packet_is_not_compared() -> None:
+def test_packets_after_a_lost_packet_are_not_compared() -> None:
     fates = {"fate": np.array([SENT_CODE, DROPPED_CODE, DROPPED_CODE, SENT_CODE], np.uint8)}
     arrivals = Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 0, 7], np.uint64)})
     mask_lost(arrivals)

@@ -331,7 +331,7 @@ def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
     assert found.packets == 1200 or (aqm == "netem" and found.packets > 1200), "netem makes packets, too"
 
 
-def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_reported_with_both_fates(kernel: Kernel, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from sojourn.engines.kernel import patterns
 
     line = patterns.LINES["pfifo_head_drop"][1]
@@ -342,8 +342,8 @@ def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypa
     assert found["agreement"] < 100 and found["first_difference"]["first_difference"]["a"]["verdict"]
 
 
-def test_what_the_kernel_lacks_is_not_compared(kernel: Kernel) -> None:
-    with pytest.raises(MissingError, match=r"dualpi2: Linux 6\.1\.\d+ does not have it; take --version 7\.3"):
+def test_features_missing_in_the_kernel_are_not_compared(kernel: Kernel) -> None:
+    with pytest.raises(MissingError, match=r"dualpi2: Linux 6\.1\.\d+ does not have it; use --version 7\.3, built first"):
         compare(kernel, ["dualpi2"], patterns=1, packets=10, seed=1, jobs=1)
 
 
@@ -403,7 +403,7 @@ def test_an_interrupted_run_leaves_nothing_behind(kernel: Kernel, tmp_path: Path
     assert not list(Path("/dev/shm").glob("sojourn-kernel-*/pid"))
 
 
-def test_without_a_kernel_a_run_says_how_to_build_one(process: Process, scenario_file: Path, tmp_path: Path) -> None:
+def test_without_a_kernel_a_run_names_the_build_command(process: Process, scenario_file: Path, tmp_path: Path) -> None:
     done = process(
         "run", scenario_file, "--engine", "kernel", env=os.environ | {"SOJOURN_KERNEL": str(tmp_path / "none")}
     )

@@ -103,23 +103,23 @@ class Runs:
 
     def __init__(self, finished: set[tuple[str, int]]) -> None:
         self.finished = finished
-        self.asked: list[tuple[str, int, str]] = []
+        self.requests: list[tuple[str, int, str]] = []
 
     def find(self, run: Run) -> bool | None:
         return (run.scenario.canonical, run.seed) in self.finished or None
 
     def __call__(self, runs: Sequence[Run]) -> list[Any]:
-        self.asked += [(run.scenario.canonical, run.seed, run.engine) for run in runs]
+        self.requests += [(run.scenario.canonical, run.seed, run.engine) for run in runs]
         return [SimpleNamespace(totals=self.totals) for _ in runs]
 
 
-def test_only_what_is_finished_is_compared_if_asked_for() -> None:
+def test_only_finished_runs_are_compared_on_request() -> None:
     points = [POINT, replace(POINT, flows=1)]
     names = [point.scenario().canonical for point in points]
     runs = Runs({(names[0], 1), (names[0], 3)})
     cells = Grid(None, only_finished=True, runner=runs).cells(points)
     assert [one.point for one in cells] == [POINT] and cells[0].there == THERE
-    assert runs.asked == [(names[0], 1, "kernel"), (names[0], 1, "simulate")]
+    assert runs.requests == [(names[0], 1, "kernel"), (names[0], 1, "simulate")]
     outside = cell(delivered=4.5)
     again = Grid(None, only_finished=True, runner=runs).repeated([*cells, outside])
     assert list(again) == [POINT] and (again[POINT].seeds_there, again[POINT].seeds_here) == (2, 10)

@@ -149,7 +149,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path)
     assert "Nearest: false at 6 of 19 places" in (out / PAPER / "index.html").read_text()
 
 
-def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
+def test_one_seed_measures_the_paper_s_quantities(measured: dict[str, Measurements]) -> None:
     """Values that every seed comes close to, one per figure."""
     near = {
         "S3-1flow-ARED-min": 7.1,
@@ -168,9 +168,7 @@ def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, M
 
 
 @pytest.mark.parametrize("claim", RELATIONS)
-def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
-    claim: str, measured: dict[str, Measurements]
-) -> None:
+def test_a_relation_holds_for_the_paper_and_fails_when_shuffled(claim: str, measured: dict[str, Measurements]) -> None:
     figure, relation = RELATIONS[claim]
     cells = AS_PUBLISHED[figure]
     assert_true_but_false_when_shuffled(relation, cells, KEYS)
@@ -186,12 +184,12 @@ def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measurements
     assert dict(codel.select("variant", "ratio").iter_rows())["CE excluded"] < 4
 
 
-def test_a_limit_on_marking_lets_pie_drop_what_the_paper_marks(measured: dict[str, Measurements]) -> None:
+def test_a_limit_on_marking_makes_pie_drop(measured: dict[str, Measurements]) -> None:
     pie = measured["table5"].cells.filter((pl.col("variant") == "limit of 10 %") & (pl.col("flows") == 64))
     assert pie["ratio"][0] < 0.01
 
 
-def test_the_queueing_delay_is_what_a_packet_waits_until_it_has_left_the_link() -> None:
+def test_the_queueing_delay_includes_the_transmission() -> None:
     """Departures from the log: a link sends packets one after the other, without gaps."""
     text = """
         duration = "5 s"

@@ -36,18 +36,18 @@ def test_types_and_formatting() -> None:
 @needs_node
 @needs_packages
 def test_pure_functions() -> None:
-    said = run("test")
-    assert re.search(r"^# pass [1-9]", said, re.MULTILINE), said
+    message = run("test")
+    assert re.search(r"^# pass [1-9]", message, re.MULTILINE), message
 
 
 @needs_node
 @needs_packages
 def test_end_to_end() -> None:
-    said = run("run", "e2e")
-    reasons = re.findall(r"# SKIP (.*)", said)
+    message = run("run", "e2e")
+    reasons = re.findall(r"# SKIP (.*)", message)
     if reasons:
         pytest.skip(reasons[0])
-    assert re.search(r"^# pass [1-9]", said, re.MULTILINE), said
+    assert re.search(r"^# pass [1-9]", message, re.MULTILINE), message
 
 
 def test_the_lock_file_names_no_host() -> None:

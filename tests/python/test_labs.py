@@ -73,7 +73,7 @@ def test_the_grader_prints_a_line_for_each_goal_and_exits_with_the_verdict(tmp_p
         ({"link.aqm": "codel"}, "link.aqm: codel is not for this exercise; use pie"),
     ],
 )
-def test_what_may_not_be_changed_is_named(changed: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_fixed_keys_are_named(changed: dict[str, object], message: str, tmp_path: Path) -> None:
     about, file = exercise(4), tmp_path / "mine.toml"
     file.write_text(Scenario.parse(about.start, changed).canonical, encoding="utf-8")
     with pytest.raises(InputError, match=message):

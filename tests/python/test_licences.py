@@ -37,7 +37,7 @@ def test_every_crate_has_a_licence_that_can_be_shipped(packages: list[dict[str, 
     assert not refused, "leave these crates out, or say in ALLOWED why their licence is fine"
 
 
-def test_our_own_crates_have_ours(packages: list[dict[str, Any]]) -> None:
+def test_our_crates_have_our_licence(packages: list[dict[str, Any]]) -> None:
     own = {one["license"] for one in packages if one["source"] is None}
     assert own == {"MIT OR Apache-2.0"}
 

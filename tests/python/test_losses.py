@@ -32,7 +32,7 @@ def run(aqm: str, flows: list[dict[str, Any]] = MIX, seed: int = 7, **probes: bo
 
 
 @pytest.mark.parametrize("aqm", ["droptail", "drophead", "codel", "pie", "fq_codel", "cake besteffort"])
-def test_drops_are_those_of_the_table_of_packets(aqm: str) -> None:
+def test_drops_equal_the_table_of_packets(aqm: str) -> None:
     both = run(aqm, drops=True, packets=True)
     assert both.drops.height > 20 and set(both.drops["link"].cast(str).unique()) == {"forward", "reverse"}
     from_packets = copy(both)
@@ -87,10 +87,10 @@ def test_flows_that_lose_at_once() -> None:
                 events.append((time, set()))
             events[-1][1].add(flow)
     assert len(events) > 20
-    assert synchronisation(result) == pytest.approx(sum(len(who) for _, who in events) / len(events) / lasting)
+    assert synchronisation(result) == pytest.approx(sum(len(user) for _, user in events) / len(events) / lasting)
 
 
-def test_without_drops_or_others_there_is_nothing_to_tell() -> None:
+def test_without_drops_or_other_flows_there_are_no_statistics() -> None:
     assert synchronisation(run("droptail", [{"kind": "tcp", "rtt": "20 ms"}])) is None
     calm = run("fq_codel", [{"kind": "voice", "count": 2}])
     assert longest_burst(calm) == 0 and bursts(calm).is_empty() and synchronisation(calm) is None

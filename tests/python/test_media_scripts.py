@@ -10,5 +10,5 @@ FOLDER: Path = GENERATOR["SCRIPTS_FOLDER"]
 
 
 @pytest.mark.parametrize("name", GENERATOR["SCRIPTS"])
-def test_scripts_are_those_of_the_second_implementation(name: str) -> None:
+def test_scripts_equal_the_second_implementation_s_output(name: str) -> None:
     assert (FOLDER / f"{name}.txt").read_text() == GENERATOR["script"](name), "run: python tests/media/generate.py"

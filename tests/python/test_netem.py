@@ -169,9 +169,7 @@ class Netem:
         ),
     ],
 )
-def test_verdicts_and_times_are_those_of_the_second_implementation(
-    line: str, model: dict[str, object], seed: int
-) -> None:
+def test_verdicts_and_times_equal_the_second_implementation(line: str, model: dict[str, object], seed: int) -> None:
     queue = sj.Queue(f"netem {line}", limit="100000 packets", seed=seed)
     netem = Netem(Stream(seed), **model)  # type: ignore[arg-type]
     arrivals = random.Random(seed)
@@ -228,7 +226,7 @@ def test_a_stored_result_is_read_without_its_tables(tmp_path: Path) -> None:
     assert again.aqm_parameters["link.aqm.distribution"] == f"{tmp_path}/a/bell.dist"
 
 
-def test_a_table_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_an_invalid_table_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"tabled.toml: link.aqm: distribution: .*bell.dist: line 2: \"x\" is no whole"
     ):

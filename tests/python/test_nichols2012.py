@@ -90,7 +90,7 @@ def test_both_directions_have_the_same_queue_and_access_links_ten_times_the_rate
 
 
 @pytest.mark.parametrize("claim", RELATIONS)
-def test_a_relation_is_true_of_what_is_retold_and_false_when_shuffled(claim: str) -> None:
+def test_a_relation_holds_for_the_summary_and_fails_when_shuffled(claim: str) -> None:
     _, relation = RELATIONS[claim]
     assert_true_but_false_when_shuffled(relation, AS_PUBLISHED[claim], KEYS)
 

@@ -26,7 +26,7 @@ def cell(point: Point = POINT, here: Sequence[dict[str, float]] = ({}, {}, {}), 
     return Cell(point, [RUN | one for one in there], [RUN | one for one in here])
 
 
-def test_the_grid_is_what_was_asked_for_and_ns2_can_express_it() -> None:
+def test_the_grid_is_complete_and_supported_by_ns2() -> None:
     points = grid()
     assert len(points) == len(set(points)) == 480
     own = [point for point in points if point.engine == NS2]
@@ -46,7 +46,7 @@ def test_the_bands_are_of_means_over_seeds() -> None:
     assert not cell(here=[{"mean": 1.51}] * 3, there=[{"mean": 1.0}] * 3).agrees
 
 
-def test_a_cell_whose_seeds_differ_by_more_than_the_bands_does_not_count() -> None:
+def test_a_cell_with_a_spread_above_the_bands_does_not_count() -> None:
     runs = [{"delivered": value} for value in (8.6, 9.0, 9.4)]
     error = standard_error([RUN | run for run in runs], "delivered")
     assert error == pytest.approx(0.4 / 3**0.5)
@@ -59,13 +59,13 @@ class Runs:
     """Stub of both engines: records requests, and provides some runs."""
 
     def __init__(self, finished: set[tuple[str, int]]) -> None:
-        self.finished, self.asked = finished, Counter[str]()
+        self.finished, self.queries = finished, Counter[str]()
 
     def find(self, run: Run) -> bool | None:
         return (run.scenario.canonical, run.seed) in self.finished or None
 
     def __call__(self, runs: Sequence[Run]) -> list[Any]:
-        self.asked.update(run.engine for run in runs)
+        self.queries.update(run.engine for run in runs)
         link = {"sojourn_ms": {"p50": 1.0, "p95": 2.0, "mean": 1.5}, "drop_rate": 0.0, "mark_rate": 0.0}
         flows = [{"direction": "forward", "delivered_bps": 1e6}]
         totals = {"delivered_bps": 1e6, "links": {"forward": link}, "flows": flows}
@@ -77,7 +77,7 @@ def test_each_point_is_run_with_every_seed_on_its_engine_and_here() -> None:
     runs = Runs({(points[1].scenario().canonical, seed) for seed in SEEDS})
     found = cells(points, EnginePair(None, runner=runs))
     assert [one.point for one in found] == points and all(len(one.there) == len(one.here) == 3 for one in found)
-    assert runs.asked == {NS2: 3, PLUGIN: 3, "simulate": 6}
+    assert runs.queries == {NS2: 3, PLUGIN: 3, "simulate": 6}
     assert [one.point for one in cells(points, EnginePair(None, runner=runs), only_finished=True)] == points[1:]
 
 

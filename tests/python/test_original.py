@@ -35,39 +35,39 @@ def _of_relation(*values: float) -> Measurements:
     return Measurements({}, cells, ["key"], {RELATION["id"]: positive})
 
 
-def _judged(claim: dict[str, Any], ours: Measurements | None, original: Original | None) -> Verdict:
-    [verdict] = add_original([claim], judge([claim], ours), original)
+def _judged(claim: dict[str, Any], local: Measurements | None, original: Original | None) -> Verdict:
+    [verdict] = add_original([claim], judge([claim], local), original)
     return verdict
 
 
 @pytest.mark.parametrize(
-    ("theirs", "says", "verdict"),
+    ("reference", "expected_text", "verdict"),
     [(10.3, "satisfies", "tight"), (14.9, "satisfies", "tight"), (15.1, "contradicts", "contradicted")],
 )
-def test_a_value_is_judged_by_its_own_bands(theirs: float, says: str, verdict: str) -> None:
-    judged = _judged(VALUE, _of_value(9.5), Original(_of_value(theirs), "their runs"))
-    assert (judged["original"], judged["verdict"], judged["measured"]) == (says, verdict, 9.5)
-    assert (judged["original_measured"], judged["original_n"]) == (theirs, 1)
-    assert original_text(judged) == f"{says} it (their runs: {theirs:g} ms)"
-    assert ("measured_verdict" in judged) == (says == "contradicts")
+def test_a_value_is_judged_by_its_own_bands(reference: float, expected_text: str, verdict: str) -> None:
+    judged = _judged(VALUE, _of_value(9.5), Original(_of_value(reference), "their runs"))
+    assert (judged["original"], judged["verdict"], judged["measured"]) == (expected_text, verdict, 9.5)
+    assert (judged["original_measured"], judged["original_n"]) == (reference, 1)
+    assert original_text(judged) == f"{expected_text} it (their runs: {reference:g} ms)"
+    assert ("measured_verdict" in judged) == (expected_text == "contradicts")
 
 
-@pytest.mark.parametrize(("ours", "alone"), [((1.0,), "holds"), ((-1.0,), "failed")])
-def test_a_contradicted_claim_is_counted_apart_whatever_ours_gives(ours: tuple[float, ...], alone: str) -> None:
-    judged = _judged(RELATION, _of_relation(*ours), Original(_of_relation(-3.7), "their runs"))
+@pytest.mark.parametrize(("local", "alone"), [((1.0,), "holds"), ((-1.0,), "failed")])
+def test_a_contradicted_claim_is_counted_separately(local: tuple[float, ...], alone: str) -> None:
+    judged = _judged(RELATION, _of_relation(*local), Original(_of_relation(-3.7), "their runs"))
     assert (judged["verdict"], judged["measured_verdict"]) == ("contradicted", alone)
     assert original_text(judged) == "contradicts it (their runs: false at 1 of 1: -3.7)"
     assert contradicted([judged]) == [judged]
     assert {name: count for name, count in tally([judged]).items() if count} == {"contradicted": 1}
 
 
-def test_what_was_not_run_stays_not_run_and_tells_the_original() -> None:
+def test_claims_not_run_stay_not_run_with_the_original_s_verdict() -> None:
     judged = _judged(RELATION, None, Original(_of_relation(-1.0), "their runs"))
     assert (judged["verdict"], judged["original"]) == ("not-run", "contradicts")
 
 
 @pytest.mark.parametrize(
-    ("values", "least", "says"),
+    ("values", "least", "expected_text"),
     [
         ((-1.0,) * 9, 10, "unknown"),  # one run too few
         ((-1.0,) * 10, 10, "contradicts"),
@@ -75,10 +75,10 @@ def test_what_was_not_run_stays_not_run_and_tells_the_original() -> None:
         ((9.0,) * 7 + (-1.0,) * 3, 10, "contradicts"),  # true for the means, false in three runs
     ],
 )
-def test_a_tool_speaks_with_enough_runs_only(values: tuple[float, ...], least: int, says: str) -> None:
+def test_a_tool_speaks_with_enough_runs_only(values: tuple[float, ...], least: int, expected_text: str) -> None:
     judged = _judged(RELATION, _of_relation(1.0), Original(_of_relation(*values), "ns-2", least))
-    assert (judged["original"], judged["original_n"]) == (says, len(values))
-    assert (f"{len(values)} of {least} runs" in original_text(judged)) == (says == "unknown")
+    assert (judged["original"], judged["original_n"]) == (expected_text, len(values))
+    assert (f"{len(values)} of {least} runs" in original_text(judged)) == (expected_text == "unknown")
 
 
 def test_without_runs_of_the_original_nothing_is_known() -> None:
@@ -87,7 +87,7 @@ def test_without_runs_of_the_original_nothing_is_known() -> None:
         assert (judged["original"], judged["verdict"], original_text(judged)) == ("unknown", "tight", "")
 
 
-def test_places_that_are_false_are_told_and_counted() -> None:
+def test_false_points_are_reported_and_counted() -> None:
     values = [4.0, -1.5, -2.0, 3.0, -0.25, -7.0]
     cells = pl.DataFrame({"key": range(6), "seed": [1] * 6, "value": values})
     relation = _of_relation(1.0).relations[RELATION["id"]]
@@ -106,33 +106,33 @@ def _of_paper(paper_id: str) -> dict[str, Verdict]:
     return {verdict["id"]: verdict for verdict in verdicts}
 
 
-def test_claims_say_nothing_of_the_original_by_hand() -> None:
+def test_claims_have_no_handwritten_verdict_on_the_original() -> None:
     assert not [claim["id"] for claim in all_claims() if any(key.startswith("original") for key in claim)]
 
 
 def test_the_authors_of_gao2015_contradict_five_of_their_claims() -> None:
-    said = _of_paper("gao2015")
-    says = {claim: verdict["original"] for claim, verdict in said.items()}
-    assert {claim for claim, word in says.items() if word == "contradicts"} == {
+    message = _of_paper("gao2015")
+    expected_text = {claim: verdict["original"] for claim, verdict in message.items()}
+    assert {claim for claim, word in expected_text.items() if word == "contradicts"} == {
         "S1-F4-7-order",
         "S1-F8-11-a",
         "S1-F8-11-b",
         "S1-RTT",
         "S1-F12-small",
     }
-    assert {claim for claim, word in says.items() if word == "unknown"} == {"S1-REV2", "S1-WEB"}
-    assert said["S1-U-HL"]["original_measured"] == pytest.approx(4.136)  # 517 kB/s, as printed
-    assert said["S1-U-ratio"]["original_measured"] == pytest.approx(1 - 517 / 1383, abs=1e-3)
-    assert said["S1-F13-loss"]["original_measured"] == pytest.approx(0.026, abs=5e-4)  # as printed
-    assert "1 Mbit/s, 4 FTPs: 23 ms, CoDel 21" in said["S1-F4-7-order"]["original_evidence"]
+    assert {claim for claim, word in expected_text.items() if word == "unknown"} == {"S1-REV2", "S1-WEB"}
+    assert message["S1-U-HL"]["original_measured"] == pytest.approx(4.136)  # 517 kB/s, as printed
+    assert message["S1-U-ratio"]["original_measured"] == pytest.approx(1 - 517 / 1383, abs=1e-3)
+    assert message["S1-F13-loss"]["original_measured"] == pytest.approx(0.026, abs=5e-4)  # as printed
+    assert "1 Mbit/s, 4 FTPs: 23 ms, CoDel 21" in message["S1-F4-7-order"]["original_evidence"]
 
 
-def test_it_agrees_with_what_the_specification_supposes(shared: Path) -> None:
+def test_it_agrees_with_the_specification_s_hypotheses(shared: Path) -> None:
     given = json.loads((shared / "specs" / "claims.json").read_text())
     supposed = {claim["id"]: claim["original"] for claim in given if "original" in claim and claim["id"][:3] == "S1-"}
-    said = _of_paper("gao2015")
+    message = _of_paper("gao2015")
     assert len(supposed) == 7
-    assert {claim: said[claim]["original"] for claim in supposed} == supposed
+    assert {claim: message[claim]["original"] for claim in supposed} == supposed
 
 
 def _changed(monkeypatch: pytest.MonkeyPatch, column: str, value: float, **where: Any) -> None:

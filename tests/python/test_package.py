@@ -80,8 +80,8 @@ def test_its_crates_are_whole(sdist: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     [root] = tmp_path.iterdir()
     command = ["cargo", "metadata", "--offline", "--format-version", "1"]
-    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+    reported = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert reported.returncode == 0, reported.stderr
     locked = (REPO / "Cargo.lock").read_text(encoding="utf-8")
     entries = (root / "Cargo.lock").read_text(encoding="utf-8").split("[[package]]")[1:]
     assert len(entries) > 50
@@ -115,8 +115,10 @@ def test_the_wheel_works_in_an_environment_without_a_compiler(wheel: Path, tmp_p
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.glob("results/compare-*.png"))
     where = "import sojourn; print(sojourn.__file__)"
-    told = subprocess.run([str(python), "-c", where], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert Path(told.strip()).is_relative_to(site)
+    reported = subprocess.run(
+        [str(python), "-c", where], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert Path(reported.strip()).is_relative_to(site)
 
 
 def release() -> ModuleType:
@@ -168,7 +170,7 @@ def _dist(folder: Path, version: str, glibc: str = "2.28") -> None:
 QUICK = ("versions", "licences", "contents", "glibc", "repository", "changelog and tag")
 
 
-def test_the_check_list_passes_what_is_right_and_names_what_is_not(tmp_path: Path) -> None:
+def test_the_checks_pass_valid_artefacts_and_name_faults(tmp_path: Path) -> None:
     module = release()
     own = module.version()
     _dist(tmp_path, own)

@@ -82,14 +82,14 @@ def test_the_other_way_round_is_the_negative(pairs: list[tuple[int, int]]) -> No
 
 
 @given(SAMPLES, st.lists(st.integers(-1000, 1000), min_size=20, max_size=20))
-def test_what_both_have_in_common_cancels_out(pairs: list[tuple[int, int]], common: list[int]) -> None:
+def test_common_effects_cancel_out(pairs: list[tuple[int, int]], common: list[int]) -> None:
     first, second = zip(*pairs, strict=True)
     moved = [[value + more for value, more in zip(values, common, strict=False)] for values in (first, second)]
     assert paired_difference(*moved) == paired_difference(first, second)
 
 
 @given(SAMPLES)
-def test_the_interval_and_the_t_test_say_the_same(pairs: list[tuple[int, int]]) -> None:
+def test_the_interval_and_the_t_test_agree(pairs: list[tuple[int, int]]) -> None:
     found = paired_difference(*zip(*pairs, strict=True))
     assert found.ci95 is not None
     assert (found.p_t is None) == (found.ci95 == 0)
@@ -178,7 +178,7 @@ def test_paired_refused(cli: Cli, case: str) -> None:
     assert expected in result.stderr
 
 
-def test_sweep_pairs_what_changes_together(cli: Cli, tmp_path: Path) -> None:
+def test_sweep_pairs_keys_that_change_together(cli: Cli, tmp_path: Path) -> None:
     """A limit that varies with the queue manager belongs to it, not to the point of comparison."""
     sweep = '"link.aqm, link.limit" = [["codel", "1000 packets"], ["pie", "50 packets"]]\n"flows.0.count" = [1, 2]'
     (tmp_path / "study.toml").write_text(f"{SHORT}[sweep]\n{sweep}\nseeds = 2\n")

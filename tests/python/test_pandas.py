@@ -37,11 +37,11 @@ assert len(found.results[0].to_pandas("packets")) == found.results[0].packets.he
 
 def test_every_frame_has_its_numbers(result: sj.Result) -> None:
     for name in ("summary", "links", "groups", "flow_totals", "histogram", "packets", "waiting", "headers", "queue"):
-        ours, theirs = getattr(result, name), result.to_pandas(name)
-        assert list(theirs.columns) == ours.columns
-        assert len(theirs) == ours.height
-        for column in ours.iter_columns():
-            found = theirs[column.name]
+        local, reference = getattr(result, name), result.to_pandas(name)
+        assert list(reference.columns) == local.columns
+        assert len(reference) == local.height
+        for column in local.iter_columns():
+            found = reference[column.name]
             values = [None if pd.isna(value) else value for value in found.tolist()]
             assert values == column.to_list(), (name, column.name)
             if column.dtype.is_float():

@@ -37,13 +37,13 @@ def test_a_class_that_a_packet_names_chooses_its_band() -> None:
         (lambda: sj.Prio(), "prio"),
     ],
 )
-def test_what_a_discipline_holds_is_an_argument(aqm: Callable[[], sj.Aqm], text: str) -> None:
+def test_a_child_is_an_argument(aqm: Callable[[], sj.Aqm], text: str) -> None:
     made = aqm()
     assert str(made) == text
     assert sj.Queue(made).push(0) == "queued"
 
 
-def test_what_holds_nothing_takes_none() -> None:
+def test_classless_disciplines_accept_no_child() -> None:
     with pytest.raises(sj.InputError, match="inside"):
         sj.Codel(inside="fq_codel")  # type: ignore[call-arg]
 

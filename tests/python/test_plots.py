@@ -89,7 +89,7 @@ def test_state_has_a_panel_per_variable_with_its_unit(aqm: str) -> None:
     assert panels[-1].get_xlabel() == "time [s]"
 
 
-def test_state_shows_what_was_recorded_in_its_units() -> None:
+def test_state_shows_recorded_values_in_their_units() -> None:
     result = with_state("pie")
     recorded = result.state.filter(pl.col("link") == "forward")
     p, qdelay = _drawn("state", [result])
@@ -165,7 +165,7 @@ def test_comparison_without_packets_shows_the_distribution(results: list[sj.Resu
     assert axes.get_xlabel() == "sojourn time [ms]"
 
 
-def test_logarithmic_axis_says_where_zero_is(results: list[sj.Result]) -> None:
+def test_logarithmic_axis_marks_zero(results: list[sj.Result]) -> None:
     [axes] = _drawn("cdf", results)
     assert axes.get_xscale() == "log"
     assert axes.xaxis.get_major_formatter()(LOWEST_MS, 0) == "≤0.1"
@@ -187,7 +187,7 @@ def test_the_same_figure_is_the_same_file(results: list[sj.Result], tmp_path: Pa
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_labels_name_what_differs() -> None:
+def test_labels_name_the_differences() -> None:
     base = sj.Scenario.parse(SHORT)
     one, two = base.run(1), base.replace({"flows.0.count": 1}).run(1)
     assert names_of([one]) == [Name("codel")]
@@ -196,7 +196,7 @@ def test_labels_name_what_differs() -> None:
     assert names_of([one, base.replace({"link.aqm": "droptail"}).run(2)]) == [Name("codel"), Name("droptail")]
 
 
-def test_no_packets_at_all_is_said() -> None:
+def test_no_packets_at_all_is_reported() -> None:
     idle = sj.Scenario.parse(SHORT, {"flows.0.start": "2900 ms", "flows.0.rtt": "1 s", "probes.packets": True})
     with pytest.raises(sj.InputError, match="no packet"):
         _drawn("cdf", [idle.run()])

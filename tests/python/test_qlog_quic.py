@@ -96,7 +96,7 @@ def test_packets_are_sent_acknowledged_or_lost_once(result: sj.Result, written: 
     assert ("ce" in frames[-1]) == (flow == 0)
 
 
-def test_what_is_sent_again_has_the_bytes_that_were_lost(written: list[Path]) -> None:
+def test_retransmissions_have_the_lost_bytes(written: list[Path]) -> None:
     _, *events = records(written[0])
     sent = data(events, "transport:packet_sent")
     again = [one["frames"][0]["offset"] for one in sent if "trigger" in one and one["frames"]]

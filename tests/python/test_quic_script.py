@@ -12,7 +12,7 @@ GENERATOR: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[1] / "quic
 WRITTEN = GENERATOR["SCRIPT"].read_text(encoding="utf-8").splitlines()
 
 
-def test_the_script_is_what_the_second_implementation_makes_of_it() -> None:
+def test_the_script_equals_the_second_implementation_s_output() -> None:
     assert GENERATOR["script"]() == WRITTEN, "run: python tests/quic/generate.py"
 
 

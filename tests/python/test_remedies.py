@@ -45,7 +45,7 @@ def texts_of_rust(path: Path) -> Iterator[str]:
             yield from re.findall(r'"(?:[^"\\]|\\.)*"', line)
 
 
-def test_no_text_of_ours_says_delete() -> None:
+def test_no_text_of_ours_advises_to_delete() -> None:
     found: list[tuple[str, str]] = []
     for path in sorted((ROOT / "python" / "sojourn").rglob("*.py")):
         name = str(path.relative_to(ROOT / "python" / "sojourn"))
@@ -60,7 +60,7 @@ def test_no_text_of_ours_says_delete() -> None:
 
 @pytest.mark.parametrize("words", ["plot cdf", "qoo", "pcap export --side in -o out", "flent export -o out"])
 @pytest.mark.parametrize("place", ["/etc", "/tmp", ".", "thesis"])
-def test_a_folder_that_is_no_result_is_told_from_a_damaged_one(cli: Cli, place: str, words: str) -> None:
+def test_a_folder_without_a_result_is_distinguished_from_a_damaged_one(cli: Cli, place: str, words: str) -> None:
     Path("thesis").mkdir()
     Path("thesis", "chapter.tex").write_text("all of it")
     result = cli(*words.split(), place)

@@ -1,4 +1,4 @@
-"""The report of a reproduction: one page that holds every claim, needs nothing else, and shows input as text."""
+"""The report of a reproduction: one self-contained page with all claims that shows input as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sojourn.papers import Paper
 from sojourn.papers.judge import all_claims, claims_of
 from sojourn.papers.report import PAGE, folder_of, write_figure, write_page
 from sojourn.papers.report.html import Html, el, table
-from sojourn.papers.reproduction import Reproduction, Spent, reproduce
+from sojourn.papers.reproduction import Cost, Reproduction, reproduce
 from sojourn.papers.vary import Variation
 
 PAPER, FIGURE = "schwarzkopf2016", "fig2"
@@ -28,7 +28,7 @@ VOID = {"meta", "img"}
 
 
 class Page(HTMLParser):
-    """Elements and text of a page; complains about what is not closed in order."""
+    """Elements and text of a page; rejects tags that are not closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(autouse=True, scope="module")
 def without_the_lab() -> Iterator[None]:
-    """Pages as they are where the lab is not built."""
+    """Pages without a built lab."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(static, "is_built", lambda: False)
         yield
@@ -126,10 +126,10 @@ def test_it_can_be_found_one_s_way_in(text: str) -> None:
     assert len(page.of("table")) == len(page.of("caption"))
 
 
-def test_it_says_what_was_run(done: Reproduction, text: str) -> None:
+def test_the_report_lists_the_runs(done: Reproduction, text: str) -> None:
     words = Page(text).words
     assert all(run.fingerprint in words for run in done.study.results)
-    assert 'overhead = "7 B"' in words  # setup.toml, which the figure's study extends
+    assert 'overhead = "7 B"' in words  # from setup.toml, which the figure's study extends
     assert '"flows.0.count" = [16]' in words
     for setting in done.paper.about.SETUP:
         assert setting.item in words
@@ -146,18 +146,18 @@ def test_input_is_text(text: str) -> None:
     assert "alert('" in Page(text).words.replace("'\"'\"'", "'")
 
 
-def test_what_claims_and_assumptions_say_is_text(done: Reproduction, tmp_path: Path) -> None:
+def test_claims_and_assumptions_are_shown_as_text(done: Reproduction, tmp_path: Path) -> None:
     verdicts = [{**verdict, "id": f"{EVIL}-{verdict['id']}", "metric": EVIL, "unit": EVIL} for verdict in done.verdicts]
     changed = [{**verdict, "verdict": EVIL} for verdict in verdicts]
     made = Reproduction(done.paper, FIGURE, done.study, done.measured, verdicts, {"sack": EVIL})
     write_figure(done, tmp_path)
-    text = write_page([made], tmp_path, varied=[Variation("sack", EVIL, changed, Spent())]).read_text(encoding="utf-8")
+    text = write_page([made], tmp_path, varied=[Variation("sack", EVIL, changed, Cost())]).read_text(encoding="utf-8")
     assert "<script>" not in text
     assert EVIL in Page(text).words
     assert f"sack={EVIL}" in Page(text).words
 
 
-def test_an_element_escapes_what_is_no_element() -> None:
+def test_an_element_escapes_text() -> None:
     assert el("p", "a < b & c", el("b", "x")) == "<p>a &lt; b &amp; c<b>x</b></p>"
     assert el("a", "x", href='"><p>') == '<a href="&quot;&gt;&lt;p&gt;">x</a>'
     assert el("p", Html("<i>")) == "<p><i></p>"
@@ -208,6 +208,6 @@ def test_with_the_lab_one_run_is_in_the_page_itself(
     assert "http" not in re.sub(r"[A-Za-z0-9+/=]{40,}", "", script), "it loads nothing"
     start = re.search(r"Object\.entries\((.*)\)\) \{", script)
     assert start
-    told = json.loads(start[1])["lab"]
+    reported = json.loads(start[1])["lab"]
     first = done.study.results[0]
-    assert Scenario.parse(told["text"]).run(told["seed"]).fingerprint == first.fingerprint
+    assert Scenario.parse(reported["text"]).run(reported["seed"]).fingerprint == first.fingerprint

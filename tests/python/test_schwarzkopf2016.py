@@ -105,7 +105,7 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measurements], out: Path)
     assert page.count("<img ") == len(FIGURES)
 
 
-def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measurements]) -> None:
+def test_one_seed_measures_the_paper_s_quantities(measured: dict[str, Measurements]) -> None:
     """Values that every seed comes close to, one per figure."""
     near = {
         "S0-F1-e": 0.97,
@@ -131,9 +131,7 @@ RELATIONS = {
 
 
 @pytest.mark.parametrize("claim", RELATIONS)
-def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
-    claim: str, measured: dict[str, Measurements]
-) -> None:
+def test_a_relation_holds_for_the_paper_and_fails_when_shuffled(claim: str, measured: dict[str, Measurements]) -> None:
     """Synthetic cells if our own do not satisfy the paper's claims."""
     figure, relation = RELATIONS[claim]
     cells = AS_PUBLISHED[claim] if claim in AS_PUBLISHED else measured[figure].cells.drop("seed")

@@ -70,7 +70,7 @@ def seen(result: sj.Result, folder: Path, side: str, flow: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("flow", [0, 2])
-def test_what_is_drawn_is_what_a_capture_shows(lossy: sj.Result, tmp_path: Path, flow: int) -> None:
+def test_the_drawn_sequence_equals_a_capture(lossy: sj.Result, tmp_path: Path, flow: int) -> None:
     shown = parts(lossy, flow=str(flow), **{"from": "0", "to": "6"})
     entered, left = (seen(lossy, tmp_path, side, flow) for side in ("in", "out"))
     first = int(entered["seq"].min())  # type: ignore[arg-type]
@@ -120,11 +120,11 @@ def test_acknowledgments_and_window_are_the_sender_s(lossy: sj.Result) -> None:
     sacked = shown["SACKed"].columns
     at = np.searchsorted(line["x"], sacked["x"], side="right") - 1
     assert np.all(sacked["y_low"] >= line["y"][at])
-    told = sorted(zip(sacked["y_low"], sacked["y_high"], strict=True))
-    assert all(first[1] <= second[0] for first, second in pairwise(told))
+    output = sorted(zip(sacked["y_low"], sacked["y_high"], strict=True))
+    assert all(first[1] <= second[0] for first, second in pairwise(output))
 
 
-def test_a_window_that_limits_is_drawn_and_one_far_away_is_said(lossy: sj.Result) -> None:
+def test_a_limiting_window_is_drawn_and_a_distant_one_noted(lossy: sj.Result) -> None:
     near = lossy.scenario.replace({"flows.0.receive_window": "20 kB"}).run()
     shown = parts(near, flow="0", **{"from": "1", "to": "5"})
     edge, una = (shown[name].columns["y"] for name in ("receive window", "cumulative ACK"))
@@ -134,7 +134,7 @@ def test_a_window_that_limits_is_drawn_and_one_far_away_is_said(lossy: sj.Result
     assert "receive window: at least" in texts.replace("\n", " ")
 
 
-def test_without_headers_the_figure_says_what_is_missing() -> None:
+def test_without_headers_the_figure_names_the_probe() -> None:
     result = sj.Scenario.parse(LOSSY, {"probes.headers": False, "probes.packets": False}).run()
     figure = drawn("sequence", [result]).figure
     assert "--set probes.packets=true --set probes.headers=true" in " ".join(
@@ -183,8 +183,8 @@ def acks(*rows: tuple[int, list[tuple[int, int]]]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def test_what_is_newly_sacked_and_delivered_by_hand() -> None:
-    told = acks(
+def test_newly_sacked_and_delivered_by_hand() -> None:
+    output = acks(
         (101, []),
         (101, [(201, 301)]),
         (101, [(401, 501), (201, 301)]),
@@ -192,8 +192,8 @@ def test_what_is_newly_sacked_and_delivered_by_hand() -> None:
         (101, [(1, 101), (201, 501)]),  # a duplicate
         (501, []),
     )
-    assert newly_sacked(told) == [[], [(201, 301)], [(401, 501)], [(301, 401)], [], []]
-    assert delivered(told).tolist() == [100, 200, 300, 400, 400, 500]
+    assert newly_sacked(output) == [[], [(201, 301)], [(401, 501)], [(301, 401)], [], []]
+    assert delivered(output).tolist() == [100, 200, 300, 400, 400, 500]
 
 
 def test_blocks_without_others() -> None:

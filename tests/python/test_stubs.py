@@ -16,7 +16,7 @@ from sojourn.model.aqms.registry import class_names
 GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "python" / "stubs.py"))
 
 
-def test_the_stub_is_what_the_generator_writes() -> None:
+def test_the_stub_equals_the_generator_s_output() -> None:
     assert GENERATOR["TARGET"].read_text(encoding="utf-8") == GENERATOR["stub"](), "run: make stubs"
 
 
@@ -25,12 +25,12 @@ def checked(tool: list[str], folder: Path) -> str:
     return ran.stdout + ran.stderr
 
 
-def test_stubs_say_what_is_there_at_run_time(tmp_path: Path) -> None:
-    told = checked(["mypy.stubtest", "sojourn.model.aqms.managers", "sojourn._core"], tmp_path)
-    assert "Success: no issues found in 2 modules" in told, told
+def test_stubs_match_the_run_time(tmp_path: Path) -> None:
+    reported = checked(["mypy.stubtest", "sojourn.model.aqms.managers", "sojourn._core"], tmp_path)
+    assert "Success: no issues found in 2 modules" in reported, reported
 
 
-def test_mypy_finds_what_is_wrong_with_a_queue_manager(tmp_path: Path) -> None:
+def test_mypy_finds_errors_in_a_queue_manager(tmp_path: Path) -> None:
     (tmp_path / "use.py").write_text(
         "import sojourn as sj\n"
         "good = [sj.Codel('act', target='5 ms', ecn=True), sj.FqCodel(flows=16, raise_=False, exclude_ce=True)]\n"
@@ -42,11 +42,11 @@ def test_mypy_finds_what_is_wrong_with_a_queue_manager(tmp_path: Path) -> None:
         "sj.Kodel()\n"
     )
     cache = GENERATOR["TARGET"].parents[3] / ".mypy_cache"
-    told = checked(["mypy", "--strict", "--cache-dir", str(cache), "use.py"], tmp_path)
-    assert 'use.py:3: error: Unexpected keyword argument "tagret" for "Codel"; did you mean "target"?' in told
+    reported = checked(["mypy", "--strict", "--cache-dir", str(cache), "use.py"], tmp_path)
+    assert 'use.py:3: error: Unexpected keyword argument "tagret" for "Codel"; did you mean "target"?' in reported
     for line in (4, 5, 6, 7):
-        assert f"use.py:{line}: error: " in told
-    assert "use.py:2" not in told
+        assert f"use.py:{line}: error: " in reported
+    assert "use.py:2" not in reported
 
 
 def test_help_and_completion_know_the_parameters() -> None:

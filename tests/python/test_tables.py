@@ -69,7 +69,7 @@ def test_printed_tables_fit_their_width(cli: Cli, study_file: Path, scenario_fil
         assert any(line.startswith("──") for line in tables)
 
 
-def test_one_heading_stands_over_repeated_words_and_idle_columns_are_left_out(cli: Cli) -> None:
+def test_repeated_words_share_a_heading_and_constant_columns_are_omitted(cli: Cli) -> None:
     text = cli(*COMPARE[:3], "--duration", "3 s").stdout
     assert text.count("sojourn [ms]") == 1 and "  ms  " not in text
     assert "marks" not in text and "drops" in text
@@ -197,7 +197,7 @@ def test_latex_compiles(cli: Cli, tmp_path: Path) -> None:
     assert ran.returncode == 0 and "Missing character" not in ran.stdout, ran.stdout[-2000:]
 
 
-def test_markdown_escapes_what_would_be_markup() -> None:
+def test_markdown_escapes_markup() -> None:
     assert as_markdown(odd_table()).splitlines()[-1] == r"| x\|y | 97.0 ± 0.1 | 10 | 2.0 |"
 
 
@@ -269,7 +269,7 @@ def test_rows_without_a_value_come_last() -> None:
         (None, None, "–"),
     ],
 )
-def test_numbers_have_the_digits_that_say_something(value: float | None, half: float | None, shown: str) -> None:
+def test_numbers_have_significant_digits(value: float | None, half: float | None, shown: str) -> None:
     assert Metric("x", "x", "ms").show(value, half) == shown
 
 
@@ -322,7 +322,7 @@ def test_twelve_loads_of_three_queue_managers_are_forty_lines(seeds: int, cli: C
     assert "utilisation" in lines[1] and "index" in lines[2]
 
 
-def test_intervals_stand_close_where_that_saves_a_part() -> None:
+def test_intervals_are_compact_if_that_saves_a_part() -> None:
     columns = [Column("name", "name", left=True, key=True), *(Column(f"x{n}", "value") for n in range(3))]
     table = Table(columns, [[Cell("codel"), *(Cell("123.4 ± 5.6", 123.4, 5.6) for _ in range(3))]])
     assert "123.4 ± 5.6" in as_text(table, 60)

@@ -77,14 +77,14 @@ def test_an_odd_scenario_has_its_native_fingerprint_with_every_seed() -> None:
     assert len(set(found)) == len(seeds)
 
 
-def test_the_interface_does_what_it_promises() -> None:
+def test_the_interface_behaves_as_documented() -> None:
     done = subprocess.run(
         ["node", "--test", "tests/web/core.test.mjs"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
-def test_the_module_asks_for_nothing_and_is_small() -> None:
+def test_the_module_has_no_imports_and_is_small() -> None:
     size = MODULE.stat().st_size
     assert size < LARGEST, f"{size} B"
     script = (

@@ -51,7 +51,7 @@ def test_files_that_others_see_are_written_whole() -> None:
     assert found == set(UNSEEN), "use write_file, or say here where it writes"
 
 
-def test_what_is_replaced_stays_until_the_new_one_is_there(tmp_path: Path) -> None:
+def test_a_replaced_file_stays_until_the_new_one_exists(tmp_path: Path) -> None:
     target = tmp_path / "figure [1].svg"
     write_file(target, lambda file: file.write(b"old"))
     seen: list[object] = []
@@ -88,7 +88,7 @@ def test_a_folder_that_is_replaced_comes_back_if_the_new_one_cannot_take_its_pla
     assert ((place / "file").read_text(), [path.name for path in tmp_path.iterdir()]) == ("new", ["qlog"])
 
 
-def test_what_a_killed_process_left_goes_when_the_file_is_made_again(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next_write(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
