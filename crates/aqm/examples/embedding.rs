@@ -1,8 +1,8 @@
-//! A datagram transport with a managed send queue: how a QUIC or WebRTC stack hosts this crate.
+//! A datagram transport with a managed send queue: an example of a QUIC or WebRTC stack that hosts this crate.
 //!
-//! The transport owns its packets and its clock, like any sans-I/O stack: each call gets `now`, nothing sleeps or
-//! reads a timer. The queue holds the datagrams themselves and gives each back, to be sent or as dropped.
-//! `main` sends a stream that is twice too fast over a paced path, on a virtual clock.
+//! The transport owns its packets and its clock, like any sans-I/O stack: each call gets `now`; nothing sleeps or reads
+//! a timer. The queue stores the datagrams and returns each one, sent or dropped. `main` sends a stream at twice the
+//! rate of a paced path, on a virtual clock.
 //!
 //! Run it with `cargo run --example embedding`; `cargo test` runs it as well.
 
@@ -12,14 +12,14 @@ use sojourn_aqm::{
     Serializer,
 };
 
-/// What waits to be sent.
+/// A queued datagram.
 #[derive(Debug)]
 struct Datagram {
     number: u64,
     payload: Vec<u8>,
 }
 
-/// What the transport tells its user.
+/// Counters for the user of the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SendCounts {
     sent: u64,
@@ -31,20 +31,20 @@ struct SendCounts {
 struct Sender {
     queue: Box<dyn Qdisc<Datagram> + Send>,
     pacer: Serializer,
-    /// When the pacer lets the next datagram go.
+    /// Earliest time of the next datagram, set by the pacer.
     next_send: Instant,
     counts: SendCounts,
 }
 
 impl Sender {
-    /// A sender over a path of `rate`, with its queue under the AQM that `config` describes.
+    /// A sender on a path of `rate`, with a queue under the AQM of `config`.
     fn new(config: &AnyConfig, rate: Rate, seed: u64) -> Self {
         let host = Host { link: Link::new(rate, 1200), rng: Rng::stream(seed, "send-queue", 0) };
         let queue = config.build(Limits::packets(512), host);
         Self { queue, pacer: Serializer::new(rate), next_send: Instant::ZERO, counts: SendCounts::default() }
     }
 
-    /// The application hands over a datagram. Returns whether it waits; one that does not is gone.
+    /// Queues a datagram of the application. Returns whether it was queued; otherwise it is dropped.
     fn send(&mut self, now: Instant, datagram: Datagram, ecn: Ecn) -> bool {
         let meta = Meta::new(datagram.payload.len() as u32, 0).with_ecn(ecn);
         let dropped = &mut self.counts.dropped;
@@ -52,15 +52,14 @@ impl Sender {
         !matches!(fate, EnqueueResult::Dropped(_))
     }
 
-    /// The next datagram to put on the wire at `now`, with the ECN field for its IP header; `None` until the time
-    /// that [`Sender::next_timeout`] tells.
+    /// The next datagram to send at `now`, with the ECN field for its IP header; `None` until [`Sender::next_timeout`].
     fn poll_transmit(&mut self, now: Instant) -> Option<(Datagram, Ecn)> {
         if now < self.next_send {
             return None;
         }
         let dropped = &mut self.counts.dropped;
         let lose = &mut |_: Meta, datagram: Datagram, _: DropReason| {
-            drop(datagram); // a stack would tell its retransmission or its media encoder here
+            drop(datagram); // a stack would notify its retransmission or its media encoder here
             *dropped += 1;
         };
         let DequeueResult::Packet(meta, datagram) = self.queue.dequeue(now, lose) else { return None };
@@ -70,13 +69,14 @@ impl Sender {
         Some((datagram, meta.ecn))
     }
 
-    /// When to call [`Sender::poll_transmit`] again.
+    /// Time of the next call to [`Sender::poll_transmit`].
     fn next_timeout(&self) -> Option<Instant> {
         (self.queue.backlog().packets > 0).then_some(self.next_send)
     }
 }
 
-/// Two seconds of a stream of 10 Mbit/s over a path of 5; what came of it, and the longest wait of a datagram.
+/// Two seconds of a stream of 10 Mbit/s over a path of 5 Mbit/s. Returns the counters and the maximum delay of a
+/// datagram.
 fn overload(aqm: &str, ecn: Ecn) -> (SendCounts, Duration) {
     let config = registry::parse(aqm).expect("a queue manager by name");
     let mut sender = Sender::new(&config, Rate::from_bps(5_000_000), 1);

@@ -1,11 +1,11 @@
-//! CAKE's ACK filter, on the view of a packet's TCP header that a host gives.
+//! CAKE's ACK filter, on the TCP headers that a host provides.
 
 use sojourn_aqm::registry::parse;
 use sojourn_aqm::{
     Backlog, DropReason, Host as QueueHost, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, TcpView,
 };
 
-/// One queue for all flows, so that a filter has to tell them apart.
+/// One queue for all flows, so that the filter has to classify them.
 fn cake<P: Send + 'static>(aggressive: bool) -> Box<dyn Qdisc<P> + Send> {
     let filter = if aggressive { "ack-filter-aggressive" } else { "ack-filter" };
     let config = parse(&format!("cake besteffort flowblind {filter}")).expect("tc's words");
@@ -13,7 +13,7 @@ fn cake<P: Send + 'static>(aggressive: bool) -> Box<dyn Qdisc<P> + Send> {
     config.build(Limits::default(), QueueHost { link, rng: Rng::from_state(3) })
 }
 
-/// A host whose handles are places in a list of headers.
+/// A host whose handles are indices into a list of headers.
 #[derive(Default)]
 struct Host {
     headers: Vec<Option<TcpView>>,
@@ -34,7 +34,7 @@ fn ack(ack: u32) -> TcpView {
     TcpView { ack, flags: TcpView::ACK, timestamps: Some((ack / 1000, 7)), ..TcpView::default() }
 }
 
-/// The positions that are dropped when these arrive, of one flow unless said otherwise.
+/// Indices of the packets dropped when these arrive; all belong to one flow unless noted.
 fn dropped_of(aggressive: bool, packets: &[(u32, Option<TcpView>)]) -> Vec<usize> {
     let (mut filter, mut host) = (cake(aggressive), Host::default());
     for (i, &(flow, header)) in packets.iter().enumerate() {
@@ -96,7 +96,7 @@ fn other_flows_other_packets_and_other_halves_are_passed_over() {
     }
     let halves = [(1, Some(ack(1000))), (1, Some(TcpView { space: 1, ..ack(2000) }))];
     assert_eq!(dropped_of(true, &halves), []);
-    // A host that does not tell: nothing is filtered.
+    // A host without TCP headers: nothing is filtered.
     let (mut filter, mut silent) = (cake(true), |_: Meta, _: usize, _: DropReason| panic!("nothing is dropped"));
     for n in 0..3 {
         filter.enqueue(Instant::ZERO, Meta::new(52, 1), n, &mut silent);

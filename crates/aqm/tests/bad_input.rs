@@ -1,5 +1,5 @@
-//! Bad input is refused with a message that names what is wrong: every parameter of every algorithm outside its range,
-//! combinations that no range can exclude, and names that do not exist.
+//! Bad input is rejected with an error that names the fault: every parameter of every algorithm outside its range,
+//! combinations that no range can exclude, and unknown names.
 
 use sojourn_aqm::params::{ConfigError, Param, Value};
 use sojourn_aqm::registry::{ALGORITHMS, QueueLayout, parse};
@@ -36,7 +36,7 @@ fn every_parameter_outside_its_range_is_refused_by_name() {
             for text in unreadable(param) {
                 let error = algorithm.configure("", &[(param.name.to_string(), text.to_string())]);
                 let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name)).to_string();
-                // The text, or what is in the place of its unit.
+                // The text, or its unit.
                 let quoted = [text, text.split_whitespace().last().unwrap_or("")].map(|part| format!("{part:?}"));
                 let named = error.starts_with(&format!("{}: ", param.name));
                 assert!(
@@ -51,7 +51,7 @@ fn every_parameter_outside_its_range_is_refused_by_name() {
     assert!(refused > 1000, "{refused}");
 }
 
-/// Values just below the least and just above the most, as they are printed.
+/// Values just below the minimum and just above the maximum, as printed.
 fn outside(param: &Param) -> Vec<String> {
     let both = |below: Option<Value>, above: Value| below.into_iter().chain([above]).map(|v| v.to_string()).collect();
     let nanosecond = Duration::from_nanos(1);
@@ -114,17 +114,17 @@ fn combinations_that_mean_nothing_are_refused() {
         ("dualpi2 exclude_ce", "exclude_ce: the queues of dualpi2 are coupled by their marks; leave it out"),
         (
             "fq(codel ecn exclude_ce)",
-            "exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"",
+            "exclude_ce applies to all flows: write it after the brackets, e.g. \"fq(codel ecn) exclude_ce\"",
         ),
         (
             "htb target 5ms { class 1 rate 1mbit { fq_codel ecn } }",
-            "htb has no target; fq_codel in its braces has: write it there, { fq_codel target 5ms }",
+            "htb has no parameter target; it belongs to fq_codel in the braces: { fq_codel target 5ms }",
         ),
         ("sfq depth 0", "depth = 0 is out of range; from 1 to 1000000000"),
     ] {
         assert_eq!(parse(aqm).expect_err(aqm).to_string(), error, "{aqm}");
     }
-    // These take turns by packets where the quantum is 0.
+    // Turns of these count packets if the quantum is 0.
     let by_packets = ["sfq", "sfq_red", "sfqcodel"];
     for by_flow in ALGORITHMS
         .iter()
@@ -136,7 +136,7 @@ fn combinations_that_mean_nothing_are_refused() {
     }
     for limit in ["0 packets", "0 B", "0 ms", "1000 packets + 0 B"] {
         let error = Limits::parse(limit).expect_err(limit).to_string();
-        assert!(error.starts_with("a limit of \"0 ") && error.ends_with("holds nothing"), "{error}");
+        assert!(error.starts_with("a limit of \"0 ") && error.ends_with("leaves no room for a packet"), "{error}");
     }
 }
 
@@ -150,10 +150,10 @@ fn unknown_names_bring_the_nearest_ones() {
         ("fq(codle)", r#"unknown AQM "codle"; did you mean "codel"?"#),
         ("fq(codel@linx)", r#"unknown profile "linx"; did you mean "linux"?"#),
         ("codel targt 5ms", r#"unknown parameter "targt"; did you mean "target"?"#),
-        ("codel target", "target of codel lacks its value"),
+        ("codel target", "target of codel needs a value"),
         ("fq(fq_codel)", r#"fq_codel queues flows itself; write e.g. "fq(codel)""#),
         ("codel(pie)", r#"codel takes no AQM in brackets; only fq does, e.g. "fq(codel@act)""#),
-        ("fq(codel", r#""fq(codel" lacks a closing bracket; write e.g. "fq(codel@act)""#),
+        ("fq(codel", r#""fq(codel" has an unclosed bracket; write e.g. "fq(codel@act)""#),
         ("", r#"an AQM needs a name, e.g. "codel""#),
     ] {
         assert_eq!(parse(aqm).expect_err(aqm).to_string(), error, "{aqm}");

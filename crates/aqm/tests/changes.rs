@@ -1,4 +1,4 @@
-//! Parameters and limits that change while packets wait, beside what the `*_change` functions of Linux 6.1 do.
+//! Changes of parameters and limits while packets are queued, compared with the `*_change` functions of Linux 6.1.
 
 use sojourn_aqm::registry::{ALGORITHMS, parse};
 use sojourn_aqm::{DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
@@ -16,7 +16,7 @@ fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)
 }
 
-/// Offers `count` packets of odd sizes of three flows, a packet each 211 us from `us` on.
+/// Offers `count` packets of odd sizes of three flows, one per 211 us from `us`.
 fn fill(queue: &mut Queue, us: u64, count: u32) {
     for id in 0..count {
         let meta = Meta { ecn: Ecn::NotEct, ..Meta::new(700 + id % 7 * 113, id % 3) };
@@ -25,7 +25,7 @@ fn fill(queue: &mut Queue, us: u64, count: u32) {
     }
 }
 
-/// What is dropped when a queue of `aqm` and `limit` takes the place of `old`.
+/// The drops when a queue of `aqm` and `limit` takes over from `old`.
 fn change(old: &mut Queue, aqm: &str, limit: u32, us: u64) -> (Queue, Vec<(u32, DropReason)>) {
     let (mut new, mut dropped) = (queue(aqm, limit), Vec::new());
     let state = old.as_any().unwrap_or_else(|| panic!("{aqm} shows itself"));
@@ -39,7 +39,7 @@ fn observed(queue: &Queue) -> Vec<(&'static str, f64)> {
     all
 }
 
-/// All that waits, in the order in which it leaves.
+/// The queued packets in order of departure.
 fn drained(queue: &mut Queue, us: u64) -> Vec<u32> {
     let mut order = Vec::new();
     while let DequeueResult::Packet(_, id) = queue.dequeue(at(us), &mut |_, _, _| {}) {
@@ -65,7 +65,7 @@ fn a_fifo_with_a_smaller_limit_drops_nothing() {
 
 #[test]
 fn codel_and_pie_with_a_smaller_limit_drop_their_oldest() {
-    // codel_change and pie_change: while (sch->q.qlen > sch->limit) a packet from the head of sch->q.
+    // codel_change and pie_change: while (sch->q.qlen > sch->limit), a packet from the head of sch->q is dropped.
     for aqm in ["codel", "codel@linux", "codel@acm2012", "codel@mahimahi", "pie", "pie@linux", "pie@docsis"] {
         let mut old = queue(aqm, 50);
         fill(&mut old, 0, 37);
@@ -85,7 +85,7 @@ fn codel_goes_on_with_its_count_and_judges_by_the_new_target() {
     for version in ["codel", "codel@linux", "codel@acm2012", "codel@act"] {
         let mut old = queue(version, 10_000);
         let (mut id, mut dropped) = (0, 0);
-        // A packet each 500 us, one leaves each 900 us: it drops after an interval.
+        // An arrival every 500 us, a departure every 900 us: drops begin after an interval.
         for us in (0..900_000).step_by(100) {
             if us % 500 == 0 {
                 old.enqueue(at(us), Meta::new(1000, id % 3), id, &mut |_, _, _| {});
@@ -131,7 +131,7 @@ fn pie_keeps_its_probability_and_its_timer() {
 
 #[test]
 fn fq_codel_sends_nowhere_what_no_longer_fits() {
-    // fq_codel_change: while (sch->q.qlen > sch->limit) the packet that fq_codel_dequeue gives is dropped.
+    // fq_codel_change: while (sch->q.qlen > sch->limit), the packet returned by fq_codel_dequeue is dropped.
     for aqm in ["fq_codel", "fq_codel@linux", "fq_pie", "fq(droptail)"] {
         let (mut old, mut twin) = (queue(aqm, 100), queue(aqm, 100));
         fill(&mut old, 0, 53);
@@ -149,7 +149,7 @@ fn fq_codel_sends_nowhere_what_no_longer_fits() {
 
 #[test]
 fn sfq_drops_from_the_longest_flow() {
-    // sfq_change: while (sch->q.qlen > q->limit) sfq_drop, which takes the tail of the longest slot.
+    // sfq_change: while (sch->q.qlen > q->limit) sfq_drop, which drops the tail of the longest slot.
     let mut old = queue("sfq", 100);
     fill(&mut old, 0, 40);
     for id in 100..120 {
@@ -162,7 +162,7 @@ fn sfq_drops_from_the_longest_flow() {
 
 #[test]
 fn linux_red_starts_with_an_empty_queue() {
-    // red_change with a limit, which tc always gives, puts a new bfifo in the place of the old one; red_set_vars.
+    // red_change with a limit, which tc always sends, replaces the bfifo with a new one; red_set_vars.
     let mut old = queue("red@linux", 200);
     fill(&mut old, 0, 31);
     let (new, dropped) = change(&mut old, "red@linux target 9ms", 200, 9_000);
@@ -170,7 +170,7 @@ fn linux_red_starts_with_an_empty_queue() {
     assert_eq!(new.backlog().packets, 0);
     let average = observed(&new).into_iter().find(|(name, _)| name.contains("avg") || *name == "ave");
     assert_eq!(average.map(|(_, value)| value), Some(0.0), "{:?}", observed(&new));
-    // ns-2's has no such function: the average is what it was.
+    // ns-2 has no such function: the average is kept.
     let mut old = queue("red", 200);
     fill(&mut old, 0, 31);
     let before = observed(&old);
@@ -199,7 +199,7 @@ fn a_token_bucket_is_filled_and_keeps_what_waits() {
 
 #[test]
 fn cake_shapes_to_another_rate_and_keeps_its_flows() {
-    // cake_change, cake_reconfigure: no packet is dropped, but of tins that are no more.
+    // cake_change, cake_reconfigure: only packets of removed tins are dropped.
     let (mut old, mut twin) = (queue("cake bandwidth 2mbit", 1000), queue("cake bandwidth 2mbit", 1000));
     fill(&mut old, 0, 30);
     fill(&mut twin, 0, 30);
@@ -208,10 +208,10 @@ fn cake_shapes_to_another_rate_and_keeps_its_flows() {
     assert_eq!((dropped.len(), new.backlog().packets), (0, 30));
     let (us, sent, bytes) = in_time(&mut new, 7_000);
     assert_eq!(sent, order, "flows keep their turns");
-    // The shaper has been waiting since the first packet came, at 0 us.
+    // The shaper has been waiting since the first arrival, at 0 us.
     let bps = bytes as f64 * 8e6 / (us + 7_000) as f64;
     assert!((bps / 6e6 - 1.0).abs() < 0.02, "{bps} bit/s");
-    // A smaller memory makes room when something comes.
+    // With a smaller memory limit, the next arrival causes drops.
     let mut old = queue("cake", 1000);
     fill(&mut old, 0, 40);
     let (mut new, dropped) = change(&mut old, "cake memlimit 20000B", 1000, 9_000);
@@ -221,7 +221,7 @@ fn cake_shapes_to_another_rate_and_keeps_its_flows() {
     assert!(lost > 10 && new.backlog().bytes <= 20_000, "{lost}, {:?}", new.backlog());
 }
 
-/// How long it takes from `us` on until the last packet may go, the order, and the bytes of those before it.
+/// Time from `us` until the last packet may leave, the order, and the bytes of the packets before it.
 fn in_time(queue: &mut Queue, us: u64) -> (u64, Vec<u32>, u64) {
     let (mut now, mut order, mut bytes, mut last) = (at(us), Vec::new(), 0, 0);
     loop {
@@ -257,7 +257,7 @@ fn dualpi2_keeps_its_probability_and_drops_classic_heads_first() {
         let (same, dropped) = change(&mut old, &format!("{version} target 60ms"), 10_000, 2_000_000);
         assert_eq!((observed(&same), dropped.len()), (before, 0), "{version}");
 
-        // Of 40 packets ten are in the L queue.
+        // Ten of 40 packets are in the L queue.
         let mut old = queue(version, 100);
         for id in 0..40_u32 {
             let ecn = if id % 4 == 3 { Ecn::Ect1 } else { Ecn::NotEct };
@@ -292,12 +292,12 @@ fn what_cannot_be_changed_says_so() {
         ("cake", "cake besteffort", "tins"),
         ("dualpi2", "dualpi2@linux", "version"),
     ] {
-        let text = format!("{name} cannot be changed while it runs; leave it as it was at the start");
+        let text = format!("{name} cannot be changed while it runs; keep its initial value");
         assert_eq!(refusal(before, after), text, "{after}");
     }
 }
 
-/// Departures of all that waits and when, on a link that takes no time, from `us` on.
+/// Departures of all queued packets and their times, on a link of infinite rate, from `us`.
 fn left(queue: &mut Queue, us: u64) -> Vec<(u32, u64)> {
     let (mut left, mut now) = (Vec::new(), at(us));
     loop {
@@ -321,22 +321,22 @@ fn netem_keeps_the_times_of_what_waits_and_drops_nothing() {
     }
     let stats = new.stats();
     assert_eq!((stats.arrived.packets, stats.dropped_total().packets), (5, 1), "there is room for a fourth one");
-    // What comes later with less delay overtakes.
+    // A later arrival with less delay overtakes.
     assert_eq!(left(&mut new, 9_000), [(10, 15_000), (0, 30_000), (1, 30_211), (2, 30_422)]);
-    // What is in the braces goes on as well.
+    // The child in the braces is taken over too.
     let mut old = queue("netem delay 1ms { codel target 5ms }", 50);
     fill(&mut old, 0, 3);
     assert!(matches!(old.dequeue(at(1_300), &mut |_, _, _| {}), DequeueResult::Packet(_, 0)));
     let (mut new, _) = change(&mut old, "netem delay 9ms { codel target 7ms }", 50, 1_350);
     assert_eq!(left(&mut new, 1_350), [(1, 1_350), (2, 1_422)]);
-    // A change begins a slot: whoever may go need not wait for the next one.
+    // A change begins a slot: a packet that is due need not wait for the next one.
     let mut old = queue("netem delay 1ms", 50);
     fill(&mut old, 0, 2);
     let (mut new, _) = change(&mut old, "netem delay 1ms slot 40ms packets 1", 50, 5_000);
     assert_eq!(left(&mut new, 5_000), [(0, 5_000), (1, 45_000)]);
 }
 
-/// Every discipline that can be changed gives back each packet once, whatever happens.
+/// Every discipline that can be changed returns each packet once, in any sequence of changes.
 #[test]
 fn no_packet_is_lost_or_made() {
     let mut changed = 0;
@@ -367,8 +367,9 @@ fn no_packet_is_lost_or_made() {
         }
         let waiting = old.backlog().packets as usize;
         assert!(fates.iter().all(|&fate| fate <= 1), "{name}: a packet has two fates");
-        let (told, offered) = (fates.iter().filter(|&&fate| fate == 1).count(), old.stats().arrived.packets as usize);
-        assert_eq!(told + waiting, offered, "{name}");
+        let (recorded, offered) =
+            (fates.iter().filter(|&&fate| fate == 1).count(), old.stats().arrived.packets as usize);
+        assert_eq!(recorded + waiting, offered, "{name}");
     }
     assert!(changed > 6 * 30, "{changed} changes");
 }

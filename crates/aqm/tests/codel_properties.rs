@@ -1,4 +1,4 @@
-//! Properties of CoDel and its variants under random load, judged from outside: what was looked at, dropped, sent.
+//! Properties of CoDel and its variants under random load, judged by packets checked, dropped and sent.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -6,24 +6,24 @@ use sojourn_aqm::{DequeueResult, DropReason, Duration, Host, Instant, Limits, Li
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A packet of 1500 bytes a millisecond.
+/// One packet of 1500 bytes per millisecond.
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
 const LINUX_TICK: Duration = Duration::from_nanos(1024);
 
-/// A head that was looked at: every packet that leaves by the head is.
+/// A check of the head: every packet that leaves at the head is checked.
 #[derive(Clone, Debug, PartialEq)]
 struct HeadCheck {
     now: Instant,
     sojourn: Duration,
     len: u32,
-    /// Bytes behind it.
+    /// Bytes queued after it.
     left: u64,
     dropped: Option<DropReason>,
 }
 
-/// A queue above a saturated or idle link, under a load that changes at random.
+/// A queue above a saturated or idle link, under a load that changes randomly.
 struct Run {
     queue: Box<dyn Qdisc<()> + Send>,
     load: Rng,
@@ -40,7 +40,7 @@ impl Run {
         Self { queue, load: Rng::stream(seed, "load", 0), phase: (0, 0.0), mixed_sizes, now: Instant::ZERO }
     }
 
-    /// A millisecond: arrivals of the load's current phase, then a dequeue.
+    /// One millisecond: arrivals of the load's current phase, then a dequeue.
     fn step(&mut self) -> Vec<HeadCheck> {
         if self.phase.0 == 0 {
             self.phase = (50 + self.load.below(800) as u32, 2.2 * self.load.uniform());
@@ -53,7 +53,7 @@ impl Run {
             let meta = Meta::new(if small { 300 } else { 1500 }, 0);
             self.queue.enqueue(self.now, meta, (), &mut |_, _, _| {});
         }
-        // Off the grid, so that times do not fall on each other by accident.
+        // Off the grid, so that times do not coincide by accident.
         self.now += Duration::from_nanos(1_000_000 + self.load.below(1000) as i64);
         self.dequeue()
     }
@@ -82,7 +82,7 @@ impl Run {
 
 /// Runs `property` on loads of ten seconds.
 fn for_loads(property: impl Fn(u64) -> Result<(), TestCaseError>) {
-    // `make soak` asks for more.
+    // `make soak` sets a higher number.
     let cases = std::env::var("PROPTEST_CASES").map_or(40, |n| n.parse().expect("PROPTEST_CASES is a number"));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
@@ -93,7 +93,7 @@ const STEPS: usize = 10_000;
 
 #[test]
 fn drops_need_a_long_sojourn_a_backlog_and_an_interval_of_both() {
-    // Profile; largest packet at the start; whether a backlog of one largest packet is small.
+    // Profile; initial maximum packet size; whether a backlog of one such packet is small.
     for (aqm, initial, at_most) in [
         ("codel", 1500, true),
         ("codel@linux", 1500, true),

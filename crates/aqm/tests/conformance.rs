@@ -1,5 +1,5 @@
-//! Every registered algorithm, with every profile, random parameters and random limits, keeps to the rules of the
-//! conformance suite; registering an algorithm puts it under test.
+//! Every registered algorithm, with every profile, random parameters and random limits, satisfies the conformance
+//! suite; registration puts an algorithm under test.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -21,7 +21,7 @@ fn every_registered_algorithm_keeps_to_the_rules() {
             .iter()
             .map(|(profile, _)| check_all(profile, algorithm, config(algorithm, profile)))
             .sum();
-        // A suite that never makes an algorithm act shows nothing of it.
+        // The suite proves nothing about an algorithm that never drops or marks.
         let acts = !["droptail", "drophead", "sfq", "drr", "fq", "tbf", "prio", "htb", "pfifo_fast", "sch_fq"]
             .contains(&algorithm.name);
         assert!(managed > 100 || !acts, "{} acted {managed} times", algorithm.name);
@@ -56,7 +56,8 @@ fn trees_keep_to_the_rules() {
     }
 }
 
-/// Runs the suite on configurations of an algorithm; how many packets they dropped or marked of their own accord.
+/// Runs the suite on configurations of an algorithm. Returns the number of packets that the algorithm dropped or
+/// marked.
 fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = AnyConfig>) -> u64 {
     let managed = Cell::new(0);
     runner(name)
@@ -91,17 +92,17 @@ fn every_profile_is_valid_and_every_parameter_reads_what_it_prints() {
     }
 }
 
-/// A runner with its own sequences for each profile, the same in every run.
+/// A runner with its own sequences per profile, equal in every run.
 fn runner(profile: &str) -> TestRunner {
     let mut seed = [0; 32];
     seed.iter_mut().zip(profile.bytes()).for_each(|(byte, letter)| *byte = letter);
-    // `make soak` asks for more.
+    // `make soak` sets a higher number.
     let cases = std::env::var("PROPTEST_CASES").map_or(CASES, |n| n.parse().expect("PROPTEST_CASES is a number"));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
-/// The profile with some parameters drawn from their ranges: those that go together.
+/// The profile with random values of some parameters, as far as they are compatible.
 fn config(algorithm: &'static Algorithm, profile: &'static str) -> impl Strategy<Value = AnyConfig> {
     let draws = proptest::collection::vec(proptest::option::weighted(0.3, any::<u64>()), algorithm.params.len());
     draws.prop_map(move |draws| {
@@ -120,7 +121,7 @@ fn limits() -> impl Strategy<Value = Limits> {
         .prop_map(|(packets, bytes, time)| Limits { packets, bytes, time })
 }
 
-/// Operations in runs that build queues up, keep them standing, and let them drain.
+/// Operations in runs that build up queues, keep them full, and drain them.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let wait = (0.0..1.0f64).prop_map(|u| Op::Wait(Duration::from_nanos(10f64.powf(3.0 + 6.5 * u) as i64)));
     let burst = (packet(), 1usize..60).prop_map(|(meta, n)| vec![Op::Enqueue(meta); n]);

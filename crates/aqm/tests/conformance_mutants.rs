@@ -1,4 +1,4 @@
-//! The conformance suite notices what it is there for: one broken queue discipline per rule.
+//! The conformance suite detects violations: one broken queue discipline per rule.
 
 use sojourn_aqm::conformance::{Op, Order, Rule, Violation, check};
 use sojourn_aqm::qdisc::Count;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 const LINK: Link = Link::new(Rate::from_bps(8_000_000), 1500);
 const LIMIT: u32 = 4;
 
-/// What is wrong with a [`Queue`].
+/// Fault of a [`Queue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -71,7 +71,7 @@ fn every_rule_can_be_broken() {
     }
 }
 
-/// An algorithm that keeps its packets.
+/// An algorithm that never releases its packets.
 struct HoardingAqm;
 
 impl Aqm for HoardingAqm {
@@ -90,10 +90,10 @@ fn an_algorithm_that_never_pops_is_caught() {
 
 #[test]
 fn order_is_judged_by_flow_where_flows_are_queued_apart() {
-    // Two flows: last in, first out over all is in order within each flow of one packet.
+    // Two flows: a LIFO over both keeps the order within flows of one packet.
     let two = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 2)), Op::Dequeue, Op::Dequeue];
     let one = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 1)), Op::Dequeue, Op::Dequeue];
-    // One flow whose packets an ECN field sends to two queues.
+    // One flow whose ECN fields select two queues.
     let l4s = Meta::new(100, 1).with_ecn(Ecn::Ect1);
     let mixed = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(l4s), Op::Dequeue, Op::Dequeue];
     for (ops, order, passes) in [
@@ -123,7 +123,7 @@ fn run_with(fault: Fault, order: Order, ops: &[Op]) -> Result<Stats, Violation> 
     check(make, &Limits::packets(LIMIT), LINK, order, ops)
 }
 
-/// Fills the queue beyond its limit with packets of every kind, empties it, and leaves some for the draining.
+/// Fills the queue beyond its limit with packets of every kind, empties it, and leaves some for the final drain.
 fn ops() -> Vec<Op> {
     let mut ops = vec![Op::Wait(Duration::from_millis(5)), Op::Settle, Op::Dequeue];
     for round in 0..3 {
@@ -136,19 +136,19 @@ fn ops() -> Vec<Op> {
     ops
 }
 
-/// Tail drop that marks every ECN-capable packet on arrival, written without the crate's own queue.
+/// Tail drop that marks every ECN-capable packet on arrival, independent of the crate's queue.
 #[derive(Debug)]
 struct Queue {
     fault: Fault,
-    /// Which of the disciplines made: the twin is the second.
+    /// Index of the created discipline: the twin is the second.
     number: u32,
-    line: VecDeque<(Meta, u32)>,
+    packets: VecDeque<(Meta, u32)>,
     stats: Stats,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { fault: Fault::None, number: 1, line: VecDeque::new(), stats: Stats::default() }
+        Self { fault: Fault::None, number: 1, packets: VecDeque::new(), stats: Stats::default() }
     }
 }
 
@@ -168,7 +168,7 @@ impl Qdisc<u32> for Queue {
         meta.enqueued = if self.is(Fault::ForgetsItsStamp) { Instant::ZERO } else { now };
         let miscounted = u32::from(self.is(Fault::MiscountsBytes));
         add(&mut self.stats.arrived, meta.len + miscounted);
-        if self.line.len() as u32 >= LIMIT + u32::from(self.is(Fault::HoldsOneTooMany)) {
+        if self.packets.len() as u32 >= LIMIT + u32::from(self.is(Fault::HoldsOneTooMany)) {
             let reason = if self.is(Fault::MiscountsAReason) { DropReason::Early } else { DropReason::Limit };
             add(&mut self.stats.dropped[reason as usize], meta.len);
             if !self.is(Fault::HandsBackNothing) {
@@ -183,7 +183,7 @@ impl Qdisc<u32> for Queue {
             };
         }
         let marks = matches!(meta.ecn, Ecn::Ect0 | Ecn::Ect1) || self.is(Fault::MarksNotEct);
-        let said = if marks || self.is(Fault::SaysMarkedOfCe) && meta.ecn == Ecn::Ce {
+        let result = if marks || self.is(Fault::SaysMarkedOfCe) && meta.ecn == Ecn::Ce {
             EnqueueResult::Marked
         } else {
             EnqueueResult::Queued
@@ -197,29 +197,29 @@ impl Qdisc<u32> for Queue {
         match self.fault {
             Fault::ClearsMarks if meta.ecn == Ecn::Ce && !marks => meta.ecn = Ecn::NotEct,
             Fault::SwapsEctCodepoints if meta.ecn == Ecn::NotEct => meta.ecn = Ecn::Ect0,
-            Fault::SwallowsAPacket if meta.ecn == Ecn::NotEct => return said,
-            Fault::DuplicatesAPacket if meta.ecn == Ecn::NotEct => self.line.push_back((meta, packet)),
+            Fault::SwallowsAPacket if meta.ecn == Ecn::NotEct => return result,
+            Fault::DuplicatesAPacket if meta.ecn == Ecn::NotEct => self.packets.push_back((meta, packet)),
             _ => {}
         }
-        self.line.push_back((meta, packet));
-        said
+        self.packets.push_back((meta, packet));
+        result
     }
 
     fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<u32>) -> DequeueResult<u32> {
         match self.fault {
-            Fault::IdlesWithABacklog if self.line.len() == 3 => return DequeueResult::Empty,
-            Fault::WaitsInThePast if self.line.len() == 3 => return DequeueResult::NotBefore(now),
-            Fault::NeverDrains if !self.line.is_empty() => {
+            Fault::IdlesWithABacklog if self.packets.len() == 3 => return DequeueResult::Empty,
+            Fault::WaitsInThePast if self.packets.len() == 3 => return DequeueResult::NotBefore(now),
+            Fault::NeverDrains if !self.packets.is_empty() => {
                 return DequeueResult::NotBefore(now + Duration::from_millis(1));
             }
-            Fault::IsNotRepeatable if self.number == 2 && self.line.len() == 3 => return DequeueResult::Empty,
-            Fault::SwapsHandles if self.line.len() > 1 => {
-                let (head, second) = (self.line[0].1, self.line[1].1);
-                (self.line[0].1, self.line[1].1) = (second, head);
+            Fault::IsNotRepeatable if self.number == 2 && self.packets.len() == 3 => return DequeueResult::Empty,
+            Fault::SwapsHandles if self.packets.len() > 1 => {
+                let (head, second) = (self.packets[0].1, self.packets[1].1);
+                (self.packets[0].1, self.packets[1].1) = (second, head);
             }
             _ => {}
         }
-        let out = if self.is(Fault::LastInFirstOut) { self.line.pop_back() } else { self.line.pop_front() };
+        let out = if self.is(Fault::LastInFirstOut) { self.packets.pop_back() } else { self.packets.pop_front() };
         let Some((meta, packet)) = out else { return DequeueResult::Empty };
         add(&mut self.stats.departed, meta.len);
         DequeueResult::Packet(meta, packet)
@@ -228,7 +228,10 @@ impl Qdisc<u32> for Queue {
     fn settle(&mut self, _: Instant) {}
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.line.len() as u32, bytes: self.line.iter().map(|(meta, _)| meta.len as u64).sum() }
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: self.packets.iter().map(|(meta, _)| meta.len as u64).sum(),
+        }
     }
 
     fn stats(&self) -> &Stats {

@@ -1,4 +1,4 @@
-//! With CE-marked packets left out, an algorithm measures what the others cause (N. Khademi et al. 2013, section 7).
+//! With CE exclusion an algorithm measures only the effect of unmarked packets (N. Khademi et al. 2013, section 7).
 
 use sojourn_aqm::registry::NamedConfig;
 use sojourn_aqm::{
@@ -7,10 +7,10 @@ use sojourn_aqm::{
 };
 use std::sync::{Arc, Mutex};
 
-/// A packet of 1500 bytes at 10 Mbit/s.
+/// Time of a packet of 1500 bytes at 10 Mbit/s.
 const PACKET: Duration = Duration::from_micros(1200);
 
-/// What the algorithm saw at the last dequeue: backlogs, the sojourn time of the head, and of what it popped.
+/// The algorithm's view at the last dequeue: backlogs, the sojourn time of the head and of the popped packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Observation {
     backlog: Backlog,
@@ -20,7 +20,7 @@ struct Observation {
     arriving: Backlog,
 }
 
-/// Does nothing but look; marks the head if `marks`, and drops packet 1 if `drops`.
+/// Records its view; marks the head if `marks`, and drops packet 1 if `drops`.
 struct Spy {
     seen: Arc<Mutex<Observation>>,
     marks: bool,
@@ -51,7 +51,7 @@ impl Aqm for Spy {
 
 type Queue = Box<dyn Qdisc<u32>>;
 
-/// The queues, and what their algorithm saw.
+/// The queues, and the views of their algorithms.
 fn queues(marks: bool, drops: bool) -> [(&'static str, Queue, Arc<Mutex<Observation>>); 2] {
     let host = || Host { link: Link::new(Rate::from_bps(10_000_000), 1500), rng: Rng::from_state(1) };
     let (one, each) = (Arc::<Mutex<Observation>>::default(), Arc::<Mutex<Observation>>::default());
@@ -96,7 +96,7 @@ fn a_packet_behind_marked_ones_has_waited_for_the_others_only() {
             if exclude {
                 assert!(queue.exclude_ce());
             }
-            // Of ten packets the second, third and sixth came with CE.
+            // Of ten packets the second, third and sixth arrived with CE.
             let ce = [1, 2, 5];
             for i in 0..10 {
                 push(&mut queue, at(0), if ce.contains(&i) { Ecn::Ce } else { Ecn::Ect0 });
@@ -122,7 +122,8 @@ fn of_a_marked_packet_under_way_the_rest_counts() {
         assert!(queue.exclude_ce());
         push(&mut queue, at(0), Ecn::Ce);
         pop(&mut queue, at(0));
-        // Two thirds of it have left when the next packet comes; a long silence later the link is not busy with it.
+        // Two thirds of it have left when the next packet arrives; after a long silence the link is no longer busy with
+        // it.
         let later = at(0) + Duration::from_micros(800);
         push(&mut queue, later, Ecn::Ect0);
         assert_eq!(pop(&mut queue, at(1)).enqueued, later);

@@ -1,9 +1,9 @@
-//! Random operations on random disciplines: time, arrivals of every size, flow and ECN field, departures, updates, under
-//! any parameters and limits. Each case is a sequence of bytes that the conformance suite reads and judges.
+//! Random operations on random disciplines: time, arrivals of every size, flow and ECN field, departures, updates,
+//! under any parameters and limits. Each case is a sequence of bytes that the conformance suite decodes and judges.
 //!
-//! Cases are numbered, and those of a seed are always the same. 24 million operations are run with all other tests, the
-//! same on every machine, because some disciplines seldom drop by themselves (`fq(pie)` first after 16 million);
-//! `make fuzz` runs as many as there is time for, `make soak` as many as it takes for ten million operations.
+//! Cases are numbered and reproducible by seed. The normal test run has 24 million operations, the same on every
+//! machine, because some disciplines seldom drop by themselves (`fq(pie)` first after 16 million); `make fuzz` runs for
+//! a given time, `make soak` for ten million operations.
 
 use sojourn_aqm::conformance::case::{Case, SHAPERS, disciplines};
 use sojourn_aqm::{DropReason, Rng, Stats};
@@ -44,7 +44,7 @@ fn random_operations_keep_to_the_rules() {
     }
 }
 
-/// How long to go on.
+/// Duration of the run.
 enum Budget {
     Time(Duration),
     Operations(u64),
@@ -67,13 +67,13 @@ impl Budget {
     }
 }
 
-/// What the cases of a discipline came to.
+/// Totals of a discipline's cases.
 #[derive(Default)]
 struct Tally {
     operations: u64,
-    /// Packets that the limits dropped.
+    /// Packets dropped by the limits.
     overflowed: u64,
-    /// Packets that the algorithm dropped or marked.
+    /// Packets dropped or marked by the algorithm.
     managed: u64,
 }
 
@@ -90,7 +90,7 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|n| n.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {n:?}")))
 }
 
-/// The bytes of case `n`; disciplines take turns.
+/// The bytes of case `n`; disciplines alternate.
 fn random_bytes(seed: u64, n: u64, disciplines: u64) -> Vec<u8> {
     let mut rng = Rng::stream(seed, "fuzz", n);
     let turn = ((n % disciplines) as u16).to_le_bytes();
@@ -98,7 +98,7 @@ fn random_bytes(seed: u64, n: u64, disciplines: u64) -> Vec<u8> {
     turn.into_iter().chain((0..length).map(|_| rng.next_u64() as u8)).collect()
 }
 
-/// The counters at the end of the case of these bytes, or what is wrong with it.
+/// Final counters of the case of these bytes, or its violation.
 fn outcome(bytes: &[u8]) -> Result<Stats, String> {
     let run = || Case::from_bytes(bytes).run();
     match panic::catch_unwind(AssertUnwindSafe(run)) {
@@ -111,25 +111,25 @@ fn outcome(bytes: &[u8]) -> Result<Stats, String> {
     }
 }
 
-/// Ends the test with the shortest case found that fails.
+/// Fails the test with the shortest failing case found.
 fn fail(seed: u64, n: u64, bytes: &[u8], error: &str) -> ! {
-    let said = panic::take_hook();
+    let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let shortest = shortened(bytes, |bytes| outcome(bytes).is_err());
     let finding = outcome(&shortest).err().unwrap_or_else(|| error.to_string());
-    panic::set_hook(said);
+    panic::set_hook(hook);
     let hex: String = shortest.iter().map(|byte| format!("{byte:02x}")).collect();
     let case = Case::from_bytes(&shortest);
     let ops = &case.ops[..case.ops.len().min(30)];
     panic!("case {n} of seed {seed}: {error}\nshortest: {finding}\n  {case}\n  bytes {hex}\n  beginning with {ops:?}");
 }
 
-/// Leaves out bytes, first many and then few, while the rest still fails.
+/// Removes bytes, first many and then few, while the case still fails.
 fn shortened(bytes: &[u8], fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut shortest = bytes.to_vec();
     let mut chunk = shortest.len() / 2;
     while chunk > 0 {
-        // The first two bytes choose the discipline.
+        // The first two bytes select the discipline.
         let mut at = 2;
         while at < shortest.len() {
             let end = (at + chunk).min(shortest.len());
@@ -161,9 +161,9 @@ fn every_sequence_of_bytes_is_a_case() {
     }
 }
 
-/// Cases of each discipline, at least.
+/// Minimum number of cases per discipline.
 const ROUNDS: u64 = 30;
-/// Disciplines without an algorithm that drops or marks of its own accord.
+/// Disciplines without an algorithm that drops or marks.
 const LIMITS_ONLY: [&str; 15] = [
     "droptail",
     "drophead",

@@ -1,12 +1,13 @@
-//! Linux 6.1's CAKE and COBALT, packet by packet: vectors of the real kernel, recorded with its flows, hosts and memory
-//! named by the sender (`python -m sojourn.kernel.vectors`).
+//! Linux 6.1's CAKE and COBALT, packet by packet: vectors of the real kernel, recorded with flows, hosts and memory set
+//! by the sender (`python -m sojourn.kernel.vectors`).
 
 #[path = "common/kernel.rs"]
 mod kernel;
 
 use kernel::{FateKind, Vector, differences, own_vectors, replay};
 
-/// Tins of every mode, with a shaper and without, on egress and ingress, by host and by flow, overflowing and not.
+/// Tins of every mode, with and without a shaper, on egress and ingress, by host and by flow, with and without
+/// overflow.
 #[test]
 fn cake_agrees_with_the_kernel_on_every_packet() {
     let found = own_vectors("cake.");
@@ -18,7 +19,7 @@ fn cake_agrees_with_the_kernel_on_every_packet() {
     }
 }
 
-/// Linux 6.12 begins with other square roots: gaps of 70.711 ms where those of 6.1 are of 70.671.
+/// Linux 6.12 starts with other square roots: gaps of 70.711 ms; in 6.1 they are 70.671 ms.
 #[test]
 fn a_vector_tells_the_square_roots_of_the_kernels_apart() {
     let [vector] = &own_vectors("cake.roots")[..] else { panic!("one vector") };
@@ -36,7 +37,7 @@ fn cobalt_agrees_with_the_kernel_on_every_packet() {
     }
 }
 
-/// What `sch_cake.c` says, measured: the first congestion of a queue has no interval of grace, later ones have.
+/// Measures a comment of `sch_cake.c`: the first congestion of a queue has no interval of grace, later ones have.
 #[test]
 fn a_virgin_queue_drops_the_second_packet_that_is_late() {
     let [vector] = &own_vectors("cobalt.virgin")[..] else { panic!("one vector") };
@@ -47,18 +48,18 @@ fn a_virgin_queue_drops_the_second_packet_that_is_late() {
     let first: Vec<_> = (0..vector.packets.len()).filter(late).take(2).collect();
     let verdicts = first.iter().map(|&i| vector.packets[i].fate.verdict).collect::<Vec<_>>();
     assert_eq!(verdicts, [FateKind::Pass, FateKind::Drop], "{first:?}");
-    // ns-3 grants 100 ms: it drops nothing as early.
+    // ns-3 grants 100 ms: it does not drop as early.
     let fates = replay(vector, vector.build_as("cobalt@ns3"));
     let first_drop = |verdicts: Vec<FateKind>| {
         let i = verdicts.iter().position(|&verdict| verdict == FateKind::Drop).expect("it is congested");
         vector.packets[i].arrival.as_nanos()
     };
-    let here = first_drop(fates.iter().map(|fate| fate.verdict).collect());
-    let there = first_drop(vector.packets.iter().map(|packet| packet.fate.verdict).collect());
-    assert!(here > there + 80_000_000, "{here} {there}");
+    let ns3 = first_drop(fates.iter().map(|fate| fate.verdict).collect());
+    let linux = first_drop(vector.packets.iter().map(|packet| packet.fate.verdict).collect());
+    assert!(ns3 > linux + 80_000_000, "{ns3} {linux}");
 }
 
-/// COBALT by the parameters of CAKE, whose target is a twentieth of its interval in whole microseconds.
+/// COBALT with the parameters of CAKE, whose target is a twentieth of its interval in whole microseconds.
 fn cobalt(vector: &Vector, profile: &str) -> String {
     let words: Vec<_> = vector.qdisc.split(' ').collect();
     let given = words.iter().position(|&word| word == "rtt").map(|i| words[i + 1].trim_end_matches("us"));

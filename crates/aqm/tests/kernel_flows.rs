@@ -5,14 +5,14 @@ mod kernel;
 
 use kernel::{FateKind, assert_agreement, differences, own_vectors, replay, vectors};
 
-/// The kernel's hash is seeded from its run; the few flows of these vectors do not collide in 1024 queues, which is
-/// what the hash `perfect` stands for.
+/// The kernel seeds its hash at run time; the few flows of these vectors do not collide in 1024 queues, so `perfect` is
+/// equivalent.
 #[test]
 fn fq_codel_agrees_with_the_kernel_on_every_packet() {
     assert_agreement("fq_codel", |vector| vector.build_as("fq_codel@linux"));
 }
 
-/// Linux 6.1.192, which tells nobody of early drops.
+/// Linux 6.1.192, which does not report early drops to the sender.
 #[test]
 fn fq_pie_agrees_with_the_kernel_on_every_packet() {
     let found = own_vectors("fq_pie");
@@ -25,8 +25,8 @@ fn fq_pie_agrees_with_the_kernel_on_every_packet() {
     }
 }
 
-/// Credit is counted in bytes, as in Linux since 6.10 and what was carried back to 6.1; in units of 8 bytes, as before,
-/// flows of different packets take other turns.
+/// The deficit counts bytes, as in Linux since 6.10 and in 6.1 by backport; in units of 8 bytes, as before, flows of
+/// different packet sizes are served in another order.
 #[test]
 fn sfq_red_agrees_with_the_kernel_on_every_packet() {
     assert_agreement("sfq_red", |vector| vector.build_as("sfq_red"));

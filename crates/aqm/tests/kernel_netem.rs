@@ -1,13 +1,13 @@
-//! netem of Linux 6.1, packet by packet: vectors with its draws (`python -m sojourn.kernel.vectors`).
+//! netem of Linux 6.1, packet by packet: vectors that use its random draws (`python -m sojourn.kernel.vectors`).
 
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::{DropNotification, FateKind, KernelFate, Vector, differences, own_vectors, replay_told};
+use kernel::{DropNotification, FateKind, KernelFate, Vector, differences, own_vectors, replay_notifying};
 use sojourn_aqm::{Limits, registry};
 
-/// Losses by four states and by two, marked or not, duplicates, damage, reordering with a gap, correlations and tables of
-/// jitter, a rate with cells, slots, and something in the braces.
+/// Losses by four states and by two, with and without marks, duplicates, corruption, reordering with a gap,
+/// correlations and jitter tables, a rate with cells, slots, and a child in the braces.
 #[test]
 fn netem_agrees_with_the_kernel_on_every_packet() {
     let found = own_vectors("netem.");
@@ -22,7 +22,7 @@ fn netem_agrees_with_the_kernel_on_every_packet() {
     assert!(all().filter(|packet| packet.copy).count() > 50);
 }
 
-/// What a vector shows of a parameter: without it, or with another, packets fare otherwise.
+/// Shows that a vector depends on a parameter: without it, or with another value, fates differ.
 #[test]
 fn the_vectors_tell_parameters_apart() {
     let found = own_vectors("netem.");
@@ -43,8 +43,8 @@ fn the_vectors_tell_parameters_apart() {
     }
 }
 
-/// What a queue makes of a vector. All drops are one verdict: which of them the sender is told of was not recorded.
+/// Fates of a vector's packets in a queue. All drops are one kind: the notifications of the sender were not recorded.
 fn fates(vector: &Vector, aqm: &str) -> Vec<KernelFate> {
     let queue = registry::parse(aqm).expect(aqm).build(Limits::default(), vector.host());
-    replay_told(vector, queue, DropNotification { early: false, limit: false, queued: false })
+    replay_notifying(vector, queue, DropNotification { early: false, limit: false, queued: false })
 }

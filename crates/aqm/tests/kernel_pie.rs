@@ -1,5 +1,5 @@
-//! Linux 6.1's PIE, packet by packet and drop by drop of the same random stream: the recorded vectors of the real
-//! kernel against the profile `linux`; and its probability and delay, millisecond by millisecond.
+//! Linux 6.1's PIE with the same random stream, packet by packet and drop by drop: recorded vectors of the real kernel
+//! against the profile `linux`; and its probability and delay, millisecond by millisecond.
 
 #[path = "common/kernel.rs"]
 mod kernel;
@@ -15,7 +15,7 @@ fn linux_profile_agrees_with_the_kernel_on_every_packet() {
     assert_agreement("pie", |vector| build(vector, "pie@linux"));
 }
 
-/// There are no vectors of fq_pie. With all packets in one flow its PIE does what PIE does.
+/// There are no vectors of fq_pie. With all packets in one flow it is equivalent to PIE.
 #[test]
 fn fq_pie_with_one_flow_agrees_with_the_kernels_pie_on_every_packet() {
     assert_agreement("pie", |vector| build(vector, "fq_pie isolation host-pair"));
@@ -29,16 +29,16 @@ fn probability_and_delay_are_the_kernels_at_every_millisecond() {
         replay(&vector, Box::new(SampledQueue { queue, next: vector.origin, samples: samples.clone() }));
         let kernel = statistics(&vector.name);
         assert!(samples.borrow().len() >= kernel.len() && kernel.len() > 100);
-        for (i, (here, kernel)) in samples.borrow().iter().zip(&kernel).enumerate() {
-            assert_eq!(here, kernel, "{} after {i} ms", vector.name);
+        for (i, (sample, kernel)) in samples.borrow().iter().zip(&kernel).enumerate() {
+            assert_eq!(sample, kernel, "{} after {i} ms", vector.name);
         }
         println!("{} samples agree", kernel.len());
     }
 }
 
-/// The queue that a vector's tc line describes, under `aqm`.
+/// The queue of a vector's tc line, under `aqm`.
 fn build(vector: &mut Vector, aqm: &str) -> Box<dyn Qdisc<u32>> {
-    // Where the statistics are read, the first packet is sent a nanosecond after the instant of the script.
+    // With recorded statistics, the first packet is sent a nanosecond after the instant of the script.
     let first = &vector.packets[0];
     let late = first.fate.departure.expect("an idle link takes the first packet") - first.arrival;
     vector.packets.iter_mut().for_each(|packet| packet.arrival += late);
@@ -46,7 +46,7 @@ fn build(vector: &mut Vector, aqm: &str) -> Box<dyn Qdisc<u32>> {
     vector.build_as(aqm)
 }
 
-/// What the kernel prints of PIE: probability and delay as tc writes them, backlog in packets, drops.
+/// The kernel's output for PIE: probability and delay in tc's format, backlog in packets, drops.
 #[derive(Clone, Debug, PartialEq)]
 struct Sample {
     prob: String,
@@ -55,7 +55,7 @@ struct Sample {
     dropped: u64,
 }
 
-/// A queue whose state is looked at every millisecond, before anything happens at that instant.
+/// A queue whose state is sampled every millisecond, before any event at that instant.
 struct SampledQueue {
     queue: Box<dyn Qdisc<u32>>,
     next: Instant,
@@ -74,7 +74,7 @@ impl SampledQueue {
             });
             self.samples.borrow_mut().push(Sample {
                 prob: six_digits(p),
-                // Nanoseconds of whole ticks, so the product is a whole number.
+                // Nanoseconds of whole ticks, so the product is an integer.
                 delay_us: (qdelay * 1e9).round() as u64 / 1000,
                 backlog: self.queue.backlog().packets as u64,
                 dropped: self.queue.stats().dropped_total().packets,
@@ -107,7 +107,7 @@ impl Qdisc<u32> for SampledQueue {
     }
 }
 
-/// The recorded statistics of a vector, one sample a line.
+/// The recorded statistics of a vector, one sample per line.
 fn statistics(name: &str) -> Vec<Sample> {
     let file = std::fs::File::open(kernel::folder().join(format!("{name}.stats.gz"))).expect("the statistics");
     let mut lines = String::new();

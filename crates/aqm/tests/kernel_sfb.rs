@@ -1,12 +1,12 @@
-//! Linux 6.1's SFB, packet by packet: a vector of the real kernel whose slots change places
-//! (`python -m sojourn.kernel.vectors`).
+//! Linux 6.1's SFB, packet by packet: a vector of the real kernel in which the slots are swapped (`python -m
+//! sojourn.kernel.vectors`).
 
 #[path = "common/kernel.rs"]
 mod kernel;
 
 use kernel::{FateKind, differences, own_vectors, replay};
 
-/// `sfb_enqueue` reads the slot before it changes it, so the packet that does so counts in the one that is left.
+/// `sfb_enqueue` reads the slot before it swaps, so the packet that causes a swap counts in the old slot.
 #[test]
 fn sfb_agrees_with_the_kernel_on_every_packet() {
     let [vector] = &own_vectors("sfb.rehash")[..] else { panic!("one vector") };

@@ -1,9 +1,9 @@
-//! Disciplines within disciplines, and many classes: bounded in depth, and in time by the length of the text.
+//! Nested disciplines and many classes: bounded depth, and time bounded by the length of the text.
 
 use sojourn_aqm::registry::NamedConfig;
 use sojourn_aqm::{DequeueResult, Host, Instant, Limits, Link, Meta, Rate, Rng};
 
-/// Every way to open one discipline in another.
+/// Every way to nest one discipline in another.
 const PAIRS: [(&str, &str); 6] = [
     ("tbf rate 9mbit burst 5kB { ", " }"),
     ("prio { band 1 { ", " }; band 3 match dscp EF }"),
@@ -50,12 +50,12 @@ fn deeper_is_one_line_whatever_it_is() {
         .extend(["fq(", "tbf {", "fq(tbf { ", "prio { band 1 {", "(", "{", "codel { ("].map(|open| open.repeat(3_000)));
     for text in texts {
         let error = NamedConfig::parse(&text).expect_err("it is too deep").to_string();
-        let expected = "queue managers are nested more than 64 deep; write fewer inside each other";
+        let expected = "queue managers are nested more than 64 deep; use fewer levels";
         assert_eq!(error, expected, "{}", &text[..40]);
     }
 }
 
-/// The name in a table `{ name = …, limit = … }` holds others in braces, too.
+/// The name in a table `{ name = …, limit = … }` may nest others in braces, too.
 #[test]
 fn a_name_with_braces_is_bounded_likewise() {
     let nested = |depth: usize| nested(("netem { ", " }"), depth);
@@ -63,11 +63,11 @@ fn a_name_with_braces_is_bounded_likewise() {
     assert!(NamedConfig::configure(&nested(DEEPEST), "", &params).is_ok());
     for depth in [DEEPEST + 1, 3_000] {
         let error = NamedConfig::configure(&nested(depth), "", &params).unwrap_err().to_string();
-        assert_eq!(error, "queue managers are nested more than 64 deep; write fewer inside each other");
+        assert_eq!(error, "queue managers are nested more than 64 deep; use fewer levels");
     }
 }
 
-/// Texts of a megabyte: each is refused or read in a time that grows with its length.
+/// Texts of a megabyte: each is rejected or parsed in time proportional to its length.
 #[test]
 fn long_texts_are_read_at_once() {
     let classes = |count: u32, parent: &dyn Fn(u32) -> String| -> String {
@@ -82,7 +82,7 @@ fn long_texts_are_read_at_once() {
     let circle = classes(0xfffe, &|i| format!("parent {:x}", 1 + i % 0xfffe));
     let error = NamedConfig::parse(&circle).unwrap_err().to_string();
     assert!(error.starts_with("class 1: its parents go in a circle, 1 below 2 below 3 below"), "{error}");
-    assert!(error.ends_with("(65534 classes); let one of them be a class of the root"), "{error}");
+    assert!(error.ends_with("(65534 classes); attach one of them to the root"), "{error}");
     let chain = classes(0xfffe, &|i| format!("parent {:x}", 1 + i));
     let error = NamedConfig::parse(&chain).unwrap_err().to_string();
     assert!(error.starts_with("class 1: parent ffff is no class of this htb"), "{error}");

@@ -1,6 +1,6 @@
-//! A single queue allocates nothing after its construction; any queue nothing once it has been as long as it will be.
+//! A single queue does not allocate after construction; any other queue not after it has reached its maximum length.
 //!
-//! Without the test harness: its other thread may allocate while this one counts.
+//! Runs without the test harness, whose second thread may allocate during the count.
 
 use sojourn_aqm::conformance::case::{SHAPERS, TREES};
 use sojourn_aqm::registry::{ALGORITHMS, QueueLayout, parse};
@@ -22,7 +22,7 @@ fn main() {
             let mut queue = config.build::<u32>(limits, Host { link: LINK, rng: Rng::from_state(1) });
             let mut now = Instant::ZERO;
             let mut dropped = 0u64;
-            // Twice what the link carries, so that the queue fills, is managed and overflows.
+            // Twice the link's rate, so that the queue fills, is managed and overflows.
             let mut run = |packets: u32| {
                 for id in 0..packets {
                     let meta = Meta { dscp: (id % 64) as u8, hosts: (id % 8, 1), ..Meta::new(1500, id % 8) };
@@ -34,7 +34,7 @@ fn main() {
                     }
                 }
             };
-            // A single queue has room for so many packets from the start.
+            // A single queue has this capacity from the start.
             if !matches!(algorithm.queues, QueueLayout::One | QueueLayout::Two) || limits.packets.is_none() {
                 run(10_000);
             }
@@ -49,7 +49,7 @@ fn main() {
     println!("nothing is allocated per packet: ok");
 }
 
-/// A limit in bytes says nothing of packets: room can be asked for.
+/// A limit in bytes implies no number of packets: the capacity can be given.
 fn with_room() {
     let host = Host { link: LINK, rng: Rng::from_state(1) };
     let codel = codel::Codel::new(&codel::Config::default());

@@ -1,22 +1,22 @@
-//! Properties of PIE's versions and of PI2 under random load, judged from outside.
+//! Properties of PIE's versions and of PI2 under random load, observed from outside.
 
 use sojourn_aqm::{
     DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, registry,
 };
 
-/// Version; bytes, with the arriving packet not counted, up to which it drops nothing; the largest p.
+/// Version; bytes, without the arriving packet, up to which it drops nothing; the maximum p.
 const VERSIONS: [(&str, u64, f64); 7] = [
     ("pie", 2048, 1.0),
     ("pie@draft00", 2048, 1.0),
     ("pie@cisco2013", 2999, 1.0),
     ("pie@cisco2013-ticks", 2999, 1.0),
     ("pie@docsis", 2048, 13.6),
-    // The kernel's p is stopped by a wrap at 256 only.
+    // The kernel's p is bounded only by wrapping at 256.
     ("pie@linux", 2999, 256.0),
     ("pi2 drop_early", 2999, 1.0),
 ];
 
-/// A queue above a link that is always served in time.
+/// A queue above a link that always serves it in time.
 struct Run {
     queue: Box<dyn Qdisc<()> + Send>,
     rate: Rate,
@@ -31,7 +31,7 @@ impl Run {
         Self { queue: config.build(Limits::packets(90), host), rate, free: Instant::ZERO, early_drops: 0 }
     }
 
-    /// Lets everything leave that is to leave before `now`.
+    /// Dequeues every packet that departs before `now`.
     fn serve_until(&mut self, now: Instant) {
         while self.free < now && self.queue.backlog().packets > 0 {
             if let DequeueResult::Packet(meta, ()) = self.queue.dequeue(self.free, &mut |_, (), _| {}) {
@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// Offers a packet at `now`; whether the manager dropped it.
+    /// Offers a packet at `now`. Returns whether the manager dropped it.
     fn offer(&mut self, now: Instant, len: u32) -> bool {
         self.serve_until(now);
         self.free = self.free.max(now);
@@ -90,12 +90,12 @@ fn nothing_is_dropped_in_bursts_or_small_backlogs_and_p_has_its_range() {
     }
 }
 
-/// Of the museum: a bypass of two packets instead of two packets' bytes.
+/// From the museum: a bypass of two packets instead of two packets' bytes.
 #[test]
 fn many_tiny_packets_are_a_small_backlog_however_long_they_wait() {
     // At 10 kbit/s the integers of 2013 have a departure rate of zero, so no delay.
     for (aqm, _, _) in VERSIONS.into_iter().filter(|(aqm, ..)| *aqm != "pie@cisco2013-ticks") {
-        // Thirty packets of 64 bytes wait for a second and a half.
+        // Thirty packets of 64 bytes are queued for a second and a half.
         let measured = if matches!(aqm, "pie" | "pie@draft00" | "pie@cisco2013") { " dq_threshold 500B" } else { "" };
         let mut dropped = [0, 0];
         for (len, dropped) in [64, 1500].into_iter().zip(&mut dropped) {
@@ -113,7 +113,7 @@ fn many_tiny_packets_are_a_small_backlog_however_long_they_wait() {
     }
 }
 
-/// Of the museum: updates at arrivals instead of periodically.
+/// From the museum: updates at arrivals instead of periodic ones.
 #[test]
 fn p_falls_by_itself_while_nothing_arrives() {
     for (aqm, _, _) in VERSIONS {

@@ -1,8 +1,8 @@
-//! Vectors recorded from the real Linux kernel: loading them, replaying them, and saying where they differ.
+//! Vectors recorded from the real Linux kernel: loading, replaying and comparing them.
 //!
-//! A vector is a list of arrivals at a link of exact rate, with what the kernel's qdisc made of each packet. Most
-//! vectors are not part of this repository; where they are absent a test says so and passes.
-#![allow(dead_code)] // each test that includes this file uses its own part of it
+//! A vector is a list of arrivals at a link of exact rate, with the fate of each packet in the kernel's qdisc. Most
+//! vectors are not part of this repository; without them a test prints a note and passes.
+#![allow(dead_code)] // each test that includes this file uses a part of it
 
 pub use sojourn_aqm::replay::{DropNotification, FateKind};
 
@@ -19,16 +19,16 @@ pub struct Vector {
     pub name: String,
     /// tc's words: the kind of qdisc and its parameters.
     pub qdisc: String,
-    /// Ours with all its parameters, where that was recorded.
+    /// Our discipline with all its parameters, if recorded.
     pub aqm: Option<String>,
     /// Rate of the link.
     pub rate: Rate,
     /// Bytes that the link adds to each packet.
     pub overhead: u32,
-    /// Where the random stream started.
+    /// Initial state of the random stream.
     pub seed: u64,
-    /// The kernel's clock at the first arrival's zero. The replay tells the queue these times; a test that needs
-    /// another phase of them sets another origin.
+    /// The kernel's clock at time zero of the arrivals. The replay passes these times to the queue; a test that needs
+    /// another phase sets another origin.
     pub origin: Instant,
     /// The kernel's clock just before the qdisc was created.
     pub created: Instant,
@@ -36,7 +36,7 @@ pub struct Vector {
     pub packets: Vec<Packet>,
 }
 
-/// An arrival and what the kernel made of it.
+/// An arrival and its fate in the kernel.
 #[derive(Clone, Debug)]
 pub struct Packet {
     /// Time since the vector's origin.
@@ -45,28 +45,28 @@ pub struct Packet {
     pub size: u32,
     /// Number of the flow.
     pub flow: u32,
-    /// The ECN field that it came with.
+    /// ECN field on arrival.
     pub ecn: Ecn,
-    /// Its DSCP; 0 where none was recorded.
+    /// DSCP; 0 if not recorded.
     pub dscp: u8,
-    /// The hosts at its ends; 1 and 2 where none were recorded.
+    /// Source and destination host; 1 and 2 if not recorded.
     pub hosts: (u32, u32),
-    /// Whether the kernel's queue made it of the one before.
+    /// Whether the kernel's queue duplicated it from the previous packet.
     pub copy: bool,
-    /// What became of it.
+    /// Its fate.
     pub fate: KernelFate,
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelFate {
-    /// How it ended.
+    /// Kind of fate.
     pub verdict: FateKind,
-    /// When its transmission began, since the vector's origin.
+    /// Start of its transmission, since the vector's origin.
     pub departure: Option<Duration>,
 }
 
-/// The vectors whose names begin with `prefix`, by name; none where there is no folder of vectors.
+/// The vectors whose names begin with `prefix`, by name; none without the folder of vectors.
 pub fn vectors(prefix: &str) -> Vec<Vector> {
     let found = vectors_in(&folder(), prefix);
     if found.is_empty() {
@@ -77,7 +77,7 @@ pub fn vectors(prefix: &str) -> Vec<Vector> {
     found
 }
 
-/// The same of the vectors that are part of this repository (`python -m sojourn.kernel.vectors` records them).
+/// The same for the vectors in this repository (`python -m sojourn.kernel.vectors` records them).
 pub fn own_vectors(prefix: &str) -> Vec<Vector> {
     vectors_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), prefix)
 }
@@ -92,8 +92,8 @@ fn vectors_in(folder: &Path, prefix: &str) -> Vec<Vector> {
     names.iter().map(|name| Vector::load(folder, name)).collect()
 }
 
-/// Replays the vectors whose names begin with `prefix` through the queues that `build` makes of them, and panics at
-/// the first vector that does not agree on every verdict and every nanosecond.
+/// Replays the vectors whose names begin with `prefix` through the queues that `build` creates for them. Panics at the
+/// first vector that does not agree on every verdict and every nanosecond.
 pub fn assert_agreement(prefix: &str, build: impl Fn(&mut Vector) -> Box<dyn Qdisc<u32>>) {
     let mut vectors = vectors(prefix);
     let mut packets = 0;
@@ -108,7 +108,7 @@ pub fn assert_agreement(prefix: &str, build: impl Fn(&mut Vector) -> Box<dyn Qdi
     println!("{packets} packets of {} vectors {prefix}* agree", vectors.len());
 }
 
-/// How many packets fared otherwise than in the kernel, and the first of them; `None` where all agree.
+/// Number of packets whose fate differs from the kernel's, and the first of them; `None` if all agree.
 pub fn differences(vector: &Vector, fates: &[KernelFate]) -> Option<String> {
     let differing: Vec<_> = (0..fates.len()).filter(|&i| fates[i] != vector.packets[i].fate).collect();
     let &i = differing.first()?;
@@ -116,20 +116,24 @@ pub fn differences(vector: &Vector, fates: &[KernelFate]) -> Option<String> {
     Some(format!("{name}: {} of {} differ; first {i}: {kernel:?}, here {here:?}", differing.len(), fates.len()))
 }
 
-/// Plays the arrivals into a queue above a link.
+/// Replays the arrivals through a queue above a link.
 pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<KernelFate> {
-    replay_told(vector, queue, TcSpec::parse(&vector.qdisc).expect("tc's words").drop_notification())
+    replay_notifying(vector, queue, TcSpec::parse(&vector.qdisc).expect("tc's words").drop_notification())
 }
 
-/// The same where it is said of which drops the sender is told.
-pub fn replay_told(vector: &Vector, queue: Box<dyn Qdisc<u32>>, told: DropNotification) -> Vec<KernelFate> {
+/// The same with a given notification of drops.
+pub fn replay_notifying(
+    vector: &Vector,
+    queue: Box<dyn Qdisc<u32>>,
+    notification: DropNotification,
+) -> Vec<KernelFate> {
     let arrival = |packet: &Packet| Arrival { at: vector.origin + packet.arrival, meta: packet.meta() };
     let arrivals: Vec<_> = vector.packets.iter().map(arrival).collect();
     let copies: Vec<_> = vector.packets.iter().map(|packet| packet.copy).collect();
     let replay = Replay::new(&arrivals, queue, ReplayLink::kernel(vector.rate, vector.overhead));
     let fates = replay.with_copies(&copies).run();
     let fate = |fate: &replay::Fate| KernelFate {
-        verdict: fate.kind(told),
+        verdict: fate.kind(notification),
         departure: fate.departure().map(|at| at - vector.origin),
     };
     fates.iter().map(fate).collect()
@@ -157,12 +161,12 @@ impl Vector {
         }
     }
 
-    /// What the queue is built from: the link, with 1500 bytes of IP behind 14 of Ethernet, and the random stream.
+    /// Environment of the queue: the link, with 1500 bytes of IP after 14 of Ethernet, and the random stream.
     pub fn host(&self) -> Host {
         Host { link: Link::new(self.rate, 1514), rng: Rng::from_state(self.seed) }
     }
 
-    /// The queue of `aqm` with the parameters and the limit that the kernel's had, over the vector's link.
+    /// The queue of `aqm` with the parameters and the limit of the kernel's, above the vector's link.
     pub fn build_as(&self, aqm: &str) -> Box<dyn Qdisc<u32>> {
         let line = TcSpec::parse(&self.qdisc).and_then(|line| line.apply(aqm, Some(self.created)));
         let (named, limits) = line.unwrap_or_else(|e| panic!("{}: {aqm}: {e}", self.name));
@@ -200,7 +204,7 @@ fn packet(line: &str) -> Packet {
     }
 }
 
-/// The folder of the vectors: beside the checkout, or where SOJOURN_SHARED says.
+/// The folder of the vectors: beside the checkout, or given by SOJOURN_SHARED.
 pub fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     env::var_os("SOJOURN_SHARED").map_or_else(beside, PathBuf::from).join("kernel/vectors")

@@ -1,8 +1,8 @@
 //! The bug museum: errors of other implementations, planted one at a time, are caught by the tests of this crate.
 //!
-//! A mutant is a change of the source by its text, so production code knows nothing of it. The crate is copied, the
-//! copy is changed, and its tests are run there: the one that is named must fail. A sample is run with all other
-//! tests; `make museum` runs every mutant, and `SOJOURN_MUSEUM=NAME,NAME` those.
+//! A mutant is a textual change of the source, so production code has no hooks for it. The crate is copied and the copy
+//! is changed; then the named test must fail there. The normal test run includes a sample; `make museum` runs every
+//! mutant, `SOJOURN_MUSEUM=NAME,NAME` selects some.
 
 mod mutants;
 
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The mutants that are run with all other tests; each test target is built once.
+/// Mutants of the normal test run; each test target is built once.
 const SAMPLE: [&str; 3] = ["codel-time-inside-the-root", "red-limit-ignored", "fq-batch-from-the-wrong-flow"];
 
 #[test]
@@ -60,7 +60,7 @@ fn every_mutant_applies_and_its_test_exists() {
 }
 
 impl Mutant {
-    /// The source with this error; each text must be there exactly once.
+    /// The source with this error; each original text must occur exactly once.
     fn applied(&self, source: &str) -> Result<String, String> {
         self.edits.iter().try_fold(source.to_string(), |text, (from, to)| match text.matches(from).count() {
             1 => Ok(text.replacen(from, to, 1)),
@@ -72,13 +72,13 @@ impl Mutant {
     }
 }
 
-/// A copy of this crate in a workspace of its own, which shares the dependencies that are built already.
+/// A copy of this crate in its own workspace, which shares the dependencies built so far.
 struct CrateCopy {
     workspace: PathBuf,
     target: PathBuf,
 }
 
-/// What became of a target's tests.
+/// Results of a target's tests.
 struct TestOutcome {
     passed: usize,
     failed: Vec<String>,
@@ -112,8 +112,8 @@ impl CrateCopy {
         result
     }
 
-    /// Builds and runs the tests of a target, the library's or a file's of `tests`, or one of them: an error may keep others
-    /// from ever ending.
+    /// Builds and runs the tests of a target, of the library or of a file in `tests`, or only one test, because a
+    /// mutant may keep others from ending.
     fn test(&self, target: &str, one: Option<&str>) -> TestOutcome {
         let chosen = if target == LIB { vec!["--lib"] } else { vec!["--test", target] };
         let output = Command::new(env!("CARGO"))
@@ -165,7 +165,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Each mutant costs a build and few seconds of tests.
+/// Optimises for build time: each mutant costs a build and few seconds of tests.
 const QUICKLY_BUILT: &str = "\n[profile.dev.package.sojourn-aqm]\nopt-level = 0\ndebug = false\n";
 /// The unit tests.
 const LIB: &str = "lib";

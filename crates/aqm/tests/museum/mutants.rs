@@ -1,14 +1,14 @@
-//! The mutants: what to change where, whose error it was, and the test that notices.
+//! The mutants: the edit, the origin of the error, and the test that detects it.
 
-/// An error, planted in one file.
+/// An error planted in one file.
 pub struct Mutant {
     /// Short name.
     pub name: &'static str,
-    /// Whose error it was, or what the sources warn of.
+    /// Origin of the error, or a warning in the sources.
     pub history: &'static str,
-    /// The file, in this crate.
+    /// The file, relative to this crate.
     pub file: &'static str,
-    /// Texts that are there once, and what they become; one after the other.
+    /// Original texts, each of which occurs once, and their replacements, applied in order.
     pub edits: &'static [(&'static str, &'static str)],
     /// Test target and test that must fail.
     pub caught_by: (&'static str, &'static str),
@@ -18,14 +18,14 @@ pub const MUTANTS: &[Mutant] = &[
     // COBALT
     Mutant {
         name: "cobalt-grace-of-a-virgin-queue",
-        history: "ns-3's port, and whoever reads the code as CoDel: the first congestion of a queue has an interval of grace",
+        history: "ns-3's port, and readings of the code as CoDel: the first congestion of a queue has an interval of grace",
         file: "src/cobalt/mod.rs",
         edits: &[("} else { State::default() };", "} else { State::graceful() };")],
         caught_by: ("lib", "cobalt::tests::marks_come_where_drops_would"),
     },
     Mutant {
         name: "cobalt-the-state-does-not-decay",
-        history: "count kept as CoDel keeps it: nothing is taken from it while the delay is below target",
+        history: "count kept as in CoDel: it does not decay while the delay is below target",
         file: "src/cobalt/law.rs",
         edits: &[("        } else if due {\n", "        } else if due && false {\n")],
         caught_by: ("lib", "cobalt::tests::the_count_decays_as_it_grew_and_the_next_episode_has_its_grace"),
@@ -39,7 +39,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "cobalt-blue-marks",
-        history: "BLUE's drops turned into marks where ECN is understood: what does not listen is not held",
+        history: "BLUE marks ECN-capable packets instead of dropping them: unresponsive flows are not limited",
         file: "src/cobalt/law.rs",
         edits: &[(
             "decision.drop |= rng.next_u32() < self.p_drop;",
@@ -50,14 +50,14 @@ pub const MUTANTS: &[Mutant] = &[
     // DualPI2
     Mutant {
         name: "dualpi2-step-at-the-threshold",
-        history: "a mark threshold compared with >= for >: what has waited just so long is marked",
+        history: "a mark threshold compared with >= instead of >: a delay equal to the threshold is marked",
         file: "src/dualpi2/linux.rs",
         edits: &[("applies && qdelay > self.step_thresh", "applies && qdelay >= self.step_thresh")],
         caught_by: ("lib", "dualpi2::linux::tests::the_step_is_strict_and_comes_after_the_probability"),
     },
     Mutant {
         name: "dualpi2-one-draw-for-the-square",
-        history: "p in place of its square for classic packets: they get far less than scalable ones",
+        history: "p instead of its square for classic packets: they get far less than scalable ones",
         file: "src/dualpi2/linux.rs",
         edits: &[("match roll(prob, rng) && roll(prob, rng) {", "match roll(prob, rng) {")],
         caught_by: (
@@ -67,7 +67,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "dualpi2-gains-in-another-unit",
-        history: "gains taken in 1/256 s where the kernel shifts by two more bits",
+        history: "gains in 1/256 s; the kernel shifts by two more bits",
         file: "src/dualpi2/linux.rs",
         edits: &[("MAX_PROB as u64) >> 2)", "MAX_PROB as u64) >> 8)")],
         caught_by: ("lib", "dualpi2::linux::tests::gains_are_the_kernels_units_of_64_ns"),
@@ -75,21 +75,21 @@ pub const MUTANTS: &[Mutant] = &[
     // BLUE, SFB
     Mutant {
         name: "blue-never-frozen",
-        history: "each overflow counts: a burst of losses takes the probability to one at once",
+        history: "each overflow counts: a burst of losses raises the probability to one at once",
         file: "src/blue.rs",
         edits: &[("now - last > self.config.freeze_time", "now >= last")],
         caught_by: ("lib", "blue::tests::overflows_raise_p_and_an_idle_link_lowers_it_once_per_freeze_time"),
     },
     Mutant {
         name: "sfb-warm-up-forgotten",
-        history: "slots that change places without double buffering: every flow that does not listen is let through again",
+        history: "slots swapped without double buffering: every unresponsive flow is accepted again",
         file: "src/sfb/mod.rs",
         edits: &[("                self.bins[other].arrived(hashes[other], self.steps);\n", "")],
         caught_by: ("lib", "sfb::tests::slots_change_places_after_a_warm_up_by_what_does_not_listen"),
     },
     Mutant {
         name: "sfb-key-of-the-wrong-slot",
-        history: "the key of the slot that takes over is renewed: what was warmed under the old one is never found",
+        history: "the key of the slot that takes over is renewed: the warmed-up state is never found",
         file: "src/sfb/mod.rs",
         edits: &[("keys[self.slot] = drawn(rng);", "keys[self.slot ^ 1] = drawn(rng);")],
         caught_by: ("lib", "sfb::tests::slots_change_places_after_a_warm_up_by_what_does_not_listen"),
@@ -97,7 +97,7 @@ pub const MUTANTS: &[Mutant] = &[
     // PI, REM, AVQ
     Mutant {
         name: "pi-reference-with-the-other-sign",
-        history: "the old queue's deviation added instead of taken away: an integrator of twice the error",
+        history: "the old queue's deviation added instead of subtracted: an integrator of twice the error",
         file: "src/pi.rs",
         edits: &[("- self.b * (self.q_old - qref)", "- self.b * (self.q_old + qref)")],
         caught_by: ("lib", "pi::tests::updates_by_hand"),
@@ -111,7 +111,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "rem-what-is-refused-never-came",
-        history: "arrivals counted behind the limit: the price does not see the overload that it is for",
+        history: "arrivals counted after the limit: the price does not see the overload",
         file: "src/rem.rs",
         edits: &[(
             "    fn overflowed(&mut self, _: &mut Cx, meta: &Meta) {\n        self.count += self.packets(meta);",
@@ -129,7 +129,7 @@ pub const MUTANTS: &[Mutant] = &[
     // CAKE
     Mutant {
         name: "cake-deficit-of-zero-is-served",
-        history: "DRR with a test for less than zero: a flow that has just spent its credit is served again",
+        history: "DRR with a test for less than zero: a flow whose deficit is used up is served again",
         file: "src/cake/dequeue.rs",
         edits: &[("if tin.flows[i].deficit <= 0 {", "if tin.flows[i].deficit < 0 {")],
         caught_by: ("lib", "cake::tests::a_flow_without_credit_waits_for_its_next_turn"),
@@ -146,7 +146,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "sfb-the-packet-that-turns-the-slots-counts-in-the-new-one",
-        history: "the slot read behind the turn; sfb_enqueue reads it before",
+        history: "the slot read after the swap; sfb_enqueue reads it before",
         file: "src/sfb/mod.rs",
         edits: &[(
             "        let (slot, other) = (self.slot, self.slot ^ 1);\n        self.swap_slots(jiffies, cx.rng);\n",
@@ -156,7 +156,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "cake-heap-sinks-all-the-way",
-        history: "a heap as textbooks have it: Linux's entry sinks by one rank, so that not always the longest queue is cut",
+        history: "a textbook heap: in Linux an entry sinks by one rank, so the longest queue is not always cut",
         file: "src/cake/heap.rs",
         edits: &[(
             "            let mut longest = i;\n",
@@ -166,7 +166,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "cake-host-counts-left-behind",
-        history: "older kernels: a host's count of bulk flows drifts away from its flows, and wraps below zero",
+        history: "older kernels: a host's count of bulk flows diverges from its flows and wraps below zero",
         file: "src/cake/tin.rs",
         edits: &[(
             "                self.bulk -= 1;\n                self.count_bulk(i, isolation, false);",
@@ -186,14 +186,14 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "cake-atm-rounds-down",
-        history: "ATM cells counted by division: a cell that is begun costs nothing",
+        history: "ATM cells counted by rounding down: a partial cell costs nothing",
         file: "src/link_layer.rs",
         edits: &[("CellFraming::Atm => len.div_ceil(48) * 53,", "CellFraming::Atm => len / 48 * 53,")],
         caught_by: ("lib", "cake::overhead::tests::sizes_on_the_wire"),
     },
     Mutant {
         name: "cake-ack-filter-loses-ece",
-        history: "an ACK filter that ignores ECE: marks are echoed to nobody",
+        history: "an ACK filter that ignores ECE: the echo of marks is lost",
         file: "src/cake/ack_filter.rs",
         edits: &[("        eligible = eligible.filter(|&(_, echoes)| echoes == echoes_of(&old));\n", "")],
         caught_by: ("ack_filter", "what_is_told_by_marks_flags_payload_or_options_stays"),
@@ -221,7 +221,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-drops-the-next-packet",
-        history: "mahimahi: the packet that was judged is delivered and the one behind it dropped",
+        history: "mahimahi: the judged packet is delivered and the next one dropped",
         file: "src/codel/mod.rs",
         edits: &[(
             "        return queue.mark(0, DropReason::Late);\n    }\n    queue.drop(0, DropReason::Late);",
@@ -231,7 +231,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-mark-schedules-from-now",
-        history: "a mark schedules the next one from now, where Linux goes on from the schedule",
+        history: "a mark schedules the next one from now; Linux continues from the schedule",
         file: "src/codel/rfc8289.rs",
         edits: &[(
             "self.drop_next = self.control_law(self.drop_next, self.count);",
@@ -251,7 +251,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-one-drop-per-dequeue",
-        history: "RFC 8289's loop left out: a schedule that is faster than the link never catches up",
+        history: "RFC 8289's loop omitted: a schedule that is faster than the link never catches up",
         file: "src/codel/rfc8289.rs",
         edits: &[("            if marked {\n                return;\n            }", "            return;")],
         caught_by: ("lib", "codel::tests::a_late_dequeue_catches_up_with_drops_but_marks_once"),
@@ -265,7 +265,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-unsigned-since-last-drop",
-        history: "unsigned times: a drop time ahead, left by a phase that ended early, counts as long ago",
+        history: "unsigned times: a future drop time, left by a phase that ended early, counts as long past",
         file: "src/codel/rfc8289.rs",
         edits: &[(
             "let recent = now - self.drop_next < self.interval * 16;",
@@ -275,7 +275,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-own-backlog-under-flows",
-        history: "the small backlog of a flow is taken for that of the whole discipline",
+        history: "the test for a small backlog uses the flow instead of the whole discipline",
         file: "src/codel/rfc8289.rs",
         edits: &[("queue.total_backlog().bytes - head.len as u64", "queue.bytes() - head.len as u64")],
         caught_by: ("lib", "codel::tests::a_small_backlog_protects_its_packet"),
@@ -289,7 +289,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "codel-linux-exact-root",
-        history: "a Linux in floating point: the kernel's inverse square root of 2 is 0.5 after its one Newton step",
+        history: "Linux in floating point: the kernel's inverse square root of 2 is 0.5 after its single Newton step",
         file: "src/codel/linux.rs",
         edits: &[(
             "let step = (self.interval.0 as u64 * ((self.rec_inv_sqrt as u64) << 16)) >> 32;",
@@ -300,7 +300,7 @@ pub const MUTANTS: &[Mutant] = &[
     // PIE and PI2
     Mutant {
         name: "pie-bypass-in-packets",
-        history: "ns-3: a queue of two packets is spared, whatever their bytes",
+        history: "ns-3: a queue of two packets is exempt, regardless of their bytes",
         file: "src/pie/rfc8033.rs",
         edits: &[(
             "self.drop_early(bytes, cx.rng)",
@@ -347,7 +347,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "pie-high-delay-before-the-cap",
-        history: "the two per cent for a very long delay are capped together with the controller's",
+        history: "the two per cent for a very long delay are capped together with the controller's increment",
         file: "src/pie/controller.rs",
         edits: &[
             ("    if p >= 0.1 {\n        delta = delta.min(config.cap);\n    }\n", ""),
@@ -357,14 +357,14 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "pie-marks-in-overload",
-        history: "ECN-capable packets are marked also above the 10 % from which on RFC 8033 drops them",
+        history: "ECN-capable packets are marked above 10 % too; RFC 8033 drops them",
         file: "src/pie/rfc8033.rs",
         edits: &[(" && self.p < self.config.mark_ecnth;", ";")],
         caught_by: ("lib", "pie::rfc8033::tests::every_drop_and_mark_starts_the_accumulation_again"),
     },
     Mutant {
         name: "pi2-one-draw",
-        history: "the square of p' is forgotten for classic traffic",
+        history: "p' is not squared for classic traffic",
         file: "src/coupled.rs",
         edits: &[("self.uniform() < p && self.uniform() < p", "self.uniform() < p")],
         caught_by: ("lib", "pi2::tests::classic_packets_feel_the_square_and_scalable_ones_twice_the_probability"),
@@ -372,7 +372,7 @@ pub const MUTANTS: &[Mutant] = &[
     // RED and CHOKe
     Mutant {
         name: "red-limit-ignored",
-        history: "between the thresholds RED's verdict is final, and the hard limit is not looked at",
+        history: "between the thresholds RED's verdict is final, and the hard limit is not checked",
         file: "src/single.rs",
         edits: &[("if !fits && !self.bounds.admit(self.store.backlog(), meta.len) {", "if false {")],
         caught_by: ("lib", "red::tests::the_hard_limit_holds_while_the_average_is_between_the_thresholds"),
@@ -400,14 +400,14 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "red-count-survives-drops",
-        history: "the spacing of drops is not begun again by a drop",
+        history: "a drop does not restart the spacing of drops",
         file: "src/red/ns2.rs",
         edits: &[("        self.forced_drop();\n        true", "        true")],
         caught_by: ("lib", "red::ns2::tests::drops_are_uniformly_spaced_at_a_constant_average"),
     },
     Mutant {
         name: "red-linux-idle-table-of-exact-ticks",
-        history: "ours: a packet's time in ticks was rounded up once, where tc cuts off parts of a microsecond and of a tick",
+        history: "ours: a packet's time in ticks was rounded up once; tc truncates to microseconds and to ticks",
         file: "src/red/tc.rs",
         edits: &[
             ("(1e6 * (avpkt as f64 / rate as f64)) as u64 as u32", "1e6 * (avpkt as f64 / rate as f64)"),
@@ -417,7 +417,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "red-linux-idle-arrival-adds-the-queue",
-        history: "Linux's average is not fed at the arrival that ends a pause",
+        history: "Linux's average is not updated at the arrival that ends an idle period",
         file: "src/red/linux.rs",
         edits: &[(
             "Some(_) => self.qavg = self.decayed(idle, now),",
@@ -427,7 +427,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "choke-spares-the-match",
-        history: "only the arrival is dropped where CHOKe drops both packets",
+        history: "only the arrival is dropped; CHOKe drops both packets",
         file: "src/choke.rs",
         edits: &[("        self.slots.remove(slot);\n        queue.drop(i, DropReason::Early);\n", "")],
         caught_by: ("lib", "choke::tests::both_packets_of_a_flow_are_dropped_above_min"),
@@ -435,7 +435,7 @@ pub const MUTANTS: &[Mutant] = &[
     // Flow queueing
     Mutant {
         name: "fq-batch-from-the-wrong-flow",
-        history: "the batch drop takes the flow with the most packets, or the arrival's, for the fattest",
+        history: "the batch drop selects the flow with the most packets, or the arrival's, instead of the fattest",
         file: "src/flow/overflow.rs",
         edits: &[(
             "(flows[i].queue.bytes, core::cmp::Reverse(flows[i].bucket))",
@@ -445,21 +445,21 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "fq-batch-of-one",
-        history: "Linux: min(1, drop_batch) where max was meant, so that a batch is always one packet",
+        history: "Linux: min(1, drop_batch) instead of max, so a batch is always one packet",
         file: "src/flow/overflow.rs",
         edits: &[("drop_batch: config.drop_batch as u32,", "drop_batch: 1.min(config.drop_batch as u32),")],
         caught_by: ("lib", "flow::tests::overflow::a_batch_ends_at_drop_batch_and_before_4_7_at_one"),
     },
     Mutant {
         name: "fq-batch-not-told",
-        history: "CoDel's count is not raised by what a batch drop took from its flow",
+        history: "a batch drop does not raise the count of its flow's CoDel",
         file: "src/flow/overflow.rs",
         edits: &[("        self.on_shed(now, fattest, packets, sink);\n", "        let _ = (now, packets, sink);\n")],
         caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
     },
     Mutant {
         name: "drr-credit-not-reset",
-        history: "a flow that comes back keeps its old deficit",
+        history: "a flow that returns keeps its old deficit",
         file: "src/flow/schedule.rs",
         edits: &[(
             "flows[i].sched = SchedulerEntry { deficit: self.quantum, next: NONE, list: FlowList::New };",
@@ -469,7 +469,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "fq-emptied-new-flow-leaves",
-        history: "RFC 8290 §4.2 warns of it: an emptied new flow does not wait among the old ones, and starves them",
+        history: "RFC 8290 §4.2 warns of it: a new flow that becomes empty does not move to the old list, and starves it",
         file: "src/flow/schedule.rs",
         edits: &[("let waits = flows[i].sched.list == FlowList::New && self.old.head != NONE;", "let waits = false;")],
         caught_by: (
@@ -480,57 +480,57 @@ pub const MUTANTS: &[Mutant] = &[
     // netem
     Mutant {
         name: "netem-correlation-a-little-less",
-        history: "a correlation of all ones taken as a share of 2^32, of which it is one short",
+        history: "a correlation of all ones treated as a share of 2^32 instead of 2^32 - 1",
         file: "src/netem/crandom.rs",
         edits: &[("let rho = self.rho as u64 + 1;", "let rho = self.rho as u64;")],
         caught_by: ("lib", "netem::tests::correlated_numbers_are_those_of_a_second_implementation"),
     },
     Mutant {
         name: "netem-jitter-rounded-one-way",
-        history: "half a step added below the mean as well, where the kernel rounds away from it",
+        history: "half a step added below the mean as well; the kernel rounds away from it",
         file: "src/netem/distribution.rs",
         edits: &[("if x >= 0 { SCALE / 2 } else { -SCALE / 2 }", "SCALE / 2")],
         caught_by: ("lib", "netem::tests::jitter_is_that_of_a_second_implementation"),
     },
     Mutant {
         name: "netem-gap-of-one-more",
-        history: "older kernels: a gap of N holds N packets up, not N - 1",
+        history: "older kernels: a gap of N delays N packets, not N - 1",
         file: "src/netem/mod.rs",
         edits: &[("self.counter >= self.gap - 1", "self.counter >= self.gap")],
         caught_by: ("lib", "netem::tests::each_gapth_packet_goes_at_once"),
     },
     Mutant {
         name: "netem-what-tc-calls-1-h",
-        history: "the probability of a loss in the bad state taken for that of none",
+        history: "the probability of a loss in the bad state used as that of no loss",
         file: "src/netem/loss.rs",
         edits: &[("u32::MAX - scaled(c.ge_1_h)", "scaled(c.ge_1_h)")],
         caught_by: ("lib", "netem::tests::chains_lose_as_those_of_a_second_implementation"),
     },
     Mutant {
         name: "netem-jitter-without-reordering",
-        history: "delayed packets kept in the order of their arrival, as before Linux had a queue by times",
+        history: "delayed packets kept in order of arrival, as in Linux before its queue sorted by time",
         file: "src/netem/tfifo.rs",
         edits: &[("self.in_order.back().is_none_or(|&(last, _)| time >= last)", "true")],
         caught_by: ("lib", "netem::tests::packets_leave_in_the_order_of_their_times"),
     },
     Mutant {
         name: "netem-duplicates-unknown-to-the-parent",
-        history: "Linux: a duplicate below a parent that expects one packet for one",
+        history: "Linux: a duplicate below a parent that expects one packet per enqueue",
         file: "src/parent/leaf.rs",
         edits: &[("        self.accounting.queued(meta.len);\n        Some(copy)", "        Some(copy)")],
         caught_by: ("lib", "netem::tests::parents_count_duplicates"),
     },
-    // What holds the packets
+    // Packet storage
     Mutant {
         name: "ce-counted-as-marked",
-        history: "a packet that came with CE is counted as marked again",
+        history: "a packet that arrives with CE is counted as marked again",
         file: "src/single.rs",
         edits: &[("let newly = meta.ecn != Ecn::Ce;", "let newly = true;")],
         caught_by: ("lib", "red::tests::a_packet_that_came_marked_is_not_counted_as_marked"),
     },
     Mutant {
         name: "not-ect-marked",
-        history: "CE is set on a packet whose sender does not know ECN",
+        history: "CE is set on a packet whose sender does not support ECN",
         file: "src/single.rs",
         edits: &[(
             "verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect()",
@@ -540,7 +540,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "bytes-of-the-middle-forgotten",
-        history: "the byte count is not lowered by a packet that is dropped from the middle of the queue",
+        history: "the byte count is not reduced by a packet dropped from the middle of the queue",
         file: "src/ring.rs",
         edits: &[(
             "        let slot = &mut self.slots[at];\n        self.bytes -= slot.meta.len as u64;",
