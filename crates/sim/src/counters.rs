@@ -56,7 +56,7 @@ impl LinkCounters {
     pub(crate) fn of(queue: &dyn MeteredQueue) -> Self {
         let tally = queue.tally();
         let mut counters = Self { backlog: queue.backlog(), bytes: tally.total_bytes, ..Self::default() };
-        for part in tally.parts() {
+        for part in tally.intervals() {
             counters.arrived += part.arrived;
             counters.dropped_by.iter_mut().zip(part.dropped).for_each(|(sum, more)| *sum += more);
             counters.marked += part.marked;

@@ -8,7 +8,7 @@ pub use sums::{BulkShares, ForwardTotals};
 
 use crate::ledger::{GroupCounts, GroupTally};
 use crate::media::MediaSummary;
-use crate::network::{Component, Layout, NOBODY, Network, Topology};
+use crate::network::{Component, Layout, NO_FLOW, Network, Topology};
 use crate::packet::{Handle, Packet, ReceivedPacket};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
@@ -27,7 +27,7 @@ use sums::GroupReport;
 pub(crate) struct Flows {
     groups: Vec<Group>,
     /// By slot: first the flows of the scenario, whose numbers equal their slots; then connections.
-    ends: Vec<FlowSlot>,
+    slots: Vec<FlowSlot>,
     /// Header of the packet that is being delivered.
     header: Header,
     /// Number of flows that last the whole run.
@@ -153,7 +153,7 @@ impl Flows {
         };
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
-            ends: Vec::with_capacity(network.layout.flows() as usize),
+            slots: Vec::with_capacity(network.layout.flows() as usize),
             header: Header::default(),
             fixed: 0,
             owners: Vec::new(),
@@ -171,14 +171,14 @@ impl Flows {
                 TrafficSource::Flow(flow) => {
                     let slot = network.add_slot((group, member), spec);
                     network.ledger.groups[group as usize].lasting += 1;
-                    flows.ends.push(FlowSlot::new(flow));
+                    flows.slots.push(FlowSlot::new(flow));
                     flows.start_flow(slot, network);
                 }
             }
         }
         flows.fixed = flows.next;
         let (lasting, connections) =
-            (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
+            (vec![Status::default(); flows.slots.len()], vec![Status::default(); flows.groups.len()]);
         flows.window_starts.push(Snapshot { flows: lasting, connections });
         for (i, opener) in flows.openers.iter().enumerate() {
             flows.due.push(opener.due());
@@ -190,7 +190,7 @@ impl Flows {
     /// Numbers the flow in `slot` and starts its timers.
     fn start_flow<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         self.number(slot, network);
-        self.ends[slot as usize].set(slot, network);
+        self.slots[slot as usize].set(slot, network);
     }
 
     /// Gives the flow in `slot` the next number.
@@ -201,7 +201,7 @@ impl Flows {
 
     #[inline]
     pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
-        let ends = &mut self.ends[slot as usize];
+        let ends = &mut self.slots[slot as usize];
         let mut port = Port::new(network, now, slot, true);
         let deadline = ends.flow.on_source_timer(now, &mut port);
         ends.move_source(deadline, slot, network);
@@ -209,7 +209,7 @@ impl Flows {
 
     #[inline]
     pub fn on_sink_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
-        let ends = &mut self.ends[slot as usize];
+        let ends = &mut self.slots[slot as usize];
         let mut port = Port::new(network, now, slot, false);
         ends.flow.on_sink_timer(now, &mut port);
         ends.set_sink(slot, network);
@@ -242,11 +242,11 @@ impl Flows {
         if !to_sink {
             network.on_source_packet(now, &packet, header);
         }
-        if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
+        if slot >= self.fixed && network.current_flow(slot).0 != packet.flow {
             // The packet belongs to a connection that has closed.
             return;
         }
-        let ends = &mut self.ends[slot as usize];
+        let ends = &mut self.slots[slot as usize];
         let mut port = Port::new(network, now, slot, !to_sink);
         let arrived = ReceivedPacket { len: packet.len, segment: packet.segment, ecn: packet.ecn, to_sink };
         let deadline = ends.flow.on_packet(now, header, arrived, &mut port);
@@ -273,7 +273,7 @@ impl Flows {
     #[inline(never)]
     fn resume_some_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, from_source)) = network.next_with_room() {
-            let ends = &mut self.ends[slot as usize];
+            let ends = &mut self.slots[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
             ends.flow.on_room(now, from_source, &mut port);
             // The other end did nothing, so its timer is unchanged.
@@ -291,7 +291,7 @@ impl Flows {
     #[inline(always)]
     pub fn resume_senders<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.next_resumable() {
-            let ends = &mut self.ends[slot as usize];
+            let ends = &mut self.slots[slot as usize];
             ends.flow.on_departure(now, &mut Port::new(network, now, slot, true));
             let deadline = ends.flow.source_deadline();
             ends.arm_source(deadline, slot, network);
@@ -300,29 +300,29 @@ impl Flows {
 
     /// Takes a snapshot at an instant at which the statistics window may start.
     pub fn on_window_start<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
-        self.ends[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.on_window_start());
+        self.slots[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.on_window_start());
         let flows = self.fixed().map(AnyFlow::status).collect();
         self.window_starts.push(Snapshot { flows, connections: self.connections(network) });
     }
 
     /// The flows that last the whole run.
     pub fn fixed(&self) -> impl ExactSizeIterator<Item = &AnyFlow> {
-        self.ends[..self.fixed as usize].iter().map(|ends| &ends.flow)
+        self.slots[..self.fixed as usize].iter().map(|ends| &ends.flow)
     }
 
     /// Slots in use or free for reuse.
     #[cfg(test)]
     pub fn slots(&self) -> usize {
-        self.ends.len()
+        self.slots.len()
     }
 
     /// Status of the connections per group, closed ones included.
     fn connections<P: Probe, T: Topology>(&self, network: &Network<P, T>) -> Vec<Status> {
         let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.ended_connections).collect();
-        for slot in self.fixed..self.ends.len() as u32 {
-            let (flow, group) = network.tenant(slot);
-            if flow != NOBODY {
-                sums[group as usize].add(&self.ends[slot as usize].flow.status());
+        for slot in self.fixed..self.slots.len() as u32 {
+            let (flow, group) = network.current_flow(slot);
+            if flow != NO_FLOW {
+                sums[group as usize].add(&self.slots[slot as usize].flow.status());
             }
         }
         sums
@@ -363,7 +363,7 @@ impl Flows {
         let mut flows = Vec::with_capacity(self.fixed as usize);
         let mut shares = self.shares();
         for (slot, flow) in (0..).zip(self.fixed()) {
-            let (_, group) = network.tenant(slot);
+            let (_, group) = network.current_flow(slot);
             let (status, before) = (flow.status(), &begin.flows[slot as usize]);
             let datagrams = status.datagrams.since(&before.datagrams, before.sent, flow.strays(number));
             let kind = self.groups[group as usize].spec.traffic.name();

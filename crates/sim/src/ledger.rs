@@ -132,7 +132,7 @@ impl Ledger {
             AppRecord::Stalled => seen.stalls += 1,
             AppRecord::StallEnded(from, to) => {
                 let groups = self.groups.len();
-                self.counts.pieces(from, to, |counts, from, to| {
+                self.counts.split(from, to, |counts, from, to| {
                     counts.resize_with(groups, GroupCounts::default);
                     counts[group as usize].playback.stalled += to - from;
                 });
@@ -171,7 +171,7 @@ impl Ledger {
     /// Counts an event of a media flow.
     pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), event: &MediaEvent) {
         self.counts(now, group).media.record(event);
-        if let (MediaEvent::ReportReceived { heard, target_bps }, Some(rows)) = (event, &mut self.media) {
+        if let (MediaEvent::ReportReceived { stats: heard, target_bps }, Some(rows)) = (event, &mut self.media) {
             rows.record_report(now, (flow, group), heard, *target_bps);
         }
     }
@@ -184,8 +184,8 @@ impl Ledger {
     }
 
     /// The counts of the groups in each interval between window starts.
-    pub fn parts(&self) -> impl Iterator<Item = &Vec<GroupCounts>> {
-        self.counts.parts()
+    pub fn intervals(&self) -> impl Iterator<Item = &Vec<GroupCounts>> {
+        self.counts.intervals()
     }
 
     /// Takes the rows of tables that have at least `min_rows`.

@@ -21,7 +21,7 @@ pub(crate) enum MediaEvent {
     /// The receiver sent a report.
     ReportSent,
     /// The sender received a report; `target_bps` is the encoder's target rate after it.
-    ReportReceived { heard: ReportStats, target_bps: f64 },
+    ReportReceived { stats: ReportStats, target_bps: f64 },
 }
 
 /// Contents of a report.
@@ -33,7 +33,7 @@ pub(crate) struct ReportStats {
     /// Sum of the queueing delays of the packets that arrived.
     pub queueing: Duration,
     /// Counts at the receiver since its previous report.
-    pub since: IntervalCounts,
+    pub interval: IntervalCounts,
 }
 
 /// Counts at a media receiver in an interval.
@@ -170,7 +170,7 @@ recorder! {
 
 impl MediaRows {
     pub fn record_report(&mut self, now: Instant, (flow, group): (u32, u32), heard: &ReportStats, target_bps: f64) {
-        let ReportStats { arrived, lost, marked, queueing, since: IntervalCounts { bytes, late } } = *heard;
+        let ReportStats { arrived, lost, marked, queueing, interval: IntervalCounts { bytes, late } } = *heard;
         let mean = queueing / i64::from(arrived.max(1));
         let mean_ns = mean.as_nanos().max(0) as u64;
         self.push(now.as_nanos(), group, flow, target_bps, mean_ns, arrived, lost, marked, bytes, late);

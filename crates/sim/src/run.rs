@@ -104,7 +104,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         self.network.admit_held(self.now);
         loop {
-            if let Some((_, packet)) = self.network.held.front() {
+            if let Some((_, packet)) = self.network.awaiting_verdict.front() {
                 return Some(OfferedPacket { bytes: packet.len, flow: packet.flow, ecn: packet.ecn });
             }
             if self.process(u64::MAX, self.end) {
@@ -159,7 +159,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     /// Processes up to `events` events that are due up to `last`. Returns whether none are left.
     #[inline(never)]
     fn process_events(&mut self, events: u64, last: Instant) -> bool {
-        while T::HOLDS && !self.network.held.is_empty() {
+        while T::HOLDS && !self.network.awaiting_verdict.is_empty() {
             self.network.admit_held(self.now);
         }
         self.last = last;
@@ -183,7 +183,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                     }
                 }
             }
-            if T::HOLDS && !self.network.held.is_empty() {
+            if T::HOLDS && !self.network.awaiting_verdict.is_empty() {
                 return false;
             }
         }

@@ -43,7 +43,7 @@ pub struct QueueView<'a> {
     /// Visits its state variables by name.
     pub observe: &'a ObserveFn<'a>,
     /// Visits its internal queues.
-    pub parts: &'a SubqueueVisitor<'a>,
+    pub subqueues: &'a SubqueueVisitor<'a>,
 }
 
 /// Visits the internal queues of a queue discipline.
@@ -54,7 +54,7 @@ pub type SubqueueVisitor<'a> = dyn Fn(&mut dyn FnMut(SubqueueInfo<'_>)) + 'a;
 enum Engine {
     #[cfg(feature = "engines")]
     Plain(Box<Run<(), Dumbbell>>),
-    Everything(Box<Run<CombinedRecorder, Dumbbell>>),
+    Recorded(Box<Run<CombinedRecorder, Dumbbell>>),
     #[cfg(feature = "engines")]
     Graph(Box<Run<(), Graph<false>>>),
     #[cfg(feature = "engines")]
@@ -71,7 +71,7 @@ macro_rules! with {
         match $engine {
             #[cfg(feature = "engines")]
             Engine::Plain($run) => $do,
-            Engine::Everything($run) => $do,
+            Engine::Recorded($run) => $do,
             #[cfg(feature = "engines")]
             Engine::Graph($run) => $do,
             #[cfg(feature = "engines")]
@@ -104,7 +104,7 @@ impl Simulation {
         Self(match (needs_all, is_dumbbell, scenario.probes.each()) {
             #[cfg(feature = "engines")]
             (false, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
-            (false, true, _) => Engine::Everything(Box::new(Run::new(scenario, seed, (), controls))),
+            (false, true, _) => Engine::Recorded(Box::new(Run::new(scenario, seed, (), controls))),
             #[cfg(feature = "engines")]
             (false, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, (), controls))),
             #[cfg(feature = "engines")]
@@ -216,7 +216,7 @@ impl Simulation {
         let show = |queue: &mut dyn MeteredQueue| {
             queue.qdisc_mut().settle(at);
             let qdisc = queue.qdisc();
-            look(QueueView { observe: &|visit| qdisc.observe(visit), parts: &|visit| qdisc.subqueues(visit) });
+            look(QueueView { observe: &|visit| qdisc.observe(visit), subqueues: &|visit| qdisc.subqueues(visit) });
         };
         with!(&mut self.0, run => run.network.queues().nth(link).map_or((), show));
     }

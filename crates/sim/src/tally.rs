@@ -64,7 +64,7 @@ impl Tally {
         if now >= self.parts.next() {
             self.advance_interval(now);
         }
-        self.parts.now()
+        self.parts.current_mut()
     }
 
     #[cold]
@@ -151,7 +151,7 @@ impl Tally {
     pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
         let whole = capacity(start, end);
         self.total_used += whole;
-        match self.parts.present_until(end) {
+        match self.parts.current_until(end) {
             Some(counts) => counts.used += whole,
             None => self.use_in_pieces(start, end, &capacity),
         }
@@ -160,7 +160,7 @@ impl Tally {
     #[cold]
     #[inline(never)]
     fn use_in_pieces(&mut self, start: Instant, end: Instant, capacity: &dyn Fn(Instant, Instant) -> u64) {
-        self.parts.pieces(start, end, |counts, from, to| counts.used += capacity(from, to));
+        self.parts.split(start, end, |counts, from, to| counts.used += capacity(from, to));
     }
 
     /// Counts a packet that left the server at `at` and was lost on the medium.
@@ -182,7 +182,7 @@ impl Tally {
     fn accumulate(&mut self, now: Instant) {
         // Branchless: whether several packets arrive at one instant is hard to predict.
         let span = (now - self.backlog_since).as_nanos().max(0) as u64;
-        self.parts.now().area += (self.backlog as u64 * span) as u128;
+        self.parts.current_mut().area += (self.backlog as u64 * span) as u128;
         self.backlog_since = self.backlog_since.max(now);
     }
 
@@ -194,8 +194,8 @@ impl Tally {
     }
 
     /// The counters of each interval, after `close`.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
-        self.parts.parts()
+    pub fn intervals(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
+        self.parts.intervals()
     }
 
     /// The counters from window start `number` on, after `close`.

@@ -93,7 +93,7 @@ impl<T: Counters> PerInterval<T> {
 
     /// The current interval; the caller has checked [`Self::next`].
     #[inline(always)]
-    pub fn now(&mut self) -> &mut T {
+    pub fn current_mut(&mut self) -> &mut T {
         &mut self.current
     }
 
@@ -128,7 +128,7 @@ impl<T: Counters> PerInterval<T> {
 
     /// Splits a span among intervals, up to the end of the window; empty pieces are skipped.
     #[inline]
-    pub fn pieces(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
+    pub fn split(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
         if self.others.window.starts[self.others.current_index] <= start && end <= self.until {
             // Fast path: the span is in the current interval.
             if start < end {
@@ -136,12 +136,17 @@ impl<T: Counters> PerInterval<T> {
             }
             return;
         }
-        self.several_pieces(start, end, &mut piece);
+        self.split_slow(start, end, &mut piece);
     }
 
     /// Splits a span that starts in the current interval.
     #[inline(always)]
-    pub fn pieces_from_now(&mut self, start: Instant, end: Instant, mut piece: impl FnMut(&mut T, Instant, Instant)) {
+    pub fn split_from_current(
+        &mut self,
+        start: Instant,
+        end: Instant,
+        mut piece: impl FnMut(&mut T, Instant, Instant),
+    ) {
         debug_assert!(
             self.others.window.starts[self.others.current_index] <= start && start < self.next,
             "it is {start:?}"
@@ -149,19 +154,19 @@ impl<T: Counters> PerInterval<T> {
         if end <= self.until {
             piece(&mut self.current, start, end);
         } else {
-            self.several_pieces(start, end, &mut piece);
+            self.split_slow(start, end, &mut piece);
         }
     }
 
     /// The current interval, if a span that starts in it also ends in it.
     #[inline(always)]
-    pub fn present_until(&mut self, end: Instant) -> Option<&mut T> {
+    pub fn current_until(&mut self, end: Instant) -> Option<&mut T> {
         (end <= self.until).then_some(&mut self.current)
     }
 
     #[cold]
     #[inline(never)]
-    fn several_pieces(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {
+    fn split_slow(&mut self, start: Instant, end: Instant, piece: &mut dyn FnMut(&mut T, Instant, Instant)) {
         let (mut from, end) = (start, end.min(self.others.window.end));
         while from < end {
             let number = self.others.window.starts.partition_point(|&start| start <= from) - 1;
@@ -174,12 +179,12 @@ impl<T: Counters> PerInterval<T> {
     /// The sum of all intervals from `number` on.
     pub fn sum(&self, number: usize) -> T {
         let mut sum = T::default();
-        self.parts().skip(number).for_each(|interval| sum.add(interval));
+        self.intervals().skip(number).for_each(|interval| sum.add(interval));
         sum
     }
 
     /// The intervals in order, up to the last non-empty one.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+    pub fn intervals(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         let OtherIntervals { current_index, others, .. } = &*self.others;
         let count = others.len().max(current_index + 1);
         (0..count).map(move |number| if number == *current_index { &self.current } else { &others[number] })

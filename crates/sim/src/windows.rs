@@ -76,7 +76,7 @@ pub(crate) fn windows<'a>(
         let mut sum = Counts::default();
         let mut rows = Vec::with_capacity(starts.len() - begin.number);
         for number in (begin.number..starts.len()).rev() {
-            if let Some(counts) = queue.tally().parts().nth(number) {
+            if let Some(counts) = queue.tally().intervals().nth(number) {
                 sum.add(counts);
             }
             rows.push((number, LinkSummary::of(&sum, window.length(number), queue.usable_from(number))));
@@ -87,7 +87,7 @@ pub(crate) fn windows<'a>(
         for (number, link) in rows.iter().rev() {
             windows.add(starts[*number].as_nanos(), l as u8, link, totals(*number));
         }
-        for (number, counts) in queue.tally().parts().enumerate().skip(begin.number) {
+        for (number, counts) in queue.tally().intervals().enumerate().skip(begin.number) {
             // Finished intervals are packed.
             let mut sojourn = Histogram::default();
             sojourn.merge(counts.sojourn());

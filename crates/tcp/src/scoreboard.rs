@@ -35,7 +35,7 @@ pub(crate) struct Scoreboard {
     /// Whether SACK is in use; otherwise `sacked_out` counts duplicate acknowledgments.
     sack: bool,
     /// End of the highest retransmitted segment.
-    resent_high: u64,
+    rexmit_high: u64,
     /// Start of the next retransmission walk.
     pub retransmit_hint: Option<u64>,
     /// End of the highest SACKed segment.
@@ -57,7 +57,7 @@ pub(crate) struct Scoreboard {
 
 cloned_in_place! {
     Scoreboard {
-        segments, sacked_out, lost_out, retrans_out, fackets_out, sack, resent_high, retransmit_hint, highest_sack, lost_hint,
+        segments, sacked_out, lost_out, retrans_out, fackets_out, sack, rexmit_high, retransmit_hint, highest_sack, lost_hint,
         lost_retrans_low, retransmit_high, lost_total, last_blocks, log,
     }
 }
@@ -76,7 +76,7 @@ impl Scoreboard {
             highest_sack: 0,
             retransmit_hint: None,
             retransmit_high: 0,
-            resent_high: 0,
+            rexmit_high: 0,
             lost_hint: 0,
             lost_retrans_low: 0,
             last_blocks: [(0, 0); 3],
@@ -213,7 +213,7 @@ impl Scoreboard {
     /// retransmission.
     #[inline(always)]
     pub fn is_untagged_from(&self, una: u64) -> bool {
-        self.sack & (self.fackets_out == 0) & (self.resent_high <= una)
+        self.sack & (self.fackets_out == 0) & (self.rexmit_high <= una)
     }
 
     /// Removes segments acknowledged by `una`; calls `each` with every segment and its tags.
@@ -376,7 +376,7 @@ impl Scoreboard {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::EVER_RETRANS);
         segment.sent = now;
-        self.resent_high = self.resent_high.max(segment.end());
+        self.rexmit_high = self.rexmit_high.max(segment.end());
         *segment
     }
 
@@ -404,8 +404,8 @@ impl Scoreboard {
             self.tag_one(i, frto_highmark, result, each);
             i += 1;
         }
-        self.part_at(first);
-        self.part_at(i);
+        self.split_before(first);
+        self.split_before(i);
     }
 
     fn tag_one(

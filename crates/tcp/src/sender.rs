@@ -201,7 +201,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
         let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.wakes(now) {
+        if tx.wait_is_over(now) {
             tx.send_held(now, control, recovery, wire);
         }
         if tx.timer.is_due(now) {

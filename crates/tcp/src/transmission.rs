@@ -87,7 +87,7 @@ impl Transmission {
         let (queue, buffer) = (SendQueue::new(config.mss), SendBuffer::for_stack(stack));
         let mut new = Self {
             is_fast_path: false,
-            is_basic_stack: stack.is_plain(),
+            is_basic_stack: stack.is_basic(),
             queue: if buffer.is_some() { queue.buffered() } else { queue },
             board: Scoreboard::new(config.sack),
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
@@ -179,7 +179,7 @@ impl Transmission {
     fn send_any(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         self.restart_if_idle(now, control, recovery);
         if self.bursts.are_used() && self.is_held(now) {
-            self.after_waiting(now, control, recovery);
+            self.on_held_back(now, control, recovery);
         } else {
             self.send_as_stack(u32::MAX, now, (control, recovery), wire);
         }
@@ -238,9 +238,9 @@ impl Transmission {
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
-        let (first, begins) = (self.queue.nxt(), self.next_begins(wire));
+        let (first, begins) = (self.queue.nxt(), self.next_start(wire));
         self.send_of_burst(len, now, (control, episode), wire);
-        self.handed_down(now, begins, (1, self.queue.payload_since(first)), wire);
+        self.on_handed_down(now, begins, (1, self.queue.payload_since(first)), wire);
         self.after_burst(now, 1, first);
         self.check_space(control, episode.reordering.degree());
     }
@@ -415,7 +415,7 @@ impl Transmission {
         }
         let (out, una, nxt) = (self.board.packets_out(), self.queue.una(), self.queue.nxt());
         let (state, is_dry) = (recovery.state(), self.queue.is_app_exhausted());
-        let after = SendOutcome { sent, limited, out, una, nxt, state, is_dry };
+        let after = SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted: is_dry };
         control.usage.after_sending(now, &after, &self.rtt, &mut control.window);
         if sent {
             self.schedule_loss_probe(now, false, control, recovery);

@@ -90,7 +90,7 @@ impl CwndUsage {
     /// an open window for a whole time-out, half of the unused part is lost.
     #[inline(always)]
     pub fn after_sending(&mut self, now: HostTime, after: &SendOutcome, rtt: &RoundTrip, window: &mut Window) {
-        let &SendOutcome { sent, limited, out, una, nxt, state, is_dry } = after;
+        let &SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted: is_dry } = after;
         if !sent && !limited {
             return;
         }
@@ -190,7 +190,7 @@ pub(crate) struct SendOutcome {
     pub nxt: u64,
     pub state: CaState,
     /// The application has no more data.
-    pub is_dry: bool,
+    pub is_app_exhausted: bool,
 }
 
 /// Linux `tcp_max_tso_deferred_mss`.
@@ -230,12 +230,19 @@ mod tests {
     #[test]
     fn what_an_application_does_not_use_decays_after_a_time_out() {
         let (mut usage, rtt, mut window) = parts("linux-6.1", 40);
-        let after =
-            SendOutcome { sent: true, limited: false, out: 4, una: 1, nxt: 9, state: CaState::Open, is_dry: true };
+        let after = SendOutcome {
+            sent: true,
+            limited: false,
+            out: 4,
+            una: 1,
+            nxt: 9,
+            state: CaState::Open,
+            is_app_exhausted: true,
+        };
         usage.on_cwnd_checked(at(1_000));
         usage.after_sending(at(1_299), &after, &rtt, &mut window);
         assert_eq!(window.cwnd, 40);
-        usage.after_sending(at(1_300), &SendOutcome { is_dry: false, ..after }, &rtt, &mut window);
+        usage.after_sending(at(1_300), &SendOutcome { is_app_exhausted: false, ..after }, &rtt, &mut window);
         assert_eq!(window.cwnd, 40, "it was not the application");
         usage.after_sending(at(1_600), &after, &rtt, &mut window);
         assert_eq!(window.cwnd, 25, "half of what is above the initial ten");
@@ -250,8 +257,15 @@ mod tests {
         assert_eq!([limited("linux-2.6.29", 15, 4), limited("linux-2.6.29", 15, 5)], [false, true]);
         assert_eq!([limited("linux-3.8", 16, 5), limited("linux-3.8", 17, 0)], [false, true]);
         let (mut usage, rtt, mut window) = parts("linux-6.1", 20);
-        let mut after =
-            SendOutcome { sent: true, limited: true, out: 20, una: 1, nxt: 9, state: CaState::Open, is_dry: false };
+        let mut after = SendOutcome {
+            sent: true,
+            limited: true,
+            out: 20,
+            una: 1,
+            nxt: 9,
+            state: CaState::Open,
+            is_app_exhausted: false,
+        };
         usage.after_sending(at(1_000), &after, &rtt, &mut window);
         assert!(usage.is_limited(&window, 0, 0), "in this round");
         after = SendOutcome { limited: false, out: 9, una: 9, nxt: 20, ..after };

@@ -285,7 +285,12 @@ fn constant_traffic(aqm: &str, classic: (f64, Ecn), l4s: f64) -> TrafficResult {
         }
     }
     let share = |of: [f64; 2], all: [f64; 2]| [0, 1].map(|i| of[i] / all[i].max(1.0));
-    TrafficResult { dropped: share(dropped, arrived), marked: share(marked, arrived), sojourn_ms: share(waited, sent), sent }
+    TrafficResult {
+        dropped: share(dropped, arrived),
+        marked: share(marked, arrived),
+        sojourn_ms: share(waited, sent),
+        sent,
+    }
 }
 
 #[test]

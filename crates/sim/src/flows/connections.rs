@@ -2,7 +2,7 @@
 
 use super::{FlowSlot, Flows};
 use crate::event::EventSet as _;
-use crate::network::{Component, NOBODY, Network, Topology};
+use crate::network::{Component, NO_FLOW, Network, Topology};
 use crate::packet::next_size;
 use crate::probe::Probe;
 use crate::traffic::{ClientAction, ConnectionEvent, Opening, Port};
@@ -48,17 +48,17 @@ impl Flows {
             match step {
                 ClientAction::Open(opening, free) => last = self.open(now, i, (opening, free), network),
                 ClientAction::Request(slot, exchange) => {
-                    let ends = &mut self.ends[slot as usize];
+                    let ends = &mut self.slots[slot as usize];
                     ends.flow.request(now, exchange, &mut Port::new(network, now, slot, false));
                     ends.set_sink(slot, network);
                 }
                 ClientAction::Close(slot) => {
-                    let ends = &mut self.ends[slot as usize];
+                    let ends = &mut self.slots[slot as usize];
                     ends.flow.close(now, &mut Port::new(network, now, slot, false));
                     ends.set_sink(slot, network);
                 }
                 ClientAction::Count(slot) => {
-                    let bytes = self.ends[slot as usize].flow.status().payload.delivered;
+                    let bytes = self.slots[slot as usize].flow.status().payload.delivered;
                     self.openers[i].on_event(now, slot, ConnectionEvent::Counted(bytes));
                 }
                 ClientAction::Record(client, record) => {
@@ -66,7 +66,7 @@ impl Flows {
                     network.ledger.record(now, (group, client), record);
                 }
                 ClientAction::Completed(slot, begun, bytes) => {
-                    let tenant = network.tenant(slot);
+                    let tenant = network.current_flow(slot);
                     network.ledger.completed(now, tenant, begun, bytes);
                 }
             }
@@ -81,8 +81,8 @@ impl Flows {
     /// Sets the timer of a connection to its deadline.
     fn arm<P: Probe, T: Topology>(&mut self, timer: Component, network: &mut Network<P, T>) {
         match timer {
-            Component::Source(slot) => self.ends[slot as usize].set_source(slot, network),
-            Component::Sink(slot) => self.ends[slot as usize].set_sink(slot, network),
+            Component::Source(slot) => self.slots[slot as usize].set_source(slot, network),
+            Component::Sink(slot) => self.slots[slot as usize].set_sink(slot, network),
             other => unreachable!("{other:?} is no timer of a connection"),
         }
     }
@@ -101,16 +101,16 @@ impl Flows {
         let opener = &mut self.openers[i];
         if free.is_some() {
             // Its timers were stopped when the previous connection closed.
-            let memory = opening.replace(&mut self.ends[slot as usize].flow, now, opener.ends());
+            let memory = opening.replace(&mut self.slots[slot as usize].flow, now, opener.template());
             memory.into_iter().for_each(|exchanges| opener.recycle(exchanges));
         } else {
-            self.ends.push(FlowSlot::new(opening.flow(now, opener.ends())));
+            self.slots.push(FlowSlot::new(opening.flow(now, opener.template())));
             self.owners.push(i as u32);
         }
         network.ledger.opened(now, group);
         self.number(slot, network);
         self.openers[i].set_slot(slot);
-        let ends = &mut self.ends[slot as usize];
+        let ends = &mut self.slots[slot as usize];
         let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
         // If both timers are due, the source's comes first and is left to the caller.
         if source <= now {
@@ -139,13 +139,13 @@ impl Flows {
     #[cold]
     pub(super) fn release_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.ledger.ended.pop() {
-            let (_, group) = network.tenant(slot);
+            let (_, group) = network.current_flow(slot);
             network.ledger.closed(now, group);
             let Some(owner) = slot.checked_sub(self.fixed) else { continue };
             let owner = self.owners[owner as usize] as usize;
-            network.ledger.groups[group as usize].ended_connections.add(&self.ends[slot as usize].flow.status());
-            network.assign(slot, NOBODY);
-            let ends = &mut self.ends[slot as usize];
+            network.ledger.groups[group as usize].ended_connections.add(&self.slots[slot as usize].flow.status());
+            network.assign(slot, NO_FLOW);
+            let ends = &mut self.slots[slot as usize];
             ends.move_source(Instant::NEVER, slot, network);
             ends.move_sink(Instant::NEVER, slot, network);
             self.openers[owner].on_closed(now, slot);
@@ -155,7 +155,7 @@ impl Flows {
 
     /// Bytes that the table of flow slots will allocate when it next grows, if it may grow within `connections` more.
     pub fn growth(&self, connections: u64) -> u64 {
-        if self.openers.is_empty() { 0 } else { next_size(&self.ends, connections) }
+        if self.openers.is_empty() { 0 } else { next_size(&self.slots, connections) }
     }
 
     /// Ends the run: records what openers have pending.

@@ -118,7 +118,7 @@ impl Flows {
         let mut reports = Vec::with_capacity(self.window_starts_passed() - first);
         // Backwards, so that each interval is added to the sum of those after it.
         for number in (first..self.window_starts_passed()).rev() {
-            if let Some(interval) = network.ledger.parts().nth(number) {
+            if let Some(interval) = network.ledger.intervals().nth(number) {
                 counts.add(interval);
             }
             counts.resize_with(self.groups.len(), GroupCounts::default);

@@ -148,7 +148,7 @@ impl Link {
     }
 
     /// Unsent segments of the super-packet in transmission.
-    pub fn rest(&self) -> Option<Handle> {
+    pub fn cut_remainder(&self) -> Option<Handle> {
         self.body.cut_remainder()
     }
 

@@ -12,7 +12,7 @@ use sojourn_aqm::{Duration, Ecn, Instant, Rate, Serializer};
 /// Route of a flow: the fields used for every packet, in half a cache line.
 #[repr(align(32))]
 pub(crate) struct Route {
-    /// The current flow; [`NOBODY`] after its end.
+    /// The current flow; [`NO_FLOW`] after its end.
     pub flow: u32,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
@@ -43,7 +43,7 @@ pub(crate) struct RouteDetail {
 }
 
 /// Sentinel: no flow; nothing is delivered.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// Sentinel: no wireless LAN; a scenario has fewer.
 const NO_CELL: u16 = u16::MAX;
@@ -76,7 +76,7 @@ impl Route {
     pub fn visible_flow(&self, flow: u32) -> u32 {
         // Tunnels count down from the maximum and flows up from 0, so no flow has a tunnel's number and no fingerprint
         // changes.
-        if self.middlebox == Some(Middlebox::Tunnel) { NOBODY - 1 - self.hosts.0 } else { flow }
+        if self.middlebox == Some(Middlebox::Tunnel) { NO_FLOW - 1 - self.hosts.0 } else { flow }
     }
 
     /// The ECN field after the flow's middlebox.

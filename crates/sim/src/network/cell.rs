@@ -116,7 +116,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if !T::HAS_CELLS {
             return;
         }
-        let (current, group) = self.tenant(packet.slot);
+        let (current, group) = self.current_flow(packet.slot);
         if current == packet.flow {
             self.for_each_cell(packet.slot, |cell| cell.rtts.on_ack(now, packet.slot, group, header));
         }

@@ -62,7 +62,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub(super) fn leave_device(&mut self, l: usize, left: Option<&Departure>) {
         let QueueOwner::Link(link) = self.air.owner(l) else { return };
         if self.packets.devices.as_ref().is_some_and(|devices| devices.has(l)) {
-            let remainder = self.links[link].rest();
+            let remainder = self.links[link].cut_remainder();
             self.packets.cut_in_device(l, remainder);
             if let Some(left) = left {
                 self.packets.leave_device(l, left.handle);

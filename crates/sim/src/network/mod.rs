@@ -17,7 +17,7 @@ mod slots;
 mod super_packets;
 mod topology;
 
-pub(crate) use access::NOBODY;
+pub(crate) use access::NO_FLOW;
 pub(crate) use layout::{Component, Layout};
 #[cfg(feature = "engines")]
 pub(crate) use topology::Graph;
@@ -56,9 +56,9 @@ pub(crate) struct Network<P, T: Topology> {
     polled: Vec<Handle>,
     pub ahead: Lookahead,
     /// Arrivals at the first link that wait for a decision, in order; empty unless the topology holds them.
-    pub held: VecDeque<(Handle, Packet)>,
+    pub awaiting_verdict: VecDeque<(Handle, Packet)>,
     /// Whether simultaneous events are ordered as in ns-2.
-    as_scheduled: bool,
+    ns2_order: bool,
 }
 
 /// A packet as an endpoint sends it: `len` IP bytes; `segment` is the payload of each segment but the last of a
@@ -94,8 +94,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
             slots: Slots::with_capacity(layout.flows() as usize),
             polled: Vec::new(),
             ahead: Lookahead::NONE,
-            held: VecDeque::new(),
-            as_scheduled: false,
+            awaiting_verdict: VecDeque::new(),
+            ns2_order: false,
         }
     }
 
@@ -118,7 +118,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         slot
     }
 
-    /// Assigns a slot to a new flow, or to [`NOBODY`]; packets of the previous flow are no longer delivered.
+    /// Assigns a slot to a new flow, or to [`NO_FLOW`]; packets of the previous flow are no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.reset_slot(slot));
         self.slots.routes[slot as usize].flow = flow;
@@ -129,7 +129,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// The current flow of a slot, and its group.
     #[inline]
-    pub fn tenant(&self, slot: u32) -> (u32, u32) {
+    pub fn current_flow(&self, slot: u32) -> (u32, u32) {
         self.slots.current_flow(slot)
     }
 
@@ -238,7 +238,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             return self.arrive(now, link, Arrival { handle, packet, origin });
         }
         let up = &mut self.slots.detail(slot).uplink;
-        match up.enter(now, (len, handle), &mut self.ends[link].entry, self.as_scheduled) {
+        match up.enter(now, (len, handle), &mut self.ends[link].entry, self.ns2_order) {
             PipeChoice::Shared(first) => self.arm_pipe(Component::Entry(link), first),
             PipeChoice::Private(first) => self.arm_pipe(Component::Up(slot), first),
         }
@@ -342,14 +342,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     fn arrive(&mut self, now: Instant, l: usize, arrival: Arrival) {
         if T::HOLDS && l == 0 {
-            return self.held.push_back((arrival.handle, arrival.packet));
+            return self.awaiting_verdict.push_back((arrival.handle, arrival.packet));
         }
         self.admit(now, l, arrival);
     }
 
     /// Admits the first packet that is held.
     pub fn admit_held(&mut self, now: Instant) {
-        if let Some((handle, packet)) = self.held.pop_front() {
+        if let Some((handle, packet)) = self.awaiting_verdict.pop_front() {
             let origin = self.slots.origin(&packet);
             self.admit(now, 0, Arrival { handle, packet, origin });
         }
@@ -472,7 +472,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
             self.arm_pipe(Component::Exit(l), first);
         } else {
-            match down.enter(at, (packet.len, handle), &mut self.ends[l].exit, self.as_scheduled) {
+            match down.enter(at, (packet.len, handle), &mut self.ends[l].exit, self.ns2_order) {
                 PipeChoice::Shared(first) => self.arm_pipe(Component::Exit(l), first),
                 PipeChoice::Private(first) => self.arm_pipe(Component::Down(packet.slot), first),
             }

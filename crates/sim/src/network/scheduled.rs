@@ -35,13 +35,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Uses ns-2's order if all TCP flows of the run use the stack `ns2`.
     pub fn set_ns2_order(&mut self, scenario: &Scenario) {
         let mut stacks = scenario.flows.iter().filter_map(|flow| flow.traffic.tcp()).map(|tcp| tcp.orders_as_ns2());
-        self.as_scheduled = !T::HAS_CELLS && stacks.next() == Some(true) && stacks.all(|as_ns2| as_ns2);
+        self.ns2_order = !T::HAS_CELLS && stacks.next() == Some(true) && stacks.all(|as_ns2| as_ns2);
     }
 
     /// The slot of a source whose timer comes before an acknowledgment's `arrival` at the same instant.
     #[inline(always)]
     pub fn timer_of_arrival(&self, now: Instant, arrival: Component) -> Option<u32> {
-        if self.as_scheduled { self.timer_set_before(now, arrival) } else { None }
+        if self.ns2_order { self.timer_set_before(now, arrival) } else { None }
     }
 
     #[inline(never)]
@@ -62,7 +62,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The arrival that comes before a simultaneous departure from a link, if any.
     #[inline(always)]
     pub fn first_of_departure(&self, now: Instant, link: usize) -> Option<Component> {
-        if self.as_scheduled { self.sent_before_departure(now, link) } else { None }
+        if self.ns2_order { self.sent_before_departure(now, link) } else { None }
     }
 
     /// The arrival at `now`, within [`APART`], whose transmission started first, if that was before the departing

@@ -1,6 +1,6 @@
 //! Slots: per flow its route, its access links and its paths over the links.
 
-use super::access::{AccessLink, NOBODY, Route, RouteDetail, cell_number};
+use super::access::{AccessLink, NO_FLOW, Route, RouteDetail, cell_number};
 use super::path_table::PathTable;
 use crate::packet::{Origin, Packet};
 use crate::scenario::{FlowSpec, Middlebox};
@@ -35,7 +35,7 @@ impl Slots {
         self.has_middleboxes |= spec.middlebox.is_some();
         self.changes_packets |= self.has_middleboxes;
         self.routes.push(Route {
-            flow: NOBODY,
+            flow: NO_FLOW,
             hosts: *hosts,
             dscp: spec.dscp.unwrap_or_default().0,
             class: spec.class.unwrap_or_default(),

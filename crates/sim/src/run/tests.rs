@@ -89,7 +89,7 @@ fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
         run.advance(1);
     }
     let (slot, old, present) = (0, 0, 3);
-    assert_eq!((run.flows.slots(), run.network.tenant(slot).0), (1, present), "the fourth page is under way");
+    assert_eq!((run.flows.slots(), run.network.current_flow(slot).0), (1, present), "the fourth page is under way");
     // A late segment that would end the response after its first thousand bytes.
     let flags = Flags::ANSWER.with(Flags::ACK).with(Flags::FIN);
     let header = Header { seq: 1, len: 1000, flags, ..Header::default() };

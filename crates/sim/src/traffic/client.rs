@@ -52,7 +52,7 @@ pub(crate) struct Client {
     app: AnyApp,
     actions: ActionQueue,
     /// Parameters of the connections, and the generator that seeds those of their congestion controls.
-    pub ends: ConnectionTemplate,
+    pub template: ConnectionTemplate,
     rng: Rng,
     /// Slots of closed connections.
     free: Vec<u32>,
@@ -81,7 +81,7 @@ impl Client {
     pub(super) fn new(app: AnyApp, (group, index): (u32, u32), rng: Rng) -> Self {
         let ends = ConnectionTemplate::Tcp(TcpTemplate::new(app.tcp()));
         let (actions, numbers) = (ActionQueue::default(), BTreeMap::new());
-        Self { group, index, app, actions, ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
+        Self { group, index, app, actions, template: ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
     }
 
     /// When [`Self::next`] must be called.

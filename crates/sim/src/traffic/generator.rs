@@ -22,7 +22,7 @@ pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
     /// Parameters of the connections.
-    pub ends: ConnectionTemplate,
+    pub template: ConnectionTemplate,
     stop: Instant,
     /// Slots of closed connections.
     free: Vec<u32>,
@@ -76,7 +76,7 @@ impl Generator {
             ConnectionTemplate::Tcp(TcpTemplate::new(tcp))
         };
         let (free, waiting, spare) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { group, pattern, ends, stop, free, open: 0, rng, waiting, spare_exchanges: spare }
+        Self { group, pattern, template: ends, stop, free, open: 0, rng, waiting, spare_exchanges: spare }
     }
 
     /// When [`Self::next`] must be called.

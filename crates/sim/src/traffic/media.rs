@@ -71,7 +71,7 @@ impl MediaFlow {
             lost: (report.end - report.begin) as u32 - arrived,
             marked: report.arrivals.iter().filter(|arrival| arrival.ecn == Ecn::Ce).count() as u32,
             queueing: report.arrivals.iter().fold(Duration::ZERO, |sum, a| sum + queueing(a.seq, a.at)),
-            since,
+            interval: since,
         }
     }
 }
@@ -136,7 +136,7 @@ impl Endpoints for MediaFlow {
         self.first = header.seq + 1;
         let stats = self.report_stats(&report, since, |seq| self.sender.sent_at(seq));
         self.sender.on_report(now, &report);
-        host.record_media(&MediaEvent::ReportReceived { heard: stats, target_bps: self.sender.target_bps() });
+        host.record_media(&MediaEvent::ReportReceived { stats, target_bps: self.sender.target_bps() });
         self.on_source_timer(now, host);
     }
 

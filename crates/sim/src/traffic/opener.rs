@@ -42,10 +42,10 @@ impl Opener {
     }
 
     /// Parameters of the connections.
-    pub fn ends(&self) -> &ConnectionTemplate {
+    pub fn template(&self) -> &ConnectionTemplate {
         match self {
-            Self::Generator(generator) => &generator.ends,
-            Self::Client(client) => &client.ends,
+            Self::Generator(generator) => &generator.template,
+            Self::Client(client) => &client.template,
         }
     }
 

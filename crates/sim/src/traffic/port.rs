@@ -116,7 +116,7 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn notify<'e>(&mut self, event: impl FnOnce() -> SenderEvent<'e>) {
         if self.network.probe.observes_senders() {
-            let (flow, _) = self.network.tenant(self.slot);
+            let (flow, _) = self.network.current_flow(self.slot);
             let sender = SenderId { flow, slot: self.slot, at_source: self.from_source };
             self.network.probe.on_sender_event(self.now, sender, event());
         }
@@ -125,12 +125,12 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
 
 impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
     fn offered(&mut self, bytes: u64) {
-        let (_, group) = self.network.tenant(self.slot);
+        let (_, group) = self.network.current_flow(self.slot);
         self.network.ledger.offered(self.now, group, bytes);
     }
 
     fn completed(&mut self, begun: Instant, bytes: u64) {
-        let tenant = self.network.tenant(self.slot);
+        let tenant = self.network.current_flow(self.slot);
         self.network.ledger.completed(self.now, tenant, begun, bytes);
     }
 
@@ -143,7 +143,7 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
     }
 
     fn record_media(&mut self, event: &MediaEvent) {
-        let tenant = self.network.tenant(self.slot);
+        let tenant = self.network.current_flow(self.slot);
         self.network.ledger.media(self.now, tenant, event);
     }
 }

@@ -86,15 +86,20 @@ impl Bic {
 impl ControlDocs for Bic {
     const SOURCE: &'static str = "L. Xu, K. Harfoush and I. Rhee, INFOCOM 2004; Linux 6.1 tcp_bic.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
-        Constant::new("low_window", LOW_WINDOW as u64, "packets", "Up to this window it is Reno."),
-        Constant::new("max_increment", MAX_INCREMENT as u64, "packets", "Largest increase per window."),
-        Constant::new("BICTCP_B", BICTCP_B as u64, "", "A step goes the distance divided by this."),
+        Constant::new("beta", BETA as u64, "/ 1024", "Factor of the window after a loss."),
+        Constant::new("low_window", LOW_WINDOW as u64, "packets", "Window up to which it behaves as Reno."),
+        Constant::new(
+            "max_increment",
+            MAX_INCREMENT as u64,
+            "packets",
+            "Maximum increase of the window per round trip.",
+        ),
+        Constant::new("BICTCP_B", BICTCP_B as u64, "", "Divisor of the distance to the target that gives a step."),
         Constant::new(
             "smooth_part",
             SMOOTH_PART as u64,
             "packets",
-            "Near the last maximum a step takes the window times this, divided by BICTCP_B.",
+            "Near the last maximum a step is the window times this, divided by BICTCP_B.",
         ),
     ];
 }

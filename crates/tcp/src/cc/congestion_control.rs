@@ -159,7 +159,7 @@ pub enum BurstSize {
 
 impl BurstSize {
     /// Minimum burst if the stack sizes it.
-    pub fn least(self) -> u32 {
+    pub fn min_segments(self) -> u32 {
         match self {
             Self::AtLeast(segments) => segments,
             Self::Exactly(_) => MIN_BURST,

@@ -118,8 +118,8 @@ impl Epoch {
 impl ControlDocs for CubicRfc9438 {
     const SOURCE: &'static str = "RFC 9438; RFC 9406 (HyStart++)";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "What a loss leaves of the window."),
-        Constant::new("C", (10.0 * C) as u64, "/ 10", "The steepness of the curve, in segments per cubed second."),
+        Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "Factor of the window after a loss."),
+        Constant::new("C", (10.0 * C) as u64, "/ 10", "C, the steepness of the curve, in segments per cubed second."),
     ];
 }
 

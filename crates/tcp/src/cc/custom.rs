@@ -10,8 +10,8 @@ impl CustomControl {
     /// Boxes `control`, and asserts that it implements exactly one interface.
     pub(super) fn new(mut control: Box<dyn CongestionControl>) -> Self {
         let steers = control.needs().steers;
-        assert!(control.steering().is_some() == steers, "a control has the face of steering exactly if it steers");
-        assert!(control.window().is_some() != steers, "a control has one face");
+        assert!(control.steering().is_some() == steers, "a control implements steering exactly if it steers");
+        assert!(control.window().is_some() != steers, "a control implements one interface");
         Self(control)
     }
 

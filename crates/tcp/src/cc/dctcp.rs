@@ -50,14 +50,9 @@ impl ControlDocs for Dctcp {
             "dctcp_shift_g",
             SHIFT_G as u64,
             "",
-            "The gain: a new share counts a half to this power, a sixteenth.",
+            "Gain g of the share of marks, as a right shift: 4 is 1/16.",
         ),
-        Constant::new(
-            "dctcp_alpha_on_init",
-            MAX_ALPHA as u64,
-            "/ 1024",
-            "The share of marks that a connection starts with.",
-        ),
+        Constant::new("dctcp_alpha_on_init", MAX_ALPHA as u64, "/ 1024", "Initial share of marks of a connection."),
     ];
 }
 

@@ -35,8 +35,12 @@ impl Default for DctcpRfc8257 {
 
 impl ControlDocs for DctcpRfc8257 {
     const SOURCE: &'static str = "RFC 8257";
-    const CONSTANTS: &'static [Constant] =
-        &[Constant::new("1/g", (1.0 / GAIN) as u64, "", "A new share of marks counts one part in so many.")];
+    const CONSTANTS: &'static [Constant] = &[Constant::new(
+        "1/g",
+        (1.0 / GAIN) as u64,
+        "",
+        "Inverse of the gain g with which a new share of marks is averaged.",
+    )];
 }
 
 impl CongestionControl for DctcpRfc8257 {

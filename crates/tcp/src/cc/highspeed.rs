@@ -35,9 +35,14 @@ impl HighSpeed {
 impl ControlDocs for HighSpeed {
     const SOURCE: &'static str = "RFC 3649, appendix B; Linux 6.1 tcp_highspeed.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("LOW_WINDOW", AIMD[0].0 as u64, "packets", "Up to this window it is Reno."),
+        Constant::new("LOW_WINDOW", AIMD[0].0 as u64, "packets", "Window up to which it behaves as Reno."),
         Constant::new("HSTCP_AIMD_MAX", AIMD.len() as u64, "rows", "Rows of the table of increase and decrease."),
-        Constant::new("HIGH_DECREASE", AIMD[AIMD.len() - 1].1 as u64, "/ 256", "What a loss takes in the last row."),
+        Constant::new(
+            "HIGH_DECREASE",
+            AIMD[AIMD.len() - 1].1 as u64,
+            "/ 256",
+            "Share of the window that a loss takes in the last row.",
+        ),
     ];
 }
 

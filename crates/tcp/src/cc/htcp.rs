@@ -161,21 +161,21 @@ impl Htcp {
 impl ControlDocs for Htcp {
     const SOURCE: &'static str = "R. N. Shorten and D. J. Leith, PFLDnet 2004; Linux 6.1 tcp_htcp.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "Increase per round trip at the start."),
-        Constant::new("BETA_MIN", BETA_MIN as u64, "/ 128", "The least that a loss leaves of the window."),
-        Constant::new("BETA_MAX", BETA_MAX as u64, "/ 128", "The most that a loss leaves of the window."),
+        Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "Initial increase per round trip."),
+        Constant::new("BETA_MIN", BETA_MIN as u64, "/ 128", "Minimum factor of the window after a loss."),
+        Constant::new("BETA_MAX", BETA_MAX as u64, "/ 128", "Maximum factor of the window after a loss."),
         Constant::new(
             "maxRTT rise",
             millis(MAX_RISE),
             "ms",
-            "An RTT that is longer by more does not become the largest.",
+            "Increase over the maximum RTT above which a sample does not replace it.",
         ),
-        Constant::new("minRTT", millis(MIN_RTT), "ms", "Up to this least RTT a loss halves the window."),
+        Constant::new("minRTT", millis(MIN_RTT), "ms", "Minimum RTT up to which a loss halves the window."),
         Constant::new(
             "ccount",
             JUST_AFTER as u64,
             "RTTs",
-            "So long after a congestion event the rate is measured anew.",
+            "Time after a congestion event at which the rate is measured again.",
         ),
     ];
 }

@@ -100,19 +100,34 @@ impl ControlDocs for Illinois {
     const SOURCE: &'static str =
         "S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008; Linux 6.1 tcp_illinois.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("ALPHA_MIN", ALPHA_MIN as u64, "/ 128", "Increase per round trip where the delay is largest."),
-        Constant::new("ALPHA_MAX", ALPHA_MAX as u64, "/ 128", "… and where it is least, and at the start."),
-        Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "… of small windows, and after a time-out."),
+        Constant::new("ALPHA_MIN", ALPHA_MIN as u64, "/ 128", "Increase per round trip at the largest delay."),
+        Constant::new(
+            "ALPHA_MAX",
+            ALPHA_MAX as u64,
+            "/ 128",
+            "Increase per round trip at the lowest delay, and initially.",
+        ),
+        Constant::new(
+            "ALPHA_BASE",
+            ALPHA_BASE as u64,
+            "/ 128",
+            "Increase per round trip of small windows, and after a time-out.",
+        ),
         Constant::new(
             "BETA_MIN",
             BETA_MIN as u64,
             "/ 64",
-            "What a loss takes where the delay is up to a tenth of the largest.",
+            "Share of the window that a loss takes at a delay up to a tenth of the largest.",
         ),
-        Constant::new("BETA_MAX", BETA_MAX as u64, "/ 64", "… and where it is from eight tenths of it on."),
-        Constant::new("win_thresh", WIN_THRESH as u64, "packets", "Below this window it is Reno."),
-        Constant::new("theta", THETA as u64, "round trips", "Of low delay that it takes to grow fastest again."),
-        Constant::new("RTT_MAX", RTT_MAX as u64, "us", "Longer RTTs count as this."),
+        Constant::new(
+            "BETA_MAX",
+            BETA_MAX as u64,
+            "/ 64",
+            "Share of the window that a loss takes from eight tenths of the largest delay on.",
+        ),
+        Constant::new("win_thresh", WIN_THRESH as u64, "packets", "Window below which it behaves as Reno."),
+        Constant::new("theta", THETA as u64, "round trips", "Time at low delay before the increase is maximal again."),
+        Constant::new("RTT_MAX", RTT_MAX as u64, "us", "Upper limit of RTT samples."),
     ];
 }
 

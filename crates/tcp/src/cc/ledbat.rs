@@ -51,11 +51,21 @@ impl Ledbat {
 impl ControlDocs for Ledbat {
     const SOURCE: &'static str = "RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
-        Constant::new("GAIN", GAIN as u64, "segments", "Increase per round trip at no delay."),
-        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "The least delay of so long is the path's own."),
-        Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the delay of now."),
-        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window."),
+        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "Target queueing delay."),
+        Constant::new("GAIN", GAIN as u64, "segments", "Increase per round trip at zero queueing delay."),
+        Constant::new(
+            "BASE_HISTORY",
+            BASE_HISTORY as u64,
+            "minutes",
+            "Window of the minimum filter of the base delay.",
+        ),
+        Constant::new(
+            "CURRENT_FILTER",
+            CURRENT_FILTER as u64,
+            "samples",
+            "Window of the minimum filter of the current delay.",
+        ),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "Minimum window."),
     ];
 }
 

@@ -120,18 +120,23 @@ impl LedbatPp {
 impl ControlDocs for LedbatPp {
     const SOURCE: &'static str = "draft-irtf-iccrg-ledbat-plus-plus-01; RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
-        Constant::new("GAIN", MAX_DIVISOR as u64, "", "Largest divisor of Reno's increase."),
-        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "The least RTT of so long is the path's own."),
-        Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the RTT of now."),
-        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window, and that of a slowdown."),
+        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "Target queueing delay."),
+        Constant::new("GAIN", MAX_DIVISOR as u64, "", "Maximum divisor of Reno's increase."),
+        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "Window of the minimum filter of the base RTT."),
+        Constant::new(
+            "CURRENT_FILTER",
+            CURRENT_FILTER as u64,
+            "samples",
+            "Window of the minimum filter of the current RTT.",
+        ),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "Minimum window, and window of a slowdown."),
         Constant::new(
             "slowdown",
             SLOWDOWN_RTTS as u64,
             "round trips",
-            "Before the first slowdown, and length of each without the ramp.",
+            "Time before the first slowdown, and length of each without its ramp.",
         ),
-        Constant::new("interval", SLOWDOWN_SHARE as u64, "slowdowns", "Length of the time between two of them."),
+        Constant::new("interval", SLOWDOWN_SHARE as u64, "slowdowns", "Time between two slowdowns, in lengths of one."),
     ];
 }
 

@@ -180,24 +180,24 @@ macro_rules! congestion_controls {
 
 congestion_controls! {
     "reno" => reno::Reno, "Reno (RFC 5681) as in Linux; without SACK a partial acknowledgment ends recovery";
-    "newreno" => newreno::NewReno, "NewReno (RFC 6582): Reno that without SACK stays in recovery on partial acknowledgments";
+    "newreno" => newreno::NewReno, "NewReno (RFC 6582): Reno, but without SACK partial acknowledgments do not end recovery";
     "cubic" => [Box] cubic::Cubic, "CUBIC with HyStart as in the Linux of the stack, in its integer arithmetic";
     "cubic@rfc9438" => [Box] cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
-    "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
+    "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno that reduces in proportion to the share of marks";
     "bbr@linux-6.1" | "bbr" => [Box] bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
-    "bbr3@google" | "bbr3" => [Box] bbr3::Bbr3, "BBR, version 3, as in Google's Linux: bounds on rate and data in flight that losses set";
+    "bbr3@google" | "bbr3" => [Box] bbr3::Bbr3, "BBR, version 3, as in Google's Linux: rate and data in flight are bounded by losses";
     "bbr3@draft" => [Box] bbr3_draft::Bbr3Draft, "BBR, version 3, as in draft-ietf-ccwg-bbr-06, in real numbers";
     "prague@0.7" | "prague" => [Box] prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
-    "prague@0.6" => [Box] prague::Prague06, "TCP Prague 0.6: the same with a window of fractions alone";
+    "prague@0.6" => [Box] prague::Prague06, "TCP Prague 0.6: the same with a fractional window only";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
     "vegas" => vegas::Vegas, "Vegas as in Linux 6.1: two to four packets in the queue, by the RTT";
-    "westwood" => [Box] westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the measured rate times the least RTT";
-    "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: a table of increase and decrease by the window";
+    "westwood" => [Box] westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the window is the measured rate times the minimum RTT";
+    "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: increase and decrease from a table by window";
     "scalable" => scalable::Scalable, "Scalable TCP as in Linux 6.1: 1 % more per round trip, an eighth less after a loss";
-    "htcp" => [Box] htcp::Htcp, "H-TCP as in Linux 6.1: an increase by the time since the last loss";
+    "htcp" => [Box] htcp::Htcp, "H-TCP as in Linux 6.1: increase by the time since the last loss";
     "illinois" => illinois::Illinois, "Illinois as in Linux 6.1: increase and decrease by the queueing delay";
-    "bic" => bic::Bic, "BIC as in Linux 6.1: binary search of the window of the last loss";
+    "bic" => bic::Bic, "BIC as in Linux 6.1: binary search towards the window of the last loss";
     "yeah" => yeah::Yeah, "YeAH as in Linux 6.1: Scalable TCP while the queue is short, else Reno";
-    "ledbat" => [Box] ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, 100 ms at the most";
-    "ledbat++" => [Box] ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, 60 ms at the most, with slowdowns that make it fair";
+    "ledbat" => [Box] ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, at most 100 ms";
+    "ledbat++" => [Box] ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, at most 60 ms, with slowdowns that make it fair";
 }

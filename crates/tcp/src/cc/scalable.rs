@@ -22,9 +22,14 @@ impl ControlDocs for Scalable {
             "AI_CNT",
             AI_CNT as u64,
             "packets",
-            "Acknowledged packets that make one segment more, at the most.",
+            "Maximum number of acknowledged packets per additional segment.",
         ),
-        Constant::new("MD_SCALE", MD_SCALE as u64, "bits", "A loss takes the window divided by 2 to this power."),
+        Constant::new(
+            "MD_SCALE",
+            MD_SCALE as u64,
+            "bits",
+            "A loss takes the window divided by 2 to the power of this.",
+        ),
     ];
 }
 

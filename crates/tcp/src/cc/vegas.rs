@@ -72,11 +72,16 @@ impl ControlDocs for Vegas {
             "alpha",
             ALPHA as u64,
             "packets",
-            "With fewer in the queue the window grows by one per round trip.",
+            "Packets in the queue below which the window grows by one per round trip.",
         ),
-        Constant::new("beta", BETA as u64, "packets", "With more in the queue it shrinks by one per round trip."),
-        Constant::new("gamma", GAMMA as u64, "packets", "With more in the queue slow start ends."),
-        Constant::new("cntRTT", MIN_SAMPLES as u64, "samples", "A round with no more samples than this grows as Reno."),
+        Constant::new(
+            "beta",
+            BETA as u64,
+            "packets",
+            "Packets in the queue above which the window shrinks by one per round trip.",
+        ),
+        Constant::new("gamma", GAMMA as u64, "packets", "Packets in the queue above which slow start ends."),
+        Constant::new("cntRTT", MIN_SAMPLES as u64, "samples", "Samples of a round up to which it grows as Reno."),
     ];
 }
 

@@ -108,8 +108,8 @@ impl Westwood {
 impl ControlDocs for Westwood {
     const SOURCE: &'static str = "L. A. Grieco and S. Mascolo, CCR 34(2), 2004; Linux 6.1 tcp_westwood.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("TCP_WESTWOOD_RTT_MIN", millis(RTT_MIN), "ms", "Shortest window of measurement."),
-        Constant::new("TCP_WESTWOOD_INIT_RTT", millis(INIT_RTT), "ms", "RTT before the first sample."),
+        Constant::new("TCP_WESTWOOD_RTT_MIN", millis(RTT_MIN), "ms", "Minimum window of the bandwidth measurement."),
+        Constant::new("TCP_WESTWOOD_INIT_RTT", millis(INIT_RTT), "ms", "RTT assumed before the first sample."),
         Constant::new("filter", OLD as u64, "/ 8", "Weight of the old value in each stage of the filter."),
     ];
 }

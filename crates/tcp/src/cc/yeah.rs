@@ -79,27 +79,42 @@ impl ControlDocs for Yeah {
     const SOURCE: &'static str =
         "A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007; Linux 6.1 tcp_yeah.c, tcp_vegas.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("ALPHA", ALPHA as u64, "packets", "With more in the queue the window gives them back."),
-        Constant::new("GAMMA", GAMMA as u64, "", "The queue divided by this is given back per round trip."),
-        Constant::new("DELTA", DELTA as u64, "bits", "A loss takes at least the window divided by 2 to this power."),
+        Constant::new(
+            "ALPHA",
+            ALPHA as u64,
+            "packets",
+            "Packets in the queue above which the window is reduced by them.",
+        ),
+        Constant::new("GAMMA", GAMMA as u64, "", "Divisor of the queue that gives the reduction per round trip."),
+        Constant::new(
+            "DELTA",
+            DELTA as u64,
+            "bits",
+            "A loss takes at least the window divided by 2 to the power of this.",
+        ),
         Constant::new(
             "EPSILON",
             EPSILON as u64,
             "bits",
-            "At most the window divided by 2 to this power is given back.",
+            "A reduction takes at most the window divided by 2 to the power of this.",
         ),
         Constant::new(
             "PHY",
             PHY as u64,
             "",
-            "The mode is slow while the queue's delay is above the least RTT divided by this.",
+            "The mode is slow while the queueing delay exceeds the minimum RTT divided by this.",
         ),
-        Constant::new("RHO", RHO as u64, "round trips", "After so many slow ones in a row a loss halves the window."),
+        Constant::new(
+            "RHO",
+            RHO as u64,
+            "round trips",
+            "Consecutive slow rounds after which a loss halves the window.",
+        ),
         Constant::new(
             "ZETA",
             ZETA as u64,
             "round trips",
-            "After more fast ones the estimate of Reno's window is reset.",
+            "Fast rounds after which the estimate of Reno's window is reset.",
         ),
     ];
 }

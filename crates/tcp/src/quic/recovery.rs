@@ -73,7 +73,7 @@ impl Recovery {
 
     /// `OnPacketSent`; packet numbers are consecutive.
     pub fn on_sent(&mut self, packet: SentPacket) {
-        debug_assert_eq!(packet.number, self.next_number(), "no number is left out");
+        debug_assert_eq!(packet.number, self.next_number(), "packet numbers are contiguous");
         self.last_sent = packet.at;
         self.out += 1;
         self.sent.push_back(packet);

@@ -63,7 +63,7 @@ pub struct Receiver {
     open: bool,
     sack: bool,
     /// More segments follow at this instant (GRO), and the application reads after them.
-    reads_later: bool,
+    read_deferred: bool,
     /// The end of a burst has arrived since the last acknowledgment.
     pushed: bool,
     mss: u32,
@@ -90,7 +90,7 @@ pub struct Receiver {
 
 cloned_in_place! {
     Receiver {
-        fast_path_codepoints, sack_fast_path_codepoints, open, sack, reads_later, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay,
+        fast_path_codepoints, sack_fast_path_codepoints, open, sack, read_deferred, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay,
         reassembly, at, ecn, compression, window, syn_ack_sent, rtt, stack,
     }
 }
@@ -118,7 +118,7 @@ impl Receiver {
             compression: stack.compressed_acks.filter(|_| config.sack).map(AckCompression::new),
             window: stack.tunes_window_of(config.receive_window).then(|| Box::new(AdvertisedWindow::new(config.mss))),
             ecn: EcnReceiver::new(stack, config.ecn),
-            reads_later: false,
+            read_deferred: false,
             pushed: false,
         }
     }
@@ -141,7 +141,7 @@ impl Receiver {
     /// reads (`tcp_cleanup_rbuf`). So the end of a burst in the middle of a poll has no acknowledgment of its own.
     /// Otherwise the application reads after every segment.
     pub fn set_more_segments(&mut self, more: bool) {
-        self.reads_later = more;
+        self.read_deferred = more;
     }
 
     /// Processes a segment from the sender.
@@ -331,7 +331,7 @@ impl Receiver {
         if self.window.is_some() {
             self.acknowledge_and_read(now, (had_hole, hole_left), needs_ack, wire);
         } else {
-            let pushed = self.pushed && !self.reads_later;
+            let pushed = self.pushed && !self.read_deferred;
             self.acknowledge::<K>(now, needs_ack || pushed, hole_left, wire);
             if !hole_left && self.reassembly.is_fast_path() {
                 self.fast_path_codepoints = self.insignificant_codepoints();
@@ -372,7 +372,7 @@ impl Receiver {
         } else {
             self.acknowledge::<AnySegment>(now, at_once, hole_left, wire);
         }
-        if self.reads_later {
+        if self.read_deferred {
             return;
         }
         let Some(window) = &mut self.window else { return };
@@ -393,7 +393,7 @@ impl Receiver {
     /// A poll ended with a segment beyond a hole: the application reads the data before it.
     fn read_late(&mut self) {
         let nxt = self.reassembly.nxt();
-        if let Some(window) = self.window.as_mut().filter(|_| !self.reads_later) {
+        if let Some(window) = self.window.as_mut().filter(|_| !self.read_deferred) {
             window.on_read(self.at, nxt);
         }
     }

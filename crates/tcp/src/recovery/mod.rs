@@ -164,7 +164,7 @@ impl Recovery {
     }
 
     /// ns-2: whether a recovery continues after an acknowledgment of `una`, which is partial then.
-    pub fn goes_on_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
+    pub fn continues_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
         let in_recovery = self.state() == CaState::Recovery && una < self.episode.high_seq;
         in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { sack1::is_sack1(cc) }
     }
@@ -208,7 +208,7 @@ impl Recovery {
     /// Whether a [walk](Self::walk) in a window of `cwnd` would end at its first step. It leaves the hints as that walk
     /// would.
     #[inline(always)]
-    pub fn sends_nothing_again(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
+    pub fn has_no_retransmission(&self, cwnd: u32, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> bool {
         if !self.forward {
             return LostWalk::ends_at_once(cwnd, board);
         }

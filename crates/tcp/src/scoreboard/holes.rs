@@ -13,7 +13,7 @@ impl Scoreboard {
 
     /// Clears all tags: no segment is SACKed, lost or retransmitted.
     pub fn forget_recovery(&mut self) {
-        self.log.none(self.segments.front());
+        self.log.cleared(self.segments.front());
         self.forget_sacks();
         self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::LOST.or(Tags::RETRANS)));
         (self.lost_out, self.retrans_out) = (0, 0);

@@ -9,27 +9,27 @@ pub(super) struct LossLog(Option<Vec<LossMark>>);
 
 impl LossLog {
     /// The original transmission is lost.
-    pub fn first(&mut self, segment: &Segment) {
+    pub fn original_lost(&mut self, segment: &Segment) {
         self.push(|| LossMark::Original((segment.seq, segment.end())));
     }
 
     /// The retransmission is lost.
-    pub fn again(&mut self, segment: &Segment) {
+    pub fn retransmission_lost(&mut self, segment: &Segment) {
         self.push(|| LossMark::Retransmission((segment.seq, segment.end())));
     }
 
     /// A time-out is about to mark the segment lost, except for a retransmission that stays in flight.
     pub fn all_lost(&mut self, segment: &Segment, retransmission_stays: bool) {
         if !segment.tags.any(Tags::LOST.or(Tags::SACKED)) {
-            self.first(segment);
+            self.original_lost(segment);
         }
         if segment.tags.any(Tags::RETRANS) && !retransmission_stays {
-            self.again(segment);
+            self.retransmission_lost(segment);
         }
     }
 
     /// All loss marks from `head` on are cleared.
-    pub fn none(&mut self, head: Option<&Segment>) {
+    pub fn cleared(&mut self, head: Option<&Segment>) {
         self.push(|| LossMark::Cleared(head.map_or(0, |head| head.seq)));
     }
 

@@ -28,13 +28,13 @@ impl Scoreboard {
             if self.highest_sack > self.segments[i].retrans_nxt() {
                 self.segments[i].tags.clear(Tags::RETRANS);
                 self.retrans_out -= 1;
-                self.log.again(&self.segments[i]);
+                self.log.retransmission_lost(&self.segments[i]);
                 self.verify_hint(i);
                 if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
                     self.segments[i].tags.set(Tags::LOST);
                     self.lost_out += 1;
                     self.lost_total += 1;
-                    self.log.first(&self.segments[i]);
+                    self.log.original_lost(&self.segments[i]);
                 }
             } else {
                 low = low.min(self.segments[i].retrans_nxt());
@@ -87,7 +87,7 @@ impl Scoreboard {
             self.segments[i].tags.set(Tags::LOST);
             self.lost_out += 1;
             self.lost_total += 1;
-            self.log.first(&self.segments[i]);
+            self.log.original_lost(&self.segments[i]);
         }
     }
 
@@ -102,12 +102,12 @@ impl Scoreboard {
             self.segments[i].tags.set(Tags::LOST);
             self.lost_out += 1;
             self.lost_total += 1;
-            self.log.first(&self.segments[i]);
+            self.log.original_lost(&self.segments[i]);
         } else if tags.any(Tags::RETRANS) {
             self.segments[i].tags.clear(Tags::RETRANS);
             self.retrans_out -= 1;
             self.lost_total += 1;
-            self.log.again(&self.segments[i]);
+            self.log.retransmission_lost(&self.segments[i]);
         }
     }
 
@@ -137,7 +137,7 @@ impl Scoreboard {
 
     /// Undo: clears all loss marks.
     pub fn unmark_lost(&mut self) {
-        self.log.none(self.segments.front());
+        self.log.cleared(self.segments.front());
         self.segments.iter_mut().for_each(|s| s.tags.clear(Tags::LOST));
         self.lost_out = 0;
         self.forget_hints();

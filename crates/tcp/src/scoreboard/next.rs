@@ -36,7 +36,7 @@ impl Scoreboard {
         self.sacked_out += 1;
         self.fackets_out = i as u32 + 1;
         self.last_blocks = std::array::from_fn(|n| blocks.get(n).copied().unwrap_or_default());
-        self.part_at(i + 1);
+        self.split_before(i + 1);
         SackedSegments { new: true, only_original: self.highest_sack <= frto_highmark, ..SackedSegments::default() }
     }
 }

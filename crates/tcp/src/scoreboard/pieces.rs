@@ -9,7 +9,7 @@ use crate::segment::Tags;
 
 impl Scoreboard {
     /// The last segment left in one burst with the one before.
-    pub fn join_last(&mut self) {
+    pub fn join_to_burst(&mut self) {
         if let Some(last) = self.segments.back_mut() {
             last.tags.set(Tags::FOLLOWS);
         }
@@ -17,7 +17,7 @@ impl Scoreboard {
 
     /// Splits a burst before segment `i`.
     #[inline]
-    pub fn part_at(&mut self, i: usize) {
+    pub fn split_before(&mut self, i: usize) {
         if let Some(segment) = self.segments.get_mut(i) {
             segment.tags.clear(Tags::FOLLOWS);
         }
@@ -25,7 +25,7 @@ impl Scoreboard {
 
     /// Number of segments, up to `max`, that form one burst from segment `i` on, which is lost and not retransmitted
     /// yet.
-    pub fn piece(&self, i: usize, max: u32) -> u32 {
+    pub fn burst_len(&self, i: usize, max: u32) -> u32 {
         let known = Tags::LOST.or(Tags::SACKED).or(Tags::RETRANS);
         let follows = |tags: Tags| tags.any(Tags::FOLLOWS) && tags.only(known) == Tags::LOST;
         let behind = (1..max).take_while(|&n| self.get(i + n as usize).is_some_and(|segment| follows(segment.tags)));

@@ -117,7 +117,7 @@ fn the_next_segment_is_tagged_as_blocks_in_any_order_are() {
             if out > 0 && rng.below(9) == 0 {
                 let i = rng.below(out) as usize;
                 for board in [&mut quick, &mut slow] {
-                    board.join_last();
+                    board.join_to_burst();
                     board.on_retransmitted(i, 1_000 * ends);
                     board.retransmit(i, Instant::from_nanos(50 + step));
                 }

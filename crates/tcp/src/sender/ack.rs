@@ -36,7 +36,7 @@ use sojourn_aqm::Instant;
 /// [`AckKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AckClass {
-    Expected,
+    Predicted,
     NewData,
     Duplicate,
     Any,
@@ -48,7 +48,7 @@ impl Sender {
         let now = self.enter(now);
         wire.notify(|| SenderEvent::Received { header, len: self.transmission.output.len_of(header) });
         match (self.machine, self.classify(header)) {
-            (RecoveryMachine::Linux2_6, AckClass::Expected) => {
+            (RecoveryMachine::Linux2_6, AckClass::Predicted) => {
                 self.on_ack_inline::<PredictedAck<false>>(now, header, wire)
             }
             (RecoveryMachine::Linux2_6, AckClass::NewData) => self.on_ack::<NewDataAck>(now, header, wire),
@@ -67,7 +67,7 @@ impl Sender {
         let advances = (una < header.ack) & (header.ack <= tx.queue.nxt());
         let is_usual = !header.flags.has_any(Flags::SYN.with(Flags::ECE));
         if tx.is_fast_path & advances & header.sack.is_empty() & is_usual {
-            AckClass::Expected
+            AckClass::Predicted
         } else if !is_usual | self.recovery.tests_time_out() | !self.handshake.is_established() {
             AckClass::Any
         } else if advances {
@@ -92,7 +92,7 @@ impl Sender {
             Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
             Phase::Established => match (self.machine, class) {
                 (RecoveryMachine::Linux2_6, _) => self.on_ack::<AnyAck<false>>(now, header, wire),
-                (RecoveryMachine::Linux3_10, AckClass::Expected) => {
+                (RecoveryMachine::Linux3_10, AckClass::Predicted) => {
                     self.on_ack::<PredictedAck<true>>(now, header, wire)
                 }
                 (RecoveryMachine::Linux3_10, _) => self.on_ack::<AnyAck<true>>(now, header, wire),

@@ -23,7 +23,7 @@ impl Sender {
             // ns-2 never infers reordering.
             let (una, state) = (tx.queue.una(), recovery.state());
             let restarts = !recovery.keeps_timer(una, &tx.board);
-            let partial = advanced && recovery.goes_on_ns2(una, &tx.board, &control.cc);
+            let partial = advanced && recovery.continues_ns2(una, &tx.board, &control.cc);
             if partial {
                 tx.rtt.on_partial_acknowledgment(una, !tx.board.is_reno());
             }

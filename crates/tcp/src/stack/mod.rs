@@ -286,7 +286,7 @@ impl Stack {
 
     /// Whether its senders have no mechanism that acts on every segment sent: bursts, window validation, timing of
     /// single segments, and those of the machine from 3.10 on (RACK, rate samples, pacing).
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn is_basic(&self) -> bool {
         let follows = self.bursts || self.validates_every_send || !self.timestamps;
         self.machine == RecoveryMachine::Linux2_6 && !follows
     }

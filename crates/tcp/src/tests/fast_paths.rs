@@ -293,8 +293,8 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
         }
     }
     for (machine, class, state, min_count) in [
-        ("Linux2_6", AckClass::Expected, CaState::Open, 20_000),
-        ("Linux3_10", AckClass::Expected, CaState::Open, 10_000),
+        ("Linux2_6", AckClass::Predicted, CaState::Open, 20_000),
+        ("Linux3_10", AckClass::Predicted, CaState::Open, 10_000),
         ("Linux2_6", AckClass::NewData, CaState::Open, 500),
         ("Linux2_6", AckClass::NewData, CaState::Disorder, 2_000),
         ("Linux2_6", AckClass::NewData, CaState::Cwr, 100),

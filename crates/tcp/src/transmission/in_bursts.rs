@@ -47,7 +47,7 @@ impl Transmission {
 
     /// The part of [`Self::send_as_stack`] that remains if pacing holds the next burst back.
     #[inline]
-    pub(super) fn after_waiting(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery) {
+    pub(super) fn on_held_back(&mut self, now: HostTime, control: &mut Control, recovery: &mut Recovery) {
         let is_watched = control.usage.validates_every_send() || self.queue.is_app_exhausted();
         if is_watched && self.board.in_flight() >= control.window.cwnd {
             self.after_sending(now, false, true, (control, recovery));
@@ -86,7 +86,7 @@ impl Transmission {
                 return false;
             }
             let end = self.buffer.as_ref().map_or(u64::MAX, |buffer| buffer.front_end());
-            let begins = self.next_begins(wire);
+            let begins = self.next_start(wire);
             if self.has_gso {
                 wire.begin_burst();
             }
@@ -99,14 +99,14 @@ impl Transmission {
                 self.bursts.begin(sent, segments, (left, pushed));
                 self.send_of_burst(len, now, (control, episode), wire);
                 if sent > 0 {
-                    self.board.join_last();
+                    self.board.join_to_burst();
                 }
                 sent += 1;
             }
             if self.has_gso {
                 wire.end_burst();
             }
-            self.handed_down(now, begins, (sent, self.queue.payload_since(first)), wire);
+            self.on_handed_down(now, begins, (sent, self.queue.payload_since(first)), wire);
             self.bursts.end(sent, left);
             self.after_burst(now, sent, first);
             self.check_space(control, episode.reordering.degree());
@@ -198,11 +198,11 @@ impl Transmission {
     /// Number of segments to retransmit as one burst from segment `i` on, in a window of `cwnd`: those that left
     /// together, in stacks that keep them so.
     #[inline]
-    pub(super) fn together(&self, i: usize, cwnd: u32, control: &Control, episode: &Episode) -> u32 {
+    pub(super) fn burst_len(&self, i: usize, cwnd: u32, control: &Control, episode: &Episode) -> u32 {
         if !self.bursts.follow_rate() {
             return 1;
         }
-        let piece = self.board.piece(i, cwnd.saturating_sub(self.board.in_flight()));
+        let piece = self.board.burst_len(i, cwnd.saturating_sub(self.board.in_flight()));
         if piece > 1 { piece.min(self.size_by_rate(control, episode)) } else { piece }
     }
 

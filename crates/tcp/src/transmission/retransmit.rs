@@ -26,7 +26,7 @@ impl Transmission {
         }
         // If the pacer holds, nothing can be sent. Only the forward walk has side effects at each call.
         if recovery.walks_forward() || !self.is_held(now) {
-            let together = |tx: &Self, i, episode: &_| tx.together(i, cwnd, control, episode);
+            let together = |tx: &Self, i, episode: &_| tx.burst_len(i, cwnd, control, episode);
             self.retransmit_as_allowed::<false>((now, cwnd), together, recovery, wire);
         }
     }
@@ -34,7 +34,7 @@ impl Transmission {
     /// [`Self::retransmit_lost`] without pacer or bursts, and without a walk that would find nothing.
     #[inline(always)]
     fn retransmit_lost_plain(&mut self, now: HostTime, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
-        if !recovery.sends_nothing_again(cwnd, &self.queue, self.right_edge(), &mut self.board) {
+        if !recovery.has_no_retransmission(cwnd, &self.queue, self.right_edge(), &mut self.board) {
             self.retransmit_as_allowed::<true>((now, cwnd), |_, _, _| 1, recovery, wire);
         }
     }
@@ -125,9 +125,9 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let behind = first + segments as usize;
-        self.board.part_at(first);
-        self.board.part_at(behind);
-        let begins = self.next_begins(wire);
+        self.board.split_before(first);
+        self.board.split_before(behind);
+        let begins = self.next_start(wire);
         let is_joined = self.has_gso && segments > 1;
         if is_joined {
             wire.begin_burst();
@@ -136,7 +136,7 @@ impl Transmission {
         if is_joined {
             wire.end_burst();
         }
-        self.handed_down(now, begins, (segments, payload), wire);
+        self.on_handed_down(now, begins, (segments, payload), wire);
         self.pace_burst(now, segments, payload);
     }
 

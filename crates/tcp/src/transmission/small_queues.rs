@@ -9,7 +9,7 @@ use sojourn_aqm::Instant;
 impl Transmission {
     /// Start of the transmission of the next burst, if TSQ needs it; in the past if nothing is below.
     #[inline]
-    pub(super) fn next_begins(&self, wire: &impl Wire) -> Instant {
+    pub(super) fn next_start(&self, wire: &impl Wire) -> Instant {
         if self.small_queue.is_some() { wire.drain_time() } else { Instant::ZERO }
     }
 
@@ -28,7 +28,7 @@ impl Transmission {
 
     /// `segments` with `payload` bytes were handed down, whose transmission begins at `begins`.
     #[inline]
-    pub(super) fn handed_down(
+    pub(super) fn on_handed_down(
         &mut self,
         now: HostTime,
         begins: Instant,
@@ -97,7 +97,7 @@ impl Transmission {
 
     /// Whether a wait is over: for room below, or for the pacer.
     #[inline]
-    pub fn wakes(&mut self, now: HostTime) -> bool {
+    pub fn wait_is_over(&mut self, now: HostTime) -> bool {
         let paced = self.pacer.as_mut().is_some_and(|pacer| pacer.on_wakeup(now.at));
         self.small_queue.as_mut().is_some_and(|small| small.on_wakeup(now.at)) || paced
     }

@@ -236,7 +236,7 @@ fn two_bursts_wait_below_and_the_next_goes_when_the_second_begins_to_leave() {
             if then > 0 { now.at } else { Instant::NEVER },
             "{name}: a pair has left"
         );
-        assert_eq!(rig.tx.wakes(now), then > 0, "{name}");
+        assert_eq!(rig.tx.wait_is_over(now), then > 0, "{name}");
         let wire = &mut SlowDevice(&mut rig.sent, rig.tx.rtt.clock().instant(40));
         rig.tx.send_held(now, &mut rig.control, &mut rig.recovery, wire);
         assert_eq!(rig.take().len(), then, "{name}");
@@ -321,7 +321,7 @@ fn a_device_that_paces_gets_departure_times_and_nothing_waits_for_them() {
     }
     let departures: Vec<_> = wire.departures.iter().map(|us| us - 7_000).collect();
     assert_eq!(departures[..16], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2_500, 2_500, 5_000, 5_000, 7_500, 7_500]);
-    assert!(!rig.tx.is_held(now) && !rig.tx.wakes(rig.now(1_000)), "no timer runs");
+    assert!(!rig.tx.is_held(now) && !rig.tx.wait_is_over(rig.now(1_000)), "no timer runs");
     // Segments carry their departure time, by the sender's clock of milliseconds, and count as sent then.
     let stamps: Vec<_> = wire.sent.iter().map(|header| header.ts_val).collect();
     assert_eq!(stamps[8..16], [7, 7, 9, 9, 12, 12, 14, 14]);

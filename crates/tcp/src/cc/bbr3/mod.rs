@@ -144,30 +144,65 @@ impl ControlDocs for Bbr3 {
     const CONSTANTS: &'static [Constant] = &[
         Constant::new("bbr_startup_pacing_gain", STARTUP_PACING_GAIN, "/ 256", "Gain of the rate in STARTUP."),
         Constant::new("bbr_drain_gain", DRAIN_GAIN, "/ 256", "Gain of the rate in DRAIN."),
-        Constant::new("bbr_cwnd_gain", CWND_GAIN, "/ 256", "Gain of the window, but in PROBE_UP and PROBE_RTT."),
-        Constant::new("bbr_pacing_gain[UP]", UP_GAIN, "/ 256", "Gain of the rate while it searches for more."),
-        Constant::new("bbr_pacing_gain[DOWN]", DOWN_GAIN, "/ 256", "Gain of the rate while it drains what that made."),
-        Constant::new("bbr_bw_probe_cwnd_gain", UP_CWND_GAIN, "/ 256", "More gain of the window in PROBE_UP."),
-        Constant::new("bbr_min_rtt_win_sec", 10, "s", "The least RTT of so long counts."),
-        Constant::new("bbr_probe_rtt_win_ms", 5_000, "ms", "After so long without a lower RTT comes PROBE_RTT."),
-        Constant::new("bbr_probe_rtt_mode_ms", 200, "ms", "PROBE_RTT lasts so long and a round."),
+        Constant::new("bbr_cwnd_gain", CWND_GAIN, "/ 256", "Gain of the window, except in PROBE_UP and PROBE_RTT."),
+        Constant::new("bbr_pacing_gain[UP]", UP_GAIN, "/ 256", "Gain of the rate while probing for more bandwidth."),
+        Constant::new(
+            "bbr_pacing_gain[DOWN]",
+            DOWN_GAIN,
+            "/ 256",
+            "Gain of the rate while draining the resulting queue.",
+        ),
+        Constant::new("bbr_bw_probe_cwnd_gain", UP_CWND_GAIN, "/ 256", "Additional gain of the window in PROBE_UP."),
+        Constant::new("bbr_min_rtt_win_sec", 10, "s", "Window of the minimum filter of the RTT."),
+        Constant::new("bbr_probe_rtt_win_ms", 5_000, "ms", "Time without a lower RTT after which PROBE_RTT starts."),
+        Constant::new("bbr_probe_rtt_mode_ms", 200, "ms", "Minimum time in PROBE_RTT, in addition to one round."),
         Constant::new("bbr_probe_rtt_cwnd_gain", PROBE_RTT_CWND_GAIN, "/ 256", "Gain of the window in PROBE_RTT."),
-        Constant::new("bbr_cwnd_min_target", MIN_CWND as u64, "packets", "The least window."),
-        Constant::new("bbr_full_bw_thresh", FULL_BW_THRESH, "/ 256", "The path is not full while the rate grows so."),
-        Constant::new("bbr_full_bw_cnt", FULL_BW_ROUNDS as u64, "rounds", "It is full after so many without growth."),
+        Constant::new("bbr_cwnd_min_target", MIN_CWND as u64, "packets", "Minimum window."),
+        Constant::new(
+            "bbr_full_bw_thresh",
+            FULL_BW_THRESH,
+            "/ 256",
+            "Growth of the rate per round that shows that the path is not full yet.",
+        ),
+        Constant::new(
+            "bbr_full_bw_cnt",
+            FULL_BW_ROUNDS as u64,
+            "rounds",
+            "Rounds without such growth after which the path counts as full.",
+        ),
         Constant::new(
             "bbr_pacing_margin_percent",
             MARGIN_PERCENT,
             "%",
-            "The rate is so much below what the gain gives.",
+            "Margin by which the pacing rate stays below gain times bandwidth.",
         ),
-        Constant::new("bbr_loss_thresh", bounds::LOSS_THRESH, "/ 256", "More loss of a flight than this is too much."),
-        Constant::new("bbr_full_loss_cnt", bounds::FULL_LOSSES as u64, "events", "So many of a round may end STARTUP."),
-        Constant::new("bbr_beta", bounds::BETA, "/ 256", "By so much losses lower the bounds."),
-        Constant::new("bbr_inflight_headroom", bounds::HEADROOM, "/ 256", "Left free while it does not search."),
-        Constant::new("bbr_bw_probe_max_rounds", cycle::MAX_ROUNDS as u64, "rounds", "It searches at least so often."),
-        Constant::new("bbr_bw_probe_base_us", cycle::BASE_WAIT_US, "µs", "It searches after this and a random wait,"),
-        Constant::new("bbr_bw_probe_rand_us", cycle::RANDOM_WAIT_US, "µs", "… which is shorter than this."),
+        Constant::new(
+            "bbr_loss_thresh",
+            bounds::LOSS_THRESH,
+            "/ 256",
+            "Loss ratio of a flight above which loss is excessive.",
+        ),
+        Constant::new(
+            "bbr_full_loss_cnt",
+            bounds::FULL_LOSSES as u64,
+            "events",
+            "Loss events of a round that may end STARTUP.",
+        ),
+        Constant::new("bbr_beta", bounds::BETA, "/ 256", "Share by which losses lower the bounds."),
+        Constant::new("bbr_inflight_headroom", bounds::HEADROOM, "/ 256", "Headroom left free while not probing."),
+        Constant::new(
+            "bbr_bw_probe_max_rounds",
+            cycle::MAX_ROUNDS as u64,
+            "rounds",
+            "Maximum time between two probes for bandwidth.",
+        ),
+        Constant::new(
+            "bbr_bw_probe_base_us",
+            cycle::BASE_WAIT_US,
+            "µs",
+            "Wait before a probe for bandwidth, to which a random wait is added,",
+        ),
+        Constant::new("bbr_bw_probe_rand_us", cycle::RANDOM_WAIT_US, "µs", "… the maximum of that random wait."),
     ];
 }
 
@@ -353,6 +388,7 @@ impl Bbr3 {
         let now = self.clock.ticks(flight.now);
         let probe_expired = now > self.probe_rtt_min_stamp + self.clock.ticks_at_least_one(PROBE_RTT_WINDOW);
         if let Some(rtt) = sample.rtt.map(micros) {
+            // A delayed acknowledgment must not replace an expired minimum: its RTT includes the delay timer.
             let less = self.probe_rtt_min_us.is_none_or(|min_rtt| rtt < min_rtt);
             if less || (probe_expired && !sample.is_ack_delayed) {
                 (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (Some(rtt), now);
@@ -372,6 +408,7 @@ impl Bbr3 {
             self.next_rtt_delivered = flight.delivered;
         }
         if self.mode == Mode::ProbeRtt {
+            // Samples of the small flight must not lower the bandwidth estimate.
             flight.mark_app_limited();
             let is_small = flight.in_flight <= self.probe_rtt_cwnd();
             match self.probe_rtt.advance(
@@ -388,7 +425,6 @@ impl Bbr3 {
             self.idle_restart = false;
         }
     }
-            // A delayed acknowledgment must not replace an expired minimum: its RTT includes the delay timer.
 
     fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
         let now = self.clock.ticks(flight.now);
@@ -408,7 +444,6 @@ impl Bbr3 {
 
     fn probe_rtt_cwnd(&self) -> u32 {
         self.bdp(self.bw(), PROBE_RTT_CWND_GAIN).max(MIN_CWND)
-            // Samples of the small flight must not lower the bandwidth estimate.
     }
 
     fn update_gains(&mut self) {

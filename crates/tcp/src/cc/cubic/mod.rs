@@ -186,7 +186,7 @@ impl Epoch {
 impl ControlDocs for Cubic {
     const SOURCE: &'static str = "S. Ha, I. Rhee and L. Xu, ACM SIGOPS 42(5), 2008; Linux tcp_cubic.c";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
+        Constant::new("beta", BETA as u64, "/ 1024", "Factor of the window after a loss."),
         Constant::new(
             "bic_scale",
             CUBE_RTT_SCALE,

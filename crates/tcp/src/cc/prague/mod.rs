@@ -137,24 +137,29 @@ impl ControlDocs for Prague {
             "PRAGUE_SHIFT_G",
             SHIFT_G as u64,
             "",
-            "The gain of the share of marks: a half to this power, a sixteenth.",
+            "Gain g of the share of marks, as a right shift: 4 is 1/16.",
         ),
         Constant::new(
             "RTT_TRANSITION",
             RTT_TRANSITION as u64,
             "rounds",
-            "So long after slow start growth does not depend on the RTT.",
+            "Time after slow start from which growth does not depend on the RTT.",
         ),
-        Constant::new("TARGET_RTT", TARGET_RTT8 / 8, "us", "Below this RTT a flow grows as one with this RTT."),
-        Constant::new("MINIMUM_RATE", MINIMUM_RATE, "B/s", "The least rate."),
+        Constant::new("TARGET_RTT", TARGET_RTT8 / 8, "us", "RTT below which a flow grows as at this RTT."),
+        Constant::new("MINIMUM_RATE", MINIMUM_RATE, "B/s", "Minimum rate."),
         Constant::new(
             "CWND_TRANSIT",
             CWND_TRANSIT,
             "B",
-            "Up to so much in flight the rate is what changes, and the window follows.",
+            "Data in flight up to which the rate is controlled and the window follows.",
         ),
-        Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "The least window."),
-        Constant::new("MIN_MSS", MIN_MSS, "B", "The least segment, where two of the path's size do not fit."),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "Minimum window."),
+        Constant::new(
+            "MIN_MSS",
+            MIN_MSS,
+            "B",
+            "Minimum segment size, used if two segments of the path's size do not fit.",
+        ),
     ];
 }
 
@@ -396,12 +401,12 @@ impl Prague {
             self.frac_cwnd = self.frac_of_rate();
         } else {
             self.frac_cwnd -= self.frac_cwnd >> 1;
+            // Outside rate mode the rate follows the window.
             self.rate_bytes = self.rate_of_frac();
         }
     }
 
     /// Reduces the window by half of the marked fraction, at most once per RTT or 25 ms.
-            // Outside rate mode the rate follows the window.
     fn enter_cwr(&mut self, window: &Window) {
         let (independent, now) = (self.is_rtt_indep(window), self.path.now_us);
         if independent && now.saturating_sub(self.cwr_us) < TARGET_RTT8 / 8 {

@@ -54,15 +54,15 @@ impl ControlDocs for Prague06 {
             "PRAGUE_SHIFT_G",
             SHIFT_G as u64,
             "",
-            "The gain of the share of marks: a half to this power, a sixteenth.",
+            "Gain g of the share of marks, as a right shift: 4 is 1/16.",
         ),
         Constant::new(
             "RTT_TRANSITION",
             RTT_TRANSITION as u64,
             "rounds",
-            "So long after slow start growth does not depend on the RTT.",
+            "Time after slow start from which growth does not depend on the RTT.",
         ),
-        Constant::new("TARGET_RTT", TARGET_US, "us", "Below this RTT a flow grows as one with this RTT."),
+        Constant::new("TARGET_RTT", TARGET_US, "us", "RTT below which a flow grows as at this RTT."),
     ];
 }
 
