@@ -112,8 +112,8 @@ impl Aqm for Avq {
         let mean = if self.config.mean_pktsize.0 > 0 { self.config.mean_pktsize.0 } else { link.mtu as u64 };
         let in_packets = limits.packets.map(|packets| packets as u64 * mean);
         let in_time = limits.time.map(|time| link.rate.bytes_in(time));
-        let held = [in_packets, limits.bytes, in_time].into_iter().flatten().min().unwrap_or(USUAL_LIMIT * mean);
-        self.buffer = if self.config.buffer.0 > 0 { self.config.buffer.0 } else { held } as f64;
+        let limit = [in_packets, limits.bytes, in_time].into_iter().flatten().min().unwrap_or(USUAL_LIMIT * mean);
+        self.buffer = if self.config.buffer.0 > 0 { self.config.buffer.0 } else { limit } as f64;
         self.capacity = link.rate.as_bps() as f64 / 8.0;
         self.v_rate = self.capacity * self.config.ecnlim;
     }

@@ -36,17 +36,17 @@ impl NamedConfig {
         Self::parse_over(text, "", own)
     }
 
-    /// [`NamedConfig::parse_with`] with `below` as defaults, in the same syntax, for parameters that `text` does not
+    /// [`NamedConfig::parse_with`] with `defaults` in the same syntax for parameters that `text` does not
     /// set.
-    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
-        Self::parse_between(text, below, &[], own)
+    pub fn parse_over(text: &str, defaults: &str, own: &dyn Catalogue) -> Result<Self, ConfigError> {
+        Self::parse_between(text, defaults, &[], own)
     }
 
-    /// [`NamedConfig::parse_over`] with `above` overriding the parameters in `text`.
+    /// [`NamedConfig::parse_over`] with `overrides` replacing the parameters in `text`.
     fn parse_between(
         text: &str,
-        below: &str,
-        above: &[(String, String)],
+        defaults: &str,
+        overrides: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, ConfigError> {
         text::check_depth(text)?;
@@ -54,10 +54,10 @@ impl NamedConfig {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;
-        let mut all = params(name, algorithm, below)?;
-        for given in [params(name, algorithm, words)?, above.to_vec()] {
-            all.retain(|(param, _)| given.iter().all(|(known, _)| known != param));
-            all.extend(given);
+        let mut all = params(name, algorithm, defaults)?;
+        for list in [params(name, algorithm, words)?, overrides.to_vec()] {
+            all.retain(|(param, _)| list.iter().all(|(known, _)| known != param));
+            all.extend(list);
         }
         Self::configure_with(&text::join(name, braces.map(String::from)), profile, &all, own)
     }
@@ -114,8 +114,7 @@ impl NamedConfig {
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let configured = algorithm.configure_with(profile, &params, own);
-        let mut config =
-            configured.map_err(|refusal| explain_unknown_param(refusal, algorithm, &params, braces, own))?;
+        let mut config = configured.map_err(|error| explain_unknown_param(error, algorithm, &params, braces, own))?;
         match &config {
             AnyConfig::Custom(own) => own.config.check()?,
             AnyConfig::Foreign(foreign) => foreign.check()?,
@@ -249,8 +248,8 @@ fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a
 /// Parses the parameters in `words`, the text after the name.
 fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, ConfigError> {
     if algorithm.is_foreign() {
-        let given = !words.trim().is_empty();
-        return Ok(given.then(|| (algorithm.params[0].name.to_string(), words.to_string())).into_iter().collect());
+        let has_words = !words.trim().is_empty();
+        return Ok(has_words.then(|| (algorithm.params[0].name.to_string(), words.to_string())).into_iter().collect());
     }
     let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
     let mut words = words.split_whitespace().peekable();
@@ -322,7 +321,7 @@ fn is_on(text: &str) -> Option<bool> {
 const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
 /// Improves the error if the first unknown parameter belongs to a discipline in the braces.
 fn explain_unknown_param(
-    refusal: ConfigError,
+    error: ConfigError,
     algorithm: &Algorithm,
     params: &[(String, String)],
     braces: Option<&str>,
@@ -330,10 +329,11 @@ fn explain_unknown_param(
 ) -> ConfigError {
     let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
     let unknown = params.iter().find(|(name, _)| !has(algorithm, name));
-    let (Some((name, value)), ConfigError::Unknown(_)) = (unknown, &refusal) else { return refusal };
+    let (Some((name, value)), ConfigError::Unknown(_)) = (unknown, &error) else { return error };
     let words = braces.unwrap_or("").split(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | ';' | '@'));
-    let holder = words.filter_map(|word| Algorithm::find_with(word, own).ok()).find(|held| has(held, name));
-    let Some(held) = holder.map(|held| held.name) else { return refusal };
+    let owner = words.filter_map(|word| Algorithm::find_with(word, own).ok()).find(|child| has(child, name));
+    let Some(child) = owner.map(|child| child.name) else { return error };
     let parent = algorithm.name;
-    format!("{parent} has no parameter {name}; it belongs to {held} in the braces: {{ {held} {name} {value} }}").into()
+    format!("{parent} has no parameter {name}; it belongs to {child} in the braces: {{ {child} {name} {value} }}")
+        .into()
 }

@@ -1,7 +1,7 @@
 //! SFQ, Stochastic Fairness Queueing (P. McKenney, INFOCOM 1990): hashed flows in round robin; overflow drops from the
 //! longest flow, or from the one above its share. As in Linux (sch_sfq.c) and in ns-2 (sfq.cc).
 //!
-//! The deficit counts bytes: the fix of 6.10 for large packets was backported to the recorded 6.1.
+//! The deficit counts bytes, as in Linux since 6.10 and in 6.1 by backport; `scaled_allot` restores units of 8 bytes.
 //!
 //! # When to use
 //!

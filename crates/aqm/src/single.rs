@@ -54,7 +54,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         self.run_updates(now, false);
         meta.enqueued = now;
         self.store.stats.arrived.add(meta.len);
-        let waiting = self.seen_backlog();
+        let waiting = self.visible_backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let fits = self.bounds.admit(self.store.backlog(), meta.len);
@@ -186,7 +186,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             if at > now || (at == now && !inclusive) {
                 return;
             }
-            let waiting = self.seen_backlog();
+            let waiting = self.visible_backlog();
             let Some(timer) = self.aqm.timer() else { return };
             let mut cx =
                 Cx { now: at, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
@@ -198,7 +198,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     #[cold]
     #[inline(never)]
     fn dequeue_excluding(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
-        let (waiting, was_empty) = (self.seen_backlog(), self.store.ring.is_empty());
+        let (waiting, was_empty) = (self.visible_backlog(), self.store.ring.is_empty());
         let Some(exclusion) = self.ce_exclusion.as_deref_mut() else { return DequeueResult::Empty };
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
@@ -215,7 +215,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
 
     /// The backlog as the algorithm sees it.
     #[inline]
-    fn seen_backlog(&self) -> Backlog {
+    fn visible_backlog(&self) -> Backlog {
         let waiting = self.store.backlog();
         self.ce_exclusion.as_ref().map_or(waiting, |exclusion| exclusion.backlog.without_ce(waiting))
     }

@@ -1,7 +1,4 @@
 //! A child discipline, and the parent's accounting of all its children.
-//!
-//! With one backlogged child, an overflow is resolved by the child's own rules, so FQ-CoDel drops from the fattest
-//! flow; with several, the arrival is dropped.
 
 use super::ChildConfig;
 use crate::aqm::DropReason;
