@@ -1,33 +1,33 @@
-//! The model of a video encoder: frames at a constant rate whose sizes follow the rate that is wanted.
+//! Model of a video encoder: frames at a constant rate, with sizes that follow the target rate.
 //!
-//! The rate applies from the next frame on. Frames that are coded by themselves (key frames) are larger than the others by
-//! a factor, and the others are smaller by as much as keeps the mean. The size of every frame is drawn uniformly around
-//! what it should be. RFC 8593 has models with more parameters; of its properties this one has the frame rate, the range
-//! of rates, key frames and the spread of sizes.
+//! A new target applies from the next frame. Key frames are larger than other frames by a factor; the others are
+//! smaller so that the mean stays. The size of each frame is drawn uniformly around its nominal size. Of the models in
+//! RFC 8593, which have more parameters, this one has the frame rate, the range of rates, key frames and the variation
+//! of sizes.
 
 use crate::HEADERS;
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// What a source of media makes.
+/// Parameters of a media source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
-    /// The least rate that the encoder can make, in bit/s.
+    /// Minimum rate of the encoder, in bit/s.
     pub min_bps: f64,
-    /// The rate at the start.
+    /// Initial rate, in bit/s.
     pub start_bps: f64,
-    /// The highest rate that it makes.
+    /// Maximum rate of the encoder, in bit/s.
     pub max_bps: f64,
     /// Frames per second; above zero.
     pub fps: u32,
-    /// Key frames are so far apart; without it, there is none.
+    /// Time between key frames; `None` for no key frames.
     pub key_interval: Option<Duration>,
-    /// Size of a key frame by that of another one; at least 1.
+    /// Ratio of the size of a key frame to that of other frames; at least 1.
     pub key_ratio: f64,
-    /// Sizes are within this share of what they should be, in [0, 1).
+    /// Maximum relative deviation of a frame's size from its nominal size, in [0, 1).
     pub spread: f64,
-    /// Most bytes of payload in a packet; above zero.
+    /// Maximum payload of a packet in bytes; above zero.
     pub payload: u32,
-    /// No frame is made from the first of these instants until before the second.
+    /// No frames are generated from the first of these instants until just before the second.
     pub pause: Option<(Instant, Instant)>,
 }
 
@@ -47,13 +47,13 @@ impl Default for Source {
     }
 }
 
-/// The frames of a source, one after the other.
+/// Generates the frames of a source.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameGenerator {
     source: Source,
     start: Instant,
     stop: Instant,
-    /// Number of the next frame since the start, pauses counted.
+    /// Index of the next frame since the start, counting through pauses.
     next: u64,
     rng: Rng,
 }
@@ -63,13 +63,13 @@ impl FrameGenerator {
         Self { source, start, stop, next: 0, rng }
     }
 
-    /// When the next frame is there; never after the last one.
+    /// Time of the next frame; [`Instant::NEVER`] after the last one.
     pub fn due(&self) -> Instant {
         let at = self.at(self.next);
         if at < self.stop { at } else { Instant::NEVER }
     }
 
-    /// The next frame at a rate: the payload of each of its packets.
+    /// Generates the next frame at a target rate; returns the payload of each packet.
     pub fn next(&mut self, rate_bps: f64) -> Vec<u32> {
         let Source { fps, spread, payload, .. } = self.source;
         let mean = rate_bps / 8.0 / f64::from(fps) * self.factor();
@@ -82,7 +82,7 @@ impl FrameGenerator {
         (0..packets).map(|i| (body / packets + u64::from(i < body % packets)) as u32).collect()
     }
 
-    /// Size of the next frame by the mean one.
+    /// Ratio of the next frame's nominal size to the mean size.
     fn factor(&self) -> f64 {
         let Source { key_ratio, .. } = self.source;
         let Some(every) = self.key_frame_interval() else { return 1.0 };
@@ -90,7 +90,7 @@ impl FrameGenerator {
         if self.next % every == 0 { key_ratio * other } else { other }
     }
 
-    /// Frames from one key frame to the next.
+    /// Number of frames from one key frame to the next.
     fn key_frame_interval(&self) -> Option<u64> {
         let interval = self.source.key_interval?;
         Some(((interval.as_secs_f64() * f64::from(self.source.fps) + 0.5) as u64).max(1))
@@ -105,7 +105,7 @@ impl FrameGenerator {
         }
     }
 
-    /// When frame `number` is there. In whole numbers, so that no error adds up.
+    /// Time of frame `number`. Integer arithmetic, so that no error accumulates.
     fn at(&self, number: u64) -> Instant {
         let nanos = u128::from(number) * 1_000_000_000 / u128::from(self.source.fps);
         self.start + Duration::from_nanos(nanos as i64)
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn frames_have_the_rate_that_is_wanted_headers_included() {
-        // 937 kbit/s at 24 frames a second are 4880.2 bytes: four packets of at most 1240.
+        // 937 kbit/s at 24 frames per second are 4880.2 bytes: four packets of at most 1240.
         let mut source = frames(Source { fps: 24, ..Source::default() });
         let frame = source.next(937e3);
         assert_eq!((frame.len(), bytes(&frame)), (4, 4880));
         assert!(frame.iter().all(|&payload| payload <= 1200));
-        // The least frame is a packet with one byte.
+        // The minimum frame is one packet with one byte.
         assert_eq!(source.next(1.0), [1]);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let mean = sizes.iter().sum::<u32>() as f64 / 100.0;
         assert!((mean - 1e4).abs() < 2.0, "{mean}");
         for (number, size) in sizes.iter().enumerate() {
-            // 50 / 55 of the mean, and six times that.
+            // 50 / 55 of the mean size, and six times as much.
             let expected = if number % 50 == 0 { 54_545 } else { 9_090 };
             assert!(size.abs_diff(expected) <= 1, "{number}: {size}");
         }
@@ -156,7 +156,7 @@ mod tests {
         let sizes: Vec<f64> = (0..9000).map(|_| f64::from(bytes(&source.next(1.2e6)))).collect();
         let mean = sizes.iter().sum::<f64>() / 9000.0;
         let variance = sizes.iter().map(|size| (size - mean) * (size - mean)).sum::<f64>() / 9000.0;
-        // Uniform within 30 %: the standard deviation is 0.3 / sqrt(3) of the mean.
+        // Uniform within ±30 %: the standard deviation is 0.3 / sqrt(3) of the mean.
         assert!((mean / 5000.0 - 1.0).abs() < 0.01, "{mean}");
         assert!((variance.sqrt() / mean / 0.173_205 - 1.0).abs() < 0.03, "{variance}");
         assert!(sizes.iter().all(|size| (3499.0..=6501.0).contains(size)));
@@ -172,7 +172,7 @@ mod tests {
             times.push(source.due().as_nanos() / 1_000_000);
             source.next(1e6);
         }
-        // Multiples of 1/7 s; 428, 571, 714 and 857 are in the pause, and 1285 is too late.
+        // Multiples of 1/7 s; 428, 571, 714 and 857 are in the pause, and 1285 is after the stop.
         assert_eq!(times, [0, 142, 285, 1000, 1142]);
     }
 }

@@ -1,37 +1,37 @@
-//! Probes: packets sent faster than the pacer would, to find out what the path carries (libwebrtc's `bitrate_prober.cc` and
-//! what `pacing_controller.cc` does with it).
+//! Probes: packets sent faster than the pacing rate to measure the capacity of the path (libwebrtc's
+//! `bitrate_prober.cc` and its use in `pacing_controller.cc`).
 //!
-//! A cluster is sent in bursts: each has the bytes of [`BURST`] at the cluster's rate, from the queue before the pacer and,
-//! where that is empty, in padding. The next burst follows when the bytes so far have taken their time at that rate.
+//! A cluster is sent in bursts of the bytes of [`BURST`] at the cluster's rate, from the pacer queue, or padding if
+//! that is empty. The next burst follows when the bytes so far have taken their time at that rate.
 
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// A probe that a control wants.
+/// A probe requested by a control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbeCluster {
-    /// Its number.
+    /// Identifier.
     pub id: u32,
-    /// The rate to try, in bit/s; above zero.
+    /// Probing rate, in bit/s; above zero.
     pub bps: f64,
-    /// It ends after so many bytes …
+    /// Minimum bytes.
     pub bytes: u64,
-    /// … and so many bursts.
+    /// Minimum bursts.
     pub bursts: u32,
 }
 
-/// The clusters that wait, the first of which may be under way.
+/// Pending clusters; the first one may be in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prober {
     clusters: VecDeque<ProbeCluster>,
-    /// Bursts are sent; otherwise the next packet of the encoder begins that.
+    /// Whether bursts are sent; if not, the next large enough packet of the encoder starts them.
     is_active: bool,
-    /// Of the first cluster.
+    /// Progress of the first cluster.
     started: Option<Instant>,
     sent: u64,
     bursts: u32,
     next: Instant,
-    /// Bytes of the burst under way.
+    /// Bytes sent of the current burst.
     burst_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Prober {
         self.clusters.extend(clusters);
     }
 
-    /// The encoder has made packets of so many bytes at most.
+    /// The encoder has generated packets of up to `largest` bytes.
     pub fn on_packets(&mut self, now: Instant, largest: u32) {
         let Some(cluster) = self.clusters.front() else { return };
         if !self.is_active && u64::from(largest) >= burst_bytes(cluster).min(MIN_PACKET) {
@@ -49,18 +49,18 @@ impl Prober {
         }
     }
 
-    /// When the next packet of a probe is due.
+    /// When the next probe packet is due.
     pub fn due(&self) -> Instant {
         if self.is_active { self.next } else { Instant::NEVER }
     }
 
-    /// The cluster of the packet that is due, and the bytes that its burst lacks.
+    /// Cluster of the packet that is due, and the remaining bytes of its burst.
     pub fn pending(&self) -> Option<(u32, u64)> {
         let cluster = self.clusters.front().filter(|_| self.is_active)?;
         Some((cluster.id, burst_bytes(cluster).saturating_sub(self.burst_bytes).max(1)))
     }
 
-    /// A packet of the burst that was due was sent.
+    /// A packet of the current burst was sent.
     pub fn on_sent(&mut self, now: Instant, bytes: u32) {
         let Some(cluster) = self.clusters.front() else { return };
         let started = *self.started.get_or_insert(now);
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn bursts_follow_at_the_rate_of_their_cluster() {
         let mut prober = Prober::default();
-        // 2 ms of 937 kbit/s are 234 bytes; of 1.9 Mbit/s 475.
+        // 2 ms at 937 kbit/s are 234 bytes, at 1.9 Mbit/s 475.
         prober.add([
             ProbeCluster { id: 4, bps: 937e3, bytes: 700, bursts: 2 },
             ProbeCluster { id: 5, bps: 1.9e6, bytes: 1, bursts: 1 },

@@ -1,39 +1,39 @@
-//! The receiver: arrivals, and the reports of them that go back.
+//! The receiver: records arrivals and reports them to the sender.
 //!
-//! A report tells of every packet from the first one that no report told of up to the last one that has arrived, when it
-//! came and how it was marked (RFC 8888; draft-holmer-rmcat-transport-wide-cc-extensions). A packet that comes when a
-//! report has told of its absence is not told of again. No report is made where nothing has arrived.
+//! A report covers all packets from the first one not yet covered up to the last one that has arrived, with arrival
+//! times and ECN marks (RFC 8888; draft-holmer-rmcat-transport-wide-cc-extensions). A packet that arrives after a
+//! report has covered it as missing is not reported again. Without arrivals there is no report.
 //!
-//! A report is due by the clock, and where the control wants it, with the last packet of a frame or after so many packets.
+//! Reports are periodic; a control may also request them with the last packet of a frame or after a number of packets.
 
 use crate::control::RemoteEstimator;
 use crate::packet::{Packet, since_stamp};
 use crate::report::{Arrival, Report, ReportConfig};
 use sojourn_aqm::{Duration, Ecn, Instant};
 
-/// The receiving end of a flow of media.
+/// The receiving end of a media flow.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReportConfig,
     remote: Option<Box<dyn RemoteEstimator>>,
-    /// The packets that the next report tells of begin here.
+    /// First sequence number of the next report.
     report_begin: u64,
     arrivals: Vec<Arrival>,
-    /// Since then a report is due for a reason other than the clock.
+    /// When a report became due before its periodic time.
     early_report_since: Option<Instant>,
-    /// Bytes that came since the last report, which was made then.
+    /// Bytes received since the last report, and the time of that report.
     bytes: u64,
     last: Option<Instant>,
-    /// The rate of the time before that.
+    /// Receive rate of the interval before that.
     rate_bps: Option<f64>,
-    /// The frame that is coming in.
+    /// The incomplete frame.
     frame: Option<PartialFrame>,
 }
 
-/// A frame that has come whole.
+/// A complete frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// From the camera to its last packet.
+    /// Time from its generation to the arrival of its last packet.
     pub latency: Duration,
 }
 
@@ -44,34 +44,24 @@ struct PartialFrame {
 }
 
 impl Receiver {
-    /// A receiver that nothing has reached.
+    /// A receiver before the first packet.
     pub fn new(reporting: ReportConfig) -> Self {
-        let (arrivals, due_sooner) = (Vec::new(), None);
-        let (begin, bytes, last, rate_bps, frame, remote) = (0, 0, None, None, None, None);
-        Self {
-            config: reporting,
-            remote,
-            report_begin: begin,
-            arrivals,
-            early_report_since: due_sooner,
-            bytes,
-            last,
-            rate_bps,
-            frame,
-        }
+        let (arrivals, early_report_since) = (Vec::new(), None);
+        let (report_begin, bytes, last, rate_bps, frame, remote) = (0, 0, None, None, None, None);
+        Self { config: reporting, remote, report_begin, arrivals, early_report_since, bytes, last, rate_bps, frame }
     }
 
-    /// The same with a control's part here.
+    /// Adds the receiving end of a control.
     pub fn with_remote(self, remote: Option<Box<dyn RemoteEstimator>>) -> Self {
         Self { remote, ..self }
     }
 
-    /// A packet arrives, with this ECN field. Returns the frame if it is whole now; packets that overtake those of another
-    /// frame make that one incomplete.
+    /// Processes a packet that arrived with ECN field `ecn`. Returns its frame if that is complete now; packets that
+    /// overtake those of another frame make that one incomplete.
     pub fn on_packet(&mut self, now: Instant, packet: &Packet, ecn: Ecn) -> Option<Frame> {
         if packet.seq >= self.report_begin {
             self.arrivals.push(Arrival { seq: packet.seq, at: now, ecn });
-            let enough = |most| packet.ends_frame || self.arrivals.len() >= most;
+            let enough = |count| packet.ends_frame || self.arrivals.len() >= count;
             if self.config.early_after.is_some_and(enough) {
                 self.early_report_since.get_or_insert(now);
             }
@@ -87,7 +77,7 @@ impl Receiver {
         self.add_to_frame(now, packet)
     }
 
-    /// The next report, if one is due.
+    /// Returns the next report, if one is due.
     pub fn poll(&mut self, now: Instant) -> Option<Report> {
         if now < self.deadline() {
             return None;
@@ -105,7 +95,7 @@ impl Receiver {
         Some(Report { sent_at: now, begin, end, arrivals, bytes, remb_bps })
     }
 
-    /// When a report is due.
+    /// When the next report is due.
     pub fn deadline(&self) -> Instant {
         match (self.last, self.arrivals.first()) {
             // After a pause, the first arrival is reported at once.
@@ -159,15 +149,15 @@ mod tests {
         assert_eq!((report.begin, report.end, report.sent_at), (0, 5, at(83_000)));
         let seen: Vec<_> = report.arrivals.iter().map(|a| (a.seq, a.ecn)).collect();
         assert_eq!(seen, [(0, Ecn::Ect1), (1, Ecn::Ect1), (3, Ecn::Ect1), (4, Ecn::Ce)]);
-        // 73.000 ms are 74.75 units, of which whole ones are told: 72.265625 ms.
+        // 73.000 ms are 74.75 units, reported as 74: 72.265625 ms.
         assert_eq!(report.arrivals[0].at, Instant::from_nanos(83_000_000 - 72_265_625));
-        // 2 absent from the next one, too: it was told of.
+        // Packet 2 is not in the next report either: the first one has covered it as missing.
         receiver.on_packet(at(90_000), &packet(2, 0, 9), Ecn::Ect1);
         assert_eq!(receiver.deadline(), Instant::NEVER);
         receiver.on_packet(at(91_000), &packet(5, 0, 9), Ecn::Ect1);
         let report = receiver.poll(at(156_000)).unwrap();
         assert_eq!((report.begin, report.end, report.arrivals.len()), (5, 6, 1));
-        // The next one after a pause, which is longer than the interval.
+        // After a pause longer than the interval the next arrival is reported at once.
         receiver.on_packet(at(400_000), &packet(6, 0, 9), Ecn::Ect1);
         assert_eq!(receiver.deadline(), at(400_000));
     }
@@ -192,7 +182,8 @@ mod tests {
 
     #[test]
     fn reports_have_the_size_of_their_format() {
-        // RFC 8888, figure 2: 8 bytes, 8 of the stream, 2 a packet in whole words, 4 of the time; and 28 of UDP and IP.
+        // RFC 8888, figure 2: 8 bytes, 8 of the stream, 2 per packet padded to words, 4 of the time; plus 28 of UDP and
+        // IP.
         for (packets, rfc8888, wide) in [(1, 28 + 24, 28 + 24), (7, 28 + 36, 28 + 32), (31, 28 + 84, 28 + 64)] {
             assert_eq!(Format::Rfc8888.bytes(packets), rfc8888, "{packets}");
             assert_eq!(Format::TransportWide.bytes(packets), wide, "{packets}");
@@ -206,7 +197,7 @@ mod tests {
         let latency = |frame: Option<Frame>| frame.map(|frame| (frame.latency.as_nanos() + 20_000) / 100_000);
         assert_eq!(receiver.on_packet(at(50_000), &packet(0, 7_000, 2), Ecn::NotEct), None);
         assert_eq!(latency(receiver.on_packet(at(61_300), &packet(1, 7_000, 2), Ecn::NotEct)), Some(543));
-        // One of the next frame is lost; the one after that is whole.
+        // A packet of the next frame is lost; the frame after it is complete.
         assert_eq!(receiver.on_packet(at(70_000), &packet(2, 40_000, 2), Ecn::NotEct), None);
         assert_eq!(latency(receiver.on_packet(at(99_000), &packet(4, 73_000, 1), Ecn::NotEct)), Some(260));
     }

@@ -1,53 +1,55 @@
-//! Reports of arrivals: what they tell, what they look like on the wire, and when a control wants them.
+//! Reports of arrivals: contents, wire format and schedule. Sizes of RFC 8888 reports are from its section 3.1; those
+//! of REMB and transport-wide feedback were not checked against their documents.
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 
-/// How a control is told of arrivals.
+/// Format and schedule of a control's reports.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportConfig {
-    /// What reports look like.
+    /// Wire format.
     pub format: Format,
-    /// Time between two reports, of a receiver at which so many bit/s arrive; unknown before the first report.
+    /// Time between reports as a function of the receive rate in bit/s, which is `None` before the first report.
     pub interval: fn(Option<f64>) -> Duration,
-    /// Reports are made with the last packet of a frame, too, and where so many packets wait to be told of.
+    /// If set, a report is also due with the last packet of a frame, and when this many packets wait for a report.
     pub early_after: Option<usize>,
 }
 
 impl ReportConfig {
-    /// Reports in a format, by the clock alone.
+    /// Periodic reports only.
     pub fn timed(format: Format, interval: fn(Option<f64>) -> Duration) -> Self {
         Self { format, interval, early_after: None }
     }
 }
 
-/// What reports look like on the wire.
+/// Wire format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 8888, section 3.1: two bytes a packet, times in 1/1024 s before that of the report, and ECN fields.
+    /// RFC 8888, section 3.1: two bytes per packet with the ECN field and the time before the report in 1/1024 s.
     Rfc8888,
-    /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1): times in 250 us.
+    /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1): times in 250 us
+    /// units.
     TransportWide,
-    /// A receiver report (RFC 3550, section 6.4.2) with a rate (draft-alvestrand-rmcat-remb): of packets it tells the share
-    /// that is lost alone.
+    /// A receiver report (RFC 3550, section 6.4.2) with a rate (draft-alvestrand-rmcat-remb); about packets it has only
+    /// the loss fraction.
     Remb,
 }
 
 impl Format {
-    /// Bytes of the IP packet of a report about so many packets.
+    /// Bytes of the IP packet of a report that covers `packets` packets.
     pub fn bytes(self, packets: u64) -> u32 {
         let rtcp = match self {
-            // Header and sender; stream, first number and count; padded to words; time of the report.
+            // Header and sender; stream, begin_seq and num_reports; metrics, padded to words; report timestamp.
             Self::Rfc8888 => 8 + 8 + (2 * packets).next_multiple_of(4) + 4,
-            // Header and sender; stream; first number, count, reference time, number of the report; chunks of seven
-            // symbols of two bits; small deltas.
+            // Header and sender; stream; base sequence number, count, reference time, report count; status chunks of
+            // seven two-bit symbols; small deltas.
             Self::TransportWide => (8 + 4 + 8 + 2 * packets.div_ceil(7) + packets).next_multiple_of(4),
-            // Header, sender and a block; header, sender, media, name, count and rate, stream.
+            // RR: header, sender and a report block. REMB: header, sender, media, identifier, count and rate, stream.
             Self::Remb => 8 + 24 + 4 + 4 + 4 + 4 + 4 + 4,
         };
         rtcp as u32 + 8 + 20
     }
 
-    /// When a packet came, as a report tells it that is made at `made`.
+    /// Arrival time of a packet, at the resolution of a report made at `made`.
     pub(crate) fn rounded(self, at: Instant, made: Instant) -> Instant {
         match self {
             Self::Rfc8888 => {
@@ -55,36 +57,36 @@ impl Format {
                 made - Duration::from_nanos((before * 1_000_000_000 / 1024) as i64)
             }
             Self::TransportWide => Instant::from_nanos(at.as_nanos() / 250_000 * 250_000),
-            // It has no times of packets: these are for the books.
+            // REMB carries no arrival times; these are for statistics.
             Self::Remb => at,
         }
     }
 }
 
-/// What a receiver tells.
+/// A receiver's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// When it was made.
     pub sent_at: Instant,
-    /// It tells of packets from this number on …
+    /// First sequence number covered.
     pub begin: u64,
-    /// … and up to before this one; those that did not arrive are not in `arrivals`.
+    /// Sequence number after the last one covered; packets missing in `arrivals` did not arrive.
     pub end: u64,
-    /// What arrived, in the order of the packets' numbers.
+    /// Arrived packets in the order of sequence numbers.
     pub arrivals: Vec<Arrival>,
-    /// Bytes of the IP packet that it is.
+    /// Bytes of the report's IP packet.
     pub bytes: u32,
-    /// The rate that the receiver's part of the control tells, in bit/s.
+    /// Estimate of the control's receiving end, in bit/s.
     pub remb_bps: Option<f64>,
 }
 
-/// A packet that arrived.
+/// The arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number.
+    /// Sequence number.
     pub seq: u64,
-    /// When it came, as the format tells it.
+    /// Arrival time at the resolution of the format.
     pub at: Instant,
-    /// Its ECN field then.
+    /// ECN field on arrival.
     pub ecn: Ecn,
 }

@@ -1,4 +1,4 @@
-//! The sender: frames, the queue in front of the pacer, what is out, and the control that sets the rates.
+//! The sender: frames, pacer queue, packets in flight, and the control that sets the rates.
 
 use crate::HEADERS;
 use crate::control::{Control, Feedback, NewFrame, PacketResult, SentPacket};
@@ -9,23 +9,23 @@ use crate::report::Report;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use std::collections::VecDeque;
 
-/// The sending end of a flow of media.
+/// The sending end of a media flow.
 #[derive(Debug)]
 pub struct Sender {
     control: Box<dyn Control>,
     ecn: Ecn,
-    /// Most bytes of payload in a packet.
+    /// Maximum payload of a packet in bytes.
     payload: u32,
     frames: FrameGenerator,
-    /// Packets before the pacer with the times of their frames, and their bytes.
+    /// The pacer queue: packets with the times of their frames, and total bytes.
     queue: VecDeque<(Instant, Packet)>,
     waiting: u64,
     prober: Prober,
-    /// The pacer sends the next packet no earlier.
+    /// Earliest time of the next paced packet.
     free_at: Instant,
     /// When the last packet was sent.
     last_sent: Instant,
-    /// What was sent and not told of, from number `oldest` on, and its bytes.
+    /// Sent packets that no report has covered, the sequence number of the first one, and their bytes.
     unreported: VecDeque<SentPacket>,
     first_unreported: u64,
     in_flight: u64,
@@ -34,17 +34,17 @@ pub struct Sender {
     totals: SenderTotals,
 }
 
-/// What a sender has made, as sums.
+/// Totals of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderTotals {
-    /// Frames.
+    /// Frames generated.
     pub frames: u64,
-    /// The sum of the rates that the encoder was told when it made them, in whole bit/s: sums of parts are the whole sum.
+    /// Sum of the target rates of these frames, in bit/s; an integer, so that sums over intervals add up exactly.
     pub targets_bps: u64,
 }
 
 impl Sender {
-    /// A sender of what `source` makes from `start` until `stop`; `rng` draws the sizes of the frames.
+    /// A sender of the frames of `source` from `start` until `stop`; `rng` draws the sizes of the frames.
     pub fn new(source: Source, mut control: Box<dyn Control>, start: Instant, stop: Instant, rng: Rng) -> Self {
         control.begin(start, &source);
         let mut prober = Prober::default();
@@ -68,13 +68,13 @@ impl Sender {
         }
     }
 
-    /// The same with an ECN field for its packets; before anything is sent.
+    /// Sets the ECN field of the packets; call before sending.
     pub fn with_ecn(mut self, ecn: Ecn) -> Self {
         self.control.set_ecn(ecn);
         Self { ecn, ..self }
     }
 
-    /// The next packet to be sent at `now`, if there is one; asked until there is none. At [`Sender::deadline`] there may be.
+    /// Returns the next packet to send at `now`, if any. Call at [`Sender::deadline`] until it returns `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Packet> {
         while self.frames.due() <= now {
             self.make_frame();
@@ -93,7 +93,7 @@ impl Sender {
         Some(self.send(now, packet, None))
     }
 
-    /// A packet of the probe that is due: of the encoder where one waits, else padding.
+    /// A packet of the current probe: from the pacer queue, or padding if that is empty.
     fn poll_probe(&mut self, now: Instant) -> Option<Packet> {
         let (probe, lacking) = self.prober.pending()?;
         let packet = self.pop_paced(now).unwrap_or_else(|| {
@@ -105,7 +105,7 @@ impl Sender {
         Some(self.send(now, packet, Some(probe)))
     }
 
-    /// The first packet before the pacer, which then waits as long as that one takes.
+    /// Removes the first packet of the pacer queue and advances the pacer by its duration.
     fn pop_paced(&mut self, now: Instant) -> Option<Packet> {
         let (_, packet) = self.queue.pop_front()?;
         let pacing_bps = self.control.rates(self.waiting).pacing_bps;
@@ -125,7 +125,7 @@ impl Sender {
         packet
     }
 
-    /// A report arrives. Late ones, of packets that another one has told of, are ignored.
+    /// Processes a report. Reordered reports, about packets that another report has covered, are ignored.
     pub fn on_report(&mut self, now: Instant, report: &Report) {
         if report.begin < self.first_unreported {
             return;
@@ -156,17 +156,17 @@ impl Sender {
         self.prober.add(self.control.take_probes());
     }
 
-    /// When there may be something to send.
+    /// When to call [`Sender::poll`] next.
     pub fn deadline(&self) -> Instant {
         self.frames.due().min(self.control.deadline()).min(self.departure()).min(self.prober.due())
     }
 
-    /// The rate that the encoder is told now, in bit/s.
+    /// Current target rate of the encoder, in bit/s.
     pub fn target_bps(&self) -> f64 {
         self.control.rates(self.waiting).target_bps
     }
 
-    /// What it has made so far.
+    /// Totals so far.
     pub fn totals(&self) -> SenderTotals {
         self.totals
     }
@@ -176,18 +176,18 @@ impl Sender {
         self.next_seq
     }
 
-    /// Bytes that were sent and that no report has told of.
+    /// Bytes of sent packets that no report has covered.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// When a packet was sent that no report has told of.
+    /// When a packet was sent, if no report has covered it.
     pub fn sent_at(&self, seq: u64) -> Option<Instant> {
-        let place = seq.checked_sub(self.first_unreported)?;
-        self.unreported.get(place as usize).map(|sent| sent.at)
+        let index = seq.checked_sub(self.first_unreported)?;
+        self.unreported.get(index as usize).map(|sent| sent.at)
     }
 
-    /// When the pacer and the window let the first packet of the queue go.
+    /// When pacer and window allow the first packet of the queue.
     fn departure(&self) -> Instant {
         let Some((_, packet)) = self.queue.front() else { return Instant::NEVER };
         let window = self.control.window_bytes().unwrap_or(u64::MAX);
@@ -204,8 +204,8 @@ impl Sender {
         self.totals.frames += 1;
         self.totals.targets_bps += (target_bps + 0.5) as u64;
         let of_frame = payloads.len() as u32;
-        for (place, payload) in (1..).zip(payloads) {
-            let (bytes, ends_frame) = (payload + HEADERS, place == of_frame);
+        for (index, payload) in (1..).zip(payloads) {
+            let (bytes, ends_frame) = (payload + HEADERS, index == of_frame);
             self.waiting += u64::from(bytes);
             let (ecn, stamp) = (Ecn::NotEct, stamp(at));
             let packet = Packet { seq: 0, bytes, ecn, sent: at, stamp, of_frame, ends_frame };
@@ -215,7 +215,7 @@ impl Sender {
         self.prober.on_packets(at, largest);
     }
 
-    /// Nothing will be told of packets before this number: the report of them is lost.
+    /// Forgets the packets before sequence number `begin`: their report was lost.
     fn discard_before(&mut self, begin: u64) {
         while self.first_unreported < begin && self.take_oldest().is_some() {}
     }
@@ -228,8 +228,8 @@ impl Sender {
     }
 }
 
-/// A closed window lets a packet go after so long a silence: a report may never come, where all that was out is lost
-/// (half a second in Ericsson's implementation of SCReAM).
+/// Time without sending after which a closed window lets one packet through: if all packets in flight are lost, no
+/// report comes (0.5 s in Ericsson's implementation of SCReAM, which then empties its list).
 const STALLED: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
@@ -252,7 +252,8 @@ mod tests {
                 times.push((now.as_nanos() / 1_000_000, packet.bytes));
             }
         }
-        // The least window of 3000 B and a packet of 1000 B; then one of the packets of 1 Mbit/s, 30 of four a second.
+        // The minimum window of 3000 B and a packet of 1000 B; then single packets of 1 Mbit/s, 30 frames of four per
+        // second.
         let open: u32 = times.iter().filter(|(ms, _)| *ms < 400).map(|(_, bytes)| bytes).sum();
         assert!((3000..=4000).contains(&open), "{times:?}");
         let late: Vec<u64> = times.iter().map(|&(ms, _)| ms).filter(|&ms| ms >= 400).collect();

@@ -1,4 +1,4 @@
-//! Every control beside a second implementation of its rules (tests/media/generate.py).
+//! Compares each control with a second implementation of its rules (tests/media/generate.py).
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_media::Source;
@@ -27,20 +27,20 @@ fn controls_answer_as_a_second_implementation_does() {
     assert!(missing.is_empty(), "without a script: {missing:?}");
 }
 
-/// Plays a file to a control; returns how many rates were compared.
+/// Plays a script to a control; returns the number of compared rates.
 fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
     let (mut packets, mut compared): (Vec<PacketResult>, u32) = (Vec::new(), 0);
     let (mut has_window, mut waiting, mut remote) = (false, 0, control.remote());
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split(' ');
-        let what = words.next().unwrap();
+        let command = words.next().unwrap();
         let values: Vec<Option<f64>> = words.map(|word| word.parse().ok()).collect();
         let value = |i: usize| values[i].unwrap();
         let at = |i: usize| Instant::from_nanos(value(i) as u64);
-        match what {
+        match command {
             "begin" => {
-                let (least_bps, start_bps, most_bps, fps) = (value(0), value(1), value(2), value(3) as u32);
-                let source = Source { min_bps: least_bps, start_bps, max_bps: most_bps, fps, ..Source::default() };
+                let (min_bps, start_bps, max_bps, fps) = (value(0), value(1), value(2), value(3) as u32);
+                let source = Source { min_bps, start_bps, max_bps, fps, ..Source::default() };
                 control.begin(Instant::ZERO, &source);
             }
             "frame" => {
@@ -73,10 +73,12 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
                     }
                 }
                 if let Some(remote) = &mut remote {
-                    let mut came: Vec<&PacketResult> =
+                    let mut arrived: Vec<&PacketResult> =
                         packets.iter().filter(|packet| packet.arrived.is_some()).collect();
-                    came.sort_by_key(|packet| packet.arrived);
-                    came.iter().for_each(|packet| remote.on_packet(packet.arrived.unwrap(), packet.sent, packet.bytes));
+                    arrived.sort_by_key(|packet| packet.arrived);
+                    arrived
+                        .iter()
+                        .for_each(|packet| remote.on_packet(packet.arrived.unwrap(), packet.sent, packet.bytes));
                 }
                 let remb_bps = remote.as_mut().and_then(|remote| remote.estimate_bps());
                 let in_flight = values.get(2).map_or(0, |bytes| bytes.unwrap() as u64);
@@ -91,7 +93,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
                 }
                 let window = control.window_bytes().map_or(-1, |bytes| bytes as i64);
                 let expected = values.get(3).map_or(-1, |bytes| bytes.unwrap() as i64);
-                // A whole number of bytes, which may lie between the two.
+                // Windows are whole bytes; rounding may differ by one.
                 assert!((window - expected).abs() <= 1, "{name}, line {number}: {window}, expected {expected}");
                 compared += 1;
             }
@@ -100,7 +102,7 @@ fn play(name: &str, text: &str, mut control: Box<dyn Control>) -> u32 {
     compared
 }
 
-/// Lets what is due by the clock happen.
+/// Runs the timers due by `now`.
 fn on_time(control: &mut dyn Control, now: Instant, waiting: u64) {
     while control.deadline() <= now {
         let due = control.deadline();

@@ -1,4 +1,4 @@
-//! Congestion controls of media: what rate the encoder gets, and when its packets leave.
+//! Congestion controls of media: the encoder's target rate, and when packets are sent.
 
 mod gcc;
 mod nada;
@@ -10,139 +10,139 @@ use crate::report::ReportConfig;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::fmt::Debug;
 
-/// A congestion control of media. One file, and one line in [`CONTROLS`].
+/// A congestion control of media. A new one is a file and an entry in [`CONTROLS`].
 pub trait Control: Debug + Send {
-    /// How it wants to be told of arrivals; the same at any time.
+    /// Format and schedule of reports; constant.
     fn report_config(&self) -> ReportConfig;
-    /// What it has at the receiver, which then tells a rate in its reports.
+    /// The control's receiving end, if it has one, which adds a rate to reports.
     fn remote(&self) -> Option<Box<dyn RemoteEstimator>> {
         None
     }
-    /// Learns what it controls, before anything else.
+    /// Called before all other methods.
     fn begin(&mut self, now: Instant, source: &Source);
-    /// Learns the ECN field of its packets, one that its [`Entry`] admits, if it is not `NotEct`.
+    /// Sets the ECN field of the packets: `NotEct`, or one of [`Entry::ecn`].
     fn set_ecn(&mut self, ecn: Ecn) {
         let _ = ecn;
     }
-    /// The encoder has made a frame.
+    /// Called when the encoder has generated a frame.
     fn on_frame(&mut self, frame: &NewFrame) {
         let _ = frame;
     }
-    /// A packet was sent; `in_flight` bytes are out now, with it.
+    /// Called when a packet was sent; `in_flight` includes it.
     fn on_sent(&mut self, sent: &SentPacket, in_flight: u64) {
         let _ = (sent, in_flight);
     }
-    /// A report has told what became of packets.
+    /// Called for each report.
     fn on_feedback(&mut self, results: &Feedback);
-    /// Probes that it wants, each told once; asked after reports and timers.
+    /// Removes and returns the requested probes; called after reports and timers.
     fn take_probes(&mut self) -> Vec<ProbeCluster> {
         Vec::new()
     }
-    /// When its timer is due.
+    /// When the control's timer is due.
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
-    /// Its deadline has come, or an earlier one; `waiting` bytes wait for the pacer.
+    /// Called at the deadline or later; `waiting` bytes are in the pacer queue.
     fn on_timer(&mut self, now: Instant, waiting: u64) {
         let _ = (now, waiting);
     }
-    /// The rates, while `waiting` bytes wait for the pacer.
+    /// Current rates, with `waiting` bytes in the pacer queue.
     fn rates(&self, waiting: u64) -> Rates;
-    /// Bytes that may be out; without it, only the pacer holds packets back. One packet may always be out, and one more goes
-    /// after half a second in which none did.
+    /// Congestion window in bytes, if the control has one. The sender always allows one packet in flight, and one more
+    /// after 0.5 s without sending.
     fn window_bytes(&self) -> Option<u64> {
         None
     }
 }
 
-/// The receiving end of a control that estimates the rate there.
+/// The receiving end of a control that estimates the rate at the receiver.
 pub trait RemoteEstimator: Debug + Send {
-    /// A packet of so many IP bytes arrived that was sent at `sent`.
+    /// Processes the arrival of a packet of `bytes` IP bytes, sent at `sent`.
     fn on_packet(&mut self, now: Instant, sent: Instant, bytes: u32);
-    /// The rate that a report tells, in bit/s; nothing before there is one.
+    /// The estimate for a report that is being made, in bit/s, if there is one.
     fn estimate_bps(&mut self) -> Option<f64>;
-    /// Whether a report is due without waiting.
+    /// Whether a report is due at once.
     fn is_urgent(&self) -> bool;
 }
 
-/// A frame that was made.
+/// A generated frame.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFrame {
-    /// When.
+    /// Time of generation.
     pub at: Instant,
-    /// Bytes of its IP packets.
+    /// Bytes of the frame's IP packets.
     pub bytes: u64,
-    /// How long the oldest packet before the pacer has been there.
+    /// Age of the oldest packet in the pacer queue.
     pub waited: Duration,
 }
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
-    /// Its IP bytes.
+    /// IP bytes.
     pub bytes: u32,
-    /// When it left the pacer.
+    /// When the packet left the pacer.
     pub at: Instant,
-    /// The probe that it belongs to.
+    /// The probe cluster, for a probe packet.
     pub probe: Option<u32>,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketResult {
-    /// Its number.
+    /// Sequence number.
     pub seq: u64,
-    /// Its IP bytes.
+    /// IP bytes.
     pub bytes: u32,
-    /// When it left the pacer.
+    /// When the packet left the pacer.
     pub sent: Instant,
-    /// When it arrived; `None` where it did not.
+    /// When the packet arrived; `None` if it is lost.
     pub arrived: Option<Instant>,
-    /// Its ECN field on arrival.
+    /// ECN field on arrival.
     pub ecn: Ecn,
-    /// The probe that it belongs to.
+    /// The probe cluster, for a probe packet.
     pub probe: Option<u32>,
 }
 
 impl PacketResult {
-    /// Its one-way delay, if it arrived.
+    /// One-way delay, if the packet arrived.
     pub fn delay(&self) -> Option<Duration> {
         self.arrived.map(|arrived| arrived - self.sent)
     }
 
-    /// Whether it arrived with a mark of congestion.
+    /// Whether the packet arrived marked (CE).
     pub fn is_marked(&self) -> bool {
         self.ecn == Ecn::Ce
     }
 }
 
-/// What a report tells.
+/// A report, matched with the sent packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
-    /// When it arrived.
+    /// Arrival of the report.
     pub now: Instant,
-    /// When the receiver made it.
+    /// When the receiver sent the report.
     pub sent_at: Instant,
-    /// Packets in the order of sending; at least one.
+    /// Covered packets in the order of sending; at least one.
     pub packets: &'a [PacketResult],
-    /// Bytes that are still out.
+    /// Bytes still in flight.
     pub in_flight: u64,
-    /// The rate that the receiver tells (REMB).
+    /// The receiver's estimate (REMB).
     pub remb_bps: Option<f64>,
 }
 
 impl Feedback<'_> {
-    /// The packets that arrived, with their round-trip times, from which the time at the receiver is taken.
+    /// Round-trip times of the arrived packets, without their waiting time at the receiver.
     pub fn round_trips(&self) -> impl Iterator<Item = Duration> + '_ {
-        let there_and_back = |packet: &PacketResult| {
+        let round_trip = |packet: &PacketResult| {
             let held = self.sent_at - packet.arrived?;
             Some(self.now - packet.sent - held)
         };
-        self.packets.iter().filter_map(there_and_back)
+        self.packets.iter().filter_map(round_trip)
     }
 }
 
-/// What a control sets, in bit/s; above zero.
+/// Rates set by a control, in bit/s; above zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// For the encoder.
@@ -151,23 +151,23 @@ pub struct Rates {
     pub pacing_bps: f64,
 }
 
-/// A line of the registry.
+/// An entry of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// A shorter one.
+    /// Short name.
     pub alias: Option<&'static str>,
-    /// What it is.
+    /// One-line description.
     pub summary: &'static str,
-    /// Documents and files that it follows.
+    /// Documents and source files that the control follows.
     pub source: &'static str,
-    /// ECN fields that its packets may have: the first one unless told otherwise.
+    /// Permitted ECN fields of the packets; the first one is the default.
     pub ecn: &'static [Ecn],
     make: fn() -> Box<dyn Control>,
 }
 
-/// Every control.
+/// All controls.
 pub const CONTROLS: &[Entry] = &[
     Entry {
         name: "nada@ns3-rmcat",
@@ -188,7 +188,7 @@ pub const CONTROLS: &[Entry] = &[
     Entry {
         name: "gcc@libwebrtc",
         alias: Some("gcc"),
-        summary: "Google congestion control as libwebrtc runs it: delay, its second estimator by losses, probes",
+        summary: "Google congestion control as libwebrtc runs it: delay, its second estimator by losses, probing",
         source: "libwebrtc of 2025, modules/congestion_controller/goog_cc and modules/pacing",
         ecn: &[Ecn::NotEct],
         make: || Box::new(gcc::Gcc::libwebrtc()),
@@ -235,13 +235,13 @@ pub const CONTROLS: &[Entry] = &[
     },
 ];
 
-/// The line of the control called `name`.
+/// The entry with name or alias `name`, ignoring case.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     let is_meant = |known: &str| known.eq_ignore_ascii_case(name);
     CONTROLS.iter().find(|entry| is_meant(entry.name) || entry.alias.is_some_and(is_meant))
 }
 
-/// The control called `name`, in its initial state.
+/// The control with name or alias `name`, in its initial state.
 pub fn new(name: &str) -> Option<Box<dyn Control>> {
     entry(name).map(|entry| (entry.make)())
 }

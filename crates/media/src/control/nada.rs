@@ -1,10 +1,10 @@
-//! NADA (RFC 8698): one signal of delay, losses and marks, and a rate that follows it.
+//! NADA (RFC 8698): one congestion signal from delay, losses and marks, and a rate that follows it.
 //!
-//! The RFC has the receiver compute the signal; here the sender does it from the arrival times of each packet, as its
-//! authors' code for ns-3 does. Where the two differ, [`Variant`] has both.
+//! In the RFC the receiver computes the signal; here the sender does, from the arrival times of each packet, as in the
+//! authors' code for ns-3. [`Variant`] holds the other differences between the two.
 //!
-//! Differs: the round-trip time is without the time for which the receiver held its report, and is the least of the last
-//! 15 as the delay is. Which constants were read where is in docs/decisions/media.md.
+//! Differs: the round-trip time excludes the receiver's wait before its report, and is the minimum of the last 15, like
+//! the delay. The sources of the constants are in docs/decisions/media.md.
 
 use super::{Control, Feedback, Rates};
 use crate::frames::Source;
@@ -12,19 +12,19 @@ use crate::report::{Format, ReportConfig};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// NADA. Its signals are in milliseconds.
+/// NADA; signals are in milliseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Nada {
-    reading: Variant,
+    variant: Variant,
     source: Source,
     r_ref: f64,
     x_curr: f64,
     x_prev: f64,
     t_last: Instant,
-    /// What has arrived within `LOGWIN`.
+    /// Arrivals within `LOGWIN`.
     log: VecDeque<LogEntry>,
     d_base: Option<Duration>,
-    /// The last ones.
+    /// The last `TAPS` round-trip times.
     rtts: VecDeque<Duration>,
     /// Packets lost since the last arrival.
     lost: u32,
@@ -33,16 +33,18 @@ pub(super) struct Nada {
     p_mark: f64,
 }
 
-/// What the RFC and the code for ns-3 do not have in common.
+/// Differences between the RFC and the code for ns-3. The name `nada` is the latter: the RFC's reading does not recover
+/// from heavy losses, because the signal is the square of the loss ratio and falls by seconds when that does (equation
+/// 7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Variant {
-    /// Shares of losses and marks are smoothed with every packet, not with every update.
+    /// Ratios of losses and marks are smoothed per packet, not per update.
     smooths_each_packet: bool,
-    /// The receiving rate is over the span of the arrivals, without the first one, not over `LOGWIN`.
+    /// The receive rate is over the span of the arrivals without the first one, not over `LOGWIN`.
     rate_over_span: bool,
-    /// The signal is no larger, in ms.
+    /// Maximum of the signal, in ms.
     ceiling: f64,
-    /// Reports that come sooner after an update make none, in ms.
+    /// Minimum time between updates, in ms; earlier reports do not update.
     min_delta: f64,
 }
 
@@ -58,19 +60,19 @@ struct LogEntry {
 impl Nada {
     /// As in the RFC.
     pub fn rfc8698() -> Self {
-        let (ceiling, least_delta) = (f64::INFINITY, 0.0);
-        Self::of(Variant { smooths_each_packet: true, rate_over_span: false, ceiling, min_delta: least_delta })
+        let (ceiling, min_delta) = (f64::INFINITY, 0.0);
+        Self::of(Variant { smooths_each_packet: true, rate_over_span: false, ceiling, min_delta })
     }
 
     /// As in `nada-controller.cc`.
     pub fn ns3_rmcat() -> Self {
-        let (ceiling, least_delta) = (XMAX, DELTA / 2.0);
-        Self::of(Variant { smooths_each_packet: false, rate_over_span: true, ceiling, min_delta: least_delta })
+        let (ceiling, min_delta) = (XMAX, DELTA / 2.0);
+        Self::of(Variant { smooths_each_packet: false, rate_over_span: true, ceiling, min_delta })
     }
 
-    fn of(reading: Variant) -> Self {
+    fn of(variant: Variant) -> Self {
         Self {
-            reading,
+            variant,
             source: Source::default(),
             r_ref: 0.0,
             x_curr: 0.0,
@@ -95,12 +97,12 @@ impl Nada {
         while self.log.front().is_some_and(|oldest| arrived - oldest.arrived >= LOGWIN) {
             self.log.pop_front();
         }
-        if self.reading.smooths_each_packet {
+        if self.variant.smooths_each_packet {
             self.smooth();
         }
     }
 
-    /// The smoothed shares (section 5.1).
+    /// The smoothed ratios (section 5.1).
     fn smooth(&mut self) {
         let lost: u32 = self.log.iter().map(|packet| packet.lost_before).sum();
         let marked = self.log.iter().filter(|packet| packet.is_marked).count();
@@ -115,11 +117,11 @@ impl Nada {
         let d_queue = newest.map(|packet| packet.delay - d_base).min().unwrap_or(Duration::ZERO).as_millis_f64();
         let (loss, mark) = (self.p_loss / PLRREF, self.p_mark / PMRREF);
         let x = self.equivalent_delay(d_queue) + DMARK * mark * mark + DLOSS * loss * loss;
-        x.min(self.reading.ceiling)
+        x.min(self.variant.ceiling)
     }
 
-    /// The queueing delay, which losses make smaller above `QTH` so that a flow in competition with ones that fill the
-    /// queue is not starved.
+    /// The queueing delay, reduced above `QTH` after losses, so that a flow that competes with loss-based flows is not
+    /// starved.
     fn equivalent_delay(&self, d_queue: f64) -> f64 {
         let Some((since, average)) = self.losses.current_and_average() else { return d_queue };
         let warped = if d_queue < QTH { d_queue } else { QTH * libm::exp(-LAMBDA * (d_queue - QTH) / QTH) };
@@ -131,7 +133,7 @@ impl Nada {
         }
     }
 
-    /// Section 4.2, the end: neither losses nor a delay above `QEPS` within `LOGWIN`.
+    /// Section 4.2, end: neither losses nor a delay above `QEPS` within `LOGWIN`.
     fn may_ramp_up(&self, d_base: Duration) -> bool {
         self.log.iter().all(|packet| packet.lost_before == 0 && packet.delay - d_base <= QEPS)
     }
@@ -146,7 +148,7 @@ impl Nada {
     fn received_bps(&self) -> f64 {
         let bytes: u32 = self.log.iter().map(|packet| packet.bytes).sum();
         let (Some(first), Some(last)) = (self.log.front(), self.log.back()) else { return 0.0 };
-        if !self.reading.rate_over_span {
+        if !self.variant.rate_over_span {
             return f64::from(bytes) * 8.0 / LOGWIN.as_secs_f64();
         }
         let span = last.arrived - first.arrived;
@@ -163,7 +165,7 @@ impl Nada {
 
     fn update(&mut self, now: Instant, delta: f64) {
         let Some(d_base) = self.d_base else { return };
-        if !self.reading.smooths_each_packet {
+        if !self.variant.smooths_each_packet {
             self.smooth();
         }
         self.x_curr = self.signal(d_base);
@@ -172,12 +174,12 @@ impl Nada {
         } else {
             self.update_gradually(delta)
         }
-        // Not clamp(), which refuses a least rate above the highest.
+        // Not clamp(), which panics if the minimum is above the maximum.
         self.r_ref = self.r_ref.min(self.source.max_bps).max(self.source.min_bps);
         (self.x_prev, self.t_last) = (self.x_curr, now);
     }
 
-    /// What the buffer in front of the pacer takes from the encoder and gives to the pacer (equations 11 and 12).
+    /// Rate that the pacer queue takes from the encoder and adds to the pacer (equations 11 and 12).
     fn shaping(&self, waiting: u64, beta: f64) -> f64 {
         (0.05 * self.r_ref).min(beta * 8.0 * waiting as f64 * f64::from(self.source.fps))
     }
@@ -202,7 +204,7 @@ impl Control for Nada {
         self.rtts.extend(results.round_trips());
         self.rtts.drain(..self.rtts.len().saturating_sub(TAPS));
         let delta = (results.now - self.t_last).as_millis_f64();
-        if delta >= self.reading.min_delta {
+        if delta >= self.variant.min_delta {
             self.update(results.now, delta);
         }
     }
@@ -216,12 +218,12 @@ impl Control for Nada {
     }
 }
 
-/// Packets between losses, the newest interval first (RFC 5348, section 5.4, in packets).
+/// Loss intervals in packets, the newest first (RFC 5348, section 5.4).
 #[derive(Clone, Debug, Default)]
 struct LossIntervals(VecDeque<u32>);
 
 impl LossIntervals {
-    /// A packet arrives, before which so many were lost in a row.
+    /// Counts an arrival after `lost_before` consecutive losses.
     fn packet(&mut self, lost_before: u32) {
         match self.0.front_mut() {
             Some(newest) if lost_before == 0 => *newest += 1,
@@ -232,7 +234,7 @@ impl LossIntervals {
         }
     }
 
-    /// Length of the newest interval, and the mean; nothing before the first loss.
+    /// Length of the newest interval, and the average; `None` before the first loss.
     fn current_and_average(&self) -> Option<(f64, f64)> {
         let closed = self.0.len().checked_sub(1).filter(|&closed| closed > 0)?;
         let mean = |skipped: usize| -> f64 {
@@ -243,7 +245,7 @@ impl LossIntervals {
     }
 }
 
-// The names of RFC 8698, figure 3; times in ms.
+// Names of RFC 8698, figure 3; times in ms.
 const PRIO: f64 = 1.0;
 const XREF: f64 = 10.0;
 const KAPPA: f64 = 0.5;
@@ -265,8 +267,8 @@ const DMARK: f64 = 2.0;
 const BETA_S: f64 = 0.1;
 const BETA_V: f64 = 0.1;
 const ALPHA: f64 = 0.1;
-/// Of the filters of delay and round-trip time (section 5.1.1).
+/// Taps of the filters of delay and round-trip time (section 5.1.1).
 const TAPS: usize = 15;
-/// Of the code for ns-3.
+/// From the code for ns-3.
 const XMAX: f64 = 500.0;
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];

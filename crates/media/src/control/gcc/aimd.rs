@@ -1,15 +1,15 @@
-//! The rate by the delay: up while it does not grow, below the throughput when it does (`aimd_rate_control.cc`,
+//! The delay-based rate: increases until over-use, then decreases below the throughput (`aimd_rate_control.cc`,
 //! `link_capacity_estimator.cc`).
 
 use super::trendline::BandwidthUsage;
 use sojourn_aqm::{Duration, Instant};
 
-/// The rate that the delay allows, in bit/s.
+/// The delay-based rate, in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     min_bps: f64,
     rate_bps: f64,
-    /// The last that was known.
+    /// Last known throughput.
     throughput_bps: f64,
     capacity: LinkCapacityEstimator,
     state: State,
@@ -35,7 +35,7 @@ impl Aimd {
         self.rtt = rtt;
     }
 
-    /// A probe has told the rate.
+    /// Sets the rate from a probe.
     pub fn set(&mut self, now: Instant, bps: f64) {
         self.rate_bps = bps.max(self.min_bps);
         self.changed = Some(now);
@@ -45,12 +45,12 @@ impl Aimd {
         self.rate_bps
     }
 
-    /// A report was taken. Returns the rate, where it was looked at.
+    /// Processes a report. Returns the rate, or `None` if it was too early to change it.
     pub fn update(&mut self, now: Instant, usage: BandwidthUsage, throughput_bps: Option<f64>) -> Option<f64> {
         match (usage, throughput_bps) {
             (BandwidthUsage::Over, Some(bps)) if !self.may_reduce(now, bps) => return None,
             (BandwidthUsage::Over, None) => {
-                // A bit/s less than the half, as the sources have it.
+                // One bit/s below half, as in libwebrtc.
                 if !self.may_reduce(now, self.rate_bps / 2.0 - 1.0) {
                     return None;
                 }
@@ -88,19 +88,19 @@ impl Aimd {
 
     fn increase(&mut self, now: Instant) {
         self.capacity.clear_if(self.throughput_bps, LinkCapacityEstimator::is_below);
-        let most = 1.5 * self.throughput_bps + 10e3;
-        if self.rate_bps < most {
+        let max_bps = 1.5 * self.throughput_bps + 10e3;
+        if self.rate_bps < max_bps {
             let since = self.changed.map_or(1.0, |changed| (now - changed).as_secs_f64());
             let step = match self.capacity.estimate {
                 Some(_) => self.near_step() * since,
                 None => (self.rate_bps * (libm::pow(1.08, since.min(1.0)) - 1.0)).max(1e3),
             };
-            self.rate_bps = (self.rate_bps + step).min(most);
+            self.rate_bps = (self.rate_bps + step).min(max_bps);
         }
         self.changed = Some(now);
     }
 
-    /// Near the capacity, in bit/s per second: a packet in twice the time that an answer takes.
+    /// Increase near the capacity, in bit/s per second: one packet per twice the response time.
     fn near_step(&self) -> f64 {
         let frame = self.rate_bps / 30.0;
         let packet = frame / (frame / 8.0 / 1200.0).ceil();
@@ -124,11 +124,11 @@ impl Aimd {
     }
 }
 
-/// What the link carries, by the throughput at over-use, in kbit/s.
+/// Link capacity, estimated from the throughput at over-use, in kbit/s.
 #[derive(Clone, Debug)]
 pub(super) struct LinkCapacityEstimator {
     estimate: Option<f64>,
-    /// Variance by the estimate.
+    /// Variance divided by the estimate.
     deviation: f64,
 }
 
@@ -139,12 +139,12 @@ impl Default for LinkCapacityEstimator {
 }
 
 impl LinkCapacityEstimator {
-    /// Without the estimate; how much it varied stays.
+    /// Without the estimate; the deviation is kept.
     fn cleared(&self) -> Self {
         Self { estimate: None, deviation: self.deviation }
     }
 
-    /// Forgets the estimate where a rate is beyond it.
+    /// Clears the estimate if a rate is beyond it.
     pub fn clear_if(&mut self, bps: f64, is_beyond: impl Fn(&Self, f64) -> bool) {
         if is_beyond(self, bps) {
             *self = self.cleared();

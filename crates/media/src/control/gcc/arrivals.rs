@@ -1,4 +1,4 @@
-//! Groups of packets, and by how much more time one took than the one before (`inter_arrival_delta.cc`).
+//! Inter-arrival and inter-departure times of packet groups (`inter_arrival_delta.cc`).
 
 use sojourn_aqm::{Duration, Instant};
 
@@ -9,7 +9,7 @@ pub(super) struct InterArrival {
     before: Option<PacketGroup>,
 }
 
-/// Packets sent within [`GROUP`], or that arrived as a burst.
+/// Packets sent within [`GROUP`] or received as a burst.
 #[derive(Clone, Copy, Debug)]
 struct PacketGroup {
     first_sent: Instant,
@@ -18,7 +18,7 @@ struct PacketGroup {
     complete: Instant,
 }
 
-/// Time from one group to the next, at the sender and at the receiver.
+/// Time between two groups, at the sender and at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GroupDeltas {
     pub sent: Duration,
@@ -26,7 +26,7 @@ pub(super) struct GroupDeltas {
 }
 
 impl InterArrival {
-    /// A packet arrived; the deltas of the two groups before it, if it begins another one.
+    /// Processes an arrival. If it starts a group, returns the deltas of the two groups before it.
     pub fn packet(&mut self, sent: Instant, arrived: Instant) -> Option<GroupDeltas> {
         let begun = PacketGroup { first_sent: sent, sent, first_arrived: arrived, complete: arrived };
         let Some(current) = &mut self.current else {
@@ -48,7 +48,7 @@ impl InterArrival {
 }
 
 impl PacketGroup {
-    /// Whether a packet does not belong to it any more.
+    /// Whether a packet starts the next group.
     fn ends_before(&self, sent: Instant, arrived: Instant) -> bool {
         !self.is_burst_with(sent, arrived) && sent - self.first_sent > GROUP
     }

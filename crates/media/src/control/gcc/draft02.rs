@@ -1,8 +1,12 @@
-//! Google congestion control of draft-ietf-rmcat-gcc-02: the receiver estimates the rate from how the delay varies (a Kalman
-//! filter, a threshold that adapts), and tells it in REMB; the sender takes the least of that and of what losses allow.
+//! Google congestion control of draft-ietf-rmcat-gcc-02. The receiver estimates the rate from the delay variation
+//! (Kalman filter, adaptive threshold) and reports it in REMB; the sender uses the minimum of this and its loss-based
+//! rate.
 //!
-//! Differs: the receiver takes the round-trip time for 200 ms, as it does not send itself. Losses in a filter's outlier
-//! limit the variance alone, as in implementations. The rates of REMB and the sending times are exact.
+//! The draft compares the filter's output m with the threshold (`gcc@draft02`); implementations compare m times the
+//! number of groups, at most 60 (`gcc@draft02-scaled`).
+//!
+//! Differs: the receiver assumes a round-trip time of 200 ms because it does not send. Outliers are limited only in the
+//! filter's variance, as in implementations. REMB rates and sending times are not rounded.
 
 use super::aimd::LinkCapacityEstimator;
 use super::arrivals::{GroupDeltas, InterArrival};
@@ -15,7 +19,7 @@ use std::collections::VecDeque;
 /// The sender: section 6.
 #[derive(Clone, Debug, Default)]
 pub(in crate::control) struct Draft02 {
-    /// The filter's output is compared as implementations do.
+    /// Whether the filter's output is scaled before the comparison.
     is_scaled: bool,
     source: Source,
     by_loss_bps: f64,
@@ -23,12 +27,12 @@ pub(in crate::control) struct Draft02 {
 }
 
 impl Draft02 {
-    /// As the draft says.
+    /// The draft's comparison.
     pub fn literal() -> Self {
         Self::default()
     }
 
-    /// What is compared with the threshold is that output times the number of groups so far, at most 60.
+    /// Compares the filter's output times the number of groups so far, at most 60.
     pub fn scaled() -> Self {
         Self { is_scaled: true, ..Self::default() }
     }
@@ -68,20 +72,20 @@ impl Control for Draft02 {
 /// The receiver: section 5.
 #[derive(Clone, Debug)]
 struct Estimator {
-    /// The filter's output is compared that many times, once there are so many.
+    /// Maximum factor of the filter's output; the factor is the number of deltas so far.
     max_deltas: u32,
     deltas: u32,
     arrivals: InterArrival,
     filter: Filter,
     detector: Detector,
-    /// What arrived within a second.
+    /// Arrivals of the last second.
     window: VecDeque<(Instant, u32)>,
     first: Option<Instant>,
     a_hat: Option<f64>,
     capacity: LinkCapacityEstimator,
     state: State,
     updated: Option<Instant>,
-    told: f64,
+    reported_bps: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +116,11 @@ impl Estimator {
             capacity: LinkCapacityEstimator::default(),
             state: State::Increase,
             updated: None,
-            told: f64::INFINITY,
+            reported_bps: f64::INFINITY,
         }
     }
 
-    /// The rate of what arrived, once half a second of it is known.
+    /// Receive rate, after the first half second.
     fn r_hat(&self, now: Instant) -> Option<f64> {
         let span = (now - self.first?).min(WINDOW);
         let bytes: u32 = self.window.iter().map(|&(_, bytes)| bytes).sum();
@@ -174,23 +178,23 @@ impl RemoteEstimator for Estimator {
     }
 
     fn estimate_bps(&mut self) -> Option<f64> {
-        self.told = self.a_hat.unwrap_or(f64::INFINITY);
+        self.reported_bps = self.a_hat.unwrap_or(f64::INFINITY);
         self.a_hat
     }
 
-    /// A decrease is told at once.
+    /// A decrease is reported at once.
     fn is_urgent(&self) -> bool {
-        self.a_hat.is_some_and(|a_hat| a_hat < URGENT * self.told)
+        self.a_hat.is_some_and(|a_hat| a_hat < URGENT * self.reported_bps)
     }
 }
 
-/// Section 5.3: the queueing delay's mean change from one group to the next, in ms.
+/// Section 5.3: mean change of the queueing delay from group to group, in ms.
 #[derive(Clone, Debug)]
 struct Filter {
     m: f64,
     e: f64,
     var_v: f64,
-    /// Sending times of the last groups, from one to the next.
+    /// Inter-departure times of the last groups.
     sent: VecDeque<f64>,
 }
 
@@ -254,7 +258,7 @@ impl Detector {
     }
 }
 
-// The names of table 1.
+// Names of table 1.
 const Q: f64 = 1e-3;
 const E_0: f64 = 0.1;
 const CHI: f64 = 0.01;
@@ -266,7 +270,7 @@ const BETA: f64 = 0.85;
 /// `T`, from half a second to one.
 const MIN_WINDOW: Duration = Duration::from_millis(500);
 const WINDOW: Duration = Duration::from_secs(1);
-/// The text of sections 5.3 to 6.
+/// From the text of sections 5.3 to 6.
 const GROUPS: usize = 5;
 const MAX_BEYOND: f64 = 15.0;
 const ETA: f64 = 1.08;
@@ -275,7 +279,8 @@ const HIGH_LOSS: f64 = 0.1;
 const GROWTH: f64 = 1.05;
 /// 100 ms and a round-trip time of 200 ms, in seconds.
 const RESPONSE_TIME: f64 = 0.3;
-/// Of libwebrtc: how many times the filter's output is compared, the threshold's longest step, in ms, the time between reports, and what is told at once.
+/// From libwebrtc: maximum factor of the filter's output, maximum time step of the threshold in ms, time between
+/// reports, and ratio to the reported rate below which a report is urgent.
 const MAX_DELTAS: u32 = 60;
 const LONGEST_STEP: f64 = 100.0;
 const REMB_INTERVAL: Duration = Duration::from_secs(1);

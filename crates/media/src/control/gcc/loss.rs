@@ -1,4 +1,5 @@
-//! The target: what the delay allows, losses and an RTT of seconds (`send_side_bandwidth_estimation.cc`).
+//! The target rate: the delay-based limit, losses, and back-off at an RTT of seconds
+//! (`send_side_bandwidth_estimation.cc`).
 
 use super::loss_v2::{LossBased, State};
 use crate::control::PacketResult;
@@ -11,22 +12,22 @@ pub(super) struct SendSideEstimator {
     min_bps: f64,
     max_bps: f64,
     pub bps: f64,
-    /// The second estimator by losses; without it, or before it has an estimate, the rule of 2 % and 10 %.
+    /// The second loss-based estimator; without it, or before its first estimate, the rule of 2 % and 10 % applies.
     by_loss: Option<LossBased>,
-    /// What the delay allows.
+    /// The delay-based limit.
     limit_bps: f64,
-    /// Rates of the last second that none after them is below.
+    /// Sliding minimum: rates of the last second without a later lower one.
     min_history: VecDeque<(Instant, f64)>,
     lost: u32,
     reported: u32,
-    /// Share of losses, in 1/256, and when it was told.
+    /// Loss fraction in 1/256, and the time of its report.
     share: u32,
     shared: Option<Instant>,
     first_reported: Option<Instant>,
     decreased: Option<Instant>,
     has_decreased: bool,
     rtt: Duration,
-    /// When the round-trip time was told.
+    /// When the round-trip time was reported.
     rtt_updated: Instant,
     sent: Instant,
 }
@@ -53,13 +54,13 @@ impl SendSideEstimator {
         }
     }
 
-    /// The same with the second estimator.
+    /// Adds the second loss-based estimator.
     pub fn with_estimator(self) -> Self {
         let by_loss = Some(LossBased::new(self.min_bps, self.max_bps));
         Self { by_loss, ..self }
     }
 
-    /// A report was taken, with which so much was known to arrive.
+    /// Processes a report; `acked_bps` is the throughput including it.
     pub fn on_report(&mut self, now: Instant, packets: &[PacketResult], acked_bps: Option<f64>) {
         let Some(by_loss) = &mut self.by_loss else { return };
         by_loss.set_acked(acked_bps);
@@ -67,14 +68,14 @@ impl SendSideEstimator {
         self.update(now);
     }
 
-    /// A probe has told the rate, which the delay allowed so far does not limit.
+    /// Sets the rate from a probe, without the delay-based limit so far.
     pub fn restart(&mut self, bps: f64) {
         self.limit_bps = f64::INFINITY;
         self.set(bps);
         self.min_history.clear();
     }
 
-    /// Whether neither losses nor a round-trip time of seconds limit it.
+    /// Whether neither losses nor a round-trip time of seconds limit the rate.
     pub fn may_probe(&self) -> bool {
         let by_delay = self.by_loss.as_ref().is_none_or(|by_loss| by_loss.state == State::Delay);
         by_delay && self.silence() <= MAX_RTT
@@ -84,22 +85,22 @@ impl SendSideEstimator {
         self.sent = now;
     }
 
-    /// The least round-trip time of a report.
+    /// Sets the minimum round-trip time of a report.
     pub fn set_rtt(&mut self, now: Instant, rtt: Duration) {
         (self.rtt, self.rtt_updated) = (rtt, now);
     }
 
-    /// What the delay allows from now on.
+    /// Sets the delay-based limit.
     pub fn limit(&mut self, bps: f64) {
         self.limit_bps = bps;
         self.set(self.bps);
     }
 
-    /// Of so many packets so many were lost, since it was told last.
-    pub fn on_losses(&mut self, now: Instant, lost: u32, told: u32) {
+    /// Counts `lost` of `reported` packets since the last call.
+    pub fn on_losses(&mut self, now: Instant, lost: u32, reported: u32) {
         self.first_reported.get_or_insert(now);
         self.lost += lost;
-        self.reported += told;
+        self.reported += reported;
         if self.reported < MIN_PACKETS {
             return;
         }
@@ -109,7 +110,7 @@ impl SendSideEstimator {
         self.update(now);
     }
 
-    /// What is due by the clock.
+    /// Periodic update.
     pub fn update(&mut self, now: Instant) {
         if self.silence() > MAX_RTT {
             return self.back_off(now);
@@ -130,7 +131,7 @@ impl SendSideEstimator {
         self.set(self.bps);
     }
 
-    /// The round-trip time, and for how long none was told while packets were sent.
+    /// The round-trip time plus the time of sending since it was last reported.
     fn silence(&self) -> Duration {
         self.rtt + (self.sent - self.rtt_updated).max(Duration::ZERO)
     }
@@ -138,8 +139,8 @@ impl SendSideEstimator {
     fn follow_losses(&mut self, now: Instant) {
         let share = f64::from(self.share) / 256.0;
         if share <= LOW_LOSS {
-            let least = self.min_history.front().map_or(self.bps, |&(_, bps)| bps);
-            self.set(least * 1.08 + 0.5 + 1e3);
+            let min_bps = self.min_history.front().map_or(self.bps, |&(_, bps)| bps);
+            self.set(min_bps * 1.08 + 0.5 + 1e3);
         } else if share > HIGH_LOSS && !self.has_decreased && self.has_elapsed(now, DECREASE + self.rtt) {
             (self.decreased, self.has_decreased) = (Some(now), true);
             self.set(self.bps * f64::from(512 - self.share) / 512.0);
@@ -153,7 +154,7 @@ impl SendSideEstimator {
         }
     }
 
-    /// Whether the last decrease was so long ago.
+    /// Whether the last decrease is at least `span` ago.
     fn has_elapsed(&self, now: Instant, span: Duration) -> bool {
         self.decreased.is_none_or(|decreased| now - decreased >= span)
     }
@@ -181,7 +182,7 @@ const START: Duration = Duration::from_secs(2);
 const SECOND: Duration = Duration::from_secs(1);
 const ONE_MS: Duration = Duration::from_millis(1);
 const DECREASE: Duration = Duration::from_millis(300);
-/// 1.2 times the longest interval of reports of losses.
+/// 1.2 times the maximum interval of loss reports.
 const FRESH: Duration = Duration::from_secs(6);
 const MAX_RTT: Duration = Duration::from_secs(3);
 const BACK_OFF: Duration = Duration::from_secs(1);

@@ -1,12 +1,12 @@
-//! The second estimator by losses, which libwebrtc runs by default (`loss_based_bwe_v2.cc`).
+//! The second loss-based estimator, libwebrtc's default (`loss_based_bwe_v2.cc`).
 //!
-//! Each quarter of a second is an observation: how much was sent, how much of it lost. Of some candidates for the bandwidth
-//! that explains the last fifteen, with losses that the path has of its own beside those of what is sent beyond it, the one
-//! of the largest likelihood is taken, with a preference for high rates. After a decrease the rate is held for a time that
-//! doubles with each of them.
+//! Each quarter of a second is an observation of sent and lost bytes. The channel model has a bandwidth, whose excess
+//! is lost, and an inherent loss rate. Among some candidates for the bandwidth, the one with the highest likelihood
+//! given the last fifteen observations is chosen, with a preference for high rates. After a decrease the rate is held
+//! for a time that doubles with each decrease.
 //!
-//! Differs: rates are real numbers, where libwebrtc has whole bit/s, and whole kbit/s in that preference. Nothing is padded
-//! to the target while the estimate rises, as the encoder makes what the target says.
+//! Differs: rates are real numbers, where libwebrtc has whole bit/s, and whole kbit/s in that preference. There is no
+//! padding while the estimate rises, because the encoder keeps to its target.
 
 use crate::control::PacketResult;
 use sojourn_aqm::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(super) struct LossBased {
     min_bps: f64,
     max_bps: f64,
     acked_bps: Option<f64>,
-    /// Bandwidth and inherent loss.
+    /// Best candidate so far.
     best: Option<ChannelParameters>,
     observations: VecDeque<Observation>,
     count: u32,
@@ -33,7 +33,7 @@ pub(super) struct LossBased {
     result_bps: f64,
 }
 
-/// What limits the estimate.
+/// The limit of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// `kDelayBasedEstimate`.
@@ -49,7 +49,7 @@ struct ChannelParameters {
     inherent: f64,
 }
 
-/// What was sent in a time, and what of it was lost; kilobytes.
+/// Kilobytes sent and lost in an interval, and the send rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Observation {
     sent: f64,
@@ -96,12 +96,12 @@ impl LossBased {
         self.acked_bps = bps.or(self.acked_bps);
     }
 
-    /// The estimate, once there is one.
+    /// The estimate, after enough observations.
     pub fn bps(&self) -> Option<f64> {
         (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result_bps)
     }
 
-    /// Takes a report; `delay_bps` is what the delay allows, infinite where that is not known.
+    /// Processes a report; `delay_bps` is the delay-based limit, infinite if unknown.
     pub fn update(&mut self, packets: &[PacketResult], delay_bps: f64) {
         if !self.observe(packets) {
             return;
@@ -131,7 +131,7 @@ impl LossBased {
         self.decide(now, bounded, delay_bps);
     }
 
-    /// Adds a report to the observation under way; whether that is complete now.
+    /// Adds a report to the current observation; returns whether that is complete now.
     fn observe(&mut self, packets: &[PacketResult]) -> bool {
         let kilobytes = |lost_only: bool| -> f64 {
             let counted = packets.iter().filter(|packet| !lost_only || packet.arrived.is_none());
@@ -153,25 +153,25 @@ impl LossBased {
         true
     }
 
-    /// The observations, each with its weight: the newest has 1.
+    /// Observations with their weights; the newest has 1.
     fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
         (0..).map(|age| libm::pow(WEIGHT, f64::from(age))).zip(&self.observations)
     }
 
-    /// The share of lost bytes, without the observations that have the largest and the smallest.
+    /// Fraction of lost bytes, without the observations with the maximum and the minimum.
     fn average_loss(&self) -> f64 {
         let (mut sent, mut lost) = (0.0, 0.0);
         let (mut highest, mut lowest) = ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0));
-        for (weight, one) in self.weighted() {
-            sent += weight * one.sent;
-            lost += weight * one.lost;
-            let share = if one.sent > 0.0 { one.lost / one.sent } else { 0.0 };
+        for (weight, observation) in self.weighted() {
+            sent += weight * observation.sent;
+            lost += weight * observation.lost;
+            let share = if observation.sent > 0.0 { observation.lost / observation.sent } else { 0.0 };
             if self.count > 3 {
                 if share > highest.0 {
-                    highest = (share, weight * one.lost, weight * one.sent, one.bps);
+                    highest = (share, weight * observation.lost, weight * observation.sent, observation.bps);
                 }
                 if share < lowest.0 {
-                    lowest = (share, weight * one.lost, weight * one.sent);
+                    lowest = (share, weight * observation.lost, weight * observation.sent);
                 }
             }
         }
@@ -183,7 +183,8 @@ impl LossBased {
     }
 
     fn median_bps(&self) -> f64 {
-        let mut rates: Vec<f64> = self.observations.iter().map(|one| one.bps).filter(|&bps| bps > 0.0).collect();
+        let mut rates: Vec<f64> =
+            self.observations.iter().map(|observation| observation.bps).filter(|&bps| bps > 0.0).collect();
         rates.sort_by(f64::total_cmp);
         let middle = rates.len() / 2;
         match rates.len() {
@@ -193,16 +194,16 @@ impl LossBased {
         }
     }
 
-    /// The candidate of the largest objective; of equal ones the first.
+    /// The candidate with the highest objective, the first of equals.
     fn likeliest(&self, current: ChannelParameters, delay_bps: f64) -> ChannelParameters {
         let mut rates: Vec<f64> = CANDIDATES.iter().map(|factor| factor * current.bps).collect();
         rates.extend(self.acked_bps);
         rates.extend(Some(delay_bps).filter(|bps| bps.is_finite() && *bps > current.bps));
         let in_window = Some(self.limit_in_window).filter(|limit| self.state != State::Delay && limit.is_finite());
-        let most = in_window.unwrap_or(self.max_bps).max(current.bps);
+        let max_bps = in_window.unwrap_or(self.max_bps).max(current.bps);
         let (mut best, mut largest) = (current, f64::MIN);
         for bps in rates {
-            let mut candidate = ChannelParameters { bps: bps.min(most), ..current };
+            let mut candidate = ChannelParameters { bps: bps.min(max_bps), ..current };
             candidate.inherent = candidate.feasible();
             self.fit_inherent(&mut candidate);
             let objective = self.objective(&candidate);
@@ -216,11 +217,11 @@ impl LossBased {
     /// One step of Newton's method.
     fn fit_inherent(&self, channel: &mut ChannelParameters) {
         let (mut first, mut second) = (0.0, 0.0);
-        for (weight, one) in self.weighted() {
-            let p = channel.loss_at(one.bps);
-            let received = one.sent - one.lost;
-            first += weight * (one.lost / p - received / (1.0 - p));
-            second -= weight * (one.lost / (p * p) + received / ((1.0 - p) * (1.0 - p)));
+        for (weight, observation) in self.weighted() {
+            let p = channel.loss_at(observation.bps);
+            let received = observation.sent - observation.lost;
+            first += weight * (observation.lost / p - received / (1.0 - p));
+            second -= weight * (observation.lost / (p * p) + received / ((1.0 - p) * (1.0 - p)));
         }
         channel.inherent -= STEP * first / if second >= 0.0 { -1e-6 } else { second };
         channel.inherent = channel.feasible();
@@ -231,14 +232,17 @@ impl LossBased {
         let preference = above / (PREFERENCE_SMOOTHING + above.abs());
         let kbps = channel.bps / 1e3;
         let bias = preference * (PREFERENCE * kbps + LOG_PREFERENCE * libm::log(1.0 + kbps));
-        let of_one = |(weight, one): (f64, &Observation)| {
-            let p = channel.loss_at(one.bps);
-            weight * (one.lost * libm::log(p) + (one.sent - one.lost) * libm::log(1.0 - p) + bias * one.sent)
+        let of_one = |(weight, observation): (f64, &Observation)| {
+            let p = channel.loss_at(observation.bps);
+            weight
+                * (observation.lost * libm::log(p)
+                    + (observation.sent - observation.lost) * libm::log(1.0 - p)
+                    + bias * observation.sent)
         };
         self.weighted().map(of_one).sum()
     }
 
-    /// What limits a rise while losses limit the estimate.
+    /// Bounds an increase while losses limit the estimate.
     fn bound_rise(&mut self, now: Instant, current_bps: f64, best: &mut ChannelParameters) {
         let recovers = self.recovering.is_some_and(|since| since + RISE_WINDOW > now);
         if recovers && best.bps > self.limit_in_window {
@@ -257,7 +261,7 @@ impl LossBased {
         self.state != State::Delay && (old_bps < new_bps || (old_bps == new_bps && self.state == State::Increasing))
     }
 
-    /// State and result from the bounded estimate.
+    /// Sets state and result from the bounded estimate.
     fn decide(&mut self, now: Instant, bounded: f64, delay_bps: f64) {
         let is_limited = bounded < delay_bps;
         if self.state == State::Decreasing && self.hold.until.is_some_and(|until| until > now) && is_limited {
@@ -305,15 +309,15 @@ impl LossBased {
 }
 
 impl ChannelParameters {
-    /// The share that is lost at a rate.
+    /// Loss probability at a send rate.
     fn loss_at(&self, sent_bps: f64) -> f64 {
         let beyond = if sent_bps > self.bps { (1.0 - self.inherent) * (sent_bps - self.bps) / sent_bps } else { 0.0 };
         (self.inherent + beyond).clamp(1e-6, 1.0 - 1e-6)
     }
 
     fn feasible(&self) -> f64 {
-        let most = if self.bps > 0.0 { LOSS_OFFSET + BALANCE / self.bps } else { 1.0 };
-        self.inherent.max(MIN_INHERENT).min(most.min(1.0))
+        let max_inherent = if self.bps > 0.0 { LOSS_OFFSET + BALANCE / self.bps } else { 1.0 };
+        self.inherent.max(MIN_INHERENT).min(max_inherent.min(1.0))
     }
 }
 
@@ -347,8 +351,8 @@ const HIGH_LOSS: f64 = 0.2;
 const PREFERENCE_SMOOTHING: f64 = 0.002;
 const PREFERENCE: f64 = 0.0002;
 const LOG_PREFERENCE: f64 = 0.02;
-/// `BwRampupUpperBoundFactor`, `BwRampupUpperBoundInHoldFactor`, `BwRampupUpperBoundHoldThreshold`, `MaxIncreaseFactor`,
-/// `DelayedIncreaseWindow`.
+/// `BwRampupUpperBoundFactor`, `BwRampupUpperBoundInHoldFactor`, `BwRampupUpperBoundHoldThreshold`,
+/// `MaxIncreaseFactor`, `DelayedIncreaseWindow`.
 const RISE: f64 = 1.5;
 const RISE_IN_HOLD: f64 = 1.2;
 const HOLD_THRESHOLD: f64 = 1.3;

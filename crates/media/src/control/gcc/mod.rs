@@ -1,12 +1,13 @@
-//! Google congestion control as in libwebrtc of 2025: a trend of the delay against a threshold that adapts, additive or
-//! multiplicative increase, an estimator by losses, probes at the start (`goog_cc_network_control.cc`). `gcc@unprobed` has
-//! no probes, and the first loss controller (2 % and 10 %) in place of the second.
+//! Google congestion control as in libwebrtc of 2025: trendline filter with an adaptive threshold, additive or
+//! multiplicative increase, loss-based estimator, probes at the start (`goog_cc_network_control.cc`). `gcc` runs the
+//! second loss-based estimator, which libwebrtc has enabled by default since April 2024, and the rule of 2 % and 10 %
+//! until that has an estimate. `gcc@unprobed` has no probes, and only the first loss controller (2 % and 10 %).
 //!
-//! Differs: nothing for regions in which the application limits the rate, as the encoder makes what the target says; with
-//! them go probes after drops, and those of screen sharing. Losses of the first controller are counted from the reports of
-//! arrivals, once a second, where libwebrtc takes those of receiver reports; the round-trip time of the rate control is
-//! the least of each report. Rates are real numbers, where libwebrtc has whole bit/s. The time between reports follows the
-//! rate that arrives, where libwebrtc takes the receiver's own target.
+//! Differs: there are no application-limited regions, because the encoder keeps to its target; neither are there the
+//! probes after drops and for screen sharing that depend on them. The first loss controller counts losses from the
+//! reports of arrivals, once per second, where libwebrtc uses receiver reports; the round-trip time of the rate control
+//! is the minimum of each report. Rates are real numbers, where libwebrtc has whole bit/s. The report interval follows
+//! the receive rate, where libwebrtc uses the receiver's own target.
 
 mod aimd;
 mod arrivals;
@@ -49,12 +50,12 @@ pub(super) struct Gcc {
 }
 
 impl Gcc {
-    /// As libwebrtc runs it.
+    /// The default configuration of libwebrtc.
     pub fn libwebrtc() -> Self {
         Self { has_loss_v2: true, ..Self::unprobed() }
     }
 
-    /// Without probes and the second estimator by losses.
+    /// Without probes and without the second loss-based estimator.
     pub fn unprobed() -> Self {
         Self {
             has_loss_v2: false,
@@ -72,7 +73,7 @@ impl Gcc {
         }
     }
 
-    /// Returns what a probe tells with it.
+    /// Processes an arrival; returns the estimate of its probe, if any.
     fn on_arrival(&mut self, packet: &PacketResult, arrived: Instant) -> Option<f64> {
         self.throughput.packet(arrived, packet.bytes);
         if let Some(deltas) = self.arrivals.packet(packet.sent, arrived) {
@@ -81,15 +82,15 @@ impl Gcc {
         self.probing.as_mut()?.arrived(packet.probe?, packet.bytes, packet.sent, arrived)
     }
 
-    /// The rate that the delay allows, where it was looked at.
+    /// The delay-based rate, if this report updates it.
     fn delay_based_bps(&mut self, now: Instant, probed: Option<f64>) -> Option<f64> {
         let (usage, acked) = (self.trend.usage(), self.throughput.bps());
         let Some(bps) = probed.filter(|_| usage != BandwidthUsage::Over) else {
             return self.by_delay.update(now, usage, acked);
         };
-        // A probe that tells less than arrives anyway is not to be believed.
-        let least = acked.map_or(0.0, |acked| self.by_delay.bps().min(DROP_TO_ACKED * acked));
-        self.by_delay.set(now, bps.max(least));
+        // A probe result well below the throughput is not credible.
+        let floor_bps = acked.map_or(0.0, |acked| self.by_delay.bps().min(DROP_TO_ACKED * acked));
+        self.by_delay.set(now, bps.max(floor_bps));
         self.target.restart(self.by_delay.bps());
         Some(self.by_delay.bps())
     }
@@ -108,12 +109,12 @@ impl Control for Gcc {
     }
 
     fn begin(&mut self, now: Instant, source: &Source) {
-        let least_bps = source.min_bps.max(MIN_BPS);
-        self.by_delay = Aimd::new(least_bps, source.start_bps);
-        self.target = SendSideEstimator::new(now, least_bps, source.max_bps, source.start_bps);
+        let min_bps = source.min_bps.max(MIN_BPS);
+        self.by_delay = Aimd::new(min_bps, source.start_bps);
+        self.target = SendSideEstimator::new(now, min_bps, source.max_bps, source.start_bps);
         if self.has_loss_v2 {
             self.target = self.target.clone().with_estimator();
-            self.probing = Some(ProbeController::new(now, source.start_bps.max(least_bps), source.max_bps));
+            self.probing = Some(ProbeController::new(now, source.start_bps.max(min_bps), source.max_bps));
         }
         (self.next_losses, self.next_update) = (now + LOSS_INTERVAL, now + UPDATE_INTERVAL);
     }
@@ -177,7 +178,7 @@ impl Control for Gcc {
     }
 }
 
-/// The least time from a packet's sending to the report, without what it waited at the receiver for the last one.
+/// Minimum round-trip time of a report's packets, without their wait at the receiver for the last packet.
 fn min_rtt(now: Instant, packets: &[PacketResult]) -> Option<Duration> {
     let last = packets.iter().filter_map(|packet| packet.arrived).max()?;
     packets.iter().filter_map(|packet| Some(now - packet.sent - (last - packet.arrived?))).min()

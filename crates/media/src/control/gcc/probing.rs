@@ -1,8 +1,8 @@
-//! When to probe, and what a probe tells (`probe_controller.cc`, `probe_bitrate_estimator.cc`).
+//! Probe schedule and estimates (`probe_controller.cc`, `probe_bitrate_estimator.cc`).
 //!
-//! Without regions in which the application limits the rate, which an encoder that keeps to its target has not, libwebrtc
-//! probes at the start alone: at three and six times the rate at the start, then at twice the estimate for as long as that
-//! is above 0.7 of the last probe.
+//! Without application-limited regions, which an encoder that keeps to its target does not have, libwebrtc probes only
+//! at the start: at three and six times the start rate, then at twice the estimate as long as that is above 0.7 of the
+//! last probe.
 
 use crate::prober::ProbeCluster;
 use sojourn_aqm::{Duration, Instant};
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     max_bps: f64,
-    /// What waits for the pacer.
+    /// Clusters for the pacer.
     pending: Vec<ProbeCluster>,
     next_id: u32,
     last: Instant,
-    /// While results are waited for: estimates above it call for another probe.
+    /// While waiting for results: an estimate above this triggers another probe.
     probe_further_above_bps: Option<f64>,
-    /// What came of each cluster; its least bytes and packets.
+    /// Each cluster with its arrivals.
     clusters: BTreeMap<u32, (ProbeCluster, AggregatedCluster)>,
 }
 
-/// Packets of a cluster that arrived.
+/// The arrived packets of a cluster.
 #[derive(Clone, Copy, Debug)]
 struct AggregatedCluster {
     packets: u32,
@@ -36,27 +36,27 @@ struct AggregatedCluster {
 }
 
 impl ProbeController {
-    /// The first probes of a flow.
+    /// Starts with the first probes of a flow.
     pub fn new(now: Instant, start_bps: f64, max_bps: f64) -> Self {
-        let (wanted, clusters) = (Vec::new(), BTreeMap::new());
-        let mut new = Self { max_bps, pending: wanted, next_id: 0, last: now, probe_further_above_bps: None, clusters };
+        let (pending, clusters) = (Vec::new(), BTreeMap::new());
+        let mut new = Self { max_bps, pending, next_id: 0, last: now, probe_further_above_bps: None, clusters };
         new.begin(now, &FIRST.map(|scale| scale * start_bps));
         new
     }
 
-    /// What waits for the pacer, which takes it.
+    /// Removes and returns the clusters for the pacer.
     pub fn take(&mut self) -> Vec<ProbeCluster> {
         std::mem::take(&mut self.pending)
     }
 
-    /// The estimate has changed; `may_probe` unless the delay grows, or losses or a round-trip time of seconds limit it.
+    /// The estimate has changed. `may_probe` is false while delay, losses or a round-trip time of seconds limit it.
     pub fn estimated(&mut self, now: Instant, bps: f64, may_probe: bool) {
         if may_probe && self.probe_further_above_bps.is_some_and(|limit| bps > limit) {
             self.begin(now, &[FURTHER * bps]);
         }
     }
 
-    /// What is due by the clock: results that have not come in a second do not come.
+    /// Stops waiting for results after one second.
     pub fn update(&mut self, now: Instant) {
         if now - self.last > LONGEST_WAIT {
             self.probe_further_above_bps = None;
@@ -77,7 +77,7 @@ impl ProbeController {
         (self.last, self.probe_further_above_bps) = (now, further.then_some(FURTHER_ABOVE * last_bps));
     }
 
-    /// A packet of a cluster arrived; the rate that the cluster tells, if it does.
+    /// Processes the arrival of a probe packet; returns the cluster's estimate, if it has enough arrivals.
     pub fn arrived(&mut self, id: u32, bytes: u32, sent: Instant, arrived: Instant) -> Option<f64> {
         self.clusters.retain(|_, (_, seen)| seen.packets == 0 || arrived - seen.last_arrived <= HISTORY);
         let (cluster, aggregate) = self.clusters.get_mut(&id)?;

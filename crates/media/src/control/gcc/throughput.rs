@@ -1,4 +1,4 @@
-//! What arrives: rates over windows, weighted by how far they are from what was known (`bitrate_estimator.cc`).
+//! Acknowledged throughput: rates over windows, weighted by their distance from the estimate (`bitrate_estimator.cc`).
 
 use sojourn_aqm::Instant;
 
@@ -8,12 +8,12 @@ pub(super) struct Throughput {
     sum: u64,
     window: u64,
     before: Option<u64>,
-    /// With its variance.
+    /// Estimate and variance.
     estimate: Option<(f64, f64)>,
 }
 
 impl Throughput {
-    /// A packet of so many bytes arrived; in the order of arrival.
+    /// Processes a packet of `bytes` bytes, in the order of arrival.
     pub fn packet(&mut self, arrived: Instant, bytes: u32) {
         let now = (arrived.as_nanos() + 500_000) / 1_000_000;
         if let Some(sample) = self.sample(now, bytes) {
@@ -24,12 +24,12 @@ impl Throughput {
         }
     }
 
-    /// In bit/s.
+    /// The estimate in bit/s.
     pub fn bps(&self) -> Option<f64> {
         self.estimate.map(|(kbps, _)| kbps * 1000.0)
     }
 
-    /// The rate of a window that has come to its end.
+    /// The rate of a window, when it ends.
     fn sample(&mut self, now: u64, bytes: u32) -> Option<f64> {
         let length = if self.estimate.is_none() { FIRST_WINDOW } else { WINDOW };
         if let Some(before) = self.before.filter(|&before| before <= now) {

@@ -1,17 +1,17 @@
-//! Whether the delay grows: a line through smoothed delays, against a threshold that adapts (`trendline_estimator.cc`).
+//! Trendline filter: the slope of smoothed delays against an adaptive threshold (`trendline_estimator.cc`).
 
 use super::arrivals::GroupDeltas;
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
-/// What the link is found to be; times in ms.
+/// Trendline filter and over-use detector; times in ms.
 #[derive(Clone, Debug)]
 pub(super) struct Trendline {
     deltas: u32,
     first_arrival: Option<f64>,
     accumulated: f64,
     smoothed: f64,
-    /// Arrival and smoothed delay of the last groups.
+    /// Arrival times and smoothed delays of the last groups.
     history: VecDeque<(f64, f64)>,
     threshold: f64,
     trend: f64,
@@ -21,7 +21,7 @@ pub(super) struct Trendline {
     usage: BandwidthUsage,
 }
 
-/// How the link is used.
+/// State of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BandwidthUsage {
     #[default]
@@ -49,9 +49,9 @@ impl Default for Trendline {
 }
 
 impl Trendline {
-    /// The deltas of two groups, found when a packet arrived.
+    /// Processes the deltas of two groups, computed when a packet arrived.
     pub fn update(&mut self, deltas: GroupDeltas, arrived: Instant) {
-        // The sources have these times in whole milliseconds.
+        // As in libwebrtc, these times are in whole milliseconds.
         let now = ((arrived.as_nanos() + 500_000) / 1_000_000) as f64;
         self.deltas = (self.deltas + 1).min(MAX_DELTAS);
         let first = *self.first_arrival.get_or_insert(now);
@@ -85,7 +85,7 @@ impl Trendline {
         self.adapt(modified.abs(), now);
     }
 
-    /// The trend is above the threshold: over-use, once it has been for long enough and does not fall.
+    /// The trend is above the threshold: over-use if it has been for long enough and does not fall.
     fn grows(&mut self, trend: f64, sent_delta: f64) {
         let over_using = self.over_using.map_or(sent_delta / 2.0, |time| time + sent_delta);
         self.over_using = Some(over_using);
@@ -98,7 +98,7 @@ impl Trendline {
 
     fn adapt(&mut self, modified: f64, now: f64) {
         let elapsed = (now - self.updated.replace(now).unwrap_or(now)).min(LONGEST_STEP);
-        // A spike of the delay is not what the threshold is to follow.
+        // The threshold ignores delay spikes.
         if modified > self.threshold + MAX_OFFSET {
             return;
         }

@@ -1,8 +1,8 @@
-//! SCReAM of RFC 8298: a window that follows the queueing delay as LEDBAT's does, with a target that rises beside flows that
-//! fill the queue, and a rate of the encoder that follows losses and the queue before the pacer.
+//! SCReAM of RFC 8298: a window that follows the queueing delay like LEDBAT's, with a target that rises when competing
+//! flows fill the queue, and a target rate that follows losses and the pacer queue.
 //!
-//! Differs: where the RFC is silent, Ericsson's implementation decides (`ScreamV1Tx.cpp`, before it was removed): the
-//! share of round trips with losses is smoothed by 0.01, and the known highest rate is taken at losses and marks.
+//! Differs: if the RFC is silent, Ericsson's implementation decides (`ScreamV1Tx.cpp`, before it was removed): the
+//! fraction of round trips with losses is smoothed by 0.01, and `target_bitrate_last_max` is set at losses and marks.
 
 use super::{MSS, PathStats, newly_acked};
 use crate::control::{Control, Feedback, NewFrame, Rates, SentPacket};
@@ -18,10 +18,10 @@ pub(in crate::control) struct Scream1 {
     path: PathStats,
     qdelay_target: f64,
     trend: QdelayTrend,
-    /// Queueing delays by `QDELAY_TARGET_LO`, the newest last.
+    /// Queueing delays divided by `QDELAY_TARGET_LO`, the newest last.
     qdelay_norm_hist: VecDeque<f64>,
     in_fast_increase: bool,
-    /// The trend has been low since then.
+    /// Since when the trend has been low.
     low_since: Option<Instant>,
     cwnd: f64,
     bytes_newly_acked: f64,
@@ -90,7 +90,7 @@ impl Scream1 {
         self.cwnd = self.cwnd.min(self.in_flight.max() * MAX_BYTES_IN_FLIGHT_HEAD_ROOM).max(MIN_CWND);
     }
 
-    /// Section 4.1.2.3: compensation for flows that fill the queue.
+    /// Section 4.1.2.3: compensation for competing flows.
     fn adjust_qdelay_target(&mut self) {
         self.qdelay_norm_hist.pop_front();
         self.qdelay_norm_hist.push_back(self.path.qdelay / QDELAY_TARGET_LO);
@@ -147,7 +147,7 @@ impl Scream1 {
         }
         let of_media = self.rates.media.max(self.rates.media_median());
         let limit = current_rate.max(of_media) * (2.0 - self.trend.memory);
-        // Not clamp(), which refuses a least rate above the highest.
+        // Not clamp(), which panics if the minimum is above the maximum.
         self.target_bitrate = self.target_bitrate.min(limit).max(self.source.min_bps).min(self.source.max_bps);
     }
 }
@@ -212,7 +212,7 @@ impl Control for Scream1 {
 
     /// The pacer: section 4.1.2.6.
     fn rates(&self, _: u64) -> Rates {
-        // Before there is a round-trip time, the rate at the start.
+        // Before the first round-trip time: the start rate.
         let pacing_bps = self.path.s_rtt.map_or(self.target_bitrate, |s_rtt| self.cwnd * 8.0 / s_rtt);
         Rates { target_bps: self.target_bitrate, pacing_bps: pacing_bps.max(RATE_PACE_MIN) }
     }
@@ -224,13 +224,13 @@ impl Control for Scream1 {
     }
 }
 
-/// Whether the queueing delay changes (section 4.1.2, `update_variables`).
+/// Trend of the queueing delay (section 4.1.2, `update_variables`).
 #[derive(Clone, Debug)]
 struct QdelayTrend {
     fraction_avg: f64,
     fraction_hist: VecDeque<f64>,
     value: f64,
-    /// Its peaks, which are forgotten slowly.
+    /// Slowly decaying maximum of the trend.
     memory: f64,
 }
 
@@ -241,7 +241,7 @@ impl Default for QdelayTrend {
 }
 
 impl QdelayTrend {
-    /// The queueing delay by its target, each 50 ms.
+    /// Adds a sample of the queueing delay divided by its target, every 50 ms.
     fn sample(&mut self, fraction: f64) {
         self.fraction_avg = (1.0 - QDELAY_WEIGHT) * self.fraction_avg + QDELAY_WEIGHT * fraction;
         self.fraction_hist.pop_front();
@@ -258,7 +258,7 @@ impl QdelayTrend {
     }
 }
 
-/// The most bytes in flight within five seconds.
+/// Maximum bytes in flight within five seconds.
 #[derive(Clone, Debug, Default)]
 struct MaxBytesInFlight(VecDeque<(Instant, u64)>);
 
@@ -278,7 +278,7 @@ impl MaxBytesInFlight {
     }
 }
 
-/// Rates of intervals of `RATE_ADJUST_INTERVAL`, in bit/s, and the bytes of the present one.
+/// Rates over intervals of `RATE_ADJUST_INTERVAL`, in bit/s, and the bytes of the current interval.
 #[derive(Clone, Debug, Default)]
 struct RateEstimates {
     sent: u64,
@@ -287,7 +287,7 @@ struct RateEstimates {
     transmit: f64,
     ack: f64,
     media: f64,
-    /// Those of ten seconds.
+    /// Media rates of the last ten seconds.
     media_hist: VecDeque<f64>,
 }
 
@@ -319,7 +319,7 @@ fn mean<'a>(values: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-// The names of RFC 8298, section 4.1.1.1; bit/s, bytes, seconds.
+// Names of RFC 8298, section 4.1.1.1; bit/s, bytes, seconds.
 const QDELAY_TARGET_LO: f64 = 0.1;
 const QDELAY_TARGET_HI: f64 = 0.4;
 const QDELAY_WEIGHT: f64 = 0.1;
@@ -339,12 +339,12 @@ const RTP_QDELAY_TH: f64 = 0.02;
 const TARGET_RATE_SCALE_RTP_QDELAY: f64 = 0.95;
 const T_RESUME_FAST_INCREASE: Duration = Duration::from_secs(5);
 const RATE_PACE_MIN: f64 = 50e3;
-/// The text of sections 4.1.2 to 4.1.3.
+/// From the text of sections 4.1.2 to 4.1.3.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const TREND_SAMPLES: usize = 20;
 const NORM_SAMPLES: usize = 200;
 const NORM_RECENT: usize = 50;
 const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(5);
 const MEDIA_SAMPLES: usize = 51;
-/// Of `ScreamV1Tx.cpp`.
+/// From `ScreamV1Tx.cpp`.
 const LOSS_EVENT_GAIN: f64 = 0.01;

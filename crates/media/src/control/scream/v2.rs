@@ -1,11 +1,12 @@
-//! SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2): a reference window that losses, marks and the queueing delay
-//! reduce and that grows with what is acknowledged, and a rate of the encoder that is the window by the round-trip time.
+//! SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2): a reference window that is reduced by losses, marks and
+//! queueing delay and grows with acknowledged bytes, and a target rate of window / round-trip time.
 //!
-//! With ECT(1) it is scalable: marks reduce the window in proportion to their share (L4S). With ECT(0) a mark is a fifth.
+//! With ECT(1) it is scalable: marks reduce the window in proportion to their fraction (L4S). With ECT(0) a mark
+//! reduces it by a fifth.
 //!
-//! Differs: what the draft has as optional is left out: less growth with jitter (`REDUCE_JITTER`), losses of the link,
-//! policers, undershoot, competing flows, clock drift. The window holds nothing back before the first report, and is then
-//! at least what the rate at the start needs, so that this rate is kept to.
+//! Differs: optional parts of the draft are left out: less growth with jitter (`REDUCE_JITTER`), non-congestive losses,
+//! policers, undershoot, competing flows, clock drift. The window does not limit before the first report, and is then
+//! at least as large as the start rate needs, so that this rate is kept.
 
 use super::{MSS, PathStats, newly_acked};
 use crate::control::{Control, Feedback, NewFrame, Rates, SentPacket};
@@ -23,12 +24,14 @@ pub(in crate::control) struct Scream2 {
     qdelay_avg: f64,
     qdelay_avg_updated: Instant,
     ref_wnd: f64,
-    /// Where congestion was met last.
+    /// Reference window at the last congestion.
     ref_wnd_i: f64,
     ref_wnd_i_update_allowed: bool,
     /// Since the last reaction.
     loss_detected: bool,
     data_units_marked: bool,
+    // `None`: long before the flow. The draft's 0, with a clock that starts with the flow, would forbid fast growth for
+    // 100 round trips.
     last_congestion_detected: Option<Instant>,
     last_reaction: Option<Instant>,
     max_bytes_in_flight: f64,
@@ -39,12 +42,12 @@ pub(in crate::control) struct Scream2 {
     frame_size_dev: f64,
 }
 
-/// What reduces the window.
+/// Reason of a window reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum CongestionEvent {
     Loss,
     Marks,
-    /// The delay, with a share of marks that stands for it.
+    /// Queueing delay, with the equivalent fraction of marks.
     Delay(f64),
 }
 
@@ -82,7 +85,7 @@ impl Scream2 {
         }
     }
 
-    /// Close to where congestion was met, the window changes less: the draft's `scl_t`.
+    /// Reduces changes of the window near its value at the last congestion: the draft's `scl_t`.
     fn scale(&self) -> f64 {
         let distance = 8.0 * (self.ref_wnd - self.ref_wnd_i) / self.ref_wnd_i;
         (distance * distance).clamp(0.1, 1.0)
@@ -151,7 +154,7 @@ impl Scream2 {
         let headers = MSS / (MSS + PACKET_OVERHEAD);
         let slack = SLACK + self.rate_adjust_factor + self.frame_size_dev;
         let bps = small * headers / slack * 8.0 * self.ref_wnd / s_rtt;
-        // Not clamp(), which refuses a least rate above the highest.
+        // Not clamp(), which panics if the minimum is above the maximum.
         self.target_bitrate = bps.max(self.source.min_bps).min(self.source.max_bps);
     }
 }
@@ -209,7 +212,7 @@ impl Control for Scream2 {
         }
     }
 
-    /// The pacer: "Packet Pacing", relaxed near the highest rate.
+    /// The pacer: "Packet Pacing", relaxed near the maximum rate.
     fn rates(&self, _: u64) -> Rates {
         let nominal = self.target_bitrate / self.source.max_bps;
         let near = ((nominal - RELAXED_PACING_LIMIT_LOW) / (1.0 - RELAXED_PACING_LIMIT_LOW)).min(1.0);
@@ -224,7 +227,7 @@ impl Control for Scream2 {
     }
 }
 
-/// The share of marked packets ("Receiving ECN-CE for L4S"): fast attack, slow decay.
+/// Fraction of marked packets ("Receiving ECN-CE for L4S"): fast attack, slow decay.
 #[derive(Clone, Debug)]
 struct L4sAlpha {
     value: f64,
@@ -252,7 +255,8 @@ impl L4sAlpha {
     }
 }
 
-// The names of the draft; bit/s, bytes, seconds. `QDELAY_TARGET_LO`, which no competing flow raises here.
+// Names of the draft; bit/s, bytes, seconds. `QDELAY_TARGET` is `QDELAY_TARGET_LO`, which competing flows do not raise
+// here.
 const QDELAY_TARGET: f64 = 0.06;
 const MIN_REF_WND: f64 = 3000.0;
 const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
@@ -263,7 +267,7 @@ const MUL_INCREASE_FACTOR: f64 = 0.02;
 const VIRTUAL_RTT: f64 = 0.025;
 const L4S_AVG_G_UP: f64 = 1.0 / 8.0;
 const L4S_AVG_G_DOWN: f64 = 1.0 / 128.0;
-/// The share of marks is updated at least so often.
+/// Maximum time between updates of the fraction of marks.
 const ALPHA_INTERVAL: f64 = 0.01;
 const QDELAY_AVG_G: f64 = 0.25;
 const REF_WND_OVERHEAD_MAX: f64 = 3.0;
@@ -274,7 +278,7 @@ const RELAXED_PACING_LIMIT_LOW: f64 = 0.8;
 const PACKET_OVERHEAD: f64 = 20.0;
 const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
 const FRAME_SIZE_DEV_ALPHA: f64 = 1.0 / 64.0;
-/// Of a window above the rate: the draft's 1.2 in the target's denominator.
+/// Slack of the window above the rate: the draft's 1.2 in the target's denominator.
 const SLACK: f64 = 1.2;
 /// "Receiver Requirements on Feedback Intensity".
 const FEEDBACK_PACKETS: usize = 16;
