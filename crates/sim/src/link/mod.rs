@@ -4,7 +4,7 @@
 //! when its last bit does.
 //!
 //! A link is called on each arrival and at the time it has requested. It returns a [`ServiceResult`]: the departing
-//! packet with its arrival time at the far end, and when to call next. Routes and flows are the network's business.
+//! packet with its arrival time at the far end, and when to call next. It is independent of routes and flows.
 
 mod any;
 mod bucket;
