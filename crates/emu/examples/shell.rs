@@ -1,4 +1,5 @@
-//! The shells without Python, for measurements: `cargo run --release -p sojourn-emu --example shell -- link --rate 1gbit`.
+//! The shell commands without Python, for measurements: `cargo run --release -p sojourn-emu --example shell -- link
+//! --rate 1gbit`.
 
 #[cfg(target_os = "linux")]
 fn main() {

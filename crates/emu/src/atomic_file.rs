@@ -1,11 +1,11 @@
-//! Files that appear whole or not at all: made beside their place under another name, and renamed.
+//! Atomic replacement of files: write to a temporary file in the same folder, then rename it over the target.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file that takes the place of one that is there once all of it is on the disk.
+/// Replaces the file at `path` atomically, after the new content has been synced to disk.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = AtomicFile::create(path)?;
     new.file.write_all(bytes)?;
@@ -15,33 +15,34 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new.commit()
 }
 
-/// A file that is not at its place yet; it vanishes unless [`Self::put`] there. A pipe or a device is written as it is.
+/// A file not yet renamed to its target. Dropping it before [`Self::commit`] removes the temporary file. A pipe or a
+/// device is written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
-    /// To write to.
+    /// The temporary file, or the target itself if it is a pipe or a device.
     pub file: File,
     temporary: Option<PathBuf>,
     target: PathBuf,
 }
 
 impl AtomicFile {
-    /// Makes it beside `path`, whose file stays as it is.
+    /// Creates the temporary file beside `path`; an existing file stays unchanged.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // A link stays one, and what it leads to is replaced.
+        // A symbolic link stays, and its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        if fs::metadata(&target).is_ok_and(|about| !about.is_file()) {
+        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(&target)?;
             return Ok(Self { file, temporary: None, target });
         }
-        let part = temporary_path(&target).ok_or(io::ErrorKind::InvalidInput)?;
-        let file = File::create(&part)?;
-        Ok(Self { file, temporary: Some(part), target })
+        let temporary = temporary_path(&target).ok_or(io::ErrorKind::InvalidInput)?;
+        let file = File::create(&temporary)?;
+        Ok(Self { file, temporary: Some(temporary), target })
     }
 
-    /// Puts it at its place; it may be written on there.
+    /// Renames the temporary file to the target. [`Self::file`] can still be written afterwards.
     pub fn commit(&mut self) -> io::Result<()> {
-        if let Some(part) = &self.temporary {
-            fs::rename(part, &self.target)?;
+        if let Some(temporary) = &self.temporary {
+            fs::rename(temporary, &self.target)?;
             self.temporary = None;
         }
         Ok(())
@@ -50,14 +51,13 @@ impl AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if let Some(part) = &self.temporary {
-            let _ = fs::remove_file(part);
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// The hidden name of what is not finished, with machine and process, by which `sojourn.base.files` knows what a killed
-/// process has left.
+/// Hidden temporary name with host and PID; `sojourn.base.files` recognises by it what a killed process left.
 fn temporary_path(target: &Path) -> Option<PathBuf> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };

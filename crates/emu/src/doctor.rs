@@ -1,4 +1,4 @@
-//! What this machine can emulate faithfully, and what it lacks.
+//! Checks of the machine: devices and permissions, accuracy of timers, and the highest rate emulated faithfully.
 
 use crate::path::{DirectionConfig, PathKind, Side};
 use crate::shell::{self, InnerCommand, Outcome, Shell};
@@ -20,12 +20,12 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-/// The examination was interrupted, by this signal if it was one to a measurement.
+/// The checks were interrupted: by the caller (`None`), or by this signal during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption(pub Option<i32>);
 
 impl Interruption {
-    /// Gives the signal to this process as well.
+    /// Raises the signal in this process.
     pub fn raise(self) {
         if let Some(signal) = self.0.and_then(|number| Signal::try_from(number).ok()) {
             let _ = nix::sys::signal::raise(signal);
@@ -33,18 +33,18 @@ impl Interruption {
     }
 }
 
-/// Examines the machine: some twenty seconds. Only for a process with a single thread. Before each measurement `goes_on` is
-/// asked with the number of those that were made and of all.
+/// Checks the machine, which takes about 20 s; the process must be single-threaded. Before each measurement `goes_on`
+/// is called with the number of measurements done and the total; the checks stop if it returns false.
 ///
-/// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the
-/// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended), `rates`
-/// (each with the medians of five measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
-/// round in ascending order, `null` for none, and their median, `highest_faithful_rate`.
+/// The JSON has `checks` (`name`; `ok`; `needed`, whether shells are impossible without it; `text`; `remedy`, also
+/// under its former name `mend`), `timer_ns` (how late waits of 1 ms ended), `rates` (medians of five measurements
+/// each, with `runs` and `faithful_runs`), `highest_faithful_rates` (one per round, ascending, `null` for none) and
+/// their median, `highest_faithful_rate`.
 pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interruption> {
     let checks = checks();
     let possible = checks.iter().all(|check| check.ok || !check.needed);
     let timer = timer_error();
-    // Round by round, so that what disturbs the machine for a while does not meet one rate alone.
+    // Measure every rate once per round, so that a temporary disturbance does not affect one rate only.
     let mut rounds: Vec<Vec<Measurement>> = Vec::new();
     let all = ROUNDS * RATES.len();
     for round in 0..if possible { ROUNDS } else { 0 } {
@@ -72,14 +72,14 @@ pub fn examine(goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, I
     }))
 }
 
-/// Of each round the number of the highest rate that was faithful, in ascending order, none first.
+/// Index of the highest faithful rate of each round, in ascending order, `None` first.
 fn highest(rounds: &[Vec<Measurement>]) -> Vec<Option<usize>> {
-    let mut found: Vec<_> = rounds.iter().map(|round| round.iter().rposition(|one| one.faithful)).collect();
+    let mut found: Vec<_> = rounds.iter().map(|round| round.iter().rposition(|run| run.faithful)).collect();
     found.sort();
     found
 }
 
-/// What the rounds say of a rate; nothing if none has measured it.
+/// Summary of a rate over all rounds; `None` if no round measured it.
 fn rate_summary(rate: usize, rounds: &[Vec<Measurement>]) -> Option<Value> {
     let runs: Vec<&Measurement> = rounds.iter().filter_map(|round| round.get(rate)).collect();
     let median = |of: fn(&Measurement) -> f64| {
@@ -136,18 +136,18 @@ fn checks() -> Vec<Check> {
     };
     let open = || std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
     let device = open();
-    let here = in_child(|| Tun::create("sojourn%d").map(|_| ()));
+    let in_place = in_child(|| Tun::create("sojourn%d").map(|_| ()));
     let user = in_child(|| {
         if geteuid().is_root() {
             setgid(NOBODY.into())?;
             setuid(NOBODY.into())?;
-            // Else its own files in /proc would stay root's.
+            // Otherwise the files of this process in /proc would still belong to root.
             set_dumpable(true)?;
         }
         open()?;
         new_network(true).map(|_| ())
     });
-    let either = here.as_ref().or(user.as_ref()).map(|()| String::new()).map_err(copy);
+    let either = in_place.as_ref().or(user.as_ref()).map(|()| String::new()).map_err(copy);
     let udp = in_child(|| {
         new_network(false)?;
         Tun::create("sojourn%d")?.0.offloads_udp()
@@ -180,7 +180,7 @@ fn checks() -> Vec<Check> {
         check(
             "direct",
             false,
-            here.map(|()| yes("this machine is reached without a gateway")),
+            in_place.map(|()| yes("this machine is reached without a gateway")),
             "run as root: otherwise its services are reached through a gateway, which costs CPU time",
         ),
         check(
@@ -217,7 +217,7 @@ fn checks() -> Vec<Check> {
     ]
 }
 
-/// Whether `attempt` succeeds, in a process of its own that it may change.
+/// Runs `attempt` in a child process, so that changes of namespaces, user or priority stay there.
 fn in_child(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let pid = process::spawn(|| attempt().err().map_or(0, |e| e.raw_os_error().unwrap_or(libc::EINVAL)))?;
     match waitpid(pid, None) {
@@ -231,7 +231,7 @@ fn copy(error: &io::Error) -> io::Error {
     io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
-/// How much later than asked waits of 1 ms end.
+/// Lateness of waits of 1 ms.
 fn timer_error() -> Histogram {
     let mut late = Histogram::default();
     let first = clock::run_first().is_ok();
@@ -250,10 +250,10 @@ fn timer_error() -> Histogram {
     late
 }
 
-/// One TCP flow upward through a link of this rate; `None` where it cannot be measured.
+/// Measures one TCP flow in the up direction of a link of this rate; `None` if the shell fails.
 fn measure(rate: &str) -> Result<Option<Measurement>, Interruption> {
     let Some(outcome) = run(rate) else { return Ok(None) };
-    // A shell takes it for its command, which is ours.
+    // The shell forwards signals to its command, which is our own sender: the signal was meant for us.
     if outcome.signalled.is_some() {
         return Err(Interruption(outcome.signalled));
     }
@@ -269,7 +269,7 @@ fn measure(rate: &str) -> Result<Option<Measurement>, Interruption> {
     }))
 }
 
-/// A shell in which a sender sends to a receiver outside.
+/// Runs a shell with a TCP sender inside and a receiver outside.
 fn run(rate: &str) -> Option<Outcome> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     let port = listener.local_addr().ok()?.port();
@@ -304,19 +304,19 @@ fn receive(listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// The rates that are tried.
+/// Rates that are measured.
 const RATES: &[&str] = &["100 Mbit/s", "300 Mbit/s", "1 Gbit/s", "2 Gbit/s", "3 Gbit/s", "5 Gbit/s"];
 
-/// A link is saturated when it is in use for so much of the time, start and end of the flow included.
+/// Minimum utilisation of a saturated link, including start and end of the flow.
 const BUSY: f64 = 0.85;
 
-/// How long a flow sends.
+/// Sending time of a flow.
 const SEND_NS: u64 = 600_000_000;
 
-/// A user without any right, as whom root asks what users may.
+/// Unprivileged user as which root checks what users may do.
 const NOBODY: u32 = 65_534;
 
-/// How often each rate is measured; odd, so that there is a median.
+/// Measurements of each rate; odd, so that there is a median.
 const ROUNDS: usize = 5;
 
 const WAITS: usize = 300;

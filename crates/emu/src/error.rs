@@ -1,9 +1,9 @@
-//! What stops a shell before its command runs.
+//! Errors that prevent a shell from running its command.
 
 use std::fmt;
 use std::io;
 
-/// Why a shell could not be made: one line with the place and the remedy.
+/// A shell could not be created: one line with the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Bad input or usage.
@@ -44,7 +44,7 @@ impl From<sojourn_sim::scenario::Error> for Error {
     }
 }
 
-/// A failed system call of the emulator itself, with what helps against it.
+/// Error of a failed system call of the emulator itself, with a remedy.
 pub(crate) fn machine(error: impl Into<io::Error>) -> Error {
     let error = error.into();
     let remedy = match error.raw_os_error() {

@@ -1,20 +1,21 @@
 //! Links emulated in real time for real programs.
 //!
-//! A shell is a pair of network namespaces joined by two TUN devices and one process between them: it reads what one
-//! kernel sends, holds it in virtual time as the [`path::Direction`] says (a link with a queue discipline of
-//! `sojourn-aqm`, a delay, a loss), and writes it to the other. Linux only; elsewhere the crate is empty.
+//! A shell is a pair of network namespaces joined by two TUN devices and one process between them: it reads packets
+//! that one kernel sends, queues, delays or drops them in virtual time as configured for the [`path::Direction`] (a
+//! link with a queue discipline of `sojourn-aqm`, a delay, a loss), and writes them to the other kernel. Linux only;
+//! elsewhere the crate is empty.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`cli`] | the commands `link`, `delay`, `loss`, and Mahimahi's names for them |
 //! | [`shell`] | a command in its own network namespace: addresses, routes, gateway |
 //! | [`topology`] | all links and nodes of a scenario in one process, a namespace for each node |
-//! | [`path`] | one direction of a shell in virtual time: splitting, queue or delay or loss, joining |
+//! | [`path`] | one direction of a shell in virtual time: segmentation, queue, delay or loss, coalescing |
 //! | [`log`] | every packet's fate: records, results, captures, Mahimahi's logs |
-//! | [`doctor`] | what this machine can emulate faithfully |
-//! | `sys` | safe wrappers of system calls; the unsafe code of the crate is in it |
+//! | [`doctor`] | checks of this machine, and the highest rate that it emulates faithfully |
+//! | `sys` | safe wrappers of system calls, with all unsafe code of the crate |
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "emulates in real time")]
 

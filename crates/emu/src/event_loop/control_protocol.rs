@@ -1,8 +1,11 @@
-//! Orders to a running shell or network, and their answers: what `sojourn ctl` sends, and what the desk does with it.
+//! Control protocol of a running shell or network: requests of `sojourn ctl`, and the responses to them.
 //!
-//! Each is one message in JSON. `{}` asks for the state; `{"keys": {…}}` changes what the keys name, as an entry of a
-//! scenario's `[[changes]]` does; `{"pause": true}` pauses and `{"pause": false}` resumes. `"side"` names the one
-//! direction that an order is for.
+//! Each message is one JSON object. `{}` queries the state; `{"keys": {…}}` changes these keys, like an entry of a
+//! scenario's `[[changes]]`; `{"pause": true}` pauses and `{"pause": false}` resumes. `"side"` restricts a request to
+//! one direction.
+//!
+//! A request names a whole queue manager, unlike `tc qdisc change`, which sets single parameters: `--aqm`, scenarios
+//! and `[[changes]]` have the same syntax, and a log entry is complete by itself.
 
 use crate::path::{Direction, PathKind};
 use serde::{Deserialize, Serialize};
@@ -12,17 +15,17 @@ use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use std::collections::BTreeMap;
 
-/// An order.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RequestMessage", into = "RequestMessage")]
 pub enum ControlRequest {
-    /// Report the state.
+    /// Queries the state.
     Show,
-    /// Change directions; `side` names one of them, or is `None` for all that the order can be for.
+    /// Changes directions: the one called `side`, or all that the request can change.
     Change {
-        /// `up` or `down` of a shell, the name of a link's direction in a network.
+        /// `up` or `down` in a shell, the name of a link's direction in a network.
         side: Option<String>,
-        /// What changes.
+        /// The change.
         change: Change,
     },
 }
@@ -30,15 +33,15 @@ pub enum ControlRequest {
 /// A change of a direction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// To these values of keys, those of an entry of a scenario's `[[changes]]`.
+    /// Sets these keys, which are those of an entry of a scenario's `[[changes]]`.
     Keys(Map<String, Value>),
-    /// Send nothing more.
+    /// Stops sending.
     Pause,
-    /// Send again at the rate from before the pause.
+    /// Resumes sending at the rate before the pause.
     Resume,
 }
 
-/// An order on the wire.
+/// A request on the wire.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RequestMessage {
@@ -81,7 +84,7 @@ impl TryFrom<RequestMessage> for ControlRequest {
 }
 
 impl ControlRequest {
-    /// Reads an order of at most [`MAX_BYTES`] bytes.
+    /// Parses a request of at most [`MAX_BYTES`] bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_BYTES {
             return Err(format!("order: longer than {MAX_BYTES} bytes; shorten its values"));
@@ -91,8 +94,8 @@ impl ControlRequest {
 }
 
 impl Change {
-    /// Makes the change in all `directions` as of `now`, or with an error in none; a change names queue managers of `own`
-    /// as well.
+    /// Applies the change to all `directions` at `now`, or, on an error, to none. Queue managers of `own` can be named
+    /// besides the registered ones.
     fn apply(&self, now: Instant, directions: &mut Directions<'_>, own: &dyn Catalogue) -> Result<(), String> {
         for (_, direction) in directions.iter_mut() {
             match self {
@@ -112,16 +115,16 @@ impl Change {
     }
 }
 
-/// The answer to an order.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ControlResponse {
-    /// Nothing has changed: why, and what to do.
+    /// The request failed, and nothing has changed.
     Refused {
-        /// One line.
+        /// One line with the reason and the remedy.
         error: String,
     },
-    /// It is done.
+    /// The change was made.
     Changed {
         /// Names of the directions that have changed.
         changed: Vec<String>,
@@ -132,63 +135,63 @@ pub enum ControlResponse {
     State(ShellState),
 }
 
-/// What runs, and what its directions do.
+/// State of a running shell or network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShellState {
-    /// What it is.
+    /// Its identity.
     #[serde(flatten)]
     pub info: ShellInfo,
-    /// What its directions do.
+    /// State of its directions.
     #[serde(flatten)]
     pub directions: DirectionStates,
 }
 
-/// A shell or network by name, process and command.
+/// Identity of a running shell or network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShellInfo {
     /// Its kind: `link`, `delay`, `loss`, `network`, or one of Mahimahi's.
     pub shell: String,
-    /// Its process.
+    /// Process ID.
     pub pid: i32,
-    /// The name that it was given.
+    /// Name set with `--name`.
     pub name: Option<String>,
-    /// What runs inside.
+    /// Command that runs inside.
     pub command: Vec<String>,
-    /// Nanoseconds since 1970 at its start.
+    /// Start time in nanoseconds since 1970.
     pub epoch_ns: u64,
 }
 
-/// What directions do.
+/// State of all directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DirectionStates {
-    /// Those of a shell.
+    /// Directions of a shell.
     Shell {
         /// From inside to outside.
         up: DirectionState,
         /// From outside to inside.
         down: DirectionState,
     },
-    /// Those of a network, by the names of its links.
+    /// Directions of a network, by name.
     Network {
-        /// Each link has two.
+        /// Two directions per link.
         links: BTreeMap<String, DirectionState>,
     },
 }
 
-/// What one direction does, and has done so far.
+/// Configuration and counters of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionState {
     /// Link, delay or loss in a few words.
     #[serde(rename = "does")]
     pub description: String,
-    /// What has left.
+    /// Departures so far.
     pub departed: DepartedCount,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
-    /// Packets that wait.
+    /// Packets waiting, a super-packet as one.
     pub backlog: u64,
 }
 
@@ -209,19 +212,19 @@ impl DirectionState {
     }
 }
 
-/// Directions by their names.
+/// Directions by name.
 type Directions<'a> = Vec<(&'a str, &'a mut Direction)>;
 
-/// The directions that orders can be for.
+/// Directions that a request can change.
 pub enum DirectionSet<'a> {
-    /// Of a shell, up first: an order is for both of them, or for the one that it names.
+    /// Directions of a shell, up first. A request without a side applies to both.
     Shell([&'a mut Direction; 2]),
-    /// Of a network: an order is for the one that it names.
+    /// Directions of a network. A request must name one.
     Network(Directions<'a>),
 }
 
 impl<'a> DirectionSet<'a> {
-    /// Does what an order says as of `now`; the answer.
+    /// Executes a request at `now` and returns the response.
     pub fn answer(
         self,
         order: ControlRequest,
@@ -257,12 +260,12 @@ impl<'a> DirectionSet<'a> {
         }
     }
 
-    /// The directions that an order for `side` is for.
+    /// Selects the directions for a request with `side`.
     fn named(self, side: Option<&str>) -> Result<Directions<'a>, String> {
         match (self, side) {
             (Self::Shell([up, down]), None) => {
                 let mut both = vec![("up", up), ("down", down)];
-                // A loss of one direction only stays that.
+                // A loss configured for one direction must not spread to the other.
                 both.retain(|(_, direction)| !matches!(direction.kind(), PathKind::Loss(None)));
                 Ok(both)
             }
@@ -282,7 +285,7 @@ impl<'a> DirectionSet<'a> {
     }
 }
 
-/// Maximum length of an order and of an answer.
+/// Maximum length of a request and of a response.
 pub const MAX_BYTES: usize = 1 << 16;
 
 const REMEDY: &str = r#"write e.g. {"keys": {"rate": "5mbit"}}, {"pause": true}, or {} to show it"#;
@@ -319,7 +322,7 @@ mod tests {
             assert_eq!(serde_json::to_value(&order).unwrap(), wire);
             assert_eq!(ControlRequest::parse(wire.to_string().as_bytes()), Ok(order));
         }
-        // As the first senders wrote an order for both directions.
+        // Format of the first clients for a request to both directions.
         assert_eq!(ControlRequest::parse(br#"{"pause": true, "side": null}"#), Ok(change(None, Change::Pause)));
     }
 
@@ -385,9 +388,9 @@ mod tests {
 
     #[test]
     fn an_order_for_a_network_names_a_link() {
-        let (mut one, mut two) = (delay(Side::Down), delay(Side::Up));
+        let (mut forward, mut reverse) = (delay(Side::Down), delay(Side::Up));
         let mut answer = |text: &str| {
-            let links = vec![("core", &mut one), ("core.reverse", &mut two)];
+            let links = vec![("core", &mut forward), ("core.reverse", &mut reverse)];
             DirectionSet::Network(links).answer(
                 ControlRequest::parse(text.as_bytes()).unwrap(),
                 &about(),

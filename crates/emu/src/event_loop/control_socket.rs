@@ -1,8 +1,9 @@
-//! Where a running shell takes orders: a socket in a folder that only its owner can enter.
+//! Control socket of a running shell: a Unix socket in a folder that only its owner can enter.
 //!
-//! The loop between the devices answers, so an order takes effect between two packets, and never waits for who asks. Who
-//! asks has to be the owner or root (the kernel says who it is). A shell that was killed leaves a socket at which
-//! nobody listens; whoever finds it removes it.
+//! The event loop itself answers requests, so a change takes effect between two packets, and it never waits for a
+//! client. A client must run as the owner or as root (`SO_PEERCRED`). The socket has a path, in a folder of mode 0700,
+//! because the client is in another network namespace, which does not share abstract sockets. A shell that was killed
+//! leaves its socket behind; the next process that finds it dead removes it.
 
 use super::control_protocol::{ControlRequest, ControlResponse, DirectionSet, MAX_BYTES, ShellInfo};
 use crate::Error;
@@ -23,7 +24,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The socket of a shell, and who is connected to it.
+/// Listening socket of a shell, and its clients.
 pub struct ControlSocket {
     listener: OwnedFd,
     path: PathBuf,
@@ -31,19 +32,19 @@ pub struct ControlSocket {
     info: ShellInfo,
 }
 
-/// A shell that somebody may give orders to.
+/// A running shell that accepts requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningShell {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// The name that it was given.
+    /// Name set with `--name`.
     pub name: Option<String>,
     path: PathBuf,
 }
 
 impl ControlSocket {
-    /// Opens the socket of this process, which runs `command` in a `shell` of that kind since `epoch_ns`; none where there can
-    /// be none and nobody has asked for it by a name.
+    /// Opens the control socket of this process, which runs `command` in a shell of kind `shell` since `epoch_ns`.
+    /// Returns `None` if the socket cannot be created and the shell has no name; with a name, that is an error.
     pub fn of_shell(
         shell: &str,
         name: Option<&str>,
@@ -53,13 +54,13 @@ impl ControlSocket {
         let pid = getpid().as_raw();
         let about = ShellInfo { shell: shell.to_string(), pid, name: name.map(str::to_string), command, epoch_ns };
         match Self::open(name, about) {
-            Ok(desk) => Ok(Some(desk)),
+            Ok(control_socket) => Ok(Some(control_socket)),
             Err(_) if name.is_none() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Opens the socket of this process, whose shell is described by `about`; an error says why it has none.
+    /// Opens the control socket of this process, whose shell is described by `about`.
     fn open(name: Option<&str>, about: ShellInfo) -> Result<Self, Error> {
         let pid = getpid().as_raw();
         if let Some(other) = running().into_iter().find(|other| name.is_some() && other.name.as_deref() == name) {
@@ -74,7 +75,8 @@ impl ControlSocket {
             prepare(&folder)?;
             let path = folder.join(&file);
             let fd = unix_socket(SockFlag::SOCK_NONBLOCK)?;
-            // One that a killed process of this number has left is removed by that; another one is of another container.
+            // Connecting removes the stale socket of a killed process with this PID. A live one belongs to a process in
+            // another PID namespace (a container) that shares the folder.
             if RunningShell::at(path.clone()).is_some() {
                 return Err(io::ErrorKind::AddrInUse.into());
             }
@@ -85,19 +87,19 @@ impl ControlSocket {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for folder in folders() {
             match open(folder.clone()) {
-                Ok(desk) => return Ok(desk),
+                Ok(control_socket) => return Ok(control_socket),
                 Err(error) => last = io::Error::new(error.kind(), format!("{}: {error}", folder.display())),
             }
         }
         Err(Error::Machine(format!("control socket: {last}; set XDG_RUNTIME_DIR to a folder of your own")))
     }
 
-    /// What becomes readable when somebody connects.
+    /// Listening descriptor, readable when a client connects.
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 
-    /// Takes a connection of who may give orders; its descriptor is to be watched, and given to [`Self::answer`].
+    /// Accepts the connection of an authorised client. Its descriptor is to be polled, and passed to [`Self::answer`].
     pub fn accept(&mut self) -> Option<BorrowedFd<'_>> {
         let fd = accept(self.listener.as_fd()).ok()?;
         if !is_owner(&fd) || self.clients.len() >= MAX_CLIENTS {
@@ -107,10 +109,10 @@ impl ControlSocket {
         self.clients.last().map(Channel::as_fd)
     }
 
-    /// Answers the order of a client, or lets the client go.
+    /// Answers a client's request, or drops a client that has disconnected.
     pub fn answer(&mut self, fd: i32, now: Instant, sides: DirectionSet<'_>, own: &dyn Catalogue) {
         let Some(i) = self.clients.iter().position(|client| client.as_fd().as_raw_fd() == fd) else { return };
-        // One byte more than an order may have tells a longer one.
+        // One byte more than the maximum detects longer requests.
         let mut room = vec![0; MAX_BYTES + 1];
         let answer = match self.clients[i].receive(&mut room) {
             Ok((length, _)) if length > 0 => match ControlRequest::parse(&room[..length]) {
@@ -133,17 +135,21 @@ impl Drop for ControlSocket {
     }
 }
 
-/// The shells of this user that run, in the order of their numbers.
+/// Running shells of this user, by PID.
 pub fn running() -> Vec<RunningShell> {
     let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<RunningShell> =
-        folders().into_iter().filter(|folder| is_ours(folder)).flat_map(entries).filter_map(RunningShell::at).collect();
+    let mut found: Vec<RunningShell> = folders()
+        .into_iter()
+        .filter(|folder| is_private(folder))
+        .flat_map(entries)
+        .filter_map(RunningShell::at)
+        .collect();
     found.sort_by_key(|shell| shell.pid);
     found
 }
 
 impl RunningShell {
-    /// The shell whose socket is at `path`, if it runs; a socket at which nobody listens is removed.
+    /// Returns the shell whose socket is at `path` if it runs; removes the socket of a dead shell.
     fn at(path: PathBuf) -> Option<Self> {
         let file = path.file_name().and_then(OsStr::to_str)?;
         let (pid, name) = file.split_once('.').map_or((file, None), |(pid, name)| (pid, Some(name.to_string())));
@@ -158,7 +164,7 @@ impl RunningShell {
         }
     }
 
-    /// Gives an order; the answer.
+    /// Sends a request and returns the response.
     pub fn send(&self, order: &ControlRequest) -> io::Result<ControlResponse> {
         let channel = Channel::of(self.connect()?);
         channel.send(json!(order).to_string().as_bytes(), &[], false)?;
@@ -169,49 +175,50 @@ impl RunningShell {
 
     fn connect(&self) -> io::Result<OwnedFd> {
         let fd = unix_socket(SockFlag::empty())?;
-        setsockopt(&fd, ReceiveTimeout, &PATIENCE)?;
-        setsockopt(&fd, SendTimeout, &PATIENCE)?;
+        setsockopt(&fd, ReceiveTimeout, &TIMEOUT)?;
+        setsockopt(&fd, SendTimeout, &TIMEOUT)?;
         connect(fd.as_raw_fd(), &UnixAddr::new(&self.path)?)?;
         if is_owner(&fd) { Ok(fd) } else { Err(io::Error::from(io::ErrorKind::PermissionDenied)) }
     }
 }
 
-/// Whether the other end is a process of ours or of root's.
+/// Whether the peer runs as this user or as root.
 fn is_owner(fd: &OwnedFd) -> bool {
     let owner = getsockopt(fd, PeerCredentials).map(|credentials| credentials.uid());
     owner.is_ok_and(|uid| uid == 0 || uid == geteuid().as_raw())
 }
 
-/// Where sockets may be, the best place first.
+/// Folders for control sockets, preferred first.
 fn folders() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     let own = runtime.map(|folder| Path::new(&folder).join("sojourn"));
     own.into_iter().chain([PathBuf::from(format!("/tmp/sojourn-{}", geteuid()))]).collect()
 }
 
-/// Makes a folder that nobody else can enter, if it is not there.
+/// Creates a folder that only this user can enter, if it does not exist.
 fn prepare(folder: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    if is_ours(folder) {
+    if is_private(folder) {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can enter it; if it is yours, chmod 700 it"))
 }
 
-/// Whether a folder is ours and nobody else can enter it.
-fn is_ours(folder: &Path) -> bool {
-    let about = fs::symlink_metadata(folder);
-    about.is_ok_and(|about| about.is_dir() && about.uid() == geteuid().as_raw() && about.mode() & 0o077 == 0)
+/// Whether this user owns the folder and no other user can enter it.
+fn is_private(folder: &Path) -> bool {
+    let metadata = fs::symlink_metadata(folder);
+    metadata
+        .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0)
 }
 
 fn unix_socket(flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC | flags, None)?)
 }
 
-/// Most who are connected at once.
+/// Maximum number of connected clients.
 const MAX_CLIENTS: usize = 16;
-/// How long who asks waits for an answer: a shell may be stopped.
-const PATIENCE: TimeVal = TimeVal::new(5, 0);
+/// Timeout of a client: the shell may be stopped.
+const TIMEOUT: TimeVal = TimeVal::new(5, 0);

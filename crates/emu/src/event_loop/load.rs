@@ -1,37 +1,40 @@
-//! What programs lacked of the machine's CPUs meanwhile: those inside a shell need them as the shell does.
+//! CPU contention of the machine during a run: pressure (PSI) and steal time.
+//!
+//! Programs inside a shell need CPU time as the shell does, but the shell runs with real-time priority and does not
+//! notice that they are late. Pressure is only a hint: it counts all programs of the machine.
 
 use std::fs::read_to_string;
 
-/// Counters of the machine, or how much they grew.
+/// Counters of the machine, or their increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineLoad {
-    /// Microseconds in which some program waited for a CPU; `None` where the kernel does not count them.
+    /// Microseconds while some task waited for a CPU; `None` if the kernel does not count them.
     pub waiting_us: Option<u64>,
-    /// Ticks that the CPUs spent on other virtual machines, and all ticks.
+    /// Steal ticks (spent on other virtual machines), and all ticks.
     pub stolen: (u64, u64),
 }
 
 impl MachineLoad {
-    /// The counters now.
+    /// Reads the counters.
     pub fn now() -> Self {
         let pressure = read_to_string("/proc/pressure/cpu").unwrap_or_default();
         let stat = read_to_string("/proc/stat").unwrap_or_default();
         Self { waiting_us: waiting_us(&pressure), stolen: stolen(&stat) }
     }
 
-    /// What was added since `before`.
+    /// Increase since `before`.
     pub fn since(self, before: Self) -> Self {
         let waiting_us = self.waiting_us.zip(before.waiting_us).map(|(now, before)| now.saturating_sub(before));
         let grown = |now: u64, before: u64| now.saturating_sub(before);
         Self { waiting_us, stolen: (grown(self.stolen.0, before.stolen.0), grown(self.stolen.1, before.stolen.1)) }
     }
 
-    /// The share of `wall_ns` in which some program waited for a CPU, from 0 to 1.
+    /// Share of `wall_ns` while some task waited for a CPU, from 0 to 1.
     pub fn waiting(self, wall_ns: u64) -> Option<f64> {
         self.waiting_us.map(|us| (us as f64 * 1e3 / wall_ns.max(1) as f64).min(1.0))
     }
 
-    /// The share of the CPUs' time that other virtual machines had, from 0 to 1.
+    /// Steal share of the CPUs' time, from 0 to 1.
     pub fn steal(self) -> f64 {
         self.stolen.0 as f64 / self.stolen.1.max(1) as f64
     }
@@ -43,7 +46,8 @@ fn waiting_us(text: &str) -> Option<u64> {
     some.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
-/// Steal and sum of the first eight fields of the line `cpu` of `/proc/stat` (proc_stat(5)); guests are in the first.
+/// Steal, and sum of the first eight fields of the line `cpu` of `/proc/stat` (proc_stat(5)); guest time is included in
+/// the first field.
 fn stolen(text: &str) -> (u64, u64) {
     let line = text.lines().next().unwrap_or_default();
     let ticks: Vec<u64> = line.split_whitespace().skip(1).take(8).map_while(|word| word.parse().ok()).collect();

@@ -10,35 +10,35 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a loop and those who show it share.
+/// Counters that the event loop publishes to display threads.
 #[derive(Clone, Default)]
 pub struct SharedCounters(Arc<Mutex<[Counters; 2]>>);
 
-/// What the live view has of each direction, up first.
+/// Columns of the live view per direction, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeterView {
-    /// Rates, what waits, drops and marks.
+    /// Rate, backlog, drops and marks.
     pub rates: [bool; 2],
-    /// Sojourn times, or delays.
+    /// Sojourn time, or the delay if there is no queue.
     pub delays: [bool; 2],
 }
 
 impl MeterView {
-    /// All of both.
+    /// All columns of both directions.
     pub const EVERYTHING: Self = Self { rates: [true; 2], delays: [true; 2] };
 
-    /// Whether there is a live view.
+    /// Whether any column is shown.
     pub fn anything(self) -> bool {
         self != Self::default()
     }
 }
 
-/// Both directions in one period, up first.
+/// Statistics of both directions over one period, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// What left, in Mbit/s of IP.
+    /// Departure rate in Mbit/s of IP.
     pub rate_mbit: [f64; 2],
-    /// Mean sojourn time in the queue in ms; where there is no queue, the delay of the last packet. None without packets.
+    /// Mean sojourn time in the queue in ms, or without a queue the delay of the last packet. `None` without packets.
     pub time_ms: [Option<f64>; 2],
     /// Packets dropped.
     pub drops: [u64; 2],
@@ -47,7 +47,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What happened between two looks, `ns` apart, at directions with `queues` or without.
+    /// Difference of two snapshots taken `ns` apart, of directions with or without `queues`.
     pub fn between(before: &[Counters; 2], now: &[Counters; 2], ns: u64, queues: bool) -> Self {
         let each = |i: usize| (&before[i], &now[i]);
         let time = |(before, now): (&Counters, &Counters)| {
@@ -68,38 +68,38 @@ impl Sample {
     }
 }
 
-/// Where the loop leaves its counters.
+/// Publishes the counters of the event loop.
 pub struct CounterPublisher {
     counters: SharedCounters,
     next: std::cell::Cell<u64>,
 }
 
-/// The thread that draws; drawing may wait for the terminal, the loop may not.
+/// Drawing thread: a write to the terminal may block, which the event loop must not.
 pub struct Meter {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SharedCounters {
-    /// The counters of both directions, up first, as they were up to ten milliseconds ago.
+    /// Counters of both directions, up first, at most 10 ms old.
     pub fn counters(&self) -> [Counters; 2] {
         self.0.lock().map(|counters| *counters).unwrap_or_default()
     }
 }
 
 impl CounterPublisher {
-    /// Those of a board.
-    pub fn of(board: SharedCounters) -> Self {
-        Self { counters: board, next: std::cell::Cell::new(0) }
+    /// Publishes to `shared`.
+    pub fn of(shared: SharedCounters) -> Self {
+        Self { counters: shared, next: std::cell::Cell::new(0) }
     }
 
-    /// Leaves the counters of both directions, a hundred times a second.
+    /// Publishes the counters of both directions, at most every 10 ms.
     pub fn show(&self, now: Instant, up: &Direction, down: &Direction) {
         if now.as_nanos() < self.next.get() {
             return;
         }
         self.next.set(now.as_nanos() + 10_000_000);
-        // If another thread is reading just now, the next turn will do.
+        // Never block the loop: if a reader holds the lock, the next period publishes.
         if let Ok(mut counters) = self.counters.0.try_lock() {
             *counters = [up.counters(), down.counters()];
         }
@@ -107,18 +107,18 @@ impl CounterPublisher {
 }
 
 impl Meter {
-    /// Starts to draw what is on `board` on the standard error, as far as it is `shown`, `label` first.
-    pub fn start(label: String, shown: MeterView, kind: &PathKind, board: &SharedCounters) -> io::Result<Self> {
-        let (board, ended) = (board.clone(), Arc::new(AtomicBool::new(false)));
+    /// Starts to draw the columns `shown` of `shared` on standard error, `label` first.
+    pub fn start(label: String, shown: MeterView, kind: &PathKind, shared: &SharedCounters) -> io::Result<Self> {
+        let (shared, ended) = (shared.clone(), Arc::new(AtomicBool::new(false)));
         let (thread_ended, queues) = (ended.clone(), matches!(kind, PathKind::Link(_)));
-        let draws = move || draw(&board, &thread_ended, &label, shown, queues);
+        let draws = move || draw(&shared, &thread_ended, &label, shown, queues);
         let thread = thread::Builder::new().name("meter".to_string()).spawn(draws)?;
         Ok(Self { ended, thread: Some(thread) })
     }
 }
 
 impl Drop for Meter {
-    /// Gives the last line back.
+    /// Releases the last line of the terminal.
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -128,13 +128,13 @@ impl Drop for Meter {
     }
 }
 
-fn draw(board: &SharedCounters, ended: &AtomicBool, label: &str, shown: MeterView, queues: bool) {
+fn draw(shared: &SharedCounters, ended: &AtomicBool, label: &str, shown: MeterView, queues: bool) {
     let mut last = [Counters::default(); 2];
     let mut at = monotonic_ns();
     let mut screen = Screen::new();
     while !ended.load(Ordering::Relaxed) {
         thread::park_timeout(EVERY);
-        let counters = board.counters();
+        let counters = shared.counters();
         let now = monotonic_ns();
         let text = line(label, shown, &Sample::between(&last, &counters, now - at, queues), &counters);
         screen.show(&text);
@@ -143,13 +143,13 @@ fn draw(board: &SharedCounters, ended: &AtomicBool, label: &str, shown: MeterVie
     screen.clear();
 }
 
-/// The line for what happened since the last look, and what was counted so far.
+/// Formats a sample and the counters so far.
 fn line(label: &str, shown: MeterView, sample: &Sample, now: &[Counters; 2]) -> String {
     let mut text = label.to_string();
     for (i, name) in ["up", "down"].into_iter().enumerate() {
         let (mbits, c) = (sample.rate_mbit[i], &now[i]);
         let (rate, delay) = (shown.rates[i], shown.delays[i]);
-        // What is written into a text cannot fail.
+        // Writing to a String cannot fail.
         if rate || delay {
             let _ = write!(text, "  {name}");
         }
@@ -167,7 +167,7 @@ fn line(label: &str, shown: MeterView, sample: &Sample, now: &[Counters; 2]) -> 
     text
 }
 
-/// The last line of a terminal; without a terminal a line now and then.
+/// Status line at the bottom of a terminal; without a terminal, every fourth line is printed.
 struct Screen {
     rows: Option<u16>,
     turn: u32,
@@ -191,7 +191,7 @@ impl Screen {
         let above = rows.saturating_sub(1).max(1);
         let mut drawing = String::new();
         if self.rows != Some(rows) {
-            // The rest of the screen scrolls by itself, above the line; the cursor stays inside it.
+            // DECSTBM: only the rows above the line scroll, and the cursor stays among them.
             let _ = write!(drawing, "\n\x1b[1A\x1b7\x1b[1;{above}r\x1b8");
             self.rows = Some(rows);
         }
@@ -206,7 +206,7 @@ impl Screen {
     }
 }
 
-/// Time between two looks.
+/// Refresh period.
 const EVERY: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
@@ -223,17 +223,17 @@ mod tests {
             let sample = Sample::between(&[before, before], &[now, before], 100_000_000, queues);
             (sample, line("link", MeterView::EVERYTHING, &sample, &[now, before]))
         };
-        // 150,000 bytes in 0.1 s; 300 ms of 100 packets; nobody left downwards.
+        // 150,000 bytes in 0.1 s; 300 ms of 100 packets; no departure in the down direction.
         let (sample, text) = of(true);
         assert_eq!((sample.time_ms, sample.drops, sample.marks), ([Some(3.0), None], [1, 0], [4, 0]));
         let up = "up   12.00 Mbit/s    3.0 ms    7 waiting    3 dropped    4 marked";
         let down = "down    0.00 Mbit/s      - ms    0 waiting    2 dropped    0 marked";
         assert_eq!(text, format!("link  {up}  {down}"));
         assert!(of(false).1.contains("   5.2 ms"), "without a queue it is the delay");
-        let told = |rates, delays| line("link", MeterView { rates, delays }, &of(true).0, &[now, before]);
+        let columns = |rates, delays| line("link", MeterView { rates, delays }, &of(true).0, &[now, before]);
         let up = "up   12.00 Mbit/s    7 waiting    3 dropped    4 marked";
-        assert_eq!(told([true, false], [false, false]), format!("link  {up}"));
-        assert_eq!(told([false, false], [false, true]), "link  down      - ms");
+        assert_eq!(columns([true, false], [false, false]), format!("link  {up}"));
+        assert_eq!(columns([false, false], [false, true]), "link  down      - ms");
         assert!(!MeterView::default().anything());
     }
 }

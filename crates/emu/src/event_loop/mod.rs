@@ -1,7 +1,7 @@
-//! The event loop of an emulation: read what has arrived at the devices, do what is due, wait.
+//! The event loop of an emulation: read packets from the devices, process what is due, wait.
 //!
-//! A shell and a network of nodes are a [`Network`] each: devices from which frames come, packets that leave at a time,
-//! and events of their own. Everything else is here once: stalls, orders, the live view, the machine's load.
+//! A shell and a network of nodes each implement [`Network`]: devices, packets that leave at scheduled times, and
+//! descriptors of their own. Stalls, control requests, the live view and the machine's load are handled here for both.
 
 pub(crate) mod control_protocol;
 pub(crate) mod control_socket;
@@ -26,78 +26,78 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd};
 use usage::Usage;
 
-/// Devices, the packets between them, and events that are no packets.
+/// Devices, the packets between them, and further descriptors.
 pub trait Network {
     /// Number of devices.
     fn devices(&self) -> usize;
 
-    /// A device by its number; `None` if the network has it only sometimes, and not now.
+    /// A device by its number; `None` if it does not exist at present.
     fn device(&self, number: usize) -> Option<&Tun>;
 
     /// Buffers for frames.
     fn pool(&self) -> &Pool;
 
-    /// Whether a frame takes part: what a kernel sends to its neighbours alone does not.
+    /// Whether a frame is emulated; traffic for neighbours on the link is not.
     fn accepts(&self, frame: &[u8]) -> bool {
         !is_local_noise(frame)
     }
 
-    /// Takes a frame that a device had at `at`, never before the last [`Self::run`].
+    /// Handles a frame read from a device at `at`, not before the last [`Self::run`].
     fn arrive(&mut self, device: usize, at: Instant, frame: Buffer);
 
-    /// Packets that have arrived so far; they tell how many were read after a stall.
+    /// Packets that have arrived so far, to count those read after a stall.
     fn arrived(&self) -> u64;
 
-    /// Whether so many packets are due at `now` that a write of their own is worth it, if they were to leave in a group.
+    /// Whether enough packets are due at `now` to justify a write before the end of their group's window.
     fn should_flush(&self, now: Instant) -> bool;
 
-    /// When [`Self::run`] has something to do next. Where packets leave in groups, it is the end of the group's window.
+    /// Time of the next call of [`Self::run`]; if packets leave in groups, the end of the group's window.
     fn due(&self) -> Option<Instant>;
 
-    /// Whether packets leave in groups, and the next group so soon, within `left` nanoseconds, that what arrives
-    /// meanwhile can be read with it.
+    /// Whether packets leave in groups, and the next group within `left` nanoseconds, so soon that reads can wait for
+    /// it.
     fn can_defer(&self, left: u64) -> bool;
 
-    /// Does what is due up to and including `now`, and writes what leaves to the devices.
+    /// Processes everything due up to and including `now`, and writes departing packets to the devices.
     fn run(&mut self, now: Instant);
 
     /// The two directions that the live view shows, up first.
     fn metered(&self) -> [&Direction; 2];
 
-    /// Gives an order the directions as of `now`, by their names.
+    /// Passes the directions at `now`, by name, to the control request `order`.
     fn order(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>));
 
-    /// Watches descriptors of its own; their tokens are [`EVENTS`] and above, below [`EVENTS_END`].
+    /// Registers the network's own descriptors, with tokens from [`EVENTS`] to below [`EVENTS_END`].
     fn watch(&self, poll: &Poll) -> io::Result<()>;
 
-    /// Handles an event of a descriptor of its own; whether it ends the run.
+    /// Handles an event of one of these descriptors; returns whether it ends the run.
     fn event(&mut self, token: u64, now: Instant, poll: &Poll) -> Result<bool, Error>;
 }
 
-/// The loop, and what it serves besides the network.
+/// The event loop, and what it handles besides the network.
 pub struct EventLoop<'a> {
-    /// Virtual time zero, on the monotonic clock.
+    /// Virtual time zero in nanoseconds of the monotonic clock.
     pub zero_ns: u64,
-    /// How long before something is due the loop polls the devices without sleeping; `None`: never, also not when
-    /// something is overdue, because there may be many devices.
+    /// Duration of busy polling before the next event is due. `None`: the loop never spins, not even if an event is
+    /// overdue, because there may be many devices.
     pub spin_ns: Option<u64>,
-    /// What the live view shows.
+    /// Counters for the live view.
     pub gauges: Option<CounterPublisher>,
-    /// Where orders come in.
+    /// Socket for control requests.
     pub control_socket: Option<ControlSocket>,
-    /// Queue managers that orders may name besides the registered ones.
+    /// Queue managers that control requests can name besides the registered ones.
     pub catalogue: &'a dyn Catalogue,
 }
 
 impl EventLoop<'_> {
-    /// Runs until an event ends it and the packets under way have left, or [`LINGER_NS`] have passed since; before
-    /// ordinary processes and with exact timers, if this process may. What it used counts from the call.
+    /// Runs until an event ends the run and the packets in flight have left, at most [`LINGER_NS`] later. Uses
+    /// real-time priority and exact timers if permitted. Usage is measured from the call on.
     pub fn run(mut self, network: &mut impl Network) -> (Result<(), Error>, Usage) {
         let exact = clock::exact_timers().is_ok();
         let first = clock::run_first().is_ok();
         let (cpu_ns, load) = (clock::cpu_ns(), MachineLoad::now());
         let mut stalls = Stalls::default();
-        let ended = self.turn(network, &mut stalls);
+        let ended = self.run_to_end(network, &mut stalls);
         let (wall_ns, cpu_ns) = (clock::monotonic_ns().saturating_sub(self.zero_ns), clock::cpu_ns() - cpu_ns);
         let load = MachineLoad::now().since(load);
         if first {
@@ -106,23 +106,23 @@ impl EventLoop<'_> {
         (ended, Usage { stalls, load, wall_ns, cpu_ns, realtime: first && exact })
     }
 
-    fn turn(&mut self, network: &mut impl Network, stalls: &mut Stalls) -> Result<(), Error> {
+    fn run_to_end(&mut self, network: &mut impl Network, stalls: &mut Stalls) -> Result<(), Error> {
         let poll = self.watch(network)?;
         let mut ready = Vec::new();
         let mut rounds = 0u32;
         let mut ending: Option<Instant> = None;
         let mut expected = self.now();
-        // Whether the devices may hold what arrived during a stall.
+        // Whether the devices may hold packets that arrived during a stall.
         let mut late = false;
-        // When the network is to be run at the latest.
+        // Latest time of the next `Network::run`.
         let mut beat = 0;
-        // Whether the devices were not waited for, because the loop spins or sleeps until a group of packets leaves.
+        // Whether the last wait did not poll the devices: the loop spins, or sleeps until a group of packets leaves.
         let mut unwatched = false;
         loop {
             let back = self.now();
             late |= stalls.back(expected, back);
             let before = late.then(|| network.arrived());
-            // A device with frames is readable; unless the loop waited for that, it looks at all of them.
+            // Read the devices that are known to be readable, or all if the last wait did not poll them.
             let look = late || back.as_nanos() >= beat;
             let (mut now, mut drained) = (back, true);
             for device in 0..network.devices() {
@@ -131,7 +131,7 @@ impl EventLoop<'_> {
                     (now, drained) = (now.max(read.at), drained && read.drained);
                 }
             }
-            // Arrivals alone do not let packets go one by one that were to leave together.
+            // Arrivals alone must not make packets of a group leave one by one.
             if look || network.should_flush(now) || network.due().is_some_and(|due| due <= now) {
                 network.run(now);
                 beat = now.as_nanos() + HEARTBEAT.as_nanos() as u64;
@@ -149,15 +149,17 @@ impl EventLoop<'_> {
                 if due.is_none() || self.now() >= end {
                     return Ok(());
                 }
-                // A link that will not send again is due at no time that comes.
+                // A link that never sends again is due at `Instant::NEVER`.
                 due = due.map(|due| due.min(end));
             }
             let now = self.now();
-            // If the loop stood still at work, it did not read meanwhile either.
+            // If the process was descheduled while working, it did not read either.
             late |= stalls.back(back, now);
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
             let spins = self.spin_ns.is_some_and(|spin| left <= spin);
+            // Reads wait for the next group of departures, because a wake-up costs more than handling the packets. No
+            // packet leaves early, and an arrival is stamped late by at most two windows.
             let waits = drained && network.can_defer(left);
             unwatched = (spins || waits) && rounds % ROUNDS != 0;
             if spins && unwatched {
@@ -199,15 +201,15 @@ impl EventLoop<'_> {
                 }
             }
             network.watch(&poll)?;
-            if let Some(desk) = &self.control_socket {
-                poll.add(desk.listener(), DESK, Interest::READ)?;
+            if let Some(socket) = &self.control_socket {
+                poll.add(socket.listener(), LISTENER, Interest::READ)?;
             }
             Ok(poll)
         };
         watch().map_err(machine)
     }
 
-    /// Reads what a device has, up to [`BATCH`] frames.
+    /// Reads up to [`BATCH`] frames from a device.
     fn read(&self, network: &mut impl Network, device: usize) -> io::Result<ReadProgress> {
         let mut at = Instant::ZERO;
         for _ in 0..BATCH {
@@ -225,30 +227,30 @@ impl EventLoop<'_> {
         Ok(ReadProgress { at, drained: false })
     }
 
-    /// Takes a connection to the desk, or an order of a client.
+    /// Accepts a control connection, or answers the request of a client.
     fn order(&mut self, token: u64, network: &mut impl Network, poll: &Poll) {
         let (now, own) = (self.now(), self.catalogue);
-        let Some(desk) = &mut self.control_socket else { return };
+        let Some(socket) = &mut self.control_socket else { return };
         if token < CLIENTS {
-            if let Some(client) = desk.accept() {
+            if let Some(client) = socket.accept() {
                 let _ = poll.add(client, CLIENTS + client.as_raw_fd() as u64, Interest::READ);
             }
             return;
         }
-        network.order(now, &mut |sides| desk.answer((token - CLIENTS) as i32, now, sides, own));
+        network.order(now, &mut |sides| socket.answer((token - CLIENTS) as i32, now, sides, own));
     }
 }
 
-/// How far a device was read.
+/// Result of reading a device.
 struct ReadProgress {
-    /// A time at which nothing older was left, or from which on the rest will be stamped.
+    /// No unread frame will be stamped before this time.
     at: Instant,
-    /// Whether nothing was left.
+    /// Whether the device was empty.
     drained: bool,
 }
 
-/// Whether a frame is what a kernel sends to its neighbours on a link: multicast and broadcast, which no router would
-/// take further.
+/// Whether a frame is multicast or broadcast, which kernels send to neighbours and no router forwards: neighbour
+/// discovery would appear in the logs of idle links.
 pub(crate) fn is_local_noise(frame: &[u8]) -> bool {
     let Some(ip) = frame.get(VIRTIO_HEADER..) else { return false };
     match ip.first().map(|first| first >> 4) {
@@ -264,18 +266,19 @@ impl Sink for &Tun {
     }
 }
 
-/// Most frames read in a row from one device.
+/// Maximum number of frames read in a row from one device, so that due packets do not wait for the end of a burst.
 const BATCH: usize = 8;
 
-/// Rounds without a look at what is no packet.
+/// Rounds of spinning or sleeping between two polls of all descriptors.
 const ROUNDS: u32 = 64;
 
-/// How long the last packets may be under way after the end.
+/// Maximum time for the last packets in flight after the end. Without it, the server at the far end of a delay would
+/// never see the connection close.
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// The first token of a network's own descriptors; those below are its devices.
+/// First token of a network's own descriptors; lower tokens are the numbers of its devices.
 pub const EVENTS: u64 = 1 << 32;
-/// The first token that is no network's.
-pub const EVENTS_END: u64 = DESK;
-const DESK: u64 = 1 << 36;
+/// First token beyond those of a network.
+pub const EVENTS_END: u64 = LISTENER;
+const LISTENER: u64 = 1 << 36;
 const CLIENTS: u64 = 1 << 37;

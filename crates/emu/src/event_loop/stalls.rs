@@ -1,25 +1,26 @@
-//! When the loop stood still, so that what arrived lay in the devices unread.
+//! Stalls of the event loop, during which arriving frames lay unread in the devices.
 //!
-//! A frame in a device has no stamp. So the loop is never to be away for longer than [`HEARTBEAT`], and tells when it
-//! was: stopped by a signal, or waiting for a CPU. What it then reads may have arrived at any time since.
+//! A frame in a device has no timestamp. The loop therefore must not be away for longer than [`HEARTBEAT`], and records
+//! when it was: stopped by a signal, or waiting for a CPU. Frames read after a stall may have arrived at any time in
+//! it.
 
 use sojourn_aqm::{Duration, Instant};
 
-/// The times at which the loop came back too late.
+/// Late wake-ups of the loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// How many there were.
+    /// Number of stalls.
     pub count: u64,
-    /// What they took together.
+    /// Total duration.
     pub total: Duration,
-    /// The longest ones in the order of time, each from when the loop was to be back until it was.
+    /// The longest stalls in time order, each from the expected to the actual wake-up.
     pub longest: Vec<(Instant, Instant)>,
-    /// Packets read after them of which nobody knows when they arrived.
+    /// Packets read after a stall, with unknown arrival times.
     pub late_packets: u64,
 }
 
 impl Stalls {
-    /// The loop is back at `now` and was to be at `expected`: whether that is a stall.
+    /// Records a wake-up at `now` that was expected at `expected`; returns whether that is a stall.
     pub fn back(&mut self, expected: Instant, now: Instant) -> bool {
         let away = now - expected;
         if away <= TOLERATED {
@@ -35,14 +36,14 @@ impl Stalls {
         true
     }
 
-    /// As a result has it.
+    /// The object `stalls` of a result.
     pub fn json(&self) -> serde_json::Value {
         let longest: Vec<_> = self.longest.iter().map(|&(from, to)| [from.as_nanos(), to.as_nanos()]).collect();
         let (count, total, late) = (self.count, self.total.as_nanos(), self.late_packets);
         serde_json::json!({ "count": count, "total_ns": total, "late_packets": late, "longest_ns": longest })
     }
 
-    /// What is wrong with a run in which `arrived` packets arrived, if more than 1 % of them were read late.
+    /// Describes the stalls if more than 1 % of `arrived` packets were read late.
     pub fn fault(&self, arrived: u64) -> Option<String> {
         if self.late_packets * 100 <= arrived {
             return None;
@@ -60,13 +61,13 @@ impl Stalls {
     }
 }
 
-/// The longest time that the loop sleeps.
+/// Maximum sleep of the loop.
 pub const HEARTBEAT: Duration = Duration::from_millis(10);
 
-/// A loop that is back within this time did not stand still; packets that leave so late are told of, too.
+/// Lateness that does not count as a stall; packets that leave later than this are reported as well.
 const TOLERATED: Duration = Duration::from_millis(1);
 
-/// So many stalls are told one by one.
+/// Number of stalls reported one by one.
 const KEPT: usize = 5;
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ mod tests {
         stalls.back(ms(1310), ms(2817));
         stalls.late_packets = 3;
         assert_eq!(stalls.fault(300), None);
-        let told = "3 of 299 packets were read late: the shell was stalled from 1.310 to 2.817 s";
-        assert_eq!(stalls.fault(299).as_deref(), Some(told));
+        let expected = "3 of 299 packets were read late: the shell was stalled from 1.310 to 2.817 s";
+        assert_eq!(stalls.fault(299).as_deref(), Some(expected));
     }
 }

@@ -1,21 +1,21 @@
-//! What an emulation used of the machine, and what it lacked.
+//! CPU time used by an emulation, its stalls, and the load of the machine.
 
 use super::load::MachineLoad;
 use super::stalls::Stalls;
 use serde_json::{Value, json};
 
-/// What a run used of the machine, and how well its loop kept time.
+/// Resources used by a run, and how timely its loop was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// When the loop stood still.
+    /// Stalls of the loop.
     pub stalls: Stalls,
-    /// What programs lacked of the machine's CPUs.
+    /// CPU contention of the machine.
     pub load: MachineLoad,
     /// Duration of the run.
     pub wall_ns: u64,
-    /// CPU time of the process meanwhile.
+    /// CPU time of the process during the run.
     pub cpu_ns: u64,
-    /// Whether the loop ran before ordinary processes, with exact timers.
+    /// Whether the loop ran with real-time priority and exact timers.
     pub realtime: bool,
 }
 
@@ -27,7 +27,7 @@ impl Usage {
         format!("{:.1} s, {cpu:.1} % of a CPU, {how}", self.wall_ns as f64 / 1e9)
     }
 
-    /// `json`, an object about a run, with the keys that are told of every run.
+    /// `json`, an object that describes a run, with the keys common to all runs added.
     pub fn added_to(&self, mut json: Value) -> Value {
         let own = json!({
             "format": 1,
