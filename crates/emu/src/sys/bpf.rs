@@ -1,46 +1,50 @@
-//! Frames taken out of an interface and put into one, by small programs at its two hooks (TCX, Linux 6.6; `linux/bpf.h`).
+//! Redirects packets out of an interface and back into it, by BPF programs at its ingress and egress hooks (TCX, Linux
+//! 6.6; `linux/bpf.h`).
 //!
-//! A hook lives as long as its descriptor: however this process ends, the interface is as it was.
+//! A hook lives as long as its descriptor: however this process ends, the interface returns to its former state.
+//! Alternatives: AF_PACKET only copies; `tc mirred` stays behind after `kill -9`; a bridge or a move to another
+//! namespace costs the interface its addresses and routes.
 #![allow(unsafe_code)]
 
 use super::check;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Where a hook is, as seen from the kernel that owns the interface.
+/// Direction of a hook, as seen from the kernel that owns the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookDirection {
-    /// What comes in, before anything else sees it.
+    /// TCX ingress: before the network stack processes a received packet.
     In,
-    /// What goes out, behind every queue discipline's classification.
+    /// TCX egress: before a packet to be sent enters the qdisc.
     Out,
 }
 
-/// A program at an interface; it is gone when this is dropped.
+/// A program attached to an interface until this is dropped.
 #[derive(Debug)]
 pub struct Hook {
     _link: OwnedFd,
 }
 
 impl Hook {
-    /// Sends whatever passes `way` at interface `from` to the wire of interface `to` instead, but for frames with `mark`, which
-    /// lose it and go on.
-    pub fn divert(from: u32, way: HookDirection, to: u32, mark: u32) -> io::Result<Self> {
+    /// Redirects packets that pass hook `direction` of interface `from` to the egress of interface `to`. Packets with
+    /// `mark` pass instead, with the mark cleared.
+    pub fn divert(from: u32, direction: HookDirection, to: u32, mark: u32) -> io::Result<Self> {
         let unmarked = [store(MARK, 0), answer(NEXT), EXIT];
         let program =
             [&[load(MARK), unless(mark, unmarked.len() as i16)][..], &unmarked, &redirect(to, HookDirection::Out)]
                 .concat();
-        Self::attach(from, way, &program)
+        Self::attach(from, direction, &program)
     }
 
-    /// Puts whatever comes in at interface `from` into interface `to`, as if it went out there or came in, with `mark`.
-    pub fn inject(from: u32, to: u32, way: HookDirection, mark: u32) -> io::Result<Self> {
-        let program = [&[store(MARK, mark)][..], &redirect(to, way)].concat();
+    /// Redirects packets received on interface `from` to the egress or ingress (`direction`) of interface `to` and sets
+    /// `mark`.
+    pub fn inject(from: u32, to: u32, direction: HookDirection, mark: u32) -> io::Result<Self> {
+        let program = [&[store(MARK, mark)][..], &redirect(to, direction)].concat();
         Self::attach(from, HookDirection::In, &program)
     }
 
-    fn attach(interface: u32, way: HookDirection, program: &[u64]) -> io::Result<Self> {
-        let kind = match way {
+    fn attach(interface: u32, direction: HookDirection, program: &[u64]) -> io::Result<Self> {
+        let kind = match direction {
             HookDirection::In => TCX_INGRESS,
             HookDirection::Out => TCX_EGRESS,
         };
@@ -60,7 +64,7 @@ impl Hook {
     }
 }
 
-/// `union bpf_attr`, of which nothing behind 128 bytes is used here.
+/// First 128 bytes of `union bpf_attr`; later fields are not used here.
 #[repr(align(8))]
 #[derive(Clone, Copy)]
 struct Attributes([u8; 128]);
@@ -81,14 +85,14 @@ impl Attributes {
     }
 
     fn call(&mut self, command: libc::c_long) -> io::Result<OwnedFd> {
-        // SAFETY: the union is as long as said, and what its addresses lead to lives in the callers' frames.
+        // SAFETY: the union has the given length, and the buffers it points to live in the callers' stack frames.
         let fd = check(unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), self.0.len()) })?;
-        // SAFETY: the kernel has just made this descriptor for us; it is closed on exec.
+        // SAFETY: the kernel has just created this descriptor for this process; it is close-on-exec.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
     }
 }
 
-/// An instruction (`struct bpf_insn`): operation, registers, offset, number.
+/// Encodes an instruction (`struct bpf_insn`): opcode, registers, offset, immediate.
 const fn instruction(operation: u8, destination: u8, source: u8, offset: i16, number: i32) -> u64 {
     let [low, high] = offset.to_ne_bytes();
     let [a, b, c, d] = number.to_ne_bytes();
@@ -96,29 +100,29 @@ const fn instruction(operation: u8, destination: u8, source: u8, offset: i16, nu
     u64::from_ne_bytes([operation, registers, low, high, a, b, c, d])
 }
 
-/// Register 2 becomes a word of the frame's `struct __sk_buff`.
+/// Loads a word of `struct __sk_buff` into register 2.
 fn load(field: i16) -> u64 {
     instruction(0x61, 2, 1, field, 0)
 }
 
-/// A word of `struct __sk_buff` becomes a number.
+/// Stores a constant in a word of `struct __sk_buff`.
 fn store(field: i16, number: u32) -> u64 {
     instruction(0x62, 1, 0, field, number as i32)
 }
 
-/// Leaves out so many instructions unless register 2 is a number.
+/// Jumps over `instructions` unless register 2 equals `number`.
 fn unless(number: u32, instructions: i16) -> u64 {
     instruction(0x56, 2, 0, instructions, number as i32)
 }
 
-/// Register 0, the answer, becomes a number.
+/// Sets register 0, the return value.
 fn answer(number: i32) -> u64 {
     instruction(0xb4, 0, 0, 0, number)
 }
 
-/// `bpf_redirect` to an interface, and its answer.
-fn redirect(to: u32, way: HookDirection) -> [u64; 4] {
-    let ingress = if way == HookDirection::In { 1 } else { 0 };
+/// Calls `bpf_redirect` and returns its result.
+fn redirect(to: u32, direction: HookDirection) -> [u64; 4] {
+    let ingress = if direction == HookDirection::In { 1 } else { 0 };
     [instruction(0xb4, 1, 0, 0, to as i32), instruction(0xb4, 2, 0, 0, ingress), instruction(0x85, 0, 0, 0, 23), EXIT]
 }
 
@@ -127,7 +131,7 @@ const EXIT: u64 = instruction(0x95, 0, 0, 0, 0);
 /// Offset of `mark` in `struct __sk_buff`.
 const MARK: i16 = 8;
 
-/// TCX_NEXT: whoever comes next decides.
+/// TCX_NEXT: continue with the next program.
 const NEXT: i32 = -1;
 
 /// BPF_PROG_LOAD and BPF_LINK_CREATE.

@@ -1,68 +1,69 @@
-//! The clock, waiting by the nanosecond, and the scheduling of the process that waits.
+//! Clocks, epoll with nanosecond timeouts, and the scheduling policy of the waiting thread.
 #![allow(unsafe_code)]
 
 use super::check;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Nanoseconds of the monotonic clock.
+/// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds since 1970.
+/// Nanoseconds since 1970 (CLOCK_REALTIME).
 pub fn epoch_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CPU time of this process, in nanoseconds.
+/// CPU time of this process in nanoseconds.
 pub fn cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a live timespec; these clocks exist on every Linux.
+    // SAFETY: `time` is a live timespec; every Linux has these clocks.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * NANOS + time.tv_nsec as u64
 }
 
-/// Descriptors to wait for, each with a number of one's own.
+/// An epoll instance; the caller identifies each descriptor by a token.
 #[derive(Debug)]
 pub struct Poll {
     epoll: nix::sys::epoll::Epoll,
 }
 
 impl Poll {
-    /// Nothing to wait for yet.
+    /// Creates an empty epoll instance.
     pub fn new() -> io::Result<Self> {
         use nix::sys::epoll::{Epoll, EpollCreateFlags};
         Ok(Self { epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)? })
     }
 
-    /// Waits for `fd` to become readable, or to be readable and writable as asked; `token` tells which it was.
+    /// Registers `fd`; [`wait`](Self::wait) returns `token` when it is ready.
     pub fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.add(fd, nix::sys::epoll::EpollEvent::new(interest.flags(), token))?)
     }
 
-    /// Changes what `fd` is waited for.
+    /// Changes the interest in `fd`.
     pub fn change(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         let mut event = nix::sys::epoll::EpollEvent::new(interest.flags(), token);
         Ok(self.epoll.modify(fd, &mut event)?)
     }
 
-    /// Forgets `fd`.
+    /// Unregisters `fd`.
     pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// Waits for at most `ns` nanoseconds, or without end; the tokens of what is ready.
+    /// Waits for at most `ns` nanoseconds, or indefinitely, and stores the tokens of ready descriptors in `ready`. A
+    /// signal ends the wait early.
     pub fn wait(&self, ns: Option<u64>, ready: &mut Vec<u64>) -> io::Result<()> {
         let timeout = ns.map(|ns| libc::timespec { tv_sec: (ns / NANOS) as i64, tv_nsec: (ns % NANOS) as i64 });
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: the array is as long as said, the timeout is null or points to a live timespec, and the signal mask
-        // is null, for which its size is not looked at.
+        // SAFETY: the array has the given length, the timeout is null or points to a live timespec, and the signal mask
+        // is null, so the kernel ignores its size.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -84,17 +85,17 @@ impl Poll {
     }
 }
 
-/// What to wait for.
+/// Readiness to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
-    /// Something to read, or the end.
+    /// Readable, or closed by the peer.
     pub read: bool,
-    /// Room to write.
+    /// Writable.
     pub write: bool,
 }
 
 impl Interest {
-    /// Something to read, or the end.
+    /// Read readiness only.
     pub const READ: Self = Self { read: true, write: false };
 
     fn flags(self) -> nix::sys::epoll::EpollFlags {
@@ -106,12 +107,13 @@ impl Interest {
     }
 }
 
-/// Lets timers of this thread go off to the nanosecond instead of within 50 µs.
+/// Sets the timer slack of this thread to 1 ns; the default is 50 µs.
 pub fn exact_timers() -> io::Result<()> {
     Ok(nix::sys::prctl::set_timerslack(1)?)
 }
 
-/// Runs this thread before all ordinary ones (SCHED_FIFO); its children are ordinary. Without the permission it fails.
+/// Schedules this thread before all ordinary ones (SCHED_FIFO); children return to SCHED_OTHER. Requires CAP_SYS_NICE
+/// or RLIMIT_RTPRIO.
 pub fn run_first() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 10 };
     // SAFETY: `param` is a live sched_param; 0 is the calling thread.
@@ -119,7 +121,7 @@ pub fn run_first() -> io::Result<()> {
     check(set).map(|_| ())
 }
 
-/// Makes this thread an ordinary one again.
+/// Returns this thread to SCHED_OTHER.
 pub fn run_as_others() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: as above.

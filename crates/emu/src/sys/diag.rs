@@ -1,38 +1,39 @@
-//! What TCP connections of a network namespace wait for, by `NETLINK_SOCK_DIAG` (`linux/inet_diag.h`, `linux/tcp.h`).
+//! Statistics of the TCP connections of a network namespace, by `NETLINK_SOCK_DIAG` (`linux/inet_diag.h`,
+//! `linux/tcp.h`).
 
 use super::netlink::{Message, Netlink, Prefix, find, u32_at};
 use nix::sys::socket::SockProtocol;
 use std::io;
 use std::net::IpAddr;
 
-/// A TCP connection as its sender's kernel sees it.
+/// A TCP connection, from its sender's `struct tcp_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// The kernel's number for it.
+    /// Socket cookie (`SO_COOKIE`).
     pub cookie: u64,
-    /// Its own port.
+    /// Local port.
     pub port: u16,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
-    /// Bytes that were acknowledged.
+    /// Bytes acknowledged (`tcpi_bytes_acked`).
     pub acked: u64,
-    /// Microseconds in which it had data to send or under way.
+    /// Microseconds with data to send or in flight (`tcpi_busy_time`).
     pub busy_us: u64,
-    /// Those of them in which it waited for room in its send buffer.
+    /// Microseconds of `busy_us` limited by the send buffer (`tcpi_sndbuf_limited`).
     pub buffer_us: u64,
 }
 
-/// A socket to the connections of the network namespace in which it was opened.
+/// A netlink socket that lists the connections of its network namespace.
 #[derive(Debug)]
 pub struct Connections(Netlink);
 
 impl Connections {
-    /// Opens it in the present network namespace.
+    /// Opens the socket in the current network namespace.
     pub fn open() -> io::Result<Self> {
         Netlink::open_for(SockProtocol::NetlinkSockDiag).map(Self)
     }
 
-    /// The connections to addresses of `prefixes`, also those of sockets for both families.
+    /// The connections to addresses in `prefixes`, including IPv4 connections of dual-stack sockets.
     pub fn to(&mut self, prefixes: &[Prefix]) -> io::Result<Vec<Connection>> {
         let mut found = Vec::new();
         for &(address, bits) in prefixes {
@@ -45,7 +46,7 @@ impl Connections {
     }
 }
 
-/// A request for all connections of a family whose other end is in a range; the kernel looks for them.
+/// Dump request for the connections of a family to a prefix; the kernel filters them by a bytecode program.
 fn request(family: i32, to: IpAddr, bits: u8) -> Message {
     let mut message = Message::new(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP as u16);
     let mut body = [0; 56];
@@ -55,7 +56,7 @@ fn request(family: i32, to: IpAddr, bits: u8) -> Message {
         IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
         IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
     };
-    // A condition with its address, after which the program ends; a jump beyond its end is a refusal.
+    // One condition with its address; if it fails, the jump past the end of the program rejects the connection.
     let length = 4 + 8 + octets.len();
     let mut filter = vec![DESTINATION, length as u8];
     filter.extend((length as u16 + 4).to_ne_bytes());
@@ -66,7 +67,7 @@ fn request(family: i32, to: IpAddr, bits: u8) -> Message {
     message
 }
 
-/// Reads an answer: `struct inet_diag_msg`, and `struct tcp_info` among its attributes.
+/// Parses a response: `struct inet_diag_msg` with `struct tcp_info` among its attributes.
 fn read(body: &[u8]) -> Option<Connection> {
     let info = find(body, 72, INFO)?;
     let long = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
@@ -85,7 +86,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const BYTECODE: u16 = 1;
 const DESTINATION: u8 = 8;
 const INFO: u16 = 2;
-/// All states of `include/net/tcp_states.h` but `TCP_LISTEN`, number 10, and those without data, from 6 on.
+/// ESTABLISHED, FIN_WAIT1, FIN_WAIT2 and CLOSE_WAIT (`include/net/tcp_states.h`): the states of a sender with data.
 const OPEN: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8;
 
 #[cfg(test)]
@@ -103,7 +104,7 @@ mod tests {
         server.read_exact(&mut [0; 5000]).unwrap();
         let mut connections = Connections::open().unwrap();
         let mut to = |text: &str, bits| connections.to(&[(text.parse().unwrap(), bits)]).unwrap();
-        let ports = |found: Vec<Connection>| found.iter().map(|one| one.port).collect::<Vec<_>>();
+        let ports = |found: Vec<Connection>| found.iter().map(|connection| connection.port).collect::<Vec<_>>();
         let port = client.local_addr().unwrap().port();
         assert_eq!(ports(to("127.0.0.77", 32)), [port]);
         assert!(ports(to("127.0.0.64", 26)).contains(&port));

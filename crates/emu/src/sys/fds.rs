@@ -1,4 +1,4 @@
-//! Descriptors between processes: a pair of sockets that keeps messages apart and carries descriptors along.
+//! Sockets and descriptors: a SOCK_SEQPACKET socket pair that passes descriptors, and transparent sockets.
 #![allow(unsafe_code)]
 
 use super::check;
@@ -11,25 +11,25 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// One end of a pair.
+/// One end of a SOCK_SEQPACKET socket pair.
 #[derive(Debug)]
 pub struct Channel {
     fd: OwnedFd,
 }
 
 impl Channel {
-    /// Two ends; both block.
+    /// Creates a connected pair; both ends block.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
         Ok((Self { fd: a }, Self { fd: b }))
     }
 
-    /// The end that is this socket.
+    /// Wraps a connected socket.
     pub fn of(fd: OwnedFd) -> Self {
         Self { fd }
     }
 
-    /// Sends one message; waits for room unless `now`.
+    /// Sends one message with descriptors (SCM_RIGHTS); waits for buffer space unless `now`.
     pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>], now: bool) -> io::Result<()> {
         let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&raw)];
@@ -40,7 +40,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Receives one message into `room`: its length, zero at the end, and its descriptors.
+    /// Receives one message into `room`. Returns its length (zero at the end of the connection) and its descriptors.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
         let mut space = cmsg_space!([RawFd; MAX_FDS]);
         let mut parts = [IoSliceMut::new(room)];
@@ -48,7 +48,7 @@ impl Channel {
         let mut fds = Vec::new();
         for control in message.cmsgs()? {
             if let ControlMessageOwned::ScmRights(raw) = control {
-                // SAFETY: the kernel has just made these descriptors for us, and nobody else knows them.
+                // SAFETY: the kernel has just created these descriptors for this process; no other code owns them.
                 fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
             }
         }
@@ -62,25 +62,25 @@ impl From<Channel> for OwnedFd {
     }
 }
 
-/// Keeps a descriptor through `exec`.
+/// Clears FD_CLOEXEC: the descriptor stays open across `exec`.
 pub fn keep_open(fd: BorrowedFd<'_>) -> io::Result<()> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     Ok(fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).map(|_| ())?)
 }
 
-/// Takes the next connection to a socket that listens; the new descriptor does not block.
+/// Accepts the next connection of a listening socket; the new descriptor is nonblocking.
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let raw = nix::sys::socket::accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for this process.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// A socket for datagrams that has `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+/// A UDP socket bound to `address`, which need not be local (IP_TRANSPARENT). Requires CAP_NET_ADMIN.
 pub fn transparent_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     transparent(address, SockType::Datagram)
 }
 
-/// A socket that listens at `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+/// A TCP socket listening on `address`, which need not be local (IP_TRANSPARENT). Requires CAP_NET_ADMIN.
 pub fn transparent_listener(address: SocketAddr) -> io::Result<OwnedFd> {
     let fd = transparent(address, SockType::Stream)?;
     listen(&fd, Backlog::new(128)?)?;
@@ -95,7 +95,7 @@ fn transparent(address: SocketAddr, kind: SockType) -> io::Result<OwnedFd> {
     let fd = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     let on: libc::c_int = 1;
     let (value, size) = (std::ptr::from_ref(&on).cast(), size_of_val(&on) as libc::socklen_t);
-    // SAFETY: the option takes one int, which lives during the call.
+    // SAFETY: the option takes one int, which outlives the call.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value, size) })?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
     Ok(fd)
@@ -107,8 +107,8 @@ impl AsFd for Channel {
     }
 }
 
-/// From linux/in6.h.
+/// From `linux/in6.h`.
 const IPV6_TRANSPARENT: libc::c_int = 75;
 
-/// Most descriptors in a message.
+/// Maximum number of descriptors per message.
 const MAX_FDS: usize = 8;

@@ -1,4 +1,4 @@
-//! Safe wrappers of what the shells ask of Linux. Unsafe code is in this folder only.
+//! Safe wrappers of the Linux system calls that shells use. Unsafe code is in this folder only.
 
 pub mod bpf;
 pub mod clock;
@@ -11,7 +11,7 @@ pub mod tun;
 
 use std::io;
 
-/// The result of a system call that gives a negative number on failure.
+/// Converts the result of a system call: negative means `errno`.
 fn check(result: impl Into<i64>) -> io::Result<i64> {
     let result = result.into();
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

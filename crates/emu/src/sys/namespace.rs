@@ -1,4 +1,4 @@
-//! Namespaces of this process.
+//! Network and mount namespaces of this process.
 
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
@@ -6,9 +6,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Moves this process to a network namespace of its own, through a user namespace if it has to (or if `unprivileged`).
+/// Moves this process to a new network namespace, and to a new user namespace if it lacks CAP_SYS_ADMIN or if
+/// `unprivileged`.
 ///
-/// Returns whether a user namespace was made; user and group keep their numbers in it.
+/// Returns whether a user namespace was created; it maps UID and GID to themselves.
 pub fn new_network(unprivileged: bool) -> io::Result<bool> {
     if !unprivileged {
         match unshare(CloneFlags::CLONE_NEWNET) {
@@ -24,23 +25,23 @@ pub fn new_network(unprivileged: bool) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Does something in the network namespace of a file, such as `/proc/1/ns/net`, and comes back; only for a process with a
-/// single thread.
-pub fn within<T>(file: &Path, does: impl FnOnce() -> T) -> io::Result<T> {
+/// Runs `f` in the network namespace of `file`, such as `/proc/1/ns/net`, and returns to the current one. Requires a
+/// single-threaded process.
+pub fn within<T>(file: &Path, f: impl FnOnce() -> T) -> io::Result<T> {
     use nix::sched::setns;
-    let (there, here) = (fs::File::open(file)?, fs::File::open("/proc/self/ns/net")?);
-    setns(&there, CloneFlags::CLONE_NEWNET)?;
-    let done = does();
-    setns(&here, CloneFlags::CLONE_NEWNET)?;
+    let (target, original) = (fs::File::open(file)?, fs::File::open("/proc/self/ns/net")?);
+    setns(&target, CloneFlags::CLONE_NEWNET)?;
+    let done = f();
+    setns(&original, CloneFlags::CLONE_NEWNET)?;
     Ok(done)
 }
 
-/// A mount namespace of its own, in which `file` has the text of `replacement`.
+/// Moves this process to a new mount namespace and mounts a file with the text `replacement` over `file`.
 pub fn replace_file(file: &str, replacement: &str) -> io::Result<()> {
     use nix::mount::{MsFlags, mount};
     unshare(CloneFlags::CLONE_NEWNS)?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
-    // A file system in memory that is nowhere but below this mount point, so that nothing is left on a disk.
+    // A tmpfs, so that no file is left on a disk; the bind mount keeps it alive after the unmount.
     let scratch = Path::new("/tmp");
     mount(Some("sojourn"), scratch, Some("tmpfs"), MsFlags::empty(), Some("size=64k"))?;
     let source = scratch.join("file");
@@ -50,17 +51,18 @@ pub fn replace_file(file: &str, replacement: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a parameter of the present network namespace, `net/ipv4/ip_forward`; whether the kernel has it and took it.
+/// Sets a sysctl of the current network namespace, such as `net/ipv4/ip_forward`. Returns whether the kernel has it and
+/// accepted the value.
 pub fn set_sysctl(name: &str, value: &str) -> bool {
     fs::write(format!("/proc/sys/{name}"), value).is_ok()
 }
 
-/// Windows that fill long paths.
+/// Raises `tcp_rmem` and `tcp_wmem`, so that windows fill paths with a large bandwidth-delay product.
 pub fn enlarge_windows() {
     for (name, start) in [("net/ipv4/tcp_rmem", "4096 131072"), ("net/ipv4/tcp_wmem", "4096 65536")] {
         set_sysctl(name, &format!("{start} {LARGEST_WINDOW}"));
     }
 }
 
-/// Largest window of TCP in bytes: 2 Gbit/s over 250 ms.
+/// Maximum TCP window in bytes: 2 Gbit/s over 250 ms.
 const LARGEST_WINDOW: u32 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Addresses, routes and devices of a network namespace, by rtnetlink (`linux/rtnetlink.h`).
+//! Addresses, routes and devices of a network namespace through rtnetlink (`linux/rtnetlink.h`).
 
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
@@ -7,76 +7,75 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A socket to the network namespace in which it was opened, wherever its user is.
+/// A netlink socket. It belongs to the network namespace that opened it, even if another process uses it.
 #[derive(Debug)]
 pub struct Netlink {
     fd: OwnedFd,
     sequence: u32,
 }
 
-/// A range of addresses: the first and the length of the prefix.
+/// An address prefix: first address and prefix length in bits.
 pub type Prefix = (IpAddr, u8);
 
-/// What a route does with packets.
+/// Type of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteKind {
-    /// Sends them to a device.
+    /// RTN_UNICAST: forwards packets to a device.
     Device,
-    /// Takes them for this machine.
+    /// RTN_LOCAL: delivers packets to this host.
     Local,
 }
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route<'a> {
-    /// What it leads to.
+    /// Destination prefix.
     pub to: Prefix,
-    /// Number of its device.
+    /// Interface index of its device.
     pub index: u32,
-    /// Where packets go.
+    /// Its type.
     pub kind: RouteKind,
-    /// The address from which this machine sends along it.
+    /// Preferred source address (RTA_PREFSRC).
     pub source: Option<IpAddr>,
-    /// TCP's congestion control along it, whatever the default of its namespace is; a name that the kernel does not know
-    /// is an invalid argument.
+    /// TCP congestion control along it (RTAX_CC_ALGO), instead of the namespace's default. EINVAL if unknown.
     pub cc: Option<&'a str>,
 }
 
 impl Route<'_> {
-    /// A route to a device, without more.
+    /// A unicast route to a device, without options.
     pub fn to(to: Prefix, index: u32) -> Self {
         Self { to, index, kind: RouteKind::Device, source: None, cc: None }
     }
 }
 
-/// Packets that a device lost, as its kernel counts.
+/// Packets lost in a TUN device (`struct rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Sent by the kernel, not yet read, and no room.
+    /// Sent by the kernel and dropped before they were read, because the device's queue was full.
     pub sent: u64,
-    /// Written to the device and not taken.
+    /// Written to the device and dropped by the kernel.
     pub written: u64,
 }
 
 impl Netlink {
-    /// Opens a socket in the present network namespace.
+    /// Opens a socket in the current network namespace.
     pub fn open() -> io::Result<Self> {
         Self::open_for(SockProtocol::NetlinkRoute)
     }
 
-    /// Opens a socket of another family of netlink.
+    /// Opens a socket of another netlink family.
     pub(super) fn open_for(protocol: SockProtocol) -> io::Result<Self> {
         let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         Ok(Self::from_fd(fd))
     }
 
-    /// The socket of a descriptor that came from another process.
+    /// Wraps a descriptor received from another process.
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self { fd, sequence: 0 }
     }
 
-    /// Number of the device called `name`.
+    /// Interface index of the device `name`.
     pub fn index(&mut self, name: &str) -> io::Result<u32> {
         let mut message = Message::new(libc::RTM_GETLINK, 0);
         message.body(&[0; 16]).attribute(libc::IFLA_IFNAME, &zero_ended(name));
@@ -85,7 +84,8 @@ impl Netlink {
         index.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
     }
 
-    /// Switches a device on; `mtu` and `queue` are set if given, its IPv6 has no addresses of its own accord.
+    /// Brings a device up. With `shape` (MTU, transmit queue length), first sets these and turns off automatic IPv6
+    /// link-local addresses.
     pub fn up(&mut self, index: u32, shape: Option<(u32, u32)>) -> io::Result<()> {
         if let Some((mtu, queue)) = shape {
             let mut message = Message::new(libc::RTM_SETLINK, libc::NLM_F_ACK as u16);
@@ -93,7 +93,7 @@ impl Netlink {
             message.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
             message.attribute(libc::IFLA_TXQLEN, &queue.to_ne_bytes());
             self.ask(message)?;
-            // A kernel without IPv6 refuses this, and needs it not.
+            // Fails on a kernel without IPv6, which assigns no addresses anyway.
             let mut message = Message::new(libc::RTM_SETLINK, libc::NLM_F_ACK as u16);
             let mode = attribute(ADDR_GEN_MODE, &[ADDR_GEN_NONE]);
             message.body(&link_body(index, 0)).attribute(AF_SPEC, &attribute(libc::AF_INET6 as u16, &mode));
@@ -104,7 +104,7 @@ impl Netlink {
         self.ask(message).map(|_| ())
     }
 
-    /// Gives a device the address `own` with `peer` at its other end; no route comes along.
+    /// Adds the point-to-point address `own` with `peer` to a device, without a prefix route.
     pub fn add_address(&mut self, index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
         let flags = (libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
         let mut message = Message::new(libc::RTM_NEWADDR, flags);
@@ -132,7 +132,7 @@ impl Netlink {
         self.route(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &Route::to(to, index))
     }
 
-    /// What the routes of all tables lead to, without the routes to everywhere.
+    /// Destinations of the routes in all tables, except default routes.
     pub fn routed(&mut self) -> io::Result<Vec<Prefix>> {
         let mut message = Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16);
         message.body(&[0; 12]);
@@ -141,7 +141,7 @@ impl Netlink {
         Ok(routes.iter().filter_map(prefix).collect())
     }
 
-    /// The addresses of this machine.
+    /// Addresses of all devices of the namespace.
     pub fn addresses(&mut self) -> io::Result<Vec<IpAddr>> {
         let mut message = Message::new(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16);
         message.body(&[0; 8]);
@@ -151,7 +151,7 @@ impl Netlink {
         Ok(found.iter().filter_map(own).collect())
     }
 
-    /// What a device has lost since it was made.
+    /// Packets that a device has lost since its creation.
     pub fn losses(&mut self, index: u32) -> io::Result<Losses> {
         let mut message = Message::new(libc::RTM_GETLINK, 0);
         message.body(&link_body(index, 0));
@@ -163,9 +163,9 @@ impl Netlink {
         Ok(Losses { sent: count(5) + count(7), written: count(6) })
     }
 
-    fn route(&mut self, what: u16, flags: u16, route: &Route<'_>) -> io::Result<()> {
+    fn route(&mut self, message_type: u16, flags: u16, route: &Route<'_>) -> io::Result<()> {
         let &Route { to: (to, length), index, kind, source, cc } = route;
-        let mut message = Message::new(what, flags);
+        let mut message = Message::new(message_type, flags);
         let (kind, scope) = match kind {
             RouteKind::Device => (libc::RTN_UNICAST, libc::RT_SCOPE_LINK),
             RouteKind::Local => (libc::RTN_LOCAL, libc::RT_SCOPE_HOST),
@@ -183,7 +183,7 @@ impl Netlink {
         self.ask(message).map(|_| ())
     }
 
-    /// Sends a message and collects the bodies of the answer; an answer that is an error is one.
+    /// Sends a request and collects the bodies of the responses. An NLMSG_ERROR response is returned as an error.
     pub(super) fn ask(&mut self, message: Message) -> io::Result<Vec<Vec<u8>>> {
         self.sequence += 1;
         let several = message.flags & libc::NLM_F_DUMP as u16 == libc::NLM_F_DUMP as u16;
@@ -196,9 +196,10 @@ impl Netlink {
             while let (Some(size), Some(kind), Some(sequence)) = (u32_at(rest, 0), u32_at(rest, 4), u32_at(rest, 8)) {
                 let size = (size as usize).clamp(HEADER, rest.len().max(HEADER));
                 let body = rest.get(HEADER..size).unwrap_or(&[]);
-                let ours = sequence == self.sequence;
+                // Responses to an earlier request that returned early may still be queued.
+                let is_current = sequence == self.sequence;
                 match i32::from((kind & 0xffff) as u16) {
-                    _ if !ours => {}
+                    _ if !is_current => {}
                     libc::NLMSG_ERROR => {
                         let errno = u32_at(body, 0).unwrap_or(0) as i32;
                         return if errno == 0 { Ok(bodies) } else { Err(io::Error::from_raw_os_error(-errno)) };
@@ -221,7 +222,7 @@ impl AsFd for Netlink {
     }
 }
 
-/// A request being written.
+/// A request under construction.
 pub(super) struct Message {
     bytes: Vec<u8>,
     flags: u16,
@@ -254,7 +255,7 @@ impl Message {
     }
 }
 
-/// An attribute, padded to four bytes.
+/// Encodes an attribute (`struct rtattr`), padded to four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(4 + value.len());
     bytes.extend((4 + value.len() as u16).to_ne_bytes());
@@ -264,7 +265,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// struct ifinfomsg with `flags` to be switched on.
+/// `struct ifinfomsg` that sets `flags`.
 fn link_body(index: u32, flags: u32) -> [u8; 16] {
     let mut body = [0; 16];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -273,7 +274,7 @@ fn link_body(index: u32, flags: u32) -> [u8; 16] {
     body
 }
 
-/// The value of the first attribute of `kind` behind a head of `head` bytes.
+/// Value of the first attribute of type `kind`, after a header of `head` bytes.
 pub(super) fn find(body: &[u8], head: usize, kind: u16) -> Option<&[u8]> {
     let mut rest = body.get(head..)?;
     loop {
@@ -319,10 +320,11 @@ fn zero_ended(name: &str) -> Vec<u8> {
     name.bytes().chain([0]).collect()
 }
 
-/// Bytes of struct nlmsghdr.
+/// Size of `struct nlmsghdr` in bytes.
 const HEADER: usize = 16;
 
-/// RTAX_CC_ALGO.
+/// RTAX_CC_ALGO. The default control of a namespace (`tcp_congestion_control`) must be one that the machine allows; a
+/// route can name any.
 const CONGESTION_CONTROL: u16 = 16;
 
 /// IFLA_AF_SPEC, IFLA_INET6_ADDR_GEN_MODE and IN6_ADDR_GEN_MODE_NONE.

@@ -1,4 +1,4 @@
-//! Processes: forking, which process ends with which, and signals.
+//! Processes: fork and exec, parent-death signals, subreapers, signals and capabilities.
 #![allow(unsafe_code)]
 
 use super::check;
@@ -12,43 +12,47 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `child` in a process of its own, which exits with the number that it returns.
+/// Forks and runs `child` in the new process, which exits with the returned code.
 ///
-/// Only for a process with a single thread; the child never comes back to the caller's code.
+/// Requires a single-threaded process. The child never returns to the caller's code.
 pub fn spawn(child: impl FnOnce() -> i32) -> io::Result<Pid> {
-    // SAFETY: the process has one thread, so that no lock is held by another one that the child lacks.
+    // SAFETY: the process has a single thread, so no lock can be held by a thread that the child lacks.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(70);
-            // SAFETY: ends the process without running the handlers of the program that it was forked from.
+            // SAFETY: exits without running the atexit handlers inherited from the parent.
             unsafe { libc::_exit(code) }
         }
     }
 }
 
-/// Sends this process `signal` when its parent dies; false if it has died already (`parent` is its number).
+/// Requests `signal` for this process when its parent dies (PR_SET_PDEATHSIG). Returns false if the parent, with PID
+/// `parent`, is dead already.
 pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
     nix::sys::prctl::set_pdeathsig(signal)?;
     Ok(nix::unistd::getppid() == parent)
 }
 
-/// Becomes the parent of orphaned descendants, or is it no more; whether it was before.
+/// Makes this process the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER) or not. Returns the former setting.
+///
+/// A PID namespace would end descendants too, but it hides the machine's processes from the command and needs another
+/// `/proc`.
 pub fn adopt_orphans(adopt: bool) -> io::Result<bool> {
     let before = nix::sys::prctl::get_child_subreaper()?;
     nix::sys::prctl::set_child_subreaper(adopt)?;
     Ok(before)
 }
 
-/// The children of this process; only for one with a single thread, or for its first one.
+/// Children forked by the main thread of this process.
 pub fn children() -> Vec<Pid> {
     let path = format!("/proc/self/task/{}/children", getpid());
     let numbers = fs::read_to_string(path).unwrap_or_default();
     numbers.split_whitespace().filter_map(|number| number.parse().ok().map(Pid::from_raw)).collect()
 }
 
-/// Kills every descendant but the children in `but` and theirs. What orphans leave comes here, so that in the end all have
-/// been our children, if this process adopts orphans.
+/// Kills all descendants except the children in `but` and their descendants. Requires [`adopt_orphans`]: the orphans of
+/// killed children become children of this process and are killed in the next round.
 pub fn end_descendants(but: &[Pid]) {
     loop {
         let mut ended = false;
@@ -64,25 +68,26 @@ pub fn end_descendants(but: &[Pid]) {
     }
 }
 
-/// A descriptor of a process, which is readable once that has ended.
+/// A pidfd: readable after the process has ended.
 pub type PidFd = OwnedFd;
 
-/// The descriptor of a process (Linux 5.3).
+/// Opens a pidfd (Linux 5.3).
 pub fn pidfd(pid: Pid) -> io::Result<PidFd> {
-    // SAFETY: pidfd_open takes numbers only.
+    // SAFETY: pidfd_open takes integers only.
     let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) })?;
-    // SAFETY: the kernel has just made this descriptor for us; it is closed on exec.
+    // SAFETY: the kernel has just created this descriptor for this process; it is close-on-exec.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Blocks `signals` and gives a descriptor from which they are read.
+/// Blocks `signals` and returns a nonblocking signalfd for them.
 pub fn signal_fd(signals: &[Signal]) -> io::Result<SignalFd> {
     let set: SigSet = signals.iter().copied().collect();
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Signals that wait at `signals`, each with whether the terminal sent it, that is, to the whole foreground group.
+/// Drains a signalfd. Each signal comes with whether the terminal sent it: then the whole foreground process group
+/// received it.
 pub fn received(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
     std::iter::from_fn(|| signals.read_signal().ok().flatten()).filter_map(|info| {
         let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
@@ -90,14 +95,14 @@ pub fn received(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
     })
 }
 
-/// What a signal does.
+/// Sets the action for a signal; returns the former action.
 pub fn on(signal: Signal, handler: SigHandler) -> io::Result<SigAction> {
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler is SIG_DFL or SIG_IGN, or was in place before.
     Ok(unsafe { sigaction(signal, &action) }?)
 }
 
-/// Unblocks every signal and gives those that Python ignores their usual effect, for a program that is to be run.
+/// Prepares signals for exec: unblocks all and resets those that Python ignores to the default action.
 pub fn ordinary_signals() -> io::Result<()> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
     for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
@@ -106,13 +111,13 @@ pub fn ordinary_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes the program `words[0]`, found by PATH; returns only if that fails.
+/// Executes the program `words[0]`, searched in PATH; returns only on failure.
 pub fn become_program(words: &[CString]) -> io::Error {
     let Err(error) = nix::unistd::execvp(&words[0], words);
     error.into()
 }
 
-/// Rows and columns of the terminal at the standard error.
+/// Rows and columns of the terminal on standard error.
 pub fn terminal_size() -> Option<(u16, u16)> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ writes one winsize.
@@ -120,13 +125,13 @@ pub fn terminal_size() -> Option<(u16, u16)> {
     (size.ws_row > 1).then_some((size.ws_row, size.ws_col))
 }
 
-/// Sets a variable of the environment; only for a process with a single thread.
+/// Sets an environment variable. Requires a single-threaded process.
 pub fn set_variable(name: &str, value: &str) {
-    // SAFETY: no other thread reads the environment meanwhile.
+    // SAFETY: there is no other thread that could read the environment.
     unsafe { std::env::set_var(name, value) };
 }
 
-/// Keeps the capabilities of this user namespace through `exec` for a user that is not its root.
+/// Keeps capabilities across `exec` for a user that is not root in this user namespace, as ambient capabilities.
 pub fn keep_capabilities() -> io::Result<()> {
     let mut header = CapHeader { version: CAPABILITY_VERSION_3, pid: 0 };
     let mut sets = [CapData::default(); 2];
@@ -160,5 +165,5 @@ struct CapData {
 
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 
-/// CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN: what a shell inside a shell needs.
+/// CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN, needed by a shell inside a shell.
 const KEPT: [libc::c_ulong; 4] = [10, 12, 13, 21];

@@ -1,4 +1,4 @@
-//! TUN devices that hand over superframes (`linux/if_tun.h`).
+//! TUN devices that pass super-packets (GSO) to and from the kernel (`linux/if_tun.h`).
 #![allow(unsafe_code)]
 
 use super::check;
@@ -7,32 +7,32 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Bytes of the virtio header before each packet.
+/// Size of the virtio header (`struct virtio_net_hdr`) before each packet, in bytes.
 pub const VIRTIO_HEADER: usize = 10;
 
-/// A TUN device of the network namespace in which it was made; it is gone when the last descriptor closes.
+/// A TUN device of the network namespace that created it, removed when its last descriptor closes.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
 impl Tun {
-    /// Makes a device without packet information, with a virtio header of 10 bytes before each frame, checksums left to
-    /// us and TCP (where the kernel can: UDP) segmentation, too; a `%d` in `name` becomes the next free number.
+    /// Creates a device (IFF_NO_PI, IFF_VNET_HDR) with offloads of checksums, TCP segmentation and, if the kernel can,
+    /// UDP segmentation. A `%d` in `name` is replaced by the next free number.
     ///
-    /// Returns the device and its name. The descriptor does not block.
+    /// Returns the device and its name. The descriptor is nonblocking.
     pub fn create(name: &str) -> io::Result<(Self, String)> {
         Self::create_as(name, libc::IFF_TUN)
     }
 
-    /// The same with Ethernet's header in each frame, behind the virtio header: a TAP device.
+    /// Creates a TAP device in the same way: an Ethernet header follows the virtio header.
     pub fn create_tap(name: &str) -> io::Result<(Self, String)> {
         Self::create_as(name, libc::IFF_TAP)
     }
 
     fn create_as(name: &str, kind: libc::c_int) -> io::Result<(Self, String)> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
-        // SAFETY: an all-zero ifreq is valid; it has an array of characters and a union of plain numbers.
+        // SAFETY: an all-zero ifreq is valid; it has an array of characters and a union of plain integers.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
             *to = from as libc::c_char;
@@ -46,14 +46,14 @@ impl Tun {
         Ok((tun, name))
     }
 
-    /// The device of a descriptor that came from another process.
+    /// Wraps a descriptor received from another process.
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self { file: fd.into() }
     }
 
-    /// Reads one frame; `None` when there is none.
+    /// Reads one frame; `None` if none is queued.
     pub fn read(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
-        // SAFETY: the pointer and the length are those of a live slice.
+        // SAFETY: pointer and length are those of a live slice.
         let read = unsafe { libc::read(self.file.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
         match check(read as i64) {
             Ok(n) => Ok(Some(n as usize)),
@@ -62,14 +62,14 @@ impl Tun {
         }
     }
 
-    /// Writes one frame that lies in parts.
+    /// Writes one frame, gathered from `parts`.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        // SAFETY: IoSlice is the same as iovec (its documentation says so), and the slices live during the call.
+        // SAFETY: IoSlice is documented to be ABI compatible with iovec, and the slices outlive the call.
         let written = unsafe { libc::writev(self.file.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
         check(written as i64).map(|_| ())
     }
 
-    /// Whether the kernel leaves the segmentation of UDP to us, which came with Linux 6.2.
+    /// Enables UDP segmentation offload (Linux 6.2); an error if the kernel lacks it.
     pub fn offloads_udp(&self) -> io::Result<()> {
         self.set_offload(TCP_OFFLOADS | UDP_OFFLOADS)
     }
@@ -79,7 +79,7 @@ impl Tun {
     }
 
     fn set_offload(&self, flags: libc::c_uint) -> io::Result<()> {
-        // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
+        // SAFETY: TUNSETOFFLOAD takes an integer, no pointer.
         check(unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })
             .map(|_| ())
     }
@@ -91,11 +91,11 @@ impl AsFd for Tun {
     }
 }
 
-/// Where devices come from.
+/// Device node of the TUN driver.
 pub const DEVICE: &str = "/dev/net/tun";
 
-/// Checksums, segments of TCP over IPv4 and IPv6, also with ECN.
+/// TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 and TUN_F_TSO_ECN.
 const TCP_OFFLOADS: libc::c_uint = 0x01 | 0x02 | 0x04 | 0x08;
 
-/// Segments of UDP over IPv4 and IPv6.
+/// TUN_F_USO4 and TUN_F_USO6.
 const UDP_OFFLOADS: libc::c_uint = 0x20 | 0x40;
