@@ -1,10 +1,10 @@
-//! Captures in pcapng of what a direction takes in and of what it sends: headers, with stamps in nanoseconds.
+//! Captures of a direction's arrivals and departures in pcapng: headers, with timestamps in nanoseconds since 1970.
 //!
-//! Source: draft-ietf-opsawg-pcapng §4. Two files, as libpcap reads none with two interfaces of raw IP: one has packets
-//! when they arrive, the other when their transmission begins, so that the stamps differ by the sojourn time; times are
-//! since 1970. A packet whose sum the kernel had not completed has that of the pseudo-header, as in any capture on a
-//! host with such offload. An interface is called after the end that it is at, so that mergecap makes one tap of what
-//! enters there and what leaves there.
+//! Source: draft-ietf-opsawg-pcapng §4. There are two files, because libpcap reads no file with two interfaces of raw
+//! IP: one has packets at their arrival, the other at the start of their transmission, so the timestamps differ by the
+//! sojourn time. A checksum that the kernel left to offload is that of the pseudo-header, as in any capture on a host
+//! with checksum offload. An interface is named after its end, so mergecap merges packets that enter and leave at one
+//! end into one interface.
 
 use super::error::WriteError;
 use super::output::Output;
@@ -15,20 +15,20 @@ use crate::path::packets::{Packet, Packets};
 use sojourn_aqm::Instant;
 use std::path::{Path, PathBuf};
 
-/// Writes packets.
+/// Writer of one file.
 pub struct Capture {
     output: Output,
     epoch_ns: u64,
 }
 
 impl Capture {
-    /// The captures of `config`, whose paths begin with `prefix`: of what arrives and of what leaves.
+    /// Creates the captures of arrivals and of departures; their paths begin with `prefix`.
     pub fn pair(prefix: &Path, config: &DirectionConfig) -> Result<[Self; 2], Error> {
         let ends = match config.side {
             Side::Up => ["inside", "outside"],
             Side::Down => ["outside", "inside"],
         };
-        let create = |way, end| Self::create(&file(prefix, config.side, way), end, config.epoch_ns);
+        let create = |suffix, end| Self::create(&file(prefix, config.side, suffix), end, config.epoch_ns);
         Ok([create("in", ends[0])?, create("out", ends[1])?])
     }
 
@@ -42,10 +42,10 @@ impl Capture {
         Ok(Self { output, epoch_ns })
     }
 
-    /// A packet passes.
+    /// Writes a packet.
     pub fn packet(&mut self, at: Instant, packet: &Packet, packets: &Packets) {
         let page = packets.page(packet.page);
-        // The file is one of raw IP.
+        // The link type of the file is raw IP.
         if page.headers.version == 0 {
             return;
         }
@@ -62,7 +62,7 @@ impl Capture {
         out.extend(length.to_ne_bytes());
     }
 
-    /// Writes what has come together once it is much.
+    /// Writes the buffer if it is full.
     pub fn settle(&mut self) -> Result<(), WriteError> {
         self.output.settle()
     }
@@ -76,10 +76,10 @@ impl Capture {
     }
 }
 
-/// The file of a direction's packets on their way in or out.
-fn file(prefix: &Path, side: Side, way: &str) -> PathBuf {
+/// Path of the capture of arrivals (`in`) or departures (`out`) of a direction.
+fn file(prefix: &Path, side: Side, suffix: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
-    name.push(format!(".{}.{way}.pcapng", side.name()));
+    name.push(format!(".{}.{suffix}.pcapng", side.name()));
     name.into()
 }
 
@@ -102,7 +102,7 @@ fn block(out: &mut Vec<u8>, kind: u32, body: &[u8], options: &[(u16, &[u8])]) {
     out.extend(length.to_ne_bytes());
 }
 
-/// Bytes of a packet that are kept: any headers of TCP over IPv6, and some payload of others.
+/// Captured bytes of a packet: all TCP headers over IPv6, and some payload of others.
 const SNAP: usize = 160;
 const SECTION: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;

@@ -1,17 +1,17 @@
-//! What is wrong with a log: why it could not be written on, and why it cannot be read or replayed.
+//! Errors of writing, reading and replaying logs.
 
 use sojourn_sim::scenario;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A log that ended because its file took no more; the text names the file and the remedy.
+/// A write error that ended a log; the text names the file and the remedy.
 #[derive(Debug, Error)]
 #[error("{}: {error}{}", path.display(), remedy(error.kind()))]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub error: io::Error,
 }
 
@@ -22,41 +22,41 @@ fn remedy(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// Why a log cannot be read or replayed. The text goes on from the name of the log: `up.log: is cut off in its head`.
+/// A log cannot be read or replayed. The text continues the name of the log: `up.log: is truncated in its header`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The file does not begin as a log does.
+    /// The file does not begin with the magic of a log.
     #[error("is not a log of an emulated link")]
     NoLog,
-    /// It ends before its first record.
+    /// The file ends before its first record.
     #[error("is truncated in its header")]
     CutOff,
-    /// The head is no JSON.
+    /// The head is not valid JSON.
     #[error("has a damaged header: {0}")]
     Head(serde_json::Error),
-    /// It was written by another version.
+    /// The log was written by another version.
     #[error("has format {found}, this version reads {expected}; run it again")]
     Format {
-        /// As the head says it.
+        /// Format in the head.
         found: String,
-        /// What this version reads.
+        /// Format that this version reads.
         expected: u32,
     },
-    /// The record of this number is none.
+    /// The record of this number is invalid.
     #[error("has a damaged record {0}")]
     Record(usize),
-    /// It is of a delay or a loss, or of the other direction.
+    /// The log is of a delay or a loss, or of the other direction.
     #[error("is a log of {kind} {side}; give one of link {expected}")]
     Other {
-        /// What it is of, as the head says it.
+        /// Kind in the head.
         kind: String,
-        /// Its direction, as the head says it.
+        /// Direction in the head.
         side: String,
-        /// The direction that is asked for.
+        /// Requested direction.
         expected: &'static str,
     },
-    /// The head describes no link.
+    /// The link in the head is invalid.
     #[error(transparent)]
     Link(#[from] scenario::Error),
     /// The head has no seed.
@@ -70,13 +70,13 @@ pub enum LogError {
     LateArrival {
         /// Number of the packet.
         packet: u32,
-        /// Number of the record in which it leaves.
+        /// Number of the record of its fate.
         record: usize,
     },
-    /// A packet left twice.
+    /// A packet has two fates.
     #[error("records two fates of packet {0}")]
     TwoFates(u32),
-    /// A packet of a size that no link carries.
+    /// A packet has an impossible size.
     #[error("record {record} has a packet of {bytes} bytes")]
     Size {
         /// Its size.
@@ -84,10 +84,10 @@ pub enum LogError {
         /// Number of its record.
         record: usize,
     },
-    /// The time of this record is before that of an earlier one, or centuries away.
+    /// The time of this record is before that of an earlier one, or beyond the maximum.
     #[error("goes back in time, or is too long, at record {0}")]
     Time(usize),
-    /// More payload left than a packet has.
+    /// More payload of a packet left than it has.
     #[error("has an impossible payload of packet {0}")]
     Payload(u32),
 }

@@ -1,9 +1,9 @@
 //! Mahimahi's log of one direction of a link, in whole milliseconds.
 //!
 //! Source: ravinet/mahimahi, `src/frontend/link_queue.cc`: `T # BYTES` for an opportunity, used or not, `T + BYTES` for
-//! an arrival, `T - BYTES DELAY` for a departure, `T d PACKETS BYTES` for a drop. Differs: bytes are those of IP, not
-//! 4 more for a tunnel header; drops at the head are there too; a departure is the start of a transmission. A link of a
-//! rate has an opportunity whenever the rate has added up to a full packet.
+//! an arrival, `T - BYTES DELAY` for a departure, `T d PACKETS BYTES` for a drop. Differs: bytes are those of IP,
+//! without 4 for a tunnel header; head drops are logged too; a departure is the start of a transmission. A link with a
+//! rate has an opportunity whenever the rate has accumulated a full packet.
 
 use super::error::WriteError;
 use super::output::Output;
@@ -17,7 +17,7 @@ use sojourn_sim::scenario::{LinkSpec, Service};
 use std::io::Write;
 use std::iter::Peekable;
 
-/// Writes lines.
+/// Writer of this format.
 pub struct Mahimahi {
     output: Output,
     opportunities: Peekable<Box<dyn Iterator<Item = Instant> + Send>>,
@@ -61,9 +61,9 @@ impl Mahimahi {
         Ok(())
     }
 
-    fn line(&mut self, at: Instant, rest: std::fmt::Arguments) {
+    fn line(&mut self, at: Instant, event: std::fmt::Arguments) {
         let ms = at.as_nanos() / NANOS_PER_MS;
-        writeln!(self.output.buffer, "{ms} {rest}").expect("a vector takes what it is given");
+        writeln!(self.output.buffer, "{ms} {event}").expect("a vector takes what it is given");
     }
 }
 

@@ -1,7 +1,7 @@
-//! What a direction writes down: every packet's fate in virtual time.
+//! Logs of a direction: every packet's fate in virtual time.
 //!
-//! Records are kept in memory and written in blocks, between two waits of the event loop. A disk that is full ends a
-//! log, not the run.
+//! Records are buffered in memory and written in blocks, between two waits of the event loop. A full disk ends a log,
+//! not the run.
 
 mod capture;
 mod error;
@@ -29,31 +29,31 @@ use sojourn_aqm::{Duration, Instant, Meta, TcpView};
 /// Writes a direction's logs.
 pub struct Recorder {
     records: Vec<Record>,
-    /// How many changes were written.
+    /// Number of changes written.
     changes: u32,
     logs: Vec<Box<dyn LogWriter>>,
-    /// What arrives, and what leaves.
+    /// Captures of arrivals and of departures.
     captures: Option<[Capture; 2]>,
     written: Instant,
     error: Option<WriteError>,
 }
 
-/// A form of log.
+/// A log format.
 pub(crate) trait LogWriter {
-    /// Takes records in the order of time; the first error of the file ends the log.
+    /// Writes records in time order; the first I/O error ends the log.
     fn write(&mut self, records: &[Record]) -> Result<(), WriteError>;
-    /// Ends it at `end`.
+    /// Ends the log at `end`.
     fn finish(&mut self, end: Instant) -> Result<(), WriteError>;
 }
 
-/// What a queue did with a packet.
+/// A queue's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketFate {
-    /// When.
+    /// Time of the decision.
     pub at: Instant,
-    /// What.
+    /// The decision.
     pub kind: RecordKind,
-    /// How long the packet had waited.
+    /// Sojourn time of the packet.
     pub sojourn: Duration,
 }
 
@@ -78,7 +78,7 @@ impl Recorder {
         Ok(Self { records, changes: 0, logs, captures, written: Instant::ZERO, error: None })
     }
 
-    /// A packet reached the queue, which has not judged it yet.
+    /// Logs an arrival, before the queue's decision.
     #[inline]
     pub fn arrived(&mut self, now: Instant, meta: &Meta, packet: &Packet, packets: &Packets) {
         if !self.logs.is_empty() {
@@ -89,14 +89,14 @@ impl Recorder {
         }
     }
 
-    /// The TCP header of the packet that arrives next, number `number`.
+    /// Logs the TCP header of the packet that arrives next, number `number`.
     pub fn header(&mut self, now: Instant, number: u32, view: &TcpView) {
         for record in tcp::records(now, number, view) {
             self.push(record);
         }
     }
 
-    /// The fate of a packet in the queue.
+    /// Logs the queue's decision on a packet.
     #[inline]
     pub fn decided(&mut self, fate: PacketFate, meta: &Meta, packet: &Packet) {
         if !self.logs.is_empty() {
@@ -104,7 +104,7 @@ impl Recorder {
         }
     }
 
-    /// The transmission of a packet begins.
+    /// Captures a packet whose transmission begins.
     #[inline]
     pub fn leaves(&mut self, now: Instant, packet: &Packet, packets: &Packets) {
         if self.captures.is_some() {
@@ -112,13 +112,13 @@ impl Recorder {
         }
     }
 
-    /// Whether anything is logged, captures aside.
+    /// Whether any log is written, captures aside.
     #[inline]
     pub fn logs(&self) -> bool {
         !self.logs.is_empty()
     }
 
-    /// Something else happened, with a number and a value that depend on the kind.
+    /// Logs another event; `number` and `value` depend on the kind.
     #[inline]
     pub fn event(&mut self, now: Instant, kind: RecordKind, number: u32, value: u64) {
         if self.logs() {
@@ -126,7 +126,7 @@ impl Recorder {
         }
     }
 
-    /// The direction changes at `now` to what `keys` say.
+    /// Logs a change of the direction to `keys` at `now`.
     pub fn changed(&mut self, now: Instant, keys: &Map<String, Value>) {
         if self.logs() {
             let text = Value::Object(keys.clone()).to_string();
@@ -135,7 +135,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what has waited in memory for a second, for whoever follows the files.
+    /// Flushes the buffers once a second, for programs that follow the files.
     pub fn tick(&mut self, now: Instant) {
         if now - self.written > Duration::from_secs(1) {
             self.written = now;
@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the logs; the first error that made one incomplete.
+    /// Ends the logs; returns the first write error.
     pub fn finish(mut self, end: Instant) -> Option<WriteError> {
         self.flush();
         for mut log in self.logs {
@@ -160,10 +160,10 @@ impl Recorder {
     }
 
     #[inline(never)]
-    fn capture(&mut self, way: usize, now: Instant, packet: &Packet, packets: &Packets) {
+    fn capture(&mut self, index: usize, now: Instant, packet: &Packet, packets: &Packets) {
         let Some(captures) = &mut self.captures else { return };
-        captures[way].packet(now, packet, packets);
-        if !keep(captures[way].settle(), &mut self.error) {
+        captures[index].packet(now, packet, packets);
+        if !keep(captures[index].settle(), &mut self.error) {
             self.captures = None;
         }
     }
@@ -188,7 +188,7 @@ impl Recorder {
     }
 }
 
-/// Whether to go on; keeps the first error.
+/// Returns whether the write succeeded; saves the first error.
 fn keep(written: Result<(), WriteError>, error: &mut Option<WriteError>) -> bool {
     match written {
         Ok(()) => true,
@@ -199,7 +199,7 @@ fn keep(written: Result<(), WriteError>, error: &mut Option<WriteError>) -> bool
     }
 }
 
-/// Records in memory: 256 kB.
+/// Records buffered in memory: 256 kB.
 const BLOCK: usize = 8192;
 
 #[cfg(test)]

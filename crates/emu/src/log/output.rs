@@ -1,5 +1,5 @@
-//! A file that is written in blocks and whose errors name it. One that was there before stays until the first block of
-//! the new one is written.
+//! A log file, written in blocks; errors name it. An existing file stays until the first block of the new one is
+//! written.
 
 use super::error::WriteError;
 use crate::Error;
@@ -7,7 +7,7 @@ use crate::atomic_file::AtomicFile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A file and what is to be written to it.
+/// A file and its write buffer.
 pub struct Output {
     path: PathBuf,
     file: AtomicFile,
@@ -16,13 +16,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the file at `path` anew.
+    /// Creates the file at `path`; an existing one is replaced by the first flush.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let file = AtomicFile::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
         Ok(Self { path: path.into(), file, buffer: Vec::with_capacity(FULL + 4096) })
     }
 
-    /// Writes the buffer once it is full.
+    /// Writes the buffer if it is full.
     pub fn settle(&mut self) -> Result<(), WriteError> {
         if self.buffer.len() >= FULL { self.flush() } else { Ok(()) }
     }

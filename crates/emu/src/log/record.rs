@@ -1,41 +1,41 @@
-//! One line of a log, as 32 bytes; of an arrival that is a super-packet or names a class, as twice 32.
+//! One record of a log: 32 bytes, or twice that for the arrival of a super-packet or of a packet with a class.
 
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 
-/// Something that happened to a packet, or to the link.
+/// An event of a packet or of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When, in virtual nanoseconds.
+    /// Virtual time.
     pub at: Instant,
     /// Number of the packet among the arrivals of the direction.
     pub number: u32,
     /// Its flow.
     pub flow: u32,
-    /// Its bytes, as the queue counts them.
+    /// Its length in bytes, as the queue accounts it.
     pub bytes: u32,
-    /// What happened.
+    /// Kind of event.
     pub kind: RecordKind,
     /// ECN field of an arriving packet.
     pub ecn: Ecn,
     /// Differentiated services code point of an arriving packet.
     pub dscp: u8,
-    /// Of an arrival the sending host and, above it, the receiving one; of a fate the sojourn time in nanoseconds; else as
-    /// the kind says.
+    /// Arrival: source host in the low, destination host in the high 32 bits. Fate: sojourn time in nanoseconds.
+    /// Otherwise see the kind.
     pub value: u64,
-    /// Segments of an arriving super-packet; 1 for all else.
+    /// Segments of an arriving super-packet; otherwise 1.
     pub segments: u16,
-    /// Class that an arriving packet names.
+    /// Class named by an arriving packet.
     pub class: ClassId,
 }
 
-/// What happened; numbers below 16 are the fates of a result's table `packets`.
+/// Kind of event; numbers below 16 are the fates in the table `packets` of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// Its transmission began.
+    /// Transmission began.
     Sent = 0,
-    /// The same, newly marked CE.
+    /// Transmission began, newly marked CE.
     Marked = 1,
     /// Dropped: the queue was full.
     Limit = 2,
@@ -45,34 +45,34 @@ pub enum RecordKind {
     Late = 4,
     /// Dropped by a hard bound on sojourn time.
     HardLimit = 5,
-    /// Dropped: another queue discipline took the place of its own.
+    /// Dropped: the queue discipline was replaced.
     Replaced = 6,
-    /// It reached the queue.
+    /// Reached the queue.
     Arrival = 16,
-    /// The link asked for a packet in vain.
+    /// The link polled the queue and got no packet.
     Idle = 17,
-    /// Lost on the medium behind the link.
+    /// Lost on the medium after the link.
     Lost = 18,
-    /// The kernel refused to take it.
+    /// The kernel rejected the write.
     Refused = 19,
-    /// Written more than a millisecond after it was due: `value` nanoseconds, `number` the first packet of the write.
+    /// Written `value` nanoseconds after it was due, more than 1 ms; `number` is the first packet of the write.
     Overdue = 20,
     /// The end of the run.
     End = 21,
-    /// It left, and `value` bytes of its payload for the first time. Told later than it happened.
+    /// Left with `value` bytes of new payload. The record may follow records of later times.
     Payload = 22,
-    /// More about the arrival that follows in the file: its segments as `bytes`, its class as `flow`.
+    /// Extension of the arrival that follows: segments in `bytes`, class in `flow`.
     More = 23,
-    /// The TCP header of the arrival that follows, where the queue may ask for it: sequence number as `flow`,
-    /// acknowledgment number as `bytes`, payload, flags and what else it has as `value`.
+    /// TCP header of the arrival that follows, if the queue can query it: sequence number in `flow`, acknowledgment
+    /// number in `bytes`, payload length, flags and further fields in `value`.
     Tcp = 24,
-    /// Its timestamps: TSval as `flow`, TSecr as `bytes`.
+    /// Its timestamps option: TSval in `flow`, TSecr in `bytes`.
     TcpTimes = 25,
-    /// A block of its SACK option, in its order: the first number as `flow`, one past the last as `bytes`.
+    /// A block of its SACK option, in order: first sequence number in `flow`, one past the last in `bytes`.
     TcpSack = 26,
-    /// The direction changed, as entry `number` of the changes in the head says; records with its text are before it.
+    /// The direction changed: entry `number` of the head's changes. The records of its text precede this one.
     Changed = 27,
-    /// Sixteen bytes of the text of the change that follows in the file: `flow`, `bytes`, `value`.
+    /// 16 bytes of the text of the change that follows, in `flow`, `bytes` and `value`.
     Text = 28,
 }
 
@@ -101,7 +101,7 @@ impl RecordKind {
         Self::Text,
     ];
 
-    /// The kind of a drop.
+    /// Kind of a drop for `reason`.
     pub const fn dropped(reason: DropReason) -> Self {
         match reason {
             DropReason::Limit => Self::Limit,
@@ -112,7 +112,7 @@ impl RecordKind {
         }
     }
 
-    /// Why, of a drop by the queue.
+    /// Reason of a drop by the queue.
     pub fn reason(self) -> Option<DropReason> {
         DropReason::ALL.into_iter().find(|&reason| Self::dropped(reason) == self)
     }
@@ -135,14 +135,14 @@ impl Record {
         Self { at, number, flow: 0, bytes: 0, kind, ecn: Ecn::NotEct, dscp: 0, value, segments, class }
     }
 
-    /// The packet's metadata, of an arrival.
+    /// Metadata of the packet, of an arrival.
     pub fn meta(&self) -> Meta {
         let hosts = (self.value as u32, (self.value >> 32) as u32);
         let (dscp, class, segments) = (self.dscp, self.class, self.segments);
         Meta { hosts, dscp, class, segments, ..Meta::new(self.bytes, self.flow).with_ecn(self.ecn) }
     }
 
-    /// What a file has before an arrival that 32 bytes do not hold.
+    /// Extension record that precedes the arrival of a super-packet or of a packet with a class.
     pub(crate) fn more(&self) -> Option<Self> {
         let holds_more = self.kind == RecordKind::Arrival && (self.segments != 1 || !self.class.is_none());
         let more = Self::event(self.at, RecordKind::More, self.number, 0);
@@ -150,7 +150,7 @@ impl Record {
         holds_more.then_some(Self { bytes: u32::from(self.segments), flow, ..more })
     }
 
-    /// A change as a file has it: its text in parts, then the record of number `number`.
+    /// Records of a change: its text in parts, then change `number`.
     pub(crate) fn of_change(at: Instant, number: u32, text: &str) -> impl Iterator<Item = Self> {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(bytes.len().next_multiple_of(TEXT_BYTES), b' ');
@@ -163,7 +163,7 @@ impl Record {
         parts.into_iter().chain([Self::event(at, RecordKind::Changed, number, 0)])
     }
 
-    /// The bytes of a part of a text.
+    /// Text bytes of a record of kind [`RecordKind::Text`].
     pub(crate) fn text(&self) -> [u8; TEXT_BYTES] {
         let mut out = [0; TEXT_BYTES];
         out[..4].copy_from_slice(&self.flow.to_le_bytes());
@@ -172,14 +172,15 @@ impl Record {
         out
     }
 
-    /// The arrival with what was before it; `None` if that is about another one, or no packet has so many segments.
+    /// Adds the extension record `more` to an arrival; `None` if it belongs to another arrival or has an invalid number
+    /// of segments.
     pub(crate) fn with(self, more: &Self) -> Option<Self> {
         let belongs = self.kind == RecordKind::Arrival && (self.at, self.number) == (more.at, more.number);
         let segments = u16::try_from(more.bytes).ok().filter(|&segments| belongs && segments > 0)?;
         Some(Self { segments, class: ClassId::new((more.flow >> 16) as u16, more.flow as u16), ..self })
     }
 
-    /// The bytes in a file, little-endian, but for the record of segments and class before it.
+    /// The record in the file format, little-endian, without its extension record.
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
         out[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
@@ -191,7 +192,7 @@ impl Record {
         out
     }
 
-    /// Reads them back; `None` for what is no record. An arrival is a packet without a class.
+    /// Parses the file format; `None` if the bytes are not a record. Segments and class are the defaults.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -210,7 +211,7 @@ impl Record {
     }
 }
 
-/// Bytes of a text that a record holds.
+/// Text bytes per record.
 const TEXT_BYTES: usize = 16;
 
 /// Bytes of a record in a file.

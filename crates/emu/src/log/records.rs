@@ -1,9 +1,8 @@
-//! The log that results are made from: a head of JSON, then records of 32 bytes, with a record before the arrival of a
-//! super-packet or of a packet that names a class.
+//! The log from which results are computed: a head in JSON, then records of 32 bytes, with an extension record before
+//! the arrival of a super-packet or of a packet with a class.
 //!
-//! The file begins with [`MAGIC`] and the length of the JSON text (u32, little-endian); blanks behind the text fill it
-//! up, so that the records begin at a multiple of [`HEAD_UNIT`] bytes. A file that was cut off holds whole records up to
-//! there.
+//! The file begins with [`MAGIC`] and the length of the JSON text (u32, little-endian). Spaces pad the text, so that
+//! the records begin at a multiple of [`HEAD_UNIT`] bytes. A truncated file is valid up to its last whole record.
 
 use super::error::{LogError, WriteError};
 use super::output::Output;
@@ -14,7 +13,7 @@ use crate::path::config::{DirectionConfig, LogConfig, PathKind};
 use serde_json::{Value, json};
 use sojourn_aqm::Instant;
 
-/// Writes records.
+/// Writer of this format.
 pub struct Records(pub(super) Output);
 
 impl Records {
@@ -45,7 +44,7 @@ impl Records {
         output.buffer.extend(MAGIC);
         output.buffer.extend((text.len() as u32).to_le_bytes());
         output.buffer.extend(text);
-        // An error now is one before the command runs.
+        // Flush now, so that an error is reported before the command runs.
         output.flush()?;
         Ok(Self(output))
     }
@@ -67,7 +66,7 @@ impl LogWriter for Records {
     }
 }
 
-/// Reads a log: its head, with what changed as `changes`, and the records that are whole.
+/// Parses a log: its head, with the changes as `changes`, and all whole records.
 pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
     let body = bytes.strip_prefix(MAGIC).ok_or(LogError::NoLog)?;
     let (size, body) = body.split_first_chunk::<4>().ok_or(LogError::CutOff)?;
@@ -93,7 +92,7 @@ pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
         match more.take() {
             _ if record.kind == RecordKind::More => more = Some(record),
             None => records.push(record),
-            Some(about) => records.push(record.with(&about).ok_or(LogError::Record(i))?),
+            Some(extension) => records.push(record.with(&extension).ok_or(LogError::Record(i))?),
         }
     }
     if !changes.is_empty() {
@@ -102,7 +101,7 @@ pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
     Ok((head, records))
 }
 
-/// An entry of the changes in the head: the keys, and when.
+/// Entry of the head's `changes`: the keys and the time.
 fn change(record: &Record, text: &[u8]) -> Option<Value> {
     let mut keys: serde_json::Map<String, Value> = serde_json::from_slice(text).ok()?;
     keys.insert("at".to_string(), format!("{} ns", record.at.as_nanos()).into());
@@ -112,7 +111,7 @@ fn change(record: &Record, text: &[u8]) -> Option<Value> {
 /// The first bytes of a log.
 pub const MAGIC: &[u8; 8] = b"sojourn\n";
 
-/// The head's length is a multiple of so many bytes.
+/// Alignment of the head's length, in bytes.
 pub const HEAD_UNIT: usize = 64;
 
 const FORMAT: u32 = 2;

@@ -1,4 +1,7 @@
-//! Whether a log holds what the simulator's queue makes of the same arrivals.
+//! Comparison of a log with a replay of its arrivals through the simulator's queue.
+//!
+//! The queue is polled whenever the log records that the link polled it; at a constant rate departures are recomputed
+//! too.
 
 use super::error::LogError;
 use super::record::{Record, RecordKind};
@@ -12,29 +15,29 @@ use sojourn_sim::scenario::{self, LinkSpec, Service};
 use sojourn_sim::stream_of_queue;
 use std::path::Path;
 
-/// How far a log agrees with a replay of it.
+/// Agreement of a log with its replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
     /// Packets of the log that were sent or dropped.
     pub packets: usize,
-    /// Those to which the same happened at the same nanosecond.
+    /// Packets with the same fate at the same nanosecond.
     pub agreeing: usize,
-    /// Number of the first other one.
+    /// Number of the first packet that differs.
     pub first: Option<u32>,
-    /// Whether the times at which the link takes packets were computed anew, not taken from the log: where it has a
-    /// constant rate, and a queue that does not look at TCP headers.
+    /// Whether departures were recomputed instead of polled at the logged times: the link has a constant rate and no
+    /// changes, and the queue neither reads TCP headers nor duplicates packets.
     pub timed: bool,
 }
 
-/// What became of a packet: its kind, and when.
+/// Fate of each packet, with its time.
 type Fates = Vec<Option<(RecordKind, Instant)>>;
 
-/// Plays the arrivals of a log, as [`super::read`] gives it, through a new queue.
+/// Replays the arrivals of a log, as parsed by [`super::read`], through a new queue.
 pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
     replay_with(head, records, REGISTERED)
 }
 
-/// [`replay`] that knows the queue managers of `own` as well.
+/// Like [`replay`], with the queue managers of `own` as well.
 pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Result<Agreement, LogError> {
     let spec = changing(head, own)?;
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
@@ -70,37 +73,38 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     Ok(Agreement { packets: decided().count(), agreeing: same, first, timed })
 }
 
-/// The number of the link of a log in its run; of a shell, that of the side.
+/// Number of a log's link in its run; in a shell, that of the side.
 fn link_number(head: &Value) -> usize {
     head["number"].as_u64().map_or_else(|| usize::from(head["side"] == "up"), |number| number as usize)
 }
 
-/// The link of a log, with what changed while it ran.
+/// The link of a log, with its changes during the run.
 pub(super) fn changing(head: &Value, own: &dyn Catalogue) -> Result<LinkSpec, scenario::Error> {
     let changes = head["changes"].as_array().map_or(&[][..], Vec::as_slice);
     LinkSpec::parse_changing("link", &head["link"], changes, Path::new("/"), own)
 }
 
-/// What the log says; refuses a log whose packets do not arrive once, in the order of time, and leave once at most.
+/// Fates recorded in the log. Rejects a log with a fate before the arrival, two fates of a packet, an impossible size,
+/// or times out of order.
 fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
-    let (mut fates, mut came, mut now) = (vec![None; packets], 0, Instant::ZERO);
+    let (mut fates, mut arrivals, mut now) = (vec![None; packets], 0, Instant::ZERO);
     for (i, record) in records.iter().enumerate() {
         if record.kind == RecordKind::Arrival {
-            came += 1;
-            // Behind the header of a frame at an interface there may be nothing.
-            if record.segments == 0 || u64::from(record.bytes) > LARGEST * u64::from(record.segments) {
+            arrivals += 1;
+            // A length of 0 is valid: a frame of an interface may end after its link-layer header.
+            if record.segments == 0 || u64::from(record.bytes) > MAX_SEGMENT * u64::from(record.segments) {
                 return Err(LogError::Size { bytes: record.bytes, record: i });
             }
         } else if is_fate(record.kind) {
-            let place = fates[..came].get_mut(record.number as usize);
-            let place = place.ok_or(LogError::LateArrival { packet: record.number, record: i })?;
-            if place.replace((record.kind, record.at)).is_some() {
+            let slot = fates[..arrivals].get_mut(record.number as usize);
+            let slot = slot.ok_or(LogError::LateArrival { packet: record.number, record: i })?;
+            if slot.replace((record.kind, record.at)).is_some() {
                 return Err(LogError::TwoFates(record.number));
             }
         }
-        // What was written late is told later than it happened.
+        // Records of other kinds may follow records of later times.
         if matches!(record.kind, RecordKind::Arrival | RecordKind::Idle) || is_fate(record.kind) {
-            if record.at < now || record.at.as_nanos() > LONGEST {
+            if record.at < now || record.at.as_nanos() > MAX_TIME_NS {
                 return Err(LogError::Time(i));
             }
             now = record.at;
@@ -109,12 +113,12 @@ fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
     Ok(fates)
 }
 
-/// Notes what the queue drops, and shows it the headers of the log.
+/// Records the queue's drops, and supplies the TCP headers of the log.
 struct FateSink<'a> {
     at: Instant,
     fates: &'a mut Fates,
     headers: &'a [Option<TcpView>],
-    /// The packet that is being offered; the log has its copies behind it.
+    /// The packet being enqueued; in the log its copies have the next numbers.
     arriving: u32,
     copies: u32,
 }
@@ -126,7 +130,7 @@ impl Sink<u32> for FateSink<'_> {
 
     fn duplicated(&mut self, _: &Meta, _: &u32) -> Option<u32> {
         let copy = self.arriving + self.copies + 1;
-        // A log that lacks it is one of another queue.
+        // Without the copy, it is the log of another queue.
         ((copy as usize) < self.fates.len()).then(|| {
             self.copies += 1;
             copy
@@ -138,7 +142,8 @@ impl Sink<u32> for FateSink<'_> {
     }
 }
 
-/// Asks the queue of a link in a run with a seed, which has a number, whenever the log says that the link did.
+/// Replays a log through the queue of link `index` in a run with `seed`, polling it whenever the log records that the
+/// link did.
 fn replay_queue(
     spec: &LinkSpec,
     (seed, index): (u64, usize),
@@ -150,7 +155,7 @@ fn replay_queue(
     let mut queue = spec.aqm.queue(spec.limits, host(stream_of_queue(seed, index, 0)));
     let (mut number, mut fates) = (1, vec![None; packets]);
     let mut ecn_at_arrival = vec![Ecn::NotEct; packets];
-    // Up to where arrivals are copies that the queue has made.
+    // Number of the last arrival that the queue already has: a packet enqueued below, or one of its copies.
     let mut copied = None;
     for record in records {
         let at = record.at;
@@ -196,11 +201,11 @@ fn of_fate(fate: Fate) -> Option<(RecordKind, Instant)> {
     }
 }
 
-/// Largest packet of a log, or segment of a super-packet, in bytes: IP's, with its framing.
-const LARGEST: u64 = 200_000;
+/// Maximum length of a packet, or of a segment of a super-packet, in bytes with framing.
+const MAX_SEGMENT: u64 = 200_000;
 
-/// Longest log: a year.
-const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
+/// Maximum time in a log: a year.
+const MAX_TIME_NS: u64 = 366 * 86_400 * 1_000_000_000;
 
 fn is_fate(kind: RecordKind) -> bool {
     matches!(kind, RecordKind::Sent | RecordKind::Marked) || kind.reason().is_some()

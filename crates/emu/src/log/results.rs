@@ -1,4 +1,4 @@
-//! From the logs of both directions of every link to the summary and tables of a simulation.
+//! Summary and tables, as of a simulation, computed from the logs of both directions of every link.
 
 use super::error::LogError;
 use super::record::{Record, RecordKind};
@@ -10,42 +10,42 @@ use sojourn_sim::scenario::{LinkSpec, Probes};
 use sojourn_sim::{LinkReplay, Output, QueueEvent, Statistics};
 use std::collections::BTreeMap;
 
-/// A log as [`super::read`] gives it.
+/// A log as parsed by [`super::read`].
 pub type Log = (Value, Vec<Record>);
 
 /// Payload in bytes by direction and flow.
 pub type Payload = Vec<BTreeMap<u32, u64>>;
 
-/// What the logs of a run say, and how far each agrees with a replay.
+/// Results of a run, computed from its logs.
 pub struct Results {
-    /// As a simulation gives it, without what only programs know: what was delivered, groups, flows.
+    /// Output as of a simulation, without delivered data, groups and flows, which only the programs know.
     pub output: Output,
-    /// Payload that left for the first time from each instant on at which the statistics can begin.
+    /// New payload that left after each instant at which the statistics can begin.
     pub payload: Vec<(Instant, Payload)>,
-    /// Of each log.
+    /// Agreement of each log with a replay.
     pub agreement: Vec<Agreement>,
-    /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, of each log.
+    /// Per log: packets written more than 1 ms late, and the maximum lateness in nanoseconds.
     pub overdue: Vec<(u64, u64)>,
-    /// Packets that the kernel refused, of each log.
+    /// Per log: packets that the kernel rejected.
     pub rejected_writes: Vec<u64>,
 }
 
-/// What is wrong with which log.
+/// An error in one of several logs.
 #[derive(Debug)]
 pub struct LogFileError {
-    /// Its number; 0 for the first.
+    /// Index of the log.
     pub log: usize,
-    /// What is wrong with it.
+    /// The error.
     pub error: LogError,
 }
 
-/// The time of a log's last record: the end of the run, unless the log was cut off.
+/// Time of the last record: the end of the run, unless the log is truncated.
 pub fn end(records: &[Record]) -> Instant {
     records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
 }
 
-/// Reads the logs of the hops called `names`, of each the forward direction (down) and then the reverse one (up), until the
-/// statistics end; their links may have queue managers of `own`.
+/// Computes results up to the end of the statistics from the logs of the hops `names`, for each hop the forward (down)
+/// and then the reverse (up) direction. Links can use queue managers of `own`.
 pub fn results(
     names: &[String],
     logs: &[Log],
@@ -99,7 +99,7 @@ pub fn results(
             }
             RecordKind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
             RecordKind::More | RecordKind::Tcp | RecordKind::TcpTimes | RecordKind::TcpSack | RecordKind::End => {}
-            // The links that are replayed know of it.
+            // The replayed links include the changes.
             RecordKind::Changed | RecordKind::Text => {}
         }
     }
@@ -112,8 +112,8 @@ pub fn results(
     Ok(Results { output, payload, agreement, overdue, rejected_writes: refused })
 }
 
-/// A packet as its queue had it that it left at `at` after `sojourn` nanoseconds: where netem holds another discipline,
-/// that is the time in the inner queue.
+/// Metadata of a packet that left its queue at `at` after `sojourn` nanoseconds; under netem with a child, the time in
+/// the child.
 fn since(arrived: &Meta, at: Instant, sojourn: u64) -> Meta {
     Meta { enqueued: Instant::from_nanos(at.as_nanos().saturating_sub(sojourn)), ..*arrived }
 }
@@ -127,7 +127,7 @@ fn link(head: &Value, side: &'static str, own: &dyn Catalogue) -> Result<LinkSpe
     Ok(changing(head, own)?)
 }
 
-/// From what left between each instant and the next to what left from it on.
+/// Turns the payload between consecutive instants into the payload from each instant on.
 fn add_up(payload: &mut [(Instant, Payload)]) {
     for i in (1..payload.len()).rev() {
         let (before, from) = payload.split_at_mut(i);
@@ -137,14 +137,15 @@ fn add_up(payload: &mut [(Instant, Payload)]) {
     }
 }
 
-/// The records of all logs in the order of time, each log's in its own; at one instant those of the first log come first.
+/// Records of all logs in time order. Records of one log keep their order; at one instant, those of the first log come
+/// first.
 fn merged(logs: &[Log]) -> impl Iterator<Item = (usize, &Record)> {
-    let mut rest: Vec<&[Record]> = logs.iter().map(|(_, records)| &records[..]).collect();
+    let mut remaining: Vec<&[Record]> = logs.iter().map(|(_, records)| &records[..]).collect();
     std::iter::from_fn(move || {
-        let heads = rest.iter().enumerate().filter_map(|(l, records)| Some((records.first()?.at, l)));
+        let heads = remaining.iter().enumerate().filter_map(|(l, records)| Some((records.first()?.at, l)));
         let (_, l) = heads.min()?;
-        let (first, others) = rest[l].split_first()?;
-        rest[l] = others;
+        let (first, others) = remaining[l].split_first()?;
+        remaining[l] = others;
         Some((l, first))
     })
 }

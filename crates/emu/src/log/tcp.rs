@@ -1,9 +1,9 @@
-//! TCP headers in a log, for a queue that may ask for them (ACK filters): records before the arrival that they belong to.
+//! TCP headers in a log, for queues that read them (ACK filters): records before the arrival of their packet.
 
 use super::record::{Record, RecordKind};
 use sojourn_aqm::{Instant, SackBlocks, TcpView};
 
-/// The header of packet `number`, which arrives at `at`.
+/// Records of the TCP header of packet `number`, which arrives at `at`.
 pub fn records(at: Instant, number: u32, view: &TcpView) -> impl Iterator<Item = Record> {
     let pair =
         move |kind: RecordKind, flow: u32, bytes: u32| Record { flow, bytes, ..Record::event(at, kind, number, 0) };
@@ -21,7 +21,7 @@ pub fn records(at: Instant, number: u32, view: &TcpView) -> impl Iterator<Item =
     std::iter::once(head).chain(times).chain(blocks)
 }
 
-/// The headers of a log's packets, by their number.
+/// TCP headers of a log's packets, by packet number.
 pub fn views(records: &[Record], packets: usize) -> Vec<Option<TcpView>> {
     let mut views: Vec<Option<TcpView>> = Vec::new();
     for record in records
@@ -29,11 +29,11 @@ pub fn views(records: &[Record], packets: usize) -> Vec<Option<TcpView>> {
         .filter(|record| matches!(record.kind, RecordKind::Tcp | RecordKind::TcpTimes | RecordKind::TcpSack))
     {
         views.resize(packets, None);
-        // A header of a packet that never came is of no use.
-        let Some(place) = views.get_mut(record.number as usize) else { continue };
+        // Ignore the header of a packet without an arrival.
+        let Some(slot) = views.get_mut(record.number as usize) else { continue };
         let pair = (record.flow, record.bytes);
-        match (record.kind, place) {
-            (RecordKind::Tcp, place) => *place = Some(head(record)),
+        match (record.kind, slot) {
+            (RecordKind::Tcp, slot) => *slot = Some(head(record)),
             (RecordKind::TcpTimes, Some(view)) => view.timestamps = Some(pair),
             (RecordKind::TcpSack, Some(view)) => {
                 view.sack = view.sack.as_slice().iter().copied().chain([pair]).collect::<SackBlocks>();
@@ -57,7 +57,7 @@ fn head(record: &Record) -> TcpView {
     }
 }
 
-/// Places of what `value` has above the payload.
+/// Bit positions in `value` of the fields after the payload length.
 const FLAGS: u32 = 32;
 const SPACE: u32 = 48;
 const OTHER: u32 = 56;

@@ -26,7 +26,7 @@ fn config(path: PathBuf, format: LogFormat) -> DirectionConfig {
     }
 }
 
-/// Four UDP datagrams of 1500 B at 500 us, of which the queue takes one and two wait.
+/// Four UDP datagrams of 1500 B at 500 us: one is sent at once, two wait, one is dropped. Returns the log error.
 fn run(config: DirectionConfig) -> Option<String> {
     let mut direction = Direction::new(config, 1).unwrap();
     for port in 0..4 {
@@ -52,8 +52,8 @@ fn mahimahis_grammar_with_opportunities_and_drops() {
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
     assert_eq!(head[0], format!("# mahimahi mm-link (Uplink) [12 Mbit/s on average] > {}", path.display()));
-    let rest = ["# command line: ping host", "# queue: droptail [2 packets]", "# init timestamp: 1700000000000"];
-    assert_eq!(head[1..4], rest);
+    let described = ["# command line: ping host", "# queue: droptail [2 packets]", "# init timestamp: 1700000000000"];
+    assert_eq!(head[1..4], described);
     assert_eq!(head[4], "# base timestamp: 0");
     let expected = [
         "0 + 1500",
@@ -124,7 +124,7 @@ fn a_log_that_was_cut_off_holds_what_was_whole() {
 }
 
 proptest! {
-    /// Whatever a disk or a person has made of a log, it is a result or refused in a sentence.
+    /// A damaged log gives a result, or is rejected with a text.
     #[test]
     fn damaged_logs_are_refused(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
         static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
@@ -136,8 +136,8 @@ proptest! {
         });
         let mut up = whole.clone();
         let body = whole.len() - 13 * RECORD_BYTES;
-        for (place, byte) in &changes {
-            up[body + place.index(whole.len() - body)] = *byte;
+        for (position, byte) in &changes {
+            up[body + position.index(whole.len() - body)] = *byte;
         }
         let Ok(up) = read(&up) else { return Ok(()) };
         let mut down = read(whole).unwrap();
@@ -175,7 +175,7 @@ fn a_sojourn_time_behind_netem_is_that_of_the_inner_queue_as_in_a_simulation() {
     let probes = Probes { packets: true, ..Probes::default() };
     let statistics = Statistics::given(Instant::ZERO, Instant::ZERO + Duration::from_millis(50));
     let found = results(&["link".to_string()], &logs, &probes, statistics, sojourn_aqm::registry::REGISTERED).unwrap();
-    // Four datagrams of 1 ms come behind 20 ms of netem at once; the link takes one after the other.
+    // Four datagrams of 1 ms each leave 20 ms of netem together; the link sends one after the other.
     let mean = found.output.summary.links.forward.sojourn_ms.mean.unwrap();
     assert!((mean - 1.5).abs() < 1e-6, "{mean}");
 }
@@ -186,8 +186,8 @@ fn captures_have_every_packet_when_it_arrives_and_when_it_leaves() {
     let prefix = folder.path().join("taken");
     let config = DirectionConfig { logs: vec![], pcap: Some(prefix), ..config(PathBuf::new(), LogFormat::Records) };
     assert_eq!(run(config), None);
-    let stamps = |way: &str| {
-        let bytes = std::fs::read(folder.path().join(format!("taken.up.{way}.pcapng"))).unwrap();
+    let stamps = |suffix: &str| {
+        let bytes = std::fs::read(folder.path().join(format!("taken.up.{suffix}.pcapng"))).unwrap();
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
         let (mut at, mut interfaces, mut stamps) = (0, 0, Vec::new());
         while at < bytes.len() {
