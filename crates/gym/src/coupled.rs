@@ -1,4 +1,4 @@
-//! The two queues of DualPI2 with a policy in place of its controller, as queue disciplines of a scenario.
+//! DualPI2's two queues with a policy instead of its PI controller, as a qdisc of a scenario.
 
 use sojourn_aqm::dualpi2::Config;
 use sojourn_aqm::error::ConfigError;
@@ -8,20 +8,20 @@ use sojourn_aqm::registry::{Algorithm, AnyConfig, ForeignConfig, ForeignDiscipli
 use sojourn_aqm::{Host, Instant, Limits, Qdisc};
 use std::sync::Arc;
 
-/// Queues that an agent steers through `board`; those of `start`, or of the RFC, whose own controller rules until an
-/// instant, that included, if there is a `start`.
-pub fn agent_controlled(board: Arc<SharedState>, start: Option<&NamedConfig>, until: Instant) -> ForeignDiscipline {
+/// Queues that an agent controls through `state`. They are configured as `start`, or else by RFC 9332's defaults; with a
+/// `start`, DualPI2's own controller runs until `until`, inclusive.
+pub fn agent_controlled(state: Arc<SharedState>, start: Option<&NamedConfig>, until: Instant) -> ForeignDiscipline {
     let config = match start.map(|named| &named.config) {
         Some(AnyConfig::DualPi2(config)) => config.clone(),
         _ => Config::default(),
     };
-    let pair = CoupledQueues { config, policy: Actor::Agent(board, start.map(|_| until)) };
-    ForeignDiscipline::new(&STEERED, "", Box::new(pair))
+    let pair = CoupledQueues { config, policy: Actor::Agent(state, start.map(|_| until)) };
+    ForeignDiscipline::new(&AGENT_CONTROLLED, "", Box::new(pair))
 }
 
-/// Queues of the RFC under a policy of a file, which is `algorithm`.
-pub fn policy_controlled(algorithm: &'static Algorithm, pilot: NetworkAgent) -> ForeignDiscipline {
-    let pair = CoupledQueues { config: Config::default(), policy: Actor::Network(Box::new(pilot)) };
+/// Queues with RFC 9332's defaults, controlled by the network of the policy file `algorithm`.
+pub fn policy_controlled(algorithm: &'static Algorithm, agent: NetworkAgent) -> ForeignDiscipline {
+    let pair = CoupledQueues { config: Config::default(), policy: Actor::Network(Box::new(agent)) };
     ForeignDiscipline::new(algorithm, "", Box::new(pair))
 }
 
@@ -31,7 +31,7 @@ struct CoupledQueues {
     policy: Actor,
 }
 
-/// Who steers.
+/// Source of the coupled probability p'.
 #[derive(Clone, Debug)]
 enum Actor {
     Agent(Arc<SharedState>, Option<Instant>),
@@ -44,8 +44,8 @@ impl ForeignConfig for CoupledQueues {
     }
     fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<Ticket> + Send> {
         let coupled = match &self.policy {
-            Actor::Agent(board, until) => CoupledPolicy::controlled(Arc::clone(board), &self.config, *until),
-            Actor::Network(pilot) => CoupledPolicy::autonomous(NetworkAgent::clone(pilot), &self.config),
+            Actor::Agent(state, until) => CoupledPolicy::controlled(Arc::clone(state), &self.config, *until),
+            Actor::Network(agent) => CoupledPolicy::autonomous(NetworkAgent::clone(agent), &self.config),
         };
         Box::new(coupled.queue(&self.config, limits, host))
     }
@@ -57,7 +57,7 @@ impl ForeignConfig for CoupledQueues {
     }
 }
 
-static STEERED: Algorithm = Algorithm {
+static AGENT_CONTROLLED: Algorithm = Algorithm {
     name: "steered pair",
     summary: "DualPI2's queues with p' set by an agent",
     source: "this crate",

@@ -1,4 +1,4 @@
-//! A run in steps.
+//! An episode: a run in steps in which an agent controls the bottleneck's queue.
 
 use crate::reward::{Reward, RewardInput};
 use crate::setup::{Setup, SetupError};
@@ -9,7 +9,7 @@ use sojourn_sim::scenario::{FlowSpec, Scenario};
 use sojourn_sim::{FlowCounters, Simulation, Summary};
 use std::sync::Arc;
 
-/// A place for episodes, one after another, with what they share. One is not under way before the first
+/// Runs episodes one after another and reuses what they share. No episode is running before the first
 /// [`Episode::reset`].
 pub struct Episode {
     setup: Arc<Setup>,
@@ -19,7 +19,7 @@ pub struct Episode {
     run: Option<Run>,
 }
 
-/// A scenario and what is the same in each of its episodes.
+/// A scenario and the constants of its episodes.
 struct ScenarioInfo {
     scenario: Scenario,
     begin: Instant,
@@ -27,28 +27,31 @@ struct ScenarioInfo {
     base_s: f64,
 }
 
-/// An episode under way.
+/// A running episode.
 struct Run {
     simulation: Simulation,
     at: Instant,
-    /// What the link has used and could have used until then.
+    /// Bytes that the link has sent, and could have sent, until `at`.
     used: (u64, u64),
     shares: Option<Shares>,
     reward_input: RewardInput,
 }
 
 impl Episode {
-    /// A place for episodes of this set-up.
+    /// Creates an environment without a scenario; see [`Episode::set`].
     pub fn new(setup: Arc<Setup>) -> Self {
-        let board = SharedState::new(setup.spec.has(Feature::Flows));
-        // A reward that somebody else gives may be of anything.
+        let state = SharedState::new(setup.spec.has(Feature::Flows));
+        // An external reward (None) may use any statistic, so collect sojourn times for it too.
         let counts = setup.reward.is_none_or(|reward| reward == Reward::Qoo);
-        let board = Arc::new(if counts { board.with_sojourns() } else { board });
+        let state = Arc::new(if counts { state.with_sojourns() } else { state });
         let observer = Observer::new(setup.spec.clone());
-        Self { setup, state: board, observer, scenario: None, run: None }
+        Self { setup, state, observer, scenario: None, run: None }
     }
 
-    /// Lets the next episodes be of `scenario`.
+    /// Sets the scenario of the following episodes.
+    ///
+    /// # Errors
+    /// If an agent cannot control the scenario's bottleneck.
     pub fn set(&mut self, scenario: Scenario) -> Result<(), SetupError> {
         let (begin, end) = (self.setup.begin(&scenario)?, Instant::ZERO + scenario.duration);
         let base = scenario.flows.iter().map(|flow| base_rtt(&scenario, flow)).min();
@@ -58,30 +61,30 @@ impl Episode {
         Ok(())
     }
 
-    /// Whether there is a scenario.
+    /// Whether a scenario is set.
     pub fn is_set(&self) -> bool {
         self.scenario.is_some()
     }
 
-    /// Begins an episode with `seed`, of which [`Episode::warm_up`] runs what lies before the first step. Without a
-    /// scenario nothing begins.
+    /// Starts an episode with `seed`; [`Episode::warm_up`] then runs it up to the first step. Does nothing without a
+    /// scenario.
     pub fn reset(&mut self, seed: u64) {
-        let Some(known) = &self.scenario else { return };
+        let Some(info) = &self.scenario else { return };
         self.run = None;
         self.state.clear();
         self.observer.clear();
-        let simulation = Simulation::new(&known.scenario, seed);
+        let simulation = Simulation::new(&info.scenario, seed);
         let fair = self.setup.reward == Some(Reward::Fair);
         let shares = fair.then(Shares::new);
-        let measured = RewardInput { utilisation: 0.0, jain: 1.0, base_s: known.base_s, step: StepStats::default() };
+        let measured = RewardInput { utilisation: 0.0, jain: 1.0, base_s: info.base_s, step: StepStats::default() };
         self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, reward_input: measured });
     }
 
-    /// Runs what lies before the first step, a piece at a time; returns whether it is over. The observation is then that
-    /// of the last step's length of it.
+    /// Runs up to 250 ms of the warm-up, and returns whether it is complete. The first observation covers the last step
+    /// length of the warm-up.
     pub fn warm_up(&mut self) -> bool {
-        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return true };
-        let last = known.begin - self.setup.step.min(known.begin - Instant::ZERO);
+        let (Some(info), Some(run)) = (&self.scenario, &mut self.run) else { return true };
+        let last = info.begin - self.setup.step.min(info.begin - Instant::ZERO);
         if run.at < last {
             run.at = last.min(run.at + PIECE);
             run.simulation.advance_until(run.at);
@@ -92,27 +95,27 @@ impl Episode {
             self.observer.forget();
         }
         run.used = run.simulation.used_and_usable(0, last);
-        let begin = known.begin;
-        self.go(begin);
+        let begin = info.begin;
+        self.run_until(begin);
         true
     }
 
-    /// Acts and runs the next step. Returns what it is worth, zero where somebody else judges, and whether it is the
-    /// episode's last.
+    /// Applies `action` and runs the next step. Returns the reward (0 if rewards are external) and whether the step was
+    /// the episode's last.
     pub fn step(&mut self, action: f64) -> (f64, bool) {
-        let (Some(known), Some(run)) = (&self.scenario, &self.run) else { return (0.0, true) };
-        if run.at >= known.end {
+        let (Some(info), Some(run)) = (&self.scenario, &self.run) else { return (0.0, true) };
+        if run.at >= info.end {
             return (0.0, true);
         }
-        let next = known.end.min(run.at + self.setup.step);
-        let over = next == known.end;
+        let next = info.end.min(run.at + self.setup.step);
+        let over = next == info.end;
         self.setup.spec.law.act(action, &self.state);
-        self.go(next);
-        let worth = self.measured().zip(self.setup.reward).map_or(0.0, |(measured, reward)| reward.of(measured));
-        (worth, over)
+        self.run_until(next);
+        let reward = self.measured().zip(self.setup.reward).map_or(0.0, |(measured, reward)| reward.of(measured));
+        (reward, over)
     }
 
-    fn go(&mut self, until: Instant) {
+    fn run_until(&mut self, until: Instant) {
         let Some(run) = &mut self.run else { return };
         run.simulation.advance_until(until);
         run.at = until;
@@ -126,7 +129,7 @@ impl Episode {
         }
     }
 
-    /// Writes the observation.
+    /// Writes the observation of the last steps.
     pub fn observe(&self, into: &mut [f32]) {
         self.observer.write(into);
     }
@@ -136,32 +139,32 @@ impl Episode {
         self.run.as_ref().map_or(0.0, |run| (run.at - Instant::ZERO).as_secs_f64())
     }
 
-    /// What happened in the last step.
+    /// Measurements of the last step; `None` if no episode is running.
     pub fn measured(&self) -> Option<&RewardInput> {
         self.run.as_ref().map(|run| &run.reward_input)
     }
 
-    /// The counters of each flow that lasts for the whole run.
+    /// Counters of each flow that lasts for the whole run.
     pub fn flows(&self) -> Vec<FlowCounters> {
         self.run.as_ref().map_or_else(Vec::new, |run| run.simulation.flows())
     }
 
-    /// The probability, or the target in seconds, that is in force.
+    /// Current drop probability and current target in seconds.
     pub fn in_force(&self) -> (f64, f64) {
         (self.state.probability(), self.state.target().as_secs_f64())
     }
 
-    /// Ends the episode, which [`Episode::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left of
-    /// the scenario is run under what is in force.
+    /// Ends the episode and returns the summary that `sojourn run` prints, with the fingerprint. The remainder of the
+    /// scenario runs under the last action.
     pub fn finish(&mut self) -> Option<Summary> {
         self.run.take().map(|run| run.simulation.finish().summary)
     }
 }
 
-/// What is run without a look at anything else.
+/// Maximum simulated time per call of [`Episode::warm_up`], so that callers can handle signals in between.
 const PIECE: Duration = Duration::from_millis(250);
 
-/// The sum of propagation delays there and back.
+/// Two-way propagation delay, at least [`MIN_BASE`].
 pub(crate) fn base_rtt(scenario: &Scenario, flow: &FlowSpec) -> Duration {
     let hops: Vec<_> = scenario.hops().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect();
     let links = flow.paths.data.iter().chain(flow.paths.acks.iter());
@@ -169,5 +172,5 @@ pub(crate) fn base_rtt(scenario: &Scenario, flow: &FlowSpec) -> Duration {
     links.fold(flow.access_delay * 2, |sum, &link| sum + delay(link.into())).max(MIN_BASE)
 }
 
-/// So that what is divided by it is finite.
+/// Keeps quotients by the base RTT finite.
 const MIN_BASE: Duration = Duration::from_millis(1);

@@ -1,8 +1,8 @@
-//! Policies in files: small networks with what they see, how often they act and what their action means, as queue managers
-//! by name.
+//! Trained policies in files, as AQMs: a small neural network with its observation, its step and the meaning of its
+//! action.
 
 use crate::coupled;
-use crate::setup::{MAX_STEP, MIN_STEP, read_sight};
+use crate::setup::{MAX_STEP, MIN_STEP, read_spec};
 use serde::Deserialize;
 use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::params::{Value, unknown};
@@ -14,25 +14,25 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the name of a policy begins with.
+/// Prefix of the name of a policy.
 pub const PREFIX: &str = "policy:";
 
-/// A policy as it is in a file.
+/// A policy read from a file.
 #[derive(Clone, Debug)]
 pub struct PolicyFile {
-    /// How often it acts, from the start on.
+    /// Interval between actions, from the start of the run.
     pub step: Duration,
-    /// What it sees, and what its action means.
-    pub sight: ObservationSpec,
-    /// What it makes of that.
+    /// Observation, and meaning of the action.
+    pub spec: ObservationSpec,
+    /// The network.
     pub network: Network,
 }
 
-/// The form of the file, in JSON.
+/// JSON format of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PolicyText {
-    /// Version of the form.
+    /// Version of the format.
     sojourn_policy: u32,
     step: String,
     action: String,
@@ -41,7 +41,7 @@ struct PolicyText {
     #[serde(default = "one")]
     stack: usize,
     layers: Vec<LayerText>,
-    /// What it is and where it comes from, for readers.
+    /// Description and origin, for human readers.
     #[serde(default)]
     #[allow(dead_code)]
     note: String,
@@ -60,46 +60,49 @@ fn one() -> usize {
 }
 
 impl PolicyFile {
-    /// Reads a file's text; the error names place and remedy.
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// A line that names the field and the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text: PolicyText = serde_json::from_str(text).map_err(|error| format!("is not a policy: {error}"))?;
-        if text.sojourn_policy != FORM {
-            return Err(format!("sojourn_policy: unknown version {}; write {FORM}", text.sojourn_policy));
+        if text.sojourn_policy != FORMAT_VERSION {
+            return Err(format!("sojourn_policy: unknown version {}; write {FORMAT_VERSION}", text.sojourn_policy));
         }
         let step = units::duration(&text.step).map_err(|error| format!("step: {error}"))?;
         if step < MIN_STEP || step > MAX_STEP {
             return Err(format!("step: {step} is out of range; from {MIN_STEP} to {MAX_STEP}"));
         }
-        let sight = read_sight(&text.action, &text.observe, text.stack).map_err(|refused| refused.to_string())?;
+        let spec = read_spec(&text.action, &text.observe, text.stack).map_err(|refused| refused.to_string())?;
         let layers = text.layers.into_iter().enumerate().map(|(i, layer)| layer.read(i)).collect::<Result<_, _>>()?;
         let network = Network::new(layers).map_err(|error| error.to_string())?;
-        network.check(sight.len(), sight.law.outputs()).map_err(|error| error.to_string())?;
-        Ok(Self { step, sight, network })
+        network.check(spec.len(), spec.law.outputs()).map_err(|error| error.to_string())?;
+        Ok(Self { step, spec, network })
     }
 
-    /// What acts by it.
-    fn pilot(&self) -> NetworkAgent {
-        let pilot = NetworkAgent::new(self.network.clone(), self.sight.clone(), self.step, self.sight.law);
-        pilot.expect("the file was checked")
+    /// An agent that runs the network.
+    fn agent(&self) -> NetworkAgent {
+        let agent = NetworkAgent::new(self.network.clone(), self.spec.clone(), self.step, self.spec.law);
+        agent.expect("the file was checked")
     }
 }
 
 impl LayerText {
-    fn read(self, place: usize) -> Result<Layer, String> {
+    fn read(self, index: usize) -> Result<Layer, String> {
         let Self { weights, bias, activation } = self;
         let found = Activation::ALL.iter().find(|(name, _)| *name == activation).map(|&(_, found)| found);
         let names = Activation::ALL.map(|(name, _)| name);
         let activation = found
-            .ok_or_else(|| format!("layers[{place}].{}", unknown("activation", &activation, names.iter().copied())))?;
+            .ok_or_else(|| format!("layers[{index}].{}", unknown("activation", &activation, names.iter().copied())))?;
         Ok(Layer { weights, bias, activation })
     }
 }
 
-/// The policies that names like `policy:my.json` stand for; relative paths start from `base`, else from the current folder.
-/// A blank, bracket, comma, `@`, `%` or colon in a path is written `%20`, `%28`, ….
+/// Catalogue of names like `policy:my.json`. Relative paths are looked up in `base`, then in the current directory. Blanks,
+/// brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …).
 #[derive(Clone, Copy, Debug)]
 pub struct Policies<'a> {
-    /// The folder.
+    /// First directory for relative paths.
     pub base: &'a Path,
 }
 
@@ -123,7 +126,7 @@ impl Policies<'_> {
     }
 }
 
-/// A file as an algorithm; there is one for each version of it, and it lives as long as the program.
+/// The algorithm of a policy file, leaked once per path and text of the file, because [`Algorithm`]s are `'static`.
 fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
     static KNOWN: Mutex<Vec<(String, &'static Algorithm)>> = Mutex::new(Vec::new());
     let name = format!("{PREFIX}{}", escape(path));
@@ -132,13 +135,13 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         return Ok(algorithm);
     }
     let policy = Arc::new(PolicyFile::parse(&text)?);
-    let is_coupled = policy.sight.law == ActionKind::Coupled;
+    let is_coupled = policy.spec.law == ActionKind::Coupled;
     let configure =
         move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
             let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
             match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
                 Some((what, name)) => Err(ConfigError::Unknown(unknown(what, name, std::iter::empty()))),
-                None if is_coupled => Ok(AnyConfig::Foreign(coupled::policy_controlled(algorithm, policy.pilot()))),
+                None if is_coupled => Ok(AnyConfig::Foreign(coupled::policy_controlled(algorithm, policy.agent()))),
                 None => Ok(AnyConfig::Custom(CustomAqm::new(algorithm, Box::new(PolicyQueue(Arc::clone(&policy)))))),
             }
         };
@@ -159,7 +162,7 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
 }
 
 const PROFILES: &[(&str, &str)] = &[("plain", "as in its file")];
-const FORM: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 #[derive(Clone, Debug)]
 struct PolicyQueue(Arc<PolicyFile>);
@@ -169,7 +172,7 @@ impl CustomConfig for PolicyQueue {
         None
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
-        Box::new(Policy::autonomous(self.0.pilot(), self.0.sight.law))
+        Box::new(Policy::autonomous(self.0.agent(), self.0.spec.law))
     }
     fn clone_box(&self) -> Box<dyn CustomConfig> {
         Box::new(self.clone())

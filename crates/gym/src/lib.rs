@@ -1,19 +1,19 @@
-//! Episodes to learn in: runs of the simulator whose bottleneck has a queue under a policy, which an agent steers step by
-//! step.
+//! Reinforcement-learning environments: runs of the simulator in which an agent controls the bottleneck's queue, or the
+//! congestion control of some connections, step by step.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | `setup` | what an agent sees and does in which scenario; what is refused |
-//! | `episode` | a run in steps: observation, reward, counters of each |
-//! | `packets` | a run packet by packet |
-//! | `coupled` | the two queues of DualPI2 with a policy in place of its controller |
-//! | `reward` | what a step is worth |
-//! | `batch` | many episodes at once, on one thread or several, with the same numbers |
-//! | `cc` | connections that an agent steers: congestion control in steps |
-//! | `shares` | what each flow was delivered in the last second |
-//! | `file` | policies in files, as queue managers by name: `policy:FILE` |
+//! | `setup` | observation, action and step of an environment; checks of the scenario |
+//! | `episode` | a run in steps: observation, reward and counters of each step |
+//! | `packets` | a run with one step per packet |
+//! | `coupled` | DualPI2's two queues with a policy instead of its PI controller |
+//! | `reward` | reward functions |
+//! | `batch` | many episodes at once; results do not depend on the number of threads |
+//! | `cc` | congestion control by an agent, in steps |
+//! | `shares` | bytes delivered to each flow in the last second |
+//! | `file` | trained policies in files, as AQMs: `policy:FILE` |
 
 mod batch;
 pub mod cc;
@@ -28,6 +28,6 @@ mod shares;
 pub use batch::{Batch, Outcomes};
 pub use episode::Episode;
 pub use file::{PREFIX, Policies, PolicyFile};
-pub use packets::{OF_PACKET, PacketEpisode};
+pub use packets::{PACKET_FEATURES, PacketEpisode};
 pub use reward::{Reward, RewardInput};
 pub use setup::{MAX_STEP, MIN_STEP, Setup, SetupError};

@@ -1,51 +1,50 @@
-//! What a step is worth.
+//! Reward functions of a step.
 
 use sojourn_aqm::policy::{REFERENCE, StepStats};
 
-/// What happened in a step, beyond what its queue has counted.
+/// Measurements of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct RewardInput {
-    /// What was used of the link, over what could have been; zero where nothing could.
+    /// Bytes that the link sent over bytes that it could have sent; 0 if it could send none.
     pub utilisation: f64,
-    /// Jain's index of what each active flow was delivered in the last second; 1 where it is not asked for, and with fewer
-    /// than two.
+    /// Jain's index of the bytes delivered to each active flow in the last second; 1 with fewer than two, and unless the
+    /// reward is [`Reward::Fair`].
     pub jain: f64,
-    /// The smallest round-trip time without queues, in seconds.
+    /// Minimum base RTT (without queueing) of all flows, in seconds.
     pub base_s: f64,
-    /// What the queue has counted.
+    /// Counters of the queue.
     pub step: StepStats,
 }
 
-/// A reward by name.
+/// Reward functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
-    /// Utilisation, less half of the delay over 20 ms (ten at most), less half of the share that was dropped.
+    /// Utilisation − 0.5 · delay / 20 ms (at most 10) − 0.5 · loss ratio.
     DelayGoodput,
-    /// Logarithm of the utilisation, less that of the round-trip time over the smallest one there is.
+    /// ln(utilisation) − ln(RTT / base RTT).
     Power,
-    /// As the first one, with the utilisation times Jain's index of what each flow was delivered in the last second: what
-    /// only a simulator knows.
+    /// As [`Reward::DelayGoodput`], with the utilisation multiplied by Jain's index of the bytes delivered to each flow in
+    /// the last second, which only a simulator knows.
     Fair,
-    /// Quality of Outcome of a video call (draft-ietf-ippm-qoo) by what this queue adds: the 95th percentile of its
-    /// sojourn times, and the share that was dropped. From 0 to 1; 0 where nothing was sent.
+    /// Quality of Outcome of a video call (draft-ietf-ippm-qoo) from the 95th percentile of this queue's sojourn times and
+    /// its loss ratio. From 0 to 1; 0 if nothing was sent.
     Qoo,
 }
 
-/// A video call is as good as it can be up to the first value, and of no use from the second one on, as `sojourn qoo` has
-/// it.
+/// Requirements of a video call, as in `sojourn qoo`: perfect up to the first value, useless from the second.
 const LATENCY_S: (f64, f64) = (0.05, 0.1);
 const LOSS: (f64, f64) = (0.001, 0.005);
 
-/// Weights of delay and drops.
+/// Weights of delay and loss.
 const ALPHA: f64 = 0.5;
 const BETA: f64 = 0.5;
-/// The largest delay that counts, in units of 20 ms.
+/// Maximum delay that counts, in units of 20 ms.
 const MAX_DELAY: f64 = 10.0;
-/// What an unused link counts as, so that its logarithm is finite.
+/// Minimum utilisation, so that its logarithm is finite.
 const MIN_USE: f64 = 1e-3;
 
 impl Reward {
-    /// Every reward, with its name.
+    /// All rewards by name.
     pub const ALL: [(&'static str, Self); 4] =
         [("delay-goodput", Self::DelayGoodput), ("power", Self::Power), ("fair", Self::Fair), ("qoo", Self::Qoo)];
 
@@ -55,9 +54,10 @@ impl Reward {
         let cost = ALPHA * (delay_s / REFERENCE).min(MAX_DELAY) + BETA * step.loss();
         match self {
             Self::DelayGoodput => utilisation - cost,
+            // Only the utilisation: if delay makes the reward negative, a lower index would otherwise raise it.
             Self::Fair => utilisation * jain - cost,
             Self::Power => utilisation.max(MIN_USE).ln() - (delay_s / base_s).ln_1p(),
-            // What nobody receives is of no use; a closed link would have the best delay.
+            // A link that delivers nothing has no delay; do not reward it.
             Self::Qoo if step.departed == 0 => 0.0,
             Self::Qoo => score(step.p95_s, LATENCY_S).min(score(step.loss(), LOSS)),
         }
@@ -79,14 +79,14 @@ mod tests {
             StepStats { departed: 10, sojourn_s: 0.1, p95_s: 0.06, arrived: 20, dropped: 5, ..StepStats::default() };
         let stuck = StepStats { head_s: 9.0, ..StepStats::default() };
         let closed = StepStats { arrived: 4, dropped: 4, ..StepStats::default() };
-        // 60 ms are a fifth of the way from 50 to 100 ms, 2 of 1000 a quarter of that from 0.1 to 0.5 %.
+        // 60 ms is a fifth of the range from 50 to 100 ms; 2 of 1000 is a quarter of the range from 0.1 to 0.5 %.
         let call =
             StepStats { departed: 10, sojourn_s: 0.2, p95_s: 0.06, arrived: 1000, dropped: 2, ..StepStats::default() };
         for (step, utilisation, jain, rewards) in [
             (call, 1.0, 1.0, [0.499, -(1.5_f64.ln()), 0.499, 0.75]),
-            // 10 ms of delay are half of the reference; a quarter is dropped.
+            // 10 ms of delay is half the reference; a quarter of the packets is dropped.
             (busy, 0.9, 0.5, [0.9 - 0.25 - 0.125, 0.9_f64.ln() - 1.25_f64.ln(), 0.45 - 0.25 - 0.125, 0.0]),
-            // A link that stands still under a queue: the delay counts ten times the reference at most.
+            // A stalled link with a backlog: the delay counts at most ten times the reference.
             (stuck, 0.0, 1.0, [-5.0, 1e-3_f64.ln() - 226.0_f64.ln(), -5.0, 0.0]),
             (closed, 0.0, 1.0, [-0.5, 1e-3_f64.ln(), -0.5, 0.0]),
             (StepStats::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0, 0.0]),

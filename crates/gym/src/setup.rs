@@ -1,4 +1,4 @@
-//! What an agent sees and does, and the scenarios in which it can.
+//! Observation, action and step of an environment, and the scenarios that it supports.
 
 use crate::coupled;
 use crate::reward::Reward;
@@ -11,44 +11,47 @@ use sojourn_sim::scenario::{Error, Probes, Scenario, Warmup};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What is the same in every episode.
+/// Settings common to all episodes.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Length of a step; from [`MIN_STEP`] to [`MAX_STEP`].
+    /// Length of a step, from [`MIN_STEP`] to [`MAX_STEP`].
     pub step: Duration,
-    /// What is observed, and what an action means.
+    /// Observation, and meaning of the action.
     pub spec: ObservationSpec,
-    /// What a step is worth; nothing where somebody else judges.
+    /// Reward function; `None` if rewards are computed outside.
     pub reward: Option<Reward>,
-    /// The queue manager that rules until the scenario's warm-up is over; without one the first step begins at 0.
+    /// AQM that runs during the scenario's warm-up; without one, the first step starts at time 0.
     pub start: Option<NamedConfig>,
-    /// Whether that one rules to the end, so that its steps are judged as a policy's.
+    /// Whether `start` runs to the end, so that a conventional AQM can be scored like a policy.
     pub native: bool,
 }
 
-/// The shortest step.
+/// Minimum step.
 pub const MIN_STEP: Duration = Duration::from_millis(1);
-/// The longest step.
+/// Maximum step.
 pub const MAX_STEP: Duration = Duration::from_secs(1);
 
-/// Why there is no environment.
+/// Errors of an environment's settings or scenario.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The scenario itself.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] Error),
-    /// A queue manager.
+    /// An AQM's configuration is invalid.
     #[error("{0}: {1}")]
     Aqm(&'static str, ConfigError),
-    /// Something of the set-up, or what the scenario lacks: place and remedy.
+    /// A setting is invalid, or the scenario does not fit: location and remedy.
     #[error("{0}: {1}")]
     Place(&'static str, String),
 }
 
 impl Setup {
-    /// Reads names as a user writes them; an empty `observe` is the default, an empty `start` none. Where that is `native`,
-    /// the action is one of its queues, whatever is said.
+    /// Parses settings as a user writes them. An empty `observe` selects the default, an empty `start` none. If `start` is
+    /// `native`, its queue layout determines the action, and `action` is only checked.
+    ///
+    /// # Errors
+    /// If a name is unknown, a number is out of range, or `start` does not fit the action.
     pub fn read(
         step: Duration,
         (action, observe, stack): (&str, &[String], usize),
@@ -56,69 +59,69 @@ impl Setup {
         native: bool,
     ) -> Result<Self, SetupError> {
         if step < MIN_STEP || step > MAX_STEP {
-            return Err(place("step", format!("{step} is out of range; from {MIN_STEP} to {MAX_STEP}")));
+            return Err(invalid("step", format!("{step} is out of range; from {MIN_STEP} to {MAX_STEP}")));
         }
         let start = match start {
             "" => None,
             text => Some(NamedConfig::parse(text).map_err(|refusal| SetupError::Aqm("start", refusal))?),
         };
-        let mut sight = read_sight(action, observe, stack)?;
+        let mut spec = read_spec(action, observe, stack)?;
         if let Some(named) = start.as_ref().filter(|_| native) {
-            sight.law = if matches!(named.config, AnyConfig::DualPi2(_)) {
+            spec.law = if matches!(named.config, AnyConfig::DualPi2(_)) {
                 ActionKind::Coupled
             } else {
                 ActionKind::Probability
             };
         }
-        match (&start, sight.law) {
+        match (&start, spec.law) {
             (Some(named), ActionKind::Coupled) if !matches!(named.config, AnyConfig::DualPi2(_)) => {
-                return Err(place(
+                return Err(invalid(
                     "start",
                     r#"does not have the two queues of the action "coupled"; write "dualpi2""#.into(),
                 ));
             }
             (Some(named), law) if law != ActionKind::Coupled && named.config.manager().is_none() => {
-                return Err(place("start", r#"does not manage a single queue; write e.g. "codel""#.into()));
+                return Err(invalid("start", r#"does not manage a single queue; write e.g. "codel""#.into()));
             }
             _ => {}
         }
-        Ok(Self { step, spec: sight, reward: None, start, native })
+        Ok(Self { step, spec, reward: None, start, native })
     }
 
-    /// When the first step begins: after the warm-up, or at once.
+    /// Start of the first step: the end of the warm-up with a `start`, otherwise time 0.
     pub(crate) fn begin(&self, scenario: &Scenario) -> Result<Instant, SetupError> {
         match (&self.start, scenario.warmup) {
             (None, _) => Ok(Instant::ZERO),
             (Some(_), Warmup::Fixed(span)) => Ok(Instant::ZERO + span),
-            (Some(_), Warmup::Auto) => Err(place(
+            (Some(_), Warmup::Auto) => Err(invalid(
                 "warmup",
                 r#"is known only after a run; write e.g. "2 s", or begin at 0 with start=None"#.into(),
             )),
         }
     }
 
-    /// The scenario with a queue under a policy at its bottleneck, and without probes.
-    pub(crate) fn with_agent(&self, mut scenario: Scenario, board: &Arc<SharedState>) -> Result<Scenario, SetupError> {
+    /// The scenario with an agent-controlled queue at its bottleneck, without probes.
+    pub(crate) fn with_agent(&self, mut scenario: Scenario, state: &Arc<SharedState>) -> Result<Scenario, SetupError> {
         if scenario.wlan.is_some() {
             let text = "the bottleneck is a wireless LAN, which has a queue for each station; use a link";
-            return Err(place("link", text.into()));
+            return Err(invalid("link", text.into()));
         }
         let until = self.begin(&scenario)?;
         let others = scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs())).skip(1);
         let code = |config: &&AnyConfig| matches!(config, AnyConfig::Custom(_) | AnyConfig::Foreign(_));
         if let Some(config) = others.flat_map(AnyConfig::each).find(code) {
             let text = format!("{} is not built in; all queues but the policy's must be", config.name());
-            return Err(place("aqm", text));
+            return Err(invalid("aqm", text));
         }
         let until = if self.native { Instant::NEVER } else { until };
-        let board = Arc::clone(board);
+        let state = Arc::clone(state);
         scenario.link.aqm.config = if self.spec.law == ActionKind::Coupled {
-            AnyConfig::Foreign(coupled::agent_controlled(board, self.start.as_ref(), until))
+            AnyConfig::Foreign(coupled::agent_controlled(state, self.start.as_ref(), until))
         } else {
             let start = self.start.clone().map(|named| (named, until));
             AnyConfig::Custom(CustomAqm::new(
-                &STEERED,
-                Box::new(AgentQueue { state: board, law: self.spec.law, start }),
+                &AGENT_CONTROLLED,
+                Box::new(AgentQueue { state, law: self.spec.law, start }),
             ))
         };
         scenario.probes = Probes::default();
@@ -126,20 +129,20 @@ impl Setup {
     }
 }
 
-/// Reads what a policy sees and does.
-pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Result<ObservationSpec, SetupError> {
+/// Parses the observation and the action of a policy.
+pub(crate) fn read_spec(action: &str, observe: &[String], stack: usize) -> Result<ObservationSpec, SetupError> {
     let laws = ActionKind::ALL.map(|(name, _)| name).join(", ");
     let law = match action {
         "weights" => Err("weights needs classes, and a policy's queues have none".to_string()),
         name => ActionKind::find(name).ok_or_else(|| format!("unknown action {name:?}")),
     };
-    let law = law.map_err(|text| place("action", format!("{text}; expected one of {laws}")))?;
+    let law = law.map_err(|text| invalid("action", format!("{text}; expected one of {laws}")))?;
     let entries = read_entries(observe, stack, Feature::ALL, &Feature::DEFAULT)?;
     Ok(ObservationSpec { entries, stack, law })
 }
 
-/// Reads the entries of an observation, of `all` with names and meanings, and checks of how many steps they are; without
-/// names they are the `default` ones.
+/// Parses the entries of an observation from `all` (name, entry, description), and checks `stack`, the number of steps.
+/// Without names the entries are `default`.
 pub(crate) fn read_entries<E: Copy + PartialEq>(
     observe: &[String],
     stack: usize,
@@ -150,26 +153,26 @@ pub(crate) fn read_entries<E: Copy + PartialEq>(
     for name in observe {
         let found = all.iter().find(|(known, ..)| known == name);
         let names = || all.iter().map(|&(name, ..)| name);
-        let &(_, entry, _) = found.ok_or_else(|| place("observe", unknown("entry", name, names())))?;
+        let &(_, entry, _) = found.ok_or_else(|| invalid("observe", unknown("entry", name, names())))?;
         if entries.contains(&entry) {
-            return Err(place("observe", format!("{name:?} is listed twice; leave one out")));
+            return Err(invalid("observe", format!("{name:?} is listed twice; leave one out")));
         }
         entries.push(entry);
     }
     if stack == 0 || stack > MAX_STACK {
-        return Err(place("stack", format!("{stack} is out of range; from 1 to {MAX_STACK}")));
+        return Err(invalid("stack", format!("{stack} is out of range; from 1 to {MAX_STACK}")));
     }
     Ok(if entries.is_empty() { default.to_vec() } else { entries })
 }
 
-pub(crate) fn place(at: &'static str, text: String) -> SetupError {
+pub(crate) fn invalid(at: &'static str, text: String) -> SetupError {
     SetupError::Place(at, text)
 }
 
-/// Most steps of an observation.
+/// Maximum number of steps in an observation.
 const MAX_STACK: usize = 64;
 
-/// A queue of an episode.
+/// The agent-controlled queue of an episode.
 #[derive(Clone, Debug)]
 struct AgentQueue {
     state: Arc<SharedState>,
@@ -191,7 +194,7 @@ impl CustomConfig for AgentQueue {
     }
 }
 
-static STEERED: Algorithm = Algorithm {
+static AGENT_CONTROLLED: Algorithm = Algorithm {
     name: "steered",
     summary: "Applies an agent's actions",
     source: "this crate",

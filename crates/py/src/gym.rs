@@ -317,7 +317,7 @@ impl PolicyNetwork {
 
     /// Output of the last layer for an observation of as many numbers as it takes.
     fn forward(&mut self, observation: PyReadonlyArray1<'_, f32>) -> PyResult<Vec<f32>> {
-        let (seen, takes) = (observation.as_slice()?, self.0.sight.len());
+        let (seen, takes) = (observation.as_slice()?, self.0.spec.len());
         if seen.len() != takes {
             return Err(input(format!("observation: {} numbers; the policy needs {takes}", seen.len())));
         }

@@ -1,32 +1,32 @@
-//! What an action means for a connection.
+//! Actions of a congestion-control agent.
 
-/// How an action becomes a window or a rate.
+/// Maps an action to a congestion window or a pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionKind {
-    /// The window times 2^a, a from -1 to 1, over the group's own control, which goes on between the steps (S. Abbasloo et
-    /// al., Classic meets modern: a pragmatic learning-based congestion control for the Internet, SIGCOMM 2020).
+    /// Multiplies the window by 2^a, a from -1 to 1; the group's own congestion control runs between the steps (S. Abbasloo
+    /// et al., Classic meets modern: a pragmatic learning-based congestion control for the Internet, SIGCOMM 2020).
     CwndScale,
-    /// The pacing rate times 1 + g a, or over 1 - g a where a is negative; a from -1 to 1 (N. Jay et al., A deep
-    /// reinforcement learning perspective on Internet congestion control, ICML 2019; there g is 0.025).
+    /// Multiplies the pacing rate by 1 + g a, or divides it by 1 - g a if a is negative; a from -1 to 1 (N. Jay et al., A
+    /// deep reinforcement learning perspective on Internet congestion control, ICML 2019, with g = 0.025).
     RateScale,
-    /// The natural logarithm of the window in segments.
+    /// Sets the window to e^a segments.
     Cwnd,
-    /// The natural logarithm of the pacing rate, in Mbit/s of payload.
+    /// Sets the pacing rate to e^a Mbit/s of payload.
     Rate,
-    /// One of five changes of the window: none, half, ten segments less, ten more, twice (V. Sivakumar et al., MVFST-RL: an
-    /// asynchronous RL framework for congestion control with delayed actions, 2019).
+    /// One of five changes of the window: none, halve, minus ten segments, plus ten segments, double (V. Sivakumar et al.,
+    /// MVFST-RL: an asynchronous RL framework for congestion control with delayed actions, 2019).
     CwndChoice,
-    /// The group's own control, or one by name, as it is: actions mean nothing.
+    /// Ignores actions: the group's own congestion control, or a named one, runs unchanged.
     Native,
 }
 
-/// Range of a window that is set, in segments.
+/// Range of [`ActionKind::Cwnd`] in segments.
 pub const RANGE_CWND: (f64, f64) = (2.0, 10_000.0);
-/// Range of a rate that is set, in Mbit/s.
+/// Range of [`ActionKind::Rate`] in Mbit/s.
 pub const RANGE_MBIT: (f64, f64) = (0.05, 1000.0);
 
 impl ActionKind {
-    /// What an agent chooses from, by name.
+    /// Actions that a user can select, by name.
     pub const ALL: [(&'static str, Self); 5] = [
         ("cwnd-scale", Self::CwndScale),
         ("rate-scale", Self::RateScale),
@@ -35,12 +35,12 @@ impl ActionKind {
         ("cwnd-choice", Self::CwndChoice),
     ];
 
-    /// The law called `name`.
+    /// Looks up an action by name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, law)| law)
     }
 
-    /// The lowest and the highest action, and whether actions are choices counted from zero.
+    /// Minimum and maximum action, and whether actions are discrete (0, 1, …).
     pub fn range(self) -> (f64, f64, bool) {
         match self {
             Self::CwndScale | Self::RateScale => (-1.0, 1.0, false),
@@ -51,23 +51,23 @@ impl ActionKind {
         }
     }
 
-    /// Whether it sets the window or the rate by itself, with no control below.
+    /// Whether the agent alone sets the window or the rate, with no congestion control below it.
     pub(super) fn sets_rate_or_cwnd(self) -> bool {
         !matches!(self, Self::CwndScale | Self::Native)
     }
 
-    /// Whether it sets a pacing rate.
+    /// Whether the action sets a pacing rate.
     pub(super) fn paces(self) -> bool {
         matches!(self, Self::RateScale | Self::Rate)
     }
 
-    /// An action within its range: what lies outside, or is not a number, is the nearest end, or the lower one.
+    /// Clamps an action to its range; NaN becomes the minimum.
     pub(super) fn clamp(self, action: f64) -> f64 {
         let (least, most, _) = self.range();
         if action > least { action.min(most) } else { least }
     }
 
-    /// What an action makes of `present`: segments, or bits per second where it sets a rate.
+    /// Applies an action to `present`, in segments, or in bit/s if the action sets a rate.
     pub(super) fn apply(self, action: f64, present: f64, gain: f64) -> f64 {
         let a = self.clamp(action);
         match self {

@@ -1,4 +1,4 @@
-//! The congestion control of a connection under an agent.
+//! Congestion control of a connection that an agent controls.
 
 use super::action::ActionKind;
 use super::shared_state::{MIN_CWND, SharedState};
@@ -11,43 +11,44 @@ use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{CaState, RateSample};
 use std::sync::Arc;
 
-/// Obeys what stands on a board, and tells it what acknowledgments tell. Orders take effect with the next acknowledgment.
+/// Applies the agent's actions from the shared state, and records each ACK's measurements there. An action takes effect
+/// with the next ACK.
 #[derive(Clone, Debug)]
 pub(super) struct AgentControl {
     state: Arc<SharedState>,
     action: ActionKind,
-    /// What goes on below a law that does not steer.
+    /// Congestion control below actions that do not replace it.
     base: AnyCc,
-    /// What `base` needs by itself.
+    /// Needs of `base`.
     needs: Needs,
     gain: f64,
-    /// Whether a time-out leaves the window to the agent.
+    /// Whether an RTO leaves the window to the agent.
     keeps_cwnd_on_rto: bool,
-    /// What the agent wants: segments, or bits per second.
+    /// Target window in segments, or target pacing rate in bit/s.
     target: f64,
-    /// The window of the beginning.
+    /// Initial window in segments.
     initial_cwnd: u32,
-    /// After a time-out the window grows anew, by what is delivered, until it is what the agent wants.
+    /// Set by an RTO: the window grows by the delivered segments until it reaches the target again.
     collapsed: bool,
 }
 
 impl AgentControl {
-    pub fn new(board: Arc<SharedState>, law: ActionKind, base: AnyCc, gain: f64, keeps: bool) -> Self {
+    pub fn new(state: Arc<SharedState>, law: ActionKind, base: AnyCc, gain: f64, keeps_cwnd_on_rto: bool) -> Self {
         let needs = base.needs();
         Self {
-            state: board,
+            state,
             action: law,
             base,
             needs,
             gain,
-            keeps_cwnd_on_rto: keeps,
+            keeps_cwnd_on_rto,
             target: 0.0,
             initial_cwnd: 0,
             collapsed: false,
         }
     }
 
-    /// Does what is due.
+    /// Applies all due actions.
     fn apply_actions(&mut self, flight: &mut Flight) {
         let mut state = self.state.lock();
         while let Some(action) = state.pop_due(flight.now) {
@@ -60,7 +61,7 @@ impl AgentControl {
                         flight.window.cwnd = wanted.min(most.max(cwnd));
                     } else if wanted < cwnd {
                         flight.window.cwnd = wanted.max(MIN_CWND.min(cwnd));
-                        // Else slow start would take back what was asked for.
+                        // Otherwise slow start would undo the reduction.
                         flight.window.ssthresh = flight.window.ssthresh.min(flight.window.cwnd);
                     }
                 }
@@ -77,7 +78,7 @@ impl AgentControl {
         }
     }
 
-    /// Sets window and rate to what is wanted; `delivered` segments let a window grow that has collapsed.
+    /// Sets window and rate to the target; after an RTO the window grows by `delivered` segments instead.
     fn set_target(&mut self, flight: &mut Flight, delivered: u32) {
         let wanted = if self.action.paces() {
             flight.pacing_rate = Some(Rate::from_bps(self.target as u64));
@@ -121,7 +122,7 @@ impl CongestionControl for AgentControl {
         }
     }
     fn attach(&mut self, stack: &Stack, is_paced: bool) {
-        // Differs: below an agent the base takes the host for one that does not pace.
+        // Differs: on a pacing host, the base below an agent is attached as if the host did not pace.
         if !is_paced {
             self.base.attach(stack, false);
         }
@@ -135,7 +136,7 @@ impl CongestionControl for AgentControl {
     }
     fn burst(&self, rate: Option<Rate>) -> BurstSize {
         let burst = self.base.burst(rate);
-        if self.action.sets_rate_or_cwnd() { BurstSize::AtLeast(burst.least()) } else { burst }
+        if self.action.sets_rate_or_cwnd() { BurstSize::AtLeast(burst.min_segments()) } else { burst }
     }
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
         if self.needs().steers { None } else { Some(self) }
@@ -182,7 +183,7 @@ impl DeliveryControl for AgentControl {
     }
 }
 
-// With this face neither the law nor the base steers.
+// Used if neither the action nor the base sets the window directly.
 impl WindowControl for AgentControl {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.base.ssthresh(window)

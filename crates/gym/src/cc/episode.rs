@@ -1,4 +1,4 @@
-//! A run in steps of its connections.
+//! An episode in which agents control the congestion control of connections.
 
 use super::observer::Observer;
 use super::reward::RewardInput;
@@ -12,7 +12,7 @@ use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{Simulation, Summary};
 use std::sync::Arc;
 
-/// A place for episodes, one after another, in which each flow of a group has an agent.
+/// Runs episodes one after another in which flows of a group are controlled by agents.
 pub struct FlowEpisode {
     setup: Setup,
     agents: Vec<Agent>,
@@ -20,26 +20,26 @@ pub struct FlowEpisode {
     run: Option<Run>,
 }
 
-/// A connection and what its agent is told.
+/// A connection as its agent observes it.
 struct Agent {
     state: Arc<SharedState>,
     observer: Observer,
-    /// When its step ends.
+    /// End of the agent's step.
     due: Instant,
-    /// When its application stops.
+    /// Time at which the flow's application stops.
     stop: Instant,
-    /// What the link has used and could have used until its last step.
+    /// Bytes that the first link has sent, and could have sent, until the agent's last step.
     used: (u64, u64),
     reward_input: RewardInput,
 }
 
-/// A scenario and what is the same in each of its episodes.
+/// A scenario and the constants of its episodes.
 struct ScenarioInfo {
     scenario: Scenario,
     end: Instant,
-    /// Number of the first agent's flow, among those that last for the whole run.
+    /// Index of the first agent's flow among the flows that last for the whole run.
     first: usize,
-    /// Flows with agents.
+    /// Number of flows with agents.
     count: usize,
     base: Duration,
     nominal_bps: f64,
@@ -53,7 +53,7 @@ struct Run {
 }
 
 impl FlowEpisode {
-    /// A place for episodes of this set-up.
+    /// Creates an environment without a scenario; see [`FlowEpisode::set`].
     pub fn new(setup: Setup) -> Self {
         let agent = || Agent {
             state: Arc::default(),
@@ -66,17 +66,20 @@ impl FlowEpisode {
         Self { agents: (0..setup.max_agents).map(|_| agent()).collect(), setup, scenario: None, run: None }
     }
 
-    /// Numbers of an observation.
+    /// Length of an observation.
     pub fn width(&self) -> usize {
         self.setup.width()
     }
 
-    /// Most agents.
+    /// Maximum number of agents.
     pub fn max_agents(&self) -> usize {
         self.agents.len()
     }
 
-    /// Lets the next episodes be of `scenario`; how many agents there are.
+    /// Sets the scenario of the following episodes, and returns its number of agents.
+    ///
+    /// # Errors
+    /// If agents cannot control the group's flows.
     pub fn set(&mut self, mut scenario: Scenario) -> Result<usize, SetupError> {
         let spec = self.setup.agent_flows(&scenario)?;
         let cc = match &spec.traffic {
@@ -94,47 +97,47 @@ impl FlowEpisode {
         Ok(count)
     }
 
-    /// Begins an episode with `seed`, which [`FlowEpisode::begin`] brings to its first step. Without a scenario nothing
-    /// begins.
+    /// Starts an episode with `seed`; [`FlowEpisode::begin`] then runs it up to the first step. Does nothing without a
+    /// scenario.
     pub fn reset(&mut self, seed: u64) {
-        let Some(known) = &self.scenario else { return };
+        let Some(info) = &self.scenario else { return };
         self.run = None;
-        let spec = &known.scenario.flows[self.setup.group];
-        for (place, agent) in (0..).zip(&mut self.agents) {
+        let spec = &info.scenario.flows[self.setup.group];
+        for (index, agent) in (0..).zip(&mut self.agents) {
             agent.state.clear();
             agent.observer.clear();
-            let later = spec.stagger.unwrap_or(Duration::ZERO) * place;
-            agent.stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop + later).min(known.end);
+            let stagger = spec.stagger.unwrap_or(Duration::ZERO) * index;
+            agent.stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop + stagger).min(info.end);
             (agent.due, agent.used) = (Instant::ZERO, (0, 0));
-            let base_s = (known.base + spec.rtt_stagger.unwrap_or(Duration::ZERO) * place).as_secs_f64();
+            let base_s = (info.base + spec.rtt_stagger.unwrap_or(Duration::ZERO) * index).as_secs_f64();
             agent.reward_input =
-                RewardInput { jain: 1.0, base_s, nominal_bps: known.nominal_bps, ..RewardInput::default() };
+                RewardInput { jain: 1.0, base_s, nominal_bps: info.nominal_bps, ..RewardInput::default() };
         }
         let (setup, agents) = (&self.setup, &self.agents);
-        let control = |group: u32, place: u32| {
-            let agent = agents[..known.count].get(place as usize).filter(|_| group as usize == setup.group)?;
-            Some(setup.control(&agent.state, setup.base(&known.cc)))
+        let control = |group: u32, index: u32| {
+            let agent = agents[..info.count].get(index as usize).filter(|_| group as usize == setup.group)?;
+            Some(setup.control(&agent.state, setup.base(&info.cc)))
         };
-        let simulation = Simulation::controlled(&known.scenario, seed, &control);
+        let simulation = Simulation::controlled(&info.scenario, seed, &control);
         self.run = Some(Run { simulation, at: Instant::ZERO, shares: Shares::new() });
     }
 
-    /// Runs what lies before the first step, which begins when a connection is open, a piece at a time; returns whether it
-    /// is over.
+    /// Runs a part of the time before the first step, and returns whether that step can begin: a connection is open, or
+    /// the episode is over.
     pub fn begin(&mut self) -> bool {
         let piece = match self.setup.step {
             StepLength::Fixed(step) => step,
             StepLength::Rtt => MIN_RTT_STEP,
         };
-        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return true };
-        let at = known.end.min(run.at + piece);
+        let (Some(info), Some(run)) = (&self.scenario, &mut self.run) else { return true };
+        let at = info.end.min(run.at + piece);
         self.run_until(at);
         self.agents.iter().any(|agent| agent.state.lock().last_ack.is_open) || self.is_over()
     }
 
-    /// Puts the actions of those agents in force whose step begins, and runs until the next step of an agent ends; it
-    /// writes who is `due` then, and what the step was `worth` to them, zero where somebody else judges.
-    pub fn step(&mut self, actions: &[f64], due: &mut [bool], worth: &mut [f64]) {
+    /// Schedules the actions of the agents whose step begins, and runs until the next step of any agent ends. Sets `due`
+    /// for each agent whose step ended, and writes its reward to `rewards` (0 if rewards are external).
+    pub fn step(&mut self, actions: &[f64], due: &mut [bool], rewards: &mut [f64]) {
         let Some(run) = &self.run else { return };
         let at = run.at;
         for (agent, &action) in self.agents.iter_mut().zip(actions) {
@@ -143,11 +146,11 @@ impl FlowEpisode {
                 agent.observer.action = self.setup.action.clamp(action);
             }
         }
-        let (count, end) = (self.count(), self.scenario.as_ref().map_or(at, |known| known.end));
+        let (count, end) = (self.count(), self.scenario.as_ref().map_or(at, |info| info.end));
         let next = self.agents[..count].iter_mut().filter(|agent| agent.stop > at).map(|agent| {
             if agent.due <= at {
                 agent.due = match self.setup.step {
-                    // All act at the same instants, also where one of them stops in between.
+                    // All agents act at the same instants, even if one of them stops in between.
                     StepLength::Fixed(step) => end.min(at + step),
                     StepLength::Rtt => agent.stop.min(at + agent.state.lock().last_ack.srtt.max(MIN_RTT_STEP)),
                 };
@@ -159,12 +162,12 @@ impl FlowEpisode {
         for (i, agent) in self.agents.iter().enumerate() {
             due[i] = i < self.count() && agent.due == next && next > at;
             let reward = self.setup.reward.filter(|_| due[i]);
-            worth[i] = reward.map_or(0.0, |reward| reward.of(&agent.reward_input));
+            rewards[i] = reward.map_or(0.0, |reward| reward.of(&agent.reward_input));
         }
     }
 
     fn run_until(&mut self, until: Instant) {
-        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return };
+        let (Some(info), Some(run)) = (&self.scenario, &mut self.run) else { return };
         if until <= run.at {
             return;
         }
@@ -173,7 +176,7 @@ impl FlowEpisode {
         let flows = run.simulation.flows();
         let jain = run.shares.jain(until, &flows);
         let now = run.simulation.used_and_usable(0, until);
-        for (agent, flow) in self.agents[..known.count].iter_mut().zip(&flows[known.first..]) {
+        for (agent, flow) in self.agents[..info.count].iter_mut().zip(&flows[info.first..]) {
             if agent.due > until {
                 continue;
             }
@@ -186,12 +189,12 @@ impl FlowEpisode {
         }
     }
 
-    /// Agents of the scenario.
+    /// Number of agents in the scenario.
     pub fn count(&self) -> usize {
-        self.scenario.as_ref().map_or(0, |known| known.count)
+        self.scenario.as_ref().map_or(0, |info| info.count)
     }
 
-    /// Whether the scenario has ended, or an agent's application has stopped.
+    /// Whether the agent's application has stopped, or no episode is running.
     pub fn has_stopped(&self, agent: usize) -> bool {
         self.run.as_ref().is_none_or(|run| run.at >= self.agents[agent].stop)
     }
@@ -206,7 +209,7 @@ impl FlowEpisode {
         self.agents[agent].observer.write(into);
     }
 
-    /// What happened to an agent's connection in its last step.
+    /// Measurements of the agent's last step.
     pub fn reward_input(&self, agent: usize) -> &RewardInput {
         &self.agents[agent].reward_input
     }
@@ -216,8 +219,8 @@ impl FlowEpisode {
         self.run.as_ref().map_or(0.0, |run| (run.at - Instant::ZERO).as_secs_f64())
     }
 
-    /// Ends the episode, which [`FlowEpisode::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left
-    /// of the scenario is run under what is in force.
+    /// Ends the episode and returns the summary that `sojourn run` prints, with the fingerprint. The remainder of the
+    /// scenario runs under the last actions.
     pub fn finish(&mut self) -> Option<Summary> {
         self.run.take().map(|run| run.simulation.finish().summary)
     }

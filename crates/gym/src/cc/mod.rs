@@ -1,13 +1,13 @@
-//! Connections that an agent steers: congestion control in steps.
+//! Congestion control by an agent, in steps.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | `board` | what a connection has told since the last look, and what it is told |
-//! | `law` | what an action means |
+//! | `shared_state` | measurements and actions, shared by a connection and its agent |
+//! | `action` | meaning of an action |
 //! | `control` | the congestion control of such a connection |
-//! | `observer` | the numbers of a step, from the board |
-//! | `reward` | what a step is worth |
-//! | `setup` | what agents see and do, in which scenario; what is refused |
+//! | `observer` | measurements and observation of a step |
+//! | `reward` | reward functions |
+//! | `setup` | observation, action and step of an environment; checks of the scenario |
 //! | `episode` | a run in steps |
 
 mod action;

@@ -1,4 +1,4 @@
-//! What an agent sees of its connection: numbers of a step, from what a sender can know.
+//! Measurements and observation of a step, from information that a real sender has.
 
 use super::shared_state::{AckSnapshot, RttSums, SharedState};
 use sojourn_aqm::{Duration, Instant};
@@ -31,48 +31,48 @@ sojourn_aqm::entries! {
 }
 
 impl Feature {
-    /// What is observed where nothing is said.
+    /// Default observation.
     pub const DEFAULT: [Self; 4] = [Self::SendRatio, Self::LatencyRatio, Self::LatencyGradient, Self::Loss];
 }
 
-/// What a connection did in a step.
+/// Measurements of a connection during a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Its length in seconds.
+    /// Length of the step in seconds.
     pub span_s: f64,
     /// Data packets sent.
     pub sent: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// … of which so many carried a congestion mark.
+    /// Packets delivered with CE.
     pub marked: u64,
-    /// Packets taken for lost.
+    /// Packets declared lost.
     pub lost: u64,
-    /// Mean round-trip time in seconds; the last one where none was measured, zero before.
+    /// Mean RTT in seconds; the previous step's if none was measured, 0 before the first.
     pub rtt_s: f64,
-    /// Slope of the round-trip times, in seconds per second.
+    /// Slope of the RTT samples in seconds per second.
     pub gradient: f64,
-    /// The smallest round-trip time so far in seconds; zero before the first.
+    /// Minimum RTT so far in seconds; 0 before the first sample.
     pub min_rtt_s: f64,
-    /// Smoothed round-trip time in seconds.
+    /// Smoothed RTT in seconds.
     pub srtt_s: f64,
-    /// Rate of delivery in payload bits per second.
+    /// Delivery rate in bit/s of payload.
     pub rate_bps: f64,
-    /// The largest of these of any step.
+    /// Maximum `rate_bps` of all steps.
     pub max_bps: f64,
-    /// Pacing rate; zero where nothing is paced.
+    /// Pacing rate in bit/s; 0 without pacing.
     pub pacing_bps: f64,
-    /// Window in segments.
+    /// Congestion window in segments.
     pub cwnd: u32,
-    /// Packets in flight at the last acknowledgment.
+    /// Packets in flight at the last ACK.
     pub in_flight: u32,
-    /// Seconds since a packet was last taken for lost; infinite before there is one.
+    /// Seconds since a packet was last declared lost; infinite before the first.
     pub since_loss_s: f64,
     /// Whether the application limits the rate.
     pub is_app_limited: bool,
 }
 
-/// Makes steps, and observations of them.
+/// Samples the shared state at the end of each step, and builds the observation.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
     entries: Vec<Feature>,
@@ -81,12 +81,12 @@ pub(super) struct Observer {
     sent: u64,
     pub interval: Interval,
     pub action: f64,
-    /// The last steps, the oldest first.
+    /// Entries of the last steps, oldest first.
     frames: Vec<f32>,
 }
 
 impl Observer {
-    /// One that has seen nothing, of `stack` steps.
+    /// An observer of `stack` steps, without samples.
     pub fn new(entries: &[Feature], stack: usize) -> Self {
         Self {
             entries: entries.to_vec(),
@@ -99,16 +99,16 @@ impl Observer {
         }
     }
 
-    /// Begins anew.
+    /// Resets for a new episode.
     pub fn clear(&mut self) {
         *self = Self::new(&self.entries, self.frames.len() / self.entries.len());
     }
 
-    /// The step that ends now; it began at the last look. `sent`: data packets sent since the start of the run.
-    pub fn sample(&mut self, now: Instant, sent: u64, board: &SharedState) {
-        let mut state = board.lock();
+    /// Records the step from the last sample to `now`; `sent` counts the data packets since the start of the run.
+    pub fn sample(&mut self, now: Instant, sent: u64, shared: &SharedState) {
+        let mut state = shared.lock();
         let (ack, previous, rtts) = (state.last_ack, self.previous, state.rtts);
-        // Before the connection was open nothing was a step.
+        // The first step starts when the connection opens.
         let from = if previous.is_open { self.at } else { self.at.max(rtts.since) };
         let span_s = (now - from).as_secs_f64().max(0.0);
         let delivered = ack.delivered - if previous.is_open { previous.delivered } else { state.first_delivered };
@@ -138,7 +138,7 @@ impl Observer {
         self.push_frame();
     }
 
-    /// The observation of the last steps.
+    /// Writes the observation of the last steps.
     pub fn write(&self, into: &mut [f32]) {
         into.copy_from_slice(&self.frames);
     }
@@ -174,13 +174,13 @@ impl Observer {
 }
 
 impl Interval {
-    /// Packets taken for lost, over these and those delivered; zero without any.
+    /// Lost over lost and delivered packets; 0 without any.
     pub fn loss(&self) -> f64 {
         over(self.lost as f64, (self.lost + self.delivered) as f64)
     }
 }
 
-/// Seconds of smoothed round-trip time that are one in an observation.
+/// Smoothed RTT, in seconds, that is 1.0 in an observation.
 const REFERENCE_S: f64 = 0.1;
 const MAX_PACING: f64 = 100.0;
 const MAX_SINCE_S: f64 = 10.0;

@@ -1,39 +1,38 @@
-//! What a step of a connection is worth.
+//! Reward functions of a connection's step.
 
 use super::observer::Interval;
 use sojourn_aqm::policy::REFERENCE;
 
-/// What happened to a connection in a step.
+/// Measurements of a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RewardInput {
-    /// What was used of the first link, over what could have been; zero where nothing could.
+    /// Bytes that the first link sent over bytes that it could have sent; 0 if it could send none.
     pub utilisation: f64,
-    /// Jain's index of what each active flow was delivered in the last second; 1 with fewer than two.
+    /// Jain's index of the bytes delivered to each active flow in the last second; 1 with fewer than two.
     pub jain: f64,
-    /// The connection's round-trip time without queues, in seconds.
+    /// Base RTT (without queueing) of the connection, in seconds.
     pub base_s: f64,
-    /// The first link's nominal rate.
+    /// Nominal rate of the first link in bit/s.
     pub nominal_bps: f64,
-    /// What the sender knows.
+    /// Measurements of the sender.
     pub interval: Interval,
 }
 
-/// A reward by name.
+/// Reward functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
-    /// Logarithm of the rate of delivery over the link's nominal rate, less that of the round-trip time over the smallest
-    /// one that the path has.
+    /// ln(delivery rate / nominal rate of the link) − ln(RTT / base RTT).
     Power,
-    /// 10 times the rate of delivery in packets per second, less 1000 times the mean round-trip time in seconds, less 2000
-    /// times the share of lost packets; over 1000 (N. Jay et al., ICML 2019, as its published code has it).
+    /// (10 · delivery rate in packets/s − 1000 · mean RTT in s − 2000 · loss ratio) / 1000 (N. Jay et al., ICML 2019, as in
+    /// its published code).
     Aurora,
-    /// The link's utilisation times Jain's index of what each flow was delivered in the last second, less half of the
-    /// queueing delay over 20 ms (ten at most), less half of the share of lost packets: what only a simulator knows.
+    /// Utilisation · Jain's index over the last second − 0.5 · queueing delay / 20 ms (at most 10) − 0.5 · loss ratio. Only
+    /// a simulator knows these.
     Fair,
 }
 
 impl Reward {
-    /// Every reward, with its name.
+    /// All rewards by name.
     pub const ALL: [(&'static str, Self); 3] = [("power", Self::Power), ("aurora", Self::Aurora), ("fair", Self::Fair)];
 
     pub(super) fn of(self, measured: &RewardInput) -> f64 {
@@ -50,12 +49,12 @@ impl Reward {
     }
 }
 
-/// Weights of delay and losses.
+/// Weights of delay and loss.
 const ALPHA: f64 = 0.5;
 const BETA: f64 = 0.5;
-/// The largest delay that counts, in units of 20 ms.
+/// Maximum delay that counts, in units of 20 ms.
 const MAX_DELAY: f64 = 10.0;
-/// What an unused link counts as, so that its logarithm is finite.
+/// Minimum relative rate, so that its logarithm is finite.
 const MIN_USE: f64 = 1e-3;
 
 #[cfg(test)]
@@ -68,7 +67,7 @@ mod tests {
         let busy =
             Interval { span_s: 0.02, delivered: 17, lost: 3, rtt_s: 0.053, rate_bps: 7e6, ..Interval::default() };
         for (interval, [power, aurora, fair]) in [
-            // 10 ms in queues on a path of 43 ms; 15 % lost; 850 packets/s.
+            // 10 ms of queueing delay on a path of 43 ms; 15 % loss; 850 packets/s.
             (busy, [0.7_f64.ln() - (53.0_f64 / 43.0).ln(), 8.5 - 0.053 - 0.3, 0.9 * 0.8 - 0.25 - 0.075]),
             (Interval::default(), [1e-3_f64.ln(), 0.0, 0.72]),
         ] {

@@ -1,32 +1,33 @@
-//! What a connection has told since it was looked at last, and what its agent asks of it: shared by its congestion control
-//! and whoever steers it.
+//! Measurements since the last sample and pending actions: shared by a connection's congestion control and its agent.
+//!
+//! An action waits for the next ACK, because a step is no event of the simulation; a real sender behaves the same.
 
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The board of a connection. One writes at a time, so that the lock is always free.
+/// State shared by a connection and its agent. They run in turn on one thread, so the lock is uncontended.
 #[derive(Debug, Default)]
 pub(super) struct SharedState(Mutex<State>);
 
-/// What is on it.
+/// The state behind the lock.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub last_ack: AckSnapshot,
     pub rtts: RttSums,
-    /// What was delivered when the connection was opened: the SYN.
+    /// Value of `delivered` when the connection opened: it counts the SYN.
     pub first_delivered: u64,
-    /// Actions, and when each is due.
+    /// Pending actions and their due times, in order.
     pub actions: VecDeque<(Instant, f64)>,
-    /// The most that a step has delivered, in payload bits per second.
+    /// Maximum delivery rate of a step, in bit/s of payload.
     pub max_bps: f64,
-    /// The longest RTT.
+    /// Maximum RTT.
     pub max_rtt: Duration,
-    /// The shortest RTT.
+    /// Minimum RTT.
     pub min_rtt: Option<Duration>,
 }
 
-/// What the last acknowledgment told; counts are those since the connection was opened.
+/// Sender state at the last ACK; counters start when the connection opens.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckSnapshot {
     pub is_open: bool,
@@ -38,12 +39,12 @@ pub(super) struct AckSnapshot {
     pub cwnd: u32,
     pub mss: u32,
     pub srtt: Duration,
-    /// None where nothing is paced.
+    /// `None` without pacing.
     pub pacing_bps: Option<u64>,
     pub is_app_limited: bool,
 }
 
-/// Sums over the RTT samples of a step; times are those since it began.
+/// Sums over the RTT samples of a step, for their mean and least-squares slope; `t` is the time since `since`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RttSums {
     pub since: Instant,
@@ -65,25 +66,25 @@ impl SharedState {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins anew.
+    /// Resets for a new episode.
     pub fn clear(&self) {
         *self.lock() = State::default();
     }
 
-    /// Asks for an action at an instant that is not before those asked for already.
+    /// Schedules an action; `at` must not be before the pending ones.
     pub fn push_action(&self, at: Instant, action: f64) {
         self.lock().actions.push_back((at, action));
     }
 }
 
 impl State {
-    /// The next action that is due.
+    /// Removes and returns the next due action.
     pub fn pop_due(&mut self, now: Instant) -> Option<f64> {
         let is_due = self.actions.front().is_some_and(|&(at, _)| at <= now);
         if is_due { self.actions.pop_front().map(|(_, action)| action) } else { None }
     }
 
-    /// An RTT was measured.
+    /// Records an RTT sample.
     pub fn measure(&mut self, now: Instant, rtt: Duration) {
         let (t, rtt_s, sums) = ((now - self.rtts.since).as_secs_f64(), rtt.as_secs_f64(), &mut self.rtts);
         sums.samples += 1;
@@ -95,46 +96,46 @@ impl State {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The largest window that guards against a runaway: ten times what the fastest step delivers in the longest RTT, and
-    /// no less than the first window.
+    /// Maximum window, against runaway agents: ten times the product of maximum delivery rate and maximum RTT, and at
+    /// least the initial window `first`.
     pub fn max_cwnd(&self, first: u32) -> u32 {
         let segments = self.max_bps * self.max_rtt.as_secs_f64() / (8.0 * f64::from(self.last_ack.mss.max(1)));
         (GUARD * segments).max(f64::from(first)) as u32
     }
 
-    /// The smallest and the largest pacing rate that go with it, in bit/s: two segments per longest RTT, and ten times the
-    /// fastest step or, before there is one, of the first window in an RTT.
+    /// Minimum and maximum pacing rate in bit/s: two segments per maximum RTT, and ten times the maximum delivery rate, or
+    /// the rate of the initial window if that is higher.
     pub fn rates_bps(&self, first: u32) -> (f64, f64) {
         let least = self.rate_of(MIN_CWND);
         (least, (GUARD * self.max_bps.max(self.rate_of(first))).max(least))
     }
 
-    /// The rate in bit/s of so many segments per longest RTT.
+    /// Rate in bit/s of `cwnd` segments per maximum RTT.
     pub fn rate_of(&self, cwnd: u32) -> f64 {
         f64::from(cwnd) * 8.0 * f64::from(self.last_ack.mss.max(1)) / self.max_rtt.as_secs_f64().max(MIN_RTT_S)
     }
 }
 
 impl RttSums {
-    /// Mean, if there was any.
+    /// Mean RTT in seconds; `None` without samples.
     pub fn mean_s(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.sum_s / self.samples as f64)
     }
 
-    /// Slope of the line of least squares, in seconds per second; zero without two samples at different times.
+    /// Least-squares slope in seconds per second; 0 without two samples at different times.
     pub fn gradient(&self) -> f64 {
         let n = self.samples as f64;
         let spread = n * self.sum_tt - self.sum_t * self.sum_t;
-        // Times differ by a microsecond at least; below is what rounding leaves.
+        // Sample times differ by at least a microsecond; anything below is rounding.
         if spread > 1e-12 { (n * self.sum_t_rtt - self.sum_t * self.sum_s) / spread } else { 0.0 }
     }
 }
 
-/// How much more than what was seen an agent may ask for.
+/// Ratio of the maximum action to the measured maximum.
 const GUARD: f64 = 10.0;
-/// The smallest window of an agent, in segments.
+/// Minimum window of an agent, in segments.
 pub(super) const MIN_CWND: u32 = 2;
-/// So that what is divided by it is finite.
+/// Keeps quotients by the RTT finite.
 const MIN_RTT_S: f64 = 1e-6;
 
 #[cfg(test)]
@@ -152,7 +153,7 @@ mod tests {
         for (ms, rtt) in [(71, 43), (74, 49), (79, 59)] {
             state.measure(at(ms), Duration::from_millis(rtt));
         }
-        // 2 ms more per millisecond.
+        // 2 ms per millisecond.
         assert!((state.rtts.gradient() - 2.0).abs() < 1e-9, "{}", state.rtts.gradient());
         assert!((state.rtts.mean_s().unwrap() - 0.151 / 3.0).abs() < 1e-12);
         assert_eq!((state.min_rtt, state.max_rtt), (Some(Duration::from_millis(43)), Duration::from_millis(59)));
@@ -166,7 +167,7 @@ mod tests {
         state.measure(at(50), Duration::from_millis(37));
         assert_eq!(state.max_cwnd(10), 10);
         state.max_bps = 8e6;
-        // 8 Mbit/s for 37 ms are 37,000 B, 25.55 segments.
+        // 8 Mbit/s for 37 ms is 37,000 B, 25.55 segments.
         assert_eq!(state.max_cwnd(10), 255);
         let (least, most) = state.rates_bps(10);
         assert!((least - 2.0 * 1448.0 * 8.0 / 0.037).abs() < 1e-6 && (most - 8e7).abs() < 1e-6, "{least} {most}");
@@ -174,10 +175,10 @@ mod tests {
 
     #[test]
     fn an_action_is_due_when_its_time_has_come() {
-        let board = SharedState::default();
-        board.push_action(at(5), 0.25);
-        board.push_action(at(9), -0.5);
-        let mut state = board.lock();
+        let shared = SharedState::default();
+        shared.push_action(at(5), 0.25);
+        shared.push_action(at(9), -0.5);
+        let mut state = shared.lock();
         assert_eq!((state.pop_due(at(4)), state.pop_due(at(5)), state.pop_due(at(8))), (None, Some(0.25), None));
         assert_eq!((state.pop_due(at(30)), state.pop_due(at(30))), (Some(-0.5), None));
     }
