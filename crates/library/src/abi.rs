@@ -1,56 +1,59 @@
-//! Structs and numbers of `sojourn_aqm.h`, in its order and words; what they mean is said there. A test of `sojourn-capi`
-//! compiles the header and compares.
+//! Structs and constants of `sojourn_aqm.h`, in its order and with its names; the header documents them. A test of
+//! `sojourn-capi` compiles the header and compares.
+//!
+//! Structs begin with their size and grow only at the end, so programs compiled against an older header keep working when
+//! a field is added.
 
 use std::ffi::{c_char, c_int, c_void};
 
 /// Version of the interface.
 pub const ABI: u32 = 1;
 
-/// The name of what a library exports, as the dynamic linker wants it.
+/// Symbol that a library exports.
 pub const SYMBOL: &std::ffi::CStr = c"sojourn_library";
 
-/// A time or a span in nanoseconds.
+/// A time or a duration in nanoseconds.
 pub type Time = i64;
 
-/// What `enqueue` returns: the packet waits.
+/// Result of `enqueue`: the packet is queued.
 pub const QUEUED: c_int = 0;
-/// It waits, newly marked CE.
+/// Result of `enqueue`: the packet is queued and newly marked CE.
 pub const MARKED: c_int = 1;
-/// It, or another one in its place, was dropped.
+/// Result of `enqueue`: the packet, or another packet in its place, was dropped.
 pub const DROPPED: c_int = 2;
 
-/// What `dequeue` returns: nothing waits.
+/// Result of `dequeue`: the queue is empty.
 pub const EMPTY: c_int = 0;
-/// A packet to transmit.
+/// Result of `dequeue`: a packet to transmit.
 pub const PACKET: c_int = 1;
-/// Something waits that may not go before a later time.
+/// Result of `dequeue`: packets are queued, but none may leave before a later time.
 pub const NOT_BEFORE: c_int = 2;
 
-/// What else succeeds.
+/// Success of every other function.
 pub const OK: c_int = 0;
 /// An argument is null, out of range or too small.
 pub const INVALID: c_int = -1;
-/// The text names no queue manager, or a parameter is wrong.
+/// The text names no AQM, or a parameter is wrong.
 pub const REFUSED: c_int = -2;
-/// There is no statistic or state of this name.
+/// There is no statistic or state variable of this name.
 pub const UNKNOWN: c_int = -3;
-/// The queue is being called already.
+/// Another call of this queue is in progress.
 pub const BUSY: c_int = -4;
 /// The queue failed in this call.
 pub const PANICKED: c_int = -5;
 /// The queue failed in an earlier call.
 pub const FAILED: c_int = -6;
 
-/// The reason of what waited when its queue was freed.
+/// Drop reason of packets that were queued when their queue was freed.
 pub const FREED: c_int = 255;
 
-/// Packets leave as they came.
+/// Packets leave in order of arrival.
 pub const FIFO: u32 = 0;
-/// As they came within each flow.
+/// Packets of a flow leave in order of arrival.
 pub const PER_FLOW: u32 = 1;
-/// As they came within each flow, among those that came with the same ECN field.
+/// Packets of a flow that arrived with the same ECN field leave in order of arrival.
 pub const PER_FLOW_AND_ECN: u32 = 2;
-/// As they came within each flow, among those that came with the same ECN field and the same DSCP.
+/// Packets of a flow that arrived with the same ECN field and DSCP leave in order of arrival.
 pub const PER_FLOW_ECN_AND_DSCP: u32 = 3;
 
 /// A packet.
@@ -76,18 +79,18 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Bytes of its first version, which ended before `priority`.
+    /// Size of the struct's first version, which ended before `priority`.
     pub const MIN_SIZE: usize = std::mem::offset_of!(Self, priority);
 }
 
-/// Takes back a packet that was dropped.
+/// Called for each dropped packet, which returns to the host.
 pub type DropCallback = unsafe extern "C" fn(user: *mut c_void, packet: *const Packet, reason: c_int);
-/// Is shown a statistic.
+/// Called for each statistic.
 pub type StatisticCallback = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: u64);
-/// Is shown a variable of state.
+/// Called for each state variable.
 pub type StateCallback = unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64);
 
-/// What a queue is built for.
+/// Environment of a queue: link, limits, random stream and drop callback.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -106,13 +109,13 @@ pub struct Host {
     pub delay: Time,
 }
 
-/// A queue, which only the library that made it can look into.
+/// A queue, opaque except to the library that created it.
 #[repr(C)]
 pub struct Queue {
     opaque: [u8; 0],
 }
 
-/// What a library exports.
+/// A qdisc that a library exports.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]

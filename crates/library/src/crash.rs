@@ -1,5 +1,6 @@
-//! A library that ends the program (a segmentation fault, a full stack, an abort, `exit`) or jumps out of a call is named:
-//! one line, exit code 2. What calls `_exit` or the system itself is not noticed.
+//! Names a library that ends the program (by a segmentation fault, stack overflow, abort or `exit`) or leaves a call by
+//! `longjmp`, in one line with exit code 2. Signals are caught only for this line: the program still ends. `_exit` and
+//! direct system calls are not noticed.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -9,12 +10,11 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 thread_local! {
-    /// The stack on which this thread's signals are handled: its own is of no use once it is full.
+    /// Alternate signal stack of this thread; a handler cannot run on a stack that has overflowed.
     static ALT_STACK: AltStack = AltStack::new();
-    /// The library and the call of it that this thread is in: bytes and their number. Plain data, so that a signal
-    /// handler may read it.
+    /// Library call that this thread is in, as pointers and lengths: plain data, so that a signal handler can read it.
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
-    /// How many calls this thread has begun.
+    /// Number of calls that this thread has started.
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -22,11 +22,11 @@ thread_local! {
 struct Call {
     path: (*const u8, usize),
     name: (*const u8, usize),
-    /// Its number among the calls of this thread.
+    /// Number of the call on this thread.
     number: u64,
 }
 
-/// Does `call`, the function `name` of the library at `path`.
+/// Runs `call`, the function `name` of the library at `path`.
 pub(crate) fn within<R>(path: &Path, name: &'static str, call: impl FnOnce() -> R) -> R {
     ALT_STACK.with(|_| ());
     let path = path.as_os_str().as_bytes();
@@ -35,12 +35,12 @@ pub(crate) fn within<R>(path: &Path, name: &'static str, call: impl FnOnce() -> 
     let number = CALLS.get().wrapping_add(1);
     CALLS.set(number);
     CALL.set(Some(Call { path: (path.as_ptr(), path.len()), name, number }));
-    // Calls do not nest: one that is still there never returned.
+    // Calls do not nest: an outer call that is still set never returned.
     if let Some(outer) = outer {
         outer.abort("longjmp out of the call");
     }
     let result = call();
-    // Another one's number: a jump from there led here.
+    // Another call's number: that call jumped here.
     match CALL.replace(None) {
         Some(call) if call.number != number => call.abort("longjmp out of the call"),
         _ => result,
@@ -48,7 +48,7 @@ pub(crate) fn within<R>(path: &Path, name: &'static str, call: impl FnOnce() -> 
 }
 
 impl Call {
-    /// Names the library and the call, and ends the program. Does only what a signal handler may.
+    /// Names the library and the call, and ends the program. Async-signal-safe.
     fn abort(self, how: &'static str) -> ! {
         let text = |text: &'static str| (text.as_ptr(), text.len());
         let line = [text("Error: "), self.path, text(": "), self.name, text(MESSAGE), text(how), text("\n")];
@@ -61,7 +61,7 @@ impl Call {
     }
 }
 
-/// An alternate signal stack of a thread, where it has none, and the lowest address of its own one.
+/// Alternate signal stack of a thread, unless it had one, and the lowest address of the thread's own stack.
 struct AltStack {
     memory: Option<Box<[u8]>>,
     lowest: usize,
@@ -86,13 +86,13 @@ impl Drop for AltStack {
     fn drop(&mut self) {
         if self.memory.is_some() {
             let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: ALT_STACK_BYTES };
-            // SAFETY: after it the thread handles signals on its own stack again.
+            // SAFETY: afterwards the thread handles signals on its own stack, so the memory can be freed.
             unsafe { libc::sigaltstack(&none, null_mut()) };
         }
     }
 }
 
-/// The lowest address of this thread's stack; zero where the system does not say.
+/// Lowest address of this thread's stack; 0 if unknown.
 fn stack_bottom() -> usize {
     #[cfg(target_os = "linux")]
     // SAFETY: the attributes are filled before they are read, and destroyed.
@@ -108,22 +108,22 @@ fn stack_bottom() -> usize {
     0
 }
 
-/// Whether a fault at `address` is that of this thread's full stack.
+/// Whether a fault at `address` is an overflow of this thread's stack.
 fn is_stack_overflow(address: usize) -> bool {
     let lowest = ALT_STACK.try_with(|spare| spare.lowest).unwrap_or(0);
     lowest > 0 && (lowest.saturating_sub(OVERFLOW_RANGE)..lowest + PAGE).contains(&address)
 }
 
-/// What was done about each of [`SIGNALS`] before.
+/// Previous actions of [`SIGNALS`].
 static PREVIOUS_ACTIONS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// From now on, looks out for libraries that end the program.
+/// Installs the exit and signal handlers, once.
 pub(crate) fn install_handlers() {
     PREVIOUS_ACTIONS.get_or_init(|| {
-        // SAFETY: the function does only what it may at the program's end.
+        // SAFETY: the handler is async-signal-safe and does not unwind.
         unsafe { libc::atexit(on_exit) };
         SIGNALS.map(|(signal, _)| {
-            // SAFETY: all zero is a value of a sigaction; the handler does only what a signal handler may.
+            // SAFETY: all zero is a value of a sigaction; the handler is async-signal-safe.
             unsafe {
                 let (mut action, mut before): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
                 action.sa_sigaction = on_signal as *const () as usize;
@@ -135,26 +135,26 @@ pub(crate) fn install_handlers() {
     });
 }
 
-/// The program calls `exit`: if a library does, that is no end of a run.
+/// Runs at `exit`, and reports it if a library called it.
 extern "C" fn on_exit() {
     if let Some(call) = CALL.get() {
         call.abort("exit");
     }
 }
 
-/// Names the library whose call this thread is in, and ends the program. Outside such a call the signal does what it did
-/// without us.
+/// Names the library whose call this thread is in, and ends the program. Outside a library call, the previous action
+/// runs.
 extern "C" fn on_signal(signal: libc::c_int, about: *const libc::siginfo_t, _context: *const libc::c_void) {
-    let place = SIGNALS.iter().position(|(number, _)| *number == signal).unwrap_or(0);
+    let index = SIGNALS.iter().position(|(number, _)| *number == signal).unwrap_or(0);
     if let Some(call) = CALL.get() {
-        // SAFETY: the system gives it to the handler.
+        // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
         let is_full = signal == libc::SIGSEGV && is_stack_overflow(unsafe { (*about).si_addr() } as usize);
-        call.abort(if is_full { "stack overflow, as of endless recursion" } else { SIGNALS[place].1 });
+        call.abort(if is_full { "stack overflow, as of endless recursion" } else { SIGNALS[index].1 });
     }
     if let Some(before) = PREVIOUS_ACTIONS.get() {
-        // SAFETY: it was in force before; the signal, which is blocked until this returns, comes again then.
+        // SAFETY: a previous, valid action. The signal is blocked until this handler returns, and is delivered then.
         unsafe {
-            libc::sigaction(signal, &before[place], null_mut());
+            libc::sigaction(signal, &before[index], null_mut());
             libc::raise(signal);
         }
     }
@@ -167,10 +167,10 @@ const SIGNALS: [(libc::c_int, &str); 5] = [
     (libc::SIGILL, "illegal instruction"),
     (libc::SIGABRT, "abort, as by a panic or a failed assertion"),
 ];
-/// What stands between a call and how it ended.
+/// Text between the call and the way it ended.
 const MESSAGE: &str = " ended the program: ";
-/// Enough for the handler.
+/// Size of the alternate stack; the handler needs little.
 const ALT_STACK_BYTES: usize = 64 << 10;
 const PAGE: usize = 4096;
-/// How far below a stack a fault may be that is of its overflow: guard pages, and a large frame.
+/// Maximum distance of an overflow's fault below the stack: guard pages, and a large frame.
 const OVERFLOW_RANGE: usize = 1 << 20;

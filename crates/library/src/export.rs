@@ -1,8 +1,8 @@
-//! Calls from C to queues of ours. Pointers are checked and followed here and nowhere else; a panic ends in an error.
+//! Calls from C to Sojourn queues. Only this file checks and dereferences the host's pointers; a panic becomes an error.
 //!
-//! Each function is what the header says of `sojourn_queue_` and its name. What the caller has to keep to is said there
-//! too: pointers are null or good for the call, structs begin with their size, a queue comes from [`create`] and has not
-//! been freed.
+//! Each function implements the header's `sojourn_queue_` function of its name. The header also states the caller's
+//! obligations: pointers are null or valid during the call, structs begin with their size, and a queue was returned by
+//! [`create`] and has not been freed.
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Discipline, Host, Packet, Time};
@@ -16,16 +16,16 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What stands behind a `sojourn_queue *`.
+/// Target of a `sojourn_queue *`.
 struct QueueHandle {
-    /// A call is under way.
+    /// Whether a call is in progress.
     busy: AtomicBool,
-    /// A call has panicked.
+    /// Whether a call has panicked.
     failed: AtomicBool,
     queue: UnsafeCell<Queue<DropForwarder>>,
 }
 
-/// The host's function for dropped packets.
+/// The host's callback for dropped packets, with its first argument.
 struct DropForwarder {
     dropped: abi::DropCallback,
     user: *mut c_void,
@@ -33,7 +33,7 @@ struct DropForwarder {
 
 impl Owner for DropForwarder {
     fn dropped(&mut self, packet: &Packet, reason: c_int) {
-        // SAFETY: the host gave this function and its first argument for just this; the packet lives during the call.
+        // SAFETY: the host provides the callback and its first argument for this call; the packet lives during it.
         unsafe { (self.dropped)(self.user, packet, reason) }
     }
 
@@ -41,13 +41,13 @@ impl Owner for DropForwarder {
         if packet.header.is_null() {
             return None;
         }
-        // SAFETY: the host keeps this many bytes there, unchanged, until the packet comes back.
+        // SAFETY: the host keeps `header_length` bytes there, unchanged, until the packet returns.
         let bytes = unsafe { std::slice::from_raw_parts(packet.header.cast::<u8>(), packet.header_length as usize) };
         TcpView::of_ip(bytes)
     }
 }
 
-/// Makes a queue of `before` and what `text` adds, with the names of `own` beside the registered ones.
+/// Creates a queue configured by `before` followed by `text`, which may use the registered AQMs and those of `own`.
 ///
 /// # Safety
 /// As in the header.
@@ -69,38 +69,38 @@ pub unsafe fn create(
         };
         let owner = DropForwarder { dropped, user: host.user };
         let inner = Queue::new(&format!("{before}{text}"), own, &host, owner)?;
-        let behind = QueueHandle { busy: false.into(), failed: false.into(), queue: inner.into() };
-        // SAFETY: not null, and the caller's to be written.
-        unsafe { *queue = Box::into_raw(Box::new(behind)).cast() };
+        let handle = QueueHandle { busy: false.into(), failed: false.into(), queue: inner.into() };
+        // SAFETY: not null, and writable by the header.
+        unsafe { *queue = Box::into_raw(Box::new(handle)).cast() };
         Ok(abi::OK)
     })
 }
 
-/// Ends a queue.
+/// Frees a queue; its queued packets return to the host.
 ///
 /// # Safety
 /// As in the header.
 pub unsafe extern "C" fn free(queue: *mut abi::Queue) {
     // SAFETY: null, or from `create` and not yet freed.
-    let Some(behind) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else { return };
-    if behind.busy.swap(true, Ordering::Acquire) {
+    let Some(handle) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else { return };
+    if handle.busy.swap(true, Ordering::Acquire) {
         set_last_error(busy());
         return;
     }
-    // SAFETY: `busy` was not set, so nobody else has this; it stays set, so nobody will.
-    let inner = unsafe { &mut *behind.queue.get() };
+    // SAFETY: `busy` was clear, so there is no other reference; it stays set, so there will be none.
+    let inner = unsafe { &mut *handle.queue.get() };
     let _ = guarded(None, || {
         inner.return_all();
         Ok(abi::OK)
     });
     let _ = guarded(None, || {
-        // SAFETY: made by `create`; the references above are no longer used.
+        // SAFETY: allocated by `create`; the references above are no longer used.
         drop(unsafe { Box::from_raw(queue.cast::<QueueHandle>()) });
         Ok(abi::OK)
     });
 }
 
-/// Offers a packet.
+/// Enqueues a packet.
 ///
 /// # Safety
 /// As in the header.
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn enqueue(queue: *mut abi::Queue, now: Time, packet: *con
     })
 }
 
-/// Asks for the next packet.
+/// Dequeues the next packet.
 ///
 /// # Safety
 /// As in the header.
@@ -127,12 +127,12 @@ pub unsafe extern "C" fn dequeue(
         Ok(match queue.dequeue(now)? {
             DequeueResult::Empty => abi::EMPTY,
             DequeueResult::Packet(_, found) => {
-                // SAFETY: the host has room for `size` bytes there.
+                // SAFETY: the host's struct has `size` bytes.
                 unsafe { write(Packet { size, ..found }, packet, size) };
                 abi::PACKET
             }
             DequeueResult::NotBefore(at) => {
-                // SAFETY: null, or the host's to be written.
+                // SAFETY: null or writable, by the header.
                 if let Some(place) = unsafe { not_before.as_mut() } {
                     *place = queue.time(at);
                 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn dequeue(
     })
 }
 
-/// Takes a packet straight through.
+/// Passes a packet through an empty queue in one call.
 ///
 /// # Safety
 /// As in the header.
@@ -154,14 +154,14 @@ pub unsafe extern "C" fn pass(queue: *mut abi::Queue, now: Time, packet: *const 
     })
 }
 
-/// What waits.
+/// Writes the number of queued packets and bytes.
 ///
 /// # Safety
 /// As in the header.
 pub unsafe extern "C" fn backlog(queue: *const abi::Queue, packets: *mut u32, bytes: *mut u64) -> c_int {
     enter(queue, |queue| {
         let backlog = queue.backlog();
-        // SAFETY: null, or the host's to be written.
+        // SAFETY: null or writable, by the header.
         let (packets, bytes) = unsafe { (packets.as_mut(), bytes.as_mut()) };
         if let Some(place) = packets {
             *place = backlog.packets;
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn backlog(queue: *const abi::Queue, packets: *mut u32, by
     })
 }
 
-/// Runs the updates that are due.
+/// Runs all due periodic updates.
 ///
 /// # Safety
 /// As in the header.
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn settle(queue: *mut abi::Queue, now: Time) -> c_int {
     enter(queue, |queue| queue.settle(now).map(|()| abi::OK))
 }
 
-/// Shows all statistics.
+/// Calls `see` for each statistic.
 ///
 /// # Safety
 /// As in the header.
@@ -191,23 +191,23 @@ pub unsafe extern "C" fn statistics(
     user: *mut c_void,
 ) -> c_int {
     enter(queue, |queue| {
-        // SAFETY: the host gave the function and its first argument for just this.
+        // SAFETY: the host provides the callback and its first argument for this call.
         unsafe { show_all(see, user, |see| queue.statistics(see)) }
     })
 }
 
-/// Shows all variables of state.
+/// Calls `see` for each state variable.
 ///
 /// # Safety
 /// As in the header.
 pub unsafe extern "C" fn states(queue: *const abi::Queue, see: Option<abi::StateCallback>, user: *mut c_void) -> c_int {
     enter(queue, |queue| {
-        // SAFETY: the host gave the function and its first argument for just this.
+        // SAFETY: the host provides the callback and its first argument for this call.
         unsafe { show_all(see, user, |see| queue.states(see)) }
     })
 }
 
-/// The statistic called `name`.
+/// Writes the statistic `name` to `value`.
 ///
 /// # Safety
 /// As in the header.
@@ -218,7 +218,7 @@ pub unsafe fn statistic(queue: *const abi::Queue, name: *const c_char, value: *m
     })
 }
 
-/// The variable of state called `name`.
+/// Writes the state variable `name` to `value`.
 ///
 /// # Safety
 /// As in the header.
@@ -229,12 +229,12 @@ pub unsafe fn state(queue: *const abi::Queue, name: *const c_char, value: *mut f
     })
 }
 
-/// The text of this thread's last error.
+/// Text of this thread's last error.
 pub extern "C" fn error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The name of a reason for a drop.
+/// Name of a drop reason.
 pub fn reason(reason: c_int) -> &'static CStr {
     match reason {
         abi::FREED => c"freed",
@@ -242,17 +242,17 @@ pub fn reason(reason: c_int) -> &'static CStr {
     }
 }
 
-/// The start of the random stream of component `index` of `kind` in a run with `seed`.
+/// Initial state of the random stream of component `index` of `kind` in a run with `seed`.
 ///
 /// # Safety
 /// `kind` is null or a string.
 pub unsafe fn random(seed: u64, kind: *const c_char, index: u64) -> u64 {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract.
     let kind = unsafe { read_text("kind", kind) }.unwrap_or("");
     Rng::stream(seed, kind, index).state()
 }
 
-/// A library's export: queues of ours, made by `create`.
+/// Export of a library with Sojourn queues, created by `create`.
 pub const fn discipline(
     [name, summary, source]: [&'static CStr; 3],
     order: u32,
@@ -279,14 +279,14 @@ pub const fn discipline(
     }
 }
 
-/// A [`Discipline`] as a static.
+/// A [`Discipline`] that can be a static.
 #[repr(transparent)]
 pub struct Export(pub Discipline);
 
-// SAFETY: its pointers are to constants and functions.
+// SAFETY: its pointers refer to constants and functions.
 unsafe impl Sync for Export {}
 
-/// Text of a C caller; null is refused.
+/// Reads a C string; null is an error.
 ///
 /// # Safety
 /// `text` is null or a string that ends with a zero byte and lives as long as `'a`.
@@ -294,38 +294,38 @@ pub unsafe fn read_text<'a>(what: &str, text: *const c_char) -> Result<&'a str, 
     if text.is_null() {
         return Err(Error::invalid(format!("{what} is null; give a string")));
     }
-    // SAFETY: not null, else as the caller says.
+    // SAFETY: not null, and by this function's contract.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| Error::invalid(format!("{what}: {text:?} is not UTF-8")))
 }
 
-/// Does something with the queue behind `queue`.
+/// Runs `call` on a queue, unless another call is in progress or an earlier one failed.
 fn enter(queue: *const abi::Queue, call: impl FnOnce(&mut Queue<DropForwarder>) -> Result<c_int, Error>) -> c_int {
-    /// Ends the call.
+    /// Clears `busy`.
     struct CallGuard<'a>(&'a AtomicBool);
     impl Drop for CallGuard<'_> {
         fn drop(&mut self) {
             self.0.store(false, Ordering::Release);
         }
     }
-    // SAFETY: null, or from `create` and not yet freed, as the header asks of the caller.
-    let Some(behind) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else {
+    // SAFETY: null, or from `create` and not yet freed, by the header.
+    let Some(handle) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else {
         return set_last_error(Error::invalid("queue is null; make one with sojourn_queue_create"));
     };
-    if behind.busy.swap(true, Ordering::Acquire) {
+    if handle.busy.swap(true, Ordering::Acquire) {
         return set_last_error(busy());
     }
-    let _idle = CallGuard(&behind.busy);
-    if behind.failed.load(Ordering::Relaxed) {
+    let _idle = CallGuard(&handle.busy);
+    if handle.failed.load(Ordering::Relaxed) {
         let text = "the queue failed in an earlier call; free it".to_string();
         return set_last_error(Error { code: abi::FAILED, text });
     }
-    // SAFETY: `busy` was not set, so this is the only reference until `_idle` ends.
-    let inner = unsafe { &mut *behind.queue.get() };
-    guarded(Some(&behind.failed), || call(inner))
+    // SAFETY: `busy` was clear, so this is the only reference until `_idle` is dropped.
+    let inner = unsafe { &mut *handle.queue.get() };
+    guarded(Some(&handle.failed), || call(inner))
 }
 
-/// The result of `call` as the header has it; a panic becomes an error and sets `failed`.
+/// The result code of `call`; a panic becomes an error and sets `failed`.
 fn guarded(failed: Option<&AtomicBool>, call: impl FnOnce() -> Result<c_int, Error>) -> c_int {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(number)) => number,
@@ -339,7 +339,7 @@ fn guarded(failed: Option<&AtomicBool>, call: impl FnOnce() -> Result<c_int, Err
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("without a text")
@@ -354,15 +354,15 @@ fn busy() -> Error {
     Error { code: abi::BUSY, text }
 }
 
-/// Keeps the text of an error for [`error`].
+/// Stores the text of an error for [`error`], and returns its code.
 fn set_last_error(Error { code, text }: Error) -> c_int {
     let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
-    // At the end of a thread there is nobody left to read it.
+    // While the thread exits, its thread-local may be gone; the text is then lost.
     let _ = LAST.try_with(|last| *last.borrow_mut() = text);
     code
 }
 
-/// The names of [`DropReason`](sojourn_aqm::DropReason) as C strings.
+/// Names of [`DropReason`](sojourn_aqm::DropReason) as C strings.
 const REASONS: [&CStr; 5] = [c"limit", c"early", c"late", c"hard-limit", c"replaced"];
 
 thread_local! {
@@ -372,11 +372,11 @@ thread_local! {
 /// A struct of the header that begins with its size.
 ///
 /// # Safety
-/// All zero bytes are a value, the first field is a `u32`, and the struct is `repr(C)`.
+/// All zero bytes are a valid value, the first field is a `u32`, and the struct is `repr(C)`.
 pub(crate) unsafe trait SizePrefixed: Copy {
-    /// Its name in errors.
+    /// Name in errors.
     const NAME: &'static str;
-    /// Its size in the first version of the interface.
+    /// Size in the first version of the interface.
     const MIN_SIZE: u32;
 }
 
@@ -386,13 +386,13 @@ unsafe impl SizePrefixed for Packet {
     const MIN_SIZE: u32 = Packet::MIN_SIZE as u32;
 }
 
-// SAFETY: integers, a pointer, and a function that may be null.
+// SAFETY: integers, a pointer, and an optional function.
 unsafe impl SizePrefixed for Host {
     const NAME: &'static str = "host";
     const MIN_SIZE: u32 = size_of::<Self>() as u32;
 }
 
-/// The size that the struct at `place` says it has.
+/// Reads the `size` field of a struct, and checks it.
 ///
 /// # Safety
 /// `place` is null or begins with a size.
@@ -401,7 +401,7 @@ unsafe fn size_of_given<T: SizePrefixed>(place: *const T) -> Result<u32, Error> 
     if place.is_null() {
         return Err(Error::invalid(format!("{name} is null; give the address of a sojourn_{name}")));
     }
-    // SAFETY: not null, and as `SizePrefixed` says.
+    // SAFETY: not null; the first field is a `u32` by `SizePrefixed`.
     let size = unsafe { *place.cast::<u32>() };
     if size < least {
         return Err(Error::invalid(format!(
@@ -411,23 +411,23 @@ unsafe fn size_of_given<T: SizePrefixed>(place: *const T) -> Result<u32, Error> 
     Ok(size)
 }
 
-/// The struct at `place`; what its maker did not know is zero.
+/// Copies the struct at `place`; fields beyond its size are zero.
 ///
 /// # Safety
-/// `place` is null or points to as many bytes as its first field says.
+/// `place` is null, or points to as many bytes as its `size` field.
 pub(crate) unsafe fn read<T: SizePrefixed>(place: *const T) -> Result<T, Error> {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract.
     let size = unsafe { size_of_given(place)? };
     let mut value = MaybeUninit::<T>::zeroed();
     let known = size_of::<T>().min(size as usize);
-    // SAFETY: both have at least `known` bytes; what is left is zero, which is a value of every field.
+    // SAFETY: both have at least `known` bytes; the remainder is zero, a valid value of every field.
     unsafe {
         std::ptr::copy_nonoverlapping(place.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), known);
         Ok(value.assume_init())
     }
 }
 
-/// Writes as much of `value` as its reader knows.
+/// Writes the first `size` bytes of `value`.
 ///
 /// # Safety
 /// `place` has room for `size` bytes.
@@ -437,10 +437,10 @@ unsafe fn write<T: SizePrefixed>(value: T, place: *mut T, size: u32) {
     unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), place.cast::<u8>(), known) }
 }
 
-/// Tells the host, by the function `see` with its first argument `user`, all that `show` shows.
+/// Calls the host's callback `see`, with first argument `user`, for each name and value of `show`.
 ///
 /// # Safety
-/// `see` is null or may be called with `user`, a name and a value.
+/// `see` is null, or can be called with `user`, a name and a value.
 unsafe fn show_all<T>(
     see: Option<unsafe extern "C" fn(*mut c_void, *const c_char, T)>,
     user: *mut c_void,
@@ -449,23 +449,23 @@ unsafe fn show_all<T>(
     let see = see.ok_or_else(null_callback)?;
     show(&mut |name, value| {
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: as the caller says.
+        // SAFETY: by this function's contract.
         unsafe { see(user, name.as_ptr(), value) }
     });
     Ok(abi::OK)
 }
 
-/// Writes what `show` shows under `name` to `value`.
+/// Writes the value that `show` reports as `name` to `value`.
 ///
 /// # Safety
-/// `name` is null or a string, `value` null or to be written.
+/// `name` is null or a string; `value` is null or writable.
 unsafe fn find<T: Copy>(
     what: &str,
     name: *const c_char,
     value: *mut T,
     show: impl FnOnce(&mut dyn FnMut(&'static str, T)),
 ) -> Result<c_int, Error> {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract.
     let (name, place) = unsafe { (read_text("name", name)?, value.as_mut()) };
     let place = place.ok_or_else(|| Error::invalid("value is null; give the address of a number"))?;
     let mut known = Vec::new();

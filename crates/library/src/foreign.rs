@@ -1,5 +1,8 @@
-//! A queue of a library as a queue discipline: every packet that it was given comes back once, as it was, and its
-//! answers make sense. The first one that does not is remembered as a fault, and the queue takes part no more.
+//! A library's queue as a qdisc, with checks: each packet must return exactly once and unchanged, and each result must be
+//! consistent. The first violation is recorded as a fault, and the queue is disabled.
+//!
+//! A library that keeps a packet would give a plausible result, so every packet, backlog and statistic is checked in every
+//! run. [`Qdisc`] has no error path, because built-in qdiscs need none.
 
 use crate::abi::{self, Packet};
 use crate::load::{Instance, Library, NO_PACKET};
@@ -16,12 +19,12 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The libraries that names like `./blue.so` stand for; relative paths start from `base`, else from the current folder.
-/// A blank, bracket, comma, `@`, `%` or colon in a path is written `%20`, `%28`, …. `./blue.so:blue` also says what the
-/// queue discipline in it is called, and is refused where it is called otherwise.
+/// Catalogue of names like `./blue.so`. Relative paths are looked up in `base`, then in the current directory. Blanks,
+/// brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …). `./blue.so:blue` also names the
+/// qdisc in the library, and fails if that is another.
 #[derive(Clone, Copy, Debug)]
 pub struct Libraries<'a> {
-    /// The folder.
+    /// First directory for relative paths.
     pub base: &'a Path,
 }
 
@@ -52,7 +55,7 @@ impl Libraries<'_> {
     }
 }
 
-/// A library as an algorithm; there is one per library, and it lives as long as the program.
+/// The algorithm of a library, leaked once per library, because [`Algorithm`]s are `'static`.
 fn algorithm(library: &'static Library) -> &'static Algorithm {
     static KNOWN: Mutex<Vec<(&'static Library, &'static Algorithm)>> = Mutex::new(Vec::new());
     let mut algorithms = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +90,7 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
     algorithm
 }
 
-/// Texts that live as long as the program, each kept once; so many at most.
+/// Leaks strings, each once, up to a capacity.
 struct StringInterner {
     strings: Mutex<Vec<&'static str>>,
     capacity: usize,
@@ -98,7 +101,7 @@ impl StringInterner {
         Box::leak(Box::new(Self { strings: Mutex::default(), capacity: most }))
     }
 
-    /// The same text for ever; `None` when there would be too many.
+    /// The leaked copy of `text`; `None` if the interner is full.
     fn intern(&self, text: &str) -> Option<&'static str> {
         let mut strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = strings.iter().find(|known| **known == text) {
@@ -112,12 +115,12 @@ impl StringInterner {
     }
 }
 
-/// Most names of variables of state of a library; more are not shown.
+/// Maximum number of a library's state variables; further ones are skipped.
 const MAX_STATES: usize = 64;
 
 type SharedFault = Arc<Mutex<Option<String>>>;
 
-/// A library and what it is told.
+/// A library's qdisc and its parameters.
 #[derive(Clone)]
 struct Config {
     library: &'static Library,
@@ -167,30 +170,30 @@ impl ForeignConfig for Config {
     }
 }
 
-/// A packet that waits, or a place for one.
+/// A queued packet, or a free slot.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Of how many packets this is the place; a part of the opaque pointer, so that one that comes late is known.
+    /// Number of packets that have used this slot. Part of the opaque pointer, so that a stale pointer is detected.
     generation: u32,
     is_queued: bool,
     marked: bool,
     meta: Meta,
 }
 
-/// A queue of a library.
+/// A library's queue.
 struct Queue {
     config: Config,
-    /// None after a fault.
+    /// `None` after a fault.
     instance: Option<Instance>,
     slots: Vec<Slot>,
-    /// The headers of the packets in `slots`; boxed, as the library has their addresses while they wait.
+    /// Headers of the packets in `slots`; boxed, because the library holds their addresses while the packets are queued.
     #[allow(clippy::vec_box)]
     headers: Vec<Box<[u8; TcpView::IP_BYTES]>>,
     waiting: Backlog,
     stats: Stats,
 }
 
-/// What a library did wrong.
+/// Description of a library's error.
 type Violation = String;
 
 impl Qdisc<Ticket> for Queue {
@@ -229,7 +232,7 @@ impl Qdisc<Ticket> for Queue {
         }
     }
 
-    /// Nobody knows which libraries do.
+    /// Always true, because the interface does not declare whether a library reads headers.
     fn needs_tcp_headers(&self) -> bool {
         true
     }
@@ -239,7 +242,7 @@ impl Qdisc<Ticket> for Queue {
         let code = instance.settle(time(now));
         let wrong = if code < 0 { Err(instance.error(code)) } else { self.check_backlog() };
         if let Err(wrong) = wrong {
-            // What waits goes back with the next call that has a sink.
+            // The queued packets return in the next call that has a sink.
             self.record_fault(&format!("settle: {wrong}"), now);
         }
     }
@@ -264,7 +267,7 @@ impl Qdisc<Ticket> for Queue {
 }
 
 impl Queue {
-    /// Notes an arriving packet and describes it, with the TCP header that the host tells.
+    /// Records an arriving packet, and builds its descriptor with the TCP header, if the host knows it.
     fn admit(&mut self, meta: Meta, ticket: Ticket, header: Option<TcpView>) -> Packet {
         if self.slots.len() <= ticket as usize {
             let unused = Slot { generation: 0, is_queued: false, marked: false, meta };
@@ -343,7 +346,7 @@ impl Queue {
         Ok(answer)
     }
 
-    /// Passes on what the library has dropped in this call; the reason of the last one.
+    /// Forwards the packets that the library has dropped in this call to `sink`; returns the last reason.
     fn forward_drops(&mut self, sink: &mut dyn Sink<Ticket>) -> Result<Option<DropReason>, Violation> {
         let Some(instance) = &mut self.instance else { return Ok(None) };
         let mut last = None;
@@ -358,7 +361,7 @@ impl Queue {
         Ok(last)
     }
 
-    /// A packet that the library gives back, checked.
+    /// Checks a packet that the library returns, and frees its slot.
     fn check_returned(&mut self, packet: &Packet) -> Result<(Ticket, Meta), Violation> {
         let (ticket, generation) = split_handle(packet.handle as usize);
         let Some(slot) = self.slots.get_mut(ticket as usize).filter(|slot| slot.generation >= generation) else {
@@ -397,7 +400,7 @@ impl Queue {
         Ok((ticket, Meta { ecn: ecn.expect("checked to be one of the two"), ..original }))
     }
 
-    /// Whether the library's backlog is what it was given less what came back.
+    /// Checks the library's backlog against the packets that it holds.
     fn check_backlog(&self) -> Result<(), Violation> {
         let Some(instance) = &self.instance else { return Ok(()) };
         let (code, packets, bytes) = instance.backlog();
@@ -420,14 +423,14 @@ impl Queue {
         }
     }
 
-    /// Remembers the first fault.
+    /// Records a fault, if it is the first, and frees the instance.
     fn record_fault(&mut self, wrong: &str, now: Instant) {
         self.instance = None;
         let mut fault = self.config.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.get_or_insert_with(|| format!("{}: {wrong}, at {} s", self.config.name, now.as_secs_f64()));
     }
 
-    /// Remembers a fault and gives everything back that waits: the library is not called again.
+    /// Records a fault and drops every queued packet. The library is not called again.
     fn disable(&mut self, wrong: &str, now: Instant, sink: &mut dyn Sink<Ticket>) {
         if self.instance.is_some() {
             self.record_fault(wrong, now);
@@ -442,7 +445,7 @@ impl Queue {
         self.waiting = Backlog::default();
     }
 
-    /// What is wrong with the statistics, or with how the queue ends.
+    /// Checks the statistics, and that freeing the queue returns every packet.
     fn final_check(&mut self) -> Result<(), Violation> {
         let (stats, Some(instance)) = (self.stats, &mut self.instance) else { return Ok(()) };
         let counted = [("arrived", stats.arrived), ("departed", stats.departed), ("dropped", stats.dropped_total())];
@@ -464,7 +467,7 @@ impl Queue {
         }
         instance.free();
         let returned = instance.take_returned();
-        // A mark on what is freed need not show any more.
+        // Freed packets need not carry their mark.
         self.slots.iter_mut().for_each(|slot| slot.marked = false);
         for (packet, reason) in returned {
             let (_, meta) = self.check_returned(&packet).map_err(|wrong| format!("free {wrong}"))?;
@@ -514,7 +517,7 @@ fn time(at: Instant) -> abi::Time {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// An opaque pointer: never null, and never the same for two packets that wait.
+/// An opaque pointer: never null, and unique among the queued packets.
 fn handle(ticket: Ticket, generation: u32) -> usize {
     (generation as usize) << HALF | (ticket as usize + 1)
 }

@@ -1,17 +1,18 @@
-//! Queue disciplines across the border of a shared library: what `sojourn_aqm.h` says, in Rust.
+//! Qdiscs in shared libraries, in both directions: the Rust side of `sojourn_aqm.h`.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`abi`] | structs and numbers of the header |
-//! | [`queue`] | a queue of ours as a host in C sees it: packets by opaque pointers, time from a start |
-//! | [`border`] | calls from C: pointers checked and followed, no panic gets out, texts of errors |
-//! | [`foreign`] | queues of shared libraries as queue disciplines by name; what they do wrong is found out |
-//! | [`load`] | libraries found, opened and called |
+//! | [`abi`] | structs and constants of the header |
+//! | [`queue`] | Sojourn queues for hosts in C, in safe code |
+//! | [`export`] | functions that C calls: pointer checks, panics as errors, error texts |
+//! | [`foreign`] | queues of shared libraries as qdiscs; every answer is checked |
+//! | [`load`] | opening libraries and calling them |
+//! | [`name`] | names of libraries in configurations |
 //! | `crash` | names the library that ends the program |
 //!
-//! The functions that C calls by name are in the crate `sojourn-capi`, which makes `libsojourn_aqm` of them.
+//! The exported C functions are in the crate `sojourn-capi`, which builds `libsojourn_aqm`.
 
 pub mod abi;
 mod crash;
@@ -23,12 +24,11 @@ pub mod queue;
 
 pub use sojourn_aqm::registry::REGISTERED;
 
-/// Makes a library of an algorithm: exports `sojourn_library` with queues of `$algorithm`, a static
-/// [`Algorithm`](sojourn_aqm::registry::Algorithm) whose name is `$name`, with what it does and where it is published.
-/// For a crate of the type `cdylib`, once.
+/// Exports `sojourn_library` with queues of `$algorithm`, a static [`Algorithm`](sojourn_aqm::registry::Algorithm) whose
+/// name is `$name`, with a summary and its source. Use it once, in a crate of type `cdylib`.
 ///
 /// ```
-/// # use sojourn_aqm::{Aqm, config, params::Value, registry::{Algorithm, Managed}};
+/// # use sojourn_aqm::{Aqm, config, params::Value, registry::{Algorithm, AqmConfig}};
 /// # config! {
 /// #     /// None.
 /// #     pub struct Config {
@@ -40,11 +40,11 @@ pub use sojourn_aqm::registry::REGISTERED;
 /// # }
 /// # pub struct Mine;
 /// # impl Aqm for Mine {}
-/// # impl Managed for Config {
+/// # impl AqmConfig for Config {
 /// #     type Aqm = Mine;
 /// #     fn aqm(&self) -> Mine { Mine }
 /// # }
-/// static MINE: Algorithm = Algorithm::own::<Config>("mine", "Accepts what fits", "this example");
+/// static MINE: Algorithm = Algorithm::custom::<Config>("mine", "Accepts what fits", "this example");
 /// sojourn_library::export!("mine", "Accepts what fits", "this example", MINE);
 /// # fn main() {}
 /// ```
@@ -57,7 +57,7 @@ macro_rules! export {
             use $crate::abi::{FIFO, Host, Queue};
 
             unsafe extern "C" fn create(text: *const c_char, host: *const Host, queue: *mut *mut Queue) -> c_int {
-                // SAFETY: the caller keeps to the header.
+                // SAFETY: the caller follows the header.
                 unsafe { $crate::export::create(concat!($name, " "), &[&$algorithm], text, host, queue) }
             }
 

@@ -1,5 +1,5 @@
-//! Shared libraries with a queue discipline of their own: found, opened, called. Every call to foreign code is in this
-//! file; what its answers mean is judged in [`foreign`](crate::foreign).
+//! Opens shared libraries that export a qdisc, and calls them. Every call to foreign code is in this file;
+//! [`foreign`](crate::foreign) checks the results.
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Discipline, Host, Packet, Time};
@@ -14,56 +14,59 @@ use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 
-/// An opened library. It stays open until the program ends: there may be code of it on any thread.
+/// A loaded library. It stays loaded until the program ends, because any thread may be running its code.
 pub struct Library {
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the file was when it was opened.
+    /// Version of the file that was loaded.
     stamp: FileStamp,
-    /// What it exports.
+    /// Its export.
     export: Discipline,
-    /// The order in which its packets leave.
+    /// Departure order of packets: [`abi::FIFO`], ….
     pub order: u32,
-    /// What it calls its queue discipline.
+    /// Name of its qdisc.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Summary of the qdisc in a sentence.
     pub summary: String,
-    /// Where it is published.
+    /// Publication of the algorithm.
     pub source: String,
 }
 
-// SAFETY: its pointers are to constants and functions of a library that stays open; the header allows calls from any
+// SAFETY: its pointers refer to constants and functions of a library that stays loaded; the header allows calls from any
 // thread.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// Which version of a file: device, inode, size, time of its last change.
+/// Version of a file: device, inode, size, mtime (seconds, nanoseconds).
 type FileStamp = (u64, u64, u64, i64, i64);
 
-fn stamp(about: &Metadata) -> FileStamp {
-    (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec())
+fn stamp(metadata: &Metadata) -> FileStamp {
+    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 static OPEN: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 
 impl Library {
-    /// Opens the library at `path`, once; what code it has to start with runs then.
+    /// Loads the library at `path`, once per path; its initialisers run.
+    ///
+    /// # Errors
+    /// If the file cannot be loaded, exports no valid `sojourn_library`, or has changed since it was loaded.
     pub fn open(path: &Path) -> Result<&'static Self, String> {
         let place = path.display();
         let path =
             path.canonicalize().map_err(|error| format!("{place}: {error}; give the path of a shared library"))?;
-        let about = path.metadata().map_err(|error| format!("{place}: {error}"))?;
+        let metadata = path.metadata().map_err(|error| format!("{place}: {error}"))?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = open.iter().find(|library| library.path == path) {
-            let same = library.stamp == stamp(&about);
+            let same = library.stamp == stamp(&metadata);
             return if same {
                 Ok(library)
             } else {
                 Err(format!("{place}: has changed since it was loaded; start again"))
             };
         }
-        let library: &'static Self = Box::leak(Box::new(Self::load(path, stamp(&about))?));
+        let library: &'static Self = Box::leak(Box::new(Self::load(path, stamp(&metadata))?));
         open.push(library);
         Ok(library)
     }
@@ -72,24 +75,27 @@ impl Library {
         let place = path.display();
         crash::install_handlers();
         let loaded = crash::within(&path, "loading it", || {
-            // SAFETY: loading runs the library's code, which is what the user asked for.
+            // SAFETY: loading runs the library's initialisers, as the user requested.
             unsafe { libloading::os::unix::Library::open(Some(&path), libloading::os::unix::RTLD_NOW) }
         });
         let loaded = loaded.map_err(|error| format!("{place}: cannot be loaded: {}", loader_error(&error)))?;
-        // SAFETY: a library that has this name has it for this object; what it holds is checked before it is used.
+        // SAFETY: the header reserves this symbol for this object; its fields are checked before use.
         let found = unsafe { loaded.get::<*const Discipline>(abi::SYMBOL.to_bytes_with_nul()) };
         let export = found.map_err(|_| format!("{place}: does not export `sojourn_library`; see sojourn_aqm.h"))?;
-        // SAFETY: as above; the name is there.
+        // SAFETY: as above; the symbol exists.
         let export = unsafe { read_export(export.as_raw_ptr().cast()) }.map_err(|what| format!("{place}: {what}"))?;
-        // It stays open.
+        // Keep it loaded.
         std::mem::forget(loaded);
-        // SAFETY: null or constants of the library, as the header says.
+        // SAFETY: null or constant strings of the library, by the header.
         let [name, summary, source] =
             [export.name, export.summary, export.source].map(|text| unsafe { one_line(text) });
         Ok(Self { path, stamp, order: export.order, export, name, summary, source })
     }
 
-    /// A new queue, or why there is none.
+    /// Creates a queue.
+    ///
+    /// # Errors
+    /// The library's error text.
     pub fn create(&'static self, text: &str, limits: Limits, host: &sojourn_aqm::Host) -> Result<Instance, String> {
         let text = CString::new(text).map_err(|_| "its parameters contain a NUL byte".to_string())?;
         let returned: *mut ReturnedPackets = Box::into_raw(Box::default());
@@ -109,7 +115,7 @@ impl Library {
         };
         let mut queue = null_mut();
         let create = self.export.create.expect("checked when it was loaded");
-        // SAFETY: everything given lives during the call, and what `user` points to until the queue is freed.
+        // SAFETY: the arguments live during the call, and the target of `user` until the queue is freed.
         let code = self.call("create", || unsafe { create(text.as_ptr(), &host, &mut queue) });
         let instance = Instance { library: self, queue, returned };
         if code < 0 {
@@ -126,23 +132,23 @@ impl Library {
     }
 }
 
-/// What the loader said, without what it says of itself.
+/// Message of the dynamic loader, without libloading's prefix.
 fn loader_error(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
 }
 
-/// The export behind `place`, checked.
+/// Copies and checks the export at `place`.
 ///
 /// # Safety
-/// `place` points to what a library calls `sojourn_library`.
+/// `place` points to a library's `sojourn_library`.
 unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
-    // SAFETY: every version begins with these two.
+    // SAFETY: every version begins with these two fields.
     let (size, version) =
         unsafe { (place.cast::<u32>().read_unaligned(), place.cast::<u32>().add(1).read_unaligned()) };
     if version != abi::ABI {
-        let ours = abi::ABI;
+        let supported = abi::ABI;
         return Err(format!(
-            "is built for version {version} of sojourn_aqm.h; rebuild it with this one, version {ours}"
+            "is built for version {version} of sojourn_aqm.h; rebuild it with this one, version {supported}"
         ));
     }
     if (size as usize) < std::mem::offset_of!(Discipline, settle) {
@@ -150,7 +156,7 @@ unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
     }
     let mut export = std::mem::MaybeUninit::<Discipline>::zeroed();
     let known = size_of::<Discipline>().min(size as usize);
-    // SAFETY: both have at least `known` bytes; what is left is zero, which is a value of every field.
+    // SAFETY: both have at least `known` bytes; the remainder is zero, a valid value of every field.
     let export = unsafe {
         std::ptr::copy_nonoverlapping(place.cast::<u8>(), export.as_mut_ptr().cast::<u8>(), known);
         export.assume_init()
@@ -171,7 +177,7 @@ unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
     Ok(export)
 }
 
-/// A text of a library in one line; empty for null.
+/// A library's string on one line; empty for null.
 ///
 /// # Safety
 /// `text` is null or a string.
@@ -179,26 +185,26 @@ unsafe fn one_line(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: not null, else as the caller says.
+    // SAFETY: not null, and by this function's contract.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a library handed back by `dropped` since it was last looked at.
+/// Packets that a library has passed to `dropped` since the last [`Instance::take_returned`].
 #[derive(Default)]
 struct ReturnedPackets(UnsafeCell<Vec<(Packet, c_int)>>);
 
 unsafe extern "C" fn on_drop(user: *mut c_void, packet: *const Packet, reason: c_int) {
-    // SAFETY: `user` is what `create` gave, and it lives as long as the queue; the library calls this on the thread that
-    // called it, and no reference to the list lives meanwhile.
+    // SAFETY: `create` passed `user`, which lives as long as the queue. The library calls this on its caller's thread, and
+    // no other reference to the list exists meanwhile.
     let list = unsafe { &mut *(*user.cast::<ReturnedPackets>()).0.get() };
-    // A null pointer becomes a packet that nobody knows, and so does one that is shorter than any.
-    // SAFETY: null or a packet, as the header says.
+    // A null pointer or a struct that is too short becomes an unknown packet, which the checks report.
+    // SAFETY: null or a packet, by the header.
     let packet = unsafe { export::read(packet) }.unwrap_or(NO_PACKET);
     list.push((packet, reason));
 }
 
-/// The descriptor that a library fills.
+/// An empty descriptor for a library to fill.
 pub const NO_PACKET: Packet = Packet {
     size: size_of::<Packet>() as u32,
     length: 0,
@@ -217,114 +223,114 @@ pub const NO_PACKET: Packet = Packet {
     reserved_2: 0,
 };
 
-/// A queue of a library. It does what it is told and judges nothing.
+/// A library's queue. Forwards calls without checks.
 pub struct Instance {
     /// The library.
     pub library: &'static Library,
-    /// Null when it is freed.
+    /// Null after it was freed.
     queue: *mut abi::Queue,
     returned: *mut ReturnedPackets,
 }
 
-// SAFETY: the header allows calls from any thread, one at a time; nobody else has the list.
+// SAFETY: the header allows calls from any thread, one at a time; only this struct refers to the list.
 unsafe impl Send for Instance {}
 
 impl Instance {
-    /// Offers a packet.
+    /// Calls `enqueue` and returns its code.
     pub fn enqueue(&mut self, now: Time, packet: &Packet) -> c_int {
         let enqueue = self.library.export.enqueue.expect("checked when it was loaded");
         // SAFETY: the queue is not freed, and the packet lives during the call.
         self.library.call("enqueue", || unsafe { enqueue(self.queue, now, packet) })
     }
 
-    /// Asks for a packet: the answer, the packet, and the time before which there is none.
+    /// Calls `dequeue` and returns its code, the packet, and the earliest time of a next packet.
     pub fn dequeue(&mut self, now: Time) -> (c_int, Packet, Time) {
         let dequeue = self.library.export.dequeue.expect("checked when it was loaded");
         let (mut packet, mut not_before) = (NO_PACKET, Time::MIN);
-        // SAFETY: the queue is not freed; both are ours to be written.
+        // SAFETY: the queue is not freed; both are local variables.
         let code = self.library.call("dequeue", || unsafe { dequeue(self.queue, now, &mut packet, &mut not_before) });
         (code, packet, not_before)
     }
 
-    /// Takes a packet straight through, if it does that at all.
+    /// Calls `pass` and returns its code; [`abi::EMPTY`] if the library has no `pass`.
     pub fn pass(&mut self, now: Time, packet: &Packet) -> c_int {
         let Some(pass) = self.library.export.pass else { return abi::EMPTY };
         // SAFETY: the queue is not freed, and the packet lives during the call.
         self.library.call("pass", || unsafe { pass(self.queue, now, packet) })
     }
 
-    /// The answer, and packets and bytes that wait.
+    /// Calls `backlog` and returns its code, and the queued packets and bytes.
     pub fn backlog(&self) -> (c_int, u32, u64) {
         let backlog = self.library.export.backlog.expect("checked when it was loaded");
         let (mut packets, mut bytes) = (0, 0);
-        // SAFETY: the queue is not freed; both are ours to be written.
+        // SAFETY: the queue is not freed; both are local variables.
         let code = self.library.call("backlog", || unsafe { backlog(self.queue, &mut packets, &mut bytes) });
         (code, packets, bytes)
     }
 
-    /// Runs what is due.
+    /// Runs all due periodic updates, if the library has `settle`.
     pub fn settle(&mut self, now: Time) -> c_int {
         let Some(settle) = self.library.export.settle else { return abi::OK };
         // SAFETY: the queue is not freed.
         self.library.call("settle", || unsafe { settle(self.queue, now) })
     }
 
-    /// Shows the statistics, if it has any.
+    /// Calls `see` for each statistic, if the library has any.
     pub fn statistics(&self, see: &mut dyn FnMut(&str, u64)) -> c_int {
         unsafe extern "C" fn show(user: *mut c_void, name: *const c_char, value: u64) {
-            // SAFETY: `user` is the function below; the name is a string.
+            // SAFETY: `user` points to `see` below; the name is a string.
             unsafe { (*user.cast::<&mut dyn FnMut(&str, u64)>())(&one_line(name), value) }
         }
         let Some(statistics) = self.library.export.statistics else { return abi::OK };
         let mut see = see;
         let user = (&raw mut see).cast();
-        // SAFETY: the queue is not freed, and what `user` points to lives during the call.
+        // SAFETY: the queue is not freed, and the target of `user` lives during the call.
         self.library.call("statistics", || unsafe { statistics(self.queue, Some(show), user) })
     }
 
-    /// Shows the variables of state, if it has any.
+    /// Calls `see` for each state variable, if the library has any.
     pub fn states(&self, see: &mut dyn FnMut(&str, f64)) -> c_int {
         unsafe extern "C" fn show(user: *mut c_void, name: *const c_char, value: f64) {
-            // SAFETY: `user` is the function below; the name is a string.
+            // SAFETY: `user` points to `see` below; the name is a string.
             unsafe { (*user.cast::<&mut dyn FnMut(&str, f64)>())(&one_line(name), value) }
         }
         let Some(states) = self.library.export.states else { return abi::OK };
         let mut see = see;
         let user = (&raw mut see).cast();
-        // SAFETY: the queue is not freed, and what `user` points to lives during the call.
+        // SAFETY: the queue is not freed, and the target of `user` lives during the call.
         self.library.call("states", || unsafe { states(self.queue, Some(show), user) })
     }
 
-    /// Ends the queue; it is not called again.
+    /// Frees the queue, once.
     pub fn free(&mut self) {
         let free = self.library.export.free.expect("checked when it was loaded");
         let queue = std::mem::replace(&mut self.queue, null_mut());
         if !queue.is_null() {
-            // SAFETY: it was not freed, and nobody has it any more.
+            // SAFETY: it was not freed before, and no pointer to it is left.
             self.library.call("free", || unsafe { free(queue) });
         }
     }
 
-    /// What came back by `dropped` since the last call of this.
+    /// Takes the packets that the library has passed to `dropped` since the last call.
     pub fn take_returned(&mut self) -> Vec<(Packet, c_int)> {
-        // SAFETY: no call of the library is under way.
+        // SAFETY: no call of the library is in progress, so the list has no other reference.
         std::mem::take(unsafe { &mut *(*self.returned).0.get() })
     }
 
-    /// Why a call returned `code`, in the library's words.
+    /// The library's text for the error `code`.
     pub fn error(&self, code: c_int) -> String {
-        let said = self.library.export.error.map(|error| {
-            // SAFETY: the library gives null or a string.
+        let text = self.library.export.error.map(|error| {
+            // SAFETY: the library returns null or a string.
             self.library.call("error", || unsafe { one_line(error()) })
         });
-        said.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("error {code}"))
+        text.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("error {code}"))
     }
 }
 
 impl Drop for Instance {
     fn drop(&mut self) {
         self.free();
-        // SAFETY: made by `create`; the queue that knew it is gone.
+        // SAFETY: allocated by `create`; the queue that referred to it is freed.
         drop(unsafe { Box::from_raw(self.returned) });
     }
 }

@@ -1,15 +1,15 @@
-//! Names of libraries as the spelling of a queue manager has them: `./blue.so`, `./blue.so:blue`.
+//! Names of libraries in an AQM's configuration: `./blue.so`, `./blue.so:blue`.
 
 use sojourn_aqm::escape;
 use std::path::{Path, PathBuf};
 
-/// The path in a name, and the queue discipline's own name behind a colon.
+/// Splits a name into the path and the qdisc's own name after a colon.
 pub(crate) fn path_and_queue(name: &str) -> (&str, Option<&str>) {
     name.split_once(':').map_or((name, None), |(path, inside)| (path, Some(inside)))
 }
 
-/// Whether a name stands for a library: its file is called `x.so`, perhaps with a version behind it, and perhaps with the
-/// name of the queue discipline in it behind a colon.
+/// Whether a name is that of a library: a file `x.so`, optionally with a version (`x.so.1.2`) and with the name of the
+/// qdisc in it after a colon.
 pub fn is_library(name: &str) -> bool {
     let (path, inside) = path_and_queue(name);
     if inside.is_some_and(|inside| inside.is_empty() || inside.contains(':')) {
@@ -21,12 +21,12 @@ pub fn is_library(name: &str) -> bool {
     })
 }
 
-/// A path as a word of a spelling.
+/// Encodes a path as one word of a configuration.
 pub fn escape(path: &Path) -> String {
     escape::escape(&path.to_string_lossy())
 }
 
-/// The path that a word of a spelling means.
+/// Decodes a path from a word of a configuration.
 pub fn unescape(name: &str) -> PathBuf {
     PathBuf::from(escape::unescape(name))
 }

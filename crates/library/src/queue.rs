@@ -1,5 +1,5 @@
-//! A queue of ours as a host in C sees it: packets by opaque pointers, times from a start of its own. Safe code only:
-//! whoever builds one says how a packet goes back to the host and how its header is read.
+//! A Sojourn queue for a host in C: packets are opaque pointers, times count from the host's own origin. Safe code only:
+//! the implementor of [`Owner`] returns packets to the host and reads their headers.
 
 use crate::abi::{self, Packet, Time};
 use sojourn_aqm::class::ClassId;
@@ -10,41 +10,44 @@ use sojourn_aqm::{
 };
 use std::ffi::c_int;
 
-/// Why a call is refused: a number of the header, and one line.
+/// Error of a call: an error code of the header, and one line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// [`abi::INVALID`], ….
+    /// [`abi::INVALID`] or another negative code.
     pub code: c_int,
-    /// Place and remedy.
+    /// Location and remedy.
     pub text: String,
 }
 
 impl Error {
-    /// An argument that cannot be.
+    /// An [`abi::INVALID`] error.
     pub fn invalid(text: impl Into<String>) -> Self {
         Self { code: abi::INVALID, text: text.into() }
     }
 }
 
-/// What a host does with its packets.
+/// The host's operations on its packets.
 pub trait Owner {
     /// Takes back a packet that was dropped.
     fn dropped(&mut self, packet: &Packet, reason: c_int);
-    /// The TCP header of a packet that waits or is offered, if it has one.
+    /// The TCP header of a queued or arriving packet, if it has one.
     fn tcp(&self, packet: &Packet) -> Option<TcpView>;
 }
 
-/// A queue discipline and the host's descriptors of the packets in it.
+/// A qdisc, and the host's descriptors of the packets in it.
 pub struct Queue<O> {
     qdisc: Box<dyn Qdisc<u32> + Send>,
     packets: Packets<O>,
     start: Time,
-    /// The time of the last call; none before the first.
+    /// Time of the last call; `None` before the first.
     last: Option<Time>,
 }
 
 impl<O: Owner> Queue<O> {
-    /// An empty queue as `text` says, with the names of `own` beside the registered ones; `host` as the header has it.
+    /// Creates an empty queue configured by `text`, which may use the registered AQMs and those of `own`.
+    ///
+    /// # Errors
+    /// If `text` or a field of `host` is invalid, or if the AQM duplicates or damages packets.
     pub fn new(text: &str, own: &dyn Catalogue, host: &abi::Host, owner: O) -> Result<Self, Error> {
         let refused =
             |refusal: sojourn_aqm::params::ConfigError| Error { code: abi::REFUSED, text: refusal.to_string() };
@@ -56,7 +59,7 @@ impl<O: Owner> Queue<O> {
         Ok(Self { qdisc: config.build(limits, host), packets, start, last: None })
     }
 
-    /// Offers a packet.
+    /// Enqueues a packet and returns a result code of `enqueue`.
     pub fn enqueue(&mut self, now: Time, packet: &Packet) -> Result<c_int, Error> {
         let meta = meta_from(packet)?;
         let at = self.advance(now)?;
@@ -68,7 +71,7 @@ impl<O: Owner> Queue<O> {
         })
     }
 
-    /// Asks for the next packet.
+    /// Dequeues the next packet.
     pub fn dequeue(&mut self, now: Time) -> Result<DequeueResult<Packet>, Error> {
         let now = self.advance(now)?;
         Ok(match self.qdisc.dequeue(now, &mut self.packets) {
@@ -78,42 +81,42 @@ impl<O: Owner> Queue<O> {
         })
     }
 
-    /// Takes a packet straight through; whether that was done.
+    /// Passes a packet through an empty queue in one call; returns whether the qdisc allowed it.
     pub fn pass(&mut self, now: Time, packet: &Packet) -> Result<bool, Error> {
         let meta = meta_from(packet)?;
         let last = self.last;
         let at = self.advance(now)?;
         let passes = self.qdisc.bypass(at, meta).is_some();
         if !passes {
-            // Nothing was done: a host may still make up for an earlier call.
+            // Nothing was done, so a later call may still be for an earlier time.
             self.last = last;
         }
         Ok(passes)
     }
 
-    /// An instant of the queue as a time of the host.
+    /// Converts the queue's time to the host's.
     pub fn time(&self, at: Instant) -> Time {
         self.packets.time(at)
     }
 
-    /// Runs the updates that are due.
+    /// Runs all due periodic updates.
     pub fn settle(&mut self, now: Time) -> Result<(), Error> {
         let now = self.advance(now)?;
         self.qdisc.settle(now);
         Ok(())
     }
 
-    /// What waits.
+    /// Queued packets and bytes.
     pub fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
     }
 
-    /// Shows the variables of state.
+    /// Calls `see` for each state variable.
     pub fn states(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.qdisc.observe(see);
     }
 
-    /// Shows the statistics.
+    /// Calls `see` for each statistic.
     pub fn statistics(&self, see: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.qdisc.stats();
         for (name, value) in STATISTICS {
@@ -121,7 +124,7 @@ impl<O: Owner> Queue<O> {
         }
     }
 
-    /// Hands back every packet that waits, with the ECN field that it came with.
+    /// Returns every queued packet to the host as [`abi::FREED`], with the ECN field of its arrival.
     pub fn return_all(&mut self) {
         for slot in 0..self.packets.slots.len() {
             if let Some(packet) = self.packets.slots[slot].take() {
@@ -130,7 +133,7 @@ impl<O: Owner> Queue<O> {
         }
     }
 
-    /// The instant of a call at `now`, which must not lie before the call before it.
+    /// Converts the time of a call to the queue's time; calls must be in order of time.
     fn advance(&mut self, now: Time) -> Result<Instant, Error> {
         let least = self.last.unwrap_or(self.start);
         if now < least {
@@ -148,7 +151,7 @@ impl<O: Owner> Queue<O> {
     }
 }
 
-/// The descriptors of the packets that wait; the queue discipline has their places.
+/// Descriptors of the queued packets; the qdisc holds indices into `slots`.
 struct Packets<O> {
     slots: Vec<Option<Packet>>,
     free: Vec<u32>,
@@ -166,7 +169,7 @@ impl<O> Packets<O> {
         slot
     }
 
-    /// The descriptor of a packet that leaves, as it stood in the queue.
+    /// Removes the descriptor of a departing packet, and writes ECN field and enqueue time from `meta`.
     fn release(&mut self, slot: u32, meta: &Meta) -> Packet {
         let packet = self.slots[slot as usize].take().expect("a packet leaves once");
         self.free.push(slot);
@@ -189,7 +192,7 @@ impl<O: Owner> Sink<u32> for Packets<O> {
     }
 }
 
-/// What an algorithm may know of a packet.
+/// Metadata of a packet for the AQM, checked.
 fn meta_from(packet: &Packet) -> Result<Meta, Error> {
     let Packet { length, segments, flow, source, destination, dscp, ecn, priority, .. } = *packet;
     if length == 0 {
@@ -242,7 +245,7 @@ fn host_from(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
 
 type StatisticGetter = (&'static str, fn(&Stats) -> u64);
 
-/// The statistics by name.
+/// Statistics by name.
 const STATISTICS: [StatisticGetter; 8 + 2 * DropReason::ALL.len()] = [
     ("arrived_packets", |s| s.arrived.packets),
     ("arrived_bytes", |s| s.arrived.bytes),
@@ -264,6 +267,6 @@ const STATISTICS: [StatisticGetter; 8 + 2 * DropReason::ALL.len()] = [
     ("dropped_replaced_bytes", |s| s.dropped[DropReason::Replaced as usize].bytes),
 ];
 
-/// A day: a manager makes up for every periodic update since the start, and a clock that counts from 1970 would keep it
-/// busy for minutes.
+/// Maximum nanoseconds from `host.start` to the first call, a day. An AQM catches up on every periodic update since the
+/// start; from the Unix epoch, that would take minutes.
 const MAX_GAP: i64 = 86_400_000_000_000;

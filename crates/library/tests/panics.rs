@@ -1,6 +1,5 @@
-//! A queue manager that panics does not take its host with it: the call returns a number and a text, and every packet
-//! comes back.
-#![allow(unsafe_code)] // The test is the host in C.
+//! An AQM that panics does not crash its host: the call returns an error code and a text, and every packet returns.
+#![allow(unsafe_code)] // The test acts as a host in C.
 
 use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::{Algorithm, AqmConfig};
@@ -13,9 +12,9 @@ use std::ptr::null_mut;
 config! {
     /// When to panic.
     pub struct Config {
-        /// Panics when so many packets wait.
+        /// Panics when this many packets are queued.
         at: u64 = 3, in Value::Count(0) => Value::Count(1000);
-        /// Panics on the way out, after dropping the head.
+        /// Panics in `dequeue`, after dropping the head.
         late: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles { "plain", "three packets" => |_| {}; }
@@ -49,11 +48,11 @@ impl AqmConfig for Config {
 
 static PANICS: Algorithm = Algorithm::custom::<Config>("panics", "Panics", "this test");
 
-/// What came back: tokens and reasons.
+/// Returned packets: tokens and drop reasons.
 type ReturnedPackets = Vec<(usize, c_int)>;
 
 unsafe extern "C" fn take_back(user: *mut c_void, packet: *const Packet, reason: c_int) {
-    // SAFETY: the test gave a `ReturnedPackets`, and the packet lives during the call.
+    // SAFETY: the test passes a `ReturnedPackets`, and the packet lives during the call.
     unsafe { (*user.cast::<ReturnedPackets>()).push(((*packet).handle as usize, reason)) }
 }
 
@@ -73,7 +72,7 @@ fn create(text: &CStr, back: &mut ReturnedPackets) -> *mut Queue {
         delay: 0,
     };
     let mut queue = null_mut();
-    // SAFETY: everything given lives.
+    // SAFETY: all arguments are valid.
     assert_eq!(unsafe { export::create("", &[&PANICS], text.as_ptr(), &host, &mut queue) }, 0);
     queue
 }
