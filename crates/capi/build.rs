@@ -1,4 +1,4 @@
-//! Names the shared library as it is installed, which is not how cargo names it.
+//! Sets the soname under which the shared library is installed, which differs from cargo's file name.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-/* A first-in-first-out queue in a shared library that does one thing wrong: the one that its text names. */
+/* A FIFO queue in a shared library, with the one fault that its text names. */
 #include <sojourn_aqm.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static int is(const sojourn_queue *queue, const char *fault)
 
 static jmp_buf earlier;
 
-/* Takes a page of the stack for each step, and is not a loop for any compiler. */
+/* Uses a page of the stack per step; compilers cannot turn it into a loop. */
 static uint32_t recurse(uint32_t depth)
 {
     volatile char page[4096];

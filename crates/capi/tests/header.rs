@@ -1,4 +1,4 @@
-//! `sojourn_aqm.h` and Rust agree: sizes, offsets, numbers, functions and their types.
+//! `sojourn_aqm.h` and Rust agree in sizes, offsets, constants, functions and types.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -21,7 +21,7 @@ fn without_comments(text: &str) -> String {
     parts.fold(first, |code, part| code + part.split_once("*/").expect("comments end").1)
 }
 
-/// Name, C expression, and value in Rust.
+/// C expressions for sizes and offsets, and their values in Rust.
 fn facts() -> Vec<(String, u64)> {
     let mut facts = Vec::new();
     macro_rules! layout {
@@ -115,7 +115,7 @@ fn every_number_and_field_of_the_header_is_compared() {
     assert_eq!(in_header, fields);
 }
 
-/// The functions that the header declares: name, and the types of arguments and result in Rust's words.
+/// Functions declared in the header: name, and the Rust types of arguments and result.
 fn declared() -> BTreeMap<String, Vec<String>> {
     let header = header();
     let body = header.split_once("extern const sojourn_discipline").expect("functions follow the export").1;
@@ -155,14 +155,14 @@ fn in_rust(c: &str) -> String {
         "sojourn_packet*" => "*mut Packet",
         "const sojourn_packet*" => "*const Packet",
         "const sojourn_host*" => "*const Host",
-        "sojourn_see_statistic" => "Option<SeeStatistic>",
-        "sojourn_see_state" => "Option<SeeState>",
+        "sojourn_see_statistic" => "Option<StatisticCallback>",
+        "sojourn_see_state" => "Option<StateCallback>",
         other => panic!("the header has a type that this test does not know: {other}"),
     };
     rust.to_string()
 }
 
-/// The functions that the library defines, in the same form.
+/// Functions defined in the library, in the same form.
 fn defined() -> BTreeMap<String, Vec<String>> {
     let source = include_str!("../src/lib.rs").split_whitespace().collect::<Vec<_>>().join(" ");
     let functions = source.split("extern \"C\" fn ").skip(1);
@@ -211,8 +211,8 @@ fn the_header_is_good_for_cpp_too() {
     let mut cc = std::process::Command::new("cc");
     cc.args(["-std=c++98", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(include).arg(&source);
     if let Err(reason) = cc.output().map_err(|e| e.to_string()).and_then(|out| {
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        if out.status.success() { Ok(()) } else { Err(said) }
+        let message = String::from_utf8_lossy(&out.stderr).into_owned();
+        if out.status.success() { Ok(()) } else { Err(message) }
     }) {
         assert!(reason.contains("cc1plus"), "{reason}");
         println!("skipped: the header in C++, whose compiler is absent (Debian: g++)");

@@ -1,5 +1,5 @@
-//! Queue managers in shared libraries, in the simulator and in the conformance suite: ours give the results that they
-//! give built in, BLUE in C those of BLUE in Rust, and what a library does wrong is told by its name.
+//! AQMs in shared libraries, in the simulator and in the conformance suite: libsojourn_aqm gives the same results as the
+//! built-in AQMs, BLUE in C the same as BLUE in Rust, and a fault names its library.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -40,7 +40,7 @@ size = "413 B"
 rtt = "11 ms"
 "#;
 
-/// The fingerprint of the scenario under `aqm`, and what a library did wrong.
+/// Fingerprint of the scenario under `aqm`, and the library's fault.
 fn run(aqm: &str, base: &Path) -> (String, Option<String>) {
     let sets = [("link.aqm".to_string(), aqm.to_string())];
     let scenario = match aqm.starts_with("my_blue") {
@@ -53,11 +53,11 @@ fn run(aqm: &str, base: &Path) -> (String, Option<String>) {
     (fingerprint, fault)
 }
 
-/// A folder with the library of this build in it, and with the C sources as libraries.
+/// A directory with this build's library, and with libraries compiled from the C sources.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let ours = libraries().join("libsojourn_capi.so");
-    std::fs::copy(ours, folder.path().join("libsojourn_aqm.so")).expect("cargo has built it");
+    let library = libraries().join("libsojourn_capi.so");
+    std::fs::copy(library, folder.path().join("libsojourn_aqm.so")).expect("cargo has built it");
     compile_library(folder.path(), &Path::new(HERE).join("../../examples/c/blue.c"), "blue.so", &[]);
     compile_library(folder.path(), &Path::new(HERE).join("tests/faulty.c"), "faulty.so", &[]);
     folder
@@ -95,8 +95,8 @@ fn a_queue_manager_of_ours_gives_the_same_results_as_a_library() {
     }
 }
 
-/// Acknowledgments of ten downloads beside five uploads on a slow reverse path: they wait, and both halves of connections that
-/// ask and answer send over it.
+/// ACKs of ten downloads queue behind five uploads on a slow reverse path, which request-response connections use in both
+/// directions.
 const TWO_WAYS: &str = r#"
 duration = "9 s"
 warmup = "1 s"
@@ -132,7 +132,7 @@ size = "40 kB"
 gap = "50 ms"
 "#;
 
-/// The fingerprint of that under `aqm` on the reverse path.
+/// Fingerprint of `TWO_WAYS` with `aqm` on the reverse path.
 fn run_two_ways(aqm: &str, base: &Path) -> String {
     let sets = [("reverse.aqm".to_string(), aqm.to_string())];
     let scenario = Scenario::parse_with(TWO_WAYS, &sets, base, &Libraries { base }).expect("the scenario is good");
@@ -169,19 +169,19 @@ fn libraries_keep_to_the_rules_of_the_suite() {
     let mut random = Rng::from_state(77);
     for number in 0..200 {
         let bytes: Vec<u8> = (0..700).map(|_| random.next_u64() as u8).collect();
-        let ours = Case::from_bytes(&bytes);
-        let effects = ours.config.effects();
-        // What a host in C refuses.
-        if matches!(ours.config, AnyConfig::ExcludingCe(_)) || effects.duplicates || effects.damages {
+        let original = Case::from_bytes(&bytes);
+        let effects = original.config.effects();
+        // Not supported for a host in C.
+        if matches!(original.config, AnyConfig::ExcludingCe(_)) || effects.duplicates || effects.damages {
             continue;
         }
         for (text, most) in [
-            (format!("./libsojourn_aqm.so {}", ours.aqm), ours.config.max_backlog(ours.limits)),
-            ("./blue.so increment 0.3 ecn".to_string(), ours.limits),
+            (format!("./libsojourn_aqm.so {}", original.aqm), original.config.max_backlog(original.limits)),
+            ("./blue.so increment 0.3 ecn".to_string(), original.limits),
         ] {
             let named =
                 NamedConfig::parse_with(&text, &Libraries { base: folder.path() }).expect("it was configured before");
-            let case = Case { config: named.config, aqm: text, ..ours.clone() };
+            let case = Case { config: named.config, aqm: text, ..original.clone() };
             let done = case.run_within(most);
             assert_eq!(case.config.fault(), None, "case {number}: {case}");
             assert_eq!(done.err(), None, "case {number}: {case}");
@@ -189,7 +189,7 @@ fn libraries_keep_to_the_rules_of_the_suite() {
     }
 }
 
-/// What is found out about `fault` of tests/faulty.c by six packets, of which the fifth and sixth do not fit.
+/// The fault recorded for `fault` of tests/faulty.c after six packets, the last two of which exceed the limit.
 fn found(fault: &str, base: &Path) -> String {
     let own = Libraries { base };
     let named = NamedConfig::parse_with(&format!("./faulty.so {fault}"), &own).expect("faults come later");
@@ -225,7 +225,7 @@ fn found(fault: &str, base: &Path) -> String {
 fn what_a_library_does_wrong_is_found_out() {
     let folder = folder();
     assert_eq!(found("", folder.path()), "", "without a fault it is a queue");
-    for (fault, told) in [
+    for (fault, expected) in [
         ("twice", "dequeue returns a packet for the second time, at 0.000101 s"),
         ("keeps", "dequeue reports empty but keeps 1 packets, at 0.0001"),
         ("keeps at the end", ""),
@@ -241,23 +241,23 @@ fn what_a_library_does_wrong_is_found_out() {
         ("wrong handle", "dequeue returns a packet that it does not hold (a wrong `handle`), at 0.0001 s"),
         (
             "wrong length",
-            "dequeue gives back a packet of 1201 B, flow 5, enqueued at 0 ns; it came with 1200 B, flow 5",
+            "dequeue returns a packet of 1201 B, flow 5, enqueued at 0 ns; it arrived with 1200 B, flow 5",
         ),
         ("wrong backlog", "backlog reports 3 packets, 2401 B; the queue holds 2 packets, 2401 B, at 0.000001 s"),
         ("wrong statistics", "statistics report arrived_bytes 11; expected 7369, at 0.000101 s"),
         ("both ways", "dequeue returns a packet for the second time, at 0.0001 s"),
     ] {
-        let said = found(fault, folder.path());
+        let message = found(fault, folder.path());
         let place = folder.path().canonicalize().expect("it is there").join("faulty.so");
-        let told = if told.is_empty() { String::new() } else { format!("{}: {told}", place.display()) };
-        assert!(said.starts_with(&told) && said.is_empty() == told.is_empty(), "{fault}: {said}");
+        let expected = if expected.is_empty() { String::new() } else { format!("{}: {expected}", place.display()) };
+        assert!(message.starts_with(&expected) && message.is_empty() == expected.is_empty(), "{fault}: {message}");
     }
 }
 
 #[test]
 fn what_waits_at_the_end_comes_back_as_freed() {
     let folder = folder();
-    for (fault, told) in [
+    for (fault, expected) in [
         ("", None),
         ("keeps at the end", Some("free keeps 1 packets; it must return every queued packet, at 0.000000003 s")),
         ("frees as late", Some("free returns a packet of 900 B with reason 2; expected SOJOURN_FREED")),
@@ -271,9 +271,12 @@ fn what_waits_at_the_end_comes_back_as_freed() {
             assert_eq!(answer, EnqueueResult::Queued);
         }
         drop(queue);
-        let said = config.fault();
-        assert_eq!(said.is_some(), told.is_some(), "{said:?}");
-        assert!(told.is_none_or(|told| said.as_ref().is_some_and(|said| said.contains(told))), "{said:?}");
+        let message = config.fault();
+        assert_eq!(message.is_some(), expected.is_some(), "{message:?}");
+        assert!(
+            expected.is_none_or(|expected| message.as_ref().is_some_and(|message| message.contains(expected))),
+            "{message:?}"
+        );
     }
 }
 
@@ -291,7 +294,7 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
     compile_library(place, &other, "old.so", &["SIZE=sizeof(sojourn_discipline)", "ABI=9", "ORDER=0"]);
     compile_library(place, &other, "short.so", &["SIZE=24", "ABI=1", "ORDER=0"]);
     compile_library(place, &other, "hollow.so", &["SIZE=sizeof(sojourn_discipline)", "ABI=1", "ORDER=0"]);
-    for (text, told) in [
+    for (text, expected) in [
         ("./none.so", "./none.so: no such file in"),
         ("/none/blue.so", "/none/blue.so: no such file; give the path of a shared library"),
         ("text.so", "text.so: cannot be loaded: "),
@@ -310,8 +313,8 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("blue.so@fast", "unknown profile \"fast\""),
         ("blue.so:red", "blue.so has no queue manager \"red\", only \"blue\"; write blue.so:blue, or blue.so"),
     ] {
-        let said = NamedConfig::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
-        assert!(said.contains(told) && !said.contains('\n'), "{text}: {said}");
+        let message = NamedConfig::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
+        assert!(message.contains(expected) && !message.contains('\n'), "{text}: {message}");
     }
 }
 

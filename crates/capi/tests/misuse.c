@@ -1,4 +1,4 @@
-/* Every call that cannot be: each is refused with its number and one line, and nothing is lost. */
+/* Invalid calls: each returns its error code and a line of text, and no packet is lost. */
 #include <sojourn_aqm.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -38,8 +38,7 @@ static void from_states(void *user, const char *name, double value)
         ++*(int *)user;
 }
 
-/* The class that a packet names chooses its band; of a program that was built before there was `priority`, it is not
- * looked at. */
+/* A packet's class selects its band; `priority` is ignored for a program compiled before the field existed. */
 static void classes(sojourn_host host)
 {
     static const uint32_t sizes[2] = { sizeof(sojourn_packet), offsetof(sojourn_packet, priority) };
@@ -67,7 +66,7 @@ static void classes(sojourn_host host)
     }
 }
 
-/* A text that would go down without end ends nothing. */
+/* Unbounded nesting in a text must not overflow the stack. */
 static void deep(sojourn_host host)
 {
     static const char *const begins[] = { "tbf { ", "fq(", "prio { band 1 { ", "htb { class 1 rate 1mbit { ", "netem { " };

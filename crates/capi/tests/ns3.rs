@@ -1,5 +1,5 @@
-//! The queue disc for ns-3 (examples/ns3), built from the distribution's headers: one TCP flow through it, every decision
-//! beside the queue discipline's own.
+//! The queue disc for ns-3 (examples/ns3), built with the distribution's headers: every decision on one TCP flow is
+//! compared with the qdisc's own.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,11 +10,11 @@ use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Limits, Link, M
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// By what the linker calls them. Their dependencies are theirs: Debian's files for pkg-config name some of these by paths
-/// that only other packages for development have.
+/// Module names for the linker. pkg-config's own library lists are not used: in Debian, some contain paths that only other
+/// development packages provide.
 const MODULES: [&str; 6] = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"];
 
-/// examples/ns3/one-flow.cc in `folder`; none where ns-3 is absent, which is said.
+/// Compiles examples/ns3/one-flow.cc into `folder`; prints a note and returns `None` if ns-3 is not installed.
 fn one_flow(folder: &Path) -> Option<PathBuf> {
     let modules = MODULES.map(|name| format!("ns3-{name}"));
     let found = Command::new("pkg-config").arg("--exists").args(&modules).status();
@@ -32,11 +32,11 @@ fn one_flow(folder: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// A line of the program's trace.
+/// A line of the trace.
 struct Event<'a> {
     at: Instant,
     kind: &'a str,
-    /// Number, bytes, ECN field or reason, flow.
+    /// Packet number, bytes, ECN field or drop reason, flow.
     packet: Vec<&'a str>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The trace that the queue discipline `aqm` itself gives for the arrivals and the looks of `trace`.
+/// The trace of the qdisc `aqm` itself for the arrivals and dequeue attempts of `trace`.
 fn repeated(aqm: &str, trace: &str) -> Vec<String> {
     let host = Host { link: Link::new(Rate::from_bps(10_000_000), 1500), rng: Rng::stream(1, "queue", 0) };
     let mut queue: Box<dyn Qdisc<u32>> = parse(aqm).expect("it is registered").build(Limits::packets(1000), host);
@@ -83,13 +83,13 @@ fn repeated(aqm: &str, trace: &str) -> Vec<String> {
                     _ => format!("{at} ?"),
                 });
             }
-            _ => {} // a drop, which belongs to the call before or behind it
+            _ => {} // A drop: its enqueue or dequeue repeats it.
         }
     }
     lines
 }
 
-/// Lines of `trace` of a kind.
+/// Number of `trace`'s lines of a kind.
 fn count(trace: &str, kind: &str) -> usize {
     trace.lines().filter(|line| Event::of(line).kind == kind).count()
 }
@@ -101,14 +101,14 @@ fn a_flow_in_ns3_meets_the_decisions_of_the_queue_discipline_itself() {
     let run = |aqm: &str| succeeds(command(folder.path(), &program).args([aqm, "20"]));
     for aqm in ["codel", "fq_codel", "codel target 2ms", "fq_codel ecn", "pie"] {
         let trace = run(aqm);
-        let ours = repeated(aqm, &trace);
+        let expected = repeated(aqm, &trace);
         assert!(count(&trace, "-") > 10_000, "{aqm}: {} packets", count(&trace, "-"));
         let marks = trace.lines().map(Event::of).filter(|event| event.kind == "-" && event.packet[2] == "3").count();
         let judged = if aqm.contains("ecn") { marks } else { count(&trace, "d") };
         assert!(judged > 0, "{aqm}: {judged} drops or marks");
-        for (number, (there, here)) in trace.lines().zip(&ours).enumerate() {
-            assert_eq!(there, here, "{aqm}, line {number}");
+        for (number, (line, expected)) in trace.lines().zip(&expected).enumerate() {
+            assert_eq!(line, expected, "{aqm}, line {number}");
         }
-        assert_eq!(trace.lines().count(), ours.len(), "{aqm}");
+        assert_eq!(trace.lines().count(), expected.len(), "{aqm}");
     }
 }

@@ -1,4 +1,4 @@
-//! Programs in C on the library of this build, under valgrind where it is present.
+//! C programs linked with this build's library, also under valgrind if it is installed.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -8,7 +8,7 @@ use sojourn_aqm::registry::parse;
 use sojourn_aqm::{DequeueResult, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::path::{Path, PathBuf};
 
-/// A program of `source` in a folder of its own.
+/// A program compiled in its own directory.
 struct Program {
     folder: tempfile::TempDir,
     path: PathBuf,
@@ -25,18 +25,18 @@ impl Program {
         succeeds(command(self.folder.path(), &self.path).args(arguments))
     }
 
-    /// Runs it under valgrind, which must find nothing.
+    /// Runs the program under valgrind, which must report no error.
     fn run_watched(&self, arguments: &[&str]) {
         let Some(valgrind) = valgrind() else { return };
         let options =
             ["-q", "--error-exitcode=99", "--leak-check=full", "--show-leak-kinds=definite,indirect,possible"];
         let mut watched = command(self.folder.path(), valgrind);
-        let said = watched.args(options).arg(&self.path).args(arguments).output().expect("it was found");
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let output = watched.args(options).arg(&self.path).args(arguments).output().expect("it was found");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
-/// What examples/c/overload.c prints, from the queue discipline itself.
+/// The output of examples/c/overload.c, computed with the qdisc itself.
 fn overload(aqm: &str) -> String {
     let link = Link::new(Rate::from_bps(10_000_000), 1500);
     let host = Host { link, rng: Rng::stream(7, "queue", 0) };

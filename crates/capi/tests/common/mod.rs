@@ -1,19 +1,19 @@
-//! C programs against the header and the libraries of this build.
-#![allow(dead_code)] // Each test binary uses its part.
+//! Compiles C programs and libraries with this build's header and library.
+#![allow(dead_code)] // Each test binary uses a part of this module.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The crate's folder.
+/// Directory of this crate.
 pub const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Where cargo has put the libraries of this build.
+/// Cargo's output directory, with this build's libraries.
 pub fn libraries() -> PathBuf {
     env::current_exe().expect("the test runs").parent().expect("it lies in a folder").to_path_buf()
 }
 
-/// Compiles `source` as C99 without a warning into `folder`, with the shared library of this build.
+/// Compiles `source` as C99, without warnings, into `folder`, and links it with this build's shared library.
 pub fn compile(folder: &Path, source: &Path) -> PathBuf {
     let program = folder.join(source.file_stem().expect("a source has a name"));
     let libraries = libraries();
@@ -25,7 +25,7 @@ pub fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// Compiles `source` into a shared library in `folder`; `defines` as `-D` takes them.
+/// Compiles `source` into a shared library in `folder`, with `-D` for each of `defines`.
 pub fn compile_library(folder: &Path, source: &Path, name: &str, defines: &[&str]) -> PathBuf {
     let library = folder.join(name);
     let mut cc = Command::new("cc");
@@ -35,7 +35,7 @@ pub fn compile_library(folder: &Path, source: &Path, name: &str, defines: &[&str
     library
 }
 
-/// `program` as a command that finds the shared library, by the name that it has when it is installed.
+/// A command for `program`, with the shared library under its installed name in the library path.
 pub fn command(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let link = folder.join("libsojourn_aqm.so");
     if !link.exists() {
@@ -46,7 +46,7 @@ pub fn command(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// What `command` prints; it must end with 0.
+/// Output of `command`, which must exit with 0.
 pub fn succeeds(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().expect("it can be started");
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -54,7 +54,7 @@ pub fn succeeds(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// Valgrind before a program; none where it is absent, which is said.
+/// Valgrind's command; prints a note and returns `None` if it is not installed.
 pub fn valgrind() -> Option<&'static str> {
     let found = Command::new("valgrind").arg("--version").output().is_ok_and(|out| out.status.success());
     if !found {
