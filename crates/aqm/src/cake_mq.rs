@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::Value;
 use crate::params::WordsParser;
-use crate::parent::children::Family;
+use crate::parent::children::Children;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::queue_layout::QueueLayout;
@@ -71,7 +71,7 @@ joined_config! {
 
 /// The queue discipline.
 pub struct CakeMq<P> {
-    family: Family<P, Cake<P>>,
+    family: Children<P, Cake<P>>,
     instances: Vec<Instance>,
     sync_time: Duration,
     /// Whether there is a rate to share.
@@ -114,7 +114,7 @@ impl<P: Send + 'static> CakeMq<P> {
         let instance = |i| Cake::new(&config.cake, limits, leaf_host(&host, i, host.link.rate));
         let leaves = (0..queues).map(|i| Leaf::holding(instance(i).into(), host.link)).collect();
         Self {
-            family: Family::new(leaves),
+            family: Children::new(leaves),
             instances: vec![Instance::IDLE; queues],
             sync_time: config.sharing.sync_time,
             is_shaping: config.cake.bandwidth.as_bps() > 0,

@@ -85,9 +85,9 @@ pub enum Rule {
     /// The ECN field changes in no other way; a mark stays.
     EcnKept,
     /// A packet leaves or is returned once, with its own metadata.
-    HandedBack,
+    Returned,
     /// The result of `enqueue` is the fate of the packet.
-    Answer,
+    Result,
     /// A discipline is empty only without a backlog; otherwise it returns a later instant.
     WorkConserving,
     /// The same operations give the same results.
@@ -240,13 +240,13 @@ impl Subject {
         match enqueued {
             EnqueueResult::Dropped(reason) => {
                 let handed_back = answer.dropped.iter().any(|&(_, _, r)| r == reason);
-                ensure(handed_back, Rule::Answer, || format!("no packet was returned as dropped for {reason:?}"))
+                ensure(handed_back, Rule::Result, || format!("no packet was returned as dropped for {reason:?}"))
             }
             EnqueueResult::Marked if !matches!(ecn, Ecn::Ect0 | Ecn::Ect1) => {
                 Err((Rule::Marks, format!("a packet that arrived as {ecn:?} is reported as newly marked")))
             }
             EnqueueResult::Queued | EnqueueResult::Marked => {
-                ensure(waits, Rule::Answer, || format!("packet {id} was dropped but is reported as queued"))
+                ensure(waits, Rule::Result, || format!("packet {id} was dropped but is reported as queued"))
             }
         }
     }
@@ -287,7 +287,7 @@ impl Subject {
     /// Packet `id` leaves the discipline as `meta`, sent or dropped.
     fn leave(&mut self, id: u32, meta: &Meta) -> Result<(), Fault> {
         let index = self.waiting.iter().position(|&(waiting, _)| waiting == id);
-        let index = index.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not queued")))?;
+        let index = index.ok_or_else(|| (Rule::Returned, format!("packet {id} was not queued")))?;
         let (_, original) = self.waiting.remove(index).expect("the packet was found there");
         self.waiting_bytes -= original.len as u64;
         // A discipline may clear the DSCP.
@@ -295,7 +295,7 @@ impl Subject {
         // A delayed packet enters the next queue later.
         let enqueued = if self.order == Order::Any { meta.enqueued.min(original.enqueued) } else { meta.enqueued };
         let same = Meta { ecn: original.ecn, dscp, enqueued, ..*meta } == original;
-        ensure(same, Rule::HandedBack, || format!("packet {id} arrived as {original:?} and left as {meta:?}"))?;
+        ensure(same, Rule::Returned, || format!("packet {id} arrived as {original:?} and left as {meta:?}"))?;
         match (original.ecn, meta.ecn) {
             (before, after) if before == after => {}
             (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.marks_out.add(meta.len),

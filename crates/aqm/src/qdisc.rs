@@ -50,7 +50,7 @@ pub trait Sink<P> {
 
     /// Flips bit `bit` (0 to 7) of byte `byte` of a packet, counted from the first byte that the discipline accounts. A
     /// host that cannot do that rejects a discipline that corrupts ([`Effects`](crate::registry::Effects)).
-    fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
+    fn corrupt(&mut self, packet: &mut P, byte: u32, bit: u8) {
         let _ = (packet, byte, bit);
     }
 

@@ -46,7 +46,7 @@ use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::WordsParser;
 use crate::parent::ChildConfig;
-use crate::parent::children::Family;
+use crate::parent::children::Children;
 use crate::parent::class::Filters;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
@@ -63,7 +63,7 @@ use tree::{Tree, place_of};
 /// HTB queue discipline.
 pub struct Htb<P> {
     tree: Tree,
-    family: Family<P>,
+    family: Children<P>,
     filters: Filters,
     handle: u16,
     /// Class of packets that match no filter.
@@ -96,7 +96,7 @@ impl<P: Send + 'static> Htb<P> {
         let matches = config.children.0.iter().filter_map(|class| Some((index(class.minor)?, &class.matches[..])));
         Self {
             tree,
-            family: Family::new(leaves),
+            family: Children::new(leaves),
             filters: Filters::new(matches),
             handle: settings.handle.0,
             default: index(settings.default.0),

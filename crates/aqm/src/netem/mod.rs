@@ -196,7 +196,7 @@ impl<P> Netem<P> {
         if chances.corrupt.occurs(rng) {
             // The byte is drawn before the bit; Linux leaves the order to the compiler.
             let byte = below(meta.len, rng);
-            sink.damaged(&mut packet, byte, below(8, rng) as u8);
+            sink.corrupt(&mut packet, byte, below(8, rng) as u8);
         }
         if is_full {
             return self.accounting.refuse(now, Arrival { meta, packet }, sink);

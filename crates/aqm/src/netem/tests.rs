@@ -41,7 +41,7 @@ impl Sink<u32> for RecordingSink {
     fn duplicated(&mut self, _: &Meta, id: &u32) -> Option<u32> {
         Some(id + 1000)
     }
-    fn damaged(&mut self, id: &mut u32, byte: u32, bit: u8) {
+    fn corrupt(&mut self, id: &mut u32, byte: u32, bit: u8) {
         self.damaged.push((*id, byte, bit));
     }
 }

@@ -7,12 +7,12 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 
 /// Children by number.
-pub(crate) struct Family<P, Q: ?Sized = dyn Qdisc<P> + Send> {
+pub(crate) struct Children<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     leaves: Vec<Leaf<P, Q>>,
     pub accounting: Accounting,
 }
 
-impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
+impl<P, Q: Qdisc<P> + ?Sized> Children<P, Q> {
     /// Takes the given leaves.
     pub fn new(leaves: Vec<Leaf<P, Q>>) -> Self {
         Self { leaves, accounting: Accounting::default() }

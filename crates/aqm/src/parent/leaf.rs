@@ -101,8 +101,8 @@ impl<P> Sink<P> for AccountingSink<'_, P> {
         self.accounting.queued(meta.len);
         Some(copy)
     }
-    fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
-        self.sink.damaged(packet, byte, bit);
+    fn corrupt(&mut self, packet: &mut P, byte: u32, bit: u8) {
+        self.sink.corrupt(packet, byte, bit);
     }
     fn tcp_header(&self, packet: &P) -> Option<TcpView> {
         self.sink.tcp_header(packet)

@@ -36,7 +36,7 @@ impl CoupledPolicy {
 
     /// Queues with an embedded policy.
     pub fn autonomous(agent: NetworkAgent, config: &Config) -> Self {
-        let state = Arc::new(SharedState::new(agent.observer.sight().has(Feature::Flows)));
+        let state = Arc::new(SharedState::new(agent.observer.spec().has(Feature::Flows)));
         Self { agent: Some(Box::new(agent)), ..Self::controlled(state, config, None) }
     }
 

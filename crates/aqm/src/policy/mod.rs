@@ -87,7 +87,7 @@ impl Policy {
 
     /// A queue with an embedded policy.
     pub fn autonomous(agent: NetworkAgent, law: ActionKind) -> Self {
-        let state = Arc::new(SharedState::new(agent.observer.sight().has(Feature::Flows)));
+        let state = Arc::new(SharedState::new(agent.observer.spec().has(Feature::Flows)));
         Self { codel: law.codel(), state, action: law, start: None, agent: Some(Box::new(agent)) }
     }
 

@@ -69,10 +69,10 @@ pub enum ShapeError {
     #[error("layers[{0}]: {1} outputs are out of range; from 1 to {MAX_WIDTH}")]
     Width(usize, usize),
     /// A row or bias of the wrong length.
-    #[error("layers[{place}].{what}: {found} numbers; expected {expected}")]
+    #[error("layers[{layer}].{what}: {found} numbers; expected {expected}")]
     Length {
         /// Index of the layer.
-        place: usize,
+        layer: usize,
         /// The part of wrong length.
         what: &'static str,
         /// Its length.
@@ -111,7 +111,7 @@ impl Network {
             let wrong =
                 rows.chain([("bias", layer.bias.len(), outputs)]).find(|&(_, found, expected)| found != expected);
             if let Some((what, found, expected)) = wrong {
-                return Err(ShapeError::Length { place, what, found, expected });
+                return Err(ShapeError::Length { layer: place, what, found, expected });
             }
             if !layer.weights.iter().flatten().chain(&layer.bias).all(|x| x.is_finite()) {
                 return Err(ShapeError::NotFinite(place));
@@ -127,7 +127,7 @@ impl Network {
     pub fn check(&self, inputs: usize, outputs: usize) -> Result<(), ShapeError> {
         let found = self.layers[0].weights[0].len();
         if found != inputs {
-            return Err(ShapeError::Length { place: 0, what: "weights", found, expected: inputs });
+            return Err(ShapeError::Length { layer: 0, what: "weights", found, expected: inputs });
         }
         let last = self.layers[self.layers.len() - 1].weights.len();
         if last == outputs { Ok(()) } else { Err(ShapeError::Outputs(last, outputs)) }

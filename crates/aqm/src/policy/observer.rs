@@ -13,7 +13,7 @@ pub struct ObservationSpec {
     /// Number of steps shown, oldest first; at least 1.
     pub stack: usize,
     /// Kind of the current action.
-    pub law: ActionKind,
+    pub action: ActionKind,
 }
 
 crate::entries! {
@@ -158,7 +158,7 @@ impl Observer {
     }
 
     /// Its observation spec.
-    pub fn sight(&self) -> &ObservationSpec {
+    pub fn spec(&self) -> &ObservationSpec {
         &self.spec
     }
 
@@ -166,7 +166,7 @@ impl Observer {
     pub fn clear(&mut self) {
         let sight = core::mem::replace(
             &mut self.spec,
-            ObservationSpec { entries: Vec::new(), stack: 1, law: ActionKind::Probability },
+            ObservationSpec { entries: Vec::new(), stack: 1, action: ActionKind::Probability },
         );
         *self = Self::new(sight);
     }
@@ -255,7 +255,7 @@ impl Observer {
             Feature::Flows => libm::log2(1.0 + f64::from(state.flows(now, RECENT))),
             Feature::Idle => over(step.empty_s, step.span_s),
             Feature::Capacity => over(capacity, rate),
-            Feature::Action => self.spec.law.in_force(state),
+            Feature::Action => self.spec.action.in_force(state),
         }
     }
 }

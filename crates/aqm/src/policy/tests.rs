@@ -14,7 +14,7 @@ fn ms(millis: f64) -> Instant {
 }
 
 fn sight(entries: &[Feature]) -> ObservationSpec {
-    ObservationSpec { entries: entries.to_vec(), stack: 1, law: ActionKind::Probability }
+    ObservationSpec { entries: entries.to_vec(), stack: 1, action: ActionKind::Probability }
 }
 
 fn queue(policy: Policy) -> SingleQueue<Policy, u32> {
@@ -254,7 +254,7 @@ fn pair(state: &Arc<SharedState>, start: Option<Instant>) -> crate::DualQueue<Co
 fn a_pair_of_queues_is_counted_as_one() {
     let state = Arc::new(SharedState::new(true).with_sojourns());
     let mut queues = pair(&state, None);
-    let mut observer = Observer::new(ObservationSpec { law: ActionKind::Coupled, ..sight(&[Feature::SojournNow]) });
+    let mut observer = Observer::new(ObservationSpec { action: ActionKind::Coupled, ..sight(&[Feature::SojournNow]) });
     let mut lost = 0;
     let mut push = |queues: &mut crate::DualQueue<CoupledPolicy, u32>, at: f64, flow: u32, ecn: Ecn| {
         let meta = Meta::new(1000, flow).with_ecn(ecn);

@@ -26,7 +26,7 @@ use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::params::WordsParser;
 use crate::parent::ChildConfig;
-use crate::parent::children::Family;
+use crate::parent::children::Children;
 use crate::parent::class::Filters;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
@@ -43,7 +43,7 @@ pub struct Prio<P> {
     bands: usize,
     priomap: Priomap,
     filters: Filters,
-    family: Family<P>,
+    family: Children<P>,
 }
 
 impl<P: Send + 'static> Prio<P> {
@@ -54,7 +54,7 @@ impl<P: Send + 'static> Prio<P> {
         let child = |band: usize| config.children.of(band).and_then(|band| band.child.as_ref());
         let leaf = |band: usize| Leaf::new(child(band), limits, leaf_host(&host, band, host.link.rate));
         let matches = config.children.0.iter().map(|band| (band.number - 1, &band.matches[..]));
-        let family = Family::new((0..bands).map(leaf).collect());
+        let family = Children::new((0..bands).map(leaf).collect());
         Self { handle: handle.0, bands, priomap, filters: Filters::new(matches), family }
     }
 }

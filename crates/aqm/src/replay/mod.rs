@@ -350,7 +350,7 @@ impl Sink<u32> for StepSink<'_, '_> {
         Some(UNKNOWN)
     }
 
-    fn damaged(&mut self, packet: &mut u32, byte: u32, bit: u8) {
+    fn corrupt(&mut self, packet: &mut u32, byte: u32, bit: u8) {
         if byte == TOS_BYTE
             && bit < 2
             && let Some(flipped) = self.table.flipped.get_mut(*packet as usize)

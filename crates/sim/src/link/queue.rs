@@ -312,7 +312,7 @@ impl<P: Probe> Sink<Handle> for DropSink<'_, P> {
         Some(copy)
     }
 
-    fn damaged(&mut self, handle: &mut Handle, _: u32, _: u8) {
+    fn corrupt(&mut self, handle: &mut Handle, _: u32, _: u8) {
         self.packets.damage(*handle);
     }
 

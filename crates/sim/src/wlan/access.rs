@@ -38,7 +38,7 @@ impl Wlan {
         }
         self.tally.access(now, end, transmitters.len(), beacon.is_some());
         self.transmitting = transmitters;
-        self.ends_at = (!self.receivers.is_empty()).then_some(end);
+        self.ends_at = (!self.completing.is_empty()).then_some(end);
     }
 
     /// Transmits one frame or one aggregate. Returns when the medium falls idle.
@@ -144,7 +144,7 @@ impl Wlan {
             self.dcf.on_retry(node);
         }
         if arrives || is_over || attempt.is_aggregate {
-            self.receivers.push(node);
+            self.completing.push(node);
         }
     }
 }

@@ -21,7 +21,7 @@ impl Wlan {
 
     fn access_ends<P: Probe>(&mut self, now: Instant, cx: &mut LinkContext<P>) {
         self.ends_at = None;
-        let mut senders = std::mem::take(&mut self.receivers);
+        let mut senders = std::mem::take(&mut self.completing);
         for node in senders.drain(..) {
             let sender = &mut self.nodes[node];
             match sender.head() {
@@ -46,7 +46,7 @@ impl Wlan {
             }
             self.on_ring_space(now, node, cx);
         }
-        self.receivers = senders;
+        self.completing = senders;
     }
 
     /// Completes an aggregate. Failed frames go back to their TID, above the ring.
@@ -77,7 +77,7 @@ impl Wlan {
         let sender = &mut self.nodes[node];
         sender.end_aggregate(aggregate);
         let again = sender.tids[receiver].offers() == Some(Availability::Now);
-        sender.scheduler.as_mut().expect("aggregating stations sort by receiver").is_back(receiver, again);
+        sender.scheduler.as_mut().expect("aggregating stations sort by receiver").on_complete(receiver, again);
     }
 
     /// Completes a frame at its sender: acknowledged or abandoned.

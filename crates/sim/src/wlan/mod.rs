@@ -90,7 +90,7 @@ pub(crate) struct Wlan {
     /// End of the current access, if it needs an event.
     ends_at: Option<Instant>,
     /// Transmitters whose frames arrive or complete at that event, in ascending order.
-    receivers: Vec<usize>,
+    completing: Vec<usize>,
     pub sockets: Sockets,
     pub rtts: RttTracker,
     tally: ChannelTally,
@@ -134,7 +134,7 @@ impl Wlan {
             beacon: Beacon::new(channel.beacon),
             transmitting: Vec::with_capacity(nodes.len()),
             ends_at: None,
-            receivers: Vec::with_capacity(nodes.len()),
+            completing: Vec::with_capacity(nodes.len()),
             sockets: Sockets::new(channel.tsq),
             rtts: RttTracker::new(scenario.flows.len(), window),
             tally: ChannelTally::new(cell.queue, nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
@@ -159,7 +159,7 @@ impl Wlan {
 
     /// Removes and returns the recorded attempts, if there are at least `least`.
     pub fn take_attempts(&mut self, least: usize) -> Option<Table> {
-        self.tally.take(least)
+        self.tally.take_attempts(least)
     }
 
     /// Time of the channel's next event, if it has changed since the last call.

@@ -28,7 +28,7 @@ pub struct StationScheduler {
 pub enum Availability {
     /// A frame can be sent now.
     Now,
-    /// Frames wait for the end of the current transmission: see [`StationScheduler::is_back`].
+    /// Frames wait for the end of the current transmission: see [`StationScheduler::on_complete`].
     Later,
     /// No frame waits.
     Nothing,
@@ -55,7 +55,7 @@ impl StationScheduler {
 
     /// A transmission to a receiver is complete. The receiver waits for its next turn if it was parked, or if frames
     /// are to be sent (`again`).
-    pub fn is_back(&mut self, receiver: usize, again: bool) {
+    pub fn on_complete(&mut self, receiver: usize, again: bool) {
         let was_parked = std::mem::replace(&mut self.parked[receiver], false);
         if was_parked || (again && !self.listed[receiver]) {
             self.listed[receiver] = true;
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 0, 1, 2, 0]);
         assert_eq!(turns.next(|_| Availability::Nothing), None);
         assert_eq!(turns.listed, [false; 3], "all have left the lists");
-        turns.is_back(0, false);
-        turns.is_back(2, true);
+        turns.on_complete(0, false);
+        turns.on_complete(2, true);
         turns.has_packet(1);
         assert_eq!(turns.next(|_| Availability::Now), Some(1), "a new one is before one that is back");
         turns.served(1);
@@ -154,7 +154,7 @@ mod tests {
         turns.has_packet(0);
         assert_eq!(turns.next(offers), Some(2));
         turns.served(2);
-        (0..2).for_each(|_| turns.is_back(0, false));
+        (0..2).for_each(|_| turns.on_complete(0, false));
         let order: Vec<_> = (0..6)
             .map(|_| {
                 let receiver = turns.next(|_| Availability::Now).unwrap();

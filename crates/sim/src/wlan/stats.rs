@@ -261,7 +261,7 @@ impl ChannelTally {
             tally.failed += u64::from(frames - acknowledged);
         }
         // Fast path: most attempts start and end in one interval.
-        match self.counts.present_until(start + airtime) {
+        match self.counts.current_until(start + airtime) {
             Some(counts) => counts.spend(node, station, airtime.as_nanos() as u64),
             None => self.spend(start, start + airtime, |counts, spent| counts.spend(node, station, spent)),
         }
@@ -289,7 +289,7 @@ impl ChannelTally {
     }
 
     /// Removes and returns the recorded attempts, if there are at least `least`.
-    pub fn take(&mut self, least: usize) -> Option<Table> {
+    pub fn take_attempts(&mut self, least: usize) -> Option<Table> {
         self.recorder.as_mut()?.take(least)
     }
 
@@ -300,7 +300,7 @@ impl ChannelTally {
         let mut rows = Vec::new();
         // Suffix sums over the intervals.
         for number in (first..window.starts().len()).rev() {
-            if let Some(part) = self.counts.parts().nth(number) {
+            if let Some(part) = self.counts.intervals().nth(number) {
                 airtime.iter_mut().zip(&part.nodes).for_each(|(sum, node)| *sum += node.airtime);
                 down[1..].iter_mut().zip(&part.down).for_each(|(sum, spent)| *sum += spent);
             }
@@ -342,7 +342,7 @@ impl ChannelTally {
     /// Passes to `spend` the nanoseconds of a span in each interval; the span starts in the current one.
     #[inline(always)]
     fn spend(&mut self, start: Instant, end: Instant, mut spend: impl FnMut(&mut ChannelCounts, u64)) {
-        self.counts.pieces_from_now(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
+        self.counts.split_from_current(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
     }
 }
 
