@@ -1,5 +1,5 @@
-//! Packets per CPU second of this crate as a native program: the scenarios of `tests/web/speed.json`, which
-//! `tests/web/speed.mjs` runs in the module.
+//! Packets per CPU second of this crate as a native program, on the scenarios of `tests/web/speed.json`.
+//! `tests/web/speed.mjs` measures the same with the WebAssembly module.
 
 use serde_json::{Map, Value, json};
 use sojourn_web::session::Session;
@@ -19,14 +19,14 @@ fn main() {
 
 fn measure(text: &Value) -> f64 {
     let mut session = Session::default();
-    let mut ask = |request: Value| session.call(&request).expect("it can run").value;
-    ask(json!({ "op": "open", "text": text, "packets": false }));
+    let mut request = |body: Value| session.call(&body).expect("it can run").value;
+    request(json!({ "op": "open", "text": text, "packets": false }));
     let before = cpu_s();
-    let finished = ask(json!({ "op": "finish" }));
+    let finished = request(json!({ "op": "finish" }));
     finished["summary"]["links"]["forward"]["packets"].as_f64().expect("it is a number") / (cpu_s() - before)
 }
 
-/// CPU seconds of this thread, which are counted in nanoseconds where Linux tells them.
+/// CPU seconds of this thread, from Linux's nanosecond counter.
 fn cpu_s() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("this is Linux");
     text.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).expect("it begins with nanoseconds") / 1e9

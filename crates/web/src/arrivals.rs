@@ -1,4 +1,4 @@
-//! Recorded arrivals through a queue above the same link: nobody reacts.
+//! Replays recorded arrivals through another queue on the same link, open-loop: senders do not react.
 
 use crate::reply::{Reply, state};
 use crate::request::RequestError;
@@ -10,15 +10,15 @@ use sojourn_aqm::{Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use sojourn_sim::scenario::{AqmSpec, CellFraming, Framing, LinkSpec, Scenario, Service, UPTIME};
 use sojourn_sim::{Column, LinkCounters, Simulation, Table, fate_of_drop};
 
-/// A queue that a replay goes through.
+/// Queue of a replay.
 pub type Queue = dyn Qdisc<u32> + Send;
 
-/// What arrived at the first queue of a run.
+/// Arrivals at the first queue of a run.
 #[derive(Clone)]
 pub struct RecordedArrivals {
-    /// The seed of the run, whose random stream the queues have.
+    /// Seed of the run, which also seeds the queues' random stream.
     pub seed: u64,
-    /// Never freed: a session records once, and its memory goes with it.
+    /// Never freed: a session records once, and the page discards its memory.
     arrivals: &'static [Arrival],
     rate: Rate,
     mtu: u32,
@@ -27,22 +27,25 @@ pub struct RecordedArrivals {
 }
 
 impl RecordedArrivals {
-    /// Runs a scenario whose first link can be replayed.
+    /// Runs a scenario and records the arrivals at its first queue.
+    ///
+    /// # Errors
+    /// If the first link cannot be replayed, or no packet arrives.
     pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, RequestError> {
         let link = &scenario.link;
-        let rate = match unlike_a_replay(scenario) {
+        let rate = match unsupported_feature(scenario) {
             Some(what) => {
                 return Err(RequestError(format!("its link has {what}; only a link of constant rate can be replayed")));
             }
             None => link.service.nominal_rate(link.mtu),
         };
-        let mut watched = scenario.clone();
-        watched.probes.packets = true;
-        let mut simulation = Simulation::new(&watched, seed);
+        let mut recorded = scenario.clone();
+        recorded.probes.packets = true;
+        let mut simulation = Simulation::new(&recorded, seed);
         let mut arrivals = Vec::new();
         let mut until = Instant::ZERO;
         loop {
-            until += PART;
+            until += INTERVAL;
             let finished = simulation.advance_until(until);
             if let Some(packets) = simulation.take_packets() {
                 read(&packets, true, &mut arrivals);
@@ -64,22 +67,25 @@ impl RecordedArrivals {
         Ok(Self { seed, arrivals: arrivals.leak(), rate, mtu, limits: link.limits, end })
     }
 
-    /// How many packets arrived.
+    /// Number of packets.
     pub fn packets(&self) -> usize {
         self.arrivals.len()
     }
 
-    /// Packet `i`.
+    /// The `i`-th arrival.
     pub fn arrival(&self, i: usize) -> &Arrival {
         &self.arrivals[i]
     }
 
-    /// All of them.
+    /// All arrivals.
     pub fn arrivals(&self) -> &'static [Arrival] {
         self.arrivals
     }
 
-    /// The same arrivals before the first of them, at a queue with `aqm`, and another limit if one is given.
+    /// Starts a replay through a queue with `aqm`, and with `limit` instead of the link's if given.
+    ///
+    /// # Errors
+    /// If `aqm` or `limit` is invalid, or the AQM duplicates or damages packets.
     pub fn replay(&self, aqm: &str, limit: Option<&str>) -> Result<Replay<'static, Queue>, RequestError> {
         let spec = match aqm.trim_start().starts_with('{') {
             true => {
@@ -103,26 +109,26 @@ impl RecordedArrivals {
     }
 }
 
-/// Arrivals on their way through a queue.
+/// A replay of arrivals through a queue.
 pub struct ArrivalReplay {
     arrived: RecordedArrivals,
     replay: Replay<'static, Queue>,
     now: Instant,
     counters: LinkCounters,
-    /// The first packet that may wait still.
+    /// Lower bound of the queued packets' indices.
     oldest: usize,
-    /// What was decided since the last view.
+    /// Packets sent or dropped since the last view.
     events: Vec<u32>,
 }
 
 impl ArrivalReplay {
-    /// A replay before its first packet.
+    /// Wraps a replay that has not started.
     pub fn new(arrived: RecordedArrivals, replay: Replay<'static, Queue>) -> Self {
         let counters = LinkCounters::default();
         Self { arrived, replay, now: Instant::ZERO, counters, oldest: 0, events: Vec::new() }
     }
 
-    /// Goes on up to `until`, what is due then included.
+    /// Advances to `until`, inclusive; returns the time and whether the replay has ended.
     pub fn advance(&mut self, until: Instant) -> (Instant, bool) {
         let until = until.min(self.arrived.end);
         while self.replay.next_at().is_some_and(|at| at <= until) {
@@ -132,7 +138,7 @@ impl ArrivalReplay {
         (self.now, self.now == self.arrived.end)
     }
 
-    /// Goes on to the next instant at which something happens at the queue.
+    /// Advances to the next event of the queue; returns the time and whether the replay has ended.
     pub fn step(&mut self) -> (Instant, bool) {
         let happened = |counters: &LinkCounters| counters.arrived + counters.sent + counters.dropped();
         let before = happened(&self.counters);
@@ -145,7 +151,7 @@ impl ArrivalReplay {
         (self.now, self.now == self.arrived.end)
     }
 
-    /// What there is to see.
+    /// The queue's state, its packets, and the events since the last view.
     pub fn view(&mut self) -> Reply {
         let mut reply = Reply::default();
         self.replay.queue().settle(self.now);
@@ -164,7 +170,7 @@ impl ArrivalReplay {
         reply
     }
 
-    /// To the end.
+    /// Runs to the end.
     pub fn finish(&mut self) -> Value {
         self.advance(self.arrived.end);
         json!({ "fingerprint": null, "summary": null, "tables": Map::new() })
@@ -174,13 +180,13 @@ impl ArrivalReplay {
         self.replay.step();
         self.counters.arrived = self.replay.arrived() as u64;
         for &packet in self.replay.decided() {
-            let Arrival { at: came, meta } = self.arrived.arrivals[packet as usize];
+            let Arrival { at: arrived_at, meta } = self.arrived.arrivals[packet as usize];
             match self.replay.fates()[packet as usize] {
                 Fate::Sent { at, marked } => {
                     self.counters.sent += 1;
                     self.counters.bytes += u64::from(meta.len);
                     self.counters.marked += u64::from(marked);
-                    self.counters.sojourn_ns += (at - came).as_nanos() as u128;
+                    self.counters.sojourn_ns += (at - arrived_at).as_nanos() as u128;
                 }
                 Fate::Dropped { reason, .. } => self.counters.dropped_by[reason as usize] += 1,
                 Fate::Waiting => unreachable!("the verdict is recorded"),
@@ -229,8 +235,8 @@ impl ArrivalReplay {
     }
 }
 
-/// In what the first link differs from a replay's, which serves bytes as queued at a constant rate.
-fn unlike_a_replay(scenario: &Scenario) -> Option<&'static str> {
+/// A feature of the first link that a replay lacks; it serves the queued bytes at a constant rate.
+fn unsupported_feature(scenario: &Scenario) -> Option<&'static str> {
     let LinkSpec { service, framing, below, changes, .. } = &scenario.link;
     let plain = Framing { layer: CellFraming::Plain, overhead: framing.overhead, mpu: 0, adjusted: true };
     [
@@ -243,8 +249,8 @@ fn unlike_a_replay(scenario: &Scenario) -> Option<&'static str> {
     .find_map(|(what, is_so)| is_so.then_some(what))
 }
 
-/// The packets of a table that arrived at the first queue, with their numbers. What has been `decided` is there with the
-/// instant of that, and how long it had been in the queue.
+/// Reads the packets of the first queue, with their arrival numbers, from a table. If they are `decided`, the table has
+/// the time of the verdict and the sojourn time instead of the arrival time.
 fn read(table: &Table, decided: bool, into: &mut Vec<(u32, Arrival)>) {
     let rows = TableRows(table);
     let number = |name: &str, row: usize| rows.number(name, row);
@@ -258,5 +264,5 @@ fn read(table: &Table, decided: bool, into: &mut Vec<(u32, Arrival)>) {
     }
 }
 
-/// How long a run goes on before what arrived is taken.
-const PART: sojourn_aqm::Duration = sojourn_aqm::Duration::from_secs(1);
+/// Simulated time between collections of the recorded packets.
+const INTERVAL: sojourn_aqm::Duration = sojourn_aqm::Duration::from_secs(1);

@@ -1,8 +1,8 @@
-//! The functions that the module exports. A caller asks for room ([`sojourn_room`]), writes into it, and calls
-//! [`sojourn_file`] or [`sojourn_call`]; the answer lies at [`sojourn_answer`] until the next call.
+//! Functions that the module exports. A caller allocates a buffer ([`sojourn_room`]), fills it, and calls
+//! [`sojourn_file`] or [`sojourn_call`]; the response is at [`sojourn_answer`] until the next call.
 //!
-//! What is shared is the memory of the module alone, so nothing here is unsafe but the names, which another function of the
-//! program could have as well.
+//! Only the module's own memory is shared. `no_mangle` is the only unsafe code, because another symbol of the program
+//! could have the same name.
 #![allow(unsafe_code)]
 
 use crate::reply::Reply;
@@ -13,69 +13,70 @@ use std::cell::RefCell;
 use std::panic;
 
 thread_local! {
-    static BORDER: RefCell<Boundary> = RefCell::default();
+    static BOUNDARY: RefCell<Boundary> = RefCell::default();
 }
 
-/// What the caller and the module share.
+/// State shared by the caller and the module.
 #[derive(Default)]
 struct Boundary {
     buffer: Vec<u8>,
     session: Session,
-    /// The last answer; its columns stay where they are until the next one.
+    /// Last response; its columns do not move until the next one.
     reply: Reply,
     answer: String,
 }
 
-/// Room for so many bytes that the caller is going to write.
+/// Allocates a buffer of `bytes` for the caller to fill.
 #[unsafe(no_mangle)]
 pub extern "C" fn sojourn_room(bytes: usize) -> *mut u8 {
-    BORDER.with_borrow_mut(|border| {
-        border.buffer = vec![0; bytes];
-        border.buffer.as_mut_ptr()
+    BOUNDARY.with_borrow_mut(|boundary| {
+        boundary.buffer = vec![0; bytes];
+        boundary.buffer.as_mut_ptr()
     })
 }
 
-/// What was written, `name_bytes` of a name and then the data, is a file that scenarios may name from now on.
+/// Adds a file that scenarios can refer to. The buffer holds the name, `name_bytes` long, and then the data.
 #[unsafe(no_mangle)]
 pub extern "C" fn sojourn_file(name_bytes: usize) {
-    BORDER.with_borrow_mut(|border| {
-        let mut name = std::mem::take(&mut border.buffer);
+    BOUNDARY.with_borrow_mut(|boundary| {
+        let mut name = std::mem::take(&mut boundary.buffer);
         let data = name.split_off(name_bytes.min(name.len()));
-        border.session.add_file(String::from_utf8_lossy(&name).into_owned(), data);
+        boundary.session.add_file(String::from_utf8_lossy(&name).into_owned(), data);
     });
 }
 
-/// What was written is a request in JSON; the length of the answer.
+/// Handles the JSON request in the buffer; returns the length of the response.
 #[unsafe(no_mangle)]
 pub extern "C" fn sojourn_call() -> usize {
     panic::set_hook(Box::new(|fault| note(json!({ "fault": fault.to_string() }))));
-    BORDER.with_borrow_mut(|border| {
-        let request = std::mem::take(&mut border.buffer);
+    BOUNDARY.with_borrow_mut(|boundary| {
+        let request = std::mem::take(&mut boundary.buffer);
         let request_json = serde_json::from_slice(&request).map_err(|wrong| RequestError(format!("request: {wrong}")));
-        let (value, places) = match request_json.and_then(|request: Value| border.session.call(&request)) {
+        let (value, pointers) = match request_json.and_then(|request: Value| boundary.session.call(&request)) {
             Ok(reply) => {
-                border.reply = reply;
-                (json!({ "value": border.reply.value }), border.reply.places())
+                boundary.reply = reply;
+                (json!({ "value": boundary.reply.value }), boundary.reply.pointers())
             }
             Err(RequestError(text)) => (json!({ "problem": text }), Vec::new()),
         };
         let mut answer = value;
-        answer["columns"] = places.into();
-        border.answer = answer.to_string();
-        border.answer.len()
+        answer["columns"] = pointers.into();
+        boundary.answer = answer.to_string();
+        boundary.answer.len()
     })
 }
 
-/// Where the answer lies, in UTF-8.
+/// Address of the response, in UTF-8.
 #[unsafe(no_mangle)]
 pub extern "C" fn sojourn_answer() -> *const u8 {
     FAULT.with_borrow(|fault| match fault.as_str() {
-        "" => BORDER.with_borrow(|border| border.answer.as_ptr()),
+        "" => BOUNDARY.with_borrow(|boundary| boundary.answer.as_ptr()),
         fault => fault.as_ptr(),
     })
 }
 
-/// The length of what is said about a fault of the program itself, after which the module cannot go on; 0 without one.
+/// Length of the report of a panic, after which the module is unusable; 0 without one. The report is at
+/// [`sojourn_answer`].
 #[unsafe(no_mangle)]
 pub extern "C" fn sojourn_fault() -> usize {
     FAULT.with_borrow(String::len)

@@ -10,7 +10,7 @@ use sojourn_aqm::{Backlog, DropReason, Duration, Instant};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Simulation, Table, fate_of_drop};
 
-/// On the same arrivals, as `sojourn aqm diff` finds it; null if there is none.
+/// The difference on the same arrivals, as `sojourn aqm diff` reports it; null if there is none.
 pub fn on_arrivals(arrived: &RecordedArrivals, a: &str, b: &str) -> Result<Value, RequestError> {
     let arrivals = arrived.arrivals();
     let (of_a, of_b) = (arrived.replay(a, None)?, arrived.replay(b, None)?);
@@ -56,29 +56,29 @@ fn treatment(
     })
 }
 
-/// Of two scenarios with the same traffic, each with its own closed loop, at the first queue; null if there is none until the
-/// shorter one ends.
+/// The difference at the first queue of two scenarios with the same traffic, each with its own closed loop; null if
+/// there is none before the shorter one ends.
 pub fn of_traffic(a: &Scenario, b: &Scenario, seed: u64) -> Value {
     let end = Instant::ZERO + a.duration.min(b.duration);
     let (mut of_a, mut of_b) = (ObservedRun::new(a, seed), ObservedRun::new(b, seed));
     let mut until = Instant::ZERO;
-    let parting = loop {
-        until = (until + PART).min(end);
-        let (seen_a, seen_b) = (of_a.advance(until), of_b.advance(until));
-        // Rows come in the order in which packets leave a queue: the first that differ are where the queues part, and the
-        // earlier of the two is the packet.
-        let differing = seen_a.iter().zip(&seen_b).find(|(a, b)| a != b).map(|(a, b)| *std::cmp::min(a, b));
-        let more = || if seen_a.len() > seen_b.len() { seen_a.get(seen_b.len()) } else { seen_b.get(seen_a.len()) };
+    let divergence = loop {
+        until = (until + INTERVAL).min(end);
+        let (rows_a, rows_b) = (of_a.advance(until), of_b.advance(until));
+        // Rows are in order of departure: the queues diverge at the first rows that differ, with the earlier packet of
+        // the two.
+        let differing = rows_a.iter().zip(&rows_b).find(|(a, b)| a != b).map(|(a, b)| *std::cmp::min(a, b));
+        let more = || if rows_a.len() > rows_b.len() { rows_a.get(rows_b.len()) } else { rows_b.get(rows_a.len()) };
         match differing.or_else(|| more().copied()) {
             Some(row) => break row,
             None if until == end => return Value::Null,
             None => {}
         }
     };
-    let before = parting.at - Duration::from_nanos(1);
+    let before = divergence.at - Duration::from_nanos(1);
     let states = [a, b].map(|scenario| ObservedRun::new(scenario, seed).snapshot(before));
-    // What the other one makes of the packet may show later; that is waited for, within the run.
-    let fates = [&mut of_a, &mut of_b].map(|run| run.fate_of(parting.arrival, end));
+    // The other queue may decide on the packet later; run until it does, or to the end.
+    let fates = [&mut of_a, &mut of_b].map(|run| run.fate_of(divergence.arrival, end));
     let [a, b] = [0, 1].map(|i| {
         let (fate, (backlog, variables)) = (&fates[i], states[i].clone());
         let Some(row) = fate else { return treatment(FateKind::Waiting, None, None, backlog, variables) };
@@ -92,13 +92,13 @@ pub fn of_traffic(a: &Scenario, b: &Scenario, seed: u64) -> Value {
         treatment(verdict, reason.map(DropReason::name), Some(row.at), backlog, variables)
     });
     json!({
-        "arrival": parting.arrival, "arrived_ns": parting.at.as_nanos() - parting.sojourn_ns,
-        "at_ns": parting.at.as_nanos(), "flow": parting.flow, "bytes": parting.bytes, "ecn": parting.ecn,
+        "arrival": divergence.arrival, "arrived_ns": divergence.at.as_nanos() - divergence.sojourn_ns,
+        "at_ns": divergence.at.as_nanos(), "flow": divergence.flow, "bytes": divergence.bytes, "ecn": divergence.ecn,
         "a": a, "b": b,
     })
 }
 
-/// A packet that has left the first queue.
+/// A packet that the first queue has sent or dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DepartedPacket {
     at: Instant,
@@ -110,7 +110,7 @@ struct DepartedPacket {
     ecn: u8,
 }
 
-/// A run whose first queue is watched.
+/// A run with the events of its first queue.
 struct ObservedRun {
     run: Simulation,
     departures: Vec<DepartedPacket>,
@@ -123,15 +123,15 @@ impl ObservedRun {
         Self { run: Simulation::new(&scenario, seed), departures: Vec::new() }
     }
 
-    /// What leaves the first queue up to `until`.
+    /// Advances to `until`, and returns the packets that the first queue has sent or dropped meanwhile.
     fn advance(&mut self, until: Instant) -> Vec<DepartedPacket> {
         self.run.advance_until(until);
-        let left = self.run.take_packets().map(|table| read(&table)).unwrap_or_default();
-        self.departures.extend(&left);
-        left
+        let departed = self.run.take_packets().map(|table| read(&table)).unwrap_or_default();
+        self.departures.extend(&departed);
+        departed
     }
 
-    /// The first queue at an instant.
+    /// Backlog and state of the first queue at a time.
     fn snapshot(mut self, at: Instant) -> (Backlog, Value) {
         self.run.advance_until(at);
         let (backlog, mut variables) = (self.run.links()[0].backlog, Value::Object(Map::new()));
@@ -139,15 +139,15 @@ impl ObservedRun {
         (backlog, variables)
     }
 
-    /// What became of a packet until the end.
+    /// The fate of a packet; `None` if it is still queued at the end.
     fn fate_of(&mut self, arrival: u32, end: Instant) -> Option<DepartedPacket> {
         let mut until = self.run.now();
         loop {
-            let found = self.departures.iter().find(|left| left.arrival == arrival).copied();
+            let found = self.departures.iter().find(|departed| departed.arrival == arrival).copied();
             if found.is_some() || until >= end {
                 return found;
             }
-            until = (until + PART).min(end);
+            until = (until + INTERVAL).min(end);
             self.advance(until);
         }
     }
@@ -156,7 +156,7 @@ impl ObservedRun {
 fn read(table: &Table) -> Vec<DepartedPacket> {
     let rows = TableRows(table);
     let number = |name: &str, row: usize| rows.number(name, row);
-    let left = |row| DepartedPacket {
+    let departed = |row| DepartedPacket {
         at: Instant::from_nanos(number("time_ns", row)),
         arrival: number("arrival", row) as u32,
         flow: number("flow", row) as u32,
@@ -165,8 +165,8 @@ fn read(table: &Table) -> Vec<DepartedPacket> {
         sojourn_ns: number("sojourn_ns", row),
         ecn: number("ecn", row) as u8,
     };
-    rows.of_first_queue().map(left).collect()
+    rows.of_first_queue().map(departed).collect()
 }
 
-/// How far the two runs go at a time.
-const PART: Duration = Duration::from_millis(100);
+/// Simulated time per comparison of the two runs.
+const INTERVAL: Duration = Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! A scenario's text with some keys changed: comments and layout of the rest stay, so that what was clicked on a page is a file
-//! to read and to run.
+//! Edits of a scenario's text that keep comments and layout, so that a scenario edited on a page remains a readable
+//! file.
 
 use crate::files::InMemoryFiles;
 use crate::flows_edit;
@@ -10,7 +10,7 @@ use sojourn_aqm::Instant;
 use sojourn_sim::scenario::{AqmSpec, check_depth};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
-/// The text with all edits made, in their order; it was read as a scenario.
+/// Applies `edits` in order, and checks that the result is a valid scenario.
 pub fn edited(scenario: &str, edits: &[Json], files: &InMemoryFiles) -> Result<String, RequestError> {
     let mut document = document(scenario)?;
     for edit in edits {
@@ -25,7 +25,7 @@ pub fn edited(scenario: &str, edits: &[Json], files: &InMemoryFiles) -> Result<S
     Ok(text)
 }
 
-/// The document of a text in TOML; one in JSON is written in TOML.
+/// Parses TOML, or converts JSON to TOML.
 fn document(scenario: &str) -> Result<DocumentMut, RequestError> {
     check_depth(scenario).map_err(|wrong| RequestError(wrong.to_string()))?;
     if !scenario.trim_start().starts_with('{') {
@@ -34,7 +34,7 @@ fn document(scenario: &str) -> Result<DocumentMut, RequestError> {
     let json: Json = serde_json::from_str(scenario).map_err(|wrong| RequestError(wrong.to_string()))?;
     let keys = json.as_object().ok_or_else(|| RequestError("a scenario must be a table".into()))?;
     let mut document = DocumentMut::new();
-    // Single values come before tables, in the order in which people write them.
+    // Values come before tables, in conventional order.
     let rank = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
     let mut keys: Vec<_> = keys.iter().filter(|(_, value)| !value.is_null()).collect();
     keys.sort_by_key(|(key, value)| (value.is_object() || is_tables(value), rank(key)));
@@ -44,11 +44,11 @@ fn document(scenario: &str) -> Result<DocumentMut, RequestError> {
     Ok(document)
 }
 
-/// Sets the value at a dotted path; null removes it.
+/// Sets the value at a dotted path; null removes the key.
 fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), RequestError> {
     let wrong = |text: &str| RequestError(format!("{path}: {text}"));
     let names: Vec<&str> = path.split('.').collect();
-    if names.len() > DEEPEST {
+    if names.len() > MAX_DEPTH {
         return Err(wrong("is not a key of a scenario; write e.g. link.rate"));
     }
     if let Some((aqm, parameter)) = parameter_of_aqm(&names) {
@@ -75,7 +75,7 @@ fn set(root: &mut Table, path: &str, value: &Json) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Adds a change from an instant on to the list of changes.
+/// Adds an edit with a time to the scenario's `[[changes]]`.
 fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError> {
     let (at, path) = (nanos(edit, "at_ns")?, text(edit, "set")?);
     let names: Vec<&str> = path.split('.').collect();
@@ -109,7 +109,7 @@ fn change(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// What a queue manager is at an instant: at the start, or by the last change until then.
+/// The AQM at a time: the initial one, or that of the last change up to then.
 fn in_force(document: &DocumentMut, aqm: &[&str], now: Instant) -> Json {
     let changes = document.get("changes").and_then(Item::as_array_of_tables);
     let changed = changes.into_iter().flat_map(ArrayOfTables::iter).filter(|entry| instant(entry) <= now);
@@ -117,7 +117,7 @@ fn in_force(document: &DocumentMut, aqm: &[&str], now: Instant) -> Json {
     last.or_else(|| at(document.as_table(), aqm)).map_or(Json::Null, json)
 }
 
-/// A queue manager as text with one parameter changed; null gives the parameter back to its profile.
+/// The AQM as text with one parameter changed; null restores the profile's value.
 fn spelled(present: &Json, parameter: &str, value: &Json, path: &str) -> Result<Json, RequestError> {
     let wrong = |text: String| RequestError(format!("{path}: {text}"));
     if present.is_null() {
@@ -132,7 +132,7 @@ fn spelled(present: &Json, parameter: &str, value: &Json, path: &str) -> Result<
     Ok(read(&Json::Object(table))?.text.into())
 }
 
-/// The path of the queue manager, and the name, of which a path is a parameter.
+/// Splits the path of an AQM's parameter into the AQM's path and the parameter's name.
 fn parameter_of_aqm<'a>(names: &'a [&'a str]) -> Option<(&'a [&'a str], &'a str)> {
     match names {
         [.., "aqm", parameter] => Some((&names[..names.len() - 1], parameter)),
@@ -146,7 +146,7 @@ fn names_of(path: &str) -> (&str, Vec<&str>) {
     (last, names)
 }
 
-/// The item at a path, if there is one.
+/// The item at a path.
 fn at<'a>(root: &'a Table, names: &[&str]) -> Option<&'a Item> {
     let (first, rest) = names.split_first()?;
     let mut item = root.get(first)?;
@@ -159,11 +159,11 @@ fn at<'a>(root: &'a Table, names: &[&str]) -> Option<&'a Item> {
     Some(item)
 }
 
-/// Puts a table into a list.
+/// Inserts a table into a list.
 pub(crate) fn insert(tables: &mut ArrayOfTables, place: usize, entry: Table) {
     let mut all: Vec<Table> = std::mem::take(tables).into_iter().collect();
     all.insert(place, entry);
-    // Where a table stands in the text is part of it; the list has its order from there.
+    // toml_edit orders tables by their positions in the text, so they must be reassigned.
     let positions: Vec<_> = all.iter().filter_map(Table::position).collect();
     for (table, position) in all.iter_mut().zip(spread(&positions)) {
         table.set_position(position);
@@ -171,14 +171,14 @@ pub(crate) fn insert(tables: &mut ArrayOfTables, place: usize, entry: Table) {
     *tables = all.into_iter().collect();
 }
 
-/// Positions for one table more: that of the last one twice, as tables of one position stay in their order.
+/// Positions for one more table: the last position repeats, because tables with equal positions keep their order.
 fn spread(positions: &[isize]) -> impl Iterator<Item = Option<isize>> + '_ {
     positions.iter().copied().map(Some).chain(std::iter::repeat(positions.last().copied()))
 }
 
-/// Most names in the path of an edit; scenarios need five.
-const DEEPEST: usize = 16;
+/// Maximum number of names in an edit's path; scenarios need five.
+const MAX_DEPTH: usize = 16;
 
-/// The keys of a scenario in the order in which they are written.
+/// Keys of a scenario in conventional order.
 const ORDER: &[&str] =
     &["name", "duration", "warmup", "seed", "nodes", "wlan", "link", "reverse", "links", "flows", "changes", "probes"];

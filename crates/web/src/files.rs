@@ -1,10 +1,10 @@
-//! The files that a scenario names, in memory.
+//! Files of a scenario, in memory.
 
 use sojourn_sim::scenario::{Files, absent};
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Files by the name that the scenario calls them.
+/// Files by the name that scenarios use.
 #[derive(Clone, Debug, Default)]
 pub struct InMemoryFiles(pub BTreeMap<String, Vec<u8>>);
 

@@ -1,4 +1,5 @@
-//! More or fewer flows from an instant on: a group gets companions that start then, or the last ones stop then.
+//! Changes the number of flows of a group from a given time: adds companion groups that start then, or stops the flows
+//! that started last.
 
 use crate::request::{RequestError, nanos};
 use crate::toml::{put, span, time};
@@ -6,7 +7,7 @@ use serde_json::Value as Json;
 use sojourn_aqm::Instant;
 use toml_edit::{DocumentMut, Item, Table};
 
-/// Makes the number of flows of a group and of its companions what an edit says, from its instant on.
+/// Sets the number of active flows of a group and its companions from the edit's time on.
 pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError> {
     let at = nanos(edit, "at_ns")?;
     let whole = |key: &str| edit[key].as_u64().ok_or_else(|| RequestError(format!("{key}: a whole number is missing")));
@@ -19,7 +20,8 @@ pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError
             "flows[{group}]: its flows differ (stagger), so none can be added or removed"
         )));
     }
-    let family: Vec<usize> = (0..groups.len()).filter(|&i| groups.get(i).is_some_and(|g| alike(g, &first))).collect();
+    let family: Vec<usize> =
+        (0..groups.len()).filter(|&i| groups.get(i).is_some_and(|g| are_companions(g, &first))).collect();
     let active = |g: &Table| starts(g) <= at && time(g, "stop").is_none_or(|stop| stop > at);
     let running = |groups: &toml_edit::ArrayOfTables| -> Vec<usize> {
         family.iter().copied().filter(|&i| groups.get(i).is_some_and(active)).collect()
@@ -32,26 +34,26 @@ pub fn count(document: &mut DocumentMut, edit: &Json) -> Result<(), RequestError
         return Ok(());
     }
     let mut excess = present - wanted;
-    // Those that came last go first.
+    // Last in, first out.
     let mut last_first = running(groups);
     last_first.sort_by_key(|&i| std::cmp::Reverse((groups.get(i).map(starts), i)));
     for i in last_first {
         let Some(entry) = groups.get_mut(i).filter(|_| excess > 0) else { break };
-        let (has, goes) = (flows(entry), excess.min(flows(entry)));
-        excess -= goes;
-        if goes == has {
+        let (present, stopped) = (flows(entry), excess.min(flows(entry)));
+        excess -= stopped;
+        if stopped == present {
             put(entry, "stop", &span(at).into());
             continue;
         }
-        put(entry, "count", &(has - goes).into());
-        let mut going = companion(entry, goes);
-        put(&mut going, "stop", &span(at).into());
-        groups.push(going);
+        put(entry, "count", &(present - stopped).into());
+        let mut stopping = companion(entry, stopped);
+        put(&mut stopping, "stop", &span(at).into());
+        groups.push(stopping);
     }
     Ok(())
 }
 
-/// The same entry with another number of flows, at the end of the text.
+/// A copy of an entry with another number of flows, for the end of the text.
 fn companion(entry: &Table, count: u64) -> Table {
     let mut other = entry.clone();
     other.set_position(None);
@@ -60,18 +62,18 @@ fn companion(entry: &Table, count: u64) -> Table {
     other
 }
 
-/// Whether an entry is another one's companion: it differs in how many there are, and when, at most.
-fn alike(one: &Table, other: &Table) -> bool {
-    let rest = |entry: &Table| {
-        let mut rest: Vec<(String, String)> = entry
+/// Whether two entries are companions: they differ at most in `count`, `start` and `stop`.
+fn are_companions(a: &Table, b: &Table) -> bool {
+    let settings = |entry: &Table| {
+        let mut settings: Vec<(String, String)> = entry
             .iter()
             .filter(|(key, _)| !["count", "start", "stop"].contains(key))
             .map(|(key, item)| (key.to_string(), item.to_string().trim().to_string()))
             .collect();
-        rest.sort();
-        rest
+        settings.sort();
+        settings
     };
-    rest(one) == rest(other)
+    settings(a) == settings(b)
 }
 
 fn starts(entry: &Table) -> Instant {

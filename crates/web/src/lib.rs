@@ -1,22 +1,22 @@
-//! The simulator for pages: scenario text in, views of a run out, as JSON and columns of numbers.
+//! The simulator for web pages: takes scenario text, and returns views of a run as JSON and columns of numbers.
 //!
-//! The module asks for nothing: no clock, no files, no randomness from outside. It is built by `make web`;
-//! `web/src/core` has the interface in JavaScript, which is where each answer is described.
+//! The module imports nothing: no clock, files or randomness. `make web` builds it; `web/src/core` has the JavaScript
+//! interface, which documents each response.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | `border` | the functions that the module exports, and the memory that they share with their caller |
-//! | [`session`] | requests and their answers |
-//! | `request` | what is read out of a request |
-//! | `rows` | a table of what happened at the queues, row by row |
-//! | `run` | a run of the simulator at an instant |
-//! | `arrivals` | recorded arrivals through a queue: "same arrivals" |
-//! | `difference` | the first packet that two queues treat differently |
-//! | `edit` | a scenario's text with some keys changed |
-//! | `flows_edit` | more or fewer flows from an instant on, in a scenario's text |
-//! | `toml` | values of that text, and the times of its entries |
-//! | `files` | the files that a scenario names, in memory |
-//! | [`reply`] | an answer: JSON and columns |
+//! | `boundary` | exported functions, and the memory shared with the caller |
+//! | [`session`] | requests and responses |
+//! | `request` | fields of a request |
+//! | `rows` | a table of queue events, by row |
+//! | `run` | a run of the simulator that can be paused and viewed |
+//! | `arrivals` | replay of recorded arrivals through a queue ("same arrivals") |
+//! | `difference` | first packet that two queues treat differently |
+//! | `edit` | edits of a scenario's text |
+//! | `flows_edit` | edits of the number of flows from a given time |
+//! | `toml` | TOML values and times |
+//! | `files` | files of a scenario, in memory |
+//! | [`reply`] | a response: JSON and columns |
 
 mod arrivals;
 mod boundary;

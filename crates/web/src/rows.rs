@@ -1,17 +1,17 @@
-//! Rows of a table of what happened at the queues.
+//! Rows of a table of queue events.
 
 use sojourn_sim::{Column, Table};
 
-/// A table, row by row.
+/// Access to a table by row.
 pub struct TableRows<'a>(pub &'a Table);
 
 impl TableRows<'_> {
-    /// The rows that are of the first queue.
+    /// Indices of the first queue's rows.
     pub fn of_first_queue(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.column("link").len()).filter(|&row| self.number("link", row) == 0)
     }
 
-    /// A whole number.
+    /// The integer in column `name` of a row.
     pub fn number(&self, name: &str, row: usize) -> u64 {
         match self.column(name) {
             Column::U8(values) => values[row].into(),

@@ -1,4 +1,4 @@
-//! A run of the simulator at an instant, and what there is to see of it.
+//! A run of the simulator that can be paused, and its views.
 
 use crate::reply::{Reply, state};
 use serde_json::{Map, Value, json};
@@ -6,23 +6,23 @@ use sojourn_aqm::Instant;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, FlowCounters, LinkCounters, Output, Simulation, SubqueueVisitor, Table};
 
-/// A run that goes on.
+/// A run in progress.
 pub struct ActiveRun {
     simulation: Simulation,
-    /// Up to when everything has happened.
+    /// Time up to which all events have run.
     now: Instant,
     end: Instant,
     finished: bool,
 }
 
 impl ActiveRun {
-    /// A run before its first event.
+    /// Creates a run, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let end = Instant::ZERO + scenario.duration;
         Self { simulation: Simulation::new(scenario, seed), now: Instant::ZERO, end, finished: false }
     }
 
-    /// Goes on up to `until`, what is due then included.
+    /// Advances to `until`, inclusive; returns the time and whether the run has ended.
     pub fn advance(&mut self, until: Instant) -> (Instant, bool) {
         let until = until.min(self.end);
         if until >= self.now {
@@ -32,10 +32,11 @@ impl ActiveRun {
         (self.now, self.finished)
     }
 
-    /// Goes on to the next instant at which something happens at a queue: at `link`, or at any.
+    /// Advances to the next event of the queue of `link`, or of any queue; returns the time and whether the run has
+    /// ended.
     pub fn step(&mut self, link: Option<usize>) -> (Instant, bool) {
-        let before = self.happened(link);
-        while self.happened(link) == before {
+        let before = self.events(link);
+        while self.events(link) == before {
             match self.simulation.due() {
                 Some(next) => drop(self.advance(next)),
                 None => return self.advance(self.end),
@@ -44,7 +45,7 @@ impl ActiveRun {
         (self.now, self.finished)
     }
 
-    /// What there is to see.
+    /// State of all queues and flows, and the events since the last view.
     pub fn view(&mut self) -> Reply {
         let mut reply = Reply::default();
         let waiting = QueuedPackets::of(self.simulation.waiting());
@@ -57,7 +58,7 @@ impl ActiveRun {
                 let mut link = counted(counters);
                 self.simulation.queue(number, self.now, &mut |look| {
                     link.insert("state".into(), state(look.observe));
-                    link.insert("parts".into(), parts(look.parts));
+                    link.insert("parts".into(), parts(look.subqueues));
                 });
                 link.insert("waiting".into(), waiting.at(number as u8, &mut reply));
                 Value::Object(link)
@@ -75,7 +76,7 @@ impl ActiveRun {
         reply
     }
 
-    /// To the end.
+    /// Runs to the end.
     pub fn finish(self) -> Reply {
         let Output { summary, tables } = self.simulation.finish();
         let mut reply = Reply::default();
@@ -85,8 +86,8 @@ impl ActiveRun {
         reply
     }
 
-    /// How often something has happened.
-    fn happened(&self, link: Option<usize>) -> u64 {
+    /// Number of queue events so far.
+    fn events(&self, link: Option<usize>) -> u64 {
         let of = |counters: &LinkCounters| counters.arrived + counters.sent + counters.dropped();
         let links = self.simulation.links();
         link.map_or_else(|| links.iter().map(of).sum(), |link| links.get(link).map_or(0, of))
@@ -111,7 +112,7 @@ pub(crate) fn counted(counters: &LinkCounters) -> Map<String, Value> {
     counted
 }
 
-/// The queues within a queue discipline.
+/// Subqueues of a qdisc.
 pub(crate) fn parts(show: &SubqueueVisitor<'_>) -> Value {
     let mut parts = Vec::new();
     show(&mut |part| {
@@ -143,16 +144,16 @@ fn flows(flows: &[FlowCounters], reply: &mut Reply) -> Value {
     })
 }
 
-/// The packets in all queues.
+/// Packets in all queues.
 pub(crate) struct QueuedPackets(Option<Table>);
 
 impl QueuedPackets {
-    /// The table `waiting`, whose rows are in the order of the links.
+    /// Wraps the table `waiting`, with rows in order of links.
     pub fn of(table: Option<Table>) -> Self {
         Self(table)
     }
 
-    /// Those in the queue of a link.
+    /// The packets in a link's queue.
     fn at(&self, link: u8, reply: &mut Reply) -> Value {
         let Some(table) = &self.0 else { return Value::Null };
         let links = table.columns.iter().find_map(|(name, column)| match column {
@@ -166,6 +167,7 @@ impl QueuedPackets {
     }
 }
 
-/// Columns of `waiting` and of `packets` that a view has.
+/// Columns of `waiting` in a view.
 pub(crate) const WAITING: &[&str] = &["time_ns", "flow", "bytes", "arrival", "ecn"];
+/// Columns of `packets` in a view.
 pub(crate) const EVENTS: &[&str] = &["time_ns", "link", "flow", "bytes", "sojourn_ns", "fate", "arrival", "ecn"];

@@ -1,4 +1,4 @@
-//! Requests and their answers: one session, one run.
+//! Requests and responses of a session with one run.
 
 use crate::arrivals::{ArrivalReplay, RecordedArrivals};
 use crate::difference;
@@ -13,7 +13,7 @@ use sojourn_aqm::Instant;
 use sojourn_sim::scenario::{self, Direction, FlowSpec, Scenario};
 use sojourn_sim::{MemoryEstimate, registry};
 
-/// What a caller has opened.
+/// Files, recorded arrivals and the open run of a caller.
 #[derive(Default)]
 pub struct Session {
     files: InMemoryFiles,
@@ -21,19 +21,22 @@ pub struct Session {
     playing: Option<Playback>,
 }
 
-/// What goes on.
+/// The open run or replay.
 enum Playback {
     Run(Box<ActiveRun>),
     Replay(Box<ArrivalReplay>),
 }
 
 impl Session {
-    /// Takes a file that scenarios may name.
+    /// Adds a file that scenarios can refer to.
     pub fn add_file(&mut self, name: String, data: Vec<u8>) {
         self.files.0.insert(name, data);
     }
 
-    /// Answers a request: an object whose key `op` says what is asked.
+    /// Handles a request, an object whose key `op` selects the operation.
+    ///
+    /// # Errors
+    /// If the request or a scenario in it is invalid, or no run is open.
     pub fn call(&mut self, request: &Value) -> Result<Reply, RequestError> {
         match text(request, "op")? {
             "about" => Ok(Reply::of(about())),
@@ -48,11 +51,11 @@ impl Session {
             "difference" => self.difference(request),
             "advance" => {
                 let until = nanos(request, "until_ns")?;
-                self.go(|run| run.advance(until), |replay| replay.advance(until))
+                self.advance(|run| run.advance(until), |replay| replay.advance(until))
             }
             "step" => {
                 let link = request["link"].as_u64().map(|link| link as usize);
-                self.go(|run| run.step(link), ArrivalReplay::step)
+                self.advance(|run| run.step(link), ArrivalReplay::step)
             }
             "view" => match self.playing()? {
                 Playback::Run(run) => Ok(run.view()),
@@ -71,22 +74,22 @@ impl Session {
         let mut scenario = self.scenario(request, "text")?;
         let seed = seed(request, &scenario)?;
         scenario.probes.packets = request["packets"].as_bool().unwrap_or(true);
-        let answer = json!({
+        let response = json!({
             "checked": checked(&scenario), "seed": seed, "duration_ns": scenario.duration.as_nanos(),
         });
         self.playing = Some(Playback::Run(Box::new(ActiveRun::new(&scenario, seed))));
-        Ok(Reply::of(answer))
+        Ok(Reply::of(response))
     }
 
     fn record(&mut self, request: &Value) -> Result<Reply, RequestError> {
         let scenario = self.scenario(request, "text")?;
         let arrived = RecordedArrivals::of(&scenario, seed(request, &scenario)?)?;
-        let answer = json!({
+        let response = json!({
             "checked": checked(&scenario), "seed": arrived.seed, "packets": arrived.packets(),
             "duration_ns": scenario.duration.as_nanos(),
         });
         self.arrived = Some(arrived);
-        Ok(Reply::of(answer))
+        Ok(Reply::of(response))
     }
 
     fn replay(&mut self, request: &Value) -> Result<Reply, RequestError> {
@@ -111,15 +114,15 @@ impl Session {
         Ok(Reply::of(found))
     }
 
-    /// Goes on and tells where it stands then.
-    fn go(
+    /// Advances the open run or replay, and returns its time.
+    fn advance(
         &mut self,
         run: impl FnOnce(&mut ActiveRun) -> (Instant, bool),
         replay: impl FnOnce(&mut ArrivalReplay) -> (Instant, bool),
     ) -> Result<Reply, RequestError> {
         let (now, finished) = match self.playing()? {
-            Playback::Run(it) => run(it),
-            Playback::Replay(it) => replay(it),
+            Playback::Run(inner) => run(inner),
+            Playback::Replay(inner) => replay(inner),
         };
         Ok(Reply::of(json!({ "now_ns": now.as_nanos(), "finished": finished })))
     }
@@ -153,19 +156,19 @@ fn about() -> Value {
 }
 
 fn checked(scenario: &Scenario) -> Value {
-    let mut followed = scenario.clone();
-    (followed.probes.packets, followed.probes.headers) = (false, false);
-    let need = MemoryEstimate::of(&followed);
+    let mut unprobed = scenario.clone();
+    (unprobed.probes.packets, unprobed.probes.headers) = (false, false);
+    let estimate = MemoryEstimate::of(&unprobed);
     let canonical: Value = serde_json::from_str(&scenario.canonical()).expect("the canonical form is JSON");
     json!({
         "scenario": canonical,
         "queues": scenario.queue_names(),
         "flows": (0..).zip(&scenario.flows).flat_map(|(group, spec)| lasting(group, spec)).collect::<Vec<_>>(),
-        "need_bytes": need.run.saturating_add(need.recorded),
+        "need_bytes": estimate.run.saturating_add(estimate.recorded),
     })
 }
 
-/// The flows of a group that last for the whole run.
+/// Flows of a group that last for the whole run.
 fn lasting(group: usize, spec: &FlowSpec) -> impl Iterator<Item = Value> + use<> {
     let count = if spec.traffic.opens_connections() { 0 } else { spec.count };
     let flow = json!({

@@ -1,10 +1,10 @@
-//! A scenario's text as TOML: values of JSON in it and back, and the times of its entries.
+//! TOML values of a scenario: conversion from and to JSON, and times.
 
 use serde_json::Value as Json;
 use sojourn_aqm::{Instant, units};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
-/// Puts a value where another one may be, whose comment stays.
+/// Sets a key, and keeps the comment of the previous value; null removes the key.
 pub(crate) fn put(table: &mut dyn toml_edit::TableLike, key: &str, new: &Json) {
     if new.is_null() {
         table.remove(key);
@@ -20,18 +20,18 @@ pub(crate) fn put(table: &mut dyn toml_edit::TableLike, key: &str, new: &Json) {
     }
 }
 
-/// When an entry is, as far as it says.
+/// The time `at` of an entry; [`Instant::NEVER`] if missing or invalid.
 pub(crate) fn instant(entry: &Table) -> Instant {
     time(entry, "at").unwrap_or(Instant::NEVER)
 }
 
-/// A time of an entry.
+/// The time `key` of an entry.
 pub(crate) fn time(entry: &Table, key: &str) -> Option<Instant> {
     let span = units::duration(entry.get(key)?.as_str()?).ok()?;
     Some(Instant::ZERO + span)
 }
 
-/// An instant as a scenario has it.
+/// A time in a scenario's syntax.
 pub(crate) fn span(at: Instant) -> String {
     (at - Instant::ZERO).to_string()
 }
@@ -40,13 +40,13 @@ pub(crate) fn is_tables(value: &Json) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
 }
 
-/// A value of JSON in TOML; lists of tables are written as such. What is null is left out.
+/// Converts JSON to TOML; lists of objects become arrays of tables, and nulls are skipped.
 pub(crate) fn item(value: &Json) -> Item {
     match value {
         Json::Object(keys) => {
             let mut table = Table::new();
             for (key, value) in keys.iter().filter(|(_, value)| !value.is_null()) {
-                // A queue manager is a value, which has a table's form where it has parameters.
+                // An AQM is a single value, even if written as a table with parameters.
                 let item = if key == "aqm" { Item::Value(inline(value)) } else { item(value) };
                 table.insert(key, item);
             }
@@ -76,7 +76,7 @@ fn inline(value: &Json) -> Value {
     }
 }
 
-/// A value of TOML in JSON, as scenarios are read.
+/// Converts TOML to JSON, in the form that the scenario reader accepts.
 pub(crate) fn json(item: &Item) -> Json {
     fn of_value(value: &Value) -> Json {
         match value {

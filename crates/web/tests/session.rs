@@ -1,4 +1,4 @@
-//! What a page asks of a session, and what it is told.
+//! Requests of a page to a session, and their responses.
 
 use serde_json::{Value, json};
 use sojourn_sim::scenario::Scenario;
@@ -7,7 +7,7 @@ use sojourn_web::reply::Reply;
 use sojourn_web::session::Session;
 use std::path::Path;
 
-/// Rates, sizes and delays that are no whole numbers of anything, flows that answer and flows that do not.
+/// Odd rates, sizes and delays; responsive and unresponsive flows.
 const ODD: &str = r#"
 # A line at home.
 duration = "7.3 s"
@@ -44,7 +44,7 @@ fn native(text: &str) -> String {
     Simulation::new(&scenario, scenario.seed).finish().summary.fingerprint
 }
 
-/// The numbers of a column that stands in an answer.
+/// Numbers of a column that a response refers to.
 fn numbers(reply: &Reply, value: &Value) -> Vec<f64> {
     match &reply.columns[value["column"].as_u64().expect("a column") as usize] {
         Column::U8(values) => values.iter().map(|&x| x.into()).collect(),
@@ -110,7 +110,7 @@ fn a_step_is_the_next_instant_at_which_something_happens_at_a_queue() {
 fn the_queues_of_flows_are_shown_with_their_deficits() {
     let mut session = Session::default();
     ask(&mut session, json!({ "op": "open", "text": ODD }));
-    // At an instant at which more than one flow is known to the queue.
+    // At a time when more than one flow is in the queue.
     let mut views = (5_000..9_000u64).step_by(17).map(|at_ms| {
         ask(&mut session, json!({ "op": "advance", "until_ns": at_ms * 1_000_000 }));
         ask(&mut session, json!({ "op": "view" })).value
@@ -276,7 +276,7 @@ fn a_trace_is_given_as_bytes() {
     assert_eq!(in_memory["fingerprint"], Simulation::new(&scenario, 1).finish().summary.fingerprint);
 }
 
-/// Texts that would go down without end are refused in one line, by every request that reads one.
+/// Unbounded nesting is rejected in one line, by every request that parses a text.
 #[test]
 fn nothing_is_nested_without_end() {
     let mut session = Session::default();
