@@ -1,9 +1,9 @@
-//! An allocator that counts.
+//! An allocator that counts allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The system's allocator, with a count of its calls.
+/// The system allocator with a counter.
 pub struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -13,11 +13,11 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.load(Relaxed)
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, which upholds the contract.
+// SAFETY: every call is forwarded unchanged to the system allocator, which upholds the contract.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's obligations are those of the system's allocator.
+        // SAFETY: the caller's obligations are those of the system allocator.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {

@@ -1,46 +1,46 @@
-//! Counts by valgrind's callgrind: instructions are repeatable to the digit for the same binary.
+//! Instruction counts by valgrind's callgrind, which are exactly repeatable for the same binary.
 
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// What a piece of a program costs.
+/// Counts of a part of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Instructions executed.
     pub instructions: u64,
-    /// Reads and writes that miss a first data cache of [`D1`].
+    /// Reads and writes that miss a first-level data cache of [`D1`].
     pub d1_misses: u64,
-    /// Conditional and indirect branches that callgrind's predictor gets wrong.
+    /// Conditional and indirect branches that callgrind's predictor mispredicts.
     pub mispredictions: u64,
 }
 
-/// Whether valgrind can be run.
+/// Whether valgrind is installed.
 pub fn available() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
-/// Counts of several programs, in their order, on all cores: other processes change no count.
-pub fn side_by_side<T: Sync, C: Send>(programs: &[T], count: impl Fn(&T) -> C + Sync) -> Vec<C> {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(programs.len())));
+/// Counts several programs in parallel, which does not change the counts; results are in order of `programs`.
+pub fn count_in_parallel<T: Sync, C: Send>(programs: &[T], count: impl Fn(&T) -> C + Sync) -> Vec<C> {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(programs.len())));
     let work = || {
         loop {
-            let place = next.fetch_add(1, Relaxed);
-            let Some(program) = programs.get(place) else { break };
+            let index = next.fetch_add(1, Relaxed);
+            let Some(program) = programs.get(index) else { break };
             let counted = count(program);
-            found.lock().expect("nobody panics").push((place, counted));
+            results.lock().expect("nobody panics").push((index, counted));
         }
     };
     let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len());
     thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut found = found.into_inner().expect("nobody panics");
-    found.sort_unstable_by_key(|&(place, _)| place);
-    found.into_iter().map(|(_, counted)| counted).collect()
+    let mut results = results.into_inner().expect("nobody panics");
+    results.sort_unstable_by_key(|&(index, _)| index);
+    results.into_iter().map(|(_, counted)| counted).collect()
 }
 
-/// Counts within functions called like `pattern` in a run of this program with `args`, and what it prints; cache and
-/// branches too, if asked for, at twice the time.
+/// Runs this program with `args`, and returns its counts within functions that match `pattern`, and its output.
+/// `cache_and_branches` doubles the time. `None` if valgrind or the program fails.
 pub fn collected_in(pattern: &str, args: &[&str], cache_and_branches: bool) -> Option<(Counts, String)> {
     let program = std::env::current_exe().ok()?;
     let mut valgrind = Command::new("valgrind");
@@ -53,7 +53,7 @@ pub fn collected_in(pattern: &str, args: &[&str], cache_and_branches: bool) -> O
     Some((counts, String::from_utf8(output.stdout).ok()?))
 }
 
-/// The counts of callgrind's report: a line with the names of the events, and one with how many of each there were.
+/// Parses callgrind's report: a line with the event names, and a line with their counts.
 fn parsed(report: &str) -> Option<Counts> {
     let words = |label: &str| {
         let line = report.lines().find(|line| line.contains(label))?;
@@ -69,7 +69,7 @@ fn parsed(report: &str) -> Option<Counts> {
     (instructions > 0).then_some(counts)
 }
 
-/// Caches of one size, whatever the machine has: 32 KiB with 8 ways for instructions and for data, 8 MiB behind them.
+/// Fixed cache sizes, independent of the machine: 32 KiB, 8-way for instructions and data; 8 MiB last level.
 const I1: &str = "--I1=32768,8,64";
 const D1: &str = "--D1=32768,8,64";
 const LL: &str = "--LL=8388608,16,64";

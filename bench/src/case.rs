@@ -1,4 +1,4 @@
-//! The set-ups that are measured.
+//! Benchmark cases of the simulator.
 
 use crate::{alloc, callgrind};
 use sojourn_aqm::{Duration, Instant};
@@ -7,42 +7,42 @@ use sojourn_sim::{LinkCounters, Simulation};
 use sojourn_tcp::{cc, stack};
 use std::path::Path;
 
-/// A set-up: a dumbbell with a queue manager at the bottleneck, CoDel unless said otherwise, and saturated TCP sources or what `traffic` says.
+/// A case: by default, a dumbbell with CoDel at the bottleneck and saturated TCP sources.
 pub struct Case {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub set_up: &'static str,
     rate: &'static str,
     aqm: &'static str,
     flows: u32,
-    /// The kind of the flows, with what it needs.
+    /// Kind of the flows and its parameters, in TOML.
     traffic: &'static str,
-    /// Whose TCP sends, and its congestion control.
+    /// The senders' TCP stack and congestion control.
     sender: (&'static str, &'static str),
     seconds: f64,
-    /// From when to when it is counted, in seconds: a steady state.
+    /// Start and end of the counted span of the steady state, in seconds.
     window_s: (f64, f64),
     topology: CaseTopology,
 }
 
-/// Where the flows run, and which packets count.
+/// Topology of a case, and the packets that it counts.
 #[derive(Clone, Copy)]
 enum CaseTopology {
-    /// On a dumbbell; the packets of its bottleneck.
+    /// A dumbbell; packets sent by its bottleneck.
     Dumbbell,
-    /// On a dumbbell; each packet once for each queue that it leaves, data and ACKs.
+    /// A dumbbell; packets sent by each queue, data and ACKs.
     DumbbellByHop,
-    /// On the graph of [`graph`], counted in the same way.
+    /// The topology of [`graph`], counted like `DumbbellByHop`.
     Graph,
-    /// At the stations of [`WIRELESS`], counted in the same way.
+    /// The WLAN of [`WIRELESS`], counted like `DumbbellByHop`.
     Wireless,
 }
 
-/// The sender of the cases that are measured since the first version, so that their numbers can be compared.
-const FIRST: (&str, &str) = ("linux-2.6.29", "reno");
+/// Sender of the oldest cases, kept so that their results remain comparable.
+const FIRST_SENDER: (&str, &str) = ("linux-2.6.29", "reno");
 
-/// The measured set-ups.
+/// All cases.
 pub const CASES: &[Case] = &[
     Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0)),
     Case {
@@ -91,15 +91,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// What was counted of a case.
+/// Instruction counts of a case.
 pub struct CaseCounts {
-    /// Packets, as the case counts them.
+    /// Packets, counted as [`CaseTopology`] defines.
     pub packets: u64,
-    /// What they cost.
+    /// Counts of callgrind for all packets.
     pub counts: callgrind::Counts,
 }
 
-/// What a run of a case cost, from its first event to its last.
+/// Cost of a whole run of a case.
 pub struct RunCost {
     /// Packets sent over the bottleneck.
     pub packets: u64,
@@ -109,7 +109,7 @@ pub struct RunCost {
     pub cpu_s: f64,
     /// Allocations after the first tenth of the run.
     pub allocations: u64,
-    /// Largest resident size of the process.
+    /// Maximum resident set size of the process in bytes.
     pub peak_bytes: u64,
 }
 
@@ -128,7 +128,7 @@ impl Case {
             aqm: "codel",
             flows,
             traffic: "kind = \"tcp\"",
-            sender: FIRST,
+            sender: FIRST_SENDER,
             seconds,
             window_s: counted,
             topology: CaseTopology::Dumbbell,
@@ -140,7 +140,7 @@ impl Case {
         CASES.iter().find(|case| case.name == name)
     }
 
-    /// Runs a share of the case.
+    /// Runs the case for `share` of its duration.
     pub fn measure(&self, share: f64) -> RunCost {
         let mut simulation = Simulation::new(&self.scenario(share), 1);
         let start = cpu_s();
@@ -154,17 +154,17 @@ impl Case {
         RunCost { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
     }
 
-    /// What its steady state costs, by callgrind in a process of its own.
+    /// Counts the steady state with callgrind in a separate process; `None` if that fails.
     pub fn count(&self, cache_and_branches: bool) -> Option<CaseCounts> {
-        let (counts, said) = callgrind::collected_in(COUNTED, &["--work", self.name], cache_and_branches)?;
-        Some(CaseCounts { packets: said.trim().parse().ok()?, counts })
+        let (counts, stdout) = callgrind::collected_in(COUNTED, &["--work", self.name], cache_and_branches)?;
+        Some(CaseCounts { packets: stdout.trim().parse().ok()?, counts })
     }
 
-    /// Does what is counted, in that process, and returns the packets sent.
+    /// Runs the counted span, in the separate process, and returns the packets sent in it.
     pub fn work(&self) -> u64 {
         let (from, to) = self.window_s;
         let at = |seconds: f64| Instant::ZERO + Duration::from_nanos((seconds * 1e9) as i64);
-        // It goes on behind what is counted, so that no flow stops there.
+        // The run is longer than the counted span, so that no flow stops within it.
         let mut simulation = Simulation::new(&self.scenario(2.0 * to / self.seconds), 1);
         simulation.advance_until(at(from));
         let before = self.packets(&simulation.links());
@@ -172,7 +172,7 @@ impl Case {
         self.packets(&simulation.links()) - before
     }
 
-    /// Packets that were sent, as the case counts them.
+    /// Packets sent, counted as [`CaseTopology`] defines.
     fn packets(&self, links: &[LinkCounters]) -> u64 {
         let count = if matches!(self.topology, CaseTopology::Dumbbell) { 1 } else { links.len() };
         links[..count].iter().map(|link| link.sent).sum()
@@ -212,7 +212,7 @@ impl Case {
     }
 }
 
-/// What callgrind collects.
+/// The function counted by callgrind; see [`COUNTED`].
 #[inline(never)]
 fn counted_span(simulation: &mut Simulation, until: Instant) {
     simulation.advance_until(until);
@@ -222,8 +222,8 @@ fn parse(text: &str, set: &[(String, String)]) -> Scenario {
     Scenario::parse(text, set, Path::new(".")).expect("the benchmark's scenario is right")
 }
 
-/// A ring of 20 nodes with chords over 3 and over 7 of them, and 200 flows between any two: 60 links with the rate of `case`
-/// and its queue manager in both directions.
+/// A ring of 20 nodes with chords of 3 and 7 steps (60 links with the case's rate and its AQM in both directions), and
+/// 200 flows between pseudo-random nodes.
 fn graph(case: &Case, seconds: f64) -> String {
     let (stack, cc) = case.sender;
     let mut text = format!("duration = \"{seconds} s\"\n");
@@ -252,19 +252,19 @@ fn graph(case: &Case, seconds: f64) -> String {
 /// Downloads by four stations, one of them slow, and an upload.
 const WIRELESS: &str = include_str!("../../scenarios/wlan.toml");
 
-/// The function whose instructions are counted.
+/// Pattern of the counted function's name.
 const COUNTED: &str = "*counted_span*";
 
 const NODES: u32 = 20;
 const FLOWS: u32 = 200;
 
 impl RunCost {
-    /// As one line.
+    /// Encodes the cost as a line.
     pub fn encode(&self) -> String {
         format!("{} {} {} {} {}", self.packets, self.events, self.cpu_s, self.allocations, self.peak_bytes)
     }
 
-    /// From [`Self::encode`]'s line.
+    /// Decodes a line of [`Self::encode`].
     pub fn decode(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         let [packets, events, cpu_s, allocations, peak_bytes] = words[..] else { return None };
@@ -279,7 +279,7 @@ impl RunCost {
 }
 
 fn usage() -> libc::rusage {
-    // SAFETY: getrusage fills the structure it is given; all-zero is a valid value of it.
+    // SAFETY: `getrusage` fills a valid rusage; all zero is a valid value of it.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);
@@ -287,7 +287,7 @@ fn usage() -> libc::rusage {
     }
 }
 
-/// CPU time of the process.
+/// CPU time of the process in seconds.
 pub fn cpu_s() -> f64 {
     let usage = usage();
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
@@ -298,7 +298,7 @@ fn peak_bytes() -> u64 {
     usage().ru_maxrss as u64 * 1024
 }
 
-/// Events between two looks at the clock.
+/// Events per call of `advance`.
 const CHUNK: u64 = 10_000;
 
 #[cfg(test)]

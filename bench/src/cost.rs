@@ -1,25 +1,25 @@
-//! What queue disciplines cost: an enqueue and a dequeue at a standing queue.
+//! Cost of qdiscs: an enqueue and a dequeue at a standing queue.
 
 use crate::{callgrind, case};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::{self, ALGORITHMS};
 use sojourn_aqm::{DequeueResult, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 
-/// The load under which a discipline is measured.
+/// Load of a qdisc.
 #[derive(Clone, Copy)]
 pub struct Load {
     /// Name in the table and on the command line.
     pub name: &'static str,
-    /// Waiting packets; overloaded, at most.
+    /// Backlog in packets; the limit if `overloaded`.
     packets: u32,
-    /// Flows that the packets belong to, at random.
+    /// Number of flows; packets are assigned to flows at random.
     flows: u32,
     overloaded: bool,
 }
 
-/// The columns of the table. A standing queue is far below every target: nothing is dropped or marked, and each
-/// arrival finds the same backlog. Overloaded, a link of 10 Mbit/s is offered 12.5, and the manager acts; its cost is
-/// per arrival, of which four in five leave.
+/// Columns of the table. A standing queue is far below every target: no packet is dropped or marked, and each arrival
+/// meets the same backlog. Under overload, a link of 10 Mbit/s is offered 12.5 Mbit/s and the AQM drops; the cost is
+/// per arrival, and four of five packets depart.
 pub const LOADS: [Load; 6] = [
     Load { name: "100/1", packets: 100, flows: 1, overloaded: false },
     Load { name: "100/1000", packets: 100, flows: 1000, overloaded: false },
@@ -29,23 +29,23 @@ pub const LOADS: [Load; 6] = [
     Load { name: "overload", packets: 1000, flows: 16, overloaded: true },
 ];
 
-/// What an enqueue and a dequeue cost.
+/// Cost of an enqueue and a dequeue.
 pub struct Cost {
-    /// CPU time, the least of several runs.
+    /// CPU time in nanoseconds, the minimum of several runs.
     pub ns: f64,
-    /// Instructions, where valgrind is installed.
+    /// Instructions, if valgrind is installed.
     pub instructions: Option<f64>,
 }
 
-/// A discipline of the registry.
+/// A qdisc of the registry.
 pub struct Discipline {
-    /// As a user writes it.
+    /// Configuration in tc's syntax.
     pub name: String,
-    /// Bytes of state per queue, per flow where each has its own.
+    /// Bytes of state per queue, or per flow if each flow has a queue.
     pub state_bytes: usize,
 }
 
-/// Every discipline of the registry with every profile, and those that shape.
+/// Every qdisc of the registry with every profile, and configured shapers.
 pub fn disciplines() -> Vec<Discipline> {
     let of = |algorithm: &registry::Algorithm| {
         let state_bytes = algorithm.state_bytes;
@@ -58,8 +58,8 @@ pub fn disciplines() -> Vec<Discipline> {
     ALGORITHMS.iter().flat_map(of).chain(shaping).collect()
 }
 
-/// Disciplines as they are set up to shape: what they cost without a rate says little. Here each flow has hosts of its own;
-/// elsewhere all are between the same two, which under CAKE's fairness between hosts makes many turns of a packet.
+/// Shapers with a rate, because their cost without one means little. Each flow has its own hosts here; for other qdiscs
+/// all flows share two hosts, with which CAKE's host fairness needs many rounds per packet.
 const SHAPING: [&str; 3] = [
     "cake diffserv4 triple-isolate bandwidth 12gbit",
     "tbf rate 12gbit burst 30kB { droptail }",
@@ -72,8 +72,8 @@ impl Load {
         LOADS.iter().find(|load| load.name == name)
     }
 
-    /// Measures a discipline, with a share of the usual pairs; its instructions in a process of its own, if
-    /// `instructions` are asked for.
+    /// Measures a qdisc over `share` of the usual number of pairs, and its `instructions` in a separate process if
+    /// requested.
     pub fn measure(&self, aqm: &str, share: f64, instructions: bool) -> Cost {
         let mut bench = Bench::new(aqm, *self);
         let pairs = (PAIRS_TIMED as f64 * share) as u32;
@@ -88,30 +88,30 @@ impl Load {
         Cost { ns, instructions: if instructions { self.instructions(aqm) } else { None } }
     }
 
-    /// Instructions of an enqueue and a dequeue, counted in a process of its own; none if that fails.
+    /// Instructions of an enqueue and a dequeue, counted in a separate process; `None` if that fails.
     pub fn instructions(&self, aqm: &str) -> Option<f64> {
         let (counts, _) = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name], false)?;
         Some(counts.instructions as f64 / PAIRS_COUNTED as f64)
     }
 
-    /// Does what is counted, in a process of its own.
+    /// Runs the counted pairs, in the separate process.
     pub fn count(&self, aqm: &str) {
         counted_pairs(&mut Bench::new(aqm, *self));
     }
 }
 
-/// What callgrind collects.
+/// The function counted by callgrind; see [`COUNTED`].
 #[inline(never)]
 fn counted_pairs(bench: &mut Bench) {
     bench.pairs(PAIRS_COUNTED);
 }
 
-/// A discipline under load.
+/// A qdisc under load.
 struct Bench {
     queue: Box<dyn Qdisc<u32> + Send>,
     now: Instant,
     step: Duration,
-    /// One in so many arrivals is without a departure.
+    /// Every `surplus`-th arrival has no departure.
     surplus: u64,
     to_surplus: u64,
     next: u32,
@@ -127,8 +127,8 @@ impl Bench {
             Meta { hosts, ..Meta::new(LEN, flow) }.with_ecn(Ecn::NotEct)
         };
         let arrivals = (0..ARRIVALS).map(flow).collect();
-        // A queue of 10,000 packets is one of 0.1 ms, and of a few where flows that share a queue wait for the others.
-        // A shaper is asked a little less often than its rate allows, so that it always has a packet to give.
+        // 10,000 packets are 0.1 ms of queue, or more if flows of a shared queue wait for others.
+        // Shapers are dequeued slightly below their rate, so that a packet may always leave.
         let rate = Rate::from_bps(match load.overloaded {
             true => 10_000_000,
             false if SHAPING.contains(&aqm) => 11_000_000_000,
@@ -171,8 +171,8 @@ impl Bench {
     }
 }
 
-/// The discipline, with room for more packets than the load's, so that thresholds that follow from the limit are not
-/// reached by a standing queue, and with as many places for flows as it has values of its hash.
+/// Builds the qdisc with a limit far above the load, so that a standing queue does not reach thresholds derived from
+/// the limit, and with as many flow slots as hash values.
 fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
     let plain = registry::parse(aqm).expect("a discipline of the registry");
     let limit = if load.overloaded { load.packets } else { 20 * load.packets.max(1000) };
@@ -184,17 +184,17 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
         .filter(|(param, text)| {
             let in_bytes = matches!(plain.value(param), Some(Value::Bytes(_)));
             let takes_it = plain.value(param).is_some() && in_bytes == text.ends_with('B');
-            // What is in braces has the host's limit.
+            // Children in braces use the host's limit.
             !load.overloaded && takes_it && !aqm.contains('{')
         })
         .map(|(param, value)| format!(" {param} {value}"))
         .collect();
     own += &match plain.name() {
         _ if load.overloaded => String::new(),
-        "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // of its bins
-        // By default the burst is one that the kernel refuses where so much may wait.
+        "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // Per bin.
+        // The kernel rejects the default burst with a limit this large.
         "sfq_red" => format!(" burst {}", bytes / 12_000),
-        "cake" | "cake_mq" => " rtt 1000s".into(), // flows with more than their share of the arrivals wait long
+        "cake" | "cake_mq" => " rtt 1000s".into(), // Flows above their fair share have long sojourn times.
         _ => String::new(),
     };
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
@@ -205,19 +205,19 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
 }
 
 const LEN: u32 = 1500;
-/// Arrivals that are repeated; a power of two.
+/// Length of the repeated sequence of arrivals; a power of two.
 const ARRIVALS: u32 = 1 << 13;
 const PAIRS_TIMED: u32 = 200_000;
 const RUNS: u32 = 9;
 const PAIRS_COUNTED: u32 = 10_000;
-/// The function whose instructions are counted.
+/// Pattern of the counted function's name.
 const COUNTED: &str = "*counted_pairs*";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A hundredth of what is timed, at queues of the full length.
+    /// A hundredth of the timed pairs, with the full backlog.
     #[test]
     fn every_discipline_is_measured_under_every_load() {
         for Discipline { name, state_bytes } in disciplines() {

@@ -1,11 +1,11 @@
-//! What each queue discipline costs under overload, as the scorecard tells it: a table beside the score's code.
+//! Records the instructions of each qdisc under overload, for the scorecard.
 
 use crate::callgrind;
 use crate::cost::{Discipline, Load, disciplines};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Counts every discipline and writes the table.
+/// Counts every qdisc and writes the table.
 pub fn record() -> io::Result<()> {
     if !callgrind::available() {
         println!("skipped: instructions of queue disciplines, because valgrind is not installed");
@@ -13,7 +13,7 @@ pub fn record() -> io::Result<()> {
     }
     let load = Load::find(LOAD).expect("a load of the table");
     let queues = disciplines();
-    let counts = callgrind::side_by_side(&queues, |queue| load.instructions(&queue.name));
+    let counts = callgrind::count_in_parallel(&queues, |queue| load.instructions(&queue.name));
     let mut text = String::from("build,discipline,instructions\n");
     for (Discipline { name, .. }, count) in queues.iter().zip(counts) {
         let count = count.ok_or_else(|| io::Error::other(format!("{name} did not run under callgrind")))?;
@@ -22,7 +22,7 @@ pub fn record() -> io::Result<()> {
     fs::write(file(), text)
 }
 
-/// A field of a table whose commas part its fields.
+/// Quotes a CSV field if it contains a comma.
 fn quoted(text: &str) -> String {
     if text.contains(',') { format!("\"{text}\"") } else { text.to_string() }
 }
@@ -31,5 +31,5 @@ fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/sojourn/studies/score/instructions.csv")
 }
 
-/// A link of 10 Mbit/s that is offered 12.5 by 16 flows: the manager acts.
+/// 16 flows offer 12.5 Mbit/s to a link of 10 Mbit/s, so the AQM drops.
 const LOAD: &str = "overload";

@@ -1,16 +1,15 @@
-//! Measures the simulator on fixed set-ups, and what each queue discipline costs:
-//! `sojourn-bench [CASE…] [queues] [DISCIPLINE…]`; without arguments all.
+//! Benchmarks of the simulator on fixed cases, and of each qdisc:
+//! `sojourn-bench [CASE…] [queues] [DISCIPLINE…]`, or all without arguments.
 //!
-//! Every case runs in a process of its own, so that peak memory is the case's own, and a table is printed: bottleneck
-//! packets, packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory,
-//! and, where valgrind is installed, instructions, misses of the first data cache and mispredicted branches per packet in
-//! a span of the steady state. `sojourn-bench --check [CASE…]` compares these instructions with the recorded ones and
-//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`), and those of queue
-//! disciplines with `--record queues` (`instructions.rs`). `sojourn-bench --peers` runs other simulators beside this one
-//! (`peers.rs`).
+//! Every case runs in a separate process, so that peak memory is its own. The first table lists bottleneck packets,
+//! packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory, and, if
+//! valgrind is installed, instructions, first-level data cache misses and mispredicted branches per packet in a span of
+//! the steady state. `sojourn-bench --check [CASE…]` compares the instructions with the recorded ones and fails if a
+//! case needs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`), and `--record queues`
+//! records those of qdiscs (`instructions.rs`). `sojourn-bench --peers` compares with other simulators (`peers.rs`).
 //!
-//! The second table has a line per discipline: bytes of state, and for an enqueue with a dequeue instructions and
-//! nanoseconds under each load. CPU time is noisy on shared machines; instruction counts are not.
+//! The second table has a line per qdisc: bytes of state, and instructions and nanoseconds of an enqueue and a dequeue
+//! under each load. CPU time is noisy on shared machines; instruction counts are not.
 
 mod alloc;
 mod callgrind;
@@ -50,20 +49,20 @@ fn once(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs one case up to the end of what is counted and prints its packets, under callgrind.
+/// Runs one case to the end of the counted span, under callgrind, and prints the packets in the span.
 fn work(args: &[String]) -> ExitCode {
     let Some(case) = args.first().and_then(|name| Case::find(name)) else { return usage() };
     println!("{}", case.work());
     ExitCode::SUCCESS
 }
 
-/// Compares cases with what is recorded.
+/// Compares cases with their recorded costs.
 fn check(args: &[String]) -> ExitCode {
     let Some(cases) = cases(args) else { return usage() };
     if recorded::check(&cases) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Records cases.
+/// Records the costs of cases, or of qdiscs.
 fn record(args: &[String]) -> ExitCode {
     let recorded = match args {
         [name] if name == QUEUES => instructions::record(),
@@ -81,7 +80,7 @@ fn record(args: &[String]) -> ExitCode {
     }
 }
 
-/// The cases of these names; all, if there are none.
+/// Looks up cases by name; all cases if `names` is empty.
 fn cases(names: &[String]) -> Option<Vec<&'static Case>> {
     if names.is_empty() {
         return Some(CASES.iter().collect());
@@ -89,7 +88,7 @@ fn cases(names: &[String]) -> Option<Vec<&'static Case>> {
     names.iter().map(|name| Case::find(name)).collect()
 }
 
-/// Does the pairs of one discipline under one load that are counted.
+/// Runs the counted pairs of one qdisc under one load, for callgrind.
 fn pairs(args: &[String]) -> ExitCode {
     let [aqm, load] = args else { return usage() };
     let Some(load) = Load::find(load) else { return usage() };
@@ -147,7 +146,7 @@ fn case_table(cases: &[&Case], instructions: bool) -> bool {
     true
 }
 
-/// A line per discipline: state, and instructions and nanoseconds for an enqueue and a dequeue under each load.
+/// Prints a line per qdisc: state, and instructions and nanoseconds of an enqueue and a dequeue under each load.
 fn queue_table(queues: &[Discipline], instructions: bool) {
     print!("{:<22} {:>7}", "", "");
     LOADS.iter().for_each(|load| print!(" {:>14}", load.name));
@@ -200,5 +199,5 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The name that stands for every discipline.
+/// Argument that selects every qdisc.
 const QUEUES: &str = "queues";

@@ -1,10 +1,10 @@
-//! Other simulators beside this one on the same work: `sojourn-bench --peers`.
+//! Comparison with other simulators on the same workload: `sojourn-bench --peers`.
 //!
-//! A set-up is a dumbbell with tail drop, saturated TCP sources and an acknowledgment for every packet. Each program runs in
-//! a process of its own, one after the other and round after round, so that what else the machine does meets all of them;
-//! the CPU time of a process, with its start, is divided by the packets that were delivered in order, and the median is
-//! taken, of the ratios of a round too. What is not at hand is skipped and said: htsim where `SOJOURN_HTSIM` names no folder
-//! `sim` of its sources with `libhtsim.a` in it, ns-2 where there is no program `ns`.
+//! A set-up is a dumbbell with tail drop, saturated TCP sources and an ACK for every packet. The programs run in turn,
+//! in several rounds, so that other load on the machine affects all of them. The CPU time of each process, start
+//! included, is divided by the packets delivered in order; the medians of these costs and of their ratios per round are
+//! printed. Missing programs are skipped with a note: htsim unless `SOJOURN_HTSIM` is the directory `sim` of its
+//! sources with `libhtsim.a`, ns-2 unless `ns` is in the path.
 
 use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
@@ -12,12 +12,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// What all of them do.
+/// Workload of all programs.
 struct Setup {
     mbit_per_s: u32,
     rtt_ms: u32,
     flows: u32,
-    /// Packets that may wait.
+    /// Queue limit in packets.
     limit: u32,
     seconds: u32,
 }
@@ -26,30 +26,30 @@ const SET_UPS: &[Setup] = &[
     Setup { mbit_per_s: 10, rtt_ms: 10, flows: 16, limit: 100, seconds: 1000 },
     Setup { mbit_per_s: 1000, rtt_ms: 10, flows: 128, limit: 1000, seconds: 10 },
 ];
-/// Rounds, an odd number.
+/// Number of rounds; odd, for the median.
 const ROUNDS: usize = 11;
 
-/// A program that does a set-up.
+/// A program that runs the workload.
 struct Peer {
     name: &'static str,
     command: fn(&Tools, usize) -> Option<Command>,
 }
 
 const PEERS: &[Peer] = &[
-    Peer { name: "sojourn", command: ours },
+    Peer { name: "sojourn", command: sojourn },
     Peer { name: "htsim", command: htsim },
     Peer { name: "ns-2", command: ns2 },
 ];
 
-/// What is at hand.
+/// Available programs, or the reasons why they are missing.
 struct Tools {
-    /// Our program on top of htsim's library.
+    /// This project's program on htsim's library.
     htsim: Result<PathBuf, String>,
     /// The program of ns-2.
     ns2: Result<PathBuf, String>,
 }
 
-/// Runs every set-up in every program that there is, and prints a table.
+/// Runs every set-up with every available program, and prints a table.
 pub fn compare() -> ExitCode {
     let tools = Tools { htsim: build_htsim(), ns2: find_ns2() };
     for reason in [&tools.htsim, &tools.ns2].into_iter().filter_map(|tool| tool.as_ref().err()) {
@@ -60,7 +60,7 @@ pub fn compare() -> ExitCode {
     for (number, set_up) in SET_UPS.iter().enumerate() {
         let mut rounds: Vec<Vec<Option<ProcessCost>>> = Vec::new();
         for _ in 0..ROUNDS {
-            let round = PEERS.iter().map(|peer| (peer.command)(&tools, number).map(spent).transpose());
+            let round = PEERS.iter().map(|peer| (peer.command)(&tools, number).map(measure).transpose());
             match round.collect() {
                 Ok(round) => rounds.push(round),
                 Err(reason) => {
@@ -69,14 +69,14 @@ pub fn compare() -> ExitCode {
                 }
             }
         }
-        for (place, peer) in PEERS.iter().enumerate() {
-            print_row(set_up, peer, &rounds, place);
+        for (column, peer) in PEERS.iter().enumerate() {
+            print_row(set_up, peer, &rounds, column);
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Does a set-up here, for [`compare`] in another process, and says what was delivered.
+/// Runs a set-up in this process, for [`compare`], and prints the delivered packets.
 pub fn work(number: usize) -> ExitCode {
     let Some(set_up) = SET_UPS.get(number) else { return ExitCode::from(2) };
     let Setup { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
@@ -91,7 +91,7 @@ pub fn work(number: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a process took.
+/// Cost of a process.
 #[derive(Clone, Copy)]
 struct ProcessCost {
     cpu_s: f64,
@@ -104,15 +104,15 @@ impl ProcessCost {
     }
 }
 
-fn print_row(set_up: &Setup, peer: &Peer, rounds: &[Vec<Option<ProcessCost>>], place: usize) {
-    let each = |spent: fn(&ProcessCost, &ProcessCost) -> f64| -> Option<f64> {
+fn print_row(set_up: &Setup, peer: &Peer, rounds: &[Vec<Option<ProcessCost>>], column: usize) {
+    let each = |cost: fn(&ProcessCost, &ProcessCost) -> f64| -> Option<f64> {
         let found: Option<Vec<f64>> =
-            rounds.iter().map(|round| Some(spent(round[place].as_ref()?, round[0].as_ref()?))).collect();
+            rounds.iter().map(|round| Some(cost(round[column].as_ref()?, round[0].as_ref()?))).collect();
         found.map(median)
     };
-    let Some(ns) = each(|own, _| own.ns_per_packet()) else { return };
-    let times = each(|own, ours| own.ns_per_packet() / ours.ns_per_packet()).expect("ours ran");
-    let packets = rounds[0][place].expect("it ran").packets;
+    let Some(ns) = each(|peer, _| peer.ns_per_packet()) else { return };
+    let times = each(|peer, sojourn| peer.ns_per_packet() / sojourn.ns_per_packet()).expect("sojourn ran");
+    let packets = rounds[0][column].expect("it ran").packets;
     let Setup { mbit_per_s, rtt_ms, flows, limit, .. } = set_up;
     println!(
         "| {mbit_per_s} Mbit/s, RTT {rtt_ms} ms, {flows} flows, {limit} packets | {} | {packets} | {ns:.0} | {times:.2} |",
@@ -125,16 +125,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs a program that says what it delivered.
-fn spent(mut command: Command) -> Result<ProcessCost, String> {
+/// Runs a program that prints the delivered packets.
+fn measure(mut command: Command) -> Result<ProcessCost, String> {
     let program = PathBuf::from(command.get_program());
     let failed = |why: String| format!("{}: {why}", program.display());
     let before = children_cpu_s();
     let output = command.stderr(Stdio::inherit()).output();
     let cpu_s = children_cpu_s() - before;
     let output = output.map_err(|error| failed(error.to_string()))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let packets = said.lines().rev().find_map(|line| line.strip_prefix("delivered ")?.trim().parse().ok());
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let packets = stdout.lines().rev().find_map(|line| line.strip_prefix("delivered ")?.trim().parse().ok());
     match packets {
         Some(packets) if output.status.success() => Ok(ProcessCost { cpu_s, packets }),
         _ => Err(failed(format!("{}, and it says nothing of what it delivered", output.status))),
@@ -143,7 +143,7 @@ fn spent(mut command: Command) -> Result<ProcessCost, String> {
 
 /// CPU time in seconds of all child processes that have ended.
 fn children_cpu_s() -> f64 {
-    // SAFETY: `getrusage` fills the structure, for which all zeros are valid.
+    // SAFETY: `getrusage` fills a valid rusage; all zero is a valid value of it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
@@ -153,7 +153,7 @@ fn children_cpu_s() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-fn ours(_: &Tools, number: usize) -> Option<Command> {
+fn sojourn(_: &Tools, number: usize) -> Option<Command> {
     let mut command = Command::new(env::current_exe().ok()?);
     command.args(["--peer-work", &number.to_string()]);
     Some(command)
@@ -176,7 +176,7 @@ fn arguments(set_up: &Setup) -> [String; 5] {
     [mbit_per_s, rtt_ms, flows, limit, seconds].map(u32::to_string)
 }
 
-/// Builds our program on htsim's library.
+/// Compiles this project's program on htsim's library.
 fn build_htsim() -> Result<PathBuf, String> {
     let sources =
         env::var_os("SOJOURN_HTSIM").map(PathBuf::from).ok_or("htsim, because SOJOURN_HTSIM names no sources")?;

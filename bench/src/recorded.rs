@@ -1,5 +1,5 @@
-//! Recorded costs of the cases: `bench/engine.txt`, `docs/data/cost-engine.csv` made from it, and the check that no case
-//! costs more.
+//! Recorded costs of the cases, in `bench/engine.txt` and, derived from it, `docs/data/cost-engine.csv`; and the check
+//! for regressions.
 
 use crate::callgrind;
 use crate::case::{CASES, Case, CaseCounts};
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What a case costs per packet of its steady state.
+/// Cost of a case per packet of its steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Packets over which it was counted; the same in every build that gives the same results.
+    /// Packets in the counted span; the same in every build with the same results.
     pub packets: u64,
-    /// Instructions, misses of the first data cache and mispredicted branches per packet.
+    /// Instructions, first-level data cache misses and mispredicted branches per packet.
     pub per_packet: [f64; 3],
 }
 
 impl Cost {
-    /// From what was counted.
+    /// Cost from the counts of a case.
     pub fn of(counted: &CaseCounts) -> Self {
         let callgrind::Counts { instructions, d1_misses, mispredictions } = counted.counts;
         let per_packet = [instructions, d1_misses, mispredictions].map(|n| n as f64 / counted.packets as f64);
@@ -28,7 +28,7 @@ impl Cost {
 /// Costs by build and case.
 type Table = BTreeMap<(String, String), Cost>;
 
-/// Compares `cases` with what is recorded of this build. Returns whether none costs more.
+/// Compares `cases` with the records of this build, and returns whether no case has become more expensive.
 pub fn check(cases: &[&Case]) -> bool {
     if !callgrind::available() {
         println!("skipped: instructions of the engine, because valgrind is not installed");
@@ -56,7 +56,7 @@ pub fn check(cases: &[&Case]) -> bool {
     verdicts.iter().all(|(_, verdict)| verdict.is_good())
 }
 
-/// Counts `cases`, replaces their rows of this build in the table, and writes the CSV file.
+/// Counts `cases`, updates the records of this build, and writes the CSV file.
 pub fn record(cases: &[&Case]) -> io::Result<()> {
     if !callgrind::available() {
         println!("skipped: instructions of the engine, because valgrind is not installed");
@@ -67,20 +67,20 @@ pub fn record(cases: &[&Case]) -> io::Result<()> {
         let cost = cost.ok_or_else(|| io::Error::other(format!("case {} did not run under callgrind", case.name)))?;
         table.insert(key(case), cost);
     }
-    // A case that is no more has no line.
+    // Remove cases that no longer exist.
     table.retain(|(_, case), _| Case::find(case).is_some());
     fs::write(file(), format!("{HEADER}{}", lines(&table)))?;
-    // The CSV file rounds the values of engine.txt, which are rounded: 1923.498 is 1923.50 there, 1924 here.
+    // The CSV file is made from the rounded values of engine.txt: 1923.498 is 1923.50 there and 1924 in the CSV file.
     let table = read(&file())?;
     fs::write(csv_file(), csv(&table, BUILD))
 }
 
-/// How a case compares with the table.
+/// Comparison of a case with its record.
 #[derive(Debug, PartialEq)]
 enum CostComparison {
-    /// Instructions recorded and now.
+    /// Recorded and current instructions per packet.
     Compared(f64, f64),
-    /// The runs differ, so the costs cannot be compared: packets recorded and now.
+    /// The runs differ, so the costs cannot be compared: recorded and current packets.
     RunsDiffer(u64, u64),
     NotRecorded,
     DidNotRun,
@@ -100,7 +100,7 @@ impl CostComparison {
 
     fn is_good(&self) -> bool {
         match self {
-            Self::Compared(recorded, now) => now / recorded <= MOST,
+            Self::Compared(recorded, now) => now / recorded <= MAX_RATIO,
             _ => false,
         }
     }
@@ -121,11 +121,11 @@ impl CostComparison {
     }
 }
 
-/// Counts the cases, in the order of the table.
+/// Counts the cases, in order of the table.
 fn count<'a>(cases: &[&'a Case]) -> Vec<(&'a Case, Option<Cost>)> {
     let mut cases = cases.to_vec();
     cases.sort_by_key(|case| CASES.iter().position(|known| known.name == case.name));
-    let costs = callgrind::side_by_side(&cases, |case| case.count(true).map(|counted| Cost::of(&counted)));
+    let costs = callgrind::count_in_parallel(&cases, |case| case.count(true).map(|counted| Cost::of(&counted)));
     cases.into_iter().zip(costs).collect()
 }
 
@@ -173,11 +173,11 @@ fn csv_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/data/cost-engine.csv")
 }
 
-/// Compiler, processor and what differs from the release profile.
+/// Compiler, processor, and differences from the release profile.
 const BUILD: &str = env!("SOJOURN_BUILD");
 
-/// Instructions may rise to so many times what is recorded.
-const MOST: f64 = 1.02;
+/// Maximum ratio of instructions to the record.
+const MAX_RATIO: f64 = 1.02;
 
 const HEADER: &str = "\
 # What the engine's cases cost per packet, by build: make bench-check compares, make bench-record writes it anew.
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(parsed("rustc-1.2.3-x a 1000 2000.0"), None);
     }
 
-    /// Every case is recorded, and docs/data has the costs of one of the builds.
+    /// Every case is recorded, and docs/data has the costs of one build.
     #[test]
     fn the_csv_file_has_the_table() {
         let table = read(&file()).expect("the table is there");
