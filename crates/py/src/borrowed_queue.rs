@@ -1,7 +1,8 @@
-//! A queue borrowed by Python for the length of one call: the one file of this crate with unsafe code.
+//! A queue borrowed by Python for one call: the only file of this crate with unsafe code.
 //!
-//! A queue's view borrows from the stack of the discipline that calls, and a Python object can be kept for ever. So
-//! the object holds a pointer only while the call that lends it runs, and only the thread of that call may use it.
+//! A queue's view borrows from the stack of the calling qdisc, but Python may keep its object forever. So the object
+//! holds a pointer only during the call, and only the calling thread may use it. Moving ownership instead would copy
+//! the queue.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// A place for a borrowed queue, or for none.
+/// Holder of a borrowed queue; empty outside a call.
 #[derive(Default)]
 pub struct BorrowedQueue(Mutex<Option<Loan>>);
 
@@ -22,39 +23,39 @@ struct Loan {
     borrower: ThreadId,
 }
 
-// SAFETY: another thread can move or drop a loan, which touches nothing behind the pointer; only `BorrowedQueue::with` follows
-// it, and only on the borrower's thread.
+// SAFETY: another thread can move or drop a loan, which does not access the pointer's target; only
+// `BorrowedQueue::with` dereferences it, and only on the borrower's thread.
 unsafe impl Send for Loan {}
 
 impl BorrowedQueue {
     /// Lends `queue` to Python for the duration of `call`.
     pub fn lend<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
-        /// Takes the queue back, also from a call that panics.
+        /// Removes the pointer when the call ends, even by a panic.
         struct LoanGuard<'a>(&'a BorrowedQueue);
         impl Drop for LoanGuard<'_> {
             fn drop(&mut self) {
                 *self.0.slot() = None;
             }
         }
-        // SAFETY: only the lifetime changes. `LoanGuard` removes the pointer before this function returns, and with it
-        // the borrow of `queue` ends.
+        // SAFETY: only the lifetime changes. `LoanGuard` removes the pointer before this function returns and the
+        // borrow of `queue` ends.
         let queue = unsafe { mem::transmute::<NonNull<dyn Fifo + '_>, NonNull<dyn Fifo>>(NonNull::from(queue)) };
         *self.slot() = Some(Loan { queue, borrower: thread::current().id() });
-        let _back = LoanGuard(self);
+        let _guard = LoanGuard(self);
         call()
     }
 
     /// Runs `act` on the borrowed queue; an error if this thread has borrowed none.
     pub fn with<R>(&self, act: impl FnOnce(&mut dyn Fifo) -> R) -> PyResult<R> {
-        let me = thread::current().id();
-        // Taken out meanwhile: whatever `act` sets off finds no queue, so this reference is the only one.
-        let Some(mut loan) = self.slot().take_if(|loan| loan.borrower == me) else {
+        let current = thread::current().id();
+        // Taken out during `act`, so that nested calls find no queue and this reference is the only one.
+        let Some(mut loan) = self.slot().take_if(|loan| loan.borrower == current) else {
             return Err(PyRuntimeError::new_err(
                 "the queue may be used only within the call that received it, in the same thread",
             ));
         };
-        // SAFETY: the pointer is in the slot only within `lend`, which runs further up on this very thread and holds
-        // the exclusive borrow that the pointer was made from; nobody else uses it, as said above.
+        // SAFETY: the pointer is in the slot only during `lend`, which is on this thread's stack and holds the
+        // exclusive borrow from which the pointer was made; there is no other reference, because it was taken out.
         let result = act(unsafe { loan.queue.as_mut() });
         *self.slot() = Some(loan);
         Ok(result)

@@ -1,4 +1,4 @@
-//! Captures: bytes of a file come in, columns go out; they are read in the simulator's crate.
+//! Packet captures as columns; the simulator's crate parses them.
 
 use crate::error::input;
 use crate::output::columns;
@@ -20,7 +20,7 @@ pub fn read_capture<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
             numbers.entry(address).or_insert(0);
         }
     }
-    numbers.values_mut().zip(0..).for_each(|(number, place)| *number = place);
+    numbers.values_mut().zip(0..).for_each(|(number, index)| *number = index);
     let addresses = numbers.keys().map(IpAddr::to_string).collect();
     let packets = columns(py, packets(&capture.packets, &numbers))?;
     let blocks = columns(py, blocks(&capture.packets))?;

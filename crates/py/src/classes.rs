@@ -1,5 +1,4 @@
-//! Classes of users as algorithms by name, for scenarios and everything else that names queue managers; and shared
-//! libraries and policies of theirs.
+//! Users' AQMs by name, in scenarios and wherever AQMs are named: Python classes, shared libraries and policy files.
 
 use crate::error::{AqmError, input};
 use crate::manager::{AqmClass, PyAqm, exception_text, raise};
@@ -20,11 +19,10 @@ use sojourn_sim::scenario::{ConfinedFolder, Files, Folder, TableCatalogue};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Finds the classes that names like `my_aqm.py:MyAqm` stand for, and the libraries of names like `blue.so`; relative
-/// paths start from `base`.
+/// Catalogue of classes (`my_aqm.py:MyAqm`), libraries (`blue.so`) and policies; relative paths start from `base`.
 pub struct ClassFinder<'a> {
     pub base: &'a str,
-    /// Whether files beside those in `base` are refused.
+    /// Whether files outside `base` are rejected.
     pub confined: bool,
 }
 
@@ -57,7 +55,7 @@ impl Catalogue for ClassFinder<'_> {
             };
             raise(py, find)
         });
-        // Nobody reads this text: the pending exception goes first.
+        // This text is never shown, because the pending exception takes precedence.
         Some(found.unwrap_or_else(|| Err(ConfigError::Catalogue(format!("{name} cannot be loaded")))))
     }
 
@@ -68,7 +66,7 @@ impl Catalogue for ClassFinder<'_> {
     }
 }
 
-/// Finds libraries and policies only; relative paths start from the current folder.
+/// Catalogue of libraries and policies only; relative paths start from the current directory.
 pub struct SharedLibraries;
 
 impl Catalogue for SharedLibraries {
@@ -82,7 +80,7 @@ impl Catalogue for SharedLibraries {
 }
 
 impl<'a> ClassFinder<'a> {
-    /// A finder of queue managers without restrictions.
+    /// A catalogue without restrictions.
     pub fn of(base: &'a str) -> Self {
         Self { base, confined: false }
     }
@@ -95,7 +93,7 @@ impl<'a> ClassFinder<'a> {
         Libraries { base: Path::new(self.base) }
     }
 
-    /// Whether code named by its file may run.
+    /// Checks whether code from the named file may run.
     fn is_allowed(&self, name: &str) -> Result<(), ConfigError> {
         let may_run = Python::attach(|py| {
             let ask = || py.import("sojourn.model.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
@@ -105,7 +103,7 @@ impl<'a> ClassFinder<'a> {
     }
 }
 
-/// Configurations of libraries among `configs`.
+/// The configurations in `configs` that are of libraries.
 pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfig> {
     let all = configs.flat_map(AnyConfig::each);
     all.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
@@ -117,7 +115,7 @@ pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyRe
     fault.map_or(Ok(()), |text| Err(AqmError::new_err(text)))
 }
 
-/// Refuses a discipline that needs a `host` to change packets, which one that only queues cannot.
+/// Rejects a qdisc whose effects on packets `host`, which only queues packets, does not support.
 pub fn check_effects(config: &AnyConfig, host: &str) -> PyResult<()> {
     let can = Effects { reorders: true, ..Effects::default() };
     config.effects().check(host, can).map_err(|wrong| input(format!("aqm: {wrong}")))
@@ -200,7 +198,7 @@ impl CustomConfig for Config {
     fn value(&self, param: &str) -> Option<Value> {
         self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
     }
-    /// Validates parameters with `__init__`, so that refusals are known before a run begins.
+    /// Validates parameters with `__init__`, so that errors are reported before a run starts.
     fn check(&self) -> Result<(), ConfigError> {
         let judged = Python::attach(|py| raise(py, || self.class.validate(py, &to_dict(py, &self.params)?)));
         let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be created", self.class.name)));
@@ -255,7 +253,7 @@ fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Re
         Value::Number(_) => (Value::Number(f64::MIN), Value::Number(f64::MAX)),
         Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
         Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
-        // What no default of a class is read as.
+        // No default of a class has these types.
         other @ (Value::Bands(_) | Value::Minor(_) | Value::Distribution(_)) => (other, other),
     };
     Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))

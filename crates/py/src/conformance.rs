@@ -1,4 +1,4 @@
-//! The conformance suite on a queue manager by name.
+//! The conformance suite on a named AQM.
 
 use crate::classes::{ClassFinder, check_fault, is_python};
 use crate::error::{UnsignedInt, check};
@@ -36,14 +36,14 @@ pub fn check_aqm(
     Ok(suite.report().to_string())
 }
 
-/// Cases one after the other.
+/// State of a run of the suite.
 struct Suite<'a> {
     aqm: &'a AqmSpec,
     random: Rng,
     target_operations: u64,
     cases: u64,
     operations: u64,
-    /// Packets that arrived, departed, were dropped, were marked.
+    /// Arrived, departed, dropped and marked packets.
     packets: [u64; 4],
     violation: Option<(Violation, String)>,
 }
@@ -94,5 +94,5 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// Bytes of a case: some hundred to ten thousand operations.
+/// Random bytes per case, which encode about a hundred to ten thousand operations.
 const BYTES: usize = 300;

@@ -27,7 +27,7 @@ pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// The scenario gives names of links, warm-up, length and probes. Its traffic is read only to find out whether the load
 /// changes.
 #[pyfunction]
-#[allow(clippy::type_complexity)] // what it gives is told above
+#[allow(clippy::type_complexity)] // Documented above.
 pub fn emulated(
     py: Python<'_>,
     logs: Vec<PathBuf>,

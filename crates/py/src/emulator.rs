@@ -47,7 +47,7 @@ pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<St
     match found {
         Ok(found) => Ok(found.to_string()),
         Err(interrupted) => {
-            // What has ended a measurement was meant for all of this process.
+            // The signal that interrupted a measurement was sent to the whole process, so deliver it.
             interrupted.raise();
             py.check_signals()?;
             Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(()))

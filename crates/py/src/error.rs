@@ -1,4 +1,4 @@
-//! What goes wrong at this border, and as which exception.
+//! Exceptions, and the errors that become them.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
@@ -16,7 +16,7 @@ create_exception!(
      cause is the exception. In a shared library, it broke a rule: the message names library, function, rule and time."
 );
 
-/// Result of code that may have called Python: an exception that it left pending takes precedence.
+/// Result of code that may have called Python: a pending exception takes precedence over `result`.
 pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> {
     match PyErr::take(py) {
         Some(raised) => Err(raised),
@@ -24,12 +24,12 @@ pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> 
     }
 }
 
-/// An input error with any message.
+/// An `InputError` with a message.
 pub fn input(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// `OSError` of a table that could not be written, as the system call would have raised it.
+/// The `OSError` of a failed write of a table, with errno and file name as from a system call.
 pub fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
     let WriteError { file, cause } = error;
     let Some(number) = cause.raw_os_error() else { return cause.into() };
@@ -39,7 +39,7 @@ pub fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
     }
 }
 
-/// A whole number that is not negative; others are refused as input by whoever asks for it by name.
+/// A non-negative integer; [`UnsignedInt::get`] rejects other numbers with the argument's name.
 pub struct UnsignedInt(Result<u64, String>);
 
 impl UnsignedInt {

@@ -1,4 +1,4 @@
-//! Episodes that Python steers, one or many at a time.
+//! Reinforcement-learning episodes with an agent-controlled queue, one or many at a time.
 
 use crate::error::{UnsignedInt, input};
 use crate::slices;
@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 /// `rewards` and `over` are arrays that are written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct Episodes {
-    /// Never locked: the mutex only makes it shareable, and every access is exclusive already.
+    /// Never locked: every access is exclusive (`get_mut`), and the mutex only makes the type `Sync` for PyO3.
     batch: Mutex<Batch>,
     /// Observation of each episode.
     #[pyo3(get)]
@@ -203,13 +203,13 @@ impl Episodes {
     }
 }
 
-/// A slot for episodes in which each packet that arrives at the bottleneck is judged.
+/// A slot for episodes with one action per packet that arrives at the bottleneck.
 ///
 /// `observe` by name, for the last `stack` packets; three numbers of the packet itself follow. `observations` is
 /// written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct PacketEpisodes {
-    /// Never locked, as that of [`Episodes`].
+    /// Never locked, like that of [`Episodes`].
     packets: Mutex<PacketEpisode>,
     /// The observation.
     #[pyo3(get)]
@@ -220,7 +220,7 @@ pub struct PacketEpisodes {
 impl PacketEpisodes {
     #[new]
     fn new(py: Python<'_>, observe: Vec<String>, stack: usize) -> PyResult<Self> {
-        // The step is that of nobody: a packet is one.
+        // Step and action are not used: each packet is a step.
         let setup = Setup::read(sojourn_gym::MIN_STEP, ("probability", &observe, stack), "", false).map_err(input)?;
         let packets = PacketEpisode::new(setup);
         let observation = PyArray1::zeros(py, packets.width(), false).unbind();
@@ -245,10 +245,10 @@ impl PacketEpisodes {
         Ok(any)
     }
 
-    /// Judges the arrived packet (0 accepts, 1 marks, 2 drops) and runs to the next one; returns the reward and whether
-    /// it was the last packet.
+    /// Applies the action to the packet (0 accepts, 1 marks, 2 drops) and runs to the next one; returns the reward and
+    /// whether it was the last packet.
     fn step(&mut self, py: Python<'_>, action: f64) -> PyResult<(f64, bool)> {
-        // Without letting others run: a packet takes less time than that would.
+        // Keep the interpreter lock: releasing it would take longer than a packet.
         let stepped = one(&mut self.packets).step(action);
         self.observe(py)?;
         py.check_signals()?;
@@ -275,13 +275,13 @@ impl PacketEpisodes {
     }
 }
 
-/// A scenario of an environment, whose queue managers are built in: those of users would need the interpreter, or checks
-/// after each call.
+/// Parses an environment's scenario, with built-in AQMs only: AQMs of users would need the interpreter, or checks after
+/// each call.
 pub(crate) fn read_scenario(json: &str, sets: &[(String, String)], base: &str) -> Result<Scenario, String> {
     Scenario::parse_with(json, sets, Path::new(base), REGISTERED).map_err(|error| error.to_string())
 }
 
-/// A reward by its name among `all`; none for an empty one, where somebody else judges.
+/// Looks up a reward by name; `None` if the name is empty, because the caller computes the reward.
 pub(crate) fn read_reward<R: Copy>(name: &str, all: &[(&str, R)]) -> PyResult<Option<R>> {
     if name.is_empty() {
         return Ok(None);
@@ -291,7 +291,7 @@ pub(crate) fn read_reward<R: Copy>(name: &str, all: &[(&str, R)]) -> PyResult<Op
     all.iter().find(|(known, _)| *known == name).map(|&(_, reward)| Some(reward)).ok_or_else(unknown)
 }
 
-/// The summary of an episode that is over as JSON.
+/// Summary of an ended episode as JSON.
 pub(crate) fn text_of(summary: Option<Summary>) -> PyResult<Option<String>> {
     summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
 }

@@ -1,4 +1,4 @@
-//! Connections that Python steers, in steps.
+//! Reinforcement-learning episodes with agent-controlled connections.
 
 use crate::error::{UnsignedInt, input};
 use crate::gym::{read_reward, read_scenario, text_of};
@@ -9,14 +9,14 @@ use pyo3::types::PyDict;
 use sojourn_gym::cc::{ActionKind, Feature, FlowEpisode, Reward, RewardInput, Setup};
 use std::sync::{Mutex, PoisonError};
 
-/// A slot for episodes in which each flow of a group has an agent, at most `most` of them.
+/// A slot for episodes with an agent per flow of a group, at most `most` agents.
 ///
 /// `step` as a time with its unit or "rtt", `delay` as a time; `action`, `observe` and `reward` by name (an empty
 /// reward: the caller computes it); with `native` that control runs instead of agents. `observations`, `rewards`, `due`
 /// and `over` are arrays that are written in place.
 #[pyclass(module = "sojourn._core")]
 pub struct CcEpisodes {
-    /// Never locked, as that of [`Episodes`](crate::gym::Episodes).
+    /// Never locked, like that of [`Episodes`](crate::gym::Episodes).
     connections: Mutex<FlowEpisode>,
     /// Observation of each agent.
     #[pyo3(get)]
@@ -146,7 +146,7 @@ impl CcEpisodes {
 }
 
 impl CcEpisodes {
-    /// Writes the agents' observations and which of them have ended.
+    /// Writes each agent's observation and whether its application has stopped.
     fn show(&mut self, py: Python<'_>) -> PyResult<()> {
         let (mut seen, mut over) = (self.observations.bind(py).try_readwrite()?, self.over.bind(py).try_readwrite()?);
         let connections = all(&mut self.connections);

@@ -1,19 +1,18 @@
-//! `sojourn._core`: the simulator and its queue managers for Python.
+//! `sojourn._core`: the simulator and its AQMs for Python.
 //!
-//! A thin layer: texts and integers come in, texts and arrays go out, and everything that they mean is decided
-//! in the crates below.
+//! A thin layer that converts text and integers to Rust, and results to text and arrays; the crates below do the work.
 //!
 //! # Map
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
-//! | `queue`, `replay`, `conformance` | a queue step by step, comparisons and checks of queue managers |
-//! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
+//! | `queue`, `replay`, `conformance` | a queue step by step, comparisons and checks of AQMs |
+//! | `classes`, `manager`, `views`, `borrowed_queue` | AQMs in Python and in libraries: lookup, calls, views of the queue |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `capture` | captures of real networks as columns |
-//! | `gym` | episodes that a policy steers |
-//! | `gym_cc` | episodes of connections that agents steer |
+//! | `gym` | episodes in which an agent controls a queue |
+//! | `gym_cc` | episodes in which agents control connections |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
@@ -255,7 +254,7 @@ fn simulate(
     check_fault(&foreign)?;
     written.map_err(|error| unwritten(py, error))?;
     let output = py.detach(|| simulation.finish());
-    // Again, now that its queues are freed.
+    // Check again: freeing the queues may have recorded faults.
     check_fault(&foreign)?;
     match files {
         Some(files) => Output::written(py, output, files),
@@ -263,7 +262,7 @@ fn simulate(
     }
 }
 
-/// Lists of fewer bytes grow without a word.
+/// Minimum size in bytes of a list whose growth is reported to `grows`.
 const GROWTH: u64 = 16 << 20;
-/// Events between two looks at the clock: a millisecond or so.
+/// Events between checks of the clock, about a millisecond.
 const EVENTS_PER_STEP: u64 = 4096;

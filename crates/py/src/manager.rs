@@ -1,7 +1,7 @@
-//! A queue manager whose methods are Python's, under the same queue disciplines as every other.
+//! AQMs written in Python, under the same qdiscs as built-in AQMs.
 //!
-//! An exception stays pending in the interpreter, as in a C extension. While one is, nothing more is called here; the
-//! host looks for it after each of its steps and gives up (`error::check`).
+//! An exception stays pending in the interpreter, as in a C extension. While one is pending, no method is called; the
+//! host checks after each of its steps and stops (`error::check`).
 
 use crate::error::AqmError;
 use crate::values::{ParamValue, to_dict};
@@ -14,13 +14,13 @@ use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Lifecycle, Limits, Link, Meta, PoppedP
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// A user's class: what all managers made from it share.
+/// A user's class, shared by all its instances.
 pub struct AqmClass {
-    /// As in scenario files: `/path/my_aqm.py:MyAqm`.
+    /// Name as in scenario files: `/path/my_aqm.py:MyAqm`.
     pub name: &'static str,
-    /// Makes an instance from a dictionary of parameters.
+    /// Callable that creates an instance from a dictionary of parameters.
     pub make: Py<PyAny>,
-    /// The methods that the class defines; others are not called.
+    /// Methods that the class defines; others are not called.
     pub methods: Vec<String>,
     /// See [`Aqm::judges_overflow`].
     pub judges_overflow: bool,
@@ -34,7 +34,7 @@ impl AqmClass {
         self.make.bind(py).call1((params,)).map_err(|error| self.explain(py, error, "__init__", None))
     }
 
-    /// Whether `__init__` accepts `params`; its own ValueError is a refusal with its own message.
+    /// Whether `__init__` accepts `params`; a ValueError of the class is returned as its message.
     pub fn validate(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
         match self.make.bind(py).call1((params,)) {
             Ok(_) => Ok(Ok(())),
@@ -45,8 +45,8 @@ impl AqmClass {
         }
     }
 
-    /// Adds the place to an exception, also to one that would end the program, such as SystemExit. Ctrl-C and a panic
-    /// of Rust pass unchanged.
+    /// Adds the location to an exception, even to one that would end the program, such as SystemExit. KeyboardInterrupt
+    /// and Rust panics pass unchanged.
     fn explain(&self, py: Python<'_>, error: PyErr, method: &str, now: Option<Instant>) -> PyErr {
         let stays = error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py);
         if stays || error.is_instance_of::<AqmError>(py) {
@@ -62,7 +62,7 @@ impl AqmClass {
         explained
     }
 
-    /// Name of a state variable, kept once per class for the life of the program.
+    /// Interned name of a state variable, leaked once per class.
     fn state(&self, name: &str) -> PyResult<&'static str> {
         let mut known = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|known| **known == name) {
@@ -76,14 +76,14 @@ impl AqmClass {
     }
 }
 
-/// A manager of one queue.
+/// The AQM of one queue.
 pub struct PyAqm {
     class: &'static AqmClass,
     object: Option<AqmInstance>,
     next_update: Option<Instant>,
 }
 
-/// An instance, with what its calls need made once.
+/// An instance, with the objects that its calls reuse.
 struct AqmInstance {
     instance: Py<PyAny>,
     cx: Py<CxView>,
@@ -99,7 +99,7 @@ struct AqmInstance {
 }
 
 impl PyAqm {
-    /// A manager with its own instance.
+    /// Creates an AQM with its own instance.
     pub fn new(class: &'static AqmClass, params: &[(&'static str, ParamValue)]) -> Self {
         let object = Python::attach(|py| {
             let make = || AqmInstance::new(py, class, &to_dict(py, params)?);
@@ -108,7 +108,7 @@ impl PyAqm {
         Self { class, object, next_update: None }
     }
 
-    /// Calls a method unless an exception is pending; an exception that it raises becomes pending.
+    /// Calls a method unless an exception is pending; an exception of the method becomes pending.
     #[inline]
     fn call<R>(
         &self,
@@ -322,7 +322,7 @@ fn text(py: Python<'_>, error: &PyErr) -> Option<String> {
     error.value(py).str().ok().map(|text| text.to_string_lossy().into_owned())
 }
 
-/// Line number that raised, in the innermost function.
+/// Line number of an exception, in the innermost function.
 fn last_line(py: Python<'_>, error: &PyErr) -> Option<u32> {
     let mut traceback = error.traceback(py)?.into_any();
     while let Ok(next) = traceback.getattr("tb_next") {
@@ -334,5 +334,5 @@ fn last_line(py: Python<'_>, error: &PyErr) -> Option<u32> {
     traceback.getattr("tb_lineno").ok()?.extract().ok()
 }
 
-/// Most state variables of a class.
+/// Maximum number of state variables of a class.
 const MAX_STATES: usize = 64;

@@ -1,4 +1,4 @@
-//! Results of a run as Python sees them.
+//! Results of a run for Python.
 
 use crate::error::{input, unwritten};
 use numpy::PyArray1;
@@ -27,7 +27,7 @@ impl Output {
         Self::of(py, summary, output.tables)
     }
 
-    /// As above, with the remaining rows of all tables in files.
+    /// As [`Output::new`], but writes the remaining rows of all tables to files.
     pub fn written(py: Python<'_>, output: sojourn_sim::Output, mut files: ParquetFolder) -> PyResult<Self> {
         let sojourn_sim::Output { summary, tables } = output;
         let write = || {
@@ -38,7 +38,7 @@ impl Output {
         Ok(Self { written, ..Self::new(py, sojourn_sim::Output { summary, tables: Vec::new() })? })
     }
 
-    /// As above, for a summary that is already JSON.
+    /// As [`Output::new`], for a summary that is already JSON.
     pub fn of(py: Python<'_>, summary: String, recorded: Vec<Table>) -> PyResult<Self> {
         let tables = PyDict::new(py);
         for table in recorded {

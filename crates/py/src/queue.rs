@@ -20,12 +20,12 @@ type Tag = Option<Py<PyAny>>;
 /// are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
 #[pyclass(module = "sojourn._core")]
 pub struct Queue {
-    /// Never locked: the mutex only makes the box shareable, and every access is exclusive already.
+    /// Never locked: every access is exclusive (`get_mut`), and the mutex only makes the type `Sync` for PyO3.
     qdisc: Mutex<Box<dyn Qdisc<Tag> + Send>>,
     dropped: Vec<(Tag, &'static str)>,
     now: Instant,
     config: AnyConfig,
-    /// What the last pop in vain was told, if anything waits.
+    /// Time from [`DequeueResult::NotBefore`] of the last `pop`.
     not_before: Option<Instant>,
 }
 
@@ -38,7 +38,7 @@ impl Queue {
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: UnsignedInt, seed: UnsignedInt) -> PyResult<Self> {
-        let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
+        let at = |argument: &'static str| move |error: String| input(format!("{argument}: {error}"));
         let aqm = check(py, AqmSpec::parse_with(aqm, &ClassFinder::of(".")).map_err(|e| format!("aqm: {e}")))?;
         check_effects(&aqm.config, "a standalone queue")?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
@@ -165,7 +165,7 @@ impl Queue {
         if now_ns < last {
             return Err(input(format!("now_ns: {now_ns} is before {last}, the time of an earlier call")));
         }
-        if now_ns - last > LONGEST_GAP {
+        if now_ns - last > MAX_GAP {
             return Err(input(format!("now_ns: {now_ns} is over a day after {last}; let the clock start at 0")));
         }
         self.now = Instant::from_nanos(now_ns);
@@ -178,11 +178,11 @@ impl Queue {
     }
 }
 
-/// An exception that a manager in Python left pending.
+/// Returns an exception that an AQM in Python left pending.
 fn raised(py: Python<'_>) -> PyResult<()> {
     PyErr::take(py).map_or(Ok(()), Err)
 }
 
-/// A day: the manager makes up for every periodic update since the last call, and a clock that counts from 1970
-/// would keep it busy for minutes.
-const LONGEST_GAP: u64 = 86_400_000_000_000;
+/// Maximum nanoseconds between calls, a day. The AQM catches up on every periodic update since the last call; from the
+/// Unix epoch, that would take minutes.
+const MAX_GAP: u64 = 86_400_000_000_000;

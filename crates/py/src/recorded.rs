@@ -1,4 +1,4 @@
-//! Runs of other engines: what they need of a scenario, and what they saw.
+//! Runs of other engines: their inputs from a scenario, and statistics from their recordings.
 
 use crate::classes::ClassFinder;
 use crate::error::{UnsignedInt, check, input};
@@ -38,7 +38,7 @@ pub fn state_of_queue(seed: UnsignedInt, link: usize) -> PyResult<u64> {
     Ok(sojourn_sim::stream_of_queue(seed.get("seed")?, link, 0).state())
 }
 
-/// Times at which the statistics of a run can begin, in ns, the start of the run first.
+/// Possible start times of a run's statistics, in ns; the first is the start of the run.
 #[pyfunction]
 pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let statistics = Statistics::of(&parse(py, scenario_json)?);

@@ -1,4 +1,4 @@
-//! Arrivals played through one queue discipline or two, and where they part.
+//! Replays arrivals through one or two qdiscs, and reports the first difference.
 
 use crate::classes::{SharedLibraries, check_effects, check_fault};
 use crate::error::{UnsignedInt, check, input};
@@ -29,13 +29,13 @@ pub struct Setup {
     /// Number of the link, which selects the simulator's random streams.
     #[pyo3(default)]
     link: u64,
-    /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
+    /// Whether the arrivals are from the Linux kernel; otherwise they are from the simulator.
     kernel: bool,
-    /// The fields of `DropNotification`, in their order.
+    /// The fields of [`DropNotification`], in order.
     told: (bool, bool, bool),
-    /// Whether what was recorded dropped nothing but packets that arrive.
+    /// Whether the recorded queue dropped arriving packets only.
     drops_on_arrival: bool,
-    /// Zero of the times that are reported, on the queue's clock.
+    /// Origin of the reported times, on the queue's clock.
     origin_ns: u64,
 }
 
@@ -98,8 +98,8 @@ pub fn diff(
     };
     let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals, copies)?, reference);
     slices::run(py, progress.as_ref(), || {
-        let left = (0..STEPS_PER_LOOK).all(|_| comparison.step());
-        left.then(|| comparison.share())
+        let more = (0..STEPS_PER_SLICE).all(|_| comparison.step());
+        more.then(|| comparison.share())
     })?;
     let first = match comparison.judged_before() {
         Some(packet) => Some(Difference {
@@ -188,7 +188,7 @@ impl Setup {
         }
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
-        // A recording of the kernel has the kernel's clock.
+        // The kernel's recordings use the kernel's clock, so the queue's uptime is 0.
         let (wire, rng, uptime) = match self.kernel {
             true => (ReplayLink::kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
             false => (ReplayLink::simulator(rate), Rng::stream(self.seed, "queue", self.link), UPTIME),
@@ -240,8 +240,8 @@ impl Columns<'_> {
             if i > 0 && time[i] < time[i - 1] {
                 return wrong("arrives before the one before it");
             }
-            // A queue makes up for every periodic update since the last arrival.
-            if i > 0 && time[i] - time[i - 1] > LONGEST_GAP {
+            // A queue catches up on every periodic update since the last arrival.
+            if i > 0 && time[i] - time[i - 1] > MAX_GAP {
                 return wrong("arrives over a day after the one before it");
             }
             if dscp[i] > 63 {
@@ -354,10 +354,10 @@ fn described(setup: &Setup, verdict: replay::FateKind, at: Option<Instant>, reas
 
 const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 const MAX_BYTES: u32 = 1_000_000_000;
-const LONGEST_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;
-/// Of made-up arrivals: a gigabyte or so.
+const MAX_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;
+/// Maximum synthetic arrivals, about a gigabyte.
 const MAX_ARRIVALS: usize = 10_000_000;
-/// Slower, made-up arrivals would be hours apart, and a queue would do nothing but make up for its updates.
+/// Minimum rate of synthetic arrivals. Below it they would be hours apart, and a queue would spend its time on updates.
 const MIN_RATE: Rate = Rate::from_bps(1000);
-/// Steps between two looks at the clock: a millisecond or so.
-const STEPS_PER_LOOK: u32 = 4096;
+/// Steps between checks of the clock, about a millisecond.
+const STEPS_PER_SLICE: u32 = 4096;

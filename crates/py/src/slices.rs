@@ -1,4 +1,4 @@
-//! Long work in short slices: without the interpreter lock inside, with signals and progress in between.
+//! Runs long work in short slices: without the interpreter lock, and with signals and progress handled in between.
 
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
@@ -56,5 +56,5 @@ fn slice(step: &mut impl FnMut() -> Option<f64>) -> Option<f64> {
     }
 }
 
-/// Short enough for Ctrl-C to seem immediate, long enough to cost nothing.
+/// Length of a slice: short enough for Ctrl-C to feel immediate, long enough for a negligible overhead.
 const SLICE: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! Traces of delivery opportunities: arrays of whole milliseconds come and go, the work is done in the simulator's crate.
+//! Traces of delivery opportunities, as arrays of milliseconds; the simulator's crate implements the functions.
 
 use crate::error::{UnsignedInt, input};
 use numpy::{PyArray1, PyReadonlyArray1};

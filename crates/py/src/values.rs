@@ -1,4 +1,4 @@
-//! Values as Python gives and gets them.
+//! Conversion of values from and to Python.
 
 use crate::error::input;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub fn limits_of(text: &str) -> PyResult<Limits> {
     }
 }
 
-/// A value of a parameter as an instance gets it.
+/// A parameter's value, converted for an instance.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamValue(pub Value);
 

@@ -1,4 +1,4 @@
-//! What a queue manager written in Python sees: the names of the Rust trait, times as integer nanoseconds.
+//! Views of a call for AQMs in Python, with the names of the Rust trait and times as integer nanoseconds.
 
 use crate::borrowed_queue::BorrowedQueue;
 use crate::error::input;
@@ -13,7 +13,7 @@ pub struct MetaView(pub Meta);
 
 #[pymethods]
 impl MetaView {
-    /// Time at which the queue accepted it, in ns.
+    /// Time of its enqueue, in ns.
     #[getter]
     fn enqueued(&self) -> u64 {
         self.0.enqueued.as_nanos()
@@ -101,7 +101,7 @@ pub struct CxView {
     backlog: Backlog,
     total: Backlog,
     link: Option<Link>,
-    /// A copy of the stream while a call runs; whoever keeps the object draws no more.
+    /// Copy of the random stream during a call; `None` afterwards, so that a kept object cannot draw from it.
     rng: Option<Rng>,
 }
 
@@ -120,7 +120,7 @@ impl CxView {
         self.rng = Some(cx.rng.clone());
     }
 
-    /// Ends a call: the queue's stream continues from the state in which the call left it.
+    /// Ends a call: the queue's stream continues from the call's final state.
     pub fn close(&mut self, cx: &mut Cx) {
         if let Some(rng) = self.rng.take() {
             *cx.rng = rng;
@@ -186,10 +186,10 @@ pub struct FifoView {
     call: Mutex<CallState>,
 }
 
-/// What there is to know of the call that runs.
+/// State of the current call.
 #[derive(Clone, Copy)]
 struct CallState {
-    /// Why packets are dropped that the algorithm gives no reason for.
+    /// Default drop reason.
     reason: DropReason,
     may_pop: bool,
     popped: Option<PoppedPacket>,
@@ -202,13 +202,13 @@ impl FifoView {
         Self { queue: BorrowedQueue::default(), call: Mutex::new(call) }
     }
 
-    /// Lends `queue` to `call` on an arrival, when nothing may be popped.
+    /// Lends `queue` to `call` on an arrival; `pop` is not allowed.
     pub fn on_arrival<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
         *self.call() = CallState { reason: DropReason::Early, may_pop: false, popped: None };
         self.queue.lend(queue, call)
     }
 
-    /// Lends `queue` to `call` on a departure; returns what was popped.
+    /// Lends `queue` to `call` on a departure; returns the popped packet.
     pub fn on_departure<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> (R, Option<PoppedPacket>) {
         *self.call() = CallState { reason: DropReason::Late, may_pop: true, popped: None };
         let result = self.queue.lend(queue, call);
