@@ -1,5 +1,5 @@
-//! AQMs in shared libraries, in the simulator and in the conformance suite: libsojourn_aqm gives the same results as the
-//! built-in AQMs, BLUE in C the same as BLUE in Rust, and a fault names its library.
+//! AQMs in shared libraries, in the simulator and in the conformance suite: libsojourn_aqm gives the same results as
+//! the built-in AQMs, BLUE in C the same as BLUE in Rust, and a fault names its library.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -95,8 +95,8 @@ fn a_queue_manager_of_ours_gives_the_same_results_as_a_library() {
     }
 }
 
-/// ACKs of ten downloads queue behind five uploads on a slow reverse path, which request-response connections use in both
-/// directions.
+/// ACKs of ten downloads queue behind five uploads on a slow reverse path, which request-response connections use in
+/// both directions.
 const TWO_WAYS: &str = r#"
 duration = "9 s"
 warmup = "1 s"
@@ -302,7 +302,7 @@ fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
         ("old.so", "old.so: is built for version 9 of sojourn_aqm.h; rebuild it with this one, version 1"),
         ("short.so", "short.so: sojourn_library.size is 24; set it to sizeof(sojourn_discipline)"),
         ("hollow.so", "hollow.so: sojourn_library.create is null; it is needed"),
-        ("blue.so increment", "blue.so: increment needs a value; write e.g. increment 0.02"),
+        ("blue.so increment", "blue.so: increment lacks its value; write e.g. increment 0.02"),
         ("blue.so incerment 3", "blue.so: \"incerment 3\" is no parameter; one of freeze_time (in ms), increment"),
         ("libsojourn_aqm.so", "libsojourn_aqm.so: an AQM needs a name, e.g. \"codel\""),
         ("libsojourn_aqm.so codel target 5", "libsojourn_aqm.so: target: \"5\" has no unit; write e.g. \"5 ms\""),

@@ -10,8 +10,8 @@ use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Limits, Link, M
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Module names for the linker. pkg-config's own library lists are not used: in Debian, some contain paths that only other
-/// development packages provide.
+/// Module names for the linker. pkg-config's own library lists are not used: in Debian, some contain paths that only
+/// other development packages provide.
 const MODULES: [&str; 6] = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"];
 
 /// Compiles examples/ns3/one-flow.cc into `folder`; prints a note and returns `None` if ns-3 is not installed.

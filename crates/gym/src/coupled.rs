@@ -8,8 +8,8 @@ use sojourn_aqm::registry::{Algorithm, AnyConfig, ForeignConfig, ForeignDiscipli
 use sojourn_aqm::{Host, Instant, Limits, Qdisc};
 use std::sync::Arc;
 
-/// Queues that an agent controls through `state`. They are configured as `start`, or else by RFC 9332's defaults; with a
-/// `start`, DualPI2's own controller runs until `until`, inclusive.
+/// Queues that an agent controls through `state`. They are configured as `start`, or else by RFC 9332's defaults; with
+/// a `start`, DualPI2's own controller runs until `until`, inclusive.
 pub fn agent_controlled(state: Arc<SharedState>, start: Option<&NamedConfig>, until: Instant) -> ForeignDiscipline {
     let config = match start.map(|named| &named.config) {
         Some(AnyConfig::DualPi2(config)) => config.clone(),

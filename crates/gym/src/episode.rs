@@ -109,7 +109,7 @@ impl Episode {
         }
         let next = info.end.min(run.at + self.setup.step);
         let over = next == info.end;
-        self.setup.spec.law.act(action, &self.state);
+        self.setup.spec.action.act(action, &self.state);
         self.run_until(next);
         let reward = self.measured().zip(self.setup.reward).map_or(0.0, |(measured, reward)| reward.of(measured));
         (reward, over)

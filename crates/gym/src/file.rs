@@ -76,13 +76,13 @@ impl PolicyFile {
         let spec = read_spec(&text.action, &text.observe, text.stack).map_err(|refused| refused.to_string())?;
         let layers = text.layers.into_iter().enumerate().map(|(i, layer)| layer.read(i)).collect::<Result<_, _>>()?;
         let network = Network::new(layers).map_err(|error| error.to_string())?;
-        network.check(spec.len(), spec.law.outputs()).map_err(|error| error.to_string())?;
+        network.check(spec.len(), spec.action.outputs()).map_err(|error| error.to_string())?;
         Ok(Self { step, spec, network })
     }
 
     /// An agent that runs the network.
     fn agent(&self) -> NetworkAgent {
-        let agent = NetworkAgent::new(self.network.clone(), self.spec.clone(), self.step, self.spec.law);
+        let agent = NetworkAgent::new(self.network.clone(), self.spec.clone(), self.step, self.spec.action);
         agent.expect("the file was checked")
     }
 }
@@ -98,8 +98,8 @@ impl LayerText {
     }
 }
 
-/// Catalogue of names like `policy:my.json`. Relative paths are looked up in `base`, then in the current directory. Blanks,
-/// brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …).
+/// Catalogue of names like `policy:my.json`. Relative paths are looked up in `base`, then in the current directory.
+/// Blanks, brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …).
 #[derive(Clone, Copy, Debug)]
 pub struct Policies<'a> {
     /// First directory for relative paths.
@@ -135,7 +135,7 @@ fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
         return Ok(algorithm);
     }
     let policy = Arc::new(PolicyFile::parse(&text)?);
-    let is_coupled = policy.spec.law == ActionKind::Coupled;
+    let is_coupled = policy.spec.action == ActionKind::Coupled;
     let configure =
         move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)], _: &dyn Catalogue| {
             let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
@@ -172,7 +172,7 @@ impl CustomConfig for PolicyQueue {
         None
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
-        Box::new(Policy::autonomous(self.0.agent(), self.0.spec.law))
+        Box::new(Policy::autonomous(self.0.agent(), self.0.spec.action))
     }
     fn clone_box(&self) -> Box<dyn CustomConfig> {
         Box::new(self.clone())

@@ -34,7 +34,7 @@ const MAX_DELAY: f64 = 10.0;
 impl PacketEpisode {
     /// Creates an environment whose observations have `setup`'s entries; its action and start are ignored.
     pub fn new(mut setup: Setup) -> Self {
-        setup.spec.law = ActionKind::Packet;
+        setup.spec.action = ActionKind::Packet;
         setup.start = None;
         let state = Arc::new(SharedState::new(setup.spec.has(Feature::Flows)));
         let observer = Observer::new(setup.spec.clone());

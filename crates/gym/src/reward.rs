@@ -7,8 +7,8 @@ use sojourn_aqm::policy::{REFERENCE, StepStats};
 pub struct RewardInput {
     /// Bytes that the link sent over bytes that it could have sent; 0 if it could send none.
     pub utilisation: f64,
-    /// Jain's index of the bytes delivered to each active flow in the last second; 1 with fewer than two, and unless the
-    /// reward is [`Reward::Fair`].
+    /// Jain's index of the bytes delivered to each active flow in the last second; 1 with fewer than two, and unless
+    /// the reward is [`Reward::Fair`].
     pub jain: f64,
     /// Minimum base RTT (without queueing) of all flows, in seconds.
     pub base_s: f64,
@@ -23,11 +23,11 @@ pub enum Reward {
     DelayGoodput,
     /// ln(utilisation) − ln(RTT / base RTT).
     Power,
-    /// As [`Reward::DelayGoodput`], with the utilisation multiplied by Jain's index of the bytes delivered to each flow in
-    /// the last second, which only a simulator knows.
+    /// As [`Reward::DelayGoodput`], with the utilisation multiplied by Jain's index of the bytes delivered to each flow
+    /// in the last second, which only a simulator knows.
     Fair,
-    /// Quality of Outcome of a video call (draft-ietf-ippm-qoo) from the 95th percentile of this queue's sojourn times and
-    /// its loss ratio. From 0 to 1; 0 if nothing was sent.
+    /// Quality of Outcome of a video call (draft-ietf-ippm-qoo) from the 95th percentile of this queue's sojourn times
+    /// and its loss ratio. From 0 to 1; 0 if nothing was sent.
     Qoo,
 }
 

@@ -47,8 +47,8 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// Parses settings as a user writes them. An empty `observe` selects the default, an empty `start` none. If `start` is
-    /// `native`, its queue layout determines the action, and `action` is only checked.
+    /// Parses settings as a user writes them. An empty `observe` selects the default, an empty `start` none. If `start`
+    /// is `native`, its queue layout determines the action, and `action` is only checked.
     ///
     /// # Errors
     /// If a name is unknown, a number is out of range, or `start` does not fit the action.
@@ -67,13 +67,13 @@ impl Setup {
         };
         let mut spec = read_spec(action, observe, stack)?;
         if let Some(named) = start.as_ref().filter(|_| native) {
-            spec.law = if matches!(named.config, AnyConfig::DualPi2(_)) {
+            spec.action = if matches!(named.config, AnyConfig::DualPi2(_)) {
                 ActionKind::Coupled
             } else {
                 ActionKind::Probability
             };
         }
-        match (&start, spec.law) {
+        match (&start, spec.action) {
             (Some(named), ActionKind::Coupled) if !matches!(named.config, AnyConfig::DualPi2(_)) => {
                 return Err(invalid(
                     "start",
@@ -115,13 +115,13 @@ impl Setup {
         }
         let until = if self.native { Instant::NEVER } else { until };
         let state = Arc::clone(state);
-        scenario.link.aqm.config = if self.spec.law == ActionKind::Coupled {
+        scenario.link.aqm.config = if self.spec.action == ActionKind::Coupled {
             AnyConfig::Foreign(coupled::agent_controlled(state, self.start.as_ref(), until))
         } else {
             let start = self.start.clone().map(|named| (named, until));
             AnyConfig::Custom(CustomAqm::new(
                 &AGENT_CONTROLLED,
-                Box::new(AgentQueue { state, law: self.spec.law, start }),
+                Box::new(AgentQueue { state, law: self.spec.action, start }),
             ))
         };
         scenario.probes = Probes::default();
@@ -138,7 +138,7 @@ pub(crate) fn read_spec(action: &str, observe: &[String], stack: usize) -> Resul
     };
     let law = law.map_err(|text| invalid("action", format!("{text}; expected one of {laws}")))?;
     let entries = read_entries(observe, stack, Feature::ALL, &Feature::DEFAULT)?;
-    Ok(ObservationSpec { entries, stack, law })
+    Ok(ObservationSpec { entries, stack, action: law })
 }
 
 /// Parses the entries of an observation from `all` (name, entry, description), and checks `stack`, the number of steps.

@@ -1,8 +1,8 @@
 //! Structs and constants of `sojourn_aqm.h`, in its order and with its names; the header documents them. A test of
 //! `sojourn-capi` compiles the header and compares.
 //!
-//! Structs begin with their size and grow only at the end, so programs compiled against an older header keep working when
-//! a field is added.
+//! Structs begin with their size and grow only at the end, so programs compiled against an older header keep working
+//! when a field is added.
 
 use std::ffi::{c_char, c_int, c_void};
 

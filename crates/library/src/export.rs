@@ -1,4 +1,5 @@
-//! Calls from C to Sojourn queues. Only this file checks and dereferences the host's pointers; a panic becomes an error.
+//! Calls from C to Sojourn queues. Only this file checks and dereferences the host's pointers; a panic becomes an
+//! error.
 //!
 //! Each function implements the header's `sojourn_queue_` function of its name. The header also states the caller's
 //! obligations: pointers are null or valid during the call, structs begin with their size, and a queue was returned by

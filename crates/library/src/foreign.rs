@@ -1,8 +1,8 @@
-//! A library's queue as a qdisc, with checks: each packet must return exactly once and unchanged, and each result must be
-//! consistent. The first violation is recorded as a fault, and the queue is disabled.
+//! A library's queue as a qdisc, with checks: each packet must return exactly once and unchanged, and each result must
+//! be consistent. The first violation is recorded as a fault, and the queue is disabled.
 //!
-//! A library that keeps a packet would give a plausible result, so every packet, backlog and statistic is checked in every
-//! run. [`Qdisc`] has no error path, because built-in qdiscs need none.
+//! A library that keeps a packet would give a plausible result, so every packet, backlog and statistic is checked in
+//! every run. [`Qdisc`] has no error path, because built-in qdiscs need none.
 
 use crate::abi::{self, Packet};
 use crate::load::{Instance, Library, NO_PACKET};
@@ -20,8 +20,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Catalogue of names like `./blue.so`. Relative paths are looked up in `base`, then in the current directory. Blanks,
-/// brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …). `./blue.so:blue` also names the
-/// qdisc in the library, and fails if that is another.
+/// brackets, commas, `@`, `%` and colons in a path are percent-encoded (`%20`, `%28`, …). `./blue.so:blue` also names
+/// the qdisc in the library, and fails if that is another.
 #[derive(Clone, Copy, Debug)]
 pub struct Libraries<'a> {
     /// First directory for relative paths.
@@ -186,7 +186,8 @@ struct Queue {
     /// `None` after a fault.
     instance: Option<Instance>,
     slots: Vec<Slot>,
-    /// Headers of the packets in `slots`; boxed, because the library holds their addresses while the packets are queued.
+    /// Headers of the packets in `slots`; boxed, because the library holds their addresses while the packets are
+    /// queued.
     #[allow(clippy::vec_box)]
     headers: Vec<Box<[u8; TcpView::IP_BYTES]>>,
     waiting: Backlog,

@@ -24,8 +24,8 @@ pub mod queue;
 
 pub use sojourn_aqm::registry::REGISTERED;
 
-/// Exports `sojourn_library` with queues of `$algorithm`, a static [`Algorithm`](sojourn_aqm::registry::Algorithm) whose
-/// name is `$name`, with a summary and its source. Use it once, in a crate of type `cdylib`.
+/// Exports `sojourn_library` with queues of `$algorithm`, a static [`Algorithm`](sojourn_aqm::registry::Algorithm)
+/// whose name is `$name`, with a summary and its source. Use it once, in a crate of type `cdylib`.
 ///
 /// ```
 /// # use sojourn_aqm::{Aqm, config, params::Value, registry::{Algorithm, AqmConfig}};

@@ -32,8 +32,8 @@ pub struct Library {
     pub source: String,
 }
 
-// SAFETY: its pointers refer to constants and functions of a library that stays loaded; the header allows calls from any
-// thread.
+// SAFETY: its pointers refer to constants and functions of a library that stays loaded; the header allows calls from
+// any thread.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
@@ -195,8 +195,8 @@ unsafe fn one_line(text: *const c_char) -> String {
 struct ReturnedPackets(UnsafeCell<Vec<(Packet, c_int)>>);
 
 unsafe extern "C" fn on_drop(user: *mut c_void, packet: *const Packet, reason: c_int) {
-    // SAFETY: `create` passed `user`, which lives as long as the queue. The library calls this on its caller's thread, and
-    // no other reference to the list exists meanwhile.
+    // SAFETY: `create` passed `user`, which lives as long as the queue. The library calls this on its caller's thread,
+    // and no other reference to the list exists meanwhile.
     let list = unsafe { &mut *(*user.cast::<ReturnedPackets>()).0.get() };
     // A null pointer or a struct that is too short becomes an unknown packet, which the checks report.
     // SAFETY: null or a packet, by the header.

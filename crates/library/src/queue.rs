@@ -1,5 +1,5 @@
-//! A Sojourn queue for a host in C: packets are opaque pointers, times count from the host's own origin. Safe code only:
-//! the implementor of [`Owner`] returns packets to the host and reads their headers.
+//! A Sojourn queue for a host in C: packets are opaque pointers, times count from the host's own origin. Safe code
+//! only: the implementor of [`Owner`] returns packets to the host and reads their headers.
 
 use crate::abi::{self, Packet, Time};
 use sojourn_aqm::class::ClassId;

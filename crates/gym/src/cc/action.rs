@@ -3,18 +3,19 @@
 /// Maps an action to a congestion window or a pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionKind {
-    /// Multiplies the window by 2^a, a from -1 to 1; the group's own congestion control runs between the steps (S. Abbasloo
-    /// et al., Classic meets modern: a pragmatic learning-based congestion control for the Internet, SIGCOMM 2020).
+    /// Multiplies the window by 2^a, a from -1 to 1; the group's own congestion control runs between the steps (S.
+    /// Abbasloo et al., Classic meets modern: a pragmatic learning-based congestion control for the Internet, SIGCOMM
+    /// 2020).
     CwndScale,
-    /// Multiplies the pacing rate by 1 + g a, or divides it by 1 - g a if a is negative; a from -1 to 1 (N. Jay et al., A
-    /// deep reinforcement learning perspective on Internet congestion control, ICML 2019, with g = 0.025).
+    /// Multiplies the pacing rate by 1 + g a, or divides it by 1 - g a if a is negative; a from -1 to 1 (N. Jay et al.,
+    /// A deep reinforcement learning perspective on Internet congestion control, ICML 2019, with g = 0.025).
     RateScale,
     /// Sets the window to e^a segments.
     Cwnd,
     /// Sets the pacing rate to e^a Mbit/s of payload.
     Rate,
-    /// One of five changes of the window: none, halve, minus ten segments, plus ten segments, double (V. Sivakumar et al.,
-    /// MVFST-RL: an asynchronous RL framework for congestion control with delayed actions, 2019).
+    /// One of five changes of the window: none, halve, minus ten segments, plus ten segments, double (V. Sivakumar et
+    /// al., MVFST-RL: an asynchronous RL framework for congestion control with delayed actions, 2019).
     CwndChoice,
     /// Ignores actions: the group's own congestion control, or a named one, runs unchanged.
     Native,

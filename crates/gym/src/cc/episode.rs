@@ -135,8 +135,8 @@ impl FlowEpisode {
         self.agents.iter().any(|agent| agent.state.lock().last_ack.is_open) || self.is_over()
     }
 
-    /// Schedules the actions of the agents whose step begins, and runs until the next step of any agent ends. Sets `due`
-    /// for each agent whose step ended, and writes its reward to `rewards` (0 if rewards are external).
+    /// Schedules the actions of the agents whose step begins, and runs until the next step of any agent ends. Sets
+    /// `due` for each agent whose step ended, and writes its reward to `rewards` (0 if rewards are external).
     pub fn step(&mut self, actions: &[f64], due: &mut [bool], rewards: &mut [f64]) {
         let Some(run) = &self.run else { return };
         let at = run.at;

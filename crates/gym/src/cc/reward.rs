@@ -23,11 +23,11 @@ pub struct RewardInput {
 pub enum Reward {
     /// ln(delivery rate / nominal rate of the link) − ln(RTT / base RTT).
     Power,
-    /// (10 · delivery rate in packets/s − 1000 · mean RTT in s − 2000 · loss ratio) / 1000 (N. Jay et al., ICML 2019, as in
-    /// its published code).
+    /// (10 · delivery rate in packets/s − 1000 · mean RTT in s − 2000 · loss ratio) / 1000 (N. Jay et al., ICML 2019,
+    /// as in its published code).
     Aurora,
-    /// Utilisation · Jain's index over the last second − 0.5 · queueing delay / 20 ms (at most 10) − 0.5 · loss ratio. Only
-    /// a simulator knows these.
+    /// Utilisation · Jain's index over the last second − 0.5 · queueing delay / 20 ms (at most 10) − 0.5 · loss ratio.
+    /// Only a simulator knows these.
     Fair,
 }
 

@@ -103,8 +103,8 @@ impl State {
         (GUARD * segments).max(f64::from(first)) as u32
     }
 
-    /// Minimum and maximum pacing rate in bit/s: two segments per maximum RTT, and ten times the maximum delivery rate, or
-    /// the rate of the initial window if that is higher.
+    /// Minimum and maximum pacing rate in bit/s: two segments per maximum RTT, and ten times the maximum delivery rate,
+    /// or the rate of the initial window if that is higher.
     pub fn rates_bps(&self, first: u32) -> (f64, f64) {
         let least = self.rate_of(MIN_CWND);
         (least, (GUARD * self.max_bps.max(self.rate_of(first))).max(least))
