@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A stack of buffers: the one that was used last is used next, because it is in the cache.
+/// A stack of free buffers: the most recently used one is reused first, because it is in the cache.
 #[derive(Clone, Default)]
 pub struct Pool {
     free: Rc<RefCell<Vec<Box<[u8]>>>>,
 }
 
-/// Room for one read of a TUN device; goes back to its pool when it is dropped.
+/// Memory for one read of a TUN device; returns to its pool when dropped.
 pub struct Buffer {
     bytes: Option<Box<[u8]>>,
     len: usize,
@@ -30,22 +30,22 @@ impl Pool {
 }
 
 impl Buffer {
-    /// Where to read a frame to.
+    /// Memory to read a frame into.
     pub fn room(&mut self) -> &mut [u8] {
         self.bytes.as_mut().expect("a packet is returned only when dropped")
     }
 
-    /// Says that `len` bytes were read.
+    /// Sets the length of the frame that was read.
     pub fn set_len(&mut self, len: usize) {
         self.len = len.min(ROOM);
     }
 
-    /// What was read, to be changed in place.
+    /// The frame, to be changed in place.
     pub fn frame_mut(&mut self) -> &mut [u8] {
         &mut self.bytes.as_mut().expect("a packet is returned only when dropped")[..self.len]
     }
 
-    /// What was read: virtio header and IP packet.
+    /// The frame: virtio header and IP packet.
     pub fn frame(&self) -> &[u8] {
         &self.bytes.as_ref().expect("a packet is returned only when dropped")[..self.len]
     }
@@ -57,11 +57,11 @@ impl Drop for Buffer {
     }
 }
 
-/// Most tags that a link's header has.
+/// Maximum number of VLAN tags in a link-layer header.
 pub const MAX_TAGS: usize = 2;
 
-/// Bytes of the longest link's header: two addresses, two tags, the type.
+/// Bytes of the longest link-layer header: two addresses, two tags, the type.
 pub const MAX_LINK: usize = 14 + 4 * MAX_TAGS;
 
-/// Virtio header, a link's header and the largest IP packet.
+/// Virtio header, link-layer header and the largest IP packet.
 const ROOM: usize = 10 + MAX_LINK + 65_536;

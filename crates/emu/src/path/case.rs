@@ -1,4 +1,5 @@
-//! A direction and what comes to it, from any sequence of bytes: for random tests, for a fuzzer, and to repeat a failure.
+//! A direction and its input, generated from arbitrary bytes: for property tests, the fuzzer, and to reproduce a
+//! failure.
 
 use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
 use super::{Counters, Direction, DirectionConfig, Gso, PathKind, Pool, Side, Sink, ethernet};
@@ -15,12 +16,12 @@ use thiserror::Error as ThisError;
 pub struct Case {
     /// The direction.
     pub config: DirectionConfig,
-    /// Nanoseconds since the one before, and the bytes that were read.
+    /// Nanoseconds since the previous frame, and the bytes of the frame.
     pub frames: Vec<(u64, Vec<u8>)>,
 }
 
 impl Case {
-    /// Every sequence of bytes stands for a case.
+    /// Every sequence of bytes is a valid case.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut bytes = ByteReader(bytes);
         let window = Duration::from_micros([0, 50, 1000][bytes.below(3)]);
@@ -49,7 +50,7 @@ impl Case {
         Self { config, frames }
     }
 
-    /// Runs it; what is wrong with what came out.
+    /// Runs the case and checks the output.
     pub fn run(&self) -> Result<(), CaseError> {
         let mut direction = Direction::new(self.config.clone(), 1)?;
         let (mut now, pool) = (Instant::ZERO, Pool::new());
@@ -72,8 +73,8 @@ impl Case {
         let counters = direction.counters();
         direction.finish();
         let ends = counters.departed.0 + counters.dropped + counters.backlog;
-        if let Some(wrong) = kernel.error {
-            return Err(wrong);
+        if let Some(error) = kernel.error {
+            return Err(error);
         }
         if ends != counters.arrived.0 || counters.backlog > 0 {
             return Err(CaseError::Number(Box::new(counters)));
@@ -85,25 +86,25 @@ impl Case {
     }
 }
 
-/// What is wrong with a direction, found by a case.
+/// A fault of a direction, found by a case.
 #[derive(Debug, PartialEq, ThisError)]
 #[non_exhaustive]
 pub enum CaseError {
-    /// The configuration is refused, which [`Case::from_bytes`] makes so that it is not.
+    /// The configuration was rejected; those of [`Case::from_bytes`] are valid.
     #[error(transparent)]
     Refused(#[from] Error),
-    /// A frame was written that no kernel takes.
+    /// A frame was written that no kernel accepts.
     #[error("{what}: {:02x?}", &frame[..frame.len().min(90)])]
     Frame {
-        /// Why not.
+        /// The fault.
         what: &'static str,
         /// The frame, from its virtio header on.
         frame: Vec<u8>,
     },
-    /// What arrived is not what departed, was dropped or waits.
+    /// The arrivals are not the sum of departures, drops and backlog.
     #[error("packets were lost or created: {0:?}")]
     Number(Box<Counters>),
-    /// Other packets were written than departed.
+    /// The numbers of packets written and departed differ.
     #[error("{written} of {departed} packets were written")]
     Written {
         /// Packets in the frames.
@@ -113,12 +114,12 @@ pub enum CaseError {
     },
 }
 
-/// Takes what is written if a kernel would.
+/// Accepts a frame if a kernel would.
 #[derive(Default)]
 struct ValidatingSink {
-    /// Whether frames have a link's header.
+    /// Whether frames have a link-layer header.
     ethernet: bool,
-    /// Whether bits of them may be flipped.
+    /// Whether bits may be flipped.
     allows_damage: bool,
     packets: u64,
     error: Option<CaseError>,
@@ -136,7 +137,7 @@ impl Sink for ValidatingSink {
 }
 
 impl ValidatingSink {
-    /// Number of packets in what was written.
+    /// Number of packets in a written frame.
     fn packets(&self, frame: &[u8]) -> Result<u64, &'static str> {
         let vnet = Vnet::parse(frame).ok_or("no virtio header")?;
         let (link, ip) = if self.ethernet {
@@ -147,19 +148,19 @@ impl ValidatingSink {
         if vnet.gso == 0 && (self.allows_damage || self.ethernet && !ethernet::is_ip(link)) {
             return Ok(1);
         }
-        let Some(about) = Headers::parse(ip) else {
-            // What only says that it is IP passes an interface as it came.
+        let Some(headers) = Headers::parse(ip) else {
+            // A frame with IP's type but no valid IP header passes an interface unchanged.
             return if self.ethernet && vnet.gso == 0 { Ok(1) } else { Err("not an IP packet") };
         };
         if vnet.gso == 0 {
             return Ok(1);
         }
-        let known = matches!((vnet.gso, about.version), (GSO_TCP4, 4) | (GSO_TCP6, 6) | (GSO_UDP, _));
-        let payload = ip.len() - about.end;
-        if !known || vnet.flags & NEEDS_CSUM == 0 || vnet.gso_size == 0 || payload <= vnet.gso_size as usize {
+        let is_known = matches!((vnet.gso, headers.version), (GSO_TCP4, 4) | (GSO_TCP6, 6) | (GSO_UDP, _));
+        let payload = ip.len() - headers.end;
+        if !is_known || vnet.flags & NEEDS_CSUM == 0 || vnet.gso_size == 0 || payload <= vnet.gso_size as usize {
             return Err("a super-packet that no kernel accepts");
         }
-        if about.length(ip) != Some(ip.len()) {
+        if headers.length(ip) != Some(ip.len()) {
             return Err("a super-packet with a wrong length");
         }
         Ok(payload.div_ceil(vnet.gso_size as usize) as u64)
@@ -177,7 +178,7 @@ fn link(bytes: &mut ByteReader) -> PathKind {
     PathKind::Link(Box::new(LinkSpec::parse("link", &table, Path::new("/")).expect("the link is a valid one")))
 }
 
-/// Addresses, up to three tags, and a type: IP's or any.
+/// Link-layer header: addresses, up to three tags, and a type, IP or arbitrary.
 fn link_header(bytes: &mut ByteReader) -> Vec<u8> {
     let mut out = vec![bytes.next() & 3; 12];
     for _ in 0..bytes.below(4) {
@@ -190,7 +191,7 @@ fn link_header(bytes: &mut ByteReader) -> Vec<u8> {
     out
 }
 
-/// Any bytes, or a sound packet or superframe of a flow in which any bytes may be changed.
+/// Arbitrary bytes, or a valid packet or superframe with up to three bytes of its headers changed.
 fn frame(bytes: &mut ByteReader) -> Vec<u8> {
     if bytes.below(8) == 0 {
         let len = bytes.below(120);
@@ -229,13 +230,13 @@ fn frame(bytes: &mut ByteReader) -> Vec<u8> {
     }
     ip[at + 1] = bytes.next() & 1;
     for _ in 0..bytes.below(4) {
-        let place = bytes.below(VNET + end);
-        out[place] = bytes.next();
+        let position = bytes.below(VNET + end);
+        out[position] = bytes.next();
     }
     out
 }
 
-/// Queue managers that mark, cut, look at TCP headers, and what duplicates and damages packets.
+/// Queue managers that mark, split super-packets, read TCP headers, duplicate and corrupt packets.
 const AQMS: [&str; 7] = [
     "droptail",
     "codel target 100us interval 1ms ecn",
@@ -246,13 +247,13 @@ const AQMS: [&str; 7] = [
     "netem delay 100us corrupt 100% { fq_codel }",
 ];
 
-/// Bytes that never end: behind them are zeros.
+/// Reader of bytes, with zeros after the end.
 struct ByteReader<'a>(&'a [u8]);
 
 impl ByteReader<'_> {
     fn next(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
+        let Some((&first, remaining)) = self.0.split_first() else { return 0 };
+        self.0 = remaining;
         first
     }
 

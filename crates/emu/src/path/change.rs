@@ -1,7 +1,7 @@
-//! What changes of a direction while it runs: as planned in its link's `[[changes]]`, or as somebody asks for it.
+//! Changes of a running direction: planned in its link's `[[changes]]`, or requested.
 //!
-//! A change comes before everything else of its instant, and is in the log. Both kinds are one: a simulation of the link
-//! with what the log has as `[[changes]]` decides alike.
+//! A change takes effect before everything else at its instant, and is logged. Both kinds behave alike: a simulation of
+//! the link with the logged changes as `[[changes]]` decides the same.
 
 use super::current_config::entry;
 use super::queued_link::QueueChange;
@@ -13,8 +13,8 @@ use sojourn_sim::scenario::{LossSpec, RunningChange, Service};
 use sojourn_sim::stream_of_queue;
 
 impl Direction {
-    /// Changes as of `now`, or just behind what is done already, to what `values` say, the keys of an entry of
-    /// `[[changes]]`; nothing changes on an error.
+    /// Applies `values`, the keys of an entry of `[[changes]]`, at `now`, or 1 ns after the instant already processed.
+    /// On an error nothing changes.
     pub fn change(&mut self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
         let at = now.max(self.now + NANOSECOND);
         self.change_until(at);
@@ -24,13 +24,13 @@ impl Direction {
         Ok(())
     }
 
-    /// Whether [`Self::change`] would be refused.
+    /// Returns the error that [`Self::change`] would return.
     pub fn try_change(&self, now: Instant, values: &Map<String, Value>, own: &dyn Catalogue) -> Result<(), String> {
         let at = now.max(self.now + NANOSECOND);
         self.current.clone().apply(at, values, own).map(|_| ())
     }
 
-    /// Sends nothing more, or goes on at the rate from before; what waits stays.
+    /// Stops sending, or resumes at the rate before the pause; queued packets stay.
     pub fn pause(&mut self, now: Instant, pause: bool, own: &dyn Catalogue) -> Result<(), String> {
         let rate = self.current.rate(now)?;
         self.try_pause(now, pause)?;
@@ -40,7 +40,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Whether [`Self::pause`] would be refused.
+    /// Returns the error that [`Self::pause`] would return.
     pub fn try_pause(&self, now: Instant, pause: bool) -> Result<(), String> {
         self.current.rate(now)?;
         match (pause, self.current.paused) {
@@ -50,7 +50,7 @@ impl Direction {
         }
     }
 
-    /// What it does now, in a few words.
+    /// Current configuration in a few words.
     pub fn describe(&self) -> String {
         let now = self.now - Instant::ZERO;
         let loss = |loss: &LossSpec| match loss {
@@ -59,7 +59,7 @@ impl Direction {
         };
         match self.kind() {
             PathKind::Link(spec) => {
-                let serves = match &spec.service {
+                let service = match &spec.service {
                     _ if self.current.paused.is_some() => "paused".to_string(),
                     Service::Rate(rate) => rate.to_string(),
                     Service::Steps(steps) => steps.rate.at(now).to_string(),
@@ -71,7 +71,11 @@ impl Direction {
                 let made = &spec.changes[..self.current.changes_made.min(spec.changes.len())];
                 let aqm = made.iter().rev().find_map(|change| change.aqm.as_ref()).unwrap_or(&spec.aqm);
                 let loss = made.iter().rev().find_map(|change| change.loss.as_ref()).or(spec.loss.as_ref()).map(loss);
-                [Some(serves), Some(aqm.text.clone()), delay, loss].into_iter().flatten().collect::<Vec<_>>().join(", ")
+                [Some(service), Some(aqm.text.clone()), delay, loss]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", ")
             }
             PathKind::Delay(delays) => delays.at(now).to_string(),
             PathKind::Loss(spec) => spec.as_ref().map_or_else(|| "no loss".to_string(), loss),
@@ -79,7 +83,7 @@ impl Direction {
         }
     }
 
-    /// Makes the changes that are planned until `until`.
+    /// Applies the changes planned up to and including `until`.
     #[inline]
     pub(super) fn change_until(&mut self, until: Instant) {
         while self.current.next_change <= until {
@@ -93,33 +97,35 @@ impl Direction {
     #[inline(never)]
     fn apply(&mut self, at: Instant, changed: &RunningChange) {
         let (seed, index) = (self.current.seed, self.current.index);
-        let course = &mut self.datapath;
-        if let Some(station) = &mut self.link {
-            station.advance(at - NANOSECOND, course);
+        let datapath = &mut self.datapath;
+        if let Some(queued_link) = &mut self.link {
+            // The change precedes the events at `at`.
+            queued_link.advance(at - NANOSECOND, datapath);
             if changed.queue.is_some() {
-                station.prepare_change(at, course);
+                queued_link.prepare_change(at, datapath);
             }
         }
-        course.recorder.changed(at, &changed.written);
-        if let Some(medium) = &mut course.medium {
+        datapath.recorder.changed(at, &changed.written);
+        if let Some(medium) = &mut datapath.medium {
             if let Some(delay) = changed.delay {
                 medium.set_delay(at, delay);
             }
         }
         if let Some(loss) = changed.loss {
-            self.link.iter_mut().for_each(|station| station.decide_loss(course));
-            if let Some(medium) = &mut course.medium {
+            // A simulation applies the loss model in force at the start of a transmission.
+            self.link.iter_mut().for_each(|queued_link| queued_link.decide_loss(datapath));
+            if let Some(medium) = &mut datapath.medium {
                 medium.set_loss(loss, seed, changed.number, index);
             }
         }
-        if let Some(station) = &mut self.link {
+        if let Some(queued_link) = &mut self.link {
             if let Some(rate) = changed.rate {
-                station.change_rate(at, rate);
+                queued_link.change_rate(at, rate);
             }
             if let Some(spec) = &changed.queue {
                 let rng = stream_of_queue(seed, index, changed.number);
-                station.change_queue(at, QueueChange { spec, keeps: changed.keeps, rng }, course);
-                let splits = station.splits_gso();
+                queued_link.change_queue(at, QueueChange { spec, keeps: changed.keeps, rng }, datapath);
+                let splits = queued_link.splits_gso();
                 self.keeps_superframes = self.gso_keep && !splits;
             }
         }
@@ -131,4 +137,6 @@ impl Direction {
     }
 }
 
+/// A requested change takes effect after everything that the loop has processed, and first in its instant: the same
+/// order as in a simulation of the log.
 const NANOSECOND: Duration = Duration::from_nanos(1);

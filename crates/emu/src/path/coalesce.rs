@@ -1,8 +1,9 @@
-//! What leaves: neighbours of one flow joined again into superframes, so that the kernel is entered once for many.
+//! Departing packets of a flow, joined into superframes again, so that one system call writes many.
 //!
-//! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and leaves at
-//! the same turn of the loop; what was not cut leaves as it came. Flows have superframes of their own, else flow
-//! queueing would leave nothing to join. The order within a flow never changes.
+//! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and leaves in
+//! the same round of the loop; a frame that was not split leaves unchanged. Each flow has its own superframe, because
+//! flow queueing alternates between flows and would leave nothing to join. The order within a flow never changes. UDP
+//! datagrams are joined only if they arrived as one super-packet.
 
 use super::buffer::MAX_LINK;
 use super::damage::damaged;
@@ -16,16 +17,16 @@ use super::packets::{FrameBuffer, MAX_BYTES, MAX_HEADERS, Packet, Packets};
 use sojourn_aqm::Instant;
 use std::io::{self, IoSlice};
 
-/// Where a direction writes what leaves it.
+/// Output of a direction.
 pub trait Sink {
-    /// Writes one frame: virtio header, a link's header if frames have one, and IP packet, of one flow, in parts.
+    /// Writes one frame in parts: virtio header, link-layer header if frames have one, and an IP packet or superframe.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
 }
 
 /// A packet that leaves a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When it is due.
+    /// Departure time.
     pub due: Instant,
     /// The packet.
     pub handle: u32,
@@ -34,53 +35,53 @@ pub struct Departure {
 /// Superframes under construction.
 pub struct Coalescer {
     is_enabled: bool,
-    /// The open ones, in the order of their first packets; then spare ones.
+    /// Open superframes in the order of their first packets, then spare ones.
     open: Vec<Superframe>,
     used: usize,
 }
 
-/// Packets that leave in one write.
+/// Packets written together.
 #[derive(Default)]
 struct Superframe {
     flow: u32,
-    /// When the first packet is due.
+    /// Departure time of the first packet.
     due: Instant,
-    /// In their order.
+    /// The packets in order.
     handles: Vec<u32>,
     /// Payload bytes so far.
     payload: usize,
-    /// Payload bytes of every packet but the last.
+    /// Payload bytes of every packet except the last.
     size: u16,
-    /// Sequence number that comes next, of TCP.
+    /// Next TCP sequence number.
     seq: u32,
     closed: bool,
-    /// It is one packet that was never cut.
+    /// A single super-packet that was never split.
     whole: bool,
 }
 
-/// What became of a write.
+/// Result of a write.
 pub struct WriteResult<'a> {
     /// The packets.
     pub handles: &'a [u32],
-    /// When the first of them was due.
+    /// Departure time of the first packet.
     pub due: Instant,
-    /// Whether the kernel took them.
+    /// Whether the kernel accepted them.
     pub accepted: bool,
 }
 
 impl Coalescer {
-    /// Joins what leaves together, or writes packets one by one.
+    /// Joins packets that leave together if `joins`; otherwise writes them one by one.
     pub fn new(joins: bool) -> Self {
         let open = (0..MAX_OPEN).map(|_| Superframe { handles: Vec::with_capacity(MAX_PACKETS), ..Default::default() });
         Self { is_enabled: joins, open: open.collect(), used: 0 }
     }
 
-    /// Takes a packet that leaves; writes what has to leave before it.
+    /// Adds a departing packet; writes the superframes that must leave before it.
     pub fn push(&mut self, departure: Departure, packets: &mut Packets, out: &mut dyn Sink, done: &mut WriteCallback) {
         let handle = departure.handle;
         let packet = packets.get(handle);
         let flow = packets.page(packet.page).headers.flow;
-        if let Some(i) = self.open[..self.used].iter().position(|one| one.flow == flow) {
+        if let Some(i) = self.open[..self.used].iter().position(|superframe| superframe.flow == flow) {
             if self.open[i].can_join(packet, packets) {
                 self.open[i].add(handle, packet, packets);
                 return;
@@ -93,11 +94,11 @@ impl Coalescer {
         self.used += 1;
     }
 
-    /// Writes all that is open.
+    /// Writes all open superframes.
     pub fn flush(&mut self, packets: &mut Packets, out: &mut dyn Sink, done: &mut WriteCallback) {
         for i in 0..self.used {
-            let one = &mut self.open[i];
-            one.flush(packets, out, done);
+            let superframe = &mut self.open[i];
+            superframe.flush(packets, out, done);
         }
         self.used = 0;
     }
@@ -109,7 +110,7 @@ impl Coalescer {
     }
 }
 
-/// Told of each write.
+/// Called after each write.
 pub type WriteCallback<'a> = dyn FnMut(WriteResult, &Packets) + 'a;
 
 impl Superframe {
@@ -127,7 +128,7 @@ impl Superframe {
         self.closed = !joins || self.whole || packet.flip.is_some() || !begins(page, packet);
     }
 
-    /// Whether the packet can be joined.
+    /// Whether `packet` can be appended.
     fn can_join(&self, packet: &Packet, packets: &Packets) -> bool {
         let alone = packet.segments > 1 || packet.flip.is_some();
         if self.closed || alone || packet.len > self.size || packet.len == 0 || self.handles.len() == MAX_PACKETS {
@@ -158,7 +159,7 @@ impl Superframe {
         self.closed = packet.len < self.size || ends;
     }
 
-    /// Writes it and lets its packets go.
+    /// Writes the superframe and releases its packets.
     fn flush(&mut self, packets: &mut Packets, out: &mut dyn Sink, done: &mut WriteCallback) {
         let mut head = [0; VNET + MAX_HEADERS];
         let first = packets.get(self.handles[0]);
@@ -184,7 +185,7 @@ impl Superframe {
             count = 2;
         }
         if plain {
-            // Headers that are too long for `head` are not cut off there.
+            // The rest of the frame, including headers that do not fit into `head`.
             parts[count] = IoSlice::new(&page.bytes()[size..]);
             count += 1;
         } else {
@@ -193,7 +194,7 @@ impl Superframe {
                 let from = packets.get(self.handles[i]);
                 let mut len = from.len as usize;
                 i += 1;
-                // Neighbours of one frame lie side by side.
+                // Consecutive segments of one frame are contiguous in memory: one part for all.
                 while let Some(&handle) = self.handles.get(i) {
                     let next = packets.get(handle);
                     if next.page != from.page || next.offset as usize != from.offset as usize + len {
@@ -212,7 +213,7 @@ impl Superframe {
         self.on_written(taken, packets, done);
     }
 
-    /// Says what became of the write and lets the packets go.
+    /// Reports the result of the write and releases the packets.
     fn on_written(&mut self, taken: bool, packets: &mut Packets, done: &mut WriteCallback) {
         done(WriteResult { handles: &self.handles, due: self.due, accepted: taken }, packets);
         for &handle in &self.handles {
@@ -220,26 +221,26 @@ impl Superframe {
         }
     }
 
-    /// The headers of the whole, from those of the first packet.
+    /// Headers of the superframe, derived from those of its first packet.
     fn head(&self, packets: &Packets, out: &mut [u8; VNET + MAX_HEADERS]) -> usize {
         let first = packets.get(self.handles[0]);
         let page = packets.page(first.page);
-        let about = &page.headers;
-        let ip = &mut out[VNET..VNET + about.end];
+        let headers = &page.headers;
+        let ip = &mut out[VNET..VNET + headers.end];
         ip.copy_from_slice(page.head());
         let Packet { offset, index, ecn, .. } = *first;
-        patch(ip, about, Segment { offset, index, payload: self.payload, ecn });
+        patch(ip, headers, Segment { offset, index, payload: self.payload, ecn });
         let joined = self.whole || self.handles.len() > 1;
         let mut gso = GSO_NONE;
         let mut cwr = false;
-        if about.transport == TCP {
+        if headers.transport == TCP {
             let last = packets.get(self.handles[self.handles.len() - 1]);
             let own = flags(page, first);
-            ip[about.at + 13] = own | flags(packets.page(last.page), last) & (PSH | FIN);
+            ip[headers.at + 13] = own | flags(packets.page(last.page), last) & (PSH | FIN);
             cwr = joined && own & CWR != 0;
         }
         if joined {
-            gso = match (about.transport, about.version) {
+            gso = match (headers.transport, headers.version) {
                 (UDP, _) => GSO_UDP,
                 (_, 4) => GSO_TCP4,
                 _ => GSO_TCP6,
@@ -249,17 +250,17 @@ impl Superframe {
             flags: NEEDS_CSUM,
             gso,
             cwr,
-            hdr_len: about.end as u16,
+            hdr_len: headers.end as u16,
             gso_size: if joined { self.size } else { 0 },
-            csum_start: about.at as u16,
-            csum_offset: about.checksum_offset(),
+            csum_start: headers.at as u16,
+            csum_offset: headers.checksum_offset(),
         };
         vnet.write((&mut out[..VNET]).try_into().expect("the virtio header has its size"));
-        VNET + about.end
+        VNET + headers.end
     }
 }
 
-/// The start of a frame that leaves as it came, but for a mark; the rest follows in the frame.
+/// Start of a frame that leaves unchanged except for a mark; the rest follows from the frame itself.
 fn plain_head(page: &FrameBuffer, packet: &Packet, out: &mut [u8; VNET + MAX_HEADERS]) -> usize {
     let size = page.bytes().len().min(VNET + page.headers.end).min(out.len());
     out[..size].copy_from_slice(&page.bytes()[..size]);
@@ -269,7 +270,7 @@ fn plain_head(page: &FrameBuffer, packet: &Packet, out: &mut [u8; VNET + MAX_HEA
     size
 }
 
-/// Whether others may follow this packet in a superframe.
+/// Whether other packets may follow this one in a superframe.
 fn begins(page: &FrameBuffer, packet: &Packet) -> bool {
     let is_tcp = page.headers.transport == TCP;
     packet.len > 0 && is_sound(page) && (!is_tcp || flags(page, packet) & (PSH | FIN | SYN | RST | URG) == 0)
@@ -281,22 +282,22 @@ fn continues(page: &FrameBuffer, packet: &Packet) -> bool {
     is_sound(page) && (!is_tcp || flags(page, packet) & (SYN | RST | URG | CWR) == 0)
 }
 
-/// Whether its transport's sum can be left to the kernel, and its lengths are what was read.
+/// Whether its transport checksum can be left to the kernel, and its IP length is the number of bytes read.
 fn is_sound(page: &FrameBuffer) -> bool {
-    let (about, vnet) = (&page.headers, &page.vnet);
+    let (headers, vnet) = (&page.headers, &page.vnet);
     page.split
-        || about.transport == TCP
+        || headers.transport == TCP
             && vnet.flags & (NEEDS_CSUM | DATA_VALID) != 0
-            && about.length(page.ip()) == Some(page.ip().len())
-            && about.end <= MAX_HEADERS
+            && headers.length(page.ip()) == Some(page.ip().len())
+            && headers.end <= MAX_HEADERS
 }
 
 fn seq(page: &FrameBuffer, packet: &Packet) -> u32 {
     page.headers.seq(page.head()).wrapping_add(packet.offset)
 }
 
-/// Flows that have an open superframe at a time.
+/// Maximum number of open superframes, one per flow.
 const MAX_OPEN: usize = 16;
 
-/// Packets in a superframe.
+/// Maximum number of packets in a superframe.
 const MAX_PACKETS: usize = 48;

@@ -1,11 +1,11 @@
-//! What determines a direction.
+//! Configuration of a direction.
 
 use sojourn_aqm::Duration;
 use sojourn_aqm::class::ClassId;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::PathBuf;
 
-/// Which way packets go.
+/// Direction of packets through a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// From inside the shell to the outside.
@@ -23,7 +23,8 @@ impl Side {
         }
     }
 
-    /// Number of its link in results and random streams: down is the forward direction, 0, and up the reverse direction, 1.
+    /// Number of its link in results and random streams: 0 for down, the forward direction, 1 for up, the reverse
+    /// direction.
     pub const fn index(self) -> usize {
         match self {
             Self::Down => 0,
@@ -32,18 +33,18 @@ impl Side {
     }
 }
 
-/// What a direction does with packets.
+/// Processing of packets by a direction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathKind {
     /// A link with its queue, delay and loss; it has no buffer below.
     Link(Box<LinkSpec>),
     /// A one-way delay, constant or in steps; packets keep their order.
     Delay(Steps<Duration>),
-    /// Loss; `None` loses nothing.
+    /// Random loss; `None` loses nothing.
     Loss(Option<LossSpec>),
-    /// A link that is on and off in turn; off, it loses every packet.
+    /// A link that is alternately on and off; while off, it loses every packet.
     OnOff {
-        /// Time on, above zero; the mean of exponentially distributed ones, or each.
+        /// Time on, above zero: the mean of an exponential distribution, or each time.
         on: Duration,
         /// Time off, likewise; zero for always on.
         off: Duration,
@@ -52,14 +53,14 @@ pub enum PathKind {
     },
 }
 
-/// What becomes of super-packets: what a sender's kernel hands over at once of one flow, up to 64 kB.
+/// Handling of super-packets (GSO): up to 64 kB of one flow that a sender's kernel hands over at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gso {
-    /// They are cut before the queue: it judges packets of at most one MTU.
+    /// Split before the queue, which gets packets of at most one MTU.
     #[default]
     Cut,
-    /// The queue judges them whole, as the queue disciplines of a Linux sender do; the link cuts them below it. Where there
-    /// is no link they leave as they came; what loses packets cuts them.
+    /// The queue gets them whole, like the qdisc of a Linux sender; the link splits them after the queue. Without a
+    /// link they leave unchanged, but a lossy medium splits them.
     Keep,
 }
 
@@ -73,10 +74,10 @@ impl Gso {
     }
 }
 
-/// What a log file looks like.
+/// Format of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Fixed records, one per arrival, departure, drop, mark and late decision: what results are made from.
+    /// Fixed-size records, one per arrival, departure, drop, mark and late decision: results are computed from them.
     Records,
     /// Mahimahi's grammar, in whole milliseconds.
     Mahimahi,
@@ -85,45 +86,45 @@ pub enum LogFormat {
 /// A log that a direction writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
-    /// The file; made anew.
+    /// The file; an existing one is replaced.
     pub path: PathBuf,
-    /// Its form.
+    /// Its format.
     pub format: LogFormat,
-    /// The command line of the shell, for the log's head.
+    /// Command line of the shell, for the log's head.
     pub command: String,
 }
 
-/// Everything that determines a direction, but for the seed.
+/// Everything that determines a direction except the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionConfig {
-    /// Which way it goes; the names of its logs follow.
+    /// Its side, which names its logs.
     pub side: Side,
-    /// Number of its link in results and random streams: of a shell, that of the side.
+    /// Number of its link in results and random streams; in a shell, that of the side.
     pub number: usize,
-    /// What it does.
+    /// Processing of packets.
     pub kind: PathKind,
-    /// Where packets follow each other within this time, those that are due within it leave together, as one write where
-    /// they can be joined; zero: strictly one by one.
+    /// Packets that follow each other within this time leave together, in one write if they can be joined. Zero: each
+    /// packet leaves by itself.
     pub window: Duration,
-    /// Largest IP packet, in bytes.
+    /// Maximum IP packet in bytes.
     pub mtu: u32,
     /// Nanoseconds since 1970 at virtual time zero.
     pub epoch_ns: u64,
-    /// Log of every packet; several for several formats.
+    /// Logs of every packet, one per format.
     pub logs: Vec<LogConfig>,
-    /// Captures (pcapng, nanoseconds) of what arrives and what leaves: what their paths begin with.
+    /// Path prefix of captures of arrivals and departures (pcapng, nanoseconds).
     pub pcap: Option<PathBuf>,
-    /// What becomes of super-packets.
+    /// Handling of super-packets.
     pub gso: Gso,
-    /// Whether frames are those of Ethernet, of which what is not IP waits and leaves as well; else they are IP.
+    /// Whether frames are Ethernet, whose non-IP frames are queued and sent too; otherwise IP.
     pub ethernet: bool,
-    /// Classes that packets from or to a port of TCP or UDP name, as a sender's `SO_PRIORITY` or a filter of its host would.
+    /// Classes of packets by TCP or UDP port (source or destination), as a sender's `SO_PRIORITY` or a filter of its
+    /// host would set them.
     pub classes: Vec<(u16, ClassId)>,
 }
 
 impl DirectionConfig {
-    /// A direction that does `kind`, with the default window and Ethernet's largest packet, or that of its link, and without
-    /// logs.
+    /// A direction of `kind` with the default window, the MTU of its link or else Ethernet's, and no logs.
     pub fn new(side: Side, kind: PathKind) -> Self {
         let mtu = if let PathKind::Link(spec) = &kind { spec.mtu } else { MTU };
         let (logs, classes) = (Vec::new(), Vec::new());
@@ -144,8 +145,8 @@ impl DirectionConfig {
     }
 }
 
-/// What leaves together, unless a shell is told otherwise.
+/// Default of [`DirectionConfig::window`].
 pub(crate) const WINDOW: Duration = Duration::from_micros(100);
 
-/// Largest IP packet, as Ethernet's.
+/// Ethernet's MTU in bytes.
 const MTU: u32 = 1500;

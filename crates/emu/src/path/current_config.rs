@@ -1,4 +1,4 @@
-//! What a direction does at present, and what of that changes: its kind, the changes that were made and are planned.
+//! Current configuration of a direction, with the changes made and planned.
 
 use super::PathKind;
 use serde_json::{Map, Value, json};
@@ -6,19 +6,19 @@ use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Instant, Rate};
 use sojourn_sim::scenario::{LossSpec, RunningChange, Service, StepValue};
 
-/// What a direction does now.
+/// Current configuration of a direction.
 #[derive(Clone)]
 pub struct CurrentConfig {
     kind: PathKind,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Number of the direction in the run, by which its streams differ.
+    /// Number of the direction in the run; selects its random streams.
     pub index: usize,
-    /// How many changes of queue and loss there were.
+    /// Number of changes of queue and loss so far.
     pub changes_made: usize,
-    /// When the next one is planned; [`Instant::NEVER`] without one.
+    /// Time of the next planned change; [`Instant::NEVER`] without one.
     pub next_change: Instant,
-    /// The rate before a pause.
+    /// Rate before the pause, while paused.
     pub paused: Option<Rate>,
 }
 
@@ -33,19 +33,19 @@ impl CurrentConfig {
         &self.kind
     }
 
-    /// Finds the next planned change.
+    /// Updates [`Self::next_change`].
     pub fn find_next_change(&mut self) {
         let planned = if let PathKind::Link(spec) = &self.kind { spec.changes.get(self.changes_made) } else { None };
         self.next_change = planned.map_or(Instant::NEVER, |change| Instant::ZERO + change.at);
     }
 
-    /// The change that is planned next.
+    /// The next planned change.
     pub fn planned(&self) -> Option<RunningChange> {
         let PathKind::Link(spec) = &self.kind else { return None };
         spec.planned(self.changes_made + 1).map(|(_, changed)| changed)
     }
 
-    /// Takes in what `values` change from `at` on.
+    /// Applies the keys `values` from `at` on.
     pub fn apply(
         &mut self,
         at: Instant,
@@ -74,7 +74,7 @@ impl CurrentConfig {
         }
     }
 
-    /// The rate at `now`, of a link that has one.
+    /// Rate at `now` of a link that has one.
     pub fn rate(&self, now: Instant) -> Result<Rate, String> {
         match &self.kind {
             PathKind::Link(spec) => match &spec.service {
@@ -87,7 +87,7 @@ impl CurrentConfig {
     }
 }
 
-/// The value of the only key that a direction without a queue has.
+/// Value of `key`, the only key of a direction without a queue.
 fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a Value, String> {
     match values.keys().find(|known| *known != key) {
         Some(other) => Err(format!("{other}: {why}; only its {key} can be changed")),
@@ -95,7 +95,7 @@ fn only<'a>(values: &'a Map<String, Value>, key: &str, why: &str) -> Result<&'a 
     }
 }
 
-/// A key with its value, as an entry of `[[changes]]` has them.
+/// An entry of `[[changes]]` with one key.
 pub fn entry(key: &str, value: Value) -> Map<String, Value> {
     [(key.to_string(), value)].into_iter().collect()
 }

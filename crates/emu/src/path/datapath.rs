@@ -1,4 +1,4 @@
-//! What lies around the queue of a direction: its packets, counters and logs, and the way from the link to the exit.
+//! Parts of a direction around its queue: packets, counters, logs, and the path from the link to the exit.
 
 use super::counters::Counters;
 use super::on_off::OnOff;
@@ -8,14 +8,14 @@ use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::Medium;
 use std::collections::VecDeque;
 
-/// Everything that a packet meets, but for the queue.
+/// Everything that a packet passes except the queue.
 pub struct Datapath {
     pub packets: Packets,
     pub counters: Counters,
     pub recorder: Recorder,
-    /// Packets that leave, in the order in which they do.
+    /// Packets on their way to the exit, by departure time.
     pub exits: VecDeque<(Instant, u32)>,
-    /// Loss and delay behind the link; none where a link is on and off.
+    /// Loss and delay after the link; `None` for an on-off link.
     pub medium: Option<Medium>,
     on_off: Option<OnOff>,
 }
@@ -26,7 +26,7 @@ impl Datapath {
         Self { packets, counters, recorder, exits, medium, on_off }
     }
 
-    /// A packet reached the direction at `now`; its TCP header is kept in the log if the queue may ask for it.
+    /// Logs an arrival at `now`, with the TCP header if the queue can query it.
     pub fn arrived(&mut self, now: Instant, meta: &Meta, handle: u32, with_tcp: bool) {
         let packet = self.packets.get(handle);
         if with_tcp && self.recorder.logs() {
@@ -37,7 +37,7 @@ impl Datapath {
         self.recorder.arrived(now, meta, packet, &self.packets);
     }
 
-    /// The queue makes a second packet like `handle` at `now`, which arrives like it; its handle.
+    /// Creates the copy of packet `handle` that the queue makes at `now`, logs its arrival, and returns its handle.
     pub fn duplicated(&mut self, now: Instant, meta: &Meta, handle: u32, with_tcp: bool) -> u32 {
         let original = *self.packets.get(handle);
         let copy = Packet { number: self.counters.offered as u32, ecn: meta.ecn, ..original };
@@ -50,12 +50,12 @@ impl Datapath {
         copy
     }
 
-    /// The queue asked to be passed by: the link was free and nothing was there.
+    /// Logs that the free link polled the queue and got no packet.
     pub fn on_idle_poll(&mut self, now: Instant) {
         self.recorder.event(now, RecordKind::Idle, 0, 0);
     }
 
-    /// The link took a packet out of the queue at `now`. Its transmission begins; that of a super-packet with
+    /// Handles a dequeue at `now`, when the transmission begins; the segments of a super-packet begin with
     /// [`Self::cut`].
     pub fn sent(&mut self, now: Instant, meta: &Meta, handle: u32) {
         let packet = self.packets.get_mut(handle);
@@ -73,28 +73,28 @@ impl Datapath {
         }
     }
 
-    /// The transmission of the next segment of a super-packet begins at `now`; its handle, that of the super-packet for the
-    /// last one.
+    /// Begins the transmission of a super-packet's next segment at `now`. Returns the segment's handle, which for the
+    /// last segment is that of the super-packet.
     pub fn cut(&mut self, now: Instant, whole: u32) -> u32 {
         let handle = self.packets.cut(whole);
         self.recorder.leaves(now, self.packets.get(handle), &self.packets);
         handle
     }
 
-    /// The queue dropped a packet.
+    /// Handles a drop by the queue.
     pub fn dropped(&mut self, fate: PacketFate, meta: &Meta, handle: u32) {
         let packet = self.packets.get(handle);
         self.recorder.decided(fate, meta, packet);
         self.discard(handle);
     }
 
-    /// Whether a packet whose last bit leaves the link at `end` gets lost behind it.
+    /// Whether a packet whose last bit leaves the link at `end` is lost after it.
     pub fn is_lost(&mut self, end: Instant) -> bool {
         self.on_off.as_mut().is_some_and(|on_off| !on_off.is_on(end))
             || self.medium.as_mut().is_some_and(|medium| medium.is_lost(end))
     }
 
-    /// The last bit of a packet left the link at `end`: loss, unless it was `decided` on before, and delay follow.
+    /// Handles the departure of a packet's last bit from the link at `end`: loss, unless already `decided`, then delay.
     pub fn on_link_exit(&mut self, end: Instant, handle: u32, decided: Option<bool>) {
         if decided.unwrap_or_else(|| self.is_lost(end)) {
             let number = self.packets.get(handle).number;
@@ -103,16 +103,16 @@ impl Datapath {
             return;
         }
         let at = self.medium.as_mut().map_or(end, |medium| medium.delayed(end));
-        // Packets overtake others where the delay falls and they may.
-        let behind = self.exits.iter().rev().take_while(|&&(due, _)| due > at).count();
-        if behind == 0 {
+        // If the medium allows reordering, a falling delay lets packets overtake others.
+        let later = self.exits.iter().rev().take_while(|&&(due, _)| due > at).count();
+        if later == 0 {
             self.exits.push_back((at, handle));
         } else {
-            self.exits.insert(self.exits.len() - behind, (at, handle));
+            self.exits.insert(self.exits.len() - later, (at, handle));
         }
     }
 
-    /// Where no queue is: a packet goes on at once.
+    /// Passes a packet on at once, in a direction without a queue.
     pub fn forward(&mut self, now: Instant, meta: &Meta, handle: u32) {
         self.arrived(now, meta, handle, false);
         let packet = self.packets.get(handle);

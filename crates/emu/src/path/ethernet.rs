@@ -1,13 +1,13 @@
-//! Frames of an interface: what is before IP, kept as it came.
+//! Link-layer headers of an interface's frames, kept unchanged.
 //!
-//! Sources: IEEE 802.3 §3.2.6 (the field after the addresses), IEEE 802.1Q §9.6 (tags of four bytes). A frame that is not IP
-//! waits and is sent like others, as one flow for each pair of addresses and type.
+//! Sources: IEEE 802.3 §3.2.6 (the field after the addresses), IEEE 802.1Q §9.6 (tags of four bytes). A frame that is
+//! not IP is queued and sent like others; its flow is its link-layer header.
 
 use super::buffer::{Buffer, MAX_LINK, MAX_TAGS};
 use super::header::VNET;
 use sojourn_aqm::headers::u16_at;
 
-/// Bytes of the link's header of an Ethernet frame behind its virtio header, with up to two VLAN tags; `None` if it is none.
+/// Length of the link-layer header at the start of `frame`, with up to two VLAN tags; `None` if the frame is too short.
 pub fn length(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     for _ in 0..MAX_TAGS {
@@ -19,12 +19,13 @@ pub fn length(frame: &[u8]) -> Option<usize> {
     u16_at(frame, at).map(|_| at + 2)
 }
 
-/// Whether what follows a link's header of `link` bytes says that it is IP.
+/// Whether the type in the link-layer header `link` is IP.
 pub fn is_ip(link: &[u8]) -> bool {
     link.last_chunk::<2>().is_some_and(|kind| IP.contains(&u16::from_be_bytes(*kind)))
 }
 
-/// Puts the link's header of a frame before its virtio header, which from then on counts from IP; the number of its bytes.
+/// Moves the link-layer header of a frame before its virtio header, whose offsets then count from the IP header;
+/// returns its length.
 pub fn split(buffer: &mut Buffer) -> Option<usize> {
     let link = length(buffer.frame().get(VNET..)?)?;
     let frame = buffer.frame_mut();
@@ -33,7 +34,7 @@ pub fn split(buffer: &mut Buffer) -> Option<usize> {
     Some(link)
 }
 
-/// The virtio header `vnet` of a frame with the link's header `link` behind it again; the number of bytes in `out`.
+/// Reverts [`split`]: writes the virtio header `vnet` and the link-layer header `link` to `out`; returns their length.
 pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MAX_LINK]) -> usize {
     out[..VNET].copy_from_slice(&vnet[..VNET]);
     out[VNET..VNET + link.len()].copy_from_slice(link);
@@ -41,7 +42,7 @@ pub fn join(vnet: &[u8], link: &[u8], out: &mut [u8; VNET + MAX_LINK]) -> usize 
     VNET + link.len()
 }
 
-/// Changes where the virtio header says that things are: its fields `hdr_len` and `csum_start`, unless they are not used.
+/// Applies `change` to the offsets in the virtio header, `hdr_len` and `csum_start`, unless they are unused.
 fn shift(vnet: &mut [u8], change: impl Fn(u16) -> u16) {
     for at in [2, 6] {
         let field = u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
@@ -51,7 +52,7 @@ fn shift(vnet: &mut [u8], change: impl Fn(u16) -> u16) {
     }
 }
 
-/// Customer's and service provider's tags.
+/// Types of customer and service-provider tags.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn a_links_header_goes_before_the_virtio_header_and_back() {
         for (tags, link) in [(&[][..], 14), (&[0x81, 0, 0, 7][..], 18), (&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7][..], 22)] {
-            // A sum to be completed that begins 20 bytes into IP.
+            // The checksum to be completed begins 20 bytes into IP.
             let mut vnet = [1, 0, 0, 0, 0, 0, 0, 0, 16, 0];
             vnet[6..8].copy_from_slice(&(link as u16 + 20).to_ne_bytes());
             let frame = [&vnet[..], &[2; 6], &[4; 6], tags, &[0x08, 0, 0x45, 0, 0, 20]].concat();
@@ -71,12 +72,12 @@ mod tests {
             buffer.room()[..frame.len()].copy_from_slice(&frame);
             buffer.set_len(frame.len());
             assert_eq!(split(&mut buffer), Some(link));
-            let (before, rest) = buffer.frame().split_at(link);
+            let (before, packet) = buffer.frame().split_at(link);
             assert!(is_ip(before));
-            assert_eq!((u16::from_ne_bytes([rest[6], rest[7]]), &rest[VNET..]), (20, &[0x45, 0, 0, 20][..]));
+            assert_eq!((u16::from_ne_bytes([packet[6], packet[7]]), &packet[VNET..]), (20, &[0x45, 0, 0, 20][..]));
             let mut out = [0; VNET + MAX_LINK];
-            let size = join(rest, before, &mut out);
-            assert_eq!([&out[..size], &rest[VNET..]].concat(), frame);
+            let size = join(packet, before, &mut out);
+            assert_eq!([&out[..size], &packet[VNET..]].concat(), frame);
         }
     }
 

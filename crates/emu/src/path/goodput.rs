@@ -1,10 +1,10 @@
-//! Payload that passes for the first time, whatever is sent again.
+//! Goodput: payload that passes for the first time, without retransmissions.
 
 use super::header::{TCP, UDP};
 use super::packets::{FrameBuffer, Packet};
 use std::collections::BTreeMap;
 
-/// What of each TCP connection has passed.
+/// Payload that has passed, per TCP connection.
 #[derive(Default)]
 pub struct GoodputTracker {
     connections: BTreeMap<u32, StreamProgress>,
@@ -13,16 +13,16 @@ pub struct GoodputTracker {
 /// One direction of a connection, in sequence numbers that do not wrap.
 #[derive(Debug)]
 struct StreamProgress {
-    /// The SYN's number, which tells one connection from the next with the same ports.
+    /// Sequence number of the SYN, which distinguishes connections that reuse ports.
     syn: u32,
-    /// Everything before this has passed.
+    /// All bytes before this one have passed.
     next: u64,
-    /// What has passed beyond it: sorted and disjoint.
+    /// Ranges after it that have passed: sorted and disjoint.
     out_of_order: Vec<(u64, u64)>,
 }
 
 impl GoodputTracker {
-    /// Bytes of a packet's payload that no packet of its flow has carried before. Datagrams count whole.
+    /// Payload bytes of a packet that no earlier packet of its flow has carried; datagrams count whole.
     pub fn new_payload(&mut self, page: &FrameBuffer, packet: &Packet) -> u32 {
         let (headers, head) = (&page.headers, page.head());
         match headers.transport {
@@ -57,13 +57,13 @@ impl StreamProgress {
         if end <= start {
             return 0;
         }
-        // Blocks that it touches become one with it.
+        // Merge with all ranges that it touches.
         let at = self.out_of_order.partition_point(|block| block.1 < start);
-        let touched = self.out_of_order[at..].iter().take_while(|block| block.0 <= end).count();
+        let merged = self.out_of_order[at..].iter().take_while(|block| block.0 <= end).count();
         let duplicate: u64 =
-            self.out_of_order[at..at + touched].iter().map(|b| b.1.min(end).saturating_sub(b.0.max(start))).sum();
-        let whole = self.out_of_order[at..at + touched].iter().fold((start, end), |w, b| (w.0.min(b.0), w.1.max(b.1)));
-        self.out_of_order.splice(at..at + touched, [whole]);
+            self.out_of_order[at..at + merged].iter().map(|b| b.1.min(end).saturating_sub(b.0.max(start))).sum();
+        let whole = self.out_of_order[at..at + merged].iter().fold((start, end), |w, b| (w.0.min(b.0), w.1.max(b.1)));
+        self.out_of_order.splice(at..at + merged, [whole]);
         if self.out_of_order[0].0 <= self.next {
             self.next = self.out_of_order.remove(0).1;
         }
@@ -72,7 +72,7 @@ impl StreamProgress {
 }
 
 const SYN: u8 = 2;
-/// Where numbers begin, so that some before the first one are numbers, too.
+/// Offset of the unwrapped sequence numbers, so that numbers before the first one are not negative.
 const TURN: u64 = 1 << 32;
 
 #[cfg(test)]
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn every_byte_counts_once() {
-        let mut fresh = GoodputTracker::default();
-        // A connection whose numbers wrap: the SYN has 4294967000.
-        assert_eq!(fresh.segment(1, 4_294_967_000, true, 0), 0);
+        let mut goodput = GoodputTracker::default();
+        // Sequence numbers wrap: the SYN has 4294967000.
+        assert_eq!(goodput.segment(1, 4_294_967_000, true, 0), 0);
         let first = 4_294_967_001u32;
         for (offset, payload, new) in [
             (0, 100, 100),
@@ -95,15 +95,15 @@ mod tests {
             (440, 10, 10),
             (0, 450, 0),
         ] {
-            assert_eq!(fresh.segment(1, first.wrapping_add(offset), false, payload), new, "{payload} from {offset}");
+            assert_eq!(goodput.segment(1, first.wrapping_add(offset), false, payload), new, "{payload} from {offset}");
         }
-        assert_eq!(fresh.connections[&1].out_of_order, []);
-        // Another flow, of which the beginning was not seen; then the first one's ports are used again.
-        assert_eq!(fresh.segment(2, 77, false, 10), 10);
-        assert_eq!(fresh.segment(2, 67, false, 10), 0, "before what was seen first");
-        assert_eq!(fresh.segment(1, 5, true, 0), 0);
-        assert_eq!(fresh.segment(1, 6, false, 100), 100);
-        assert_eq!(fresh.segment(1, 5, true, 0), 0, "the SYN again");
-        assert_eq!(fresh.segment(1, 6, false, 100), 0);
+        assert_eq!(goodput.connections[&1].out_of_order, []);
+        // Another flow, without its beginning; then the first flow's ports are reused.
+        assert_eq!(goodput.segment(2, 77, false, 10), 10);
+        assert_eq!(goodput.segment(2, 67, false, 10), 0, "before what was seen first");
+        assert_eq!(goodput.segment(1, 5, true, 0), 0);
+        assert_eq!(goodput.segment(1, 6, false, 100), 100);
+        assert_eq!(goodput.segment(1, 5, true, 0), 0, "the SYN again");
+        assert_eq!(goodput.segment(1, 6, false, 100), 0);
     }
 }

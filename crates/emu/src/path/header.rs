@@ -1,6 +1,6 @@
-//! What is to be known of a frame: virtio header, IP, transport ([`sojourn_aqm::octets`]).
+//! Headers of a frame: virtio, IP and transport ([`sojourn_aqm::headers`]).
 //!
-//! Source: virtio 1.2 §5.1.6 (`virtio_net_hdr`). Nothing here trusts the bytes: programs inside a shell can send any.
+//! Source: virtio 1.2 §5.1.6 (`virtio_net_hdr`). No field is trusted: programs inside a shell can send any bytes.
 
 use sojourn_aqm::Ecn;
 use sojourn_aqm::headers::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
@@ -9,27 +9,27 @@ pub use sojourn_aqm::headers::{TCP, UDP};
 /// Bytes of the virtio header in front of a frame.
 pub const VNET: usize = 10;
 
-/// The virtio header: what the kernel has left to be done to a frame.
+/// The virtio header: offloads that the kernel has left to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vnet {
     /// [`NEEDS_CSUM`], [`DATA_VALID`].
     pub flags: u8,
-    /// How a superframe is to be cut, without [`GSO_ECN`].
+    /// GSO type, without [`GSO_ECN`].
     pub gso: u8,
     /// Whether the first segment of a superframe carries CWR and the others do not.
     pub cwr: bool,
     /// Bytes of headers; a hint.
     pub hdr_len: u16,
-    /// Payload bytes of each segment but the last.
+    /// Payload bytes of each segment except the last.
     pub gso_size: u16,
-    /// Where the sum begins, counted from the start of the IP header.
+    /// Start of the checksummed bytes, counted from the start of the IP header.
     pub csum_start: u16,
-    /// Where it goes, counted from there.
+    /// Offset of the checksum field, counted from `csum_start`.
     pub csum_offset: u16,
 }
 
 impl Vnet {
-    /// Reads the first bytes of a frame; `None` if there are too few.
+    /// Parses the start of a frame; `None` if it is too short.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let [flags, gso, rest @ ..] = field::<VNET>(frame, 0)?;
         let half = |i: usize| u16::from_ne_bytes([rest[2 * i], rest[2 * i + 1]]);
@@ -44,7 +44,7 @@ impl Vnet {
         })
     }
 
-    /// The header's bytes.
+    /// Writes the header to `out`.
     pub fn write(&self, out: &mut [u8; VNET]) {
         out[0] = self.flags;
         out[1] = self.gso | if self.cwr { GSO_ECN } else { 0 };
@@ -54,20 +54,20 @@ impl Vnet {
     }
 }
 
-/// What the headers of an IP packet or superframe say; offsets are from the start of the IP header.
+/// Parsed headers of an IP packet or superframe; offsets count from the start of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// 4 or 6; 0 of a frame that is not IP.
+    /// 4 or 6; 0 if the frame is not IP.
     pub version: u8,
-    /// TCP or UDP where the transport header is whole and in the first fragment; else 0.
+    /// TCP or UDP if the packet is not a fragment and the transport header is complete; otherwise 0.
     pub transport: u8,
-    /// Where the transport header begins.
+    /// Offset of the transport header.
     pub at: usize,
-    /// Where the payload begins: behind the transport header, or behind IP's where the transport is not known.
+    /// Offset of the payload: after the transport header, or after IP's if the transport is unknown.
     pub end: usize,
-    /// Identifier of the flow: of addresses, protocol and ports; of fragments without the ports.
+    /// Flow identifier: a hash of addresses, protocol and ports, for fragments without ports.
     pub flow: u32,
-    /// Sending and receiving host: an IPv4 address as a number, a digest of an IPv6 address.
+    /// Source and destination host: an IPv4 address as a number, or a hash of an IPv6 address.
     pub hosts: (u32, u32),
     /// Differentiated services code point.
     pub dscp: u8,
@@ -75,7 +75,7 @@ pub struct Headers {
     pub ecn: Ecn,
 }
 
-/// Number of a TCP flow between addresses of 4 or 16 bytes, as the log has it.
+/// Flow identifier, as in logs, of a TCP flow between addresses of 4 or 16 bytes.
 pub fn tcp_flow(source: &[u8], destination: &[u8], source_port: u16, port: u16) -> Option<u32> {
     let mut ip = match (source.len(), destination.len()) {
         (4, 4) => [&[0x45, 0, 0, 0, 0, 0, 0, 0, 64, TCP, 0, 0], source, destination].concat(),
@@ -88,14 +88,14 @@ pub fn tcp_flow(source: &[u8], destination: &[u8], source_port: u16, port: u16) 
 }
 
 impl Headers {
-    /// Reads the headers of `ip`, an IP packet; `None` if it is none.
+    /// Parses the headers of the IP packet `ip`; `None` if it is not valid.
     pub fn parse(ip: &[u8]) -> Option<Self> {
         let header = IpHeader::parse(ip)?;
         let (version, mut protocol, mut at) = (header.version(), header.protocol, header.next);
         let (hosts, mixed) = if version == 4 {
             let hosts = (u32_at(ip, 12)?, u32_at(ip, 16)?);
             let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, protocol.into());
-            // The rest of a packet in fragments, also of the first one, is elsewhere.
+            // A fragment, even the first one, does not contain the whole packet.
             protocol = if header.fragment == 0 { protocol } else { 0 };
             (hosts, mixed)
         } else {
@@ -103,7 +103,7 @@ impl Headers {
                 (protocol, at) = (0, IP6_BYTES);
             }
             let digest = |at: usize| {
-                let words = (at..at + 16).step_by(4).filter_map(|place| u32_at(ip, place));
+                let words = (at..at + 16).step_by(4).filter_map(|at| u32_at(ip, at));
                 words.fold(0, |sum, word| mix(sum, word.into()))
             };
             let (from, to) = (digest(8), digest(24));
@@ -125,29 +125,29 @@ impl Headers {
         Some(Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn })
     }
 
-    /// Header of a frame that is not IP; its flow follows from the header of its link.
+    /// Headers of a frame that is not IP; its flow is a hash of the link-layer header.
     pub fn other(link: &[u8]) -> Self {
         let mixed = link.iter().fold(0, |sum, &byte| mix(sum, byte.into()));
         let flow = (mixed ^ mixed >> 32) as u32;
         Self { version: 0, transport: 0, at: 0, end: 0, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct }
     }
 
-    /// Ports of sender and receiver, of TCP and UDP; `headers` begins with the IP header.
+    /// Source and destination port of TCP or UDP; `headers` begins with the IP header.
     pub fn ports(&self, headers: &[u8]) -> Option<[u16; 2]> {
         ports_at(headers, self.at).filter(|_| self.transport != 0)
     }
 
-    /// TCP's flags, none of another transport; `headers` begins with the IP header.
+    /// TCP flags, 0 for another transport; `headers` begins with the IP header.
     pub fn tcp_flags(&self, headers: &[u8]) -> u8 {
         self.tcp(headers).map_or(0, |tcp| tcp[13])
     }
 
-    /// TCP's sequence number, 0 of another transport.
+    /// TCP sequence number, 0 for another transport.
     pub fn seq(&self, headers: &[u8]) -> u32 {
         self.tcp(headers).and_then(|tcp| u32_at(&tcp, 4)).unwrap_or(0)
     }
 
-    /// Bytes of the IP packet as its header says, `None` of what is not IP.
+    /// Length of the IP packet according to its header, `None` if it is not IP.
     pub fn length(&self, ip: &[u8]) -> Option<usize> {
         match self.version {
             4 => u16_at(ip, 2).map(usize::from),
@@ -156,18 +156,18 @@ impl Headers {
         }
     }
 
-    /// TCP's header without its options.
+    /// TCP header without options.
     fn tcp(&self, headers: &[u8]) -> Option<[u8; TCP_BYTES]> {
         field(headers, self.at).filter(|_| self.transport == TCP)
     }
 
-    /// Where the transport's checksum lies behind the start of its header.
+    /// Offset of the checksum in the transport header.
     pub fn checksum_offset(&self) -> u16 {
         if self.transport == TCP { 16 } else { 6 }
     }
 
-    /// Whether `other` can be of one superframe with this, as far as its headers tell: all but lengths, numbers,
-    /// checksums, and the flags in `but`, is the same.
+    /// Whether both packets can be joined in one superframe, by their headers: all fields are equal except lengths,
+    /// IDs, sequence numbers, checksums, and the flags in `ignored_flags`.
     pub fn matches(&self, headers: &[u8], other: &Self, others: &[u8], ignored_flags: u8) -> bool {
         let same = |from: usize, to: usize| {
             let part = headers.get(from..to);
@@ -188,9 +188,9 @@ impl Headers {
 /// One segment of a superframe, or several joined ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Where its payload begins in that of the superframe.
+    /// Offset of its payload in that of the superframe.
     pub offset: u32,
-    /// Number of the first segment in the superframe.
+    /// Index of its first segment in the superframe.
     pub index: u16,
     /// Bytes of payload.
     pub payload: usize,
@@ -198,33 +198,34 @@ pub struct Segment {
     pub ecn: Ecn,
 }
 
-/// Makes a copy of a superframe's headers those of `segment`. The transport's sum is that of the pseudo-header.
-pub fn patch(head: &mut [u8], about: &Headers, segment: Segment) {
+/// Rewrites `head`, a copy of a superframe's headers, for `segment`. The transport checksum becomes that of the
+/// pseudo-header.
+pub fn patch(head: &mut [u8], headers: &Headers, segment: Segment) {
     let Segment { offset, index, payload, ecn } = segment;
-    let at = about.at;
-    if about.version == 6 {
-        head[4..6].copy_from_slice(&((about.end - 40 + payload) as u16).to_be_bytes());
-        patch_ecn(head, about, ecn);
+    let at = headers.at;
+    if headers.version == 6 {
+        head[4..6].copy_from_slice(&((headers.end - 40 + payload) as u16).to_be_bytes());
+        patch_ecn(head, headers, ecn);
     } else {
-        patch_ip4(head, (about.end + payload) as u16, index, ecn);
+        patch_ip4(head, (headers.end + payload) as u16, index, ecn);
     }
-    let length = about.end - at + payload;
-    if about.transport == TCP {
-        let seq = about.seq(head).wrapping_add(offset);
+    let length = headers.end - at + payload;
+    if headers.transport == TCP {
+        let seq = headers.seq(head).wrapping_add(offset);
         head[at + 4..at + 8].copy_from_slice(&seq.to_be_bytes());
     } else {
         head[at + 4..at + 6].copy_from_slice(&(length as u16).to_be_bytes());
     }
-    let addresses = if about.version == 4 { &head[12..20] } else { &head[8..40] };
-    let sum = fold(sum(addresses) + about.transport as u64 + length as u64);
-    let field = at + about.checksum_offset() as usize;
+    let addresses = if headers.version == 4 { &head[12..20] } else { &head[8..40] };
+    let sum = fold(sum(addresses) + headers.transport as u64 + length as u64);
+    let field = at + headers.checksum_offset() as usize;
     head[field..field + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes the ECN field, and the sum of an IPv4 header; what is not IP has neither. A sum that was wrong stays wrong by as
-/// much.
-pub fn patch_ecn(head: &mut [u8], about: &Headers, ecn: Ecn) {
-    match (about.version, head) {
+/// Sets the ECN field and updates the checksum of an IPv4 header; does nothing if the frame is not IP. The update is
+/// incremental: a wrong checksum stays wrong by the same amount.
+pub fn patch_ecn(head: &mut [u8], headers: &Headers, ecn: Ecn) {
+    match (headers.version, head) {
         (6, [_, class, ..]) => *class = *class & !0x30 | (ecn as u8) << 4,
         (4, [first, class, rest @ ..]) => {
             let Some(sum) = rest.get_mut(8..).and_then(|rest| rest.first_chunk_mut()) else { return };
@@ -246,20 +247,20 @@ fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
     head[10..12].copy_from_slice(&whole.to_be_bytes());
 }
 
-/// RFC 1624: the sum of an IPv4 header after one of its halves has changed.
+/// RFC 1624: checksum of an IPv4 header after one 16-bit word has changed.
 fn adjust(field: &mut [u8; 2], old: u16, new: u16) {
     let sum = u16::from_be_bytes(*field);
     let sum = !fold(u64::from(!sum) + u64::from(!old) + u64::from(new));
     *field = sum.to_be_bytes();
 }
 
-/// Sum of 16-bit halves; an odd last byte counts as the upper half.
+/// Sum of 16-bit words; an odd last byte is the upper half of a word.
 pub fn sum(bytes: &[u8]) -> u64 {
     let halves = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low)));
     halves.sum()
 }
 
-/// A sum in ones' complement.
+/// Folds a sum to 16 bits in ones' complement arithmetic.
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -267,7 +268,7 @@ pub fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// One step of a digest: the finaliser of splitmix64.
+/// One step of a hash: the finaliser of splitmix64.
 fn mix(state: u64, value: u64) -> u64 {
     let mut z = (state ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -275,9 +276,9 @@ fn mix(state: u64, value: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The transport's sum is to be completed.
+/// The transport checksum must be completed.
 pub const NEEDS_CSUM: u8 = 1;
-/// The transport's sum was found right.
+/// The transport checksum was verified.
 pub const DATA_VALID: u8 = 2;
 /// Not a superframe.
 pub const GSO_NONE: u8 = 0;

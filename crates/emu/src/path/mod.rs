@@ -1,8 +1,8 @@
-//! One direction of a shell: what happens to a packet between a read of one TUN device and a write to the other.
+//! One direction of a shell: processing of a packet between the read from one TUN device and the write to the other.
 //!
-//! Time is virtual: [`Instant`] counts nanoseconds since the shell's start on the monotonic clock, and what is due at t
-//! is decided as of t, however late [`Direction::run`] is called. The caller reads first and runs then: an arrival is
-//! never older than the instant of the last `run`.
+//! Time is virtual: [`Instant`] counts nanoseconds since the shell's start on the monotonic clock, and an event due at
+//! t is decided as of t, however late [`Direction::run`] is called. The caller first reads and then runs, so no arrival
+//! is older than the last `run`.
 
 mod buffer;
 pub mod case;
@@ -43,27 +43,27 @@ use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
 use std::io::{self, IoSlice};
 
-/// What a direction did.
+/// Result of a direction.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Which way it went.
+    /// Its side.
     pub side: Side,
     /// Counters at the end.
     pub counters: Counters,
-    /// Writing minus due time of every packet.
+    /// Write time minus departure time of every packet.
     pub lateness: Histogram,
-    /// Of a link, the share of what it could have sent that it sent, from 0 to 1.
+    /// Capacity used divided by capacity available, from 0 to 1; links only.
     pub utilisation: Option<f64>,
-    /// Why a log is not complete: the first error of writing it, with the file's name.
+    /// First error of writing a log, with the name of the file; the log is incomplete.
     pub log_error: Option<String>,
 }
 
-/// One direction at work.
+/// One running direction.
 pub struct Direction {
     side: Side,
     link: Option<QueuedLink>,
     datapath: Datapath,
-    /// Of what is logged, the payload that has left.
+    /// Payload that has left, for the logs.
     goodput: GoodputTracker,
     coalescer: Coalescer,
     window: Duration,
@@ -73,23 +73,23 @@ pub struct Direction {
     now: Instant,
     /// Whether super-packets stay whole.
     keeps_superframes: bool,
-    /// Whether they do where the queue takes them.
+    /// Whether they stay whole if the queue accepts them.
     gso_keep: bool,
-    /// Whether frames have a link's header.
+    /// Whether frames have a link-layer header.
     ethernet: bool,
-    /// Classes that packets name by a port.
+    /// Classes of packets by port.
     classes: Vec<(u16, ClassId)>,
-    /// What it does now, and what of that changes.
+    /// Current configuration, and planned changes.
     current: CurrentConfig,
 }
 
 impl Direction {
-    /// A direction with random streams of `seed`; opens its logs.
+    /// Creates a direction with the random streams of `seed`, and opens its logs.
     pub fn new(config: DirectionConfig, seed: u64) -> Result<Self, Error> {
         let index = config.number;
         let none = Steps::constant(Duration::ZERO);
         let medium = |loss, delays: &Steps<Duration>, reorder| Medium::new(loss, delays, reorder, seed, index);
-        let (mut station, mut on_off) = (None, None);
+        let (mut queued_link, mut on_off) = (None, None);
         let medium = match &config.kind {
             PathKind::Link(spec) => {
                 if spec.below.is_some() {
@@ -103,7 +103,7 @@ impl Direction {
                 if spec.tick.is_some() {
                     return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));
                 }
-                station = Some(QueuedLink::new(spec, seed, index));
+                queued_link = Some(QueuedLink::new(spec, seed, index));
                 Some(medium(spec.loss, &spec.delays, spec.reorder))
             }
             PathKind::Delay(delays) => Some(medium(None, delays, false)),
@@ -115,16 +115,16 @@ impl Direction {
         };
         let recorder = Recorder::new(&config, seed)?;
         let whole = match &config.kind {
-            PathKind::Link(_) => !station.as_ref().is_some_and(QueuedLink::splits_gso),
+            PathKind::Link(_) => !queued_link.as_ref().is_some_and(QueuedLink::splits_gso),
             PathKind::Delay(_) => true,
-            // A medium loses what is on it, segments.
+            // A medium loses single segments.
             PathKind::Loss(_) | PathKind::OnOff { .. } => false,
         };
         let gso_keeps = config.gso == Gso::Keep;
         let keeps = whole && gso_keeps;
         Ok(Self {
             side: config.side,
-            link: station,
+            link: queued_link,
             datapath: Datapath::new(medium, on_off, recorder),
             goodput: GoodputTracker::default(),
             coalescer: Coalescer::new(config.window > Duration::ZERO),
@@ -140,24 +140,25 @@ impl Direction {
         })
     }
 
-    /// One read of the TUN device at `at`, never before the last [`Self::run`]: virtio header and packet or superframe.
+    /// Handles one read of the TUN device at `at`, not before the last [`Self::run`]: virtio header, and packet or
+    /// superframe.
     ///
-    /// Every packet of a superframe arrives at `at`, and is judged alone, unless super-packets are kept.
+    /// Each segment of a superframe arrives at `at` and is enqueued by itself, unless super-packets stay whole.
     pub fn arrive(&mut self, at: Instant, mut buffer: Buffer) {
         let at = at.max(self.now);
         self.change_until(at);
         self.now = at;
-        let course = &mut self.datapath;
+        let datapath = &mut self.datapath;
         let link = if self.ethernet { ethernet::split(&mut buffer) } else { Some(0) };
-        let Some(number) = link.and_then(|link| course.packets.admit(buffer, link)) else {
-            course.counters.malformed += 1;
+        let Some(number) = link.and_then(|link| datapath.packets.admit(buffer, link)) else {
+            datapath.counters.malformed += 1;
             return;
         };
-        let page = course.packets.page(number);
-        let about = page.headers;
-        let class = class_of(&self.classes, &about, page.head());
-        let named = Meta { hosts: about.hosts, dscp: about.dscp, class, ..Meta::new(0, about.flow) };
-        let named = named.with_ecn(about.ecn);
+        let page = datapath.packets.page(number);
+        let headers = page.headers;
+        let class = class_of(&self.classes, &headers, page.head());
+        let named = Meta { hosts: headers.hosts, dscp: headers.dscp, class, ..Meta::new(0, headers.flow) };
+        let named = named.with_ecn(headers.ecn);
         let packet = Packet {
             page: number,
             number: 0,
@@ -167,10 +168,10 @@ impl Direction {
             index: 0,
             segments: 1,
             last: true,
-            ecn: about.ecn,
+            ecn: headers.ecn,
             flip: None,
         };
-        // Either one of all segments, or each of them.
+        // Either one packet of all segments, or one packet per segment.
         let superframe = superframe_size(page).filter(|_| self.keeps_superframes).map(|(len, segments)| Packet {
             len,
             segments,
@@ -179,105 +180,106 @@ impl Direction {
         let cut = segments(page).filter(|_| superframe.is_none()).zip(0..);
         let each = cut.map(|((offset, len, last), index)| Packet { offset, len, index, last, ..packet });
         for packet in superframe.into_iter().chain(each) {
-            let bytes = course.packets.page(number).ip_bytes(&packet);
-            let packet = Packet { number: course.counters.offered as u32, ..packet };
-            course.counters.offered += 1;
-            course.counters.arrived.0 += u64::from(packet.segments);
-            course.counters.arrived.1 += u64::from(bytes);
-            let handle = course.packets.insert(packet);
+            let bytes = datapath.packets.page(number).ip_bytes(&packet);
+            let packet = Packet { number: datapath.counters.offered as u32, ..packet };
+            datapath.counters.offered += 1;
+            datapath.counters.arrived.0 += u64::from(packet.segments);
+            datapath.counters.arrived.1 += u64::from(bytes);
+            let handle = datapath.packets.insert(packet);
             let meta = Meta { len: bytes, ..named }.with_segments(packet.segments);
             match &mut self.link {
-                Some(station) => {
-                    station.advance(at, course);
-                    station.arrive(at, meta, handle, course);
+                Some(queued_link) => {
+                    queued_link.advance(at, datapath);
+                    queued_link.arrive(at, meta, handle, datapath);
                 }
-                None => course.forward(at, &meta, handle),
+                None => datapath.forward(at, &meta, handle),
             }
         }
-        course.packets.release_page(number);
+        datapath.packets.release_page(number);
     }
 
-    /// Does everything that is due up to and including `now`.
+    /// Processes everything due up to and including `now`.
     pub fn run(&mut self, now: Instant, out: &mut dyn Sink) {
         self.change_until(now);
         self.now = self.now.max(now);
-        let course = &mut self.datapath;
-        if let Some(station) = &mut self.link {
-            station.advance(now, course);
+        let datapath = &mut self.datapath;
+        if let Some(queued_link) = &mut self.link {
+            queued_link.advance(now, datapath);
         }
         let mut last = None;
-        while let Some(departure) = next_departure(course, &mut self.goodput, now) {
+        while let Some(departure) = next_departure(datapath, &mut self.goodput, now) {
             let due = departure.due;
             self.dense = last.is_some_and(|last| due - last <= self.window);
             last = Some(due);
             self.lateness.record(now - due);
-            let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
+            let (recorder, refused) = (&mut datapath.recorder, &mut datapath.counters.refused);
             let mut done =
                 |written: WriteResult, packets: &Packets| record_write(recorder, refused, now, &written, packets);
-            self.coalescer.push(departure, &mut course.packets, out, &mut done);
+            self.coalescer.push(departure, &mut datapath.packets, out, &mut done);
         }
-        let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
+        let (recorder, refused) = (&mut datapath.recorder, &mut datapath.counters.refused);
         let mut done =
             |written: WriteResult, packets: &Packets| record_write(recorder, refused, now, &written, packets);
-        self.coalescer.flush(&mut course.packets, out, &mut done);
-        course.recorder.tick(now);
+        self.coalescer.flush(&mut datapath.packets, out, &mut done);
+        datapath.recorder.tick(now);
     }
 
-    /// Does everything that is due up to and including `now`, and hands each packet on at the virtual time at which it
-    /// leaves, as a frame of its own, to another direction.
+    /// Processes everything due up to and including `now`, and passes each departing packet, as its own frame and with
+    /// its virtual departure time, to `next`.
     pub fn forward(&mut self, now: Instant, next: &mut dyn FnMut(Instant, &[IoSlice<'_>])) {
         self.change_until(now);
         self.now = self.now.max(now);
-        let course = &mut self.datapath;
-        if let Some(station) = &mut self.link {
-            station.advance(now, course);
+        let datapath = &mut self.datapath;
+        if let Some(queued_link) = &mut self.link {
+            queued_link.advance(now, datapath);
         }
-        while let Some(departure) = next_departure(course, &mut self.goodput, now) {
+        while let Some(departure) = next_departure(datapath, &mut self.goodput, now) {
             let mut out = ForwardingSink { due: departure.due, next };
-            // There is nobody who could refuse it, and nothing is late in virtual time.
-            self.coalescer.push(departure, &mut course.packets, &mut out, &mut |_, _| {});
-            self.coalescer.flush(&mut course.packets, &mut out, &mut |_, _| {});
+            // The next direction rejects no frame, and in virtual time no packet is late.
+            self.coalescer.push(departure, &mut datapath.packets, &mut out, &mut |_, _| {});
+            self.coalescer.flush(&mut datapath.packets, &mut out, &mut |_, _| {});
         }
-        course.recorder.tick(now);
+        datapath.recorder.tick(now);
     }
 
-    /// When something happens next in virtual time that others may see: a packet leaves, or what waits changes.
+    /// Time of the next externally visible event: a departure, or a change of the backlog.
     pub fn next_event(&self) -> Option<Instant> {
         let exit = self.datapath.exits.front().map(|&(due, _)| due);
-        let station = self.link.as_ref().filter(|station| station.is_backlogged()).and_then(QueuedLink::next);
-        let station = station.map(|next| next.min(self.current.next_change));
-        [exit, station].into_iter().flatten().min()
+        let queued_link =
+            self.link.as_ref().filter(|queued_link| queued_link.is_backlogged()).and_then(QueuedLink::next);
+        let queued_link = queued_link.map(|next| next.min(self.current.next_change));
+        [exit, queued_link].into_iter().flatten().min()
     }
 
-    /// When [`Self::run`] has something to do next; `None` until a packet arrives.
+    /// Time of the next call of [`Self::run`]; `None` until a packet arrives.
     ///
-    /// Where packets follow each other within the window, it is the end of the window of the first one.
+    /// If packets follow each other within the window, this is the end of the first packet's window.
     pub fn due(&self) -> Option<Instant> {
         self.due_within(self.dense)
     }
 
-    /// [`Self::due`] as if packets followed each other within the window, or as if they did not: where they do in one
-    /// direction, the other one's leave with them.
+    /// [`Self::due`] with `dense` given, because packets of one direction leave together with those of the other if
+    /// either is dense.
     pub fn due_within(&self, dense: bool) -> Option<Instant> {
         let exit = self.datapath.exits.front().map(|&(due, _)| due);
-        let waiting = || self.link.as_ref().filter(|station| station.is_backlogged());
+        let waiting = || self.link.as_ref().filter(|queued_link| queued_link.is_backlogged());
         let next =
             exit.or_else(|| waiting().and_then(QueuedLink::next).map(|next| next.min(self.current.next_change)))?;
         Some(if dense { next + self.window } else { next })
     }
 
-    /// Whether the packets that left last followed each other within the window.
+    /// Whether the last departures followed each other within the window.
     pub fn is_dense(&self) -> bool {
         self.dense
     }
 
-    /// Whether packets leave in groups, and the next one leaves in `left` nanoseconds at the latest, so that what arrives
-    /// meanwhile may be read with it: a wake-up costs more than that is worth.
+    /// Whether packets leave in groups, and the next group within `left` nanoseconds, so soon that reads can wait for
+    /// it: a wake-up costs more than an earlier read gains.
     pub fn can_defer(&self, left: u64) -> bool {
         self.dense && left <= 2 * self.window.as_nanos() as u64
     }
 
-    /// Whether so many packets are due at `now` that a write of their own is worth it.
+    /// Whether enough packets are due at `now` to justify a write of their own.
     pub fn should_flush(&self, now: Instant) -> bool {
         self.datapath.exits.get(FLUSH_THRESHOLD - 1).is_some_and(|&(due, _)| due <= now)
     }
@@ -290,14 +292,14 @@ impl Direction {
         }
     }
 
-    /// Of a link, its keys now; of others what they do.
+    /// Current configuration; of a link, with the changes made so far.
     pub fn kind(&self) -> &PathKind {
         self.current.kind()
     }
 
-    /// Ends the direction: closes its logs. What still waits is lost.
+    /// Ends the direction and closes its logs; waiting packets are lost.
     pub fn finish(mut self) -> Report {
-        let utilisation = self.link.as_mut().map(|station| station.utilisation(self.now));
+        let utilisation = self.link.as_mut().map(|queued_link| queued_link.utilisation(self.now));
         Report {
             side: self.side,
             counters: self.datapath.counters,
@@ -308,25 +310,25 @@ impl Direction {
     }
 }
 
-/// The next packet that has left at `now`; it counts.
-fn next_departure(course: &mut Datapath, fresh: &mut GoodputTracker, now: Instant) -> Option<Departure> {
-    let &(due, handle) = course.exits.front().filter(|&&(due, _)| due <= now)?;
-    course.exits.pop_front();
-    let packet = *course.packets.get(handle);
-    course.counters.delay_ns = (due - packet.arrived).as_nanos() as u64;
-    course.counters.departed.0 += u64::from(packet.segments);
-    let page = course.packets.page(packet.page);
-    course.counters.departed.1 += u64::from(page.ip_bytes(&packet));
-    if course.recorder.logs() {
-        match fresh.new_payload(page, &packet) {
+/// Removes and counts the next packet that has left by `now`.
+fn next_departure(datapath: &mut Datapath, goodput: &mut GoodputTracker, now: Instant) -> Option<Departure> {
+    let &(due, handle) = datapath.exits.front().filter(|&&(due, _)| due <= now)?;
+    datapath.exits.pop_front();
+    let packet = *datapath.packets.get(handle);
+    datapath.counters.delay_ns = (due - packet.arrived).as_nanos() as u64;
+    datapath.counters.departed.0 += u64::from(packet.segments);
+    let page = datapath.packets.page(packet.page);
+    datapath.counters.departed.1 += u64::from(page.ip_bytes(&packet));
+    if datapath.recorder.logs() {
+        match goodput.new_payload(page, &packet) {
             0 => {}
-            bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
+            bytes => datapath.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
         }
     }
     Some(Departure { due, handle })
 }
 
-/// Hands frames on that leave at one instant.
+/// Passes on frames that leave at one instant.
 struct ForwardingSink<'a> {
     due: Instant,
     next: &'a mut dyn FnMut(Instant, &[IoSlice<'_>]),
@@ -339,16 +341,16 @@ impl Sink for ForwardingSink<'_> {
     }
 }
 
-/// The class that a packet names by one of its ports; the first rule that holds.
-fn class_of(classes: &[(u16, ClassId)], about: &Headers, head: &[u8]) -> ClassId {
+/// Class of a packet by its ports; the first matching rule counts.
+fn class_of(classes: &[(u16, ClassId)], headers: &Headers, head: &[u8]) -> ClassId {
     if classes.is_empty() {
         return ClassId::NONE;
     }
     let named = |ports: [u16; 2]| classes.iter().find(|(port, _)| ports.contains(port)).map(|&(_, class)| class);
-    about.ports(head).and_then(named).unwrap_or_default()
+    headers.ports(head).and_then(named).unwrap_or_default()
 }
 
-/// Writes down what became of a write, where that was not as it should be.
+/// Logs rejected and late writes.
 fn record_write(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &WriteResult, packets: &Packets) {
     if !written.accepted {
         for &handle in written.handles {
@@ -363,10 +365,10 @@ fn record_write(recorder: &mut Recorder, refused: &mut u64, now: Instant, writte
     }
 }
 
-/// Packets that are worth a write where more are on their way.
+/// Number of due packets that justify a write before the end of the window.
 const FLUSH_THRESHOLD: usize = 8;
 
-/// A write that is later is in the log.
+/// Later writes are logged.
 const OVERDUE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

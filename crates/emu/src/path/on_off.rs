@@ -1,12 +1,12 @@
-//! A link that is on and off in turn, for exponentially distributed times as Mahimahi's mm-onoff, or for fixed ones as its
-//! mm-intermittent.
+//! A link that is alternately on and off, for exponentially distributed times as in Mahimahi's mm-onoff, or for fixed
+//! times as in its mm-intermittent.
 
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// On at the start; off, it loses everything.
+/// Starts on; loses every packet while off.
 #[derive(Clone, Debug)]
 pub struct OnOff {
-    /// None where times are fixed.
+    /// `None` if times are fixed.
     rng: Option<Rng>,
     means: [Duration; 2],
     on: bool,
@@ -14,7 +14,8 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// On for `on`, which is above zero, and off for `off`, in the mean or, if `fixed`, each time; zero for always on.
+    /// On for `on` (above zero) and off for `off`: means, or exact times if `fixed`. Returns `None` if `off` is zero:
+    /// always on.
     pub fn new([on, off]: [Duration; 2], fixed: bool, seed: u64, index: usize) -> Option<Self> {
         if off == Duration::ZERO {
             return None;
@@ -25,13 +26,13 @@ impl OnOff {
         Some(new)
     }
 
-    /// Whether it is on at `now`, which never goes back.
+    /// Whether the link is on at `now`, which must not decrease.
     pub fn is_on(&mut self, now: Instant) -> bool {
         if self.rng.is_none() {
-            // Whole turns at once: times may be as short as one likes.
-            let turn = (self.means[0] + self.means[1]).as_nanos();
-            let turns = (now - self.until).as_nanos().max(0) / turn;
-            self.until += Duration::from_nanos(turns * turn);
+            // Skip whole cycles at once: times may be arbitrarily short.
+            let cycle = (self.means[0] + self.means[1]).as_nanos();
+            let cycles = (now - self.until).as_nanos().max(0) / cycle;
+            self.until += Duration::from_nanos(cycles * cycle);
         }
         while self.until <= now {
             self.on = !self.on;
@@ -41,7 +42,7 @@ impl OnOff {
         self.on
     }
 
-    /// At least a nanosecond, so that time passes.
+    /// The next time on or off, at least 1 ns, so that time passes.
     fn span(&mut self) -> Duration {
         let mean = self.means[self.on as usize];
         match &mut self.rng {
@@ -62,10 +63,10 @@ mod tests {
         assert!(link.is_on(Instant::ZERO));
         let n = 1_000_000;
         let states: Vec<bool> = (0..n).map(|ms| link.is_on(Instant::ZERO + Duration::from_millis(ms))).collect();
-        // 25,000 pairs of times: the share is right to 0.4 % of itself.
+        // 25,000 cycles: the share has a relative accuracy of 0.4 %.
         let share = states.iter().filter(|&&on| on).count() as f64 / n as f64;
         assert!((share - 0.75).abs() < 0.01, "{share}");
-        // A switch is missed where two fall into a millisecond.
+        // Two switches within a millisecond are missed.
         let switches = states.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((40_000..50_500).contains(&switches), "{switches}");
         assert!(OnOff::new([on, Duration::ZERO], false, 1, 0).is_none());

@@ -1,9 +1,9 @@
-//! The headers of one packet alone, out of those of the frame that it came in.
+//! Headers of a single packet, derived from those of its frame.
 
 use super::header::{CWR, FIN, PSH, Segment, TCP, patch, patch_ecn};
 use super::packets::{FrameBuffer, Packet};
 
-/// Writes the headers of one packet alone, without a virtio header, as far as they fit; their length.
+/// Writes the headers of a single packet, without a virtio header, as far as they fit; returns their length.
 pub fn own_head(page: &FrameBuffer, packet: &Packet, out: &mut [u8]) -> usize {
     let size = page.headers.end.min(out.len());
     let head = &mut out[..size];
@@ -23,7 +23,7 @@ pub fn own_head(page: &FrameBuffer, packet: &Packet, out: &mut [u8]) -> usize {
     size
 }
 
-/// TCP's flags of one packet: CWR is the first one's, PSH and FIN the last one's.
+/// TCP flags of a packet: CWR only on the first segment, PSH and FIN only on the last.
 pub fn flags(page: &FrameBuffer, packet: &Packet) -> u8 {
     let mut flags = page.headers.tcp_flags(page.head());
     if packet.index > 0 {

@@ -1,42 +1,42 @@
-//! Packets on their way: small descriptors that point into the frames that were read.
+//! Packets in a direction: small descriptors that point into the frames read.
 
 use super::buffer::Buffer;
 use super::ethernet;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
 use sojourn_aqm::{Ecn, Instant, TcpView};
 
-/// A bit of a packet.
+/// A bit of a packet to flip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitFlip {
-    /// The byte, counted from the packet's first one; behind its end it begins there again.
+    /// Index of the byte, modulo the packet's length.
     pub byte: u32,
     /// From 0 to 7.
     pub bit: u8,
 }
 
-/// A packet of at most one MTU, a segment of a superframe or a frame as it was read; or several segments of one that were
-/// not cut.
+/// A packet of at most one MTU (a segment of a superframe, or a whole frame), or several segments of a superframe that
+/// was not split.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// The frame that it is of.
+    /// Number of its frame.
     pub page: u32,
-    /// Its number among the arrivals of the direction.
+    /// Number among the arrivals of the direction.
     pub number: u32,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived: Instant,
-    /// Where its payload begins, counted from that of the whole frame.
+    /// Offset of its payload in that of the frame.
     pub offset: u32,
-    /// Bytes of its payload.
+    /// Payload bytes.
     pub len: u16,
-    /// Its number among the segments of the frame, or that of the first of several.
+    /// Index of its first segment in the frame.
     pub index: u16,
-    /// How many segments it is: 1, or more of what was not cut.
+    /// Number of segments; above 1 if not split.
     pub segments: u16,
-    /// Whether it is the last one.
+    /// Whether it contains the frame's last segment.
     pub last: bool,
-    /// ECN field, with a mark that it got on the way.
+    /// ECN field, with the queue's mark.
     pub ecn: Ecn,
-    /// The bit that is flipped.
+    /// Bit to flip.
     pub flip: Option<BitFlip>,
 }
 
@@ -44,18 +44,18 @@ pub struct Packet {
 pub struct FrameBuffer {
     bytes: FrameBytes,
     refs: u32,
-    /// Bytes of its link's header, which is before the virtio header; none where frames are IP.
+    /// Length of its link-layer header, which precedes the virtio header; 0 if frames are IP.
     link: u8,
-    /// Its virtio header.
+    /// Virtio header.
     pub vnet: Vnet,
-    /// Its headers.
+    /// Parsed headers.
     pub headers: Headers,
-    /// Whether it is cut into segments.
+    /// Whether it is a superframe, to be split into segments.
     pub split: bool,
 }
 
-/// Frames of a full packet or less are copied into a box of about their size, so that a queue of small packets does not hold
-/// a large buffer for each.
+/// Frames of at most one MTU are copied into a box of about their size, so that a queue of small packets does not hold
+/// a buffer of 64 kB for each.
 enum FrameBytes {
     Large(Buffer),
     Small(Box<[u8]>, u16),
@@ -66,7 +66,7 @@ enum FrameBytes {
 pub struct Packets {
     pages: Vec<Option<FrameBuffer>>,
     free_pages: Vec<u32>,
-    /// Boxes that are free, by size.
+    /// Free boxes, by size.
     small: [Vec<Box<[u8]>>; SIZES.len()],
     packets: Vec<Packet>,
     free: Vec<u32>,
@@ -78,7 +78,7 @@ impl FrameBuffer {
         &self.whole()[self.link.into()..]
     }
 
-    /// The link's header; empty where frames are IP.
+    /// Link-layer header; empty if frames are IP.
     pub fn link_header(&self) -> &[u8] {
         &self.whole()[..self.link.into()]
     }
@@ -90,7 +90,7 @@ impl FrameBuffer {
         }
     }
 
-    /// Headers and payload: all behind the virtio header.
+    /// Headers and payload: everything after the virtio header.
     pub fn ip(&self) -> &[u8] {
         &self.bytes()[VNET..]
     }
@@ -100,20 +100,20 @@ impl FrameBuffer {
         &self.ip()[..self.headers.end]
     }
 
-    /// Bytes of IP of each segment of a packet but the last, and of the last; one that is cut has only the last.
+    /// IP bytes of each segment of a packet except the last, and of the last; a single segment is the last.
     pub fn sizes(&self, packet: &Packet) -> (u32, u32) {
         let before = u32::from(packet.segments - 1) * u32::from(self.vnet.gso_size);
         let head = self.headers.end as u32;
         (head + u32::from(self.vnet.gso_size), head + u32::from(packet.len) - before)
     }
 
-    /// Bytes of IP of a packet with the headers of all its segments.
+    /// IP bytes of a packet, with the headers of all its segments.
     pub fn ip_bytes(&self, packet: &Packet) -> u32 {
         let (each, last) = self.sizes(packet);
         u32::from(packet.segments - 1) * each + last
     }
 
-    /// The TCP header of a packet, if it has one: that of its segment of a superframe.
+    /// TCP header of a packet, if it has one, with the sequence number of its segment.
     pub fn tcp(&self, packet: &Packet) -> Option<TcpView> {
         let view = TcpView::of_ip(self.head())?;
         Some(TcpView { seq: view.seq.wrapping_add(packet.offset), payload: u32::from(packet.len), ..view })
@@ -127,8 +127,8 @@ impl FrameBuffer {
 }
 
 impl Packets {
-    /// Takes a frame over and keeps it until [`Self::release_page`], with a link's header of `link` bytes before it or none; its
-    /// number, or nothing if it is no IP packet (where there are no link's headers), or a superframe that cannot be cut.
+    /// Stores a frame until [`Self::release_page`]; `link` is the length of its link-layer header. Returns its number,
+    /// or `None` if it is not an IP packet (without link-layer headers), or a superframe that cannot be split.
     pub fn admit(&mut self, buffer: Buffer, link: usize) -> Option<u32> {
         let (link, frame) = buffer.frame().split_at(link);
         let vnet = Vnet::parse(frame)?;
@@ -137,7 +137,7 @@ impl Packets {
         let (link, frame) = (link.len() as u8, buffer.frame());
         let split = vnet.gso != GSO_NONE;
         let payload = frame.len() - usize::from(link) - VNET - headers.end;
-        // A packet has a length of 16 bits, a superframe as many segments.
+        // The length and the number of segments must fit into 16 bits.
         let most = if split { usize::from(vnet.gso_size) * MAX_BYTES } else { MAX_BYTES };
         if split && !can_be_cut(&vnet, &headers) || payload > most {
             return None;
@@ -156,7 +156,7 @@ impl Packets {
         })
     }
 
-    /// A frame of a full packet or less in a box of its own.
+    /// Copies a frame of at most one MTU into a box.
     fn copy(&mut self, frame: &[u8]) -> Option<FrameBytes> {
         let class = SIZES.iter().position(|&size| frame.len() <= size)?;
         let mut small = self.small[class].pop().unwrap_or_else(|| vec![0; SIZES[class]].into());
@@ -164,7 +164,7 @@ impl Packets {
         Some(FrameBytes::Small(small, frame.len() as u16))
     }
 
-    /// Keeps a packet; its handle.
+    /// Stores a packet and returns its handle.
     pub fn insert(&mut self, packet: Packet) -> u32 {
         self.page_mut(packet.page).refs += 1;
         match self.free.pop() {
@@ -179,7 +179,7 @@ impl Packets {
         }
     }
 
-    /// The TCP header of the packet of a handle.
+    /// TCP header of the packet of a handle.
     pub fn tcp(&self, handle: u32) -> Option<TcpView> {
         let packet = self.get(handle);
         self.page(packet.page).tcp(packet)
@@ -200,7 +200,7 @@ impl Packets {
         self.pages[number as usize].as_ref().expect("a packet's frame is kept")
     }
 
-    /// Cuts the first segment off a packet of several; the packet itself where it is one.
+    /// Splits off the first segment of a packet and returns its handle; of a single segment, returns `handle`.
     pub fn cut(&mut self, handle: u32) -> u32 {
         let whole = self.packets[handle as usize];
         if whole.segments == 1 {
@@ -213,13 +213,13 @@ impl Packets {
         self.insert(Packet { len: size, segments: 1, last: false, ..whole })
     }
 
-    /// The packet is gone.
+    /// Removes a packet.
     pub fn release(&mut self, handle: u32) {
         self.free.push(handle);
         self.release_page(self.packets[handle as usize].page);
     }
 
-    /// A frame is needed no more by one of those that need it.
+    /// Drops one reference to a frame, and frees the frame with the last one.
     pub fn release_page(&mut self, number: u32) {
         let page = self.page_mut(number);
         page.refs -= 1;
@@ -228,7 +228,7 @@ impl Packets {
         }
     }
 
-    /// Frames that are kept.
+    /// Number of stored frames.
     #[cfg(test)]
     pub fn frames(&self) -> usize {
         self.pages.iter().flatten().count()
@@ -248,7 +248,7 @@ impl Packets {
     }
 }
 
-/// Adds to a list that grows by a quarter, so that a long queue has little room that it does not use.
+/// Appends to a vector that grows by a quarter instead of doubling, so that a long queue has little unused memory.
 fn push<T>(list: &mut Vec<T>, new: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len() / 4 + 64);
@@ -256,7 +256,7 @@ fn push<T>(list: &mut Vec<T>, new: T) {
     list.push(new);
 }
 
-/// Segments of a frame: offset and length of the payload of each, and whether it is the last one.
+/// Segments of a frame: payload offset, payload length, and whether it is the last one.
 pub fn segments(page: &FrameBuffer) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
     let whole = page.ip().len() - page.headers.end;
     let size = if page.split { page.vnet.gso_size as usize } else { whole.max(1) };
@@ -267,8 +267,8 @@ pub fn segments(page: &FrameBuffer) -> impl Iterator<Item = (u32, u16, bool)> + 
     })
 }
 
-/// The whole of a frame that is cut into several segments, as [`segments`] has each, and their number; nothing for others,
-/// and for what is longer than an IP packet may be.
+/// Payload length and number of segments of a superframe; `None` for a single segment, and for more bytes than an IP
+/// packet can have.
 pub fn superframe_size(page: &FrameBuffer) -> Option<(u16, u16)> {
     let payload = page.ip().len() - page.headers.end;
     let count = if page.split { payload.div_ceil(page.vnet.gso_size as usize) } else { 1 };
@@ -285,13 +285,13 @@ fn can_be_cut(vnet: &Vnet, headers: &Headers) -> bool {
     (headers.version, headers.transport) == (version, transport) && vnet.gso_size > 0 && headers.end <= MAX_HEADERS
 }
 
-/// Longest headers of what is cut or joined: IPv6 with extensions, and TCP with options.
+/// Maximum header bytes of frames that are split or joined: IPv6 with extensions, and TCP with options.
 pub const MAX_HEADERS: usize = 256;
 
-/// Bytes of an IP packet.
+/// Maximum bytes of an IP packet.
 pub const MAX_BYTES: usize = 65_535;
 
-/// Sizes of boxes for frames; the largest one is for a virtio header and a packet of Ethernet's size, with some room.
+/// Sizes of boxes for frames; the largest one fits a virtio header and a packet of Ethernet's MTU, with some room.
 const SIZES: [usize; 10] = [64, 96, 128, 160, 192, 232, 256, 512, 1024, 2048];
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::path::Pool;
 
-    /// Bytes that a queue of `count` packets with `payload` bytes of UDP needs for each: here, and as an entry of a queue.
+    /// Memory per packet of a queue of `count` UDP packets with `payload` bytes, including the queue's entry.
     fn per_packet(count: usize, payload: usize) -> f64 {
         let (mut packets, pool) = (Packets::default(), Pool::new());
         let mut frame = vec![0; VNET + 28 + payload];
@@ -325,7 +325,7 @@ mod tests {
             packets.release_page(page);
         }
         let boxes = packets.pages.iter().flatten().map(|page| match &page.bytes {
-            // The allocator keeps a word or two with each.
+            // The allocator adds one or two words to each.
             FrameBytes::Small(small, _) => small.len() + 16,
             FrameBytes::Large(_) => unreachable!("it is small"),
         });
@@ -341,7 +341,7 @@ mod tests {
             let bytes = per_packet(count, payload);
             assert!(bytes <= 400.0, "{payload} bytes of payload: {bytes:.0} bytes of memory");
         }
-        // Above that the packet itself counts.
+        // For larger packets the packet itself dominates.
         assert!(per_packet(10_001, 110) <= 420.0 && per_packet(10_001, 172) <= 500.0);
     }
 }

@@ -1,7 +1,7 @@
 //! A queue and the link that serves it, in virtual time.
 //!
-//! What happens at one instant is in the simulator's order: the link asks for its next packet, then packets arrive; a
-//! link that falls idle asks once more, in vain. So the queue sees exactly what it would see in a simulation with these
+//! Events at one instant have the simulator's order: the link dequeues, then packets arrive; a link that falls idle
+//! polls the queue once more and gets no packet. So the queue gets exactly the calls of a simulation with these
 //! arrivals.
 
 use super::datapath::Datapath;
@@ -21,11 +21,11 @@ pub struct QueuedLink {
     framing: Framing,
     mtu: u32,
     mode: ServiceMode,
-    /// What was used of [`Transmitter::usable`].
+    /// Capacity used, in the unit of [`Transmitter::usable`].
     used_capacity: u64,
-    /// A super-packet of which segments are still to be sent.
+    /// Super-packet with segments still to be sent.
     partial_superframe: Option<u32>,
-    /// The packet in transmission, of a link that sends one by one.
+    /// Packet in transmission, of a link that sends one by one.
     in_transmission: Option<Transmission>,
 }
 
@@ -37,34 +37,34 @@ struct Transmission {
     sent: TransmissionTimes,
     /// Bytes on the medium.
     bytes: u32,
-    /// Whether it is going to be lost, where that was decided before its end.
+    /// Whether the packet will be lost, if decided before the end of its transmission.
     lost: Option<bool>,
 }
 
 enum ServiceMode {
-    /// One packet after the other: when the next can be taken, unless the link is idle; it may be idle until then because
-    /// what waits may not go earlier.
+    /// One packet after the other. `free`: time of the next dequeue, unless the link is `idle`. `throttled`: the link
+    /// waits until `free` because the queue has only packets that must not leave earlier.
     OneByOne { free: Instant, idle: bool, throttled: bool },
-    /// In opportunities: the packet of which a part is sent, with the bytes that are not, and whether anything waits.
+    /// In opportunities. `part`: a partly sent packet and its remaining bytes. `awake`: whether any packet waits.
     Opportunities { part: Option<(u32, u32)>, awake: bool },
 }
 
-/// What a transmitter gets that asks for something to send.
+/// Result of polling for a packet to transmit.
 enum NextPacket {
     /// A packet or a segment: its bytes on the medium, and its handle.
     Packet(u32, u32),
-    /// Nothing is queued.
+    /// The queue is empty.
     Empty,
-    /// Something is queued that may not go before.
+    /// The queued packets must not leave before this time.
     NotBefore(Instant),
 }
 
-/// Loses what the queue drops, and shows it TCP headers.
+/// Discards packets that the queue drops, and supplies TCP headers.
 struct DropSink<'a> {
     now: Instant,
-    /// The packet that is being offered.
+    /// The packet being enqueued.
     arriving: Option<u32>,
-    /// Whether TCP headers are kept in the log.
+    /// Whether TCP headers are logged.
     with_tcp: bool,
     datapath: &'a mut Datapath,
 }
@@ -80,7 +80,7 @@ impl Sink<u32> for DropSink<'_> {
         Some(self.datapath.duplicated(self.now, meta, *handle, self.with_tcp))
     }
 
-    fn damaged(&mut self, handle: &mut u32, byte: u32, bit: u8) {
+    fn corrupt(&mut self, handle: &mut u32, byte: u32, bit: u8) {
         self.datapath.packets.get_mut(*handle).flip = Some(BitFlip { byte, bit });
     }
 
@@ -89,23 +89,24 @@ impl Sink<u32> for DropSink<'_> {
     }
 }
 
-/// Another discipline for a link.
+/// A replacement of a link's queue discipline.
 pub struct QueueChange<'a> {
-    /// The link that has it.
+    /// The link with the new discipline.
     pub spec: &'a LinkSpec,
-    /// Whether what waits stays, as after `tc qdisc change`; else it is dropped, as after `tc qdisc replace`.
+    /// Whether queued packets stay, as after `tc qdisc change`; otherwise they are dropped, as after `tc qdisc
+    /// replace`.
     pub keeps: bool,
-    /// Its random stream.
+    /// Random stream of the new discipline.
     pub rng: Rng,
 }
 
 impl QueuedLink {
-    /// The station of link `index` in a run with `seed`, with the random streams of the simulator's.
+    /// Creates link `index` of a run with `seed`, with the simulator's random streams.
     pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
         let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
         let transmitter = transmitter.expect("a shell refuses the channel of a wireless LAN");
         let host = Host { link: spec.nominal_link(), rng: stream_of_queue(seed, index, 0) };
-        let serves = match transmitter.opportunity() {
+        let mode = match transmitter.opportunity() {
             Some(_) => ServiceMode::Opportunities { part: None, awake: false },
             None => ServiceMode::OneByOne { free: Instant::ZERO, idle: true, throttled: false },
         };
@@ -115,83 +116,78 @@ impl QueuedLink {
             transmitter,
             framing: spec.framing,
             mtu: spec.mtu,
-            mode: serves,
+            mode,
             used_capacity: 0,
             partial_superframe: None,
             in_transmission: None,
         }
     }
 
-    /// Serves until `until`, what is due then included.
-    pub fn advance(&mut self, until: Instant, course: &mut Datapath) {
+    /// Processes all events up to and including `until`.
+    pub fn advance(&mut self, until: Instant, datapath: &mut Datapath) {
         while let Some(at) = self.next().filter(|&at| at <= until) {
-            self.step(at, course);
+            self.step(at, datapath);
         }
     }
 
-    /// What is due at `at`: a transmission ends, or the link asks for a packet.
-    fn step(&mut self, at: Instant, course: &mut Datapath) {
-        if let Some(sending) = self.in_transmission.take() {
-            self.used_capacity += self.transmitter.used(sending.start, sending.sent.free, sending.bytes);
-            course.on_link_exit(sending.sent.end, sending.handle, sending.lost);
+    /// Processes the event at `at`: the end of a transmission, or a dequeue.
+    fn step(&mut self, at: Instant, datapath: &mut Datapath) {
+        if let Some(transmission) = self.in_transmission.take() {
+            self.used_capacity += self.transmitter.used(transmission.start, transmission.sent.free, transmission.bytes);
+            datapath.on_link_exit(transmission.sent.end, transmission.handle, transmission.lost);
             return;
         }
         match self.mode {
-            ServiceMode::OneByOne { .. } => self.serve(at, course),
-            ServiceMode::Opportunities { .. } => self.serve_opportunity(at, course),
+            ServiceMode::OneByOne { .. } => self.serve(at, datapath),
+            ServiceMode::Opportunities { .. } => self.serve_opportunity(at, datapath),
         }
     }
 
-    /// Whether the queue takes segments: super-packets are cut before it.
+    /// Whether super-packets must be split before the queue.
     pub fn splits_gso(&self) -> bool {
         self.qdisc.splits_gso()
     }
 
-    /// A packet, or a super-packet whole, arrives at `now`; the station has advanced to then. The length in `meta` is not
-    /// known yet.
-    pub fn arrive(&mut self, now: Instant, meta: Meta, handle: u32, course: &mut Datapath) {
-        let packet = course.packets.get(handle);
-        let (each, last) = course.packets.page(packet.page).sizes(packet);
+    /// Enqueues a packet or a whole super-packet at `now`, after [`Self::advance`] to `now`. Sets the length in `meta`.
+    pub fn arrive(&mut self, now: Instant, meta: Meta, handle: u32, datapath: &mut Datapath) {
+        let packet = datapath.packets.get(handle);
+        let (each, last) = datapath.packets.page(packet.page).sizes(packet);
         let before = u32::from(packet.segments - 1) * self.framing.accounted(each);
         let meta = Meta { len: before + self.framing.accounted(last), ..meta };
         let with_tcp = self.qdisc.needs_tcp_headers();
-        course.arrived(now, &meta, handle, with_tcp);
-        let enqueued = self.qdisc.enqueue(
-            now,
-            meta,
-            handle,
-            &mut DropSink { now, arriving: Some(handle), with_tcp, datapath: course },
-        );
+        datapath.arrived(now, &meta, handle, with_tcp);
+        let enqueued =
+            self.qdisc.enqueue(now, meta, handle, &mut DropSink { now, arriving: Some(handle), with_tcp, datapath });
         if !matches!(enqueued, EnqueueResult::Dropped(_)) {
-            course.counters.backlog = self.qdisc.backlog().packets as u64;
+            datapath.counters.backlog = self.qdisc.backlog().packets as u64;
         }
         match &mut self.mode {
-            // What comes may go before what waits.
+            // The new packet may leave before those that wait.
             ServiceMode::OneByOne { free, idle, throttled } if *idle || *throttled => {
                 (*free, *idle, *throttled) = (now, false, false);
             }
             ServiceMode::Opportunities { awake, .. } if !*awake => {
                 *awake = true;
-                // Nothing was there to be sent.
+                // Opportunities before `now` passed unused.
                 self.transmitter.pass(now);
             }
             _ => {}
         }
     }
 
-    /// When a transmission ends, or the link asks for a packet; nothing for an idle link.
+    /// Time of the next event, the end of a transmission or a dequeue; `None` for an idle link.
     pub fn next(&self) -> Option<Instant> {
         match self.mode {
-            // It is not free before that.
+            // The link is not free before the end of the transmission.
             ServiceMode::OneByOne { .. } if self.in_transmission.is_some() => {
-                self.in_transmission.map(|sending| sending.sent.end)
+                self.in_transmission.map(|transmission| transmission.sent.end)
             }
             ServiceMode::OneByOne { free, idle, .. } => Some(free).filter(|_| !idle),
             ServiceMode::Opportunities { awake, .. } => self.transmitter.opportunity().filter(|_| awake),
         }
     }
 
-    /// Whether anything waits, so that [`Self::next`] will send it.
+    /// Whether any packet waits or is in transmission.
     pub fn is_backlogged(&self) -> bool {
         self.qdisc.backlog().packets > 0
             || self.partial_superframe.is_some()
@@ -199,50 +195,51 @@ impl QueuedLink {
             || matches!(self.mode, ServiceMode::Opportunities { part: Some(_), .. })
     }
 
-    /// The rate is another one from `at` on, to which the station has advanced; nothing happens where it sends in
-    /// opportunities.
+    /// Changes the rate at `at`, after [`Self::advance`]; no effect on a link with opportunities. The transmitter
+    /// reschedules the packet in transmission from its start, so its end moves as in a simulation.
     pub fn change_rate(&mut self, at: Instant, rate: Rate) {
         let last = self.transmitter.change_rate(at, rate);
-        if let (Some(sending), Some(sent)) = (&mut self.in_transmission, last) {
-            sending.sent = sent;
+        if let (Some(transmission), Some(sent)) = (&mut self.in_transmission, last) {
+            transmission.sent = sent;
             if let ServiceMode::OneByOne { free, .. } = &mut self.mode {
                 *free = sent.free;
             }
         }
     }
 
-    /// Decides now whether the packet in transmission is going to be lost: it began before the law of losses changes.
-    pub fn decide_loss(&mut self, course: &mut Datapath) {
-        if let Some(sending) = &mut self.in_transmission {
-            let end = sending.sent.end;
-            sending.lost.get_or_insert_with(|| course.is_lost(end));
+    /// Decides now whether the packet in transmission will be lost, because the loss model at its start applies.
+    /// Differs from a simulation: a time-based chain (`step`) whose model changes within the same packet as the rate.
+    pub fn decide_loss(&mut self, datapath: &mut Datapath) {
+        if let Some(transmission) = &mut self.in_transmission {
+            let end = transmission.sent.end;
+            transmission.lost.get_or_insert_with(|| datapath.is_lost(end));
         }
     }
 
-    /// The queue is about to change at `now`, to which the station has not advanced: a link that falls idle at that instant
-    /// asks the old one.
-    pub fn prepare_change(&mut self, now: Instant, course: &mut Datapath) {
+    /// Called before the queue changes at `now`, and before [`Self::advance`]: a link that falls idle at `now` polls
+    /// the old queue.
+    pub fn prepare_change(&mut self, now: Instant, datapath: &mut Datapath) {
         while let Some(at) = self.next().filter(|&at| at <= now) {
             let is_idle = self.qdisc.backlog().packets == 0 && self.partial_superframe.is_none();
             if !is_idle || matches!(self.mode, ServiceMode::Opportunities { .. }) {
                 break;
             }
-            self.step(at, course);
+            self.step(at, datapath);
         }
     }
 
-    /// Another discipline takes the place of the present one at `now`.
-    pub fn change_queue(&mut self, now: Instant, change: QueueChange<'_>, course: &mut Datapath) {
+    /// Replaces the queue discipline at `now`.
+    pub fn change_queue(&mut self, now: Instant, change: QueueChange<'_>, datapath: &mut Datapath) {
         let QueueChange { spec, keeps, rng } = change;
         let mut new = spec.aqm.queue(spec.limits, Host { link: spec.nominal_link(), rng });
-        let mut drops = DropSink { now, arriving: None, with_tcp: false, datapath: course };
+        let mut drops = DropSink { now, arriving: None, with_tcp: false, datapath };
         match self.qdisc.as_any().filter(|_| keeps) {
             Some(old) => new.inherit(old, now, &mut drops).expect("the change was tried before it was taken"),
             None => drop_all(&mut *self.qdisc, now, &mut drops),
         }
         self.qdisc = new;
-        course.counters.backlog = self.qdisc.backlog().packets as u64;
-        // What waits may go earlier than the old queue had said.
+        datapath.counters.backlog = self.qdisc.backlog().packets as u64;
+        // Waiting packets may leave earlier than the old queue allowed.
         if let ServiceMode::OneByOne { free, throttled, .. } = &mut self.mode {
             if std::mem::take(throttled) {
                 *free = now;
@@ -250,14 +247,14 @@ impl QueuedLink {
         }
     }
 
-    /// The share of what the link could have sent until `now` that it did send.
+    /// Capacity used until `now`, divided by the capacity available.
     pub fn utilisation(&mut self, now: Instant) -> f64 {
         let usable = self.transmitter.usable(Instant::ZERO, now);
         if usable == 0 { 0.0 } else { self.used_capacity as f64 / usable as f64 }
     }
 
-    fn serve(&mut self, at: Instant, course: &mut Datapath) {
-        let (free, idle, throttled) = match self.next_packet(at, course) {
+    fn serve(&mut self, at: Instant, datapath: &mut Datapath) {
+        let (free, idle, throttled) = match self.next_packet(at, datapath) {
             NextPacket::Packet(bytes, handle) => {
                 let sent = self.transmitter.send(at, bytes);
                 self.in_transmission = Some(Transmission { handle, start: at, sent, bytes, lost: None });
@@ -269,15 +266,15 @@ impl QueuedLink {
         self.mode = ServiceMode::OneByOne { free, idle, throttled };
     }
 
-    /// Sends what fits into an opportunity; what it does not carry is lost.
-    fn serve_opportunity(&mut self, at: Instant, course: &mut Datapath) {
+    /// Sends packets in one opportunity; capacity that is left over is lost.
+    fn serve_opportunity(&mut self, at: Instant, datapath: &mut Datapath) {
         let ServiceMode::Opportunities { mut part, .. } = self.mode else { return };
         self.transmitter.step();
         let mut budget = self.mtu;
         while budget > 0 {
             let (handle, left) = match part.take() {
                 Some(part) => part,
-                None => match self.next_packet(at, course) {
+                None => match self.next_packet(at, datapath) {
                     NextPacket::Packet(bytes, handle) => (handle, bytes),
                     NextPacket::Empty | NextPacket::NotBefore(_) => break,
                 },
@@ -286,7 +283,7 @@ impl QueuedLink {
             budget -= served;
             self.used_capacity += self.transmitter.used(at, at, served);
             if left == served {
-                course.on_link_exit(at, handle, None);
+                datapath.on_link_exit(at, handle, None);
             } else {
                 part = Some((handle, left - served));
             }
@@ -295,10 +292,10 @@ impl QueuedLink {
         self.mode = ServiceMode::Opportunities { part, awake };
     }
 
-    /// What the transmitter sends next: a packet or the next segment of a super-packet, with its bytes on the medium.
-    fn next_packet(&mut self, at: Instant, course: &mut Datapath) -> NextPacket {
+    /// The next packet, or the next segment of a super-packet, with its bytes on the medium.
+    fn next_packet(&mut self, at: Instant, datapath: &mut Datapath) -> NextPacket {
         if self.partial_superframe.is_none() {
-            match self.dequeue(at, course) {
+            match self.dequeue(at, datapath) {
                 DequeueResult::Packet(meta, handle) if meta.segments == 1 => {
                     return NextPacket::Packet(self.wire(meta.len), handle);
                 }
@@ -308,26 +305,26 @@ impl QueuedLink {
             }
         }
         let whole = self.partial_superframe.expect("a super-packet is being sent");
-        let handle = course.cut(at, whole);
+        let handle = datapath.cut(at, whole);
         if handle == whole {
             self.partial_superframe = None;
         }
-        let packet = course.packets.get(handle);
-        let bytes = course.packets.page(packet.page).ip_bytes(packet);
+        let packet = datapath.packets.get(handle);
+        let bytes = datapath.packets.page(packet.page).ip_bytes(packet);
         NextPacket::Packet(self.wire(self.framing.accounted(bytes)), handle)
     }
 
-    fn dequeue(&mut self, at: Instant, course: &mut Datapath) -> DequeueResult<u32> {
-        let next = self.qdisc.dequeue(at, &mut DropSink { now: at, arriving: None, with_tcp: false, datapath: course });
+    fn dequeue(&mut self, at: Instant, datapath: &mut Datapath) -> DequeueResult<u32> {
+        let next = self.qdisc.dequeue(at, &mut DropSink { now: at, arriving: None, with_tcp: false, datapath });
         match &next {
-            DequeueResult::Packet(meta, handle) => course.sent(at, meta, *handle),
-            DequeueResult::Empty | DequeueResult::NotBefore(_) => course.on_idle_poll(at),
+            DequeueResult::Packet(meta, handle) => datapath.sent(at, meta, *handle),
+            DequeueResult::Empty | DequeueResult::NotBefore(_) => datapath.on_idle_poll(at),
         }
-        course.counters.backlog = self.qdisc.backlog().packets as u64;
+        datapath.counters.backlog = self.qdisc.backlog().packets as u64;
         next
     }
 
-    /// Bytes on the medium of a packet that the queue counts as so many.
+    /// Bytes on the medium of a packet of `accounted` bytes in the queue.
     fn wire(&self, accounted: u32) -> u32 {
         if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
     }

@@ -14,7 +14,7 @@ mod interface;
 mod netem;
 mod super_packets;
 
-/// A superframe of TCP, or, with `size` not below the payload, one packet.
+/// A TCP superframe, or a single packet if `size` is at least the payload.
 struct TcpFrame {
     version: u8,
     port: u16,
@@ -82,13 +82,13 @@ impl TcpFrame {
     }
 }
 
-/// Sum of the pseudo-header of TCP.
+/// Checksum of the TCP pseudo-header, not yet folded.
 fn pseudo(ip: &[u8], length: usize) -> u64 {
     let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
     header::sum(addresses) + 6 + length as u64
 }
 
-/// What was written, and when.
+/// Stores the frames written.
 #[derive(Default)]
 struct RecordingSink {
     frames: Vec<Vec<u8>>,
@@ -102,23 +102,23 @@ impl Sink for RecordingSink {
     }
 }
 
-/// Checks a frame as the kernel would, and gives its headers, TCP's sequence number and flags, and its payload.
+/// Checks a frame as the kernel would. Returns its headers, the TCP sequence number and flags, and the payload.
 fn checked(frame: &[u8]) -> (Vnet, Headers, u32, u8, Vec<u8>) {
     let (vnet, ip) = (Vnet::parse(frame).unwrap(), &frame[VNET..]);
-    let about = Headers::parse(ip).unwrap();
-    if about.version == 4 {
+    let headers = Headers::parse(ip).unwrap();
+    if headers.version == 4 {
         assert_eq!(header::fold(header::sum(&ip[..20])), 0xffff, "sum of the IP header");
         assert_eq!(u16::from_be_bytes([ip[2], ip[3]]) as usize, ip.len());
     } else {
         assert_eq!(u16::from_be_bytes([ip[4], ip[5]]) as usize + 40, ip.len());
     }
-    assert_eq!((vnet.flags, vnet.csum_start as usize, vnet.csum_offset), (NEEDS_CSUM, about.at, 16));
-    let sum = u16::from_be_bytes([ip[about.at + 16], ip[about.at + 17]]);
-    assert_eq!(sum, header::fold(pseudo(ip, ip.len() - about.at)), "sum of the pseudo-header");
-    let payload = ip[about.end..].to_vec();
+    assert_eq!((vnet.flags, vnet.csum_start as usize, vnet.csum_offset), (NEEDS_CSUM, headers.at, 16));
+    let sum = u16::from_be_bytes([ip[headers.at + 16], ip[headers.at + 17]]);
+    assert_eq!(sum, header::fold(pseudo(ip, ip.len() - headers.at)), "sum of the pseudo-header");
+    let payload = ip[headers.end..].to_vec();
     assert_eq!(vnet.gso_size > 0, vnet.gso > 0);
     assert!(vnet.gso_size == 0 || payload.len() > vnet.gso_size as usize);
-    (vnet, about, about.seq(ip), about.tcp_flags(ip), payload)
+    (vnet, headers, headers.seq(ip), headers.tcp_flags(ip), payload)
 }
 
 fn link(keys: &str) -> PathKind {
@@ -143,7 +143,7 @@ fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// Runs to the end whenever something is due; what was written when.
+/// Runs the direction until nothing is due. Returns the time and the length of each write.
 fn drain(direction: &mut Direction, kernel: &mut RecordingSink) -> Vec<(Instant, usize)> {
     let mut times = Vec::new();
     while let Some(due) = direction.due() {
@@ -153,7 +153,7 @@ fn drain(direction: &mut Direction, kernel: &mut RecordingSink) -> Vec<(Instant,
     times.iter().zip(&kernel.frames).map(|(&(at, _), frame)| (at, frame.len())).collect()
 }
 
-/// What a log of records says of these arrivals.
+/// Head and records of the log of these arrivals.
 fn logged(mut config: DirectionConfig, seed: u64, arrivals: &[(u64, Vec<u8>)]) -> (serde_json::Value, Vec<Record>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records");
@@ -173,7 +173,7 @@ fn logged(mut config: DirectionConfig, seed: u64, arrivals: &[(u64, Vec<u8>)]) -
 
 #[test]
 fn departures_are_exactly_a_transmission_time_apart() {
-    // Superframes of 43 packets and of one, of several flows, in bursts: 12 us each at 1 Gbit/s all the same.
+    // Superframes of 43 packets, of several flows, in bursts: packets leave 12 us apart at 1 Gbit/s.
     let big = |port, seq| TcpFrame { port, seq, payload: vec![1; 43 * 1448], ..TcpFrame::default() }.frame();
     let arrivals: Vec<(u64, Vec<u8>)> =
         (0..20).map(|i| (1000 + i * 3500, big(1000 + (i % 3) as u16, (i * 43 * 1448) as u32))).collect();
@@ -181,8 +181,8 @@ fn departures_are_exactly_a_transmission_time_apart() {
     let sent: Vec<u64> = records.iter().filter(|r| r.kind == Logged::Sent).map(|r| r.at.as_nanos()).collect();
     assert_eq!(sent.len(), 20 * 43);
     assert_eq!(sent, (0..20 * 43).map(|i| 1000 + 12_000 * i).collect::<Vec<u64>>());
-    let came: Vec<u64> = records.iter().filter(|r| r.kind == Logged::Arrival).map(|r| r.at.as_nanos()).collect();
-    assert_eq!(came.len(), 20 * 43, "every packet has an arrival of its own");
+    let arrived: Vec<u64> = records.iter().filter(|r| r.kind == Logged::Arrival).map(|r| r.at.as_nanos()).collect();
+    assert_eq!(arrived.len(), 20 * 43, "every packet has an arrival of its own");
     assert_eq!(records.last().unwrap().kind, Logged::End);
 }
 
@@ -237,7 +237,7 @@ fn what_arrives_waits_only_for_a_group_that_leaves_soon() {
 
 #[test]
 fn flows_are_joined_apart_and_frames_across_reads() {
-    // Two flows in turn, each read a packet of its own: fair queueing would leave nothing to join otherwise.
+    // Two flows alternate, and each read is a packet of its own, as after fair queueing.
     let mut direction =
         Direction::new(config(PathKind::Delay(Steps::constant(Duration::from_millis(20))), 50), 1).unwrap();
     for i in 0..10u32 {
@@ -283,7 +283,7 @@ fn what_differs_is_not_joined() {
 #[test]
 fn marks_are_written_into_the_packets() {
     for (version, ecn) in [(4, Ecn::Ect0), (6, Ecn::Ect1)] {
-        // A step threshold of one packet: whatever waits is marked.
+        // A step threshold of one packet: every packet that waits is marked.
         let kind = link("rate = 10 Mbit/s; aqm = codel target 1us interval 2us ecn");
         let frame = TcpFrame { version, ecn, payload: vec![1; 5 * 1428], size: 1428, ..TcpFrame::default() }.frame();
         let mut direction = Direction::new(config(kind, 50), 1).unwrap();
@@ -324,7 +324,7 @@ fn lateness_does_not_add_up() {
     let mut direction = Direction::new(config(link("rate = 12 Mbit/s"), 0), 1).unwrap();
     direction.arrive(at(0), buffer(&frame));
     let mut kernel = RecordingSink::default();
-    // Every call comes 3.5 ms late or so; the packets are decided as of their own times.
+    // Every call is up to 3.5 ms late; packets are decided as of their own times.
     for ms in (3..).step_by(4).take(10) {
         direction.run(at(ms * 1_000_000 + 500_000), &mut kernel);
     }
@@ -335,7 +335,7 @@ fn lateness_does_not_add_up() {
     assert_eq!((report.lateness.total(), report.lateness.max()), (40, Some(3_500_000)));
 }
 
-/// Made-up arrivals of three flows for a link of 10 Mbit/s: bursts and pauses.
+/// Random arrivals of three flows for a link of 10 Mbit/s: bursts and pauses.
 fn made_up(seed: u64, reads: u64, ecn: Ecn) -> Vec<(u64, Vec<u8>)> {
     let mut rng = Rng::from_state(seed);
     let (mut now, mut out) = (0, Vec::new());
@@ -377,15 +377,15 @@ fn a_log_that_was_changed_does_not_agree() {
     let other = replay(&head, &records).unwrap();
     assert!(other.agreeing < other.packets, "{other:?}");
     head["link"]["aqm"] = json!("codel");
-    let place = records.windows(2).position(|r| r[0].kind == Logged::Sent && r[0].at < r[1].at).unwrap();
-    records[place].at += Duration::from_nanos(1);
+    let position = records.windows(2).position(|r| r[0].kind == Logged::Sent && r[0].at < r[1].at).unwrap();
+    records[position].at += Duration::from_nanos(1);
     let other = replay(&head, &records).unwrap();
-    assert_eq!((other.packets - other.agreeing, other.first), (1, Some(records[place].number)));
+    assert_eq!((other.packets - other.agreeing, other.first), (1, Some(records[position].number)));
 }
 
 #[test]
 fn opportunities_carry_parts_of_packets() {
-    // The simulator's semantics: one every 3 ms carries 1500 bytes, of a part or of several packets.
+    // The simulator's semantics: an opportunity every 3 ms carries 1500 bytes, of a part or of several packets.
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
     std::fs::write(&trace, "3\n").unwrap();
@@ -401,7 +401,7 @@ fn opportunities_carry_parts_of_packets() {
 }
 
 proptest! {
-    /// Whatever is cut and joined again is the same stream of bytes, and every write is one that a kernel accepts.
+    /// Splitting and joining keep the byte stream, and a kernel accepts every write.
     #[test]
     fn cutting_and_joining_keep_the_bytes(
         version in prop::sample::select(vec![4u8, 6]),
@@ -426,8 +426,8 @@ proptest! {
         drain(&mut direction, &mut kernel);
         let (mut next, mut got, mut ends) = (start, Vec::<u8>::new(), 0);
         for frame in &kernel.frames {
-            let (vnet, about, seq, flags, payload) = checked(frame);
-            prop_assert_eq!((seq, about.transport), (next, TCP));
+            let (vnet, headers, seq, flags, payload) = checked(frame);
+            prop_assert_eq!((seq, headers.transport), (next, TCP));
             prop_assert!(vnet.gso_size as usize <= size);
             prop_assert!(window > 0 || payload.len() <= size);
             next = next.wrapping_add(payload.len() as u32);

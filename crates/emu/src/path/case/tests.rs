@@ -15,7 +15,7 @@ proptest! {
         prop_assert_eq!(case.run(), Ok(()), "{:?}", bytes);
     }
 
-    /// With logs and captures, which are read again.
+    /// Logs and captures can be read again.
     #[test]
     fn no_bytes_from_inside_break_what_is_written_down(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let folder = tempfile::tempdir().unwrap();
@@ -26,8 +26,8 @@ proptest! {
         prop_assert_eq!(case.run(), Ok(()), "{:?}", bytes);
         let (_, records) = log::read(&std::fs::read(path).unwrap()).unwrap();
         prop_assert_eq!(records.last().map(|record| record.kind), Some(log::RecordKind::End));
-        for way in ["in", "out"] {
-            let written = std::fs::read(folder.path().join(format!("capture.down.{way}.pcapng"))).unwrap();
+        for suffix in ["in", "out"] {
+            let written = std::fs::read(folder.path().join(format!("capture.down.{suffix}.pcapng"))).unwrap();
             let read = capture::read(&written);
             prop_assert!(!read.as_ref().is_err_and(|error| error.contains("damaged")), "{:?}: {:?}", read, bytes);
         }
@@ -51,18 +51,18 @@ proptest! {
     }
 }
 
-/// Gives bytes to everything that reads packets: as a frame with a virtio header, as one behind a link's header, as a bare
-/// packet, and in files.
+/// Passes bytes to every parser: as a frame with a virtio header, after a link-layer header, as a bare packet, and in
+/// files.
 fn read_all(bytes: &[u8]) {
     let _ = Vnet::parse(bytes);
     for from in [0, VNET.min(bytes.len())] {
-        let rest = &bytes[from..];
-        if let Some(about) = Headers::parse(rest) {
-            let head = &rest[..about.end];
-            let _ = (about.ports(head), about.tcp_flags(head), about.seq(head), about.length(head));
-            let _ = about.matches(head, &about, head, 0);
+        let packet = &bytes[from..];
+        if let Some(headers) = Headers::parse(packet) {
+            let head = &packet[..headers.end];
+            let _ = (headers.ports(head), headers.tcp_flags(head), headers.seq(head), headers.length(head));
+            let _ = headers.matches(head, &headers, head, 0);
         }
-        let _ = (TcpView::of_ip(rest), ethernet::length(rest), ethernet::is_ip(rest), Headers::other(rest));
+        let _ = (TcpView::of_ip(packet), ethernet::length(packet), ethernet::is_ip(packet), Headers::other(packet));
     }
     let _ = (PacketSummary::of(bytes), is_local_noise(bytes), ends(bytes));
     if let Some(Frame::Datagrams(burst)) = Frame::parse(bytes) {
@@ -73,7 +73,7 @@ fn read_all(bytes: &[u8]) {
     let _ = (log::read(bytes), log::read(&[log::MAGIC, &text[..]].concat()));
 }
 
-/// As a capture file, and as a frame in one of either format with each kind of link.
+/// Parses bytes as a capture file, and as a frame in a capture of either format and of each link type.
 fn read_capture(bytes: &[u8]) {
     let _ = capture::read(bytes);
     let length = (bytes.len() as u32).to_le_bytes();

@@ -6,8 +6,9 @@ use crate::log::Agreement;
 
 const ACKS: u32 = 40;
 
-/// What becomes of pure acknowledgments of two connections in turns, one a millisecond, on a link of 100 kbit/s under
-/// `aqm`: the numbers of those that left, by connection, what a replay of the log says, and how many headers it has.
+/// Fates of pure acknowledgments of two alternating connections, one per millisecond, on a link of 100 kbit/s under
+/// `aqm`: packet numbers of those that left, by connection, the agreement of a replay, and the number of headers in the
+/// log.
 fn run(aqm: &str, version: u8) -> ([Vec<u32>; 2], Agreement, usize) {
     let frame = |number: u32| {
         let (port, ack) = (1000 + (number % 2) as u16, 1448 * number);
@@ -25,7 +26,7 @@ fn run(aqm: &str, version: u8) -> ([Vec<u32>; 2], Agreement, usize) {
 fn acknowledgments_are_thinned_and_a_replay_of_the_log_agrees() {
     for version in [4, 6] {
         let (all, plain, headers) = run("cake", version);
-        // CAKE's CoDel takes some.
+        // CAKE's CoDel drops some.
         assert!(all.iter().all(|left| left.len() >= 18), "{all:?}");
         assert_eq!((plain.agreeing, plain.timed, headers), (40, true, 0), "nobody asks for headers");
         for aqm in ["cake ack-filter", "htb default 1 { class 1 rate 1gbit { cake ack-filter } }"] {

@@ -1,4 +1,4 @@
-//! What changes while a direction runs: as in a simulation that has it planned, and in the log.
+//! Changes of a running direction: decided as in a simulation with the same planned changes, and logged.
 
 use super::*;
 use sojourn_aqm::registry::REGISTERED;
@@ -7,8 +7,8 @@ use sojourn_sim::{Column, Output, Simulation};
 
 const LINK: &str = "rate = \"7300001 bit/s\"\ndelay = \"3 ms\"\naqm = \"codel target 3ms interval 30ms\"\n";
 
-/// Instants nobody chose, in nanoseconds, and what changes then: the rate within packets, twice in one, a codel that keeps
-/// its count, another queue manager and back, a smaller limit, losses, delays, a pause.
+/// Odd instants in nanoseconds, and the changes at them: the rate within packets, twice in one, a codel that keeps its
+/// count, another queue manager and back, a smaller limit, losses, delays, a pause.
 const CHANGES: [(u64, &str); 13] = [
     (311_111_113, r#"{ "rate": "3 Mbit/s" }"#),
     (311_400_007, r#"{ "rate": "4777777 bit/s" }"#),
@@ -55,7 +55,7 @@ fn u64s(output: &Output, table: &str, name: &str) -> Vec<u64> {
     }
 }
 
-/// Arrivals of the simulation by number: when, and how large; and the fates: number, when, which.
+/// Fates of packets: number, time, kind.
 type Fates = Vec<(u64, u64, u64)>;
 
 fn arrivals_and_fates(output: &Output) -> (Vec<(u64, u64)>, Fates) {
@@ -75,7 +75,7 @@ fn arrivals_and_fates(output: &Output) -> (Vec<(u64, u64)>, Fates) {
     (arrivals.into_iter().map(|(_, at, bytes)| (at, bytes)).collect(), fates)
 }
 
-/// The same arrivals in a direction that is changed at the same instants; its log.
+/// Log of a direction with the same arrivals and changes.
 fn emulated(arrivals: &[(u64, u64)]) -> (serde_json::Value, Vec<Record>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records");
@@ -109,7 +109,7 @@ fn a_link_that_is_changed_by_hand_decides_as_a_simulation_with_these_changes() {
     let output = simulated();
     let (arrivals, expected) = arrivals_and_fates(&output);
     let (head, records) = emulated(&arrivals);
-    // The columns of results have fate 6 for other tools' drops; that of a replaced queue is 7 there.
+    // In results, fate 6 is a drop by another tool; the fate of a replaced queue's packets is 7.
     let fate = |kind: Logged| if kind == Logged::Replaced { 7 } else { kind as u64 };
     let is_fate = |record: &&Record| (record.kind as u8) < 16 && record.at < at(2_500_000_000);
     let mut found: Fates = records
@@ -126,9 +126,9 @@ fn a_link_that_is_changed_by_hand_decides_as_a_simulation_with_these_changes() {
     let lost = records.iter().filter(|record| record.kind == Logged::Lost && record.at < at(2_500_000_000)).count();
     let in_transmission = output.summary.links.forward.lost as i64 - lost as i64;
     assert!((0..=1).contains(&in_transmission) && lost > 20, "{lost}");
-    // The log has them, and a replay of it asks the same queues.
-    let told: Vec<String> = head["changes"].as_array().unwrap().iter().map(|entry| entry["at"].to_string()).collect();
-    assert_eq!(told, CHANGES.map(|(ns, _)| format!("\"{ns} ns\"")));
+    // The log has the changes, and a replay agrees.
+    let times: Vec<String> = head["changes"].as_array().unwrap().iter().map(|entry| entry["at"].to_string()).collect();
+    assert_eq!(times, CHANGES.map(|(ns, _)| format!("\"{ns} ns\"")));
     let again = replay(&head, &records).unwrap();
     assert_eq!((again.agreeing, again.first, again.timed), (again.packets, None, false));
 }
@@ -139,7 +139,7 @@ fn a_pause_holds_what_waits_and_the_rate_is_as_before() {
     let mut kernel = RecordingSink::default();
     direction.arrive(at(0), buffer(&TcpFrame { payload: vec![1; 3 * 1448], ..TcpFrame::default() }.frame()));
     direction.run(at(1_000_000), &mut kernel);
-    // Half of the second packet has gone.
+    // Half of the second packet has been sent.
     direction.pause(at(1_500_000), true, REGISTERED).unwrap();
     assert_eq!(direction.pause(at(1_600_000), true, REGISTERED).unwrap_err(), "it is already paused; resume it");
     direction.run(at(9_000_000), &mut kernel);

@@ -1,8 +1,8 @@
-//! Frames of an interface, of which what is not IP passes as well.
+//! Frames of an interface, including those that are not IP.
 
 use super::*;
 
-/// A frame of any type with `payload` behind its link's header.
+/// A frame of type `kind` with `payload` after the link-layer header.
 fn frame(kind: u16, payload: &[u8]) -> Vec<u8> {
     [&[0; VNET][..], &[2; 6], &[4; 6], &kind.to_be_bytes(), payload].concat()
 }

@@ -19,7 +19,7 @@ fn a_duplicate_is_written_like_its_original_and_before_it() {
 #[test]
 fn a_damaged_packet_differs_in_a_bit_from_one_whose_sums_are_right() {
     for version in [4, 6] {
-        // A superframe is cut, as each segment is damaged by itself.
+        // A superframe is split, because each segment is corrupted by itself.
         let kind = link("rate = 1 Gbit/s; aqm = netem corrupt 100%");
         let mut direction = Direction::new(config(kind, 5000), 9).unwrap();
         let burst = TcpFrame { version, seq: 1000, payload: vec![9; 3 * 1448 + 55], ..TcpFrame::default() };
@@ -34,10 +34,10 @@ fn a_damaged_packet_differs_in_a_bit_from_one_whose_sums_are_right() {
             let right = |ip: &[u8]| {
                 let whole = header::sum(&ip[head..]) + pseudo(ip, ip.len() - head);
                 let of_ip = version == 6 || header::fold(header::sum(&ip[..20])) == 0xffff;
-                // Nothing else of the headers is covered by a sum.
+                // No other checksum covers the headers.
                 of_ip && header::fold(whole) == 0xffff
             };
-            // With exactly one bit flipped back it is the segment.
+            // Flipping one bit back restores the segment.
             let flipped_back = (0..ip.len() * 8).filter(|bit| {
                 let mut repaired = ip.to_vec();
                 repaired[bit / 8] ^= 1 << (bit % 8);

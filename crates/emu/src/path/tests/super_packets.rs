@@ -1,4 +1,4 @@
-//! Super-packets that the queue judges whole.
+//! Super-packets that the queue holds whole.
 
 use super::*;
 use crate::path::Gso;
@@ -13,13 +13,13 @@ fn keeping(kind: PathKind, window_us: i64) -> DirectionConfig {
 }
 
 fn of_kind(records: &[Record], kind: Logged) -> Vec<(u64, u32, u32)> {
-    let one = |r: &Record| (r.at.as_nanos() / 1_000_000, r.number, r.bytes);
-    records.iter().filter(|r| r.kind == kind).map(one).collect()
+    let summary = |r: &Record| (r.at.as_nanos() / 1_000_000, r.number, r.bytes);
+    records.iter().filter(|r| r.kind == kind).map(summary).collect()
 }
 
 #[test]
 fn the_queue_counts_and_drops_them_whole_and_the_link_sends_segments() {
-    // 1500 B take a millisecond. One is sent, two wait, and the fourth finds two packets.
+    // 1500 B take 1 ms. One is sent, two wait, and the fourth finds two packets waiting.
     let kind = link("rate = 12 Mbit/s; limit = 2 packets");
     let arrivals: Vec<_> = (0..4).map(|i| (0, burst(3 * 1448 * i, 3).frame())).collect();
     let (head, records) = logged(keeping(kind.clone(), 0), 1, &arrivals);
@@ -45,7 +45,7 @@ fn the_queue_counts_and_drops_them_whole_and_the_link_sends_segments() {
 
 #[test]
 fn every_segment_has_its_own_framing() {
-    // 5 cells of 48 bytes hold 200 + 10 bytes, 2 hold 52 + 10 bytes.
+    // 200 + 10 bytes need 5 cells of 48 bytes, 52 + 10 bytes need 2.
     let kind = link("rate = 8 Mbit/s; overhead = 10 B; framing = atm");
     let small = TcpFrame { payload: vec![1; 2 * 148 + 1], size: 148, ..TcpFrame::default() };
     let (_, records) = logged(keeping(kind, 0), 1, &[(0, small.frame())]);
@@ -116,9 +116,9 @@ fn captures_have_them_whole_on_the_way_in_and_cut_on_the_way_out() {
     direction.arrive(at(0), buffer(&burst(0, 3).frame()));
     drain(&mut direction, &mut RecordingSink::default());
     direction.finish();
-    // Enhanced packet blocks: the stamp and the length on the wire.
-    let packets = |way: &str| {
-        let bytes = std::fs::read(folder.path().join(format!("c.down.{way}.pcapng"))).unwrap();
+    // Enhanced packet blocks: the timestamp and the length on the wire.
+    let packets = |suffix: &str| {
+        let bytes = std::fs::read(folder.path().join(format!("c.down.{suffix}.pcapng"))).unwrap();
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
         let (mut at, mut found) = (0, Vec::new());
         while at < bytes.len() {
@@ -147,7 +147,7 @@ fn cake_takes_segments_unless_it_is_told_not_to() {
 
 #[test]
 fn a_port_names_a_class() {
-    // Two bands, of which the second has nothing to send before the first is empty.
+    // Two bands: the second sends only if the first is empty.
     let kind = link("rate = 12 Mbit/s; aqm = prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     let classes = vec![(7, sojourn_aqm::class::ClassId::new(1, 1))];
     let arrivals: Vec<_> = [5, 5, 5, 7].map(|port| (0, TcpFrame { port, ..TcpFrame::default() }.frame())).into();
