@@ -1,8 +1,9 @@
-//! The links of a scenario between its nodes, in virtual time.
+//! The links of a scenario between its nodes, in virtual time, in one process.
 //!
-//! A packet that leaves a link reaches the next one at that nanosecond, however late the process wakes up: only at the end,
-//! where a frame is written to the device of a node, does the machine's clock count. So queues on the way see what they
-//! would see in a simulation with these arrivals at the first of them.
+//! A packet that leaves a link reaches the next one at that nanosecond, however late the process wakes up: the
+//! machine's clock matters only at the end, when a frame is written to the device of a node. So the queues of a route
+//! get the calls of a simulation with the same arrivals at the first of them. With a process per link there would be
+//! two clocks between two queues, and the second queue would see what the scheduler did to the first.
 
 use super::plan::{Group, TopologyPlan, addresses};
 use crate::Error;
@@ -17,59 +18,60 @@ use std::io::IoSlice;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What all links have in common.
+/// Configuration common to all links.
 #[derive(Clone, Debug, Default)]
 pub struct MeshConfig {
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Nanoseconds since 1970 at virtual time zero.
     pub epoch_ns: u64,
-    /// The folder for logs.
+    /// Folder for logs.
     pub log: Option<PathBuf>,
-    /// What the paths of captures begin with.
+    /// Path prefix of captures.
     pub pcap: Option<PathBuf>,
-    /// What becomes of super-packets.
+    /// Handling of super-packets.
     pub gso: Gso,
-    /// Classes that packets name by a port.
+    /// Classes of packets by port.
     pub classes: Vec<(u16, ClassId)>,
 }
 
 /// Everything between the devices of the nodes.
 pub struct Mesh {
-    /// The links by their numbers, then the access links.
+    /// The links by number, then the access links.
     stages: Vec<Direction>,
-    /// When each does something next.
+    /// Time of the next event of each stage.
     next: Vec<Instant>,
-    /// What is to be written to each node.
+    /// Frames to be written to each node.
     exits: Vec<Direction>,
     routes: Routes,
     pool: Pool,
-    /// What has left a stage and not reached the next one.
+    /// Frames that have left a stage and not reached the next one.
     in_transit: Vec<(Instant, Buffer)>,
-    /// Frames for nobody: not between addresses of the network, or without a path.
+    /// Frames without a route: not between addresses of the network, or between nodes without a path.
     unrouted: u64,
     links: usize,
 }
 
-/// A place on a route.
+/// A hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hop {
     Stage(usize),
     Exit(usize),
 }
 
-/// The stages that packets pass, by their addresses.
+/// Routes of packets by their addresses.
 #[derive(Default)]
 struct Routes {
-    /// Of a pair of addresses the number of the route.
+    /// Route number of each pair of source and destination address.
     pairs: BTreeMap<(IpAddr, IpAddr), usize>,
-    /// Of each route the first place, and what comes behind a stage.
+    /// First hop of each route.
     first_hops: Vec<Hop>,
+    /// Hop after a stage of a route.
     after: BTreeMap<(usize, usize), Hop>,
 }
 
 impl Mesh {
-    /// The network of a scenario, whose packets have at most `mtu` bytes of IP.
+    /// Creates the network of a scenario.
     pub fn new(scenario: &Scenario, plan: &TopologyPlan, common: &MeshConfig) -> Result<Self, Error> {
         let mtu = mtu(scenario);
         let plain = |side, number, kind| DirectionConfig {
@@ -84,7 +86,7 @@ impl Mesh {
         for (number, link) in scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]).enumerate() {
             let side = if number % 2 == 0 { Side::Down } else { Side::Up };
             let log = common.log.as_deref().map(|folder| log_of(folder, number));
-            // Each packet goes on by itself.
+            // Between stages each packet is passed on by itself.
             let (window, logs) = (Duration::ZERO, log.into_iter().collect());
             let pcap = common.pcap.as_deref().map(|prefix| capture_of(prefix, number / 2, scenario));
             let config = plain(side, number, PathKind::Link(Box::new(link.clone())));
@@ -102,14 +104,15 @@ impl Mesh {
                 Ok(vec![stages.len() - 1])
             };
             let (server, client) = Group::addresses(number);
-            let (before, behind) = (access()?, access()?);
+            let (before, after) = (access()?, access()?);
             let along = |links: &[u16]| links.iter().map(|&link| usize::from(link)).collect::<Vec<_>>();
             let (to_client, to_server) = (along(&group.to_client), along(&group.to_server));
-            // The access link is where the data begin: before the other links on their way, behind them on the reverse path.
+            // The access link is at the source of the data: before the other links on the data path, after them on the
+            // reverse path.
             let (to_client, to_server) = if group.downward {
-                ([before, to_client].concat(), [to_server, behind].concat())
+                ([before, to_client].concat(), [to_server, after].concat())
             } else {
-                ([to_client, behind].concat(), [before, to_server].concat())
+                ([to_client, after].concat(), [before, to_server].concat())
             };
             routes.add((server, client), &to_client, group.client);
             routes.add((client, server), &to_server, group.server);
@@ -133,41 +136,41 @@ impl Mesh {
         Ok(Self { stages, next, exits, routes, pool: Pool::new(), in_transit: Vec::new(), unrouted: 0, links })
     }
 
-    /// Where frames are read to.
+    /// Buffers for frames.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// A frame that a node sends at `at`, to which everything has been done.
+    /// Handles a frame that a node sends at `at`, after [`Self::advance`] to `at`.
     pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
         match self.routes.first_hop(buffer.frame()) {
-            Some(place) => self.forward(place, at, buffer),
+            Some(hop) => self.forward(hop, at, buffer),
             None => self.unrouted += 1,
         }
     }
 
-    /// Does what is due up to and including `until`, in the order of virtual time; nothing is written yet.
+    /// Processes everything due up to and including `until` in the order of virtual time, without writing to nodes.
     pub fn advance(&mut self, until: Instant) {
         while let Some(stage) = (0..self.next.len()).min_by_key(|&stage| self.next[stage]) {
             let at = self.next[stage];
             if at > until {
                 return;
             }
-            let (pool, passing) = (&self.pool, &mut self.in_transit);
-            self.stages[stage].forward(at, &mut |due, parts| passing.push((due, copied(pool, parts))));
+            let (pool, in_transit) = (&self.pool, &mut self.in_transit);
+            self.stages[stage].forward(at, &mut |due, parts| in_transit.push((due, copied(pool, parts))));
             self.update_next(stage);
-            let mut passing = std::mem::take(&mut self.in_transit);
-            for (due, buffer) in passing.drain(..) {
+            let mut in_transit = std::mem::take(&mut self.in_transit);
+            for (due, buffer) in in_transit.drain(..) {
                 match self.routes.hop_after(stage, buffer.frame()) {
-                    Some(place) => self.forward(place, due, buffer),
+                    Some(hop) => self.forward(hop, due, buffer),
                     None => self.unrouted += 1,
                 }
             }
-            self.in_transit = passing;
+            self.in_transit = in_transit;
         }
     }
 
-    /// Writes what is due at `now` to the nodes, each of which has a sink in `sinks`.
+    /// Writes the frames due at `now` to the nodes' sinks.
     pub fn write<S: Sink>(&mut self, now: Instant, sinks: &mut [S]) {
         for (exit, sink) in self.exits.iter_mut().zip(sinks) {
             if exit.next_event().is_some_and(|due| due <= now) {
@@ -176,7 +179,7 @@ impl Mesh {
         }
     }
 
-    /// When something is to be done next. Where packets leave together, it is the end of the window.
+    /// Time of the next event; if packets leave together, the end of the window.
     pub fn due(&self) -> Option<Instant> {
         let dense = self.exits.iter().any(Direction::is_dense);
         let exit = self.exits.iter().filter_map(|exit| exit.due_within(dense)).min();
@@ -185,42 +188,42 @@ impl Mesh {
         [exit, stage].into_iter().flatten().min()
     }
 
-    /// Whether what arrives can wait for the packets that leave in `left` nanoseconds ([`Direction::can_defer`]).
+    /// Whether reads can wait for the packets that leave in `left` nanoseconds ([`Direction::can_defer`]).
     pub fn can_defer(&self, left: u64) -> bool {
         self.exits.iter().any(|exit| exit.can_defer(left))
     }
 
-    /// The directions of the links by their numbers.
+    /// Directions of the links, by number.
     pub fn links(&self) -> &[Direction] {
         &self.stages[..self.links]
     }
 
-    /// Lets somebody change the directions of the links, behind everything that is due until `now`.
+    /// Calls `change` with the directions of the links, after everything that is due until `now`.
     pub fn with_links(&mut self, now: Instant, change: impl FnOnce(&mut [Direction])) {
         self.advance(now);
         change(&mut self.stages[..self.links]);
         (0..self.links).for_each(|stage| self.update_next(stage));
     }
 
-    /// Frames that were for nobody.
+    /// Frames without a route.
     pub fn unrouted(&self) -> u64 {
         self.unrouted
     }
 
-    /// Packets that have arrived from the nodes and gone to them.
+    /// Packets that have passed from nodes to nodes.
     pub fn passed(&self) -> u64 {
         self.exits.iter().map(|exit| exit.counters().arrived.0).sum()
     }
 
-    /// Ends it: what the links did by their numbers, and what was written to each node.
+    /// Ends the network; returns the reports of the links by number, and of the writes to each node.
     pub fn finish(mut self) -> (Vec<Report>, Vec<Report>) {
         let exits = self.exits.into_iter().map(Direction::finish).collect();
         self.stages.truncate(self.links);
         (self.stages.into_iter().map(Direction::finish).collect(), exits)
     }
 
-    fn forward(&mut self, place: Hop, at: Instant, buffer: Buffer) {
-        match place {
+    fn forward(&mut self, hop: Hop, at: Instant, buffer: Buffer) {
+        match hop {
             Hop::Stage(stage) => {
                 self.stages[stage].arrive(at, buffer);
                 self.update_next(stage);
@@ -240,12 +243,12 @@ impl Routes {
         self.pairs.insert(pair, route);
     }
 
-    /// A route over stages to a node; its number.
+    /// Adds a route over `stages` to a node; returns its number.
     fn make(&mut self, stages: &[usize], node: usize) -> usize {
         let number = self.first_hops.len();
-        let places = stages.iter().map(|&stage| Hop::Stage(stage)).chain([Hop::Exit(node)]);
-        self.first_hops.push(places.clone().next().expect("its end is a place"));
-        self.after.extend(stages.iter().zip(places.skip(1)).map(|(&stage, place)| ((number, stage), place)));
+        let hops = stages.iter().map(|&stage| Hop::Stage(stage)).chain([Hop::Exit(node)]);
+        self.first_hops.push(hops.clone().next().expect("its end is a place"));
+        self.after.extend(stages.iter().zip(hops.skip(1)).map(|(&stage, hop)| ((number, stage), hop)));
         number
     }
 
@@ -262,13 +265,13 @@ impl Routes {
     }
 }
 
-/// Source and destination of a frame.
+/// Source and destination address of a frame.
 pub(crate) fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let ip = IpHeader::parse(frame.get(crate::sys::tun::VIRTIO_HEADER..)?)?;
     Some((ip.source, ip.destination))
 }
 
-/// The parts of a frame as a buffer.
+/// Copies the parts of a frame into a buffer.
 fn copied(pool: &Pool, parts: &[IoSlice<'_>]) -> Buffer {
     let mut buffer = pool.take();
     let (mut length, room) = (0, buffer.room());
@@ -286,13 +289,13 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..nodes).flat_map(move |from| (0..nodes).filter(move |&to| to != from).map(move |to| (from, to)))
 }
 
-/// The largest IP packet that all links take.
+/// Maximum IP packet that all links carry.
 pub fn mtu(scenario: &Scenario) -> u32 {
     let of_links = scenario.hops().flat_map(|(_, link, reverse)| [link.mtu, reverse.mtu]);
     of_links.min().expect("there is a link")
 }
 
-/// What the captures of a link begin with: its number and its name, as far as a file can have it.
+/// Path prefix of the captures of a link: its number, and its name in characters allowed in file names.
 fn capture_of(prefix: &Path, number: usize, scenario: &Scenario) -> PathBuf {
     let name = scenario.hops().nth(number).map_or("", |(name, ..)| name);
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };

@@ -1,9 +1,9 @@
-//! Whole topologies: a network namespace for each node of a scenario, programs in them, and all links between them in one
-//! process.
+//! Whole topologies: a network namespace for each node of a scenario, programs in them, and all links between them in
+//! one process.
 //!
-//! The nodes of a scenario's graph, or of its row of links, have one device each. This process reads what the nodes send,
-//! takes it over the links of its route in virtual time (`mesh`), and writes it to the node where the route ends. Routers
-//! are nodes like others, whose forwarding happens here: it takes no time, and does not touch the packets.
+//! Each node of a scenario's graph, or of its row of links, has one device. This process reads the packets that nodes
+//! send, passes them over the links of their route in virtual time (`mesh`), and writes them to the destination node.
+//! Routers are nodes like others, but this process forwards for them: a hop takes no time and does not change the TTL.
 
 mod mesh;
 mod node;
@@ -41,41 +41,41 @@ use std::thread::sleep;
 use std::time::Duration as Span;
 use testbed::{RunResult, Testbed};
 
-/// A network as it was asked for.
+/// Configuration of a network.
 pub struct Topology {
     /// Its links, nodes and flows; without wireless LANs.
     pub scenario: Scenario,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// The folder for logs: `N.records` of each link.
+    /// Folder for logs: `N.records` per direction of a link.
     pub log: Option<PathBuf>,
-    /// What becomes of super-packets.
+    /// Handling of super-packets.
     pub gso: Gso,
-    /// Classes that packets name by a port.
+    /// Classes of packets by port.
     pub classes: Vec<(u16, ClassId)>,
-    /// The program that serves, at each node where a group of flows has its server.
+    /// Server program, run at each node with the server of a group of flows.
     pub server: Vec<CString>,
-    /// The program that runs a group of flows at the node of its clients; the number of the group follows.
+    /// Client program, run at the node of the clients of each group of flows; the number of the group is appended.
     pub client: Vec<CString>,
-    /// A node and a command of the user's there, with whose end the run ends.
+    /// A node and the user's command there; the run ends with the command.
     pub enter: Option<(String, Vec<CString>)>,
-    /// What the paths of captures begin with: two for each direction of a link.
+    /// Path prefix of captures, two for each direction of a link.
     pub pcap: Option<PathBuf>,
-    /// The link that the live view shows.
+    /// Link shown by the live view.
     pub meter: Option<String>,
-    /// The name by which the network takes orders, besides the number of its process.
+    /// Name of the network for control requests, besides its PID.
     pub control_name: Option<String>,
 }
 
-/// Runs the programs of a topology to their end. Only for a process with a single thread, as it forks.
+/// Runs the programs of a topology to their end. The process must be single-threaded, because it forks.
 pub fn run(topology: &Topology, own: &dyn Catalogue) -> Result<Outcome, Error> {
     in_current_namespaces(|| start(topology, own, &mut Nodes { supervisors: Vec::new(), others: process::children() }))
 }
 
-/// The processes of the nodes; with it they end, and what they leave.
+/// The processes of the nodes; dropping it ends them and their descendants.
 struct Nodes {
     supervisors: Vec<(Pid, Channel)>,
-    /// Children of this process that are not ours.
+    /// Earlier children of this process, which are spared.
     others: Vec<Pid>,
 }
 
@@ -100,22 +100,22 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
     let metered = topology.meter.as_deref().map(|name| metered(scenario, name)).transpose()?;
     let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
     let hosts = hosts(&plan);
-    let made: Vec<Node<'_>> =
+    let configs: Vec<Node<'_>> =
         (0..plan.nodes.len()).map(|number| node(topology, &plan, number, entered, &hosts)).collect();
-    let me = getpid();
-    for one in &made {
+    let parent = getpid();
+    for node in &configs {
         let (parent_end, child_end) = Channel::pair().map_err(machine)?;
-        let (mut ours, earlier) = (Some(parent_end), &mut nodes.supervisors);
+        let (mut parent_end, earlier) = (Some(parent_end), &mut nodes.supervisors);
         let pid = process::spawn(|| {
-            // These ends are for the parent alone: with it they close.
-            drop((ours.take(), std::mem::take(earlier)));
-            node::main(one, me, &child_end)
+            // Only the parent may hold these ends, so that they close with it.
+            drop((parent_end.take(), std::mem::take(earlier)));
+            node::main(node, parent, &child_end)
         });
         let pid = pid.map_err(machine)?;
-        nodes.supervisors.extend(ours.map(|ours| (pid, ours)));
+        nodes.supervisors.extend(parent_end.map(|parent_end| (pid, parent_end)));
     }
     let ends = nodes.supervisors.iter().map(|(_, channel)| receive_end(channel)).collect::<Result<Vec<_>, _>>()?;
-    let names = |node: usize, number: usize| match made[node].programs.get(number) {
+    let names = |node: usize, number: usize| match configs[node].programs.get(number) {
         Some(program) => format!("{} at {}", program.words[0].to_string_lossy(), plan.nodes[node]),
         None => plan.nodes[node].clone(),
     };
@@ -136,32 +136,27 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         Some((_, command)) => texts(command),
         None => vec![scenario.name.clone()],
     };
-    let desk = ControlSocket::of_shell("network", topology.control_name.as_deref(), command, epoch_ns)?;
+    let control_socket = ControlSocket::of_shell("network", topology.control_name.as_deref(), command, epoch_ns)?;
     let queues = scenario.queue_names();
-    let board = metered.map(|_| SharedCounters::default());
+    let shared = metered.map(|_| SharedCounters::default());
     for (_, channel) in &nodes.supervisors {
         begin(channel, zero_ns).map_err(machine)?;
     }
-    // The sleep is to be exact, too.
+    // The sleep below must be exact, too.
     let _ = clock::exact_timers();
     sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
     let meter =
-        board.as_ref().zip(topology.meter.clone()).zip(metered).map(|((board, name), link)| {
-            Meter::start(name, MeterView::EVERYTHING, mesh.links()[2 * link].kind(), board)
+        shared.as_ref().zip(topology.meter.clone()).zip(metered).map(|((shared, name), link)| {
+            Meter::start(name, MeterView::EVERYTHING, mesh.links()[2 * link].kind(), shared)
         });
     let meter = meter.transpose().map_err(machine)?;
-    let event_loop = EventLoop {
-        zero_ns,
-        spin_ns: None,
-        gauges: board.map(CounterPublisher::of),
-        control_socket: desk,
-        catalogue: own,
-    };
+    let event_loop =
+        EventLoop { zero_ns, spin_ns: None, gauges: shared.map(CounterPublisher::of), control_socket, catalogue: own };
     let mut testbed = Testbed {
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),
         supervisors: &nodes.supervisors,
-        awaited: awaited(&made, entered.is_some()),
+        awaited: awaited(&configs, entered.is_some()),
         names: &names,
         entered: entered.is_some(),
         signals: &signals,
@@ -193,7 +188,7 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
     })
 }
 
-/// The number of the link that is to be shown.
+/// Index of the link called `name`.
 fn metered(scenario: &Scenario, name: &str) -> Result<usize, Error> {
     let names = || scenario.hops().map(|(name, ..)| name);
     names().position(|known| known == name).ok_or_else(|| {
@@ -202,7 +197,7 @@ fn metered(scenario: &Scenario, name: &str) -> Result<usize, Error> {
     })
 }
 
-/// A node with its programs: the servers first, then the clients of each group, then the user's command.
+/// A node with its programs: the server, then the clients of each group, then the user's command.
 fn node<'a>(
     topology: &Topology,
     plan: &TopologyPlan,
@@ -210,16 +205,16 @@ fn node<'a>(
     entered: Option<usize>,
     hosts: &'a str,
 ) -> Node<'a> {
-    let own = plan::addresses(number)[0].to_string();
+    let address = plan::addresses(number)[0].to_string();
     let of_groups = || plan.groups.iter().enumerate();
     let mut programs = Vec::new();
     if of_groups().any(|(_, group)| group.server == number) {
-        let env = vec![("SOJOURN_INSIDE", own.clone()), ("SOJOURN_SHELL", plan.nodes[number].clone())];
+        let env = vec![("SOJOURN_INSIDE", address.clone()), ("SOJOURN_SHELL", plan.nodes[number].clone())];
         programs.push(Program { words: topology.server.clone(), env, role: Role::Server });
     }
-    for (place, _) in of_groups().filter(|(_, group)| group.client == number) {
-        let (server, client) = Group::addresses(place);
-        let word = CString::new(place.to_string()).expect("digits are no zero byte");
+    for (index, _) in of_groups().filter(|(_, group)| group.client == number) {
+        let (server, client) = Group::addresses(index);
+        let word = CString::new(index.to_string()).expect("digits are no zero byte");
         let words = topology.client.iter().cloned().chain([word]).collect();
         let env = vec![
             ("SOJOURN_HOST", server.to_string()),
@@ -230,7 +225,7 @@ fn node<'a>(
     }
     if let (Some((_, words)), true) = (&topology.enter, entered == Some(number)) {
         let env = vec![
-            ("SOJOURN_INSIDE", own),
+            ("SOJOURN_INSIDE", address),
             ("SOJOURN_SHELL", plan.nodes[number].clone()),
             ("PROMPT_COMMAND", PROMPT.to_string()),
         ];
@@ -240,23 +235,23 @@ fn node<'a>(
     Node { number, mtu: mtu(&topology.scenario), addresses, hosts, programs }
 }
 
-/// The programs whose end is the end of the run: the user's command, or the clients.
+/// Programs that end the run: the user's command, or the clients.
 fn awaited(nodes: &[Node<'_>], entered: bool) -> Vec<(usize, usize)> {
     let role = if entered { Role::Entered } else { Role::Client };
-    let awaited = |one: &Node<'_>| -> Vec<usize> {
-        one.programs.iter().enumerate().filter(|(_, program)| program.role == role).map(|(number, _)| number).collect()
+    let awaited = |node: &Node<'_>| -> Vec<usize> {
+        node.programs.iter().enumerate().filter(|(_, program)| program.role == role).map(|(number, _)| number).collect()
     };
     nodes
         .iter()
         .enumerate()
-        .flat_map(|(node, one)| awaited(one).into_iter().map(move |number| (node, number)))
+        .flat_map(|(index, node)| awaited(node).into_iter().map(move |number| (index, number)))
         .collect()
 }
 
-/// Text of `/etc/hosts`: every node by its name.
+/// Text of `/etc/hosts` with all nodes.
 fn hosts(plan: &TopologyPlan) -> String {
     let nodes = plan.nodes.iter().enumerate().flat_map(|(number, name)| {
-        // What a resolver would take for an address or for two names is left out.
+        // Skip names that a resolver would parse as an address or as two names.
         let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         let named = fits && !name.chars().all(|c| c.is_ascii_digit());
         plan::addresses(number).into_iter().filter(move |_| named).map(move |ip| format!("{ip} {name}\n"))
@@ -265,16 +260,16 @@ fn hosts(plan: &TopologyPlan) -> String {
 }
 
 /// Waits until all programs with a gate are ready.
-fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> String) -> Result<(), Error> {
-    let end = clock::monotonic_ns() + PATIENCE_NS;
-    for (node, (_, channel)) in keepers.iter().enumerate() {
+fn await_programs(supervisors: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> String) -> Result<(), Error> {
+    let end = clock::monotonic_ns() + READY_TIMEOUT_NS;
+    for (node, (_, channel)) in supervisors.iter().enumerate() {
         let left = end.saturating_sub(clock::monotonic_ns()) / 1_000_000;
         let mut fds = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
         if poll(&mut fds, PollTimeout::try_from(left as i32).unwrap_or(PollTimeout::MAX)).map_err(machine)? == 0 {
             let text = format!(
                 "node {}: its programs are not ready after {} s",
                 names(node, usize::MAX),
-                PATIENCE_NS / 1_000_000_000
+                READY_TIMEOUT_NS / 1_000_000_000
             );
             return Err(Error::Machine(format!("{text}; the machine is too busy")));
         }
@@ -298,14 +293,15 @@ fn await_programs(keepers: &[(Pid, Channel)], names: &dyn Fn(usize, usize) -> St
     Ok(())
 }
 
-/// What queue managers of others did that none may do.
+/// Violations of the queue interface by external queue managers.
 fn managers(scenario: &Scenario) -> Vec<String> {
     let links = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
     links.flat_map(LinkSpec::configs).filter_map(AnyConfig::fault).collect()
 }
 
-/// From telling the programs to the start of the run.
+/// Time between the message to the programs and the start of the run. All programs are ready before it: there are as
+/// many interpreters as flows, and on a busy machine they start seconds apart.
 const LEAD_NS: u64 = 100_000_000;
 
-/// How long the programs may take to be ready.
-const PATIENCE_NS: u64 = 60_000_000_000;
+/// Timeout for the programs to be ready.
+const READY_TIMEOUT_NS: u64 = 60_000_000_000;

@@ -1,9 +1,9 @@
-//! The process of a node: it makes the node's network namespace and its device, runs the node's programs there, and sees
-//! to it that nothing is left of them.
+//! The process of a node: it creates the node's network namespace and device, runs the node's programs, and leaves none
+//! of them behind.
 //!
-//! A program that is to begin with the run gets a socket, whose number is in `$SOJOURN_GATE`: it sends one byte when it is
-//! ready, and then receives the time at which the run begins, nanoseconds of the monotonic clock (8 bytes, of this machine's
-//! order).
+//! A program that starts with the run gets a socket (gate) with its descriptor in `$SOJOURN_GATE`: the program sends
+//! one byte when it is ready, and then receives the start of the run in nanoseconds of the monotonic clock (8 bytes,
+//! native byte order).
 
 use super::plan;
 use crate::Error;
@@ -24,74 +24,74 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// A node as it is to be made.
+/// Configuration of a node.
 pub struct Node<'a> {
     /// Its number among the nodes.
     pub number: usize,
-    /// Largest IP packet.
+    /// Maximum IP packet.
     pub mtu: u32,
-    /// Addresses besides its own ones.
+    /// Addresses besides its own.
     pub addresses: Vec<IpAddr>,
     /// Text of `/etc/hosts`.
     pub hosts: &'a str,
-    /// What runs there.
+    /// Programs of the node.
     pub programs: Vec<Program>,
 }
 
 /// A program of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its words, the program itself first.
+    /// Program and arguments.
     pub words: Vec<CString>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     pub env: Vec<(&'static str, String)>,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
 }
 
-/// What a program of a node is there for.
+/// Role of a program of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It has the data of groups.
+    /// Serves the groups of flows.
     Server,
-    /// It asks for those of a group.
+    /// Client of a group of flows.
     Client,
-    /// It is the user's.
+    /// The user's command.
     Entered,
 }
 
 impl Program {
-    /// Whether it says when it is ready, and is told when the run begins; others are started then.
+    /// Whether it has a gate; other programs are started at the start of the run.
     fn has_gate(&self) -> bool {
         self.role != Role::Entered
     }
 }
 
-/// What a node's process says, by the first byte.
+/// Message of a node's process; the first byte is the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
-    /// Program `number` ended, by exit code or, below zero, by a signal.
+    /// Program `number` ended.
     Ended {
         /// Its number among the programs of the node.
         number: usize,
-        /// Exit code, or minus the number of a signal.
+        /// Exit code, or minus the signal's number.
         code: i32,
     },
-    /// Program `number` could not be started: an errno.
+    /// Program `number` could not be started.
     NotStarted {
         /// Its number among the programs of the node.
         number: usize,
-        /// Why.
+        /// Error of `execve`.
         errno: i32,
     },
-    /// All programs that say so are ready.
+    /// All programs with a gate are ready.
     Ready,
-    /// The process has gone.
+    /// The process has exited.
     Gone,
 }
 
 impl NodeEvent {
-    /// The next message of a node's process.
+    /// Receives the next message of a node's process.
     pub fn receive(channel: &Channel) -> Self {
         let mut room = [0; 16];
         let (length, _) = channel.receive(&mut room).unwrap_or((0, Vec::new()));
@@ -105,7 +105,7 @@ impl NodeEvent {
     }
 }
 
-/// The device of a node, which its process has made, or why it has not.
+/// Receives the device of a node from its process, or the error that prevented it.
 pub fn receive_end(channel: &Channel) -> Result<Endpoint, Error> {
     let mut room = [0; 4096];
     let (length, fds) = channel.receive(&mut room).map_err(crate::error::machine)?;
@@ -119,12 +119,12 @@ pub fn receive_end(channel: &Channel) -> Result<Endpoint, Error> {
     }
 }
 
-/// Tells a node's process that the run begins at `zero_ns` of the monotonic clock.
+/// Notifies a node's process that the run begins at `zero_ns` of the monotonic clock.
 pub fn begin(channel: &Channel, zero_ns: u64) -> io::Result<()> {
     channel.send(&zero_ns.to_ne_bytes(), &[], false)
 }
 
-/// Everything that the process of a node does, as the process `parent` forked it; the number is its exit code.
+/// Runs in the process of a node, forked by `parent`; returns the exit code.
 pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
     match prepare(node, parent) {
         Ok(end) => {
@@ -154,14 +154,14 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
 fn prepare(node: &Node<'_>, parent: Pid) -> Result<Endpoint, Error> {
     process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
     let in_user_namespace = new_host(false)?;
-    let own = plan::addresses(node.number);
-    let addresses = own.map(|address| (address, address));
-    let site = EndpointConfig { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
-    let mut end = site.make()?;
+    let own_addresses = plan::addresses(node.number);
+    let addresses = own_addresses.map(|address| (address, address));
+    let config = EndpointConfig { name: "sojourn", mtu: node.mtu, addresses, reaches: plan::everywhere(), cc: None };
+    let mut end = config.make()?;
     for &address in &node.addresses {
         end.netlink.add_address(end.index, address, address).map_err(|e| missing("address", &e))?;
     }
-    // Without it nodes have no names, but all else; the kernel may forbid mounts.
+    // Optional: without it only host names are missing. The kernel may forbid mounts.
     let _ = replace_file("/etc/hosts", node.hosts);
     if follow_parent(parent, in_user_namespace)? {
         Ok(end)
@@ -170,19 +170,19 @@ fn prepare(node: &Node<'_>, parent: Pid) -> Result<Endpoint, Error> {
     }
 }
 
-/// The process at work.
+/// State of a node's process.
 struct NodeSupervisor<'a> {
     node: &'a Node<'a>,
     channel: &'a Channel,
     signals: SignalFd,
-    /// The programs that run, with their numbers.
+    /// Running programs, with their numbers.
     running: Vec<(Pid, usize)>,
-    /// The other ends of gates.
+    /// Gates of the programs, this process's ends.
     gates: Vec<Channel>,
 }
 
 impl NodeSupervisor<'_> {
-    /// Runs the programs until it is told to end, or the process of the links is gone.
+    /// Runs the programs until the process of the links closes the channel or exits.
     fn run(&mut self) -> io::Result<()> {
         let poll = Poll::new()?;
         poll.add(self.channel.as_fd(), CHANNEL, Interest::READ)?;
@@ -213,7 +213,7 @@ impl NodeSupervisor<'_> {
                         match self.channel.receive(&mut zero) {
                             Ok((8, _)) => {
                                 for gate in self.gates.drain(..) {
-                                    // A program that has ended is told of otherwise.
+                                    // Ignore programs that have ended: `reap` reports them.
                                     let _ = gate.send(&zero, &[], false);
                                 }
                                 self.start(false)?;
@@ -236,7 +236,7 @@ impl NodeSupervisor<'_> {
         }
     }
 
-    /// Starts the programs with a gate, or those without.
+    /// Starts the programs with a gate if `gated`, otherwise those without.
     fn start(&mut self, gated: bool) -> io::Result<()> {
         for (number, program) in
             self.node.programs.iter().enumerate().filter(|(_, program)| program.has_gate() == gated)
@@ -248,9 +248,9 @@ impl NodeSupervisor<'_> {
                 gate = Some(program_end);
             }
             let (started, exec) = Channel::pair()?;
-            let me = getpid();
+            let parent = getpid();
             let pid = process::spawn(|| {
-                prepare_exec(me, &program.env);
+                prepare_exec(parent, &program.env);
                 if let Some(gate) = &gate {
                     let _ = fds::keep_open(gate.as_fd());
                     process::set_variable("SOJOURN_GATE", &gate.as_fd().as_raw_fd().to_string());
@@ -263,7 +263,7 @@ impl NodeSupervisor<'_> {
             drop(exec);
             self.running.push((pid, number));
             let mut errno = [0; 4];
-            // The other end sees either this, or the end of the channel when the program starts.
+            // The child sends an errno if exec fails; if it succeeds, the channel closes.
             if let Ok((4, _)) = started.receive(&mut errno) {
                 self.report(NOT_STARTED, number, i32::from_ne_bytes(errno))?;
             }
@@ -271,7 +271,7 @@ impl NodeSupervisor<'_> {
         Ok(())
     }
 
-    /// Tells of the programs that have ended.
+    /// Reports programs that have ended.
     fn reap(&mut self) -> io::Result<()> {
         loop {
             let (pid, code) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -287,8 +287,8 @@ impl NodeSupervisor<'_> {
         }
     }
 
-    fn report(&self, what: u8, number: usize, code: i32) -> io::Result<()> {
-        let text = [&[what][..], &(number as i32).to_ne_bytes(), &code.to_ne_bytes()].concat();
+    fn report(&self, kind: u8, number: usize, code: i32) -> io::Result<()> {
+        let text = [&[kind][..], &(number as i32).to_ne_bytes(), &code.to_ne_bytes()].concat();
         self.channel.send(&text, &[], false)
     }
 }

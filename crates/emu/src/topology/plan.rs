@@ -1,24 +1,24 @@
-//! Who is where, and which way packets go: the nodes of a scenario, their addresses, and the route of each pair of them.
+//! The nodes of a scenario, their addresses, and the route between each pair of addresses.
 //!
-//! A node has addresses of its own, whose packets take the path of least propagation delay. Each group of flows has two
-//! more, one at its servers and one at its clients, so that its packets take its own path.
+//! Packets of a node's own addresses take the path of minimum propagation delay. Each group of flows has two more
+//! addresses, one at its server and one at its clients, so that its packets take its own path.
 
 use crate::Error;
 use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{Direction, FlowSpec, Scenario};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is needed to build a scenario's network.
+/// Nodes and groups of flows of a scenario's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyPlan {
-    /// Names of the nodes; in a row of links `0`, `1`, … from where the data of forward flows begin.
+    /// Names of the nodes; in a row of links `0`, `1`, … from the source of forward flows on.
     pub nodes: Vec<String>,
     /// The groups of flows.
     pub groups: Vec<Group>,
 }
 
-/// Where the programs of a group of flows are, and the links between them, by their numbers: 2i is the forward direction of
-/// the i-th link of the scenario, 2i + 1 the reverse one.
+/// Nodes of a group's programs, and the links between them by number: 2i is the forward direction of the i-th link of
+/// the scenario, 2i + 1 the reverse one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The node of the server.
@@ -29,9 +29,9 @@ pub struct Group {
     pub to_client: Vec<u16>,
     /// Links from the clients to the server.
     pub to_server: Vec<u16>,
-    /// One-way delay of the access link, which is where the data begin.
+    /// One-way delay of the access link, at the source of the data.
     pub access: Duration,
-    /// Whether the data begin at the server.
+    /// Whether the server is the source of the data.
     pub downward: bool,
 }
 
@@ -53,12 +53,12 @@ impl TopologyPlan {
         Ok(Self { nodes, groups: groups.collect::<Result<_, _>>()? })
     }
 
-    /// The number of the node that is called `name`.
+    /// Number of the node `name`.
     pub fn node(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node == name)
     }
 
-    /// The addresses that groups of flows have at a node.
+    /// Addresses of groups of flows at a node.
     pub fn addresses_of_groups(&self, node: usize) -> impl Iterator<Item = IpAddr> {
         let all = self.groups.iter().enumerate().flat_map(|(number, group)| {
             let (server, client) = Group::addresses(number);
@@ -67,7 +67,7 @@ impl TopologyPlan {
         all.filter(move |&(at, _)| at == node).map(|(_, address)| address)
     }
 
-    /// The links from one node to another of least propagation delay, by their numbers; none where there is no path.
+    /// Links, by number, of the path of minimum propagation delay; `None` without a path.
     pub fn path(scenario: &Scenario, from: usize, to: usize) -> Option<Vec<u16>> {
         if scenario.graph.is_some() {
             return scenario.shortest(from, to);
@@ -89,14 +89,14 @@ impl Group {
     }
 }
 
-/// The addresses of node `number` itself, of IPv4 and IPv6.
+/// IPv4 and IPv6 address of node `number` itself.
 pub fn addresses(number: usize) -> [IpAddr; 2] {
     let ip = Ipv4Addr::from(NODES + 1 + number as u32);
     let ip6 = Ipv6Addr::new(0xfd53, 0x6f6a, 0x6f75, 0xffff, 0, 0, 0, 1 + number as u16);
     [ip.into(), ip6.into()]
 }
 
-/// All addresses of a network.
+/// Prefixes of all addresses of a network.
 pub fn everywhere() -> [(IpAddr, u8); 2] {
     let ip6 = Ipv6Addr::new(0xfd53, 0x6f6a, 0x6f75, 0xffff, 0, 0, 0, 0);
     [(Ipv4Addr::from(NODES).into(), 10), (ip6.into(), 64)]
@@ -109,24 +109,24 @@ fn group(scenario: &Scenario, number: usize, flow: &FlowSpec) -> Result<Group, E
     };
     let (begin, end) = (ends(scenario, first).0, ends(scenario, last).1);
     let downward = flow.direction == Direction::Forward;
-    // In a row the servers are before the first link, whichever way the data go.
+    // In a row, servers are before the first link in either direction of the data.
     let (server, client) = if downward { (begin, end) } else { (end, begin) };
     let (to_client, to_server) = if downward { (data, acks) } else { (acks, data) };
     Ok(Group { server, client, to_client, to_server, access: flow.access_delay, downward })
 }
 
-/// The nodes from which and to which a link leads.
+/// Source and destination node of a link.
 fn ends(scenario: &Scenario, link: u16) -> (usize, usize) {
     let hop = usize::from(link / 2);
     let (from, to) = scenario.graph.as_ref().map_or((hop, hop + 1), |graph| graph.ends[hop]);
     if link % 2 == 0 { (from, to) } else { (to, from) }
 }
 
-/// 100.64.0.0, and 100.96.0.0 for groups.
+/// 100.64.0.0 (RFC 6598) for nodes, 100.96.0.0 for groups.
 const NODES: u32 = 100 << 24 | 64 << 16;
 const GROUPS: u32 = 100 << 24 | 96 << 16;
 
-/// Each has processes and a device.
+/// Each node has processes and a device.
 const MAX_NODES: usize = 1000;
 const MAX_GROUPS: usize = 1000;
 

@@ -1,4 +1,4 @@
-//! What a topology says at its end.
+//! Report of a topology.
 
 use super::plan::Group;
 use super::testbed::RunResult;
@@ -7,38 +7,38 @@ use crate::path::Report;
 use crate::shell::report::{incomplete, late, lost_in_devices};
 use serde_json::{Value, json};
 
-/// How a topology went.
+/// Outcome of a topology.
 pub struct Outcome {
-    /// How its programs ended.
+    /// Exit of its programs.
     pub ended: RunResult,
     /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// Names of the queues, of each link the forward one and then the reverse one.
+    /// Names of the queues, for each link the forward one and then the reverse one.
     pub queues: Vec<String>,
-    /// Where the groups of flows are.
+    /// Groups of flows.
     pub groups: Vec<Group>,
-    /// What queue managers of others did that none may do.
+    /// Violations of the queue interface by external queue managers.
     pub faults_of_managers: Vec<String>,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Nanoseconds since 1970 at its start.
+    /// Start time in nanoseconds since 1970.
     pub epoch_ns: u64,
-    /// What the links did, by queue.
+    /// Reports of the links, by queue.
     pub links: Vec<Report>,
-    /// What was written to the nodes, by node.
+    /// Reports of the writes to nodes, by node.
     pub exits: Vec<Report>,
-    /// Packets that the devices lost before they were read.
+    /// Packets that the devices dropped before they were read.
     pub losses: u64,
-    /// Packets for nobody.
+    /// Frames without a route.
     pub unrouted: u64,
     /// Packets that reached a node.
     pub passed: u64,
-    /// What it used of the machine.
+    /// Resources used.
     pub usage: Usage,
 }
 
 impl Outcome {
-    /// What is wrong with the run.
+    /// Faults of the run.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> = Vec::new();
         faults.extend(self.exits.iter().zip(&self.nodes).filter_map(|(report, node)| late(node, report)));
@@ -50,7 +50,7 @@ impl Outcome {
         faults
     }
 
-    /// Everything about the run but its packets, as JSON.
+    /// The run as JSON, without its packets.
     pub fn json(&self) -> String {
         let link = |report: &Report| {
             let c = &report.counters;
@@ -86,7 +86,7 @@ impl Outcome {
         self.usage.added_to(json).to_string()
     }
 
-    /// One line for each queue that had packets, and one for the whole.
+    /// One line for each queue with packets, and one for the resources used.
     pub fn lines(&self) -> Vec<String> {
         let queue = |(report, name): (&Report, &String)| {
             let c = &report.counters;

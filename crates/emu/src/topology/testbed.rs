@@ -1,5 +1,4 @@
-//! The nodes of a topology and the links between them as the event loop serves them: devices, and the processes of the
-//! nodes.
+//! The [`Network`] of a topology: the devices and processes of its nodes, and the links between them.
 
 use super::mesh::Mesh;
 use super::node::NodeEvent;
@@ -19,7 +18,7 @@ use sojourn_aqm::Instant;
 use std::io;
 use std::os::fd::AsFd;
 
-/// The nodes, and the links between them.
+/// Nodes, and the links between them.
 pub struct Testbed<'a> {
     /// The links.
     pub mesh: Mesh,
@@ -27,28 +26,28 @@ pub struct Testbed<'a> {
     pub tuns: Vec<&'a Tun>,
     /// The processes of the nodes.
     pub supervisors: &'a [(Pid, Channel)],
-    /// Programs that end the run, by node and number there, once all of them have ended.
+    /// Programs whose end ends the run, by node and number in the node.
     pub awaited: Vec<(usize, usize)>,
-    /// What nodes and programs are called in errors.
+    /// Names of nodes and programs for errors.
     pub names: &'a dyn Fn(usize, usize) -> String,
-    /// Whether the run is a command of the user's, to which signals are passed on.
+    /// Whether the run is the user's command, which gets signals forwarded.
     pub entered: bool,
     /// Signals sent to this process.
     pub signals: &'a SignalFd,
-    /// The link that the live view shows; without a live view any one.
+    /// Link shown by the live view; any without one.
     pub metered: usize,
-    /// Names of the directions of the links, for orders.
+    /// Names of the links' directions, for control requests.
     pub queues: &'a [String],
-    /// How it has ended so far.
+    /// Result so far.
     pub ended: RunResult,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunResult {
-    /// The exit code: that of the last program that failed, or minus the number of a signal.
+    /// Exit code of the last program that failed, or minus a signal's number.
     pub code: i32,
-    /// Programs that ended before the others and should not have.
+    /// Messages about programs that ended too early.
     pub early: Vec<String>,
 }
 
@@ -92,7 +91,7 @@ impl Network for Testbed<'_> {
     }
 
     fn metered(&self) -> [&Direction; 2] {
-        // As in a shell, what goes back is up.
+        // The reverse direction is up, as in a shell.
         let links = self.mesh.links();
         [&links[2 * self.metered + 1], &links[2 * self.metered]]
     }
@@ -105,20 +104,20 @@ impl Network for Testbed<'_> {
     }
 
     fn watch(&self, poll: &Poll) -> io::Result<()> {
-        for ((_, channel), token) in self.supervisors.iter().zip(KEEPERS..) {
+        for ((_, channel), token) in self.supervisors.iter().zip(SUPERVISORS..) {
             poll.add(channel.as_fd(), token, Interest::READ)?;
         }
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)
     }
 
     fn event(&mut self, token: u64, _: Instant, poll: &Poll) -> Result<bool, Error> {
-        if token == SIGNALS { Ok(self.handle_signals()) } else { self.news((token - KEEPERS) as usize, poll) }
+        if token == SIGNALS { Ok(self.handle_signals()) } else { self.on_message((token - SUPERVISORS) as usize, poll) }
     }
 }
 
 impl Testbed<'_> {
-    /// What the process of a node says; whether the run is over.
-    fn news(&mut self, node: usize, poll: &Poll) -> Result<bool, Error> {
+    /// Handles a message of a node's process; returns whether the run is over.
+    fn on_message(&mut self, node: usize, poll: &Poll) -> Result<bool, Error> {
         let channel = &self.supervisors[node].1;
         let (number, code) = match NodeEvent::receive(channel) {
             NodeEvent::Ended { number, code } => (number, code),
@@ -134,24 +133,24 @@ impl Testbed<'_> {
                 return Ok(true);
             }
         };
-        match self.awaited.iter().position(|&one| one == (node, number)) {
+        match self.awaited.iter().position(|&program| program == (node, number)) {
             Some(i) => {
                 self.awaited.swap_remove(i);
                 self.ended.code = if code == 0 { self.ended.code } else { code };
             }
-            // Of the programs of the flows, an entered run awaits none.
+            // A run of the user's command does not wait for the flows' programs.
             None if self.entered && code == 0 => {}
             None => self.ended.early.push(format!("{} exited before the run", (self.names)(node, number))),
         }
         Ok(self.awaited.is_empty())
     }
 
-    /// Passes signals on to the user's command; without one, they end the run. Returns whether it is over.
+    /// Forwards signals to the user's command; without one, they end the run. Returns whether the run is over.
     fn handle_signals(&mut self) -> bool {
         let mut over = false;
         for (signal, from_terminal) in received(self.signals) {
             if self.entered {
-                // What comes from the terminal has reached the command already.
+                // A signal from the terminal has reached the command already.
                 if let (false, Some(&(node, _))) = (from_terminal, self.awaited.first()) {
                     let _ = kill(self.supervisors[node].0, signal);
                 }
@@ -168,4 +167,4 @@ impl Testbed<'_> {
 const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP];
 
 const SIGNALS: u64 = EVENTS;
-const KEEPERS: u64 = EVENTS + 1;
+const SUPERVISORS: u64 = EVENTS + 1;

@@ -2,7 +2,7 @@ use super::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What was written to a node: in which advance, which byte was in it.
+/// Writes to a node: time of the step, and the last byte of the frame.
 #[derive(Clone, Default)]
 struct WriteLog(Rc<RefCell<Vec<(u64, u8)>>>, Rc<RefCell<u64>>);
 
@@ -14,7 +14,7 @@ impl Sink for WriteLog {
     }
 }
 
-/// A datagram of `length` bytes of IP that ends with `mark`.
+/// A datagram of `length` IP bytes whose last byte is `mark`.
 fn frame(pool: &Pool, from: IpAddr, to: IpAddr, length: u16, mark: u8) -> Buffer {
     let (IpAddr::V4(from), IpAddr::V4(to)) = (from, to) else { panic!("the tests are about IPv4") };
     let mut buffer = pool.take();
@@ -37,7 +37,7 @@ fn mesh(text: &str) -> (Mesh, TopologyPlan) {
     (mesh, plan)
 }
 
-/// Runs a mesh to its end, looking at it every `step` microseconds; by node what was written, and at which look.
+/// Runs a mesh to its end in steps of `step` microseconds; returns the writes by node.
 fn run(mesh: &mut Mesh, nodes: usize, step: u64) -> Vec<Vec<(u64, u8)>> {
     let look = Rc::new(RefCell::new(0));
     let mut sinks: Vec<WriteLog> = (0..nodes).map(|_| WriteLog(Rc::default(), look.clone())).collect();
@@ -50,7 +50,7 @@ fn run(mesh: &mut Mesh, nodes: usize, step: u64) -> Vec<Vec<(u64, u8)>> {
     sinks.iter().map(|sink| sink.0.borrow().clone()).collect()
 }
 
-/// 1500 bytes take 12 ms over the first link, 3 ms over the second; 5 and 2 ms of delay.
+/// 1500 bytes take 12 ms on the first link and 3 ms on the second; delays are 5 and 2 ms.
 const ROW: &str = "[link]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
     [[links]]\nname = \"second\"\nrate = \"4 Mbit/s\"\ndelay = \"2 ms\"\nlimit = \"1 packets\"\n\
     [[flows]]\nkind = \"tcp\"\nroute = [\"link\", \"second\"]\nrtt = \"34 ms\"\n";
@@ -65,14 +65,14 @@ fn a_packet_reaches_the_next_link_when_it_left_the_last_one_however_late_anybody
             mesh.arrive(Instant::ZERO, buffer);
         }
         let written = run(&mut mesh, plan.nodes.len(), step);
-        // The access link has 10 ms; then 12 ms each on the first link, 5 ms, 3 ms, 2 ms.
+        // 10 ms on the access link, 12 ms per packet and 5 ms on the first link, 3 ms and 2 ms on the second.
         let due = [10 + 12 + 5 + 3 + 2, 10 + 24 + 5 + 3 + 2, 10 + 36 + 5 + 3 + 2];
         let looks: Vec<_> =
             due.iter().zip(1..).map(|(ms, mark)| ((ms * 1000u64).next_multiple_of(step), mark)).collect();
         assert_eq!(written, [vec![], vec![], looks]);
         let (links, exits) = mesh.finish();
         assert_eq!(links.iter().map(|link| link.counters.departed.0).collect::<Vec<_>>(), [3, 0, 3, 0]);
-        // Its queue has room for one that waits, so a burst of three would have lost one: they came 12 ms apart.
+        // Its queue holds one packet and would drop one of a burst of three: the packets arrived 12 ms apart.
         assert_eq!(links[2].counters.dropped, 0);
         assert_eq!(exits[2].counters.departed.0, 3);
     }
@@ -89,7 +89,7 @@ fn the_way_back_ends_with_the_access_link_and_nodes_have_none() {
     let nobody = frame(mesh.pool(), addresses(0)[0], "192.0.2.7".parse().unwrap(), 1500, 3);
     mesh.arrive(Instant::ZERO, nobody);
     let written = run(&mut mesh, plan.nodes.len(), 100);
-    // The reverse directions have the rates and delays of the forward ones: 3 + 2 + 12 + 5 ms, and 10 ms of access.
+    // Reverse directions have the same rates and delays: 3 + 2 + 12 + 5 ms, and 10 ms of access delay.
     assert_eq!(written, [vec![(32_000, 1)], vec![(17_000, 2)], vec![]]);
     assert_eq!((mesh.unrouted(), mesh.due()), (1, None));
 }
@@ -109,6 +109,6 @@ fn flows_of_one_pair_of_nodes_take_routes_of_their_own() {
         mesh.arrive(Instant::ZERO, buffer);
     }
     let written = run(&mut mesh, plan.nodes.len(), 100);
-    // Over far 6 + 30 ms; its acknowledgments over near, 12 + 1 ms; the third behind them.
+    // Over far 6 + 30 ms; its acknowledgments over near, 12 + 1 ms; the third packet queues after them.
     assert_eq!(written, [vec![(13_000, 2), (25_000, 3)], vec![(36_000, 1)]]);
 }
