@@ -1,7 +1,7 @@
-//! Which addresses a shell has.
+//! Addresses of shells.
 //!
-//! An outermost shell takes a tree of addresses, 100.64.K.0/24 and fd53:6f6a:6f75:K::/64, that nobody on the machine
-//! uses; it gives blocks of four addresses to itself and to every shell inside it.
+//! An outermost shell reserves a tree of addresses, 100.64.K.0/24 and fd53:6f6a:6f75:K::/64, unused on the machine, and
+//! assigns a block of four addresses to itself and to each shell inside it.
 
 use crate::sys::netlink::Prefix;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,39 +16,39 @@ pub struct AddressBlock {
 }
 
 impl AddressBlock {
-    /// IPv4 addresses of the outer and of the inner end.
+    /// IPv4 addresses of the outer and the inner end.
     pub fn v4(self) -> (IpAddr, IpAddr) {
         (self.host4(1), self.host4(2))
     }
 
-    /// IPv6 addresses of the outer and of the inner end.
+    /// IPv6 addresses of the outer and the inner end.
     pub fn v6(self) -> (IpAddr, IpAddr) {
         (self.host6(1), self.host6(2))
     }
 
-    /// All addresses of the block, as routes see them.
+    /// IPv4 and IPv6 prefix of the block.
     pub fn prefixes(self) -> [Prefix; 2] {
         [(self.host4(0), 30), (self.host6(0), 126)]
     }
 
-    /// All addresses of the tree.
+    /// IPv4 and IPv6 prefix of the tree.
     pub fn tree_prefixes(self) -> [Prefix; 2] {
         let root = Self { n: 0, ..self };
         [(root.host4(0), 24), (root.host6(0), 64)]
     }
 
-    /// The outer end of the outermost shell: `$SOJOURN_HOST`.
+    /// Addresses of the outermost shell's outer end: `$SOJOURN_HOST` and `$SOJOURN_HOST6`.
     pub fn host(self) -> (IpAddr, IpAddr) {
         let root = Self { n: 0, ..self };
         (root.v4().0, root.v6().0)
     }
 
-    /// The address that replaces the name server of a machine whose own is a loopback address.
+    /// Address inside of the machine's name server, if that has a loopback address.
     pub fn name_server(self) -> IpAddr {
         Self { n: BLOCKS, ..self }.host4(0)
     }
 
-    /// The same for IPv6.
+    /// IPv6 counterpart of [`Self::name_server`].
     pub fn name_server6(self) -> IpAddr {
         Self { n: BLOCKS, ..self }.host6(0)
     }
@@ -62,7 +62,7 @@ impl AddressBlock {
     }
 }
 
-/// Whether two ranges share an address.
+/// Whether two prefixes overlap.
 pub fn overlap((a, a_bits): Prefix, (b, b_bits): Prefix) -> bool {
     let bits = a_bits.min(b_bits);
     match (a, b) {
@@ -72,7 +72,7 @@ pub fn overlap((a, a_bits): Prefix, (b, b_bits): Prefix) -> bool {
     }
 }
 
-/// Blocks of a tree; the last four addresses are kept for others.
+/// Blocks per tree; the last four addresses are reserved for the name server.
 pub const BLOCKS: u8 = 63;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A shell at an interface that was there before: what passes it is taken out, goes through the path, and is put back.
+//! A shell attached to an existing interface: packets are redirected through the path and injected again.
 //!
-//! Two TAP devices beside the interface stand for its two sides. A hook at the interface sends what goes out to the first
-//! one, and what comes in to the second one; what is written to them goes on at the interface by hooks of theirs. All hooks
-//! and devices are gone with their descriptors, whatever ends this process.
+//! Two TAP devices represent the two sides of the interface. Hooks at the interface redirect outgoing packets to the
+//! first device and incoming packets to the second; hooks at the devices inject packets written to them at the
+//! interface. Hooks and devices are removed with their descriptors, however this process ends.
 
 use super::endpoint::{Endpoint, QUEUE, no_tun};
 use crate::Error;
@@ -20,32 +20,33 @@ use std::path::PathBuf;
 pub struct AttachPoint {
     /// Its name.
     pub interface: String,
-    /// The file of its network namespace; none for the present one.
+    /// The file of its network namespace; `None` for the current one.
     pub namespace: Option<PathBuf>,
 }
 
-/// What holds a shell at its interface.
+/// Hooks of a shell at its interface.
 #[derive(Debug)]
 pub struct Attachment {
-    /// At the interface.
+    /// At the interface; empty after [`Self::detach`].
     diverting: Vec<Hook>,
     /// At the devices.
     _injecting: [Hook; 2],
-    /// A name that another shell there cannot have.
+    /// Lock on the interface: an abstract socket name.
     _lock: OwnedFd,
 }
 
 impl Attachment {
-    /// Lets what passes the interface go its way again; what was taken out before is still put back.
+    /// Stops redirecting packets. Queued ones are still delivered for up to a second: new packets may overtake a few of
+    /// them, but none is lost.
     pub fn detach(&mut self) {
         self.diverting.clear();
     }
 }
 
-/// Attaches to `place`: the device that has what goes out, the one that has what comes in, and what holds them there.
-pub fn attach(place: &AttachPoint) -> Result<(Endpoint, Endpoint, Attachment), Error> {
-    let Some(file) = &place.namespace else { return attach_in_place(&place.interface) };
-    within(file, || attach_in_place(&place.interface)).map_err(|e| {
+/// Attaches to `point`. Returns the device of outgoing packets, the device of incoming packets, and the hooks.
+pub fn attach(point: &AttachPoint) -> Result<(Endpoint, Endpoint, Attachment), Error> {
+    let Some(file) = &point.namespace else { return attach_in_place(&point.interface) };
+    within(file, || attach_in_place(&point.interface)).map_err(|e| {
         let remedy = "give the name of a namespace (ip netns), the PID of a process in it, or a file";
         Error::Input(format!("--netns {}: {e}; {remedy}", file.display()))
     })?
@@ -78,7 +79,7 @@ fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), 
         hook(Hook::inject(outer.index, index, HookDirection::Out, mark))?,
         hook(Hook::inject(inner.index, index, HookDirection::In, mark))?,
     ];
-    // From here on packets go through the devices.
+    // Last, because packets pass through the devices from here on.
     let diverting = vec![
         hook(Hook::divert(index, HookDirection::Out, inner.index, mark))?,
         hook(Hook::divert(index, HookDirection::In, outer.index, mark))?,
@@ -86,27 +87,27 @@ fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), 
     Ok((inner, outer, Attachment { diverting, _injecting: injecting, _lock: lock }))
 }
 
-/// A device without addresses that takes the largest frames.
+/// A TAP device without addresses and with the maximum MTU.
 fn device() -> Result<Endpoint, Error> {
     let (tun, name) = Tun::create_tap("sojourn%d").map_err(|e| Error::Machine(no_tun(&e)))?;
     let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
     let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
     let index = netlink.index(&name).map_err(|e| fail("device", e))?;
-    // The machine itself is to say nothing there: it would go out at the interface.
+    // The machine must not send IPv6 packets of its own there: they would go out at the interface.
     set_sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
     netlink.up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("bringing it up", e))?;
     Ok(Endpoint { tun, netlink, index, listener: None })
 }
 
-/// Takes the name of interface `index` of the present network namespace, to which abstract names belong.
+/// Locks interface `index` of the current network namespace; abstract socket names are local to a namespace.
 fn lock(index: u32) -> io::Result<OwnedFd> {
     let fd = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     bind(fd.as_raw_fd(), &UnixAddr::new_abstract(format!("sojourn attach {index}").as_bytes())?)?;
     Ok(fd)
 }
 
-/// Frames that are put back have this mark, changed by the number of the interface, until its hook has seen them.
+/// XOR the interface index: mark of injected packets, cleared when the interface's hook passes them.
 const MARK: u32 = 0x736f_6a00;
 
-/// Of a TAP device.
+/// Maximum MTU of a TAP device.
 const LARGEST_MTU: u32 = 65_521;

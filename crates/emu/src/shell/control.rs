@@ -1,9 +1,9 @@
-//! How a shell finds the one around it and gets addresses from it.
+//! Address leases between nested shells.
 //!
-//! Each shell listens on an abstract socket in its inner network namespace, where names are the namespace's own. A
-//! shell that is started there connects to it and gets a block of addresses; the request goes on to the outermost shell, which
-//! allots, and as the answer returns each shell routes the block to its inside. A block is free again when the connection
-//! that asked for it ends.
+//! Each shell listens on an abstract socket in its inner network namespace; abstract names are local to a namespace. A
+//! shell started there connects and receives a block of addresses. Requests are forwarded to the outermost shell, which
+//! allocates the block; as the response returns, each shell adds a route for the block to its inside. When the
+//! connection ends, the block is free again. Abstract sockets leave no file to clean up.
 
 use super::address::{AddressBlock, BLOCKS, overlap};
 use crate::Error;
@@ -19,31 +19,31 @@ use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A socket on which a shell listens for those inside it.
+/// Listening socket of a shell, for shells inside it.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
 }
 
-/// A block of addresses, ours until this is dropped.
+/// A block of addresses, reserved until this is dropped.
 #[derive(Debug)]
 pub struct Lease {
     /// The addresses.
     pub block: AddressBlock,
-    /// How many shells are around this one.
+    /// Number of shells around this one.
     pub depth: u8,
-    /// The connection to the shell around, or the lock on the tree.
+    /// The connection to the outer shell, or the lock on the tree.
     _hold: OwnedFd,
 }
 
-/// The leases that a shell has given to those inside it.
+/// Leases that a shell has granted to shells inside it.
 #[derive(Debug)]
 pub struct Leases {
     own: Lease,
-    /// Blocks in use, by number; of an outermost shell only.
+    /// Bitmap of blocks in use; only in an outermost shell.
     allotted: u64,
     children: Vec<Child>,
-    /// TCP's congestion control on the way to them.
+    /// TCP congestion control of the routes to them.
     cc: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct Child {
 }
 
 impl Listener {
-    /// Listens in the present network namespace.
+    /// Listens in the current network namespace.
     pub fn open() -> io::Result<Self> {
         let fd = unix_socket(SockFlag::SOCK_NONBLOCK)?;
         bind(fd.as_raw_fd(), &UnixAddr::new_abstract(NAME)?)?;
@@ -64,7 +64,7 @@ impl Listener {
         Ok(Self { fd })
     }
 
-    /// The socket of a descriptor that came from another process.
+    /// Wraps a descriptor received from another process.
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self { fd }
     }
@@ -77,7 +77,7 @@ impl AsFd for Listener {
 }
 
 impl Lease {
-    /// A lease from the shell around the present network namespace, or of a tree of our own.
+    /// Obtains a lease from the shell around the current network namespace, or of a new tree if there is none.
     pub fn obtain() -> Result<Self, Error> {
         match outer_shell() {
             Some(connection) => Self::from_outer_shell(connection),
@@ -85,18 +85,18 @@ impl Lease {
         }
     }
 
-    /// The first block of a tree that nobody uses.
+    /// Reserves an unused tree and its first block.
     pub fn new_tree() -> Result<Self, Error> {
-        let lacks = |e: io::Error| Error::Machine(format!("addresses: {e}; see `sojourn doctor`"));
-        let routed = Netlink::open().and_then(|mut netlink| netlink.routed()).map_err(lacks)?;
+        let fail = |e: io::Error| Error::Machine(format!("addresses: {e}; see `sojourn doctor`"));
+        let routed = Netlink::open().and_then(|mut netlink| netlink.routed()).map_err(fail)?;
         for tree in 0..=u8::MAX {
             let block = AddressBlock { tree, n: 0 };
-            if routed.iter().any(|&used| block.tree_prefixes().iter().any(|&ours| overlap(used, ours))) {
+            if routed.iter().any(|&used| block.tree_prefixes().iter().any(|&prefix| overlap(used, prefix))) {
                 continue;
             }
-            // The name is the lock: two shells that start at once find the same trees free.
-            let lock = unix_socket(SockFlag::empty()).map_err(lacks)?;
-            let name = UnixAddr::new_abstract(format!("{LOCK}{tree}").as_bytes()).map_err(|e| lacks(e.into()))?;
+            // The socket name is the lock: two shells that start at the same time find the same trees free.
+            let lock = unix_socket(SockFlag::empty()).map_err(fail)?;
+            let name = UnixAddr::new_abstract(format!("{LOCK}{tree}").as_bytes()).map_err(|e| fail(e.into()))?;
             if bind(lock.as_raw_fd(), &name).is_ok() {
                 return Ok(Self { block, depth: 0, _hold: lock });
             }
@@ -119,18 +119,20 @@ impl Lease {
 }
 
 impl Leases {
-    /// None given yet by the shell whose own lease this is.
-    pub fn new(ours: Lease, cc: Option<String>) -> Self {
-        Self { own: ours, allotted: 1, children: Vec::new(), cc }
+    /// Leases of the shell that holds `own`; none granted yet.
+    pub fn new(own: Lease, cc: Option<String>) -> Self {
+        Self { own, allotted: 1, children: Vec::new(), cc }
     }
 
-    /// Our own block.
+    /// Block of this shell.
     pub fn block(&self) -> AddressBlock {
         self.own.block
     }
 
-    /// Takes a connection and answers it at once; `outer` is where the block is routed to our inside, if the shell that
-    /// asks is inside and not beside us. The descriptor is to be watched, and given to [`Self::ended`] at its end.
+    /// Accepts a connection and responds at once. If the client runs inside this shell, the route for its block is
+    /// added through `outer` (netlink socket, interface index); `None` if it runs beside this shell.
+    ///
+    /// Returns the connection to poll; its end is passed to [`Self::on_disconnect`].
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {
         let channel = Channel::of(accept(listener.as_fd()).ok()?);
         let depth = self.own.depth + 1;
@@ -153,7 +155,7 @@ impl Leases {
         }
     }
 
-    /// A connection has ended: its block is free.
+    /// Frees the block of a connection that has ended, and removes its routes.
     pub fn on_disconnect(&mut self, fd: i32, outer: Option<(&mut Netlink, u32)>) {
         let Some(i) = self.children.iter().position(|child| child.connection.as_raw_fd() == fd) else { return };
         let child = self.children.swap_remove(i);
@@ -167,7 +169,7 @@ impl Leases {
         }
     }
 
-    /// A block, from the shell around ours where there is one.
+    /// Allocates a block, from the outer shell if there is one.
     fn allot(&mut self, depth: u8) -> Result<(AddressBlock, Option<Lease>), Error> {
         if depth > DEEPEST {
             let text = format!(
@@ -177,9 +179,9 @@ impl Leases {
             return Err(Error::Machine(text));
         }
         if self.own.depth > 0 {
-            let around =
+            let outer =
                 outer_shell().ok_or_else(|| Error::Machine("the outer shell has exited; start again".to_string()))?;
-            let lease = Lease::from_outer_shell(around)?;
+            let lease = Lease::from_outer_shell(outer)?;
             return Ok((lease.block, Some(lease)));
         }
         match (0..BLOCKS).find(|n| self.allotted & 1 << n == 0) {
@@ -192,15 +194,16 @@ impl Leases {
     }
 }
 
-/// A connection to the shell around the present network namespace, if there is one.
+/// Connects to the shell around the current network namespace, if there is one.
 fn outer_shell() -> Option<OwnedFd> {
     let fd = unix_socket(SockFlag::empty()).ok()?;
     connect(fd.as_raw_fd(), &UnixAddr::new_abstract(NAME).ok()?).ok()?;
-    // Anybody can take the name; we listen to root and to ourselves only.
+    // Any user can bind the name; only root and our own user are trusted.
     let owner = getsockopt(&fd, PeerCredentials).ok()?.uid();
     if owner != 0 && owner != geteuid().as_raw() {
         return None;
     }
+    // A stopped outer shell must not block this one for ever.
     setsockopt(&fd, ReceiveTimeout, &TimeVal::seconds(5)).ok()?;
     Some(fd)
 }
@@ -214,5 +217,5 @@ const LOCK: &str = "sojourn-tree-";
 const OK: u8 = 1;
 const NO: u8 = 0;
 
-/// Most shells around a shell.
+/// Maximum number of shells around a shell.
 const DEEPEST: u8 = 31;

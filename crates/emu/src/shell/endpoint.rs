@@ -1,4 +1,4 @@
-//! The ends of a shell's path: a device with its addresses and routes.
+//! Ends of a shell's path: a device with its addresses and routes.
 
 use super::address::AddressBlock;
 use super::control::Listener;
@@ -9,47 +9,47 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// One end of the shell's path: a device, and what changes and watches it.
+/// One end of a shell's path.
 pub struct Endpoint {
     /// The device.
     pub tun: Tun,
-    /// A socket to its namespace.
+    /// Netlink socket to its network namespace.
     pub netlink: Netlink,
-    /// Its number there.
+    /// Its interface index.
     pub index: u32,
-    /// Where the shells in that namespace come for addresses; none where another shell answers.
+    /// Listener for address requests of shells in that namespace; `None` if this shell does not serve them.
     pub listener: Option<Listener>,
 }
 
-/// What an end of a path is to be.
+/// Configuration of an end of a path.
 pub struct EndpointConfig<'a> {
-    /// Name of the device; a `%d` becomes a number.
+    /// Name of the device; a `%d` is replaced by a number.
     pub name: &'a str,
-    /// Largest IP packet.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Its own addresses, and those at the other end of the device.
+    /// Local and peer address, of IPv4 and IPv6.
     pub addresses: [(IpAddr, IpAddr); 2],
-    /// What is reached through it.
+    /// Prefixes routed through it.
     pub reaches: [Prefix; 2],
-    /// TCP's congestion control on the way there.
+    /// TCP congestion control of these routes.
     pub cc: Option<&'a str>,
 }
 
 impl<'a> EndpointConfig<'a> {
-    /// The outer end of a shell, which reaches what is inside.
+    /// Outer end of a shell, with a route to the inner address.
     pub fn outer(block: AddressBlock, mtu: u32, cc: Option<&'a str>) -> Self {
         let (v4, v6) = (block.v4(), block.v6());
         Self { name: "sojourn%d", mtu, addresses: [v4, v6], reaches: [(v4.1, 32), (v6.1, 128)], cc }
     }
 
-    /// The inner end, which reaches everything.
+    /// Inner end, with default routes.
     pub fn inner(block: AddressBlock, mtu: u32, cc: Option<&'a str>) -> Self {
         let ends = [block.v4(), block.v6()];
         let everywhere = [(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)];
         Self { name: "sojourn", mtu, addresses: ends.map(|(outer, inner)| (inner, outer)), reaches: everywhere, cc }
     }
 
-    /// Makes the end in the present network namespace.
+    /// Creates the end in the current network namespace.
     pub fn make(&self) -> Result<Endpoint, Error> {
         let (tun, name) = Tun::create(self.name).map_err(|e| Error::Machine(no_tun(&e)))?;
         let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
@@ -59,7 +59,7 @@ impl<'a> EndpointConfig<'a> {
         for ((own, peer), to) in self.addresses.into_iter().zip(self.reaches) {
             let address = netlink.add_address(index, own, peer);
             let route = netlink.add_route(&Route { source: Some(own), cc: self.cc, ..Route::to(to, index) });
-            // A machine without IPv6 emulates IPv4.
+            // IPv6 is optional: its errors are ignored.
             if own.is_ipv4() {
                 address.map_err(|e| fail("address", e))?;
                 route.map_err(|e| match (e.raw_os_error(), self.cc) {
@@ -78,7 +78,7 @@ fn unknown_control(cc: &str) -> String {
     format!("--cc {cc}: this kernel has no such congestion control; it has {known}")
 }
 
-/// Why there is no device, and the remedy.
+/// Error text for a device that cannot be created, with the remedy.
 pub fn no_tun(error: &io::Error) -> String {
     use crate::sys::tun::DEVICE;
     let remedy = match error.raw_os_error() {
@@ -90,5 +90,5 @@ pub fn no_tun(error: &io::Error) -> String {
     format!("{DEVICE}: {error}; {remedy}")
 }
 
-/// Most superframes that wait in a device.
+/// Transmit queue length of a device, in super-packets.
 pub const QUEUE: u32 = 10_000;

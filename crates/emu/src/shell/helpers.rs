@@ -1,4 +1,4 @@
-//! Processes that a shell needs and that end with it.
+//! Helper processes of a shell.
 
 use crate::sys::process::{self, PidFd};
 use nix::sys::signal::{Signal, kill};
@@ -6,12 +6,12 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use sojourn_aqm::Instant;
 
-/// Processes that are ended with the shell.
+/// Child processes that are killed when this is dropped.
 #[derive(Default)]
 pub struct HelperProcesses(Vec<Pid>);
 
 impl HelperProcesses {
-    /// Takes a child over.
+    /// Adds a child.
     pub fn add(&mut self, pid: Pid) {
         self.0.push(pid);
     }
@@ -26,17 +26,17 @@ impl Drop for HelperProcesses {
     }
 }
 
-/// The processes without which nothing beyond the machine is reached.
+/// Processes of the gateway. Without them no host beyond this machine is reachable.
 #[derive(Default)]
 pub struct GatewayProcesses {
-    /// Those that run.
+    /// Running processes.
     pub running: Vec<PidFd>,
-    /// When the first of them ended, or that there was no telling one that ran from one that had ended.
+    /// When the first of them ended; zero if it ended before it was watched.
     pub ended: Option<Instant>,
 }
 
 impl GatewayProcesses {
-    /// Watches a process; on a kernel before 5.3 nobody can.
+    /// Watches a process. Without effect before Linux 5.3, which has no pidfds.
     pub fn watch(&mut self, pid: Pid) {
         match process::pidfd(pid) {
             Ok(fd) => self.running.push(fd),
@@ -45,11 +45,11 @@ impl GatewayProcesses {
         }
     }
 
-    /// The process with that descriptor ended; the descriptor, which is to be watched no more.
+    /// Records that the process of pidfd `fd` has ended; returns the pidfd, which the caller stops polling.
     pub fn gone(&mut self, fd: i32, now: Instant) -> Option<PidFd> {
         use std::os::fd::AsRawFd;
         self.ended.get_or_insert(now);
-        let i = self.running.iter().position(|one| one.as_raw_fd() == fd)?;
+        let i = self.running.iter().position(|pidfd| pidfd.as_raw_fd() == fd)?;
         Some(self.running.swap_remove(i))
     }
 }

@@ -1,6 +1,6 @@
-//! Connections to the page of the live view: each has its time, and ending waits for none.
+//! HTTP server of the live view. Each connection has a deadline, and shutdown waits for none.
 //!
-//! One thread waits for all of them at once, so a client that sends or reads a byte at a time keeps neither the shell nor
+//! One thread polls all connections, so a client that sends or reads a byte at a time delays neither the shell nor
 //! other clients.
 
 use nix::errno::Errno;
@@ -10,22 +10,22 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Answers requests until `ended` becomes readable; `answer` gives what is sent for the head of a request.
+/// Serves requests until `ended` becomes readable; `answer` returns the response to a request head.
 pub fn serve(listener: &TcpListener, ended: BorrowedFd<'_>, answer: impl Fn(&str) -> Vec<u8>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let mut visitors: Vec<HttpClient> = Vec::new();
+    let mut clients: Vec<HttpClient> = Vec::new();
     let mut full = false;
     loop {
         let now = Instant::now();
-        visitors.retain(|visitor| visitor.deadline > now);
-        let mut next = visitors.iter().map(|visitor| visitor.deadline - now).min();
+        clients.retain(|client| client.deadline > now);
+        let mut next = clients.iter().map(|client| client.deadline - now).min();
         if full {
-            // No descriptor was free; the listener would be ready at once again.
+            // No descriptor was free: the listener would be ready again at once.
             next = Some(next.map_or(PAUSE, |next| next.min(PAUSE)));
         }
         let listens = if full { PollFlags::empty() } else { PollFlags::POLLIN };
         let mut fds = vec![PollFd::new(ended, PollFlags::POLLIN), PollFd::new(listener.as_fd(), listens)];
-        fds.extend(visitors.iter().map(|visitor| PollFd::new(visitor.stream.as_fd(), visitor.waits_for())));
+        fds.extend(clients.iter().map(|client| PollFd::new(client.stream.as_fd(), client.poll_flags())));
         match poll(&mut fds, timeout(next)) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -34,16 +34,16 @@ pub fn serve(listener: &TcpListener, ended: BorrowedFd<'_>, answer: impl Fn(&str
         if ready[0] {
             return Ok(());
         }
-        let mut ready_visitors = ready[2..].iter();
-        visitors.retain_mut(|visitor| !ready_visitors.next().is_some_and(|&ready| ready) || visitor.advance(&answer));
+        let mut ready_clients = ready[2..].iter();
+        clients.retain_mut(|client| !ready_clients.next().is_some_and(|&ready| ready) || client.advance(&answer));
         full = false;
         for _ in 0..if ready[1] { MAX_CONNECTIONS } else { 0 } {
             match listener.accept().and_then(|(stream, _)| stream.set_nonblocking(true).map(|()| stream)) {
                 Ok(stream) => {
-                    if visitors.len() == MAX_CONNECTIONS {
-                        visitors.remove(0);
+                    if clients.len() == MAX_CONNECTIONS {
+                        clients.remove(0);
                     }
-                    visitors.push(HttpClient::new(stream));
+                    clients.push(HttpClient::new(stream));
                 }
                 Err(error) => {
                     full = error.kind() != io::ErrorKind::WouldBlock;
@@ -57,23 +57,23 @@ pub fn serve(listener: &TcpListener, ended: BorrowedFd<'_>, answer: impl Fn(&str
 /// One connection.
 struct HttpClient {
     stream: TcpStream,
-    /// When it is closed, whatever it has sent or read.
+    /// When it is closed, regardless of progress.
     deadline: Instant,
     request: Vec<u8>,
-    /// What is still to be sent, once the request is there.
+    /// Unsent bytes of the response; `None` until the request is complete.
     unsent: Option<Vec<u8>>,
 }
 
 impl HttpClient {
     fn new(stream: TcpStream) -> Self {
-        Self { stream, deadline: Instant::now() + PATIENCE, request: Vec::new(), unsent: None }
+        Self { stream, deadline: Instant::now() + TIMEOUT, request: Vec::new(), unsent: None }
     }
 
-    fn waits_for(&self) -> PollFlags {
+    fn poll_flags(&self) -> PollFlags {
         if self.unsent.is_some() { PollFlags::POLLOUT } else { PollFlags::POLLIN }
     }
 
-    /// Reads or writes what is possible; whether anything is left to do.
+    /// Reads or writes until it would block. Returns false when done or on error.
     fn advance(&mut self, answer: &impl Fn(&str) -> Vec<u8>) -> bool {
         let done = match self.unsent.is_some() {
             true => self.write(),
@@ -82,44 +82,44 @@ impl HttpClient {
         matches!(done, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads until the request is whole, and begins to answer it.
+    /// Reads until the request head is complete, and begins to respond.
     fn read(&mut self, answer: &impl Fn(&str) -> Vec<u8>) -> io::Result<()> {
         let mut part = [0; 2048];
         loop {
             let length = self.stream.read(&mut part)?;
             self.request.extend_from_slice(&part[..length]);
-            let is_whole = self.request.windows(4).any(|end| end == b"\r\n\r\n");
-            if is_whole || length == 0 || self.request.len() >= MAX_BYTES {
+            let is_complete = self.request.windows(4).any(|end| end == b"\r\n\r\n");
+            if is_complete || length == 0 || self.request.len() >= MAX_BYTES {
                 break;
             }
         }
         self.unsent = Some(answer(&String::from_utf8_lossy(&self.request)));
-        self.deadline = Instant::now() + PATIENCE;
+        self.deadline = Instant::now() + TIMEOUT;
         self.write()
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let rest = self.unsent.get_or_insert_default();
-        while !rest.is_empty() {
-            let length = self.stream.write(rest)?;
-            rest.drain(..length);
+        let unsent = self.unsent.get_or_insert_default();
+        while !unsent.is_empty() {
+            let length = self.stream.write(unsent)?;
+            unsent.drain(..length);
         }
         Ok(())
     }
 }
 
 fn timeout(left: Option<Duration>) -> PollTimeout {
-    // Rounded up, so that what is waited for has come.
+    // Rounded up, so that the deadline has passed after the wait.
     left.map_or(PollTimeout::NONE, |left| PollTimeout::from(u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX)))
 }
 
-/// Time in which a request has to be here, and its answer to be read.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Time without a look at who comes next, where no descriptor is free.
+/// Timeout to receive a request, and to send its response.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// Time without accepting connections after no descriptor was free.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Connections at once; one more, and the oldest is closed.
+/// Maximum number of connections; one more closes the oldest.
 const MAX_CONNECTIONS: usize = 16;
-/// Longest request.
+/// Maximum length of a request in bytes.
 const MAX_BYTES: usize = 8192;
 
 #[cfg(test)]
@@ -129,8 +129,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    /// Does `meet` with the address of a server that answers with the first line of a request; ends it after.
-    fn serving<T>(meet: impl FnOnce(std::net::SocketAddr) -> T) -> T {
+    /// Runs `f` with the address of a server that responds with the first line of a request.
+    fn serving<T>(f: impl FnOnce(std::net::SocketAddr) -> T) -> T {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let ended = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC).unwrap();
@@ -140,10 +140,10 @@ mod tests {
                 let (listener, ended) = (&listener, ended.as_fd());
                 move || serve(listener, ended, first_line)
             });
-            let met = meet(address);
+            let result = f(address);
             ended.write(1).unwrap();
             server.join().unwrap().unwrap();
-            met
+            result
         })
     }
 
@@ -172,7 +172,7 @@ mod tests {
         });
     }
 
-    /// The clients go on for ever: the test ends only if the server does not wait for them.
+    /// The clients never stop: the test ends only if the server does not wait for them.
     #[test]
     fn who_drips_keeps_neither_others_nor_the_end() {
         let closed = AtomicUsize::new(0);

@@ -1,7 +1,8 @@
-//! The process on the inner side of a shell: it makes the namespaces and the devices, runs the command, and sees to it
-//! that nothing is left of it.
+//! The process on the inner side of a shell, the command's supervisor: it creates namespaces and devices, runs the
+//! command, and kills the processes that the command leaves behind.
 //!
-//! It is a child of the shell, which keeps its own network namespace. The devices go to the shell as descriptors.
+//! A child of the shell creates the namespaces, because a process that entered a user namespace cannot return; the same
+//! code serves root. It passes the devices to the shell as descriptors.
 
 use super::address::AddressBlock;
 use super::command::InnerCommand;
@@ -24,30 +25,30 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the inner side is to be.
+/// Configuration of the inner side.
 pub struct InnerConfig {
     /// Addresses of both ends.
     pub block: AddressBlock,
-    /// Whether the outer end is to lie in a network namespace of its own, too.
+    /// Whether the outer end has its own network namespace, too.
     pub private: bool,
-    /// Whether a user namespace is needed even for the first of them.
+    /// Whether the first network namespace needs a user namespace.
     pub unprivileged: bool,
-    /// Largest IP packet on the way out and on the way in, of the inner and of the outer device.
+    /// MTU of the inner and the outer device, in bytes: the largest packet up and down.
     pub mtu: [u32; 2],
-    /// TCP's congestion control.
+    /// TCP congestion control.
     pub cc: Option<String>,
-    /// A command for the outer end, for `sh -c`; only where that is private.
+    /// Command of the outer end, for `sh -c`; only if `private`.
     pub peer: Option<CString>,
-    /// Further variables of the environment.
+    /// Additional environment variables.
     pub env: Vec<(String, String)>,
-    /// Text of `/etc/resolv.conf` where the machine's own does not do.
+    /// Replacement of `/etc/resolv.conf`, if the machine's name server is unreachable from inside.
     pub resolv_conf: Option<String>,
-    /// Names that lead to the outermost end.
+    /// Host names that resolve to the outermost shell's outer end.
     pub hosts: Vec<String>,
 }
 
-/// Everything the inner side does, as the process `parent` forked it; `gateway` starts the process that takes
-/// connections further where the outer end is private. Returns its exit code, which nobody looks at.
+/// Main function of the inner side, a child of `parent`. `gateway` is set if the outer end is private: the gateway
+/// process then starts here. Returns an exit code, which the shell ignores.
 pub fn main(
     plan: &InnerConfig,
     command: &InnerCommand,
@@ -71,7 +72,7 @@ pub fn main(
             return 1;
         }
     };
-    // The shell has its own descriptors of everything now.
+    // The shell has duplicates of the descriptors now; ours were closed with `made`.
     let mut go = [0];
     match shell.receive(&mut go) {
         Ok((1, _)) => {}
@@ -80,7 +81,8 @@ pub fn main(
     run(&plan.env, plan.block.host().0, command, shell, gateway)
 }
 
-/// What the inner side does where there is no other network namespace: it runs the command, with further variables `env`.
+/// Main function of the inner side of an attached shell: runs the command in the current network namespace, with the
+/// additional environment variables `env`.
 pub fn main_in_place(env: &[(String, String)], command: &InnerCommand, parent: Pid, shell: &Channel) -> i32 {
     let prepared = process::adopt_orphans(true).and_then(|_| process::follow_parent(parent, PARENT_DEATH_SIGNAL));
     match (prepared, shell.receive(&mut [0])) {
@@ -92,7 +94,7 @@ pub fn main_in_place(env: &[(String, String)], command: &InnerCommand, parent: P
 struct InnerDevices {
     inner: Endpoint,
     outer: Option<Endpoint>,
-    /// The process that takes connections further where the outer end is private.
+    /// The gateway process, if the outer end is private.
     gateway: Option<Pid>,
 }
 
@@ -107,7 +109,7 @@ impl InnerDevices {
     }
 }
 
-/// Why there is no network namespace.
+/// Error of a namespace that cannot be created.
 fn no_namespace(error: io::Error) -> Error {
     let remedy = "run as root, or on a kernel that lets users make user namespaces";
     Error::Machine(format!("network namespace: {error}; {remedy}"))
@@ -120,8 +122,8 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
         in_user_namespace = new_host(plan.unprivileged)?;
         let mut end = EndpointConfig::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
-        if let Some(seat) = gateway {
-            gateway_process = Some(seat.spawn_here(&end.tun).map_err(|e| missing("gateway", &e))?);
+        if let Some(config) = gateway {
+            gateway_process = Some(config.spawn_here(&end.tun).map_err(|e| missing("gateway", &e))?);
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)
@@ -132,7 +134,7 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
     let mut inner = EndpointConfig::inner(plan.block, plan.mtu[0], plan.cc.as_deref()).make()?;
     inner.listener = Some(listen()?);
     if let Some(text) = &plan.resolv_conf {
-        // Without it the command has no names, but all else; the kernel may forbid mounts.
+        // The kernel may forbid mounts; then only name resolution is missing.
         let _ = replace_file("/etc/resolv.conf", text);
     }
     if !plan.hosts.is_empty() {
@@ -146,7 +148,7 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
     }
 }
 
-/// Adds the names to those of the machine's `/etc/hosts`, before them, as the first line with a name counts.
+/// Prepends the names to `/etc/hosts`, because the first line with a name counts.
 fn name_hosts(plan: &InnerConfig) -> io::Result<()> {
     let (v4, v6) = plan.block.host();
     let names = plan.hosts.join(" ");
@@ -154,9 +156,9 @@ fn name_hosts(plan: &InnerConfig) -> io::Result<()> {
     replace_file("/etc/hosts", &format!("{v4} {names}\n{v6} {names}\n{own}"))
 }
 
-/// What the machine lacks, and what for.
-pub fn missing(what: &str, error: &dyn Display) -> Error {
-    Error::Machine(format!("{what}: {error}"))
+/// Error of a feature that the machine lacks.
+pub fn missing(feature: &str, error: &dyn Display) -> Error {
+    Error::Machine(format!("{feature}: {error}"))
 }
 
 fn listen() -> Result<Listener, Error> {
@@ -170,11 +172,11 @@ fn loopback() -> io::Result<()> {
     netlink.up(index, None)
 }
 
-/// Lets packets of shells inside pass.
+/// Enables forwarding for shells inside, and unprivileged ping sockets.
 fn forward() {
     set_sysctl("net/ipv4/ip_forward", "1");
     set_sysctl("net/ipv6/conf/all/forwarding", "1");
-    // Users may ping.
+    // The whole range is invalid in a user namespace that maps one group.
     if !set_sysctl("net/ipv4/ping_group_range", "0 2147483647") {
         let group = nix::unistd::getegid();
         set_sysctl("net/ipv4/ping_group_range", &format!("{group} {group}"));
@@ -198,8 +200,8 @@ fn spawn_peer(plan: &InnerConfig, in_user_namespace: bool) -> Result<(), Error> 
     .map_err(|e| missing("--peer", &e))
 }
 
-/// Runs the command and waits for its end, then ends whatever it has left behind. The gateway's process remains until the
-/// shell needs it no more.
+/// Runs the command, waits for its end and kills the processes that it left behind. The gateway process lives until the
+/// shell sends `DONE`.
 fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &Channel, gateway: Option<Pid>) -> i32 {
     for signal in COMMAND_SIGNALS {
         let _ = process::on(signal, SigHandler::SigIgn);
@@ -218,13 +220,13 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
         let words = match command {
             InnerCommand::Program(words) => words,
             InnerCommand::Own(function) => {
-                // Starting is over, as after an exec.
+                // Signals a successful start, as close-on-exec does.
                 drop(exec.take());
                 return function(host);
             }
         };
         let error = process::become_program(words);
-        // The other end sees either this, or the end of the channel when the program starts.
+        // The other end receives this, or the end of the channel if exec succeeds (close-on-exec).
         let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
         if let Some(exec) = &exec {
             let _ = exec.send(&errno.to_ne_bytes(), &[], false);
@@ -256,7 +258,7 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
         _ => (message::KILLED, Signal::SIGKILL as i32),
     };
     let _ = shell.send(&[&[kind], &number.to_ne_bytes()[..]].concat(), &[], false);
-    // If the shell dies meanwhile, its signal ends this process, and that the gateway's.
+    // If the shell dies meanwhile, PARENT_DEATH_SIGNAL kills this process, and SIGKILL follows for the gateway.
     if !spared.is_empty() && waited.thread_unblock().is_ok() {
         let _ = shell.receive(&mut [0]);
     }
@@ -264,9 +266,10 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
     0
 }
 
-/// Waits for the end of the command, or for that of the shell (`None`).
+/// Waits for the command; `None` if the shell has died.
 fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
     loop {
+    // One SIGCHLD may announce several children, adopted orphans among them.
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(status @ (WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))) if pid == command => {
@@ -284,12 +287,11 @@ fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
     }
 }
 
-/// What a child of `keeper` does before it becomes a program, or does what one would do. Whoever kills the keeper kills it,
-/// too; what that leaves comes to the keeper's parent.
-pub fn prepare_exec<N: AsRef<str>>(keeper: Pid, env: &[(N, String)]) {
-    let _ = process::follow_parent(keeper, Signal::SIGKILL);
+/// Prepares a child of `supervisor` for exec, or for a function instead of a program. The child is killed with the
+/// supervisor; its orphans are reparented to the supervisor's parent.
+pub fn prepare_exec<N: AsRef<str>>(supervisor: Pid, env: &[(N, String)]) {
+    let _ = process::follow_parent(supervisor, Signal::SIGKILL);
     for (name, value) in env {
-        // Safe wrappers do not exist, because another thread might read; there is none.
         process::set_variable(name.as_ref(), value);
     }
     for signal in COMMAND_SIGNALS {
@@ -298,16 +300,17 @@ pub fn prepare_exec<N: AsRef<str>>(keeper: Pid, env: &[(N, String)]) {
     let _ = process::ordinary_signals();
 }
 
-/// The end of a keeper's preparations in its namespace, of which the user's capabilities may be; false if its parent is gone.
+/// Last step of a supervisor's setup: keeps capabilities in a user namespace and requests the parent-death signal.
+/// Returns false if the parent is dead already.
 pub fn follow_parent(parent: Pid, in_user_namespace: bool) -> Result<bool, Error> {
     if in_user_namespace && !nix::unistd::geteuid().is_root() {
         process::keep_capabilities().map_err(|e| missing("capabilities", &e))?;
     }
-    // Changed credentials undo it, so it comes last.
+    // Last, because a change of credentials clears the parent-death signal (prctl(2)).
     Ok(process::follow_parent(parent, PARENT_DEATH_SIGNAL).unwrap_or(false))
 }
 
-/// A network namespace of this process's own, which carries packets of others; whether a user namespace was made for it.
+/// Moves this process to a new network namespace that forwards packets. Returns whether a user namespace was created.
 pub fn new_host(unprivileged: bool) -> Result<bool, Error> {
     let in_user_namespace = new_network(unprivileged).map_err(no_namespace)?;
     loopback().map_err(|e| missing("loopback", &e))?;
@@ -316,8 +319,8 @@ pub fn new_host(unprivileged: bool) -> Result<bool, Error> {
     Ok(in_user_namespace)
 }
 
-/// What the terminal, or somebody who ends a whole group of processes, sends to the command as well.
+/// Signals that the supervisor ignores: a terminal or a `kill` of the process group sends them to the command, too.
 pub const COMMAND_SIGNALS: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
 
-/// What the kernel sends when the shell dies; nobody else sends it.
+/// Signal from the kernel when the shell dies; SIGPWR, because it has no other sender here.
 pub const PARENT_DEATH_SIGNAL: Signal = Signal::SIGPWR;

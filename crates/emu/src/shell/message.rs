@@ -1,19 +1,19 @@
-//! What a shell and its inner side tell each other, by the first byte of a message.
+//! Messages between a shell and its inner side, by their first byte.
 
-/// All is made; the number of the gateway's process, zero for none, and those of the devices follow. Devices and sockets
-/// come along.
+/// Setup is complete. The gateway's PID (zero for none) and the interface indices follow, with the descriptors of
+/// devices and sockets.
 pub const READY: u8 = b'r';
-/// It failed: the text says why.
+/// Setup failed; an error message follows.
 pub const FAILED: u8 = b'f';
-/// The command could not be started: its errno.
+/// The command could not be started; `errno` follows.
 pub const NOT_STARTED: u8 = b'n';
-/// The command has started: its number.
+/// The command has started; its PID follows.
 pub const STARTED: u8 = b's';
-/// The command exited with a code.
+/// The command exited; its exit code follows.
 pub const EXITED: u8 = b'x';
-/// A signal ended the command.
+/// A signal ended the command; its number follows.
 pub const KILLED: u8 = b'k';
-/// To the inner side: what the command has sent is delivered, and nothing is needed any more.
+/// To the inner side: the command's packets are delivered, so the gateway can end.
 pub const DONE: u8 = b'd';
 /// To the inner side: run the command.
 pub const GO: u8 = b'g';

@@ -1,4 +1,4 @@
-//! Shells: a command in a network namespace of its own, behind two directions of a path.
+//! Shells: a command in its own network namespace, behind the two directions of an emulated path.
 
 mod address;
 pub(crate) mod attach;
@@ -60,40 +60,40 @@ use terminal::Terminal;
 use tunnel::Tunnel;
 use web_meter::WebMeter;
 
-/// A shell as it was asked for.
+/// Configuration of a shell.
 pub struct Shell {
-    /// What it is called: `link`, `delay`, `loss`.
+    /// Name of the shell, such as `link`, `delay`, `loss`.
     pub name: String,
-    /// From inside to outside; the time of its start is filled in.
+    /// From inside to outside; `epoch_ns` is set at the start.
     pub up: DirectionConfig,
-    /// From outside to inside; likewise.
+    /// From outside to inside; `epoch_ns` is set at the start.
     pub down: DirectionConfig,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// What runs inside.
+    /// Command inside the shell.
     pub command: InnerCommand,
-    /// An interface that was there before, whose packets pass the shell; the command then runs where the shell was started.
+    /// Existing interface whose packets pass through the shell; the command then runs in the current network namespace.
     pub attach: Option<AttachPoint>,
-    /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
+    /// `sh` command for the outer end, which then has its own network namespace.
     pub peer: Option<CString>,
-    /// Names of hosts that lead to `$SOJOURN_HOST` inside.
+    /// Host names that resolve to `$SOJOURN_HOST` inside.
     pub hosts: Vec<String>,
-    /// TCP's congestion control at both ends.
+    /// TCP congestion control at both ends.
     pub cc: Option<String>,
-    /// What the live view has; with nothing there is none.
+    /// Contents of the live view; no view if empty.
     pub meter: MeterView,
-    /// Whether to show it as a page at a loopback address, too.
+    /// Whether to serve the live view as a web page on a loopback address, too.
     pub meter_web: bool,
-    /// Whether the command is the user's shell, whose prompt is to tell where it is.
+    /// Whether the command is the user's shell, whose prompt shows the names of the shells around it.
     pub prompts: bool,
-    /// The name by which it takes orders, besides the number of its process.
+    /// Name of its control socket, besides its PID.
     pub control_name: Option<String>,
-    /// How long before something is due the shell stops sleeping and looks at the clock instead.
+    /// Time before a deadline from which the event loop polls the clock instead of sleeping.
     pub spin: Duration,
 }
 
 impl Shell {
-    /// A shell without further wishes: its directions, up first, and what runs inside.
+    /// A shell with default options; `up` is the first direction.
     pub fn new(name: &str, [up, down]: [DirectionConfig; 2], command: InnerCommand) -> Self {
         Self {
             name: name.to_string(),
@@ -114,19 +114,19 @@ impl Shell {
     }
 }
 
-/// Runs the command of `shell` to its end; who gives it orders may name queue managers of `own` as well. Only for a process
-/// with a single thread, as it forks.
+/// Runs the command of `shell` to its end. Orders on the control socket may use the queue managers in `own`. Requires a
+/// single-threaded process, because it forks.
 pub fn run(shell: Shell, own: &dyn Catalogue) -> Result<Outcome, Error> {
     in_current_namespaces(|| Session::of(shell).and_then(|session| session.run(own)))
 }
 
-/// Does something with processes of its own, after which terminal, signals and orphans of this one are as before.
-pub(crate) fn in_current_namespaces<T>(does: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+/// Runs `f`, which forks, and then restores the terminal, the signal mask and the subreaper setting of this process.
+pub(crate) fn in_current_namespaces<T>(f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let terminal = Terminal::save();
     let before = SigSet::thread_get_mask().map_err(machine)?;
-    // What an inner side leaves that somebody has killed comes here.
+    // If an inner process is killed, its orphans are reparented to this process, which can kill them.
     let adopted = process::adopt_orphans(true).unwrap_or(false);
-    let outcome = does();
+    let outcome = f();
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     let _ = process::adopt_orphans(adopted);
     if let Some(terminal) = terminal {
@@ -135,7 +135,7 @@ pub(crate) fn in_current_namespaces<T>(does: impl FnOnce() -> Result<T, Error>) 
     outcome
 }
 
-/// A shell whose namespaces and devices are there.
+/// A shell with its namespaces and devices.
 struct Session {
     shell: Shell,
     inner: Endpoint,
@@ -147,36 +147,36 @@ struct Session {
     signals: SignalFd,
     helpers: HelperProcesses,
     gateways: GatewayProcesses,
-    /// Children of this process that are not ours.
+    /// Children of this process from before this shell.
     others: Vec<Pid>,
-    /// Whether senders outside are the machine's own, with its settings.
+    /// Whether senders outside run in the machine's own network stack, with its `tcp_wmem`.
     monitors_senders: bool,
 }
 
 impl Session {
     fn of(shell: Shell) -> Result<Self, Error> {
         match shell.attach.clone() {
-            Some(place) => Self::attach(shell, &place),
+            Some(point) => Self::attach(shell, &point),
             None => Self::start(shell),
         }
     }
 
-    /// At an interface that was there before.
-    fn attach(shell: Shell, place: &AttachPoint) -> Result<Self, Error> {
+    /// Sets up a shell at an existing interface.
+    fn attach(shell: Shell, point: &AttachPoint) -> Result<Self, Error> {
         let others = process::children();
         let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
         let (inside, child_end) = Channel::pair().map_err(machine)?;
         let (mut inside, me) = (Some(inside), getpid());
         let env = [("SOJOURN_SHELL".to_string(), shell.name.clone())];
         let process = process::spawn(|| {
-            // This end is for the parent alone: with it the command ends.
+            // Only the parent may hold this end: the command ends when it is closed.
             drop(inside.take());
             inner_side::main_in_place(&env, &shell.command, me, &child_end)
         });
         let process = process.map_err(machine)?;
         drop(child_end);
         let inside = inside.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-        let (inner, outer, attached) = match attach(place) {
+        let (inner, outer, attached) = match attach(point) {
             Ok(made) => made,
             Err(error) => {
                 drop(inside);
@@ -188,6 +188,7 @@ impl Session {
         Ok(Self { attachment: Some(attached), ..plain })
     }
 
+    /// Sets up a shell with its own network namespace.
     fn start(shell: Shell) -> Result<Self, Error> {
         let others = process::children();
         let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
@@ -215,40 +216,39 @@ impl Session {
         };
         let (mut helpers, mut gateways) = (HelperProcesses::default(), GatewayProcesses::default());
         let plain_senders = lease.depth == 0 && !private;
-        let mut seat = None;
-        let mut far = None;
+        let mut gateway_config = None;
+        let mut route = None;
         if lease.depth == 0 {
-            let (channel, made, porter) = GatewayConfig::prepare(addresses).map_err(machine)?;
-            helpers.add(porter);
-            gateways.watch(porter);
+            let (channel, config, socket_process) = GatewayConfig::prepare(addresses).map_err(machine)?;
+            helpers.add(socket_process);
+            gateways.watch(socket_process);
             let end = if private {
-                seat = Some(made);
+                gateway_config = Some(config);
                 None
             } else {
-                let apart = made.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?;
-                helpers.add(apart);
-                gateways.watch(apart);
+                let gateway = config.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?;
+                helpers.add(gateway);
+                gateways.watch(gateway);
                 Some(gateway_end(&channel)?)
             };
             let machine = if private { Vec::new() } else { machine_addresses()? };
-            far = Some(GatewayRoute { end, channel, machine, block, scratch: Vec::new() });
+            route = Some(GatewayRoute { end, channel, machine, block, scratch: Vec::new() });
         }
         let (inside, child_end) = Channel::pair().map_err(machine)?;
         let me = getpid();
-        let process =
-            process::spawn(|| inner_side::main(&plan, &shell.command, me, &child_end, seat)).map_err(machine)?;
+        let process = process::spawn(|| inner_side::main(&plan, &shell.command, me, &child_end, gateway_config))
+            .map_err(machine)?;
         drop(child_end);
         let (inner, made, gateway) = receive_ends(&inside)?;
         gateway.into_iter().for_each(|pid| gateways.watch(pid));
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let leases = Some(Leases::new(lease, shell.cc.clone()));
         let mut plain = Self::of_ends(shell, [inner, end], (inside, process), signals, others);
-        plain.outer.gateway = far;
+        plain.outer.gateway = route;
         Ok(Self { leases, helpers, gateways, monitors_senders: plain_senders, ..plain })
     }
 
-    /// Between two ends, the inner one first, and with the process that runs the command: without shells around it or
-    /// inside, and with no way beyond.
+    /// A session between the inner and the outer end, with the process that runs the command: no leases, no gateway.
     fn of_ends(
         shell: Shell,
         [inner, outer]: [Endpoint; 2],
@@ -291,22 +291,23 @@ impl Session {
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
         let up = Direction::new(shell.up.clone(), shell.seed)?;
         let down = Direction::new(shell.down.clone(), shell.seed)?;
-        let desk =
+        let control_socket =
             ControlSocket::of_shell(&shell.name, shell.control_name.as_deref(), shell.command.words(), epoch_ns)?;
-        let board = (shell.meter.anything() || shell.meter_web).then(SharedCounters::default);
-        let web = match (&board, shell.meter_web) {
-            (Some(board), true) => Some(WebMeter::start(board, &shell.name, up.kind()).map_err(machine)?),
+        let counters = (shell.meter.anything() || shell.meter_web).then(SharedCounters::default);
+        let web = match (&counters, shell.meter_web) {
+            (Some(counters), true) => Some(WebMeter::start(counters, &shell.name, up.kind()).map_err(machine)?),
             _ => None,
         };
         inside.send(&[message::GO], &[], false).map_err(machine)?;
-        let shown = board.as_ref().filter(|_| shell.meter.anything());
-        let meter = shown.map(|board| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, board)).transpose();
+        let shown = counters.as_ref().filter(|_| shell.meter.anything());
+        let meter =
+        shown.map(|counters| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, counters)).transpose();
         let meter = meter.map_err(machine)?;
-        let gauges = board.map(CounterPublisher::of);
+        let gauges = counters.map(CounterPublisher::of);
         let block = leases.as_ref().filter(|_| self.monitors_senders).map(Leases::block);
         let senders = block.and_then(|block| SenderMonitor::watch(block).ok());
         let spin_ns = Some(shell.spin.as_nanos().max(0) as u64);
-        let event_loop = EventLoop { zero_ns, spin_ns, gauges, control_socket: desk, catalogue: own };
+        let event_loop = EventLoop { zero_ns, spin_ns, gauges, control_socket, catalogue: own };
         let mut tunnel = Tunnel {
             up,
             down,
@@ -322,20 +323,20 @@ impl Session {
         };
         let (end, usage) = event_loop.run(&mut tunnel);
         drop((meter, web));
-        let held = senders.and_then(SenderMonitor::finish);
-        let far = tunnel.outside.gateway.as_mut().and_then(|far| far.end.as_mut());
-        let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outside.end), far].into_iter().flatten();
+        let buffer_limited = senders.and_then(SenderMonitor::finish);
+        let gateway_end = tunnel.outside.gateway.as_mut().and_then(|gateway| gateway.end.as_mut());
+        let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outside.end), gateway_end].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
         let Tunnel { up, down, inner, outside, leases, attached, inside, gateways, command, .. } = tunnel;
         let reports = [up.finish(), down.finish()];
-        // The devices go, and with them the routes to them; then the addresses are free for others.
+        // Close the devices, which removes their routes, before other shells can lease the addresses.
         drop((attached, inner, outside));
         drop(leases);
         let _ = inside.send(&[message::DONE], &[], true);
-        let keeper = waitpid(process, None);
+        let supervisor = waitpid(process, None);
         drop(helpers);
-        let keeper_killed = matches!(keeper, Ok(WaitStatus::Signaled(..)));
-        if keeper_killed {
+        let supervisor_killed = matches!(supervisor, Ok(WaitStatus::Signaled(..)));
+        if supervisor_killed {
             process::end_descendants(&others);
         }
         end?;
@@ -346,15 +347,16 @@ impl Session {
             reports,
             losses,
             usage,
-            buffer_limited: held,
+            buffer_limited,
             gateway_ended: gateways.ended,
-            supervisor_killed: keeper_killed,
+            supervisor_killed,
             signalled: command.signalled.map(|signal| signal as i32),
         })
     }
 }
 
-/// Addresses, and the outer end if it lies in the present network namespace; whether a user namespace is needed.
+/// Obtains the addresses and creates the outer end, unless it lies in another network namespace. Returns also whether a
+/// user namespace is needed.
 fn outer_end(shell: &Shell) -> Result<(Lease, Option<Endpoint>, bool), Error> {
     if shell.peer.is_some() {
         return Ok((Lease::new_tree()?, None, false));
@@ -366,23 +368,22 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<Endpoint>, bool), Error> {
             let end = EndpointConfig::outer(lease.block, shell.down.mtu, shell.cc.as_deref()).make()?;
             Ok((lease, Some(end), false))
         }
-        // The device may be opened, but this namespace is not ours to add one to.
+        // The TUN driver may be opened, but adding a device requires CAP_NET_ADMIN in this namespace.
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
         Err(e) => Err(Error::Machine(endpoint::no_tun(&e))),
     }
 }
 
-/// Whether an address is one of those that a machine has for others, for as long as it runs: no loopback address, none of
-/// a single link, none of a shell.
+/// Whether an address of this machine is reachable and permanent: not loopback, not link-local, not of a shell.
 fn is_permanent(address: &IpAddr) -> bool {
-    let others = match address {
+    let is_excluded = match address {
         IpAddr::V4(ip) => ip.is_link_local() || ip.octets()[..2] == [100, 64],
         IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.segments()[..3] == [0xfd53, 0x6f6a, 0x6f75],
     };
-    !(others || address.is_loopback())
+    !(is_excluded || address.is_loopback())
 }
 
-/// The device that leads to the gateway.
+/// Receives the device to the gateway.
 fn gateway_end(channel: &Channel) -> Result<Endpoint, Error> {
     let mut room = [0; 4096];
     let (length, fds) = channel.receive(&mut room).map_err(machine)?;
@@ -395,17 +396,17 @@ fn gateway_end(channel: &Channel) -> Result<Endpoint, Error> {
     }
 }
 
-/// The addresses under which this machine is reached.
+/// Addresses of this machine, except loopback.
 fn machine_addresses() -> Result<Vec<IpAddr>, Error> {
     let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).map_err(machine)?;
     Ok(addresses.into_iter().filter(|address| !address.is_loopback()).collect())
 }
 
-/// The name servers of this machine.
+/// Name servers of this machine.
 struct NameServers {
     /// Text of `/etc/resolv.conf`.
     text: String,
-    /// The first of them, if it is at a loopback address, where nobody inside can reach it.
+    /// The first one, if it has a loopback address, which is unreachable from inside.
     loopback: Option<IpAddr>,
 }
 
@@ -417,7 +418,7 @@ fn name_servers() -> NameServers {
 }
 
 impl NameServers {
-    /// The text with an address that is reached from inside, where that is needed.
+    /// `/etc/resolv.conf` with a name server that is reachable from inside; `None` if the machine's own is.
     fn replaced(&self, block: AddressBlock) -> Option<String> {
         self.loopback?;
         let others = self.text.lines().filter(|line| !line.trim().starts_with("nameserver"));
@@ -426,7 +427,7 @@ impl NameServers {
     }
 }
 
-/// What the inner side has made, or why it has not.
+/// Receives the ends and the gateway's PID from the inner side, or its error.
 fn receive_ends(inside: &Channel) -> Result<(Endpoint, Option<Endpoint>, Option<Pid>), Error> {
     let mut room = [0; 4096];
     let (length, fds) = inside.receive(&mut room).map_err(machine)?;
@@ -451,11 +452,11 @@ fn receive_ends(inside: &Channel) -> Result<(Endpoint, Option<Endpoint>, Option<
     }
 }
 
-/// Variables by which programs find what is around them.
+/// Environment variables that describe the shell to programs inside.
 fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
     let (host, host6) = lease.block.host();
     let names = match std::env::var("SOJOURN_SHELL") {
-        Ok(around) if lease.depth > 0 => format!("{around} {}", shell.name),
+        Ok(outer) if lease.depth > 0 => format!("{outer} {}", shell.name),
         _ => shell.name.clone(),
     };
     let pairs = [
@@ -469,10 +470,10 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
     pairs.into_iter().chain(prompt).map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// What bash does before its first prompt: the names of the shells come before it, as Mahimahi does it.
+/// Run by bash before its first prompt: prefixes the prompt with the names of the shells, as Mahimahi does.
 pub(crate) const PROMPT: &str = "PS1=\"[$SOJOURN_SHELL] $PS1\"; unset PROMPT_COMMAND";
 
-/// Signals that are for the command.
+/// Signals forwarded to the command.
 pub(crate) const FORWARDED_SIGNALS: [Signal; 7] = [
     Signal::SIGTERM,
     Signal::SIGINT,

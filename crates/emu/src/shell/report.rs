@@ -1,4 +1,4 @@
-//! What a shell says at its end.
+//! Report of a shell at its end.
 
 pub use super::sender_monitor::BufferLimit;
 use super::{Shell, Status};
@@ -10,41 +10,41 @@ use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::LossSpec;
 
-/// How a shell went.
+/// Outcome of a shell's run.
 pub struct Outcome {
-    /// The shell, with the time of its start.
+    /// The shell, with `epoch_ns` set.
     pub shell: Shell,
     /// How its command ended.
     pub status: Status,
-    /// What the directions did, up first.
+    /// Report of each direction, up first.
     pub reports: [Report; 2],
-    /// What the devices lost: the inner one, the outer one, that to the gateway.
+    /// Losses of the inner device, the outer one, and the one to the gateway.
     pub losses: Vec<Losses>,
-    /// What it used of the machine.
+    /// Resource usage of the shell.
     pub usage: Usage,
-    /// The download that the send buffer of this machine held back, if one was.
+    /// The download limited most by a send buffer of this machine, if there is one.
     pub buffer_limited: Option<BufferLimit>,
-    /// When a process ended that leads beyond the machine, before the command did.
+    /// When a gateway process ended, if it ended before the command.
     pub gateway_ended: Option<Instant>,
-    /// Whether somebody killed the process that keeps the command.
+    /// Whether the command's supervisor was killed.
     pub supervisor_killed: bool,
-    /// The last signal that was to end the shell, which its command has got.
+    /// The last terminating signal received, forwarded to the command.
     pub signalled: Option<i32>,
 }
 
-/// Why a run may not be what it was meant to be.
+/// A reason to doubt the results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFault(pub String);
 
 impl Outcome {
-    /// Packets that were lost where no queue saw them: in a device before they were read, or when the kernel refused
-    /// them after they had left.
+    /// Packets lost outside the queues: in a device before they were read, or refused by the kernel after they left the
+    /// path.
     pub fn hidden_drops(&self) -> u64 {
         let in_devices: u64 = self.losses.iter().map(|losses| losses.sent).sum();
         in_devices + self.reports.iter().map(|report| report.counters.refused).sum::<u64>()
     }
 
-    /// What is wrong with the run.
+    /// Faults of the run.
     pub fn faults(&self) -> Vec<RunFault> {
         let mut faults = Vec::new();
         for report in &self.reports {
@@ -59,7 +59,7 @@ impl Outcome {
         }
         for config in [&self.shell.up, &self.shell.down] {
             let PathKind::Link(spec) = &config.kind else { continue };
-            // What a queue manager of others did that none may do.
+            // Invariants that foreign queue managers have violated.
             faults.extend(spec.configs().filter_map(AnyConfig::fault));
         }
         if self.supervisor_killed {
@@ -70,7 +70,7 @@ impl Outcome {
         faults.into_iter().map(RunFault).collect()
     }
 
-    /// Everything about the run but its packets, as JSON.
+    /// Everything about the run except its packets, as JSON.
     pub fn json(&self) -> String {
         let direction = |i: usize| {
             let (config, report) = ([&self.shell.up, &self.shell.down][i], &self.reports[i]);
@@ -113,7 +113,7 @@ impl Outcome {
         self.usage.added_to(json).to_string()
     }
 
-    /// One line for each direction and one for the shell.
+    /// Summary lines: one per direction, one for the shell, and warnings.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.reports.iter().map(|report| self.direction(report)).collect();
         lines.push(format!("shell  {}", self.usage.line()));
@@ -132,13 +132,13 @@ impl Outcome {
             0 => String::new(),
             packets => format!(", {packets} undelivered at the end"),
         };
-        let whole = match counters.offered {
+        let super_packets = match counters.offered {
             offered if offered == counters.arrived.0 => String::new(),
             offered => format!(" (the queue was offered {}, as {offered})", counters.arrived.0),
         };
         let us = |q| report.lateness.quantile(q).unwrap_or(0.0) / 1e3;
         format!(
-            "{:<5}  {} packets{whole}, {:.3} MB, {} dropped, {} marked{undelivered}; late by {:.0} us (median), {:.0} us (99 %)",
+            "{:<5}  {} packets{super_packets}, {:.3} MB, {} dropped, {} marked{undelivered}; late by {:.0} us (median), {:.0} us (99 %)",
             report.side.name(),
             counters.departed.0,
             counters.departed.1 as f64 / 1e6,
@@ -150,24 +150,24 @@ impl Outcome {
     }
 }
 
-/// What is wrong where a packet in a hundred was written to `place` much too late.
+/// Fault if the 99th percentile of lateness exceeds [`LATE`]; `place` names the direction.
 pub fn late(place: &str, report: &Report) -> Option<String> {
     let late = report.lateness.quantile(LATE_QUANTILE).filter(|&late| late > LATE.as_nanos() as f64)?;
     let ms = late / 1e6;
     Some(format!("{place}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"))
 }
 
-/// What is wrong where the log of `place` has not been written to its end.
+/// Fault if the log of `place` is incomplete.
 pub fn incomplete(place: &str, report: &Report) -> Option<String> {
     report.log_error.as_ref().map(|error| format!("{place}: the log is not complete: {error}"))
 }
 
-/// What is wrong where devices lost packets.
+/// Fault if devices lost packets.
 pub fn lost_in_devices(packets: u64) -> Option<String> {
     (packets > 0).then(|| format!("{packets} packets were lost in the devices, outside of any queue"))
 }
 
-/// What a direction does, with every default written out.
+/// Emulation of a direction, with all defaults spelled out.
 fn kind(kind: &PathKind) -> Value {
     match kind {
         PathKind::Link(link) => json!({ "link": link.canonical() }),
@@ -180,7 +180,7 @@ fn kind(kind: &PathKind) -> Value {
     }
 }
 
-/// A run in which one packet in a hundred is later than this is told to be so.
+/// Maximum lateness of a packet at [`LATE_QUANTILE`]; above it the run has a fault.
 const LATE: Duration = Duration::from_millis(1);
 
 const LATE_QUANTILE: f64 = 0.99;

@@ -1,4 +1,4 @@
-//! Where a packet goes that leaves a shell upwards: to this machine, or through the gateway beyond it.
+//! Routing of packets that leave a shell on its outer side: to this machine, or through the gateway to other hosts.
 
 use super::address::{AddressBlock, overlap};
 use super::endpoint::Endpoint;
@@ -11,41 +11,41 @@ use std::net::IpAddr;
 
 /// The outer side of a shell.
 pub struct OuterSide {
-    /// The end in the namespace where the shell was started, or in one of its own.
+    /// The end in the namespace that started the shell, or in a namespace of its own.
     pub end: Endpoint,
-    /// The way beyond this machine; shells inside others leave that to the one around them.
+    /// Route to the gateway; `None` in a nested shell, because the outermost one has it.
     pub gateway: Option<GatewayRoute>,
 }
 
-/// The way beyond this machine.
+/// Route to hosts beyond this machine.
 pub struct GatewayRoute {
-    /// What leads to the gateway; none where it is in the namespace of the outer end.
+    /// Device to the gateway; `None` if the gateway is in the namespace of the outer end.
     pub end: Option<Endpoint>,
-    /// To the gateway: frames that open something.
+    /// To the gateway: TCP SYNs and UDP datagrams.
     pub channel: Channel,
-    /// This machine's addresses.
+    /// Addresses of this machine.
     pub machine: Vec<IpAddr>,
-    /// The shell's own.
+    /// Addresses of the shell.
     pub block: AddressBlock,
-    /// A frame put together for the gateway.
+    /// Buffer to assemble a frame for the gateway.
     pub scratch: Vec<u8>,
 }
 
-/// Where a packet goes.
+/// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextHop {
-    /// To the outer end.
+    /// The outer end.
     OuterEnd,
-    /// To the gateway's namespace.
+    /// The kernel of the gateway's namespace.
     GatewayNamespace,
-    /// To the gateway itself, which decides.
+    /// The gateway process, which connects outside first.
     Gateway,
-    /// Nowhere: the gateway's namespace would answer a ping to anybody.
+    /// Dropped: the gateway's namespace accepts all addresses, so it would answer a ping to any host.
     Drop,
 }
 
 impl OuterSide {
-    /// The device to what lies beyond this machine, if it is another one.
+    /// The device to the gateway, if it differs from the outer end's.
     pub fn gateway_tun(&self) -> Option<&Tun> {
         self.gateway.as_ref()?.end.as_ref().map(|end| &end.tun)
     }
@@ -53,11 +53,11 @@ impl OuterSide {
 
 impl Sink for OuterSide {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        let Some(far) = &mut self.gateway else { return self.end.tun.write(parts) };
-        match far.next_hop(&FrameHead::of(parts)) {
+        let Some(gateway) = &mut self.gateway else { return self.end.tun.write(parts) };
+        match gateway.next_hop(&FrameHead::of(parts)) {
             NextHop::OuterEnd => self.end.tun.write(parts),
-            NextHop::GatewayNamespace => far.end.as_ref().unwrap_or(&self.end).tun.write(parts),
-            NextHop::Gateway => far.send_to_gateway(parts),
+            NextHop::GatewayNamespace => gateway.end.as_ref().unwrap_or(&self.end).tun.write(parts),
+            NextHop::Gateway => gateway.send_to_gateway(parts),
             NextHop::Drop => Ok(()),
         }
     }
@@ -65,18 +65,18 @@ impl Sink for OuterSide {
 
 impl GatewayRoute {
     fn next_hop(&self, head: &FrameHead) -> NextHop {
-        let Some(outline) = PacketSummary::of(head.bytes()) else { return NextHop::OuterEnd };
-        let bits = if outline.to.is_ipv4() { 32 } else { 128 };
-        let in_tree = self.block.tree_prefixes().iter().any(|&tree| overlap(tree, (outline.to, bits)));
+        let Some(packet) = PacketSummary::of(head.bytes()) else { return NextHop::OuterEnd };
+        let bits = if packet.to.is_ipv4() { 32 } else { 128 };
+        let in_tree = self.block.tree_prefixes().iter().any(|&tree| overlap(tree, (packet.to, bits)));
         let (host, host6) = self.block.host();
-        // Where the outer end is private, the machine itself is beyond the gateway.
-        let is_machine = self.end.is_none() && (outline.to == host || outline.to == host6);
-        let is_server = outline.to == self.block.name_server() || outline.to == self.block.name_server6();
-        let near = self.machine.contains(&outline.to) || in_tree && !is_machine && !is_server;
-        match outline {
-            _ if near => NextHop::OuterEnd,
+        // If the outer end is private, the machine itself is reached through the gateway.
+        let is_machine = self.end.is_none() && (packet.to == host || packet.to == host6);
+        let is_server = packet.to == self.block.name_server() || packet.to == self.block.name_server6();
+        let is_near = self.machine.contains(&packet.to) || in_tree && !is_machine && !is_server;
+        match packet {
+            _ if is_near => NextHop::OuterEnd,
             PacketSummary { opens: true, .. } => NextHop::Gateway,
-            // Pings to the machine itself are for its stand-in.
+            // The gateway's namespace answers pings to the machine itself.
             PacketSummary { pings: true, .. } if !is_machine => NextHop::Drop,
             _ => NextHop::GatewayNamespace,
         }
@@ -89,7 +89,7 @@ impl GatewayRoute {
     }
 }
 
-/// The first bytes of a frame that lies in parts.
+/// First bytes of a frame given in parts.
 struct FrameHead {
     bytes: [u8; HEAD],
     length: usize,
@@ -114,5 +114,5 @@ impl FrameHead {
     }
 }
 
-/// Virtio header, the longest IPv4 header without options or an IPv6 one, and the flags of a TCP header.
+/// Virtio header, the longest IPv4 header, and a TCP header without options.
 const HEAD: usize = 10 + 60 + 20;

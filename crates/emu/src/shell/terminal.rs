@@ -1,4 +1,4 @@
-//! The terminal: given back as it was found.
+//! Saving and restoring the terminal.
 
 use crate::sys::process;
 use nix::sys::signal::{SigHandler, Signal};
@@ -6,15 +6,15 @@ use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{Pid, tcgetpgrp, tcsetpgrp};
 use std::io::{self, IsTerminal};
 
-/// What the terminal was like at the start.
+/// State of the terminal at the start.
 pub struct Terminal {
     modes: Termios,
-    /// None where it is not the terminal of our session.
+    /// Foreground process group; `None` if it is not the controlling terminal of our session.
     group: Option<Pid>,
 }
 
 impl Terminal {
-    /// The terminal of the standard input, if it is one.
+    /// Saves the state of the terminal on standard input, if there is one.
     pub fn save() -> Option<Self> {
         let input = io::stdin();
         if !input.is_terminal() {
@@ -23,10 +23,10 @@ impl Terminal {
         Some(Self { modes: tcgetattr(&input).ok()?, group: tcgetpgrp(&input).ok() })
     }
 
-    /// Puts back the modes and the group in the foreground, which a command that was killed may have changed.
+    /// Restores the modes and the foreground process group, which a killed command may have changed.
     pub fn restore(&self) {
         let input = io::stdin();
-        // A process in the background that changes the terminal is stopped by this signal.
+        // SIGTTOU would stop a background process that changes the terminal.
         let before = process::on(Signal::SIGTTOU, SigHandler::SigIgn);
         if let Some(group) = self.group {
             let _ = tcsetpgrp(&input, group);

@@ -1,5 +1,5 @@
-//! Both directions of a shell as the event loop serves them, and what comes in besides packets: news of the command,
-//! signals, shells inside, the end of a gateway.
+//! Both directions of a shell as a network of the event loop, and its other events: status of the command, signals,
+//! requests of shells inside, exits of gateway processes.
 
 use super::attach::Attachment;
 use super::control::Leases;
@@ -31,7 +31,7 @@ pub enum Status {
     Exited(i32),
     /// By a signal.
     Killed(i32),
-    /// It did not start: an errno.
+    /// It did not start: an `errno`.
     NotStarted(i32),
 }
 
@@ -43,32 +43,32 @@ pub struct Tunnel {
     pub down: Direction,
     /// Buffers for frames.
     pub pool: Pool,
-    /// The end on which the command is.
+    /// The end on the command's side.
     pub inner: Endpoint,
-    /// Where packets go that leave the shell, and come from.
+    /// The end outside the shell, and the route to the gateway.
     pub outside: OuterSide,
-    /// Addresses given to shells inside; none where no shell can be.
+    /// Address leases of shells inside; `None` for an attached shell, which has no addresses.
     pub leases: Option<Leases>,
-    /// What holds it at an interface that was there before.
+    /// Hooks at an existing interface.
     pub attached: Option<Attachment>,
-    /// The process on the inner side.
+    /// Channel to the process on the inner side.
     pub inside: Channel,
     /// Signals sent to the shell.
     pub signals: SignalFd,
-    /// The processes that lead beyond the machine.
+    /// Processes of the gateway.
     pub gateways: GatewayProcesses,
     /// The process of the command.
     pub command: CommandProcess,
 }
 
-/// The command of a shell as its loop knows it.
+/// The command of a shell, as the event loop sees it.
 #[derive(Debug, Default)]
 pub struct CommandProcess {
-    /// Its process; none until it has started.
+    /// Its PID; `None` until it has started.
     pid: Option<Pid>,
-    /// Signals that came for it before.
+    /// Signals received before it started.
     pending_signals: Vec<Signal>,
-    /// The last signal that is to end the shell, whether it came from the terminal or from a process.
+    /// The last terminating signal received, from the terminal or from a process.
     pub signalled: Option<Signal>,
     /// How it ended.
     pub status: Option<Status>,
@@ -92,7 +92,7 @@ impl Network for Tunnel {
     }
 
     fn accepts(&self, frame: &[u8]) -> bool {
-        // At an interface that was there before, the neighbours are others.
+        // An existing interface has real neighbours, which need multicast and broadcast.
         self.attached.is_some() || !is_local_noise(frame)
     }
 
@@ -110,7 +110,7 @@ impl Network for Tunnel {
     }
 
     fn due(&self) -> Option<Instant> {
-        // If packets leave together in one direction, those of the other one go with them.
+        // If one direction writes in batches, the other one joins its wake-ups.
         let dense = self.up.is_dense() || self.down.is_dense();
         [&self.up, &self.down].into_iter().filter_map(|direction| direction.due_within(dense)).min()
     }
@@ -175,7 +175,7 @@ impl Network for Tunnel {
 }
 
 impl Tunnel {
-    /// Answers a shell that asks for addresses.
+    /// Serves a shell that requests addresses.
     fn lease(&mut self, token: u64, poll: &Poll) {
         let outer = &mut self.outside.end;
         let (listener, inside) = match token {
@@ -188,7 +188,7 @@ impl Tunnel {
         }
     }
 
-    /// Reads a message of the inner side; how the command ended, if it has.
+    /// Reads a message of the inner side; returns how the command ended, if it has.
     fn command_status(&mut self) -> Option<Status> {
         let mut room = [0; 16];
         let (length, _) = self.inside.receive(&mut room).unwrap_or((0, Vec::new()));
@@ -204,19 +204,19 @@ impl Tunnel {
             (5, message::EXITED) => return Some(Status::Exited(number)),
             (5, message::KILLED) => return Some(Status::Killed(number)),
             (5, message::NOT_STARTED) => return Some(Status::NotStarted(number)),
-            // Somebody has killed the process itself.
+            // The inner process itself was killed.
             _ => return Some(Status::Killed(Signal::SIGKILL as i32)),
         }
         None
     }
 
-    /// Passes signals on to the command; what comes from the terminal has reached it already.
+    /// Forwards signals to the command.
     fn forward_signals(&mut self) {
         for (signal, from_terminal) in received(&self.signals) {
             if COMMAND_SIGNALS.contains(&signal) {
                 self.command.signalled = Some(signal);
             }
-            // From the terminal the command has it, too.
+            // The terminal signals the whole foreground process group: the command has received it already.
             if from_terminal {
                 continue;
             }

@@ -1,8 +1,8 @@
-//! The live view as a page: rates, sojourn times and drops of both directions, at a loopback address.
+//! Live view as a web page on a loopback address: rates, sojourn times and drops of both directions.
 //!
-//! The page is one file and asks nobody else for anything. Its address has a random token, and a request has to name that
-//! address as its host, so that neither another user nor a page from elsewhere in the same browser reads it. A request has
-//! a deadline, and the end of the shell waits for nobody (`visitors`).
+//! The page is one file without requests to other hosts. Its URL has a random token, and the Host header must name its
+//! address, so that neither another user nor another page in the same browser can read it (DNS rebinding). Requests
+//! have deadlines, and the end of the shell does not wait for clients ([`http`]).
 
 use super::http;
 use crate::event_loop::meter::{Sample, SharedCounters};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The threads behind the page.
+/// Threads that sample the counters and serve the page.
 pub struct WebMeter {
     shared: Arc<WebState>,
     threads: Vec<JoinHandle<()>>,
@@ -28,27 +28,27 @@ pub struct WebMeter {
 
 struct WebState {
     ended: AtomicBool,
-    /// Becomes readable at the end.
+    /// Readable at the end.
     end: EventFd,
     history: Mutex<History>,
     token: String,
     label: String,
-    /// What the middle panel shows: the queue's sojourn time, or the delay where there is no queue.
+    /// Quantity of the middle panel: sojourn time of the queue, or the delay if there is no queue.
     time: &'static str,
 }
 
-/// What was seen so far, one sample for each [`PERIOD`].
+/// Recent samples, one per [`PERIOD`].
 #[derive(Default)]
 struct History {
-    /// When each ends, in seconds.
+    /// Samples with their end in seconds.
     samples: VecDeque<(f64, Sample)>,
-    /// Number of the first sample that is kept.
+    /// Number of the oldest sample kept.
     first: u64,
 }
 
 impl WebMeter {
-    /// Shows what is on `board` of the shell `label`, in which a direction does `kind`, and says where on the standard error.
-    pub fn start(board: &SharedCounters, label: &str, kind: &PathKind) -> io::Result<Self> {
+    /// Serves the counters of the shell `label`, whose directions emulate `kind`, and prints the URL on standard error.
+    pub fn start(source: &SharedCounters, label: &str, kind: &PathKind) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let mut random = [0; 16];
@@ -58,13 +58,13 @@ impl WebMeter {
         let (ended, history) = (AtomicBool::new(false), Mutex::default());
         let end = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let shared = Arc::new(WebState { ended, end, history, token, label: label.to_string(), time });
-        let (board, thread_state) = (board.clone(), shared.clone());
+        let (source, thread_state) = (source.clone(), shared.clone());
         let samples =
-            thread::Builder::new().name("samples".to_string()).spawn(move || sample(&board, &thread_state))?;
+            thread::Builder::new().name("samples".to_string()).spawn(move || sample(&source, &thread_state))?;
         let thread_state = shared.clone();
         let page = thread::Builder::new().name("page".to_string()).spawn(move || {
             let answer = |request: &str| answer(request, address, &thread_state);
-            // An error is that of the machine; the shell goes on without its page.
+            // If poll fails, the shell continues without its page.
             let _ = http::serve(&listener, thread_state.end.as_fd(), answer);
         })?;
         let _ = writeln!(io::stderr(), "{label}: live view at http://{address}/{}/", shared.token);
@@ -83,12 +83,12 @@ impl Drop for WebMeter {
     }
 }
 
-fn sample(board: &SharedCounters, shared: &WebState) {
+fn sample(source: &SharedCounters, shared: &WebState) {
     let begin = monotonic_ns();
-    let (mut last, mut at) = (board.counters(), begin);
+    let (mut last, mut at) = (source.counters(), begin);
     while !shared.ended.load(Ordering::Relaxed) {
         thread::park_timeout(PERIOD);
-        let (counters, now) = (board.counters(), monotonic_ns());
+        let (counters, now) = (source.counters(), monotonic_ns());
         let new = Sample::between(&last, &counters, now - at, shared.time == SOJOURN);
         (last, at) = (counters, now);
         if let Ok(mut history) = shared.history.lock() {
@@ -102,7 +102,7 @@ fn sample(board: &SharedCounters, shared: &WebState) {
 }
 
 impl History {
-    /// The samples from number `since` on, and the number of the next one.
+    /// Samples from number `since` on, and the number of the next one.
     fn since(&self, since: u64) -> Value {
         let skip = since.saturating_sub(self.first) as usize;
         let row = |(at, s): &(f64, Sample)| {
@@ -123,7 +123,7 @@ impl History {
     }
 }
 
-/// What is sent for a request: head and body.
+/// Response to a request: head and body.
 fn answer(request: &str, address: SocketAddr, shared: &WebState) -> Vec<u8> {
     let (status, kind, body) = respond(request, address, shared);
     let head = format!(
@@ -136,7 +136,7 @@ fn answer(request: &str, address: SocketAddr, shared: &WebState) -> Vec<u8> {
     [head.into_bytes(), body.into_bytes()].concat()
 }
 
-/// Status, type and text for a request.
+/// Status, content type and body of the response to a request.
 fn respond(request: &str, address: SocketAddr, shared: &WebState) -> (&'static str, &'static str, String) {
     let refused = |status| (status, "text/plain", format!("{status}\n"));
     let mut lines = request.split("\r\n");
@@ -168,11 +168,11 @@ fn respond(request: &str, address: SocketAddr, shared: &WebState) -> (&'static s
     }
 }
 
-/// What a link's packets spend in its queue.
+/// Label of the middle panel for a link.
 const SOJOURN: &str = "sojourn time";
-/// Time between two samples.
+/// Sampling interval.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Samples that are kept: ten minutes.
+/// Number of samples kept: ten minutes.
 const KEPT: usize = 6000;
 const PAGE: &str = include_str!("web.html");
 

@@ -62,6 +62,7 @@ impl Poll {
         let timeout = ns.map(|ns| libc::timespec { tv_sec: (ns / NANOS) as i64, tv_nsec: (ns % NANOS) as i64 });
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+        // epoll_pwait2 (Linux 5.11), because the timeout of epoll_wait is in milliseconds.
         // SAFETY: the array has the given length, the timeout is null or points to a live timespec, and the signal mask
         // is null, so the kernel ignores its size.
         let count = unsafe {

@@ -1,4 +1,4 @@
-//! UDP: datagrams are carried one by one, and the answers come back from the address that was asked.
+//! UDP relay: forwards each datagram, and sends responses from the original destination address.
 
 use super::frame::Burst;
 use super::shared::{GatewayContext, SocketKind};
@@ -11,11 +11,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 
-/// Flows of datagrams, by the descriptors outside.
+/// UDP flows, by outside descriptor.
 #[derive(Default)]
 pub struct Datagrams {
     flows: BTreeMap<i32, Flow>,
-    /// Sockets with the addresses of those who answer.
+    /// Transparent sockets that send the responses, by the address that responds.
     answering: BTreeMap<SocketAddr, Rc<UdpSocket>>,
 }
 
@@ -28,13 +28,13 @@ struct Flow {
 }
 
 impl Datagrams {
-    /// Carries datagrams outwards; `frame` is what they came in.
+    /// Forwards the datagrams of `frame` to the outside.
     pub fn carry(&mut self, burst: Burst<'_>, frame: &[u8], shared: &mut GatewayContext<'_>) {
         let Burst { from, to, payloads } = burst;
         let known = self.flows.iter().find(|(_, flow)| (flow.from, flow.to) == (from, to)).map(|(&fd, _)| fd);
         let fd = match known.map_or_else(|| self.open(from, to, shared), Ok) {
             Ok(fd) => fd,
-            // A program of this namespace has the port.
+            // A program of this namespace has bound the port: its kernel delivers the frame.
             Err(e) if e.raw_os_error() == Some(libc::EADDRINUSE) => return shared.inject(frame),
             Err(_) => return,
         };
@@ -45,13 +45,13 @@ impl Datagrams {
         }
     }
 
-    /// Answers have come.
+    /// Forwards responses to the inside.
     pub fn on_readable(&mut self, fd: i32, _shared: &mut GatewayContext<'_>) {
         let Some(flow) = self.flows.get_mut(&fd) else { return };
         flow.used_ns = monotonic_ns();
         let mut room = [0; 1 << 16];
         for _ in 0..TURNS {
-            // An error is that of an earlier datagram, such as a refusal; the next one has its own.
+            // No datagram left, or the ICMP error of an earlier one; epoll is level-triggered, so nothing is missed.
             let Ok(length) = flow.outside.recv(&mut room) else { return };
             let _ = flow.answering.send_to(&room[..length], flow.from);
         }
@@ -77,7 +77,7 @@ impl Datagrams {
         Ok(fd)
     }
 
-    /// Forgets flows that are idle, and the one that is idle longest where there are too many.
+    /// Closes idle flows, and the longest idle flow if there are [`MAX_FLOWS`].
     fn close_idle(&mut self, shared: &mut GatewayContext<'_>) {
         let now = monotonic_ns();
         let oldest = self.flows.values().map(|flow| flow.used_ns).min().filter(|_| self.flows.len() >= MAX_FLOWS);
@@ -92,10 +92,10 @@ impl Datagrams {
     }
 }
 
-/// A flow without datagrams for so long is over (RFC 4787, REQ-5: at least two minutes).
+/// Idle timeout of a flow (RFC 4787, REQ-5: at least two minutes).
 const IDLE_NS: u64 = 120_000_000_000;
 
 const MAX_FLOWS: usize = 256;
 
-/// Datagrams in a row of one flow.
+/// Maximum datagrams per turn of one flow.
 const TURNS: usize = 64;

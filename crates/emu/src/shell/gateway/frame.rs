@@ -1,4 +1,4 @@
-//! The few frames that open something: segments with SYN, and datagrams.
+//! Parsing of frames for the gateway: TCP SYNs and UDP datagrams.
 
 use crate::sys::tun::VIRTIO_HEADER;
 use sojourn_aqm::headers::{ICMP, ICMP6, IpHeader, TCP, UDP, field, ports_at};
@@ -7,29 +7,29 @@ use std::net::{IpAddr, SocketAddr};
 /// A frame that the gateway acts on.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A request for a connection.
+    /// A TCP SYN.
     Syn {
-        /// Who asks.
+        /// Client.
         from: SocketAddr,
-        /// For what.
+        /// Server.
         to: SocketAddr,
     },
-    /// Datagrams of one flow.
+    /// UDP datagrams of one flow.
     Datagrams(Burst<'a>),
 }
 
-/// Datagrams of one flow that came in one frame.
+/// UDP datagrams of one flow, received in one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst<'a> {
     /// Sender.
     pub from: SocketAddr,
     /// Destination.
     pub to: SocketAddr,
-    /// One or, of a superframe, several.
+    /// One payload, or several of a super-packet.
     pub payloads: Payloads<'a>,
 }
 
-/// The payloads of a superframe.
+/// Payloads of a super-packet, all of `each` bytes except the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payloads<'a> {
     bytes: &'a [u8],
@@ -37,26 +37,26 @@ pub struct Payloads<'a> {
 }
 
 impl<'a> Payloads<'a> {
-    /// One after the other; an empty datagram is one, too.
+    /// Iterates over the payloads; an empty datagram yields one empty payload.
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         let empty = self.bytes.is_empty().then_some(&[][..]);
         self.bytes.chunks(self.each.max(1)).chain(empty)
     }
 }
 
-/// What the outer side of a shell has to know of a packet.
+/// Properties of a packet that determine its route on the outer side of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSummary {
-    /// Where it goes.
+    /// Destination.
     pub to: IpAddr,
-    /// Whether it opens something: a first segment, a datagram.
+    /// Whether it can open a flow: TCP SYN without ACK, or UDP.
     pub opens: bool,
-    /// Whether it asks for an echo (ping).
+    /// Whether it is an ICMP echo request (ping).
     pub pings: bool,
 }
 
 impl PacketSummary {
-    /// Of the frame that begins with `bytes`.
+    /// Parses the first bytes of a frame; `None` if they are no IP packet.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let (ip, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
         let opens = match ip.protocol {
@@ -70,7 +70,7 @@ impl PacketSummary {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame in `bytes`, virtio header first.
+    /// Parses a frame that starts with a virtio header. Any TCP segment is taken for a SYN: the shell sends no others.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (ip, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
         let [source, destination] = ports_at(transport, 0)?;
@@ -78,7 +78,7 @@ impl<'a> Frame<'a> {
         match ip.protocol {
             TCP => Some(Self::Syn { from, to }),
             UDP => {
-                // The length field of a superframe is that of the whole, or zero: the virtio header tells the parts.
+                // The UDP length of a super-packet is the total or zero: the virtio header has the segment size.
                 let payload = transport.get(8..)?;
                 let vnet: [u8; VIRTIO_HEADER] = field(bytes, 0)?;
                 let each = match vnet[1] & !0x80 {
@@ -92,13 +92,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The IP header of a packet and what follows it; nothing follows that of a later fragment.
+/// Splits a packet into IP header and transport part; the latter is empty for a fragment other than the first.
 fn network(ip: &[u8]) -> Option<(IpHeader, &[u8])> {
     let header = IpHeader::parse(ip)?;
     if header.fragment & 0x1fff != 0 {
         return Some((IpHeader { protocol: NOTHING, ..header }, &[]));
     }
-    // The length field of an IPv6 packet is not needed: nothing is padded on a TUN device.
+    // The payload length of IPv6 is not needed, because a TUN device does not pad packets.
     let total = header.length.filter(|&total| header.version() == 4 && total >= header.next);
     let end = total.map_or(ip.len(), |total| total.min(ip.len()));
     Some((header, ip.get(header.next..end)?))
@@ -113,7 +113,7 @@ const ACK: u8 = 16;
 mod tests {
     use super::*;
 
-    /// A frame of IPv4 with this protocol and transport header.
+    /// An IPv4 frame.
     fn frame(protocol: u8, transport: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; VIRTIO_HEADER];
         let total = 20 + transport.len() as u16;
@@ -127,8 +127,8 @@ mod tests {
     fn only_a_first_segment_opens_a_connection() {
         for (flags, opens) in [(SYN, true), (SYN | ACK, false), (ACK, false), (SYN | 0xc0, true)] {
             let bytes = frame(TCP, &[0, 80, 0, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
-            let outline = PacketSummary::of(&bytes).unwrap();
-            assert_eq!((outline.to, outline.opens), ("10.0.0.2".parse().unwrap(), opens));
+            let packet = PacketSummary::of(&bytes).unwrap();
+            assert_eq!((packet.to, packet.opens), ("10.0.0.2".parse().unwrap(), opens));
         }
     }
 

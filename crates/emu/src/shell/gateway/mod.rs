@@ -1,12 +1,15 @@
-//! Connections from inside a shell to beyond this machine, without a change to its routes or its firewall.
+//! Gateway: connects programs inside a shell to hosts beyond this machine, without changes to its routes or firewall.
 //!
-//! A process of its own has a network namespace that takes every address for its own. What a shell sends to other
-//! machines is delivered there: TCP ends in that kernel, as at any server, and the gateway carries the bytes on over an
-//! ordinary connection of this machine. Before it lets the first segment of a connection pass, it connects to where
-//! that segment goes; so a refusal inside is one outside. Datagrams are carried one by one.
+//! Every address is local in the gateway process's network namespace. Packets of a shell to other hosts are
+//! delivered there: the TCP connection terminates in that namespace, as at a server, and the gateway relays its bytes
+//! over an ordinary connection of this machine. It connects to the destination before it passes the SYN to the kernel,
+//! so a refusal outside becomes a refusal inside. UDP datagrams are forwarded one by one.
 //!
-//! The sockets on the other side are made by the porter, a process that stays where the shell was started: the
-//! gateway's user namespace may not allow it to go back.
+//! No address translation: it needs the machine's firewall and forwarding, which a user may not switch on and root
+//! should not have to undo.
+//!
+//! A separate socket process, which stays in the namespace that started the shell, opens the sockets outside: the
+//! gateway may not return from its user namespace.
 
 mod datagrams;
 mod frame;
@@ -32,31 +35,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use streams::Streams;
 
-/// What the gateway's process is started with.
+/// Configuration of the gateway process.
 pub struct GatewayConfig {
-    /// From the shell: the frames that open something.
+    /// From the shell: frames with TCP SYNs and UDP datagrams.
     frames: Channel,
-    /// To the porter.
+    /// To the socket process.
     sockets: SocketFactory,
     addresses: AddressMap,
 }
 
 impl GatewayConfig {
-    /// Starts the porter in the present network namespace; the shell's end of the channel, and the rest.
+    /// Starts the socket process in the current network namespace. Returns the shell's end of the frame channel, the
+    /// configuration, and the PID of the socket process.
     pub fn prepare(addresses: AddressMap) -> io::Result<(Channel, Self, Pid)> {
         let (shell, frames) = Channel::pair()?;
-        let (channel, porter_end) = Channel::pair()?;
+        let (channel, child_end) = Channel::pair()?;
         let me = getpid();
         let pid = process::spawn(move || {
             let _ = process::follow_parent(me, Signal::SIGKILL);
-            serve(&porter_end);
+            serve(&child_end);
             0
         })?;
         Ok((shell, Self { frames, sockets: SocketFactory::over(channel), addresses }, pid))
     }
 
-    /// Starts the gateway in a network namespace of its own; the device that leads to it comes with the first message
-    /// to the shell's end of the channel.
+    /// Starts the gateway in a new network namespace. The first message on the shell's end of the channel passes the
+    /// device that leads to it.
     pub fn spawn_apart(self, mtu: u32, cc: Option<&str>) -> io::Result<Pid> {
         let me = getpid();
         process::spawn(move || {
@@ -74,7 +78,7 @@ impl GatewayConfig {
         })
     }
 
-    /// Starts the gateway in the present network namespace, to which `tun` leads.
+    /// Starts the gateway in the current network namespace; `tun` is the device to the shell.
     pub fn spawn_here(self, tun: &Tun) -> io::Result<Pid> {
         take_every_address()?;
         let me = getpid();
@@ -99,18 +103,18 @@ impl GatewayConfig {
     }
 
     fn run_process(self, tun: &Tun) -> i32 {
-        // Its end is that of the shell, or of the process that started it.
+        // Ends when the shell closes the channel, or by the parent-death signal.
         i32::from(Gateway::new(self, tun).and_then(|mut gateway| gateway.run()).is_err())
     }
 }
 
-/// The present network namespace takes what is for nobody it knows.
+/// Makes every address local in the current network namespace.
 fn take_every_address() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
     let everything = |to: IpAddr| Route { kind: RouteKind::Local, ..Route::to((to, 0), index) };
     netlink.add_route(&everything(Ipv4Addr::UNSPECIFIED.into()))?;
-    // A machine without IPv6 has no such routes.
+    // Fails on a machine without IPv6, which needs no such route.
     let _ = netlink.add_route(&everything(Ipv6Addr::UNSPECIFIED.into()));
     Ok(())
 }
@@ -123,11 +127,11 @@ struct Gateway<'a> {
 }
 
 impl<'a> Gateway<'a> {
-    fn new(seat: GatewayConfig, tun: &'a Tun) -> io::Result<Self> {
-        let GatewayConfig { frames, sockets: porter, addresses } = seat;
+    fn new(config: GatewayConfig, tun: &'a Tun) -> io::Result<Self> {
+        let GatewayConfig { frames, sockets, addresses } = config;
         let poll = Poll::new()?;
         poll.add(frames.as_fd(), FRAMES, Interest::READ)?;
-        let shared = GatewayContext { poll, sockets: porter, tun, addresses };
+        let shared = GatewayContext { poll, sockets, tun, addresses };
         Ok(Self { frames, shared, streams: Streams::default(), datagrams: Datagrams::default() })
     }
 

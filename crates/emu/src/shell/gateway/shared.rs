@@ -1,4 +1,4 @@
-//! What streams and datagrams of the gateway both need: addresses, and the porter, which makes sockets outside.
+//! Shared by the TCP and UDP relays of the gateway: address translation and the process that opens sockets outside.
 
 use crate::shell::address::AddressBlock;
 use crate::sys::clock::Poll;
@@ -9,86 +9,88 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Which address represents which.
+/// Translation of addresses inside to addresses outside.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressMap {
-    /// The shell's own.
+    /// Addresses of the shell.
     pub block: AddressBlock,
-    /// Whether the machine itself is to be reached through the gateway, at `$SOJOURN_HOST`.
+    /// Whether the gateway leads to the machine itself, too, at `$SOJOURN_HOST`.
     pub machine: bool,
-    /// Addresses of the machine of both families that other machines have for it, where it has any.
+    /// IPv4 and IPv6 address of this machine for other hosts, if it has any.
     pub own: [Option<IpAddr>; 2],
-    /// The name server behind [`AddressBlock::name_server`], where the machine has its own at a loopback address.
+    /// The name server behind [`AddressBlock::name_server`], if the machine's own has a loopback address.
     pub name_server: Option<IpAddr>,
 }
 
-/// The way to a process that makes sockets where the shell was started.
+/// Client of the process that opens sockets in the namespace that started the shell.
 pub struct SocketFactory {
     channel: Channel,
 }
 
-/// What the porter makes.
+/// Kind of socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
-    /// For a connection.
+    /// TCP.
     Stream,
-    /// For datagrams.
+    /// UDP.
     Datagrams,
 }
 
-/// What streams and datagrams both need.
+/// State shared by the TCP and UDP relays.
 pub struct GatewayContext<'a> {
-    /// What the gateway waits for; tokens are twice the number of a descriptor, plus [`STREAM`] for streams.
+    /// Events of the gateway. The token of a socket is twice its descriptor, plus [`STREAM`] for TCP.
     pub poll: Poll,
-    /// Makes sockets outside.
+    /// Opens sockets outside.
     pub sockets: SocketFactory,
-    /// Leads to the shell.
+    /// Device to the shell.
     pub tun: &'a Tun,
-    /// Which address represents which.
+    /// Address translation.
     pub addresses: AddressMap,
 }
 
 impl GatewayContext<'_> {
-    /// Where a destination inside lies outside.
-    pub fn translate(&self, to: SocketAddr, wanted: SocketKind) -> SocketAddr {
+    /// Translates a destination address inside to its address outside.
+    pub fn translate(&self, to: SocketAddr, kind: SocketKind) -> SocketAddr {
         let (host, host6) = self.addresses.block.host();
         let ip = match (to.ip(), self.addresses.name_server) {
             (ip, Some(server)) if ip == self.addresses.block.name_server() => server,
             (ip, _) if self.addresses.machine && (ip == host || ip == host6) => {
-                machine(self.addresses.own, ip.is_ipv4(), wanted)
+                machine(self.addresses.own, ip.is_ipv4(), kind)
             }
             (ip, _) => ip,
         };
         SocketAddr::new(ip, to.port())
     }
 
-    /// Lets a frame pass to the kernel of this namespace.
+    /// Passes a frame to the kernel of this namespace.
     pub fn inject(&self, frame: &[u8]) {
         let _ = self.tun.write(&[io::IoSlice::new(frame)]);
     }
 }
 
-/// Where the servers of this machine are reached that listen on all addresses, and not those at its loopback address
-/// alone, as from a shell of root's.
-fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, wanted: SocketKind) -> IpAddr {
-    match (is_ipv4, wanted) {
+/// Address of this machine that reaches servers listening on all addresses, but not those listening on 127.0.0.1 only,
+/// as from root's shells.
+fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, kind: SocketKind) -> IpAddr {
+    match (is_ipv4, kind) {
         (true, SocketKind::Stream) => BESIDE_LOCALHOST.into(),
-        // An answer has the address that the kernel chooses, which is the first loopback address for every other one.
+        // The kernel chooses the source address of a wildcard socket's response: 127.0.0.1 for any loopback address.
+        // The connected socket outside would drop that.
         (true, SocketKind::Datagrams) => own.unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        // IPv6 has only one loopback address.
         (false, SocketKind::Stream) => own6.unwrap_or(BESIDE_LOCALHOST.to_ipv6_mapped().into()),
         (false, SocketKind::Datagrams) => own6.unwrap_or(Ipv6Addr::LOCALHOST.into()),
     }
 }
 
 impl SocketFactory {
-    /// The porter at the other end of `channel`.
+    /// Client of the socket process at the other end of `channel`.
     pub fn over(channel: Channel) -> Self {
         Self { channel }
     }
 
-    /// A socket for `address` that does not block.
-    pub fn socket(&self, wanted: SocketKind, address: IpAddr) -> io::Result<OwnedFd> {
-        let request = [u8::from(wanted == SocketKind::Stream), u8::from(address.is_ipv4())];
+    /// Opens a nonblocking socket of the address family of `address`.
+    pub fn socket(&self, kind: SocketKind, address: IpAddr) -> io::Result<OwnedFd> {
+        let request = [u8::from(kind == SocketKind::Stream), u8::from(address.is_ipv4())];
         self.channel.send(&request, &[], false)?;
         let mut answer = [0; 4];
         let (_, fds) = self.channel.receive(&mut answer)?;
@@ -96,7 +98,7 @@ impl SocketFactory {
     }
 }
 
-/// The porter's work.
+/// Main loop of the socket process.
 pub fn serve(gateway: &Channel) {
     let mut request = [0; 2];
     while let Ok((2, _)) = gateway.receive(&mut request) {
@@ -112,8 +114,9 @@ pub fn serve(gateway: &Channel) {
     }
 }
 
-/// A local address on which no server listens alone.
+/// A loopback address other than 127.0.0.1. Servers at 127.0.0.1 do not listen here, so none that trusts its loopback
+/// interface is exposed; root's shells cannot reach them either.
 const BESIDE_LOCALHOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Tokens of descriptors: twice their number, plus one for streams.
+/// Bit of a token that marks a TCP socket.
 pub const STREAM: u64 = 1;

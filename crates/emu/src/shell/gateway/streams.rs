@@ -1,4 +1,4 @@
-//! TCP: a connection inside and one outside, and the bytes between them.
+//! TCP relay: connects a connection inside with one outside.
 
 use super::shared::{GatewayContext, STREAM, SocketKind};
 use crate::sys::clock::{Interest, monotonic_ns};
@@ -10,16 +10,17 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Every connection, by descriptors.
+/// TCP connections of the gateway.
 #[derive(Default)]
 pub struct Streams {
-    /// Being connected outside.
+    /// Connecting outside, by descriptor.
     pending: BTreeMap<i32, PendingConnection>,
-    /// Connected outside; the kernel here is shaking hands.
+    /// Connected outside, with the handshake inside in progress; by client and server address.
     awaited: BTreeMap<(SocketAddr, SocketAddr), AwaitedConnection>,
     listeners: BTreeMap<SocketAddr, Listener>,
-    /// Relays by their lower descriptor, and the lower descriptor of each.
+    /// Relays, by the descriptor of their inner connection.
     relays: BTreeMap<i32, Relay>,
+    /// Key in `relays` of each connection's descriptor.
     ends: BTreeMap<i32, i32>,
 }
 
@@ -37,11 +38,11 @@ struct AwaitedConnection {
 
 struct Listener {
     fd: OwnedFd,
-    /// Connections, open or awaited.
+    /// Number of open and awaited connections.
     uses: u32,
 }
 
-/// Two connections, each with what was read from it and not yet written to the other.
+/// Connections inside and outside, each with a buffer of bytes read from it and not yet written to the other.
 struct Relay {
     to: SocketAddr,
     ends: [TcpStream; 2],
@@ -58,7 +59,7 @@ struct Buffer {
 }
 
 impl Streams {
-    /// A first segment from `from` to `to`: connects outside before it lets it pass.
+    /// Handles a SYN: connects outside first, and passes the SYN to the kernel when that has succeeded or failed.
     pub fn open(&mut self, from: SocketAddr, to: SocketAddr, syn: &[u8], shared: &mut GatewayContext<'_>) {
         let known = self.awaited.contains_key(&(from, to));
         if known || self.pending.values().any(|pending| (pending.from, pending.to) == (from, to)) {
@@ -85,14 +86,15 @@ impl Streams {
         }
     }
 
-    /// Something is ready.
+    /// Handles readiness of a descriptor.
     pub fn on_ready(&mut self, fd: i32, shared: &mut GatewayContext<'_>) {
         if let Some(pending) = self.pending.remove(&fd) {
             let _ = shared.poll.remove(pending.stream.as_fd());
             match pending.stream.take_error() {
                 Ok(None) => self.connected(pending, shared),
-                // Nobody listens here either, so the kernel refuses as the machine outside has.
+                // No socket listens inside either, so the kernel refuses the connection as the host outside did.
                 Ok(Some(e)) if e.kind() != io::ErrorKind::TimedOut => shared.inject(&pending.syn),
+                // Timed out outside: the SYN remains unanswered inside, too.
                 _ => {}
             }
         } else if let Some(&number) = self.ends.get(&fd) {
@@ -102,10 +104,10 @@ impl Streams {
         }
     }
 
-    /// Connected outside: whoever asked may have his handshake.
+    /// Connected outside: passes the SYN to the kernel.
     fn connected(&mut self, pending: PendingConnection, shared: &mut GatewayContext<'_>) {
         let PendingConnection { from, to, stream, syn } = pending;
-        // Where a program of this namespace listens itself, it gets the connection.
+        // Without a listener of ours, a program of this namespace has bound the port and gets the connection.
         if let Some(listener) = self.listener(to, shared) {
             listener.uses += 1;
             self.awaited.insert((from, to), AwaitedConnection { stream, since_ns: monotonic_ns() });
@@ -113,14 +115,14 @@ impl Streams {
         shared.inject(&syn);
     }
 
-    /// What listens at `to`; made if there is none and nobody else has the place.
+    /// The listener at `to`, opened if necessary; `None` if another program has bound the port.
     fn listener(&mut self, to: SocketAddr, shared: &mut GatewayContext<'_>) -> Option<&mut Listener> {
         match self.listeners.entry(to) {
-            Entry::Occupied(there) => Some(there.into_mut()),
-            Entry::Vacant(place) => {
+            Entry::Occupied(entry) => Some(entry.into_mut()),
+            Entry::Vacant(entry) => {
                 let fd = transparent_listener(to).ok()?;
                 shared.poll.add(fd.as_fd(), token(fd.as_raw_fd()), Interest::READ).ok()?;
-                Some(place.insert(Listener { fd, uses: 0 }))
+                Some(entry.insert(Listener { fd, uses: 0 }))
             }
         }
     }
@@ -131,7 +133,7 @@ impl Streams {
         let inside = TcpStream::from(fd);
         let outside =
             inside.peer_addr().ok().and_then(|from| self.awaited.remove(&(from, to))).map(|awaited| awaited.stream);
-        // One that nobody awaits is closed.
+        // A connection without a counterpart outside is closed.
         let Some(outside) = outside else { return };
         let relay = Relay::new(to, [inside, outside]);
         let fds = relay.ends.each_ref().map(AsRawFd::as_raw_fd);
@@ -155,7 +157,7 @@ impl Streams {
         self.release(relay.to, shared);
     }
 
-    /// Closes what was connected outside for somebody who has not come back with the end of his handshake.
+    /// Closes outside connections whose client has not completed its handshake in time.
     fn drop_abandoned(&mut self, shared: &mut GatewayContext<'_>) {
         let now = monotonic_ns();
         let mut abandoned = Vec::new();
@@ -169,7 +171,7 @@ impl Streams {
         }
     }
 
-    /// One connection less to `to`.
+    /// Releases one use of the listener at `to`; closes it after the last.
     fn release(&mut self, to: SocketAddr, shared: &mut GatewayContext<'_>) {
         let Some(listener) = self.listeners.get_mut(&to) else { return };
         listener.uses -= 1;
@@ -183,12 +185,14 @@ impl Streams {
 impl Relay {
     fn new(to: SocketAddr, ends: [TcpStream; 2]) -> Self {
         for end in &ends {
+        // The endpoints have already applied Nagle's algorithm or turned it off.
             let _ = end.set_nodelay(true);
         }
         Self { to, ends, buffers: [Buffer::new(), Buffer::new()], watched: [Interest::READ; 2] }
     }
 
-    /// Carries what there is in both directions; whether more may come. `watch` says what to wait for.
+    /// Relays available bytes in both directions and updates the readiness to wait for with `watch`. Returns false when
+    /// both directions are closed.
     fn carry(&mut self, watch: impl Fn(BorrowedFd<'_>, Interest) -> io::Result<()>) -> io::Result<bool> {
         for (from, to) in [(0, 1), (1, 0)] {
             self.buffers[from].carry(&self.ends[from], &self.ends[to])?;
@@ -254,11 +258,11 @@ fn token(fd: i32) -> u64 {
     2 * fd as u64 + STREAM
 }
 
-/// Bytes under way in each direction of a connection.
+/// Buffer size per direction of a connection, in bytes.
 const ROOM: usize = 1 << 18;
 
-/// A kernel gives up a handshake after this time (six retransmissions of SYN and ACK).
+/// Timeout of a handshake: Linux gives up a connection after six retransmissions of the SYN (`tcp_syn_retries`).
 const HANDSHAKE_NS: u64 = 127_000_000_000;
 
-/// Buffers in a row from one connection.
+/// Maximum buffers per turn of one connection.
 const TURNS: usize = 8;
