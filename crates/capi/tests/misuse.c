@@ -133,14 +133,14 @@ int main(void)
     packet.reserved = 9;
     CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start, &packet), "packet.reserved");
     packet.reserved = 0;
-    CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start - 1, &packet), "lies before");
+    CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start - 1, &packet), "is before");
     CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start + 86400000000001, &packet), "set host.start");
     CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(NULL, host.start, &packet), "queue is null");
     CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start, NULL), "packet is null");
     packet.size = sizeof packet;
     packet.segments = 3;
     CHECK(SOJOURN_QUEUED, sojourn_queue_enqueue(queue, host.start + 13, &packet), "");
-    CHECK(SOJOURN_INVALID, sojourn_queue_settle(queue, host.start + 12), "lies before");
+    CHECK(SOJOURN_INVALID, sojourn_queue_settle(queue, host.start + 12), "is before");
 
     packet.reserved_2 = 1;
     CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start + 13, &packet), "packet.reserved");

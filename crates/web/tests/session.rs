@@ -31,7 +31,7 @@ size = "333 B"
 start = "1.1 s"
 "#;
 
-fn ask(session: &mut Session, request: Value) -> Reply {
+fn call(session: &mut Session, request: Value) -> Reply {
     session.call(&request).unwrap_or_else(|wrong| panic!("{request}: {}", wrong.0))
 }
 
@@ -57,16 +57,16 @@ fn numbers(reply: &Reply, value: &Value) -> Vec<f64> {
 #[test]
 fn a_run_that_is_looked_at_is_the_same_run() {
     let mut session = Session::default();
-    let opened = ask(&mut session, json!({ "op": "open", "text": ODD })).value;
+    let opened = call(&mut session, json!({ "op": "open", "text": ODD })).value;
     assert_eq!(opened["duration_ns"], 7_300_000_000u64);
     assert_eq!(opened["checked"]["queues"], json!(["forward", "reverse"]));
     let (mut left, mut views) = (0, 0);
     for step in 1..=300u64 {
         if step % 7 == 0 {
-            ask(&mut session, json!({ "op": "step" }));
+            call(&mut session, json!({ "op": "step" }));
         }
-        ask(&mut session, json!({ "op": "advance", "until_ns": step * 24_333_333 }));
-        let view = ask(&mut session, json!({ "op": "view" }));
+        call(&mut session, json!({ "op": "advance", "until_ns": step * 24_333_333 }));
+        let view = call(&mut session, json!({ "op": "view" }));
         if !view.value["events"].is_null() {
             left += numbers(&view, &view.value["events"]["time_ns"]).len();
         }
@@ -77,7 +77,7 @@ fn a_run_that_is_looked_at_is_the_same_run() {
             views += 1;
         }
     }
-    let finished = ask(&mut session, json!({ "op": "finish" })).value;
+    let finished = call(&mut session, json!({ "op": "finish" })).value;
     assert_eq!(finished["fingerprint"], native(ODD));
     let link = |which: &str| &finished["summary"]["links"][which];
     let all = |which: &str| link(which)["packets"].as_u64().unwrap() + link(which)["dropped"].as_u64().unwrap();
@@ -88,17 +88,17 @@ fn a_run_that_is_looked_at_is_the_same_run() {
 #[test]
 fn a_step_is_the_next_instant_at_which_something_happens_at_a_queue() {
     let mut session = Session::default();
-    ask(&mut session, json!({ "op": "open", "text": ODD }));
-    ask(&mut session, json!({ "op": "advance", "until_ns": 3_000_000_000u64 }));
+    call(&mut session, json!({ "op": "open", "text": ODD }));
+    call(&mut session, json!({ "op": "advance", "until_ns": 3_000_000_000u64 }));
     let counted = |session: &mut Session| {
-        let view = ask(session, json!({ "op": "view" })).value;
+        let view = call(session, json!({ "op": "view" })).value;
         let link = view["links"][0].clone();
         let dropped: u64 = link["dropped_by"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
         (link["arrived"].as_u64().unwrap(), link["sent"].as_u64().unwrap() + dropped)
     };
     let mut before = counted(&mut session);
     for _ in 0..100 {
-        ask(&mut session, json!({ "op": "step", "link": 0 }));
+        call(&mut session, json!({ "op": "step", "link": 0 }));
         let after = counted(&mut session);
         let happened = after.0 + after.1 - before.0 - before.1;
         assert!((1..=3).contains(&happened), "{before:?} to {after:?}");
@@ -109,11 +109,11 @@ fn a_step_is_the_next_instant_at_which_something_happens_at_a_queue() {
 #[test]
 fn the_queues_of_flows_are_shown_with_their_deficits() {
     let mut session = Session::default();
-    ask(&mut session, json!({ "op": "open", "text": ODD }));
+    call(&mut session, json!({ "op": "open", "text": ODD }));
     // At a time when more than one flow is in the queue.
     let mut views = (5_000..9_000u64).step_by(17).map(|at_ms| {
-        ask(&mut session, json!({ "op": "advance", "until_ns": at_ms * 1_000_000 }));
-        ask(&mut session, json!({ "op": "view" })).value
+        call(&mut session, json!({ "op": "advance", "until_ns": at_ms * 1_000_000 }));
+        call(&mut session, json!({ "op": "view" })).value
     });
     let several = |view: &Value| view["links"][0]["parts"].as_array().unwrap().len() >= 2;
     let view = views.find(several).expect("two flows meet");
@@ -133,9 +133,9 @@ fn the_queues_of_flows_are_shown_with_their_deficits() {
 fn the_two_queues_of_dualpi2_are_shown() {
     let mut session = Session::default();
     let text = ODD.replace("fq_codel target 7ms ecn", "dualpi2").replace("rtt =", "cc = \"prague\"\nrtt =");
-    ask(&mut session, json!({ "op": "open", "text": text }));
-    ask(&mut session, json!({ "op": "advance", "until_ns": 5_000_000_000u64 }));
-    let view = ask(&mut session, json!({ "op": "view" })).value;
+    call(&mut session, json!({ "op": "open", "text": text }));
+    call(&mut session, json!({ "op": "advance", "until_ns": 5_000_000_000u64 }));
+    let view = call(&mut session, json!({ "op": "view" })).value;
     let kinds: Vec<_> = view["links"][0]["parts"].as_array().unwrap().iter().map(|part| &part["kind"]).collect();
     assert_eq!(kinds, ["L4S", "Classic"]);
 }
@@ -152,7 +152,7 @@ fn edits_keep_what_they_do_not_touch_and_run_as_files() {
         { "at_ns": 3_000_000_000u64, "set": "link.aqm.interval", "value": "50 ms" },
         { "at_ns": 3_000_000_000u64, "set": "reverse.loss", "value": "0.5%" },
     ]);
-    let edited = ask(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })).value;
+    let edited = call(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })).value;
     let edited = edited.as_str().unwrap();
     for line in [
         "# A line at home.",
@@ -166,8 +166,8 @@ fn edits_keep_what_they_do_not_touch_and_run_as_files() {
     }
     assert!(!edited.contains("1.1 s"));
     assert!(edited.find("at = \"3 s\"") < edited.find("at = \"5 s\""));
-    ask(&mut session, json!({ "op": "open", "text": edited, "packets": false }));
-    assert_eq!(ask(&mut session, json!({ "op": "finish" })).value["fingerprint"], native(edited));
+    call(&mut session, json!({ "op": "open", "text": edited, "packets": false }));
+    assert_eq!(call(&mut session, json!({ "op": "finish" })).value["fingerprint"], native(edited));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn flows_come_and_go_by_companions_of_their_group() {
         { "at_ns": 2_000_000_000u64, "group": 0, "count": 8 },
         { "at_ns": 4_000_000_000u64, "group": 0, "count": 2 },
     ]);
-    let edited = ask(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })).value;
+    let edited = call(&mut session, json!({ "op": "edit", "text": ODD, "edits": edits })).value;
     let scenario = Scenario::parse(edited.as_str().unwrap(), &[], Path::new("/")).unwrap();
     let seconds = |span: sojourn_aqm::Duration| span.as_secs_f64();
     let groups: Vec<_> = scenario
@@ -194,7 +194,7 @@ fn flows_come_and_go_by_companions_of_their_group() {
 fn the_canonical_form_becomes_a_text_that_is_the_same_scenario() {
     let mut session = Session::default();
     let scenario = Scenario::parse(ODD, &[], Path::new("/")).unwrap();
-    let text = ask(&mut session, json!({ "op": "edit", "text": scenario.canonical(), "edits": [] })).value;
+    let text = call(&mut session, json!({ "op": "edit", "text": scenario.canonical(), "edits": [] })).value;
     let text = text.as_str().unwrap();
     assert!(text.starts_with("name = \"\"\nduration = \"7.3 s\""), "{text}");
     assert_eq!(Scenario::parse(text, &[], Path::new("/")).unwrap(), scenario);
@@ -204,16 +204,16 @@ fn the_canonical_form_becomes_a_text_that_is_the_same_scenario() {
 fn recorded_arrivals_through_the_same_queue_leave_as_they_did() {
     let mut session = Session::default();
     let text = ODD.replace("fq_codel target 7ms ecn", "pie");
-    let recorded = ask(&mut session, json!({ "op": "record", "text": text })).value;
+    let recorded = call(&mut session, json!({ "op": "record", "text": text })).value;
     let same = json!({ "op": "difference", "of": "arrivals", "a": "pie", "b": "pie" });
-    assert!(ask(&mut session, same).value.is_null());
-    ask(&mut session, json!({ "op": "replay", "aqm": "pie" }));
-    ask(&mut session, json!({ "op": "advance", "until_ns": u64::MAX }));
-    let replayed = ask(&mut session, json!({ "op": "view" }));
+    assert!(call(&mut session, same).value.is_null());
+    call(&mut session, json!({ "op": "replay", "aqm": "pie" }));
+    call(&mut session, json!({ "op": "advance", "until_ns": u64::MAX }));
+    let replayed = call(&mut session, json!({ "op": "view" }));
     let mut live = Session::default();
-    ask(&mut live, json!({ "op": "open", "text": text }));
-    ask(&mut live, json!({ "op": "advance", "until_ns": u64::MAX }));
-    let run = ask(&mut live, json!({ "op": "view" }));
+    call(&mut live, json!({ "op": "open", "text": text }));
+    call(&mut live, json!({ "op": "advance", "until_ns": u64::MAX }));
+    let run = call(&mut live, json!({ "op": "view" }));
     for key in ["arrived", "dropped_by", "marked", "sent", "sent_bytes", "sojourn_ns", "backlog_bytes"] {
         assert_eq!(replayed.value["links"][0][key], run.value["links"][0][key], "{key}");
     }
@@ -231,17 +231,17 @@ fn the_first_difference_is_the_same_on_arrivals_and_in_the_closed_loop() {
     let mut session = Session::default();
     let with = |aqm: &str| ODD.replace("fq_codel target 7ms ecn", aqm);
     let (a, b) = (with("droptail"), with("codel"));
-    ask(&mut session, json!({ "op": "record", "text": a }));
+    call(&mut session, json!({ "op": "record", "text": a }));
     let on_arrivals =
-        ask(&mut session, json!({ "op": "difference", "of": "arrivals", "a": "droptail", "b": "codel" })).value;
-    let in_the_loop = ask(&mut session, json!({ "op": "difference", "a": a, "b": b })).value;
+        call(&mut session, json!({ "op": "difference", "of": "arrivals", "a": "droptail", "b": "codel" })).value;
+    let in_the_loop = call(&mut session, json!({ "op": "difference", "a": a, "b": b })).value;
     assert!(in_the_loop["arrival"].is_number(), "{in_the_loop}");
     for key in ["arrival", "arrived_ns", "flow", "bytes", "ecn"] {
         assert_eq!(on_arrivals[key], in_the_loop[key], "{key}");
     }
     assert_eq!(in_the_loop["a"]["verdict"], "pass");
     assert_eq!((&in_the_loop["b"]["verdict"], &in_the_loop["b"]["reason"]), (&json!("drop"), &json!("late")));
-    assert!(ask(&mut session, json!({ "op": "difference", "a": b, "b": b })).value.is_null());
+    assert!(call(&mut session, json!({ "op": "difference", "a": b, "b": b })).value.is_null());
 }
 
 #[test]
@@ -250,15 +250,18 @@ fn what_is_wrong_is_said_with_its_place() {
     let no_unit = ODD.replace("3.7 Mbit/s", "3.7");
     for (request, part) in [
         (json!({ "op": "check", "text": no_unit }), "link.rate: \"3.7\" has no unit"),
-        (json!({ "op": "open", "text": "duration = \"1 s\"\n[link]\ntrace = \"a.down\"" }), "\"a.down\" is not here"),
+        (
+            json!({ "op": "open", "text": "duration = \"1 s\"\n[link]\ntrace = \"a.down\"" }),
+            "\"a.down\" is missing here",
+        ),
         (json!({ "op": "advance", "until_ns": 1 }), "nothing is open"),
         (json!({ "op": "open", "text": ODD, "seed": -1 }), "seed: -1"),
         (json!({ "op": "edit", "text": ODD, "edits": [{ "set": "flows.7.rtt", "value": "1 ms" }] }), "flows.7.rtt"),
-        (json!({ "op": "fly" }), "\"fly\" is not known"),
+        (json!({ "op": "fly" }), "unknown operation \"fly\""),
         (json!({ "op": "record", "text": ODD.replace("3.7 Mbit/s", "3 Mbit/s@0s,1 Mbit/s@2s") }), "constant rate"),
     ] {
-        let said = refused(&mut session, request.clone());
-        assert!(said.contains(part), "{request}: {said}");
+        let message = refused(&mut session, request.clone());
+        assert!(message.contains(part), "{request}: {message}");
     }
 }
 
@@ -267,8 +270,8 @@ fn a_trace_is_given_as_bytes() {
     let mut session = Session::default();
     session.add_file("home.down".into(), (1..=997).map(|ms| format!("{}\n", ms * 3)).collect::<String>().into_bytes());
     let text = ODD.replace("rate = \"3.7 Mbit/s\" # as sold", "trace = \"home.down\"");
-    ask(&mut session, json!({ "op": "open", "text": text, "packets": false }));
-    let in_memory = ask(&mut session, json!({ "op": "finish" })).value;
+    call(&mut session, json!({ "op": "open", "text": text, "packets": false }));
+    let in_memory = call(&mut session, json!({ "op": "finish" })).value;
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (1..=997).map(|ms| format!("{}\n", ms * 3)).collect();
     std::fs::write(folder.path().join("home.down"), lines).unwrap();
@@ -282,9 +285,11 @@ fn nothing_is_nested_without_end() {
     let mut session = Session::default();
     let with = |aqm: &str| ODD.replace("fq_codel target 7ms ecn", aqm);
     let deepest = with(&format!("{}pie{}", "netem { ".repeat(64), " }".repeat(64)));
-    ask(&mut session, json!({ "op": "open", "text": deepest }));
-    ask(&mut session, json!({ "op": "advance", "until_ns": 2_000_000_000u64 }));
-    let one_line = |said: String, expected: &str| assert!(said.ends_with(expected) && !said.contains('\n'), "{said:?}");
+    call(&mut session, json!({ "op": "open", "text": deepest }));
+    call(&mut session, json!({ "op": "advance", "until_ns": 2_000_000_000u64 }));
+    let one_line = |message: String, expected: &str| {
+        assert!(message.ends_with(expected) && !message.contains('\n'), "{message:?}")
+    };
     for open in ["netem { ", "tbf rate 9mbit burst 9kB { ", "prio { band 1 { ", "fq(", "htb { class 1 rate 1mbit { "] {
         let text = with(&open.repeat(40_000));
         let expected = "link.aqm: queue managers are nested more than 64 deep; use fewer levels";
@@ -295,8 +300,8 @@ fn nothing_is_nested_without_end() {
     }
     for text in [format!("a = {}", "[".repeat(90_000)), vec!["a"; 9_000].join("."), "{\"a\":".repeat(900)] {
         for op in ["check", "open", "edit"] {
-            let said = refused(&mut session, json!({ "op": op, "text": text, "edits": [] }));
-            one_line(said, "tables or lists are nested more than 64 deep; write them flatter");
+            let message = refused(&mut session, json!({ "op": op, "text": text, "edits": [] }));
+            one_line(message, "tables or lists are nested more than 64 deep; write them flatter");
         }
     }
     let edits = json!([{ "set": vec!["a"; 90_000].join("."), "value": 1 }]);
