@@ -269,7 +269,7 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
 /// Waits for the command; `None` if the shell has died.
 fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
     loop {
-    // One SIGCHLD may announce several children, adopted orphans among them.
+        // One SIGCHLD may announce several children, adopted orphans among them.
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(status @ (WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))) if pid == command => {

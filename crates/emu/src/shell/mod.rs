@@ -301,7 +301,7 @@ impl Session {
         inside.send(&[message::GO], &[], false).map_err(machine)?;
         let shown = counters.as_ref().filter(|_| shell.meter.anything());
         let meter =
-        shown.map(|counters| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, counters)).transpose();
+            shown.map(|counters| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, counters)).transpose();
         let meter = meter.map_err(machine)?;
         let gauges = counters.map(CounterPublisher::of);
         let block = leases.as_ref().filter(|_| self.monitors_senders).map(Leases::block);

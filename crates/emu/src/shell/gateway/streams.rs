@@ -185,7 +185,7 @@ impl Streams {
 impl Relay {
     fn new(to: SocketAddr, ends: [TcpStream; 2]) -> Self {
         for end in &ends {
-        // The endpoints have already applied Nagle's algorithm or turned it off.
+            // The endpoints have already applied Nagle's algorithm or turned it off.
             let _ = end.set_nodelay(true);
         }
         Self { to, ends, buffers: [Buffer::new(), Buffer::new()], watched: [Interest::READ; 2] }
