@@ -6,12 +6,12 @@
 use crate::sys::netlink::Prefix;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses of one shell: number `n` of tree `k`.
+/// Addresses of one shell: block `n` of tree `tree`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressBlock {
-    /// Number of the tree.
+    /// Number of the tree: K in its prefixes.
     pub tree: u8,
-    /// Number in the tree, below [`BLOCKS`].
+    /// Number of the block in the tree, below [`BLOCKS`].
     pub n: u8,
 }
 

@@ -41,7 +41,7 @@ pub struct Tunnel {
     pub up: Direction,
     /// From outside to inside.
     pub down: Direction,
-    /// Buffers for frames.
+    /// Buffer pool for frames.
     pub pool: Pool,
     /// The end on the command's side.
     pub inner: Endpoint,
