@@ -1,4 +1,4 @@
-//! Command lines taken apart by clap, and its refusals in our words.
+//! Parsing of command lines with clap, and its errors in our format.
 
 use crate::Error;
 use crate::shell;
@@ -7,30 +7,31 @@ use clap::{Arg, ArgAction, Args, Command};
 use sojourn_aqm::params::unknown;
 use std::ffi::CString;
 
-/// A command line taken apart.
+/// A parsed command line.
 #[derive(Debug)]
 pub struct CommandLine<T> {
-    /// Its options.
+    /// Options.
     pub options: T,
-    /// Options of other commands with their values, in the order in which [`parse`] got their names.
+    /// Options of other commands with their values, in the order of the names passed to [`parse`].
     pub others: Vec<(&'static str, String)>,
-    /// Words before the command to run.
+    /// Operands before the command to run.
     pub words: Vec<String>,
     /// The command to run; empty if none was given.
     pub command: Vec<String>,
 }
 
-/// Words before the command to run.
+/// Number of operands before the command to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandLimit {
-    /// At most so many, up to three; the next word is the first one of the command.
+    /// At most this number, up to three; the next word begins the command.
     AtMost(usize),
-    /// All of them: there is no command.
+    /// All words are operands: there is no command.
     All,
 }
 
-/// Takes `line` apart: options of `T`, those of `others` that `T` has not, and `words`. The command begins after `--`, or
-/// with the first word that is no option, no value of one, and none of `words`. `None` if the help is asked for.
+/// Parses `line`: options of `T`, those of `others` that `T` does not have, and operands. The command begins after
+/// `--`, or with the first word that is not an option, an option's value, or an operand. Returns `None` if help is
+/// requested.
 pub fn parse<T: Args>(
     line: &[String],
     others: &[&'static str],
@@ -48,7 +49,7 @@ pub fn parse<T: Args>(
     };
     let rest = Arg::new(REST).num_args(0..).trailing_var_arg(!all);
     let syntax = own.args(hidden).args(names.iter().map(|name| Arg::new(*name))).arg(rest);
-    // As with getopt, an option has the next word for its value, whatever that begins with.
+    // As with getopt, the next word is the value of an option, even if it begins with a hyphen.
     let syntax = syntax.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
         false => arg.allow_hyphen_values(true),
@@ -60,7 +61,7 @@ pub fn parse<T: Args>(
     let value = |&name: &&'static str| Some((name, found.get_one::<String>(name)?.clone()));
     let mut words: Vec<String> = names.iter().filter_map(|name| found.get_one::<String>(name).cloned()).collect();
     let mut command: Vec<String> = found.get_many::<String>(REST).into_iter().flatten().cloned().collect();
-    // In a command that has begun, `--` is one of its words.
+    // After the start of the command, `--` is one of its words.
     command.extend(tail.iter().skip(usize::from(all || command.is_empty())).cloned());
     if all {
         words.append(&mut command);
@@ -69,11 +70,11 @@ pub fn parse<T: Args>(
     Ok(Some(CommandLine { options, others: others.iter().filter_map(value).collect(), words, command }))
 }
 
-/// The options of a command line with those of `T`, and `--help`.
+/// Syntax of a command line with the options of `T`, and `--help`.
 pub fn syntax<T: Args>() -> Command {
     let help = Arg::new(HELP).short('h').long(HELP).help("Show this message and exit.").action(ArgAction::SetTrue);
     let command = Command::new("").no_binary_name(true).disable_help_flag(true).disable_version_flag(true);
-    // The last value of an option counts.
+    // The last value of a repeated option counts.
     T::augment_args(command.args_override_self(true)).arg(help)
 }
 
@@ -81,7 +82,7 @@ fn option<'a>(syntax: &'a Command, name: &str) -> Option<&'a Arg> {
     syntax.get_arguments().find(|arg| arg.get_long().is_some() && arg.get_long() == name.strip_prefix("--"))
 }
 
-/// A refusal of clap in one line with the remedy.
+/// Formats an error of clap as one line with the remedy.
 fn refusal(syntax: &Command, error: &clap::Error) -> Error {
     let arg = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(arg)) => arg.as_str(),
@@ -102,16 +103,16 @@ fn refusal(syntax: &Command, error: &clap::Error) -> Error {
     })
 }
 
-/// The command for [`crate::shell`]: the one given, or the user's shell.
+/// The command for [`crate::shell`]: `words`, or the user's shell if there are none.
 pub fn command(words: &[String]) -> Result<shell::InnerCommand, Error> {
     let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
     let words = if words.is_empty() { own() } else { words.to_vec() };
     words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(shell::InnerCommand::Program)
 }
 
-/// A text for the kernel.
-pub fn text(place: &str, text: String) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::Input(format!("{place}: contains a NUL byte; remove it")))
+/// Converts an argument to a C string.
+pub fn text(source: &str, text: String) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::Input(format!("{source}: contains a NUL byte; remove it")))
 }
 
 const HELP: &str = "help";

@@ -1,4 +1,4 @@
-//! `ctl`: what runs, and changes of it.
+//! `ctl`: lists running shells, and changes them.
 
 use super::args::{self, OperandLimit};
 use super::help::{self, Help};
@@ -17,9 +17,9 @@ use std::path::Path;
 
 /// Runs a command line without its first word, `ctl`.
 pub fn main(words: &[String]) -> CommandResult {
-    match order(words) {
+    match execute(words) {
         Ok(text) => {
-            // A reader that has gone is no error.
+            // A closed pipe is not an error.
             let _ = write!(stdout(), "{}", super::printable(&text));
             CommandResult { code: 0, log: None }
         }
@@ -27,15 +27,15 @@ pub fn main(words: &[String]) -> CommandResult {
     }
 }
 
-/// Does what the command line says; what to print.
-fn order(words: &[String]) -> Result<String, Error> {
+/// Executes the command line and returns its output.
+fn execute(words: &[String]) -> Result<String, Error> {
     let Some(line) = args::parse::<CtlOptions>(words, &[], OperandLimit::All)? else {
         let changes = CHANGE_HELPS.map(|(change, about)| (change.to_string(), about.to_string())).to_vec();
         let sections = vec![("Changes", changes), ("Options", help::options::<CtlOptions>(true))];
         return Ok(format!("{}\n", Help { usage: USAGE, about: ABOUT, sections }.text()));
     };
     let CtlOptions { up, down, link, json } = line.options;
-    let Some((which, change)) = line.words.split_first() else { return list(json) };
+    let Some((id, change)) = line.words.split_first() else { return list(json) };
     let side = match (link.as_deref(), up, down) {
         (Some(_), true, _) | (Some(_), _, true) => {
             return Err(Error::Input("--link: names one direction; leave --up and --down out".to_string()));
@@ -45,14 +45,14 @@ fn order(words: &[String]) -> Result<String, Error> {
         (None, false, true) => Some("down"),
         _ => None,
     };
-    let shell = find(which)?;
-    let order = match change.split_first() {
+    let shell = find(id)?;
+    let request = match change.split_first() {
         None => ControlRequest::Show,
-        Some((what, values)) => {
-            ControlRequest::Change { side: side.map(str::to_string), change: change_of(what, values)? }
+        Some((key, values)) => {
+            ControlRequest::Change { side: side.map(str::to_string), change: change_of(key, values)? }
         }
     };
-    let answer = shell.send(&order).map_err(|e| {
+    let answer = shell.send(&request).map_err(|e| {
         Error::Machine(format!("shell {}: does not answer ({e}); it has exited or is stopped", shell.pid))
     })?;
     match answer {
@@ -63,34 +63,34 @@ fn order(words: &[String]) -> Result<String, Error> {
     }
 }
 
-/// The change that the words are.
-fn change_of(what: &str, values: &[String]) -> Result<Change, Error> {
+/// Parses a change.
+fn change_of(key: &str, values: &[String]) -> Result<Change, Error> {
     let text = values.join(" ");
-    let wrong = |reason: String| Error::Input(format!("{what}: {reason}"));
-    let value = match what {
+    let wrong = |reason: String| Error::Input(format!("{key}: {reason}"));
+    let value = match key {
         "pause" | "resume" if !values.is_empty() => return Err(wrong(format!("takes no value; leave {text:?} out"))),
         "pause" => return Ok(Change::Pause),
         "resume" => return Ok(Change::Resume),
-        _ if !CHANGES.contains(&what) => return Err(Error::Input(unknown("change", what, CHANGES.iter().copied()))),
-        _ if text.is_empty() => return Err(wrong(format!("needs a value; write e.g. {}", example(what)))),
+        _ if !CHANGES.contains(&key) => return Err(Error::Input(unknown("change", key, CHANGES.iter().copied()))),
+        _ if text.is_empty() => return Err(wrong(format!("needs a value; write e.g. {}", example(key)))),
         "loss" => loss(&text).map_err(wrong)?.canonical(),
         "limit" => json!(text.split('+').map(str::trim).collect::<Vec<_>>()),
         "aqm" => json!(with_whole_paths(&text)),
         _ => json!(text),
     };
-    Ok(Change::Keys([(what.to_string(), value)].into_iter().collect()))
+    Ok(Change::Keys([(key.to_string(), value)].into_iter().collect()))
 }
 
-/// The queue manager with its tables of distributions by their whole paths, as the shell may be in another folder. What
-/// cannot be read here is for the shell to judge.
+/// The queue manager with absolute paths of its distribution tables, because the shell may run in another folder. If it
+/// cannot be parsed here, the shell reports the error.
 fn with_whole_paths(text: &str) -> String {
     let read = NamedConfig::parse_with(text, &TableCatalogue { own: REGISTERED, files: &Folder(Path::new(".")) });
     let found = read.ok().filter(|named| !named.config.tables().is_empty());
     found.map_or_else(|| text.to_string(), |named| named.spelling())
 }
 
-fn example(what: &str) -> &'static str {
-    match what {
+fn example(key: &str) -> &'static str {
+    match key {
         "rate" => "rate 5mbit",
         "aqm" => "aqm codel target 10ms",
         "limit" => "limit \"250 kB\"",
@@ -99,23 +99,23 @@ fn example(what: &str) -> &'static str {
     }
 }
 
-/// The shell of that number or name.
-fn find(which: &str) -> Result<RunningShell, Error> {
+/// Finds a running shell by PID or name.
+fn find(id: &str) -> Result<RunningShell, Error> {
     let mut all = running();
     let known: Vec<String> =
         all.iter().flat_map(|shell| [Some(shell.pid.to_string()), shell.name.clone()]).flatten().collect();
-    all.retain(|shell| shell.name.as_deref() == Some(which) || shell.pid.to_string() == which);
+    all.retain(|shell| shell.name.as_deref() == Some(id) || shell.pid.to_string() == id);
     match (all.pop(), all.len()) {
         (Some(shell), 0) => Ok(shell),
-        (Some(_), _) => Err(Error::Input(format!("{which}: several shells have that name; give the PID of one"))),
-        (None, _) => Err(Error::Input(unknown("shell", which, known.iter().map(String::as_str)))),
+        (Some(_), _) => Err(Error::Input(format!("{id}: several shells have that name; give the PID of one"))),
+        (None, _) => Err(Error::Input(unknown("shell", id, known.iter().map(String::as_str)))),
     }
 }
 
 fn list(as_json: bool) -> Result<String, Error> {
     let state = |shell: RunningShell| match shell.send(&ControlRequest::Show) {
         Ok(ControlResponse::State(state)) => Some((shell, state)),
-        // One that ends meanwhile is none any more.
+        // A shell may end while the list is made.
         _ => None,
     };
     let shells: Vec<(RunningShell, ShellState)> = running().into_iter().filter_map(state).collect();
@@ -126,24 +126,24 @@ fn list(as_json: bool) -> Result<String, Error> {
     })
 }
 
-/// One line for each shell, and for each direction of a link of a network.
+/// One line per shell, and per direction of a network's links.
 fn table(shells: &[(RunningShell, ShellState)]) -> String {
     let head = ["pid", "name", "shell", "up", "down", "command"].map(str::to_string);
-    let row = |(shell, state): &(RunningShell, ShellState), what: String, does: [&str; 2]| {
+    let row = |(shell, state): &(RunningShell, ShellState), kind: String, does: [&str; 2]| {
         let [up, down] = does.map(str::to_string);
         let command = state.info.command.join(" ").chars().take(40).collect();
-        [shell.pid.to_string(), shell.name.clone().unwrap_or_default(), what, up, down, command]
+        [shell.pid.to_string(), shell.name.clone().unwrap_or_default(), kind, up, down, command]
     };
-    let rows_of = |one: &(RunningShell, ShellState)| -> Vec<[String; 6]> {
-        let ShellState { info: about, directions: paths } = &one.1;
-        match paths {
+    let rows_of = |entry: &(RunningShell, ShellState)| -> Vec<[String; 6]> {
+        let ShellState { info, directions } = &entry.1;
+        match directions {
             DirectionStates::Shell { up, down } => {
-                vec![row(one, about.shell.clone(), [&up.description, &down.description])]
+                vec![row(entry, info.shell.clone(), [&up.description, &down.description])]
             }
-            // Each direction of a link has its name.
+            // Each direction of a link has its own name.
             DirectionStates::Network { links } => links
                 .iter()
-                .map(|(name, link)| row(one, format!("{} {name}", about.shell), [&link.description, ""]))
+                .map(|(name, link)| row(entry, format!("{} {name}", info.shell), [&link.description, ""]))
                 .collect(),
         }
     };
@@ -156,7 +156,7 @@ fn table(shells: &[(RunningShell, ShellState)]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// What can change, but for pauses.
+/// Keys that can change.
 const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 
 const USAGE: &str = "sojourn ctl [OPTIONS] [PID|NAME [CHANGE]]";
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn words_become_keys_of_a_scenario() {
-        for (words, order) in [
+        for (words, request) in [
             ("rate 5mbit", json!({ "keys": { "rate": "5mbit" } })),
             ("aqm codel target 10ms", json!({ "keys": { "aqm": "codel target 10ms" } })),
             ("limit 250 kB + 70 packets", json!({ "keys": { "limit": ["250 kB", "70 packets"] } })),
@@ -189,7 +189,7 @@ mod tests {
         ] {
             let words: Vec<String> = words.split(' ').map(str::to_string).collect();
             let change = change_of(&words[0], &words[1..]).unwrap();
-            assert_eq!(json!(ControlRequest::Change { side: None, change }), order);
+            assert_eq!(json!(ControlRequest::Change { side: None, change }), request);
         }
         for (words, error) in [
             ("rat 5mbit", r#"unknown change "rat"; did you mean "rate"?"#),

@@ -1,19 +1,19 @@
-//! Helps in the layout of the other commands of `sojourn`, which is click's.
+//! Help texts in the layout of the other commands of `sojourn`, which is click's.
 
 use clap::{Args, Command};
 
-/// What is said of a command.
+/// Help of a command.
 pub struct Help {
-    /// The command line, without "Usage:".
+    /// Usage line without "Usage:".
     pub usage: &'static str,
-    /// Paragraphs.
+    /// Description, in paragraphs.
     pub about: &'static str,
-    /// Titles, and definitions under each.
+    /// Sections: title and definitions.
     pub sections: Vec<(&'static str, Vec<(String, String)>)>,
 }
 
 impl Help {
-    /// The text, of lines of at most [`WIDTH`] columns, without a line feed at its end.
+    /// The text in lines of at most [`WIDTH`] columns, without a final newline.
     pub fn text(&self) -> String {
         let mut lines = wrapped(&format!("Usage: {}", self.usage), WIDTH, "       ");
         for paragraph in self.about.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
@@ -28,7 +28,7 @@ impl Help {
     }
 }
 
-/// Options of `T` with what they do; `--help` among them if it is the last section.
+/// Options of `T` with their descriptions, and `--help` if this is the last section.
 pub fn options<T: Args>(last: bool) -> Vec<(String, String)> {
     let syntax = if last { super::args::syntax::<T>() } else { T::augment_args(Command::new("")) };
     let shown = syntax.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
@@ -37,14 +37,14 @@ pub fn options<T: Args>(last: bool) -> Vec<(String, String)> {
         let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
         let value = value.and_then(<[_]>::first).map(|value| format!(" {value}")).unwrap_or_default();
         let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        // The derived texts have no full stop at their end.
+        // clap strips the full stop of a doc comment.
         let end = if about.ends_with('.') { "" } else { "." };
         (format!("{short}--{}{value}", arg.get_long().unwrap_or_default()), format!("{about}{end}"))
     };
     shown.map(definition).collect()
 }
 
-/// Two columns, the first one as wide as its entries need, up to [`MAX_FIRST`].
+/// Definitions in two columns; the first is as wide as its entries need, up to [`MAX_FIRST`].
 fn listed(definitions: &[(String, String)]) -> Vec<String> {
     let width = |text: &str| text.chars().count();
     let first = definitions.iter().map(|(term, _)| width(term)).max().unwrap_or(0).min(MAX_FIRST) + GAP;
@@ -62,7 +62,7 @@ fn listed(definitions: &[(String, String)]) -> Vec<String> {
     lines
 }
 
-/// Lines of at most `width` columns; those after the first one begin with `margin`.
+/// Wraps to lines of at most `width` columns; continuation lines begin with `margin`.
 fn wrapped(text: &str, width: usize, margin: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -75,7 +75,7 @@ fn wrapped(text: &str, width: usize, margin: &str) -> Vec<String> {
     lines
 }
 
-/// Columns of a text, as click has them in a terminal of 80.
+/// Columns of a text, as in click with a terminal of 80.
 const WIDTH: usize = 78;
 const INDENT: usize = 2;
 const GAP: usize = 2;

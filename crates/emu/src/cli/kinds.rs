@@ -1,4 +1,4 @@
-//! What the directions of `link`, `delay` and `loss` do: services, delays and losses as a command line spells them.
+//! Parsing of the services, delays and losses of `link`, `delay` and `loss`.
 
 use super::options::{DirectionOption, LinkOptions};
 use crate::Error;
@@ -10,7 +10,7 @@ use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::Path;
 
-/// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
+/// The two links: service (`--up`, `--down`, `--rate`), queue manager and limit of each.
 pub(super) fn links(
     options: &LinkOptions,
     mtu: Option<&str>,
@@ -66,7 +66,7 @@ pub(super) fn links(
     Ok(kinds)
 }
 
-/// The entries of `--changes`, which are those of `[[changes]]` of a scenario, that change the link of a direction.
+/// Entries of `--changes` (like a scenario's `[[changes]]`) for the link of a direction.
 fn planned(changes: Option<&str>, side: Side) -> Result<Vec<Value>, Error> {
     let Some(text) = changes else { return Ok(Vec::new()) };
     let wrong = |reason: &str| Error::Input(format!("--changes: {reason}"));
@@ -87,7 +87,7 @@ fn planned(changes: Option<&str>, side: Side) -> Result<Vec<Value>, Error> {
     Ok(entries)
 }
 
-/// The queue manager of a link with a line of netem, as tc takes it; `aqm` is in its braces.
+/// Queue manager of a link with netem, in tc's syntax; `aqm` becomes the child in braces.
 fn emulated(line: &str, aqm: Option<&Value>) -> Result<String, String> {
     let words = line.trim();
     let words = words.strip_prefix("netem").filter(|rest| rest.starts_with(' ')).unwrap_or(words);
@@ -98,10 +98,10 @@ fn emulated(line: &str, aqm: Option<&Value>) -> Result<String, String> {
     }
 }
 
-/// The rate of a link with a line of netem and no rate: it does not hold packets up.
+/// Rate of a link with netem and no rate, high enough not to queue packets.
 const FAST: &str = "100 Gbit/s";
 
-/// The keys of a link: those of a scenario as JSON, or what serves.
+/// Keys of a link: a scenario's keys in JSON, or its service.
 fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Error> {
     if !spec.starts_with('{') {
         return Ok(service(spec, once));
@@ -115,7 +115,7 @@ fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Erro
     Ok(table)
 }
 
-/// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
+/// Keys of a link with the service `spec`: a rate or rates in steps, otherwise the name of a trace.
 fn service(spec: &str, once: bool) -> Map<String, Value> {
     let mut table = Map::new();
     let starts_with_number = spec.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -128,9 +128,9 @@ fn service(spec: &str, once: bool) -> Map<String, Value> {
     table
 }
 
-/// The delays: one for both directions, or `--up` and `--down`.
+/// Delays of both directions.
 pub(super) fn delays(given: &DirectionOption<'_>) -> Result<[PathKind; 2], Error> {
-    let one = |side: Side| -> Result<PathKind, Error> {
+    let direction = |side: Side| -> Result<PathKind, Error> {
         let Some((place, text)) = one_of(given, side, "20ms")? else {
             return Ok(PathKind::Delay(Steps::constant(Duration::ZERO)));
         };
@@ -140,26 +140,26 @@ pub(super) fn delays(given: &DirectionOption<'_>) -> Result<[PathKind; 2], Error
         };
         steps.map(PathKind::Delay).map_err(|e| Error::Input(format!("{place}: {e}")))
     };
-    Ok([one(Side::Up)?, one(Side::Down)?])
+    Ok([direction(Side::Up)?, direction(Side::Down)?])
 }
 
-/// The delays of a file with a step in each line.
+/// Delays from a file with one step per line.
 fn trace_of_delays(file: &str) -> Result<Steps<Duration>, String> {
     let source = std::fs::File::open(file).map_err(|e| format!("{file}: {e}"))?;
     Steps::read_trace(source, file)
 }
 
-/// The losses: of the direction that is named, or of both.
+/// Losses of both directions; a direction without its own option loses nothing if the other has one.
 pub(super) fn losses(given: &DirectionOption<'_>) -> Result<[PathKind; 2], Error> {
-    let one = |side: Side| -> Result<PathKind, Error> {
+    let direction = |side: Side| -> Result<PathKind, Error> {
         let Some((place, text)) = one_of(given, side, "1%")? else { return Ok(PathKind::Loss(None)) };
         let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
         Ok(PathKind::Loss(Some(loss)))
     };
-    Ok([one(Side::Up)?, one(Side::Down)?])
+    Ok([direction(Side::Up)?, direction(Side::Down)?])
 }
 
-/// What is given for a direction, and where. `None` of one that has nothing of its own if the other one has.
+/// Option of a direction and its value; `None` if only the other direction has one.
 fn one_of<'a>(
     given: &DirectionOption<'a>,
     side: Side,
@@ -195,7 +195,7 @@ pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
     LossSpec::read(&table.into()).map_err(|wrong| wrong.to_string())
 }
 
-/// What to write instead of the name of a file that is no trace.
+/// Remedy for a file that is not a trace.
 const NO_TRACE: &str = "; write a rate such as 12mbit, or the name of a trace";
 
 #[cfg(test)]

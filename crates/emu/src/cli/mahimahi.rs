@@ -14,7 +14,7 @@ use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::{Path, PathBuf};
 
-/// A command line of `name`; `line` is all of it.
+/// Parses the command `name`; `line` is the whole command line.
 pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Invocation, Error> {
     let Some(syntax) = SYNTAXES.iter().find(|syntax| syntax.name == name) else {
         return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied())));
@@ -26,7 +26,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Invocation
     }
 }
 
-/// A command line with options of `T`.
+/// Parses a command line with the options of `T`.
 fn parse_as<T: Args + Into<LinkOptions>>(
     syntax: &Syntax,
     words: &[String],
@@ -54,23 +54,26 @@ fn parse_as<T: Args + Into<LinkOptions>>(
         }
         "mm-loss" => one_way(name, &words[0], PathKind::Loss(Some(rate(&words[1])?)), PathKind::Loss(None))?,
         _ => {
-            let seconds = |what: &str, word: &str| -> Result<Duration, Error> {
-                let seconds: f64 = number(name, what, word)?;
+            let seconds = |argument: &str, word: &str| -> Result<Duration, Error> {
+                let seconds: f64 = number(name, argument, word)?;
                 if seconds.is_finite() && (0.0..1e6).contains(&seconds) {
                     return Ok(Duration::from_secs_f64(seconds));
                 }
-                Err(Error::Input(format!("{name}: {what}: {word} is out of range; from 0 to 1000000 s")))
+                Err(Error::Input(format!("{name}: {argument}: {word} is out of range; from 0 to 1000000 s")))
             };
             let fixed = name == "mm-intermittent";
-            let what = if fixed { ["time on", "time off"] } else { ["mean time on", "mean time off"] };
-            let (on, off) = (seconds(what[0], &words[1])?, seconds(what[1], &words[2])?);
+            let arguments = if fixed { ["time on", "time off"] } else { ["mean time on", "mean time off"] };
+            let (on, off) = (seconds(arguments[0], &words[1])?, seconds(arguments[1], &words[2])?);
             if on == Duration::ZERO {
-                return Err(Error::Input(format!("{name}: {}: with 0 s the link is never on; write e.g. 1", what[0])));
-            }
-            // Each turn is drawn, also those of a pause in which no packet comes.
-            if !fixed && off > Duration::ZERO && on + off < MIN_TURN {
                 return Err(Error::Input(format!(
-                    "{name}: {on} and {off} average {}; use at least {MIN_TURN}",
+                    "{name}: {}: with 0 s the link is never on; write e.g. 1",
+                    arguments[0]
+                )));
+            }
+            // Every cycle costs a random draw, also while no packets arrive.
+            if !fixed && off > Duration::ZERO && on + off < MIN_CYCLE {
+                return Err(Error::Input(format!(
+                    "{name}: {on} and {off} average {}; use at least {MIN_CYCLE}",
                     on + off
                 )));
             }
@@ -90,12 +93,12 @@ fn parse_as<T: Args + Into<LinkOptions>>(
     Ok(Invocation::Run(Box::new(ShellRequest { shell, strict: false, quiet: true, log: None })))
 }
 
-/// The shortest mean time of a link's being on and off once.
-const MIN_TURN: Duration = Duration::from_micros(10);
+/// Minimum mean duration of a cycle of on and off.
+const MIN_CYCLE: Duration = Duration::from_micros(10);
 
-/// What the live view has. `mm-meter` of which nothing is asked shows everything.
+/// Columns of the live view; `mm-meter` without options shows all.
 fn shown(name: &str, meter: &Meter) -> MeterView {
-    let each = |up: bool, down: bool| [up, down].map(|asked| asked || meter.meter_all);
+    let each = |up: bool, down: bool| [up, down].map(|flag| flag || meter.meter_all);
     let rates = each(meter.meter_uplink, meter.meter_downlink);
     let shown = MeterView { rates, delays: each(meter.meter_uplink_delay, meter.meter_downlink_delay) };
     if name == "mm-meter" && !shown.anything() { MeterView::EVERYTHING } else { shown }
@@ -116,7 +119,7 @@ fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<PathKind, Erro
     Ok(PathKind::Link(Box::new(spec)))
 }
 
-/// Queue manager and limits of one of Mahimahi's queues.
+/// Queue manager and limits for a queue of Mahimahi.
 fn queue(kind: &str, args: &str) -> Result<(String, Vec<String>), String> {
     let (mut limits, mut params) = (Vec::new(), Vec::new());
     for pair in args.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
@@ -167,16 +170,16 @@ fn takes(kind: &str) -> &'static str {
     }
 }
 
-fn one_way(name: &str, way: &str, kind: PathKind, other: PathKind) -> Result<[PathKind; 2], Error> {
-    match way {
+fn one_way(name: &str, direction: &str, kind: PathKind, other: PathKind) -> Result<[PathKind; 2], Error> {
+    match direction {
         "uplink" => Ok([kind, other]),
         "downlink" => Ok([other, kind]),
-        _ => Err(Error::Input(format!("{name}: {way:?} is not a direction; write uplink or downlink"))),
+        _ => Err(Error::Input(format!("{name}: {direction:?} is not a direction; write uplink or downlink"))),
     }
 }
 
 fn rate(text: &str) -> Result<LossSpec, Error> {
-    // A rate from 0 to 1, as Mahimahi reads it: there 1 is all.
+    // As in Mahimahi, the rate is from 0 to 1, and "1" means all packets.
     let read = if text.contains(' ') {
         loss(text)
     } else {
@@ -185,24 +188,24 @@ fn rate(text: &str) -> Result<LossSpec, Error> {
     read.map_err(|e| Error::Input(format!("mm-loss: {e}")))
 }
 
-fn number<T: std::str::FromStr>(name: &str, what: &str, text: &str) -> Result<T, Error> {
-    text.parse().map_err(|_| Error::Input(format!("{name}: {what}: {text:?} is not a number; write e.g. 20")))
+fn number<T: std::str::FromStr>(name: &str, argument: &str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::Input(format!("{name}: {argument}: {text:?} is not a number; write e.g. 20")))
 }
 
 fn log(path: &str, line: &[String]) -> LogConfig {
     LogConfig { path: PathBuf::from(path), format: LogFormat::Mahimahi, command: line.join(" ") }
 }
 
-fn option(side: Side, what: &str) -> String {
-    format!("--{}link-{what}", side.name())
+fn option(side: Side, suffix: &str) -> String {
+    format!("--{}link-{suffix}", side.name())
 }
 
 const KINDS: &[&str] = &["infinite", "droptail", "drophead", "codel", "pie"];
 
-/// As much as a limit can say.
+/// Maximum of a limit.
 const UNLIMITED: &str = "4294967295 packets";
 
-/// What is fixed of a command.
+/// Syntax of a command.
 struct Syntax {
     name: &'static str,
     words: usize,
@@ -265,7 +268,7 @@ impl LinkOptions {
     }
 }
 
-/// What is shown while the command runs.
+/// Options of the live view.
 #[derive(Args, Clone, Debug, Default)]
 struct Meter {
     /// Show rate and drops of the uplink while the command runs.

@@ -1,4 +1,4 @@
-//! The command line of the shells: `link`, `delay`, `loss`, Mahimahi's names for them, and `ctl`, which changes them.
+//! Command lines of the shells (`link`, `delay`, `loss`, Mahimahi's names for them), and of `ctl`, which changes them.
 
 mod args;
 mod ctl;
@@ -22,45 +22,45 @@ use std::path::Path;
 pub const COMMANDS: &[&str] =
     &["link", "delay", "loss", "ctl", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-intermittent", "mm-meter"];
 
-/// How a command line ended.
+/// Result of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResult {
-    /// The exit code of this program; for a command that a signal ended, minus the signal's number.
+    /// Exit code of this program; minus the signal's number if a signal killed the command.
     pub code: i32,
-    /// The folder with a log from which results can be made.
+    /// Folder of the log, from which results can be computed.
     pub log: Option<String>,
 }
 
-/// A shell, and what to do around it.
+/// A shell, and the handling of its outcome.
 struct ShellRequest {
     shell: Shell,
-    /// Whether a run that is not faithful is a failure.
+    /// Whether an unfaithful run is a failure.
     strict: bool,
-    /// Whether to say nothing at the end unless something is wrong.
+    /// Whether the report at the end is printed only if there are faults.
     quiet: bool,
-    /// The folder for the log.
+    /// Folder for the log.
     log: Option<std::path::PathBuf>,
 }
 
-/// What a command line asks for.
+/// Action of a command line.
 enum Invocation {
     Run(Box<ShellRequest>),
     Help(String),
 }
 
-/// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, that may name the queue managers of `own` as well.
-/// Only for a process with a single thread.
+/// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, which can name the queue managers of `own` as
+/// well. The process must be single-threaded.
 pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
     let own = &python::NoPythonCatalogue(&TableCatalogue { own, files: &Folder(Path::new(".")) });
     let code = |code| CommandResult { code, log: None };
-    match words.split_first().map(|(name, rest)| (name.as_str(), rest)) {
-        Some(("ctl", rest)) => return ctl::main(rest),
-        Some(("topology", rest)) => return topology::main(rest, own),
+    match words.split_first().map(|(name, arguments)| (name.as_str(), arguments)) {
+        Some(("ctl", arguments)) => return ctl::main(arguments),
+        Some(("topology", arguments)) => return topology::main(arguments, own),
         _ => {}
     }
     match parse(words, own) {
         Ok(Invocation::Help(text)) => {
-            // A reader that has gone is no error.
+            // A closed pipe is not an error.
             let _ = writeln!(stdout(), "{text}");
             code(0)
         }
@@ -77,11 +77,11 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
 }
 
 fn parse(words: &[String], own: &dyn Catalogue) -> Result<Invocation, Error> {
-    let (name, rest) =
+    let (name, arguments) =
         words.split_first().ok_or_else(|| Error::Input("no command given; see sojourn --help".to_string()))?;
     match name.as_str() {
-        "link" | "delay" | "loss" => native::parse(name, rest, words, own),
-        _ => mahimahi::parse(name, rest, words),
+        "link" | "delay" | "loss" => native::parse(name, arguments, words, own),
+        _ => mahimahi::parse(name, arguments, words),
     }
 }
 
@@ -90,7 +90,7 @@ fn fail(error: &Error) -> CommandResult {
     CommandResult { code: error.exit_code(), log: None }
 }
 
-/// Says how it went, and finds the exit code.
+/// Prints the outcome, and returns the exit code.
 fn report(
     outcome: &Outcome,
     command: &str,
@@ -101,7 +101,7 @@ fn report(
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
         print_line(&format!("Error: {command}: {error}; give the name of a program after --"));
-        // As a shell does: 127 where there is no such program, 126 where it cannot be run.
+        // As in a shell: 127 if there is no such program, 126 if it cannot be executed.
         return CommandResult { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
     }
     let faults = outcome.faults();
@@ -132,13 +132,13 @@ fn report(
     CommandResult { code, log: log.map(|folder| folder.display().to_string()) }
 }
 
-/// Tells a line. No name in it can steer the terminal: what that obeys or cannot show is spelled out.
+/// Prints a line to standard error. Control characters are escaped, so that a name in it cannot control the terminal.
 fn print_line(line: &str) {
-    // A reader that has gone is no error.
+    // A closed pipe is not an error.
     let _ = writeln!(stderr(), "{}", printable(line));
 }
 
-/// The text with control characters, but for tab and line feed, and changes of direction as their numbers.
+/// Escapes control characters except tab and line feed, and bidirectional control characters.
 fn printable(text: &str) -> String {
     let steers = |c: char| {
         c.is_control() && !matches!(c, '\t' | '\n') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -155,10 +155,10 @@ fn printable(text: &str) -> String {
     })
 }
 
-/// Exit code when the environment lacks something, such as space.
+/// Exit code if the machine lacks something, such as space.
 const MACHINE: i32 = 3;
 
-/// Where [`Outcome::json`] lies in a log's folder.
+/// File of [`Outcome::json`] in a log's folder.
 const SHELL_FILE: &str = "shell.json";
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::LinkSpec;
 use std::path::{Path, PathBuf};
 
-/// A command line of `name`; `line` is all of it. It may name the queue managers of `managers` as well.
+/// Parses the command `name`, which can name the queue managers of `managers`; `line` is the whole command line.
 pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Invocation, Error> {
     match name {
         "link" => parse_as(&LINK, words, line, |link: &LinkOptions, _, mtu| {
@@ -38,16 +38,16 @@ pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catal
     }
 }
 
-/// What the directions of a shell do.
+/// Configuration of a shell's directions.
 struct PathOptions {
     /// Up first.
     kinds: [PathKind; 2],
     gso: Gso,
-    /// Classes that packets name by a port.
+    /// Classes of packets by port.
     classes: Vec<(u16, ClassId)>,
 }
 
-/// The options of a command, its own ones first.
+/// Options of a command, its own first.
 #[derive(Args)]
 struct Options<T: Args> {
     #[command(flatten)]
@@ -56,7 +56,7 @@ struct Options<T: Args> {
     common: CommonOptions,
 }
 
-/// What is fixed of a command.
+/// Syntax of a command.
 struct Syntax {
     name: &'static str,
     words: usize,
@@ -64,7 +64,7 @@ struct Syntax {
     about: &'static str,
 }
 
-/// A command line with options of `T`; `paths` finds what they say of the directions, from these options, the word, and
+/// Parses a command line with the options of `T`; `paths` computes the directions from these options, the operand, and
 /// the value of `--mtu`.
 fn parse_as<T: Args>(
     syntax: &Syntax,
@@ -85,7 +85,7 @@ fn parse_as<T: Args>(
     request(syntax.name, paths, common, &found.command, line).map(|request| Invocation::Run(Box::new(request)))
 }
 
-/// Refuses what another command does, with the command line that has both.
+/// Rejects options of other commands, and suggests the command line that has both.
 fn refuse_others(name: &str, given: &[(&'static str, String)]) -> Result<(), Error> {
     let Some((option, value)) = given.first() else { return Ok(()) };
     let (outer, line) = match *option {
@@ -102,10 +102,10 @@ fn refuse_others(name: &str, given: &[(&'static str, String)]) -> Result<(), Err
     Err(Error::Input(format!("{option}: belongs to `sojourn {outer}`; write sojourn {line} -- sojourn {name} …")))
 }
 
-/// Options that another command has, around or within a command that has them not.
+/// Options of other commands, for shells around or inside this one.
 const OF_OTHERS: [&str; 5] = ["--delay", "--loss", "--rate", "--aqm", "--limit"];
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:,@%+=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -115,7 +115,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// What every shell has, around what its directions do.
+/// Builds the shell from the options common to all shells.
 fn request(
     name: &str,
     paths: PathOptions,
@@ -162,7 +162,7 @@ fn request(
     };
     let directions = [direction(Side::Up, up)?, direction(Side::Down, down)?];
     let prompts = command.is_empty() && !waits;
-    let command = if waits { InnerCommand::Own(Box::new(|_| until_told())) } else { args::command(command)? };
+    let command = if waits { InnerCommand::Own(Box::new(|_| wait_for_signal())) } else { args::command(command)? };
     let shell = Shell {
         seed,
         attach,
@@ -179,7 +179,7 @@ fn request(
     Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, log })
 }
 
-/// The interface to attach to.
+/// Interface to attach to.
 fn attach(common: &CommonOptions) -> Result<Option<AttachPoint>, Error> {
     let Some(interface) = &common.attach else {
         return match common.netns {
@@ -204,8 +204,8 @@ fn attach(common: &CommonOptions) -> Result<Option<AttachPoint>, Error> {
     Ok(Some(AttachPoint { interface: interface.to_string(), namespace }))
 }
 
-/// What runs in a shell without a command that is attached to an interface: nothing, until it is told to end.
-fn until_told() -> i32 {
+/// Command of a shell that is attached to an interface and has no command: waits for a signal.
+fn wait_for_signal() -> i32 {
     use nix::sys::signal::{SigSet, Signal};
     let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
     match signals.thread_block().and_then(|()| signals.wait()) {
@@ -214,13 +214,13 @@ fn until_told() -> i32 {
     }
 }
 
-/// The value of `--mtu`, as a link has it: its largest IP packet.
+/// Parses `--mtu` like a link's key.
 fn mtu(text: &str) -> Result<u32, Error> {
     let read = LinkSpec::parse("", &json!({ "rate": "1 Gbit/s", "mtu": text }), Path::new("."));
     read.map(|spec| spec.mtu).map_err(|error| Error::Input(format!("--mtu: {}", error.message)))
 }
 
-/// The name of a shell, which is a part of a file's name.
+/// Validates the name of a shell, which is a part of a file name.
 pub(super) fn shell_name(name: &str) -> Result<String, Error> {
     if (1..=64).contains(&name.len()) && name.chars().all(is_of_a_name) && !name.chars().all(|c| c.is_ascii_digit()) {
         return Ok(name.to_string());
@@ -234,7 +234,7 @@ fn is_of_a_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// The name of a host, as `/etc/hosts` has it.
+/// Validates a host name for `/etc/hosts`.
 fn host(name: &str) -> Result<String, Error> {
     if (1..=253).contains(&name.len()) && name.chars().all(is_of_a_name) && name.parse::<std::net::IpAddr>().is_err() {
         return Ok(name.to_string());
@@ -242,19 +242,19 @@ fn host(name: &str) -> Result<String, Error> {
     Err(Error::Input(format!("--host: {name:?} is not a host name; write e.g. www.example.org")))
 }
 
-/// The value of `--gso`, or what counts without it.
+/// Value of `--gso`, or the default.
 fn gso(name: Option<&str>) -> Result<Gso, Error> {
     name.map_or(Ok(Gso::default()), gso_of)
 }
 
-/// `cut` or `keep`.
+/// Parses `cut` or `keep`.
 pub(super) fn gso_of(name: &str) -> Result<Gso, Error> {
     let known = [Gso::Cut, Gso::Keep];
     let found = known.into_iter().find(|gso| gso.name() == name);
     found.ok_or_else(|| Error::Input(format!("--gso: {}", unknown("choice", name, known.into_iter().map(Gso::name)))))
 }
 
-/// A port and its class, as `PORT=CLASS`.
+/// Parses `PORT=CLASS`.
 pub(super) fn class(text: &str) -> Result<(u16, ClassId), Error> {
     let wrong = |text: &str| Error::Input(format!("--class: {text:?} is not a port and a class; write e.g. 5201=1:10"));
     let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
@@ -263,7 +263,7 @@ pub(super) fn class(text: &str) -> Result<(u16, ClassId), Error> {
     if class.is_none() { Err(wrong(text)) } else { Ok((port, class)) }
 }
 
-/// A direction's file in the folder of a log.
+/// Records of a direction in a log's folder.
 fn records(folder: &Path, side: Side) -> PathBuf {
     folder.join(format!("{}.records", side.name()))
 }

@@ -1,37 +1,37 @@
-//! The options of `link`, `delay`, `loss` and `ctl`; their texts are the helps'.
+//! Options of `link`, `delay`, `loss` and `ctl`; their doc comments are the help texts.
 #![allow(rustdoc::broken_intra_doc_links, reason = "texts of options are helps; brackets hold defaults")]
 
 use crate::Error;
 use crate::path::Side;
 use clap::Args;
 
-/// An option for both directions, and those for one of them, up first.
+/// An option for both directions, and its variants for one direction, up first.
 pub struct DirectionOption<'a> {
-    /// Its name and its value.
+    /// Name and value for both directions.
     pub both: (&'static str, Option<&'a str>),
-    /// Likewise.
+    /// Name and value for each direction.
     pub each: [(&'static str, Option<&'a str>); 2],
 }
 
 impl<'a> DirectionOption<'a> {
-    /// Options by their names, that for both directions first.
+    /// Options called `names`, the one for both directions first.
     pub fn of_options(names: [&'static str; 3], values: [&'a Option<String>; 3]) -> Self {
         let ([all, up, down], [for_all, for_up, for_down]) = (names, values.map(Option::as_deref));
         Self { both: (all, for_all), each: [(up, for_up), (down, for_down)] }
     }
 
-    /// The word of `command`, for both directions, and its options `--up` and `--down`.
+    /// The operand of `command`, for both directions, and its options `--up` and `--down`.
     pub fn of_word(command: &'static str, word: Option<&'a str>, [up, down]: [&'a Option<String>; 2]) -> Self {
         Self { both: (command, word), each: [("--up", up.as_deref()), ("--down", down.as_deref())] }
     }
 
-    /// The option that counts for a direction, with its value.
+    /// Name and value of the option in effect for a direction.
     pub fn of(&self, side: Side) -> Option<(&'static str, &'a str)> {
         let own = self.each[usize::from(side == Side::Down)];
         [own, self.both].into_iter().find_map(|(name, value)| Some((name, value?)))
     }
 
-    /// Refuses a value for both directions if each of them has its own.
+    /// Rejects a value for both directions if each of them has its own.
     pub fn check(&self) -> Result<(), Error> {
         let [(up, for_up), (down, for_down)] = self.each;
         match (self.both, for_up, for_down) {
@@ -44,7 +44,7 @@ impl<'a> DirectionOption<'a> {
     }
 }
 
-/// Those of `link`.
+/// Options of `link`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LinkOptions {
     /// Outgoing direction: a rate, rates in steps, or a trace file.
@@ -98,17 +98,17 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// What serves a direction.
+    /// Service of a direction.
     pub fn service(&self) -> DirectionOption<'_> {
         DirectionOption::of_options(["--rate", "--up", "--down"], [&self.rate, &self.up, &self.down])
     }
 
-    /// Its queue manager.
+    /// Queue manager of a direction.
     pub fn aqm(&self) -> DirectionOption<'_> {
         DirectionOption::of_options(["--aqm", "--aqm-up", "--aqm-down"], [&self.aqm, &self.aqm_up, &self.aqm_down])
     }
 
-    /// netem before that.
+    /// netem before the queue manager.
     pub fn netem(&self) -> DirectionOption<'_> {
         DirectionOption::of_options(
             ["--netem", "--netem-up", "--netem-down"],
@@ -116,7 +116,7 @@ impl LinkOptions {
         )
     }
 
-    /// The limit of its queue.
+    /// Queue limit of a direction.
     pub fn limit(&self) -> DirectionOption<'_> {
         DirectionOption::of_options(
             ["--limit", "--limit-up", "--limit-down"],
@@ -125,7 +125,7 @@ impl LinkOptions {
     }
 }
 
-/// Those of `delay`.
+/// Options of `delay`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DelayOptions {
     /// Delay of the outgoing direction, or a file of delays.
@@ -139,7 +139,7 @@ pub struct DelayOptions {
     pub gso: Option<String>,
 }
 
-/// Those of `loss`.
+/// Options of `loss`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LossOptions {
     /// Loss of the outgoing direction; without --down, only there.
@@ -150,7 +150,7 @@ pub struct LossOptions {
     pub down: Option<String>,
 }
 
-/// Those of every shell.
+/// Options of every shell.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CommonOptions {
     /// Record every packet, as a result for `sojourn plot`.
@@ -203,7 +203,7 @@ pub struct CommonOptions {
     pub quiet: bool,
 }
 
-/// Those of `ctl`.
+/// Options of `ctl`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CtlOptions {
     /// Change only the outgoing direction.

@@ -1,10 +1,10 @@
-//! Queue managers in Python, which no emulated link has.
+//! Queue managers in Python, which emulated links do not support.
 
 use sojourn_aqm::error::ConfigError;
 use sojourn_aqm::netem::Table;
 use sojourn_aqm::registry::{Algorithm, Catalogue};
 
-/// A catalogue that says of a class in Python why it has none, and what to do.
+/// A catalogue that returns an error with the reason and the remedy for Python classes.
 pub struct NoPythonCatalogue<'a>(pub &'a dyn Catalogue);
 
 impl Catalogue for NoPythonCatalogue<'_> {
@@ -21,7 +21,7 @@ impl Catalogue for NoPythonCatalogue<'_> {
     }
 }
 
-/// Whether a name is that of a class in Python: `my_aqm.py:MyAqm`, `module:MyAqm`.
+/// Whether a name is that of a Python class: `my_aqm.py:MyAqm`, `module:MyAqm`.
 fn is_class(name: &str) -> bool {
     let is_identifier = |word: &str| {
         word.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -30,7 +30,7 @@ fn is_class(name: &str) -> bool {
     name.rsplit_once(':').is_some_and(|(module, class)| !module.is_empty() && is_identifier(class))
 }
 
-/// In the words of `sojourn.emulated.engine`.
+/// The same text as in `sojourn.emulated.engine`.
 const REASON: &str = "a queue manager in Python is too slow for an emulated link; write it as a library (sojourn aqm new \
                       NAME), or simulate it (sojourn run)";
 

@@ -1,6 +1,6 @@
-//! `topology FILE`: what the engine `emulate` starts for a scenario of several links. The file is JSON: `scenario` (text),
-//! `seed`, `log` (a folder), `gso`, `classes` (pairs of a port and a class), `server` and `client` (words), `enter` (a node
-//! and words), `pcap` (a prefix), `meter` (a link), `name`.
+//! `topology FILE`: command that the engine `emulate` runs for a scenario of several links. The file is JSON:
+//! `scenario` (text), `seed`, `log` (a folder), `gso`, `classes` (pairs of a port and a class), `server` and `client`
+//! (words), `enter` (a node and words), `pcap` (a prefix), `meter` (a link), `name`.
 
 use super::native::{class, gso_of, shell_name};
 use super::{CommandResult, fail, print_line};
@@ -14,7 +14,8 @@ use sojourn_sim::scenario::Scenario;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-/// Runs a command line without its first word. With a log the folder gets `shell.json`, else standard error a report.
+/// Runs a command line without its first word. Writes `shell.json` to the folder of the log, or without a log a report
+/// to standard error.
 pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
     let ran = match words {
         [file] => read(Path::new(file), own).and_then(|topology| Ok((run(&topology, own)?, topology.log))),
