@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
 //! | `queue`, `replay`, `conformance` | a queue step by step, comparisons and checks of AQMs |
-//! | `classes`, `manager`, `views`, `borrowed_queue` | AQMs in Python and in libraries: lookup, calls, views of the queue |
+//! | `classes`, `manager`, `views`, `borrowed_queue` | AQMs in Python and in libraries: lookup, calls, queue views |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `capture` | captures of real networks as columns |
 //! | `gym` | episodes in which an agent controls a queue |
