@@ -1,4 +1,4 @@
-//! `link`, `delay` and `loss`.
+//! Command lines of `link`, `delay` and `loss`.
 
 use super::args::{self, OperandLimit, text};
 use super::help::{self, Help};

@@ -138,6 +138,7 @@ impl EventLoop<'_> {
             }
             if let Some(before) = before {
                 stalls.late_packets += network.arrived() - before;
+                // Until the devices are empty, frames in them may have arrived during the stall.
                 late = !drained;
             }
             if let Some(gauges) = &self.gauges {
@@ -187,7 +188,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Virtual time; zero until it begins.
+    /// Current virtual time; zero before the start of the run.
     fn now(&self) -> Instant {
         Instant::from_nanos(clock::monotonic_ns().saturating_sub(self.zero_ns))
     }

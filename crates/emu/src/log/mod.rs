@@ -26,7 +26,7 @@ use capture::Capture;
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Instant, Meta, TcpView};
 
-/// Writes a direction's logs.
+/// Writer of a direction's logs.
 pub struct Recorder {
     records: Vec<Record>,
     /// Number of changes written.

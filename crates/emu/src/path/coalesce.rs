@@ -156,6 +156,7 @@ impl Superframe {
         self.seq = self.seq.wrapping_add(packet.len as u32);
         let page = packets.page(packet.page);
         let ends = page.headers.transport == TCP && flags(page, packet) & (PSH | FIN) != 0;
+        // GSO needs equal segments, except for a shorter last one.
         self.closed = packet.len < self.size || ends;
     }
 

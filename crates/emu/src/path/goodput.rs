@@ -38,6 +38,7 @@ impl GoodputTracker {
     fn segment(&mut self, flow: u32, seq: u32, syn: bool, payload: u16) -> u32 {
         let first = seq.wrapping_add(syn as u32);
         let progress = self.connections.entry(flow).or_insert_with(|| StreamProgress::new(seq, first));
+        // A SYN with another number begins a new connection on the same ports.
         if syn && progress.syn != seq {
             *progress = StreamProgress::new(seq, first);
         }
@@ -90,7 +91,7 @@ mod tests {
             (0, 100, 0),     // again
             (300, 100, 100), // across the wrap, with a hole before it
             (50, 100, 50),   // half of it again
-            (250, 100, 50),  // up to the block
+            (250, 100, 50),  // up to the range
             (140, 300, 140), // all holes, and 40 beyond
             (440, 10, 10),
             (0, 450, 0),

@@ -207,9 +207,10 @@ impl Packets {
             return handle;
         }
         let size = self.page(whole.page).vnet.gso_size;
-        let rest = &mut self.packets[handle as usize];
-        (rest.offset, rest.len) = (whole.offset + u32::from(size), whole.len - size);
-        (rest.index, rest.segments) = (whole.index + 1, whole.segments - 1);
+        let remaining = &mut self.packets[handle as usize];
+        // The super-packet shrinks to its last segment, so its handle stays valid until the end.
+        (remaining.offset, remaining.len) = (whole.offset + u32::from(size), whole.len - size);
+        (remaining.index, remaining.segments) = (whole.index + 1, whole.segments - 1);
         self.insert(Packet { len: size, segments: 1, last: false, ..whole })
     }
 

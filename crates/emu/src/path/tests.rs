@@ -230,7 +230,7 @@ fn what_arrives_waits_only_for_a_group_that_leaves_soon() {
         direction.run(at(62_000), &mut RecordingSink::default());
         let end = 2 * window as u64 * 1000;
         assert_eq!((direction.can_defer(end), direction.can_defer(end + 1)), (dense, false), "{window}");
-        // The next packet is due at 72 us, and has the others of its window with it.
+        // The next packet is due at 72 us; if packets are dense, those of its window leave with it.
         assert_eq!(direction.due(), Some(at(72_000 + if dense { window as u64 * 1000 } else { 0 })));
     }
 }

@@ -26,7 +26,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Configuration of a node.
 pub struct Node<'a> {
-    /// Its number among the nodes.
+    /// Number of the node.
     pub number: usize,
     /// Maximum IP packet.
     pub mtu: u32,
@@ -138,6 +138,7 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
             return 1;
         }
     }
+    // A terminal signals the whole process group, but only the programs react.
     for signal in COMMAND_SIGNALS {
         let _ = process::on(signal, SigHandler::SigIgn);
     }

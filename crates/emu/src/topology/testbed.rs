@@ -20,11 +20,11 @@ use std::os::fd::AsFd;
 
 /// Nodes, and the links between them.
 pub struct Testbed<'a> {
-    /// The links.
+    /// Links, and routes of packets over them.
     pub mesh: Mesh,
-    /// The devices of the nodes.
+    /// Devices of the nodes.
     pub tuns: Vec<&'a Tun>,
-    /// The processes of the nodes.
+    /// Processes of the nodes, and the channels to them.
     pub supervisors: &'a [(Pid, Channel)],
     /// Programs whose end ends the run, by node and number in the node.
     pub awaited: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! netem in a shell: duplicates and damaged packets are written, and logs of them are replayed.
+//! netem in a shell: duplicates and corrupted packets are written, and their logs can be replayed.
 
 use super::*;
 
