@@ -122,7 +122,8 @@ impl EventLoop<'_> {
             let back = self.now();
             late |= stalls.back(expected, back);
             let before = late.then(|| network.arrived());
-            // Read the devices that are known to be readable, or all if the last wait did not poll them.
+            // Read the devices that epoll reported; all of them after a stall, at a heartbeat, or if the last wait did
+            // not poll.
             let look = late || back.as_nanos() >= beat;
             let (mut now, mut drained) = (back, true);
             for device in 0..network.devices() {
