@@ -152,12 +152,12 @@ fn checks() -> Vec<Check> {
         new_network(false)?;
         Tun::create("sojourn%d")?.0.offloads_udp()
     });
-    let fifo = in_child(clock::run_first);
+    let fifo = in_child(clock::set_realtime);
     let ipv6 = in_child(|| {
         new_network(false)?;
         let mut netlink = Netlink::open()?;
         let lo = netlink.index("lo")?;
-        netlink.up(lo, None)?;
+        netlink.set_up(lo, None)?;
         netlink.addresses()?.iter().any(IpAddr::is_ipv6).then_some(()).ok_or(io::ErrorKind::Unsupported.into())
     });
     let controls = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
@@ -234,8 +234,8 @@ fn copy(error: &io::Error) -> io::Error {
 /// Lateness of waits of 1 ms.
 fn timer_error() -> Histogram {
     let mut late = Histogram::default();
-    let first = clock::run_first().is_ok();
-    let _ = clock::exact_timers();
+    let first = clock::set_realtime().is_ok();
+    let _ = clock::minimize_timer_slack();
     if let Ok(poll) = Poll::new() {
         let mut none = Vec::new();
         for _ in 0..WAITS {
@@ -245,7 +245,7 @@ fn timer_error() -> Histogram {
         }
     }
     if first {
-        let _ = clock::run_as_others();
+        let _ = clock::unset_realtime();
     }
     late
 }

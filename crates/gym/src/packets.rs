@@ -53,7 +53,7 @@ impl PacketEpisode {
     pub fn set(&mut self, scenario: Scenario) -> Result<(), SetupError> {
         if scenario.links.iter().any(|hop| hop.wlan.is_some()) {
             let text = "packets cannot be judged one by one beside a wireless LAN; use links only";
-            return Err(SetupError::Place("links", text.into()));
+            return Err(SetupError::Invalid("links", text.into()));
         }
         self.mtu = f64::from(scenario.link.mtu);
         (self.scenario, self.run) = (Some(self.setup.with_agent(scenario, &self.state)?), None);

@@ -43,7 +43,7 @@ pub enum SetupError {
     Aqm(&'static str, ConfigError),
     /// A setting is invalid, or the scenario does not fit: location and remedy.
     #[error("{0}: {1}")]
-    Place(&'static str, String),
+    Invalid(&'static str, String),
 }
 
 impl Setup {
@@ -166,7 +166,7 @@ pub(crate) fn read_entries<E: Copy + PartialEq>(
 }
 
 pub(crate) fn invalid(at: &'static str, text: String) -> SetupError {
-    SetupError::Place(at, text)
+    SetupError::Invalid(at, text)
 }
 
 /// Maximum number of steps in an observation.

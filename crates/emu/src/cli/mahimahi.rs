@@ -101,7 +101,7 @@ fn shown(name: &str, meter: &Meter) -> MeterView {
     let each = |up: bool, down: bool| [up, down].map(|flag| flag || meter.meter_all);
     let rates = each(meter.meter_uplink, meter.meter_downlink);
     let shown = MeterView { rates, delays: each(meter.meter_uplink_delay, meter.meter_downlink_delay) };
-    if name == "mm-meter" && !shown.anything() { MeterView::EVERYTHING } else { shown }
+    if name == "mm-meter" && !shown.is_enabled() { MeterView::EVERYTHING } else { shown }
 }
 
 fn link(options: &LinkOptions, trace: &str, side: Side) -> Result<PathKind, Error> {

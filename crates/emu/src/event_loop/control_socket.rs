@@ -105,7 +105,7 @@ impl ControlSocket {
         if !is_owner(&fd) || self.clients.len() >= MAX_CLIENTS {
             return None;
         }
-        self.clients.push(Channel::of(fd));
+        self.clients.push(Channel::from_fd(fd));
         self.clients.last().map(Channel::as_fd)
     }
 
@@ -166,7 +166,7 @@ impl RunningShell {
 
     /// Sends a request and returns the response.
     pub fn send(&self, order: &ControlRequest) -> io::Result<ControlResponse> {
-        let channel = Channel::of(self.connect()?);
+        let channel = Channel::from_fd(self.connect()?);
         channel.send(json!(order).to_string().as_bytes(), &[], false)?;
         let mut room = vec![0; MAX_BYTES];
         let (length, _) = channel.receive(&mut room)?;

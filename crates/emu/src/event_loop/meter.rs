@@ -28,7 +28,7 @@ impl MeterView {
     pub const EVERYTHING: Self = Self { rates: [true; 2], delays: [true; 2] };
 
     /// Whether any column is shown.
-    pub fn anything(self) -> bool {
+    pub fn is_enabled(self) -> bool {
         self != Self::default()
     }
 }
@@ -234,6 +234,6 @@ mod tests {
         let up = "up   12.00 Mbit/s    7 waiting    3 dropped    4 marked";
         assert_eq!(columns([true, false], [false, false]), format!("link  {up}"));
         assert_eq!(columns([false, false], [false, true]), "link  down      - ms");
-        assert!(!MeterView::default().anything());
+        assert!(!MeterView::default().is_enabled());
     }
 }

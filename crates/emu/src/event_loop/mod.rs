@@ -65,7 +65,7 @@ pub trait Network {
     fn metered(&self) -> [&Direction; 2];
 
     /// Passes the directions at `now`, by name, to the control request `order`.
-    fn order(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>));
+    fn control(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>));
 
     /// Registers the network's own descriptors, with tokens from [`EVENTS`] to below [`EVENTS_END`].
     fn watch(&self, poll: &Poll) -> io::Result<()>;
@@ -82,7 +82,7 @@ pub struct EventLoop<'a> {
     /// overdue, because there may be many devices.
     pub spin_ns: Option<u64>,
     /// Counters for the live view.
-    pub gauges: Option<CounterPublisher>,
+    pub publisher: Option<CounterPublisher>,
     /// Socket for control requests.
     pub control_socket: Option<ControlSocket>,
     /// Queue managers that control requests can name besides the registered ones.
@@ -93,15 +93,15 @@ impl EventLoop<'_> {
     /// Runs until an event ends the run and the packets in flight have left, at most [`LINGER_NS`] later. Uses
     /// real-time priority and exact timers if permitted. Usage is measured from the call on.
     pub fn run(mut self, network: &mut impl Network) -> (Result<(), Error>, Usage) {
-        let exact = clock::exact_timers().is_ok();
-        let first = clock::run_first().is_ok();
+        let exact = clock::minimize_timer_slack().is_ok();
+        let first = clock::set_realtime().is_ok();
         let (cpu_ns, load) = (clock::cpu_ns(), MachineLoad::now());
         let mut stalls = Stalls::default();
         let ended = self.run_to_end(network, &mut stalls);
         let (wall_ns, cpu_ns) = (clock::monotonic_ns().saturating_sub(self.zero_ns), clock::cpu_ns() - cpu_ns);
         let load = MachineLoad::now().since(load);
         if first {
-            let _ = clock::run_as_others();
+            let _ = clock::unset_realtime();
         }
         (ended, Usage { stalls, load, wall_ns, cpu_ns, realtime: first && exact })
     }
@@ -120,7 +120,7 @@ impl EventLoop<'_> {
         let mut unwatched = false;
         loop {
             let back = self.now();
-            late |= stalls.back(expected, back);
+            late |= stalls.on_wakeup(expected, back);
             let before = late.then(|| network.arrived());
             // Read the devices that epoll reported; all of them after a stall, at a heartbeat, or if the last wait did
             // not poll.
@@ -142,7 +142,7 @@ impl EventLoop<'_> {
                 // Until the devices are empty, frames in them may have arrived during the stall.
                 late = !drained;
             }
-            if let Some(gauges) = &self.gauges {
+            if let Some(gauges) = &self.publisher {
                 let [up, down] = network.metered();
                 gauges.show(now, up, down);
             }
@@ -156,7 +156,7 @@ impl EventLoop<'_> {
             }
             let now = self.now();
             // If the process was descheduled while working, it did not read either.
-            late |= stalls.back(back, now);
+            late |= stalls.on_wakeup(back, now);
             let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
             let spins = self.spin_ns.is_some_and(|spin| left <= spin);
@@ -239,7 +239,7 @@ impl EventLoop<'_> {
             }
             return;
         }
-        network.order(now, &mut |sides| socket.answer((token - CLIENTS) as i32, now, sides, own));
+        network.control(now, &mut |sides| socket.answer((token - CLIENTS) as i32, now, sides, own));
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Stalls {
 
 impl Stalls {
     /// Records a wake-up at `now` that was expected at `expected`; returns whether that is a stall.
-    pub fn back(&mut self, expected: Instant, now: Instant) -> bool {
+    pub fn on_wakeup(&mut self, expected: Instant, now: Instant) -> bool {
         let away = now - expected;
         if away <= TOLERATED {
             return false;
@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn the_longest_stalls_are_kept_in_order() {
         let mut stalls = Stalls::default();
-        assert!(!stalls.back(ms(7), ms(8)), "a millisecond is tolerated");
+        assert!(!stalls.on_wakeup(ms(7), ms(8)), "a millisecond is tolerated");
         for (from, length) in [(10, 3), (20, 9), (40, 2), (50, 1500), (2000, 5), (3000, 4), (4000, 7)] {
-            assert!(stalls.back(ms(from), ms(from + length)));
+            assert!(stalls.on_wakeup(ms(from), ms(from + length)));
         }
         assert_eq!((stalls.count, stalls.total), (7, Duration::from_millis(1530)));
         let lengths: Vec<_> = stalls.longest.iter().map(|&(from, to)| (to - from).as_nanos() / 1_000_000).collect();
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn late_packets_are_a_fault_from_one_in_a_hundred_on() {
         let mut stalls = Stalls::default();
-        stalls.back(ms(1310), ms(2817));
+        stalls.on_wakeup(ms(1310), ms(2817));
         stalls.late_packets = 3;
         assert_eq!(stalls.fault(300), None);
         let expected = "3 of 299 packets were read late: the shell was stalled from 1.310 to 2.817 s";

@@ -28,7 +28,7 @@ impl Usage {
     }
 
     /// `json`, an object that describes a run, with the keys common to all runs added.
-    pub fn added_to(&self, mut json: Value) -> Value {
+    pub fn add_to(&self, mut json: Value) -> Value {
         let own = json!({
             "format": 1,
             "version": env!("CARGO_PKG_VERSION"),

@@ -94,10 +94,10 @@ pub enum CaseError {
     #[error(transparent)]
     Refused(#[from] Error),
     /// A frame was written that no kernel accepts.
-    #[error("{what}: {:02x?}", &frame[..frame.len().min(90)])]
+    #[error("{fault}: {:02x?}", &frame[..frame.len().min(90)])]
     Frame {
         /// The fault.
-        what: &'static str,
+        fault: &'static str,
         /// The frame, from its virtio header on.
         frame: Vec<u8>,
     },
@@ -130,7 +130,7 @@ impl Sink for ValidatingSink {
         let frame: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
         match self.packets(&frame) {
             Ok(packets) => self.packets += packets,
-            Err(what) => self.error = Some(CaseError::Frame { what, frame }),
+            Err(fault) => self.error = Some(CaseError::Frame { fault, frame }),
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use super::endpoint::{Endpoint, QUEUE, no_tun};
 use crate::Error;
 use crate::sys::bpf::{Hook, HookDirection};
-use crate::sys::namespace::{set_sysctl, within};
+use crate::sys::namespace::{in_network_namespace, set_sysctl};
 use crate::sys::netlink::Netlink;
 use crate::sys::tun::Tun;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
@@ -46,7 +46,7 @@ impl Attachment {
 /// Attaches to `point`. Returns the device of outgoing packets, the device of incoming packets, and the hooks.
 pub fn attach(point: &AttachPoint) -> Result<(Endpoint, Endpoint, Attachment), Error> {
     let Some(file) = &point.namespace else { return attach_in_place(&point.interface) };
-    within(file, || attach_in_place(&point.interface)).map_err(|e| {
+    in_network_namespace(file, || attach_in_place(&point.interface)).map_err(|e| {
         let remedy = "give the name of a namespace (ip netns), the PID of a process in it, or a file";
         Error::Input(format!("--netns {}: {e}; {remedy}", file.display()))
     })?
@@ -95,7 +95,7 @@ fn device() -> Result<Endpoint, Error> {
     let index = netlink.index(&name).map_err(|e| fail("device", e))?;
     // The machine must not send IPv6 packets of its own there: they would go out at the interface.
     set_sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
-    netlink.up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("bringing it up", e))?;
+    netlink.set_up(index, Some((LARGEST_MTU, QUEUE))).map_err(|e| fail("bringing it up", e))?;
     Ok(Endpoint { tun, netlink, index, listener: None })
 }
 

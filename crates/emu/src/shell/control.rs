@@ -88,7 +88,7 @@ impl Lease {
     /// Reserves an unused tree and its first block.
     pub fn new_tree() -> Result<Self, Error> {
         let fail = |e: io::Error| Error::Machine(format!("addresses: {e}; see `sojourn doctor`"));
-        let routed = Netlink::open().and_then(|mut netlink| netlink.routed()).map_err(fail)?;
+        let routed = Netlink::open().and_then(|mut netlink| netlink.route_destinations()).map_err(fail)?;
         for tree in 0..=u8::MAX {
             let block = AddressBlock { tree, n: 0 };
             if routed.iter().any(|&used| block.tree_prefixes().iter().any(|&prefix| overlap(used, prefix))) {
@@ -107,7 +107,7 @@ impl Lease {
 
     fn from_outer_shell(connection: OwnedFd) -> Result<Self, Error> {
         let lost = |e: &dyn Display| Error::Machine(format!("the outer shell does not answer ({e}); restart it"));
-        let channel = Channel::of(connection);
+        let channel = Channel::from_fd(connection);
         let mut answer = [0; 512];
         let (n, _) = channel.receive(&mut answer).map_err(|e| lost(&e))?;
         match answer[..n] {
@@ -134,7 +134,7 @@ impl Leases {
     ///
     /// Returns the connection to poll; its end is passed to [`Self::on_disconnect`].
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {
-        let channel = Channel::of(accept(listener.as_fd()).ok()?);
+        let channel = Channel::from_fd(accept(listener.as_fd()).ok()?);
         let depth = self.own.depth + 1;
         match self.allot(depth) {
             Ok((block, lease)) => {
@@ -171,7 +171,7 @@ impl Leases {
 
     /// Allocates a block, from the outer shell if there is one.
     fn allot(&mut self, depth: u8) -> Result<(AddressBlock, Option<Lease>), Error> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             let text = format!(
                 "already nested in {} shells, the maximum; start it outside of one of them",
                 self.own.depth + 1
@@ -218,4 +218,4 @@ const OK: u8 = 1;
 const NO: u8 = 0;
 
 /// Maximum number of shells around a shell.
-const DEEPEST: u8 = 31;
+const MAX_DEPTH: u8 = 31;

@@ -49,13 +49,13 @@ impl<'a> EndpointConfig<'a> {
         Self { name: "sojourn", mtu, addresses: ends.map(|(outer, inner)| (inner, outer)), reaches: everywhere, cc }
     }
 
-    /// Creates the end in the current network namespace.
+    /// Creates this endpoint in the current network namespace.
     pub fn make(&self) -> Result<Endpoint, Error> {
         let (tun, name) = Tun::create(self.name).map_err(|e| Error::Machine(no_tun(&e)))?;
         let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
         let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
         let index = netlink.index(&name).map_err(|e| fail("device", e))?;
-        netlink.up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
+        netlink.set_up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
         for ((own, peer), to) in self.addresses.into_iter().zip(self.reaches) {
             let address = netlink.add_address(index, own, peer);
             let route = netlink.add_route(&Route { source: Some(own), cc: self.cc, ..Route::to(to, index) });

@@ -46,7 +46,7 @@ impl GatewayProcesses {
     }
 
     /// Records that the process of pidfd `fd` has ended; returns the pidfd, which the caller stops polling.
-    pub fn gone(&mut self, fd: i32, now: Instant) -> Option<PidFd> {
+    pub fn on_exit(&mut self, fd: i32, now: Instant) -> Option<PidFd> {
         use std::os::fd::AsRawFd;
         self.ended.get_or_insert(now);
         let i = self.running.iter().position(|pidfd| pidfd.as_raw_fd() == fd)?;

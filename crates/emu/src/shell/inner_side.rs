@@ -84,7 +84,7 @@ pub fn main(
 /// Main function of the inner side of an attached shell: runs the command in the current network namespace, with the
 /// additional environment variables `env`.
 pub fn main_in_place(env: &[(String, String)], command: &InnerCommand, parent: Pid, shell: &Channel) -> i32 {
-    let prepared = process::adopt_orphans(true).and_then(|_| process::follow_parent(parent, PARENT_DEATH_SIGNAL));
+    let prepared = process::set_subreaper(true).and_then(|_| process::follow_parent(parent, PARENT_DEATH_SIGNAL));
     match (prepared, shell.receive(&mut [0])) {
         (Ok(true), Ok((1, _))) => run(env, IpAddr::V4(Ipv4Addr::LOCALHOST), command, shell, None),
         _ => 1,
@@ -116,14 +116,14 @@ fn no_namespace(error: io::Error) -> Error {
 }
 
 fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConfig>) -> Result<InnerDevices, Error> {
-    process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
+    process::set_subreaper(true).map_err(|e| Error::Machine(e.to_string()))?;
     let (mut in_user_namespace, mut gateway_process) = (false, None);
     let outer = if plan.private {
         in_user_namespace = new_host(plan.unprivileged)?;
         let mut end = EndpointConfig::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(config) = gateway {
-            gateway_process = Some(config.spawn_here(&end.tun).map_err(|e| missing("gateway", &e))?);
+            gateway_process = Some(config.spawn_in_place(&end.tun).map_err(|e| missing("gateway", &e))?);
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)
@@ -169,7 +169,7 @@ fn listen() -> Result<Listener, Error> {
 fn loopback() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
-    netlink.up(index, None)
+    netlink.set_up(index, None)
 }
 
 /// Enables forwarding for shells inside, and unprivileged ping sockets.
@@ -192,7 +192,7 @@ fn spawn_peer(plan: &InnerConfig, in_user_namespace: bool) -> Result<(), Error> 
             let _ = process::keep_capabilities();
         }
         prepare_exec(me, &plan.env);
-        let error = process::become_program(&words);
+        let error = process::exec(&words);
         eprintln!("Error: --peer: {error}");
         127
     })
@@ -204,7 +204,7 @@ fn spawn_peer(plan: &InnerConfig, in_user_namespace: bool) -> Result<(), Error> 
 /// shell sends `DONE`.
 fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &Channel, gateway: Option<Pid>) -> i32 {
     for signal in COMMAND_SIGNALS {
-        let _ = process::on(signal, SigHandler::SigIgn);
+        let _ = process::set_signal_action(signal, SigHandler::SigIgn);
     }
     let waited: SigSet = [Signal::SIGCHLD, PARENT_DEATH_SIGNAL].into_iter().collect();
     if waited.thread_block().is_err() {
@@ -225,7 +225,7 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
                 return function(host);
             }
         };
-        let error = process::become_program(words);
+        let error = process::exec(words);
         // The other end receives this, or the end of the channel if exec succeeds (close-on-exec).
         let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
         if let Some(exec) = &exec {
@@ -245,13 +245,13 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
     let mut errno = [0; 4];
     if let Ok((4, _)) = started.receive(&mut errno) {
         let _ = shell.send(&[&[message::NOT_STARTED], &errno[..]].concat(), &[], false);
-        process::end_descendants(&[]);
+        process::kill_descendants(&[]);
         return 1;
     }
     let _ = shell.send(&[&[message::STARTED], &command.as_raw().to_ne_bytes()[..]].concat(), &[], false);
     let end = wait_for(command, &waited);
     let spared: Vec<Pid> = gateway.into_iter().filter(|_| end.is_some()).collect();
-    process::end_descendants(&spared);
+    process::kill_descendants(&spared);
     let (kind, number) = match end {
         Some(WaitStatus::Exited(_, code)) => (message::EXITED, code),
         Some(WaitStatus::Signaled(_, signal, _)) => (message::KILLED, signal as i32),
@@ -262,7 +262,7 @@ fn run(env: &[(String, String)], host: IpAddr, command: &InnerCommand, shell: &C
     if !spared.is_empty() && waited.thread_unblock().is_ok() {
         let _ = shell.receive(&mut [0]);
     }
-    process::end_descendants(&[]);
+    process::kill_descendants(&[]);
     0
 }
 
@@ -295,9 +295,9 @@ pub fn prepare_exec<N: AsRef<str>>(supervisor: Pid, env: &[(N, String)]) {
         process::set_variable(name.as_ref(), value);
     }
     for signal in COMMAND_SIGNALS {
-        let _ = process::on(signal, SigHandler::SigDfl);
+        let _ = process::set_signal_action(signal, SigHandler::SigDfl);
     }
-    let _ = process::ordinary_signals();
+    let _ = process::reset_signals();
 }
 
 /// Last step of a supervisor's setup: keeps capabilities in a user namespace and requests the parent-death signal.

@@ -125,10 +125,10 @@ pub(crate) fn in_current_namespaces<T>(f: impl FnOnce() -> Result<T, Error>) -> 
     let terminal = Terminal::save();
     let before = SigSet::thread_get_mask().map_err(machine)?;
     // If an inner process is killed, its orphans are reparented to this process, which can kill them.
-    let adopted = process::adopt_orphans(true).unwrap_or(false);
+    let adopted = process::set_subreaper(true).unwrap_or(false);
     let outcome = f();
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    let _ = process::adopt_orphans(adopted);
+    let _ = process::set_subreaper(adopted);
     if let Some(terminal) = terminal {
         terminal.restore();
     }
@@ -226,7 +226,7 @@ impl Session {
                 gateway_config = Some(config);
                 None
             } else {
-                let gateway = config.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?;
+                let gateway = config.spawn_in_namespace(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?;
                 helpers.add(gateway);
                 gateways.watch(gateway);
                 Some(gateway_end(&channel)?)
@@ -293,13 +293,13 @@ impl Session {
         let down = Direction::new(shell.down.clone(), shell.seed)?;
         let control_socket =
             ControlSocket::of_shell(&shell.name, shell.control_name.as_deref(), shell.command.words(), epoch_ns)?;
-        let counters = (shell.meter.anything() || shell.meter_web).then(SharedCounters::default);
+        let counters = (shell.meter.is_enabled() || shell.meter_web).then(SharedCounters::default);
         let web = match (&counters, shell.meter_web) {
             (Some(counters), true) => Some(WebMeter::start(counters, &shell.name, up.kind()).map_err(machine)?),
             _ => None,
         };
         inside.send(&[message::GO], &[], false).map_err(machine)?;
-        let shown = counters.as_ref().filter(|_| shell.meter.anything());
+        let shown = counters.as_ref().filter(|_| shell.meter.is_enabled());
         let meter =
             shown.map(|counters| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, counters)).transpose();
         let meter = meter.map_err(machine)?;
@@ -307,15 +307,15 @@ impl Session {
         let block = leases.as_ref().filter(|_| self.monitors_senders).map(Leases::block);
         let senders = block.and_then(|block| SenderMonitor::watch(block).ok());
         let spin_ns = Some(shell.spin.as_nanos().max(0) as u64);
-        let event_loop = EventLoop { zero_ns, spin_ns, gauges, control_socket, catalogue: own };
+        let event_loop = EventLoop { zero_ns, spin_ns, publisher: gauges, control_socket, catalogue: own };
         let mut tunnel = Tunnel {
             up,
             down,
             pool: Pool::new(),
             inner,
-            outside,
+            outer: outside,
             leases,
-            attached,
+            attachment: attached,
             inside,
             signals,
             gateways,
@@ -324,10 +324,11 @@ impl Session {
         let (end, usage) = event_loop.run(&mut tunnel);
         drop((meter, web));
         let buffer_limited = senders.and_then(SenderMonitor::finish);
-        let gateway_end = tunnel.outside.gateway.as_mut().and_then(|gateway| gateway.end.as_mut());
-        let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outside.end), gateway_end].into_iter().flatten();
+        let gateway_end = tunnel.outer.gateway.as_mut().and_then(|gateway| gateway.end.as_mut());
+        let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outer.end), gateway_end].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Tunnel { up, down, inner, outside, leases, attached, inside, gateways, command, .. } = tunnel;
+        let Tunnel { up, down, inner, outer: outside, leases, attachment: attached, inside, gateways, command, .. } =
+            tunnel;
         let reports = [up.finish(), down.finish()];
         // Close the devices, which removes their routes, before other shells can lease the addresses.
         drop((attached, inner, outside));
@@ -337,7 +338,7 @@ impl Session {
         drop(helpers);
         let supervisor_killed = matches!(supervisor, Ok(WaitStatus::Signaled(..)));
         if supervisor_killed {
-            process::end_descendants(&others);
+            process::kill_descendants(&others);
         }
         end?;
         let status = command.status.ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;

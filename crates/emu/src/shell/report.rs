@@ -110,7 +110,7 @@ impl Outcome {
             })),
             "faults": faults,
         });
-        self.usage.added_to(json).to_string()
+        self.usage.add_to(json).to_string()
     }
 
     /// Summary lines: one per direction, one for the shell, and warnings.

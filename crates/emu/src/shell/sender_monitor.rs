@@ -39,7 +39,7 @@ impl SenderMonitor {
             let mut connections_by_cookie = BTreeMap::new();
             while !thread_ended.load(Ordering::Relaxed) {
                 thread::park_timeout(PERIOD);
-                let found = connections.to(&block.tree_prefixes()).unwrap_or_default();
+                let found = connections.list_to(&block.tree_prefixes()).unwrap_or_default();
                 connections_by_cookie.extend(found.into_iter().map(|connection| (connection.cookie, connection)));
             }
             worst_limited(connections_by_cookie.into_values())

@@ -27,13 +27,13 @@ impl Terminal {
     pub fn restore(&self) {
         let input = io::stdin();
         // SIGTTOU would stop a background process that changes the terminal.
-        let before = process::on(Signal::SIGTTOU, SigHandler::SigIgn);
+        let before = process::set_signal_action(Signal::SIGTTOU, SigHandler::SigIgn);
         if let Some(group) = self.group {
             let _ = tcsetpgrp(&input, group);
         }
         let _ = tcsetattr(&input, SetArg::TCSADRAIN, &self.modes);
         if let Ok(action) = before {
-            let _ = process::on(Signal::SIGTTOU, action.handler());
+            let _ = process::set_signal_action(Signal::SIGTTOU, action.handler());
         }
     }
 }

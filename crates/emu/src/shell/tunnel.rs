@@ -15,7 +15,7 @@ use crate::event_loop::{EVENTS, Network, is_local_noise};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
-use crate::sys::process::received;
+use crate::sys::process::drain_signals;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
@@ -46,11 +46,11 @@ pub struct Tunnel {
     /// The end on the command's side.
     pub inner: Endpoint,
     /// The end outside the shell, and the route to the gateway.
-    pub outside: OuterSide,
+    pub outer: OuterSide,
     /// Address leases of shells inside; `None` for an attached shell, which has no addresses.
     pub leases: Option<Leases>,
     /// Hooks at an existing interface.
-    pub attached: Option<Attachment>,
+    pub attachment: Option<Attachment>,
     /// Channel to the process on the inner side.
     pub inside: Channel,
     /// Signals sent to the shell.
@@ -82,8 +82,8 @@ impl Network for Tunnel {
     fn device(&self, number: usize) -> Option<&Tun> {
         match number {
             INNER => Some(&self.inner.tun),
-            OUTER => Some(&self.outside.end.tun),
-            _ => self.outside.gateway_tun(),
+            OUTER => Some(&self.outer.end.tun),
+            _ => self.outer.gateway_tun(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Network for Tunnel {
 
     fn accepts(&self, frame: &[u8]) -> bool {
         // An existing interface has real neighbours, which need multicast and broadcast.
-        self.attached.is_some() || !is_local_noise(frame)
+        self.attachment.is_some() || !is_local_noise(frame)
     }
 
     fn arrive(&mut self, device: usize, at: Instant, frame: Buffer) {
@@ -120,7 +120,7 @@ impl Network for Tunnel {
     }
 
     fn run(&mut self, now: Instant) {
-        self.up.run(now, &mut self.outside);
+        self.up.run(now, &mut self.outer);
         self.down.run(now, &mut &self.inner.tun);
     }
 
@@ -128,7 +128,7 @@ impl Network for Tunnel {
         [&self.up, &self.down]
     }
 
-    fn order(&mut self, _: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
+    fn control(&mut self, _: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
         order(DirectionSet::Shell([&mut self.up, &mut self.down]));
     }
 
@@ -138,7 +138,7 @@ impl Network for Tunnel {
         for fd in &self.gateways.running {
             poll.add(fd.as_fd(), GATEWAYS + fd.as_raw_fd() as u64, Interest::READ)?;
         }
-        for (end, token) in [(&self.inner, SHELLS_INSIDE), (&self.outside.end, SHELLS_BESIDE)] {
+        for (end, token) in [(&self.inner, SHELLS_INSIDE), (&self.outer.end, SHELLS_BESIDE)] {
             if let Some(listener) = &end.listener {
                 poll.add(listener.as_fd(), token, Interest::READ)?;
             }
@@ -152,19 +152,19 @@ impl Network for Tunnel {
                 self.command.status = self.command_status();
                 if self.command.status.is_some() {
                     poll.remove(self.inside.as_fd()).map_err(machine)?;
-                    self.attached.iter_mut().for_each(Attachment::detach);
+                    self.attachment.iter_mut().for_each(Attachment::detach);
                     return Ok(true);
                 }
             }
             SIGNALS => self.forward_signals(),
             SHELLS_INSIDE | SHELLS_BESIDE => self.lease(token, poll),
             gateway if gateway >= GATEWAYS => {
-                if let Some(fd) = self.gateways.gone((gateway - GATEWAYS) as i32, now) {
+                if let Some(fd) = self.gateways.on_exit((gateway - GATEWAYS) as i32, now) {
                     let _ = poll.remove(fd.as_fd());
                 }
             }
             connection => {
-                let outer = &mut self.outside.end;
+                let outer = &mut self.outer.end;
                 if let Some(leases) = &mut self.leases {
                     leases.on_disconnect((connection - CONNECTIONS) as i32, Some((&mut outer.netlink, outer.index)));
                 }
@@ -177,7 +177,7 @@ impl Network for Tunnel {
 impl Tunnel {
     /// Serves a shell that requests addresses.
     fn lease(&mut self, token: u64, poll: &Poll) {
-        let outer = &mut self.outside.end;
+        let outer = &mut self.outer.end;
         let (listener, inside) = match token {
             SHELLS_INSIDE => (self.inner.listener.as_ref(), Some((&mut outer.netlink, outer.index))),
             _ => (outer.listener.as_ref(), None),
@@ -212,7 +212,7 @@ impl Tunnel {
 
     /// Forwards signals to the command.
     fn forward_signals(&mut self) {
-        for (signal, from_terminal) in received(&self.signals) {
+        for (signal, from_terminal) in drain_signals(&self.signals) {
             if COMMAND_SIGNALS.contains(&signal) {
                 self.command.signalled = Some(signal);
             }

@@ -109,13 +109,13 @@ impl Interest {
 }
 
 /// Sets the timer slack of this thread to 1 ns; the default is 50 µs.
-pub fn exact_timers() -> io::Result<()> {
+pub fn minimize_timer_slack() -> io::Result<()> {
     Ok(nix::sys::prctl::set_timerslack(1)?)
 }
 
 /// Schedules this thread before all ordinary ones (SCHED_FIFO); children return to SCHED_OTHER. Requires CAP_SYS_NICE
 /// or RLIMIT_RTPRIO.
-pub fn run_first() -> io::Result<()> {
+pub fn set_realtime() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 10 };
     // SAFETY: `param` is a live sched_param; 0 is the calling thread.
     let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) };
@@ -123,7 +123,7 @@ pub fn run_first() -> io::Result<()> {
 }
 
 /// Returns this thread to SCHED_OTHER.
-pub fn run_as_others() -> io::Result<()> {
+pub fn unset_realtime() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: as above.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &param) }).map(|_| ())

@@ -34,12 +34,12 @@ impl Connections {
     }
 
     /// The connections to addresses in `prefixes`, including IPv4 connections of dual-stack sockets.
-    pub fn to(&mut self, prefixes: &[Prefix]) -> io::Result<Vec<Connection>> {
+    pub fn list_to(&mut self, prefixes: &[Prefix]) -> io::Result<Vec<Connection>> {
         let mut found = Vec::new();
         for &(address, bits) in prefixes {
             let families: &[i32] = if address.is_ipv4() { &[libc::AF_INET, libc::AF_INET6] } else { &[libc::AF_INET6] };
             for &family in families {
-                found.extend(self.0.ask(request(family, address, bits))?.iter().filter_map(|body| read(body)));
+                found.extend(self.0.request(request(family, address, bits))?.iter().filter_map(|body| read(body)));
             }
         }
         Ok(found)
@@ -103,7 +103,7 @@ mod tests {
         client.write_all(&[1; 5000]).unwrap();
         server.read_exact(&mut [0; 5000]).unwrap();
         let mut connections = Connections::open().unwrap();
-        let mut to = |text: &str, bits| connections.to(&[(text.parse().unwrap(), bits)]).unwrap();
+        let mut to = |text: &str, bits| connections.list_to(&[(text.parse().unwrap(), bits)]).unwrap();
         let ports = |found: Vec<Connection>| found.iter().map(|connection| connection.port).collect::<Vec<_>>();
         let port = client.local_addr().unwrap().port();
         assert_eq!(ports(to("127.0.0.77", 32)), [port]);

@@ -25,7 +25,7 @@ impl Channel {
     }
 
     /// Wraps a connected socket.
-    pub fn of(fd: OwnedFd) -> Self {
+    pub fn from_fd(fd: OwnedFd) -> Self {
         Self { fd }
     }
 

@@ -79,29 +79,29 @@ impl Netlink {
     pub fn index(&mut self, name: &str) -> io::Result<u32> {
         let mut message = Message::new(libc::RTM_GETLINK, 0);
         message.body(&[0; 16]).attribute(libc::IFLA_IFNAME, &zero_ended(name));
-        let answer = self.ask(message)?;
+        let answer = self.request(message)?;
         let index = answer.first().and_then(|link| u32_at(link, 4));
         index.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
     }
 
     /// Brings a device up. With `shape` (MTU, transmit queue length), first sets these and turns off automatic IPv6
     /// link-local addresses.
-    pub fn up(&mut self, index: u32, shape: Option<(u32, u32)>) -> io::Result<()> {
+    pub fn set_up(&mut self, index: u32, shape: Option<(u32, u32)>) -> io::Result<()> {
         if let Some((mtu, queue)) = shape {
             let mut message = Message::new(libc::RTM_SETLINK, libc::NLM_F_ACK as u16);
             message.body(&link_body(index, 0));
             message.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
             message.attribute(libc::IFLA_TXQLEN, &queue.to_ne_bytes());
-            self.ask(message)?;
+            self.request(message)?;
             // Fails on a kernel without IPv6, which assigns no addresses anyway.
             let mut message = Message::new(libc::RTM_SETLINK, libc::NLM_F_ACK as u16);
             let mode = attribute(ADDR_GEN_MODE, &[ADDR_GEN_NONE]);
             message.body(&link_body(index, 0)).attribute(AF_SPEC, &attribute(libc::AF_INET6 as u16, &mode));
-            let _ = self.ask(message);
+            let _ = self.request(message);
         }
         let mut message = Message::new(libc::RTM_SETLINK, libc::NLM_F_ACK as u16);
         message.body(&link_body(index, libc::IFF_UP as u32));
-        self.ask(message).map(|_| ())
+        self.request(message).map(|_| ())
     }
 
     /// Adds the point-to-point address `own` with `peer` to a device, without a prefix route.
@@ -118,7 +118,7 @@ impl Netlink {
             libc::IFA_FLAGS,
             &(libc::IFA_F_NODAD | libc::IFA_F_PERMANENT | libc::IFA_F_NOPREFIXROUTE).to_ne_bytes(),
         );
-        self.ask(message).map(|_| ())
+        self.request(message).map(|_| ())
     }
 
     /// Adds a route to the main table.
@@ -133,10 +133,10 @@ impl Netlink {
     }
 
     /// Destinations of the routes in all tables, except default routes.
-    pub fn routed(&mut self) -> io::Result<Vec<Prefix>> {
+    pub fn route_destinations(&mut self) -> io::Result<Vec<Prefix>> {
         let mut message = Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16);
         message.body(&[0; 12]);
-        let routes = self.ask(message)?;
+        let routes = self.request(message)?;
         let prefix = |route: &Vec<u8>| Some((address(find(route, 12, libc::RTA_DST)?)?, *route.get(1)?));
         Ok(routes.iter().filter_map(prefix).collect())
     }
@@ -145,7 +145,7 @@ impl Netlink {
     pub fn addresses(&mut self) -> io::Result<Vec<IpAddr>> {
         let mut message = Message::new(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16);
         message.body(&[0; 8]);
-        let found = self.ask(message)?;
+        let found = self.request(message)?;
         let own =
             |entry: &Vec<u8>| address(find(entry, 8, libc::IFA_LOCAL).or_else(|| find(entry, 8, libc::IFA_ADDRESS))?);
         Ok(found.iter().filter_map(own).collect())
@@ -155,7 +155,7 @@ impl Netlink {
     pub fn losses(&mut self, index: u32) -> io::Result<Losses> {
         let mut message = Message::new(libc::RTM_GETLINK, 0);
         message.body(&link_body(index, 0));
-        let answer = self.ask(message)?;
+        let answer = self.request(message)?;
         let stats = answer.first().and_then(|link| find(link, 16, libc::IFLA_STATS64));
         let field = |i: usize| stats.and_then(|s| s.get(8 * i..8 * i + 8)).and_then(|s| s.try_into().ok());
         let count = |i| field(i).map_or(0, u64::from_ne_bytes);
@@ -180,11 +180,11 @@ impl Netlink {
         if let Some(cc) = cc {
             message.attribute(libc::RTA_METRICS, &attribute(CONGESTION_CONTROL, &zero_ended(cc)));
         }
-        self.ask(message).map(|_| ())
+        self.request(message).map(|_| ())
     }
 
     /// Sends a request and collects the bodies of the responses. An NLMSG_ERROR response is returned as an error.
-    pub(super) fn ask(&mut self, message: Message) -> io::Result<Vec<Vec<u8>>> {
+    pub(super) fn request(&mut self, message: Message) -> io::Result<Vec<Vec<u8>>> {
         self.sequence += 1;
         let several = message.flags & libc::NLM_F_DUMP as u16 == libc::NLM_F_DUMP as u16;
         send(self.fd.as_raw_fd(), &message.finish(self.sequence), MsgFlags::empty())?;

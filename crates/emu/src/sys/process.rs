@@ -38,7 +38,7 @@ pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
 ///
 /// A PID namespace would end descendants too, but it hides the machine's processes from the command and needs another
 /// `/proc`.
-pub fn adopt_orphans(adopt: bool) -> io::Result<bool> {
+pub fn set_subreaper(adopt: bool) -> io::Result<bool> {
     let before = nix::sys::prctl::get_child_subreaper()?;
     nix::sys::prctl::set_child_subreaper(adopt)?;
     Ok(before)
@@ -51,12 +51,12 @@ pub fn children() -> Vec<Pid> {
     numbers.split_whitespace().filter_map(|number| number.parse().ok().map(Pid::from_raw)).collect()
 }
 
-/// Kills all descendants except the children in `but` and their descendants. Requires [`adopt_orphans`]: the orphans of
+/// Kills all descendants except the children in `but` and their descendants. Requires [`set_subreaper`]: the orphans of
 /// killed children become children of this process and are killed in the next round.
-pub fn end_descendants(but: &[Pid]) {
+pub fn kill_descendants(spared: &[Pid]) {
     loop {
         let mut ended = false;
-        for pid in children().into_iter().filter(|pid| !but.contains(pid)) {
+        for pid in children().into_iter().filter(|pid| !spared.contains(pid)) {
             if kill(pid, Signal::SIGKILL).is_ok() {
                 let _ = waitpid(pid, None);
                 ended = true;
@@ -88,7 +88,7 @@ pub fn signal_fd(signals: &[Signal]) -> io::Result<SignalFd> {
 
 /// Drains a signalfd. Each signal comes with whether the terminal sent it: then the whole foreground process group
 /// received it.
-pub fn received(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
+pub fn drain_signals(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
     std::iter::from_fn(|| signals.read_signal().ok().flatten()).filter_map(|info| {
         let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
         Some((signal, info.ssi_code == libc::SI_KERNEL))
@@ -96,23 +96,23 @@ pub fn received(signals: &SignalFd) -> impl Iterator<Item = (Signal, bool)> {
 }
 
 /// Sets the action for a signal; returns the former action.
-pub fn on(signal: Signal, handler: SigHandler) -> io::Result<SigAction> {
+pub fn set_signal_action(signal: Signal, handler: SigHandler) -> io::Result<SigAction> {
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler is SIG_DFL or SIG_IGN, or was in place before.
     Ok(unsafe { sigaction(signal, &action) }?)
 }
 
 /// Prepares signals for exec: unblocks all and resets those that Python ignores to the default action.
-pub fn ordinary_signals() -> io::Result<()> {
+pub fn reset_signals() -> io::Result<()> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
     for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
-        on(signal, SigHandler::SigDfl)?;
+        set_signal_action(signal, SigHandler::SigDfl)?;
     }
     Ok(())
 }
 
 /// Executes the program `words[0]`, searched in PATH; returns only on failure.
-pub fn become_program(words: &[CString]) -> io::Error {
+pub fn exec(words: &[CString]) -> io::Error {
     let Err(error) = nix::unistd::execvp(&words[0], words);
     error.into()
 }

@@ -210,7 +210,7 @@ impl Mesh {
         self.unrouted
     }
 
-    /// Packets that have passed from nodes to nodes.
+    /// Packets that have crossed between two nodes.
     pub fn passed(&self) -> u64 {
         self.exits.iter().map(|exit| exit.counters().arrived.0).sum()
     }

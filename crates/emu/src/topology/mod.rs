@@ -85,7 +85,7 @@ impl Drop for Nodes {
             drop(channel);
             let _ = waitpid(pid, None);
         }
-        process::end_descendants(&self.others);
+        process::kill_descendants(&self.others);
     }
 }
 
@@ -143,15 +143,20 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
         begin(channel, zero_ns).map_err(machine)?;
     }
     // The sleep below must be exact, too.
-    let _ = clock::exact_timers();
+    let _ = clock::minimize_timer_slack();
     sleep(Span::from_nanos(zero_ns.saturating_sub(clock::monotonic_ns())));
     let meter =
         shared.as_ref().zip(topology.meter.clone()).zip(metered).map(|((shared, name), link)| {
             Meter::start(name, MeterView::EVERYTHING, mesh.links()[2 * link].kind(), shared)
         });
     let meter = meter.transpose().map_err(machine)?;
-    let event_loop =
-        EventLoop { zero_ns, spin_ns: None, gauges: shared.map(CounterPublisher::of), control_socket, catalogue: own };
+    let event_loop = EventLoop {
+        zero_ns,
+        spin_ns: None,
+        publisher: shared.map(CounterPublisher::of),
+        control_socket,
+        catalogue: own,
+    };
     let mut testbed = Testbed {
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),

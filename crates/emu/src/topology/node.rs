@@ -140,7 +140,7 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
     }
     // A terminal signals the whole process group, but only the programs react.
     for signal in COMMAND_SIGNALS {
-        let _ = process::on(signal, SigHandler::SigIgn);
+        let _ = process::set_signal_action(signal, SigHandler::SigIgn);
     }
     let code = match process::signal_fd(&[Signal::SIGCHLD, PARENT_DEATH_SIGNAL]) {
         Ok(signals) => {
@@ -148,12 +148,12 @@ pub fn main(node: &Node<'_>, parent: Pid, channel: &Channel) -> i32 {
         }
         Err(_) => 1,
     };
-    process::end_descendants(&[]);
+    process::kill_descendants(&[]);
     code
 }
 
 fn prepare(node: &Node<'_>, parent: Pid) -> Result<Endpoint, Error> {
-    process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
+    process::set_subreaper(true).map_err(|e| Error::Machine(e.to_string()))?;
     let in_user_namespace = new_host(false)?;
     let own_addresses = plan::addresses(node.number);
     let addresses = own_addresses.map(|address| (address, address));
@@ -256,7 +256,7 @@ impl NodeSupervisor<'_> {
                     let _ = fds::keep_open(gate.as_fd());
                     process::set_variable("SOJOURN_GATE", &gate.as_fd().as_raw_fd().to_string());
                 }
-                let error = process::become_program(&program.words);
+                let error = process::exec(&program.words);
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 let _ = exec.send(&errno.to_ne_bytes(), &[], false);
                 127

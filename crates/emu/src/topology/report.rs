@@ -83,7 +83,7 @@ impl Outcome {
             "hidden_drops": self.hidden_drops(), "unrouted": self.unrouted,
             "faults": self.faults(),
         });
-        self.usage.added_to(json).to_string()
+        self.usage.add_to(json).to_string()
     }
 
     /// One line for each queue with packets, and one for the resources used.

@@ -9,7 +9,7 @@ use crate::event_loop::{EVENTS, Network};
 use crate::path::{Buffer, Direction, Pool};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
-use crate::sys::process::received;
+use crate::sys::process::drain_signals;
 use crate::sys::tun::Tun;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
@@ -96,7 +96,7 @@ impl Network for Testbed<'_> {
         [&links[2 * self.metered + 1], &links[2 * self.metered]]
     }
 
-    fn order(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
+    fn control(&mut self, now: Instant, order: &mut dyn FnMut(DirectionSet<'_>)) {
         let queues = self.queues;
         self.mesh.with_links(now, |links| {
             order(DirectionSet::Network(queues.iter().map(String::as_str).zip(links).collect()))
@@ -148,7 +148,7 @@ impl Testbed<'_> {
     /// Forwards signals to the user's command; without one, they end the run. Returns whether the run is over.
     fn handle_signals(&mut self) -> bool {
         let mut over = false;
-        for (signal, from_terminal) in received(self.signals) {
+        for (signal, from_terminal) in drain_signals(self.signals) {
             if self.entered {
                 // A signal from the terminal has reached the command already.
                 if let (false, Some(&(node, _))) = (from_terminal, self.awaited.first()) {

@@ -49,7 +49,7 @@ fn object<'k>(keys: impl Iterator<Item = &'k Key> + Clone) -> Value {
         "properties": properties,
         "required": required,
         "additionalProperties": false,
-        // For the tables in docs/scenario, because objects of serde_json are sorted by key.
+        // Declaration order of the keys, for the tables in docs/scenario: serde_json sorts the keys of objects.
         ORDER: order,
     })
 }

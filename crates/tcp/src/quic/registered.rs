@@ -14,7 +14,7 @@ use crate::stack::Stack;
 use crate::state::CaState;
 use sojourn_aqm::{Duration, Instant, Rng};
 
-/// A control, its window and its needs.
+/// A registered congestion control as a QUIC sender calls it, with its congestion window and the inputs it requests.
 #[derive(Clone, Debug)]
 pub(super) struct RegisteredControl {
     cc: AnyCc,

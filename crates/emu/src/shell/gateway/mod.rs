@@ -61,7 +61,7 @@ impl GatewayConfig {
 
     /// Starts the gateway in a new network namespace. The first message on the shell's end of the channel passes the
     /// device that leads to it.
-    pub fn spawn_apart(self, mtu: u32, cc: Option<&str>) -> io::Result<Pid> {
+    pub fn spawn_in_namespace(self, mtu: u32, cc: Option<&str>) -> io::Result<Pid> {
         let me = getpid();
         process::spawn(move || {
             let _ = process::follow_parent(me, Signal::SIGKILL);
@@ -79,7 +79,7 @@ impl GatewayConfig {
     }
 
     /// Starts the gateway in the current network namespace; `tun` is the device to the shell.
-    pub fn spawn_here(self, tun: &Tun) -> io::Result<Pid> {
+    pub fn spawn_in_place(self, tun: &Tun) -> io::Result<Pid> {
         take_every_address()?;
         let me = getpid();
         process::spawn(move || {
@@ -97,7 +97,7 @@ impl GatewayConfig {
         let site = EndpointConfig { name: "sojourn", mtu, addresses, reaches: block.tree_prefixes(), cc };
         let end = site.make()?;
         let mut netlink = Netlink::open().map_err(no)?;
-        netlink.index("lo").and_then(|lo| netlink.up(lo, None)).map_err(no)?;
+        netlink.index("lo").and_then(|lo| netlink.set_up(lo, None)).map_err(no)?;
         take_every_address().map_err(no)?;
         Ok(end)
     }

@@ -252,7 +252,7 @@ impl Prague {
         let unmarked = (sample.acked_sacked as u64).saturating_sub(sample.ce as u64);
         if sample.ce > 0 {
             if !self.saw_ce {
-                // The first mark ends slow start and halves the window. The half lasts only if this acknowledgment
+                // The first mark ends slow start and halves the window. The halved window lasts only if this acknowledgment
                 // delivered nothing unmarked: slow start sets the fractional window from `cwnd` again.
                 self.frac_cwnd = (self.frac_cwnd + 1) >> 1;
             }
