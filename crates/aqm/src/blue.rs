@@ -265,7 +265,7 @@ mod tests {
             ("blue decrement -1", "decrement = -1 is out of range; from 0 to 1"),
             ("blue freeze_time 10", r#"freeze_time: "10" has no unit; write e.g. "5 ms""#),
             ("blue threshold 1.5", r#"threshold: "1.5" is not a whole number"#),
-            ("blue idle always", r#"idle: "always" is none of event, time"#),
+            ("blue idle always", r#"idle: "always" is not one of event, time"#),
             ("blue ecn maybe", r#"unknown parameter "maybe"; did you mean "ecn"?"#),
         ] {
             let found = parse(text).expect_err(text).to_string();

@@ -344,7 +344,10 @@ mod tests {
     fn nearest_names() {
         let known = ["codel", "pie", "droptail"];
         assert_eq!(unknown("AQM", "coddle", known.into_iter()), r#"unknown AQM "coddle"; did you mean "codel"?"#);
-        assert_eq!(unknown("AQM", "zzz", known.into_iter()), r#"unknown AQM "zzz"; one of codel, pie, droptail"#);
+        assert_eq!(
+            unknown("AQM", "zzz", known.into_iter()),
+            r#"unknown AQM "zzz"; expected one of codel, pie, droptail"#
+        );
         assert_eq!(
             unknown("AQM", "FQ-CoDel", ["fq", "fq_codel"].into_iter()),
             r#"unknown AQM "FQ-CoDel"; did you mean "fq_codel"?"#

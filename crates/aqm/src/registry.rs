@@ -420,7 +420,7 @@ pub struct Effects {
     pub reorders: bool,
     /// It duplicates packets ([`Sink::duplicated`](crate::Sink::duplicated)).
     pub duplicates: bool,
-    /// It flips bits ([`Sink::damaged`](crate::Sink::damaged)).
+    /// It flips bits ([`Sink::corrupt`](crate::Sink::corrupt)).
     pub damages: bool,
 }
 

@@ -309,7 +309,7 @@ mod tests {
             ("rem pupdtime 1us", "pupdtime = 1 us is out of range; from 10 us to 60 s"),
             ("rem inw 0", "inw = 0 is out of range; from 0.000001 to 1"),
             ("rem mean_pktsize 0B", "mean_pktsize = 0 B is out of range; from 1 B to 1048576 B"),
-            ("rem price cost", r#"price: "cost" is none of rates, backlog"#),
+            ("rem price cost", r#"price: "cost" is not one of rates, backlog"#),
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");
         }

@@ -146,7 +146,7 @@ fn unknown_names_bring_the_nearest_ones() {
         ("coddel", r#"unknown AQM "coddel"; did you mean "codel"?"#),
         ("codel@atc", r#"unknown profile "atc"; did you mean "act"?"#),
         ("pie@rfc8034", r#"unknown profile "rfc8034"; did you mean "rfc8033"?"#),
-        ("fq_codel@kernel", r#"unknown profile "kernel"; one of rfc8290, linux, linux-3.10"#),
+        ("fq_codel@kernel", r#"unknown profile "kernel"; expected one of rfc8290, linux, linux-3.10"#),
         ("fq(codle)", r#"unknown AQM "codle"; did you mean "codel"?"#),
         ("fq(codel@linx)", r#"unknown profile "linx"; did you mean "linux"?"#),
         ("codel targt 5ms", r#"unknown parameter "targt"; did you mean "target"?"#),

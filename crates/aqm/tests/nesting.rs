@@ -81,7 +81,7 @@ fn long_texts_are_read_at_once() {
     NamedConfig::parse(&two_levels).unwrap();
     let circle = classes(0xfffe, &|i| format!("parent {:x}", 1 + i % 0xfffe));
     let error = NamedConfig::parse(&circle).unwrap_err().to_string();
-    assert!(error.starts_with("class 1: its parents go in a circle, 1 below 2 below 3 below"), "{error}");
+    assert!(error.starts_with("class 1: its parents form a loop, 1 below 2 below 3 below"), "{error}");
     assert!(error.ends_with("(65534 classes); attach one of them to the root"), "{error}");
     let chain = classes(0xfffe, &|i| format!("parent {:x}", 1 + i));
     let error = NamedConfig::parse(&chain).unwrap_err().to_string();

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`abi`] | structs and constants of the header |
 //! | [`queue`] | Sojourn queues for hosts in C, in safe code |
-//! | [`export`] | functions that C calls: pointer checks, panics as errors, error texts |
+//! | [`export`](mod@export) | functions that C calls: pointer checks, panics as errors, error texts |
 //! | [`foreign`] | queues of shared libraries as qdiscs; every answer is checked |
 //! | [`load`] | opening libraries and calling them |
 //! | [`name`] | names of libraries in configurations |

@@ -73,5 +73,5 @@ fn what_the_rest_of_a_scenario_cannot_carry_is_refused() {
     let text = "duration = \"1 s\"\n[wlan]\n[[wlan.stations]]\nrate = \"54 Mbit/s\"\n[link]\naqm = \"netem corrupt 1%\"\n\
                 [[flows]]\nkind = \"tcp\"";
     let text = refusal(text);
-    assert!(text.contains("a wireless LAN cannot damage packets; leave corrupt of netem out"), "{text}");
+    assert!(text.contains("a wireless LAN cannot corrupt packets; leave corrupt of netem out"), "{text}");
 }

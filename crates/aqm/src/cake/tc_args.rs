@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn what_tc_would_refuse_gets_a_line() {
         for (text, error) in [
-            ("cake diffserv9", r#"unknown word of cake "diffserv9"; did you mean "diffserv"?"#),
+            ("cake diffserv9", r#"unknown cake keyword "diffserv9"; did you mean "diffserv"?"#),
             ("cake overhead 999", "overhead = 999 is out of range; from -64 to 256"),
             ("cake overhead 1.5", "overhead (1.5) is not a whole number of bytes; write e.g. overhead 18"),
             ("cake overhead", "overhead of cake needs a value"),

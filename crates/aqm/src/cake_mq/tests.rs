@@ -129,7 +129,7 @@ fn what_tc_refuses_is_refused() {
     for (words, refusal) in [
         ("autorate-ingress", "cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or use cake"),
         ("queues 1", "queues = 1 is out of range; from 2 to 256"),
-        ("bandwidth 100bit", "bandwidth (100 bit/s) is below 512 bit/s (64 B/s), the least that Linux shapes to"),
+        ("bandwidth 100bit", "bandwidth (100 bit/s) is below 512 bit/s (64 B/s), the minimum that Linux shapes to"),
     ] {
         let error = registry::parse(&format!("cake_mq {words}")).expect_err(words).to_string();
         assert!(error.starts_with(refusal), "{error}");

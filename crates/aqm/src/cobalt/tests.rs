@@ -309,8 +309,8 @@ fn combinations_that_say_nothing_are_refused() {
     for (profile, params, says) in [
         ("linux", vec![("target", "100ms")], "target (100 ms) must be below interval (100 ms)"),
         ("linux", vec![("bandwidth", "511 bit/s")], "below 512 bit/s (64 B/s)"),
-        ("linux", vec![("blue_threshold", "1s")], "version linux of COBALT does not have it"),
-        ("ns3", vec![("bandwidth", "1mbit")], "version ns3 of COBALT does not have it"),
+        ("linux", vec![("blue_threshold", "1s")], "version linux of COBALT does not have this parameter"),
+        ("ns3", vec![("bandwidth", "1mbit")], "version ns3 of COBALT does not have this parameter"),
     ] {
         let config: Config = testing::config(profile, &params);
         let error = config.validate().expect_err("it is refused").to_string();

@@ -221,7 +221,7 @@ mod tests {
         let short = config::<Config>("mahimahi", &[("target", "1 us"), ("interval", "900 us")]);
         let refused = short.validate().unwrap_err().to_string();
         assert!(
-            refused.starts_with("interval (900 us) is nothing in whole milliseconds, in which mahimahi"),
+            refused.starts_with("interval (900 us) rounds to 0 ms, and mahimahi computes in whole milliseconds"),
             "{refused}"
         );
     }

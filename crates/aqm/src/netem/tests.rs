@@ -384,7 +384,7 @@ fn what_does_not_go_together_is_refused() {
         ("netem reorder 25%", "write e.g. delay 10ms reorder 25%"),
         ("netem delay 10ms gap 5", "gap needs reorder"),
         ("netem loss 1% loss state 1%", "loss"),
-        ("netem loss always", "loss \"always\" is no model"),
+        ("netem loss always", "loss \"always\": unknown model"),
         ("netem loss 101%", "100"),
         ("netem delay 10ms 5ms distribution bell", "uniform, normal, pareto, paretonormal"),
         ("netem delay 20", "has no unit"),

@@ -242,7 +242,7 @@ mod tests {
         let mut config = Config::default();
         config.set("version", "linux").expect("a version");
         let refusal = config.validate().unwrap_err().to_string();
-        assert!(refusal.starts_with("activation: version linux of PIE does not have it"), "{refusal}");
+        assert!(refusal.starts_with("activation: version linux of PIE does not have this parameter"), "{refusal}");
         assert!(refusal.ends_with("(or write pie@linux for the version)"), "{refusal}");
     }
 

@@ -199,7 +199,7 @@ fn a_network_is_its_sums() {
     assert_eq!(Activation::Tanh.of(1.0), libm::tanhf(1.0));
     let wrong = layer(&[&[1.0, 2.0]], &[0.0], Activation::Tanh);
     let error = Network::new(vec![first, wrong]).unwrap_err().to_string();
-    assert_eq!(error, "layers[1].weights: 2 numbers, not 3");
+    assert_eq!(error, "layers[1].weights: 2 numbers; expected 3");
     let infinite = layer(&[&[f32::INFINITY]], &[0.0], Activation::Tanh);
     assert_eq!(Network::new(vec![infinite]).unwrap_err(), ShapeError::NotFinite(0));
     assert_eq!(Network::new(vec![]).unwrap_err(), ShapeError::Layers(0));

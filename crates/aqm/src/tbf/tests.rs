@@ -234,6 +234,6 @@ fn what_tc_would_refuse_gets_a_line() {
     ] {
         assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");
     }
-    assert!(parse("codel { pie }").unwrap_err().to_string().starts_with("codel holds no other discipline; tbf, prio"));
+    assert!(parse("codel { pie }").unwrap_err().to_string().starts_with("codel takes no child discipline; tbf, prio"));
     assert!(super::Settings { burst: Bytes(1), ..super::Settings::default() }.validate().is_err());
 }

@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn refusals_name_the_remedy() {
         for (kind, args, error) in [
-            ("fifo", "", r#"unknown queue "fifo"; one of infinite, droptail, drophead, codel, pie"#),
+            ("fifo", "", r#"unknown queue "fifo"; expected one of infinite, droptail, drophead, codel, pie"#),
             ("infinite", "packets=1", "an infinite queue takes no arguments; leave them out"),
             ("droptail", "", "a droptail queue needs a limit; write e.g. packets=100"),
             ("droptail", "packets", r#""packets" has no value; write e.g. packets=100"#),

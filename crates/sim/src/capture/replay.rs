@@ -439,7 +439,7 @@ mod tests {
             segment(2_000_000, 1, 10, ACK),
         ];
         let with = |duplicates| replay(&packets, &CaptureFilter { duplicates, ..CaptureFilter::default() });
-        assert!(with(DuplicatePolicy::Refuse).unwrap_err().starts_with("1 of its 3 packets are there twice"));
+        assert!(with(DuplicatePolicy::Refuse).unwrap_err().starts_with("1 of its 3 packets appear twice"));
         let dropped = with(DuplicatePolicy::Drop).unwrap();
         assert_eq!((dropped.packets(), dropped.repairs.duplicates), (2, 1), "a retransmission is none");
         assert_eq!(with(DuplicatePolicy::Keep).unwrap().packets(), 3);

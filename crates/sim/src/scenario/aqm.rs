@@ -235,7 +235,7 @@ mod tests {
             (json!("fq(codel target 5)"), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (
                 json!("fq(codel) target 5ms"),
-                r#"unknown parameter "target"; one of limit, memory_limit, flows, divisor, perturb_period, quantum, scheduler, scaled_allot, hash, isolation, overflow, drop_batch, raise, depth, headdrop"#,
+                r#"unknown parameter "target"; expected one of limit, memory_limit, flows, divisor, perturb_period, quantum, scheduler, scaled_allot, hash, isolation, overflow, drop_batch, raise, depth, headdrop"#,
             ),
             (json!("fq_codel flows 0"), "flows = 0 is out of range; from 1 to 65536"),
             (json!("fq_codel flows 1000000000"), "flows = 1000000000 is out of range; from 1 to 65536"),

@@ -182,7 +182,7 @@ fn refusals_name_place_and_mend() {
         (
             "link.serialisation_delays",
             "1",
-            "link.serialisation_delays: unknown key; one of delay, delay_trace, reorder, tick, gro, framing, overhead, mpu, account, loss, below, mtu, aqm, limit, rate, change, bucket, burst, peak, overdraft, poisson, cox, sigma, outage, trace, once, wlan_rate",
+            "link.serialisation_delays: unknown key; expected one of delay, delay_trace, reorder, tick, gro, framing, overhead, mpu, account, loss, below, mtu, aqm, limit, rate, change, bucket, burst, peak, overdraft, poisson, cox, sigma, outage, trace, once, wlan_rate",
         ),
         ("link", "10 Mbit/s", "link: expected a table, found a text"),
         ("link", "", r#"link: missing; write e.g. [link] with rate = "10 Mbit/s""#),
@@ -205,7 +205,7 @@ fn refusals_name_place_and_mend() {
         (
             "flows.0.stack",
             "linux",
-            r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2, quic-rfc9002"#,
+            r#"flows[0].stack: unknown TCP stack "linux"; expected one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2, quic-rfc9002"#,
         ),
         ("flows.0.pause", "1 s", r#"flows[0].pause: missing, so no transfer would end; write e.g. size = "10 MB""#),
         ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),

@@ -55,7 +55,7 @@ pub fn lines(table: &'static str) -> impl Iterator<Item = CallRow> {
         let mut words = args.split(' ');
         let event = words.next().expect("an event");
         let args = words.map(|word| word.parse().expect("a number")).collect();
-        CallRow { event, args, expected: expected }
+        CallRow { event, args, expected }
     })
 }
 

@@ -53,7 +53,7 @@ impl<F: FnMut(Host, u64, u64) -> Fate> ConnectionPair<F> {
             now_ms: 0,
             in_flight: Vec::new(),
             order: 0,
-            fate: fate,
+            fate,
             transmissions: BTreeMap::new(),
             acks: 0,
             sent: Vec::new(),

@@ -106,7 +106,7 @@ fn refusals_name_the_entry() {
         ),
         (
             "[[changes]]\nat = \"1 s\"\nlinks.second.rate = \"2 Mbit/s\"",
-            "changes[0].links.second: unknown link; there is none",
+            "changes[0].links.second: unknown link; none is defined",
         ),
         (
             "[[changes]]\nat = \"2 s\"\nlink.rate = \"2 Mbit/s\"\n[[changes]]\nat = \"1 s\"\nlink.delay = \"2 ms\"",

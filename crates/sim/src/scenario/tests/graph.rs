@@ -109,7 +109,7 @@ fn bad_graphs_are_refused_with_a_remedy() {
         (&[("nodes.1.name", "")], "nodes[1].name: missing; write e.g. name = \"A\""),
         (
             &[("nodes.1.kind", "switch")],
-            r#"nodes[1].kind: unknown kind of node "switch"; one of router, host, access-point, stations"#,
+            r#"nodes[1].kind: unknown kind of node "switch"; expected one of router, host, access-point, stations"#,
         ),
         (
             &[("links.0.to", "C"), ("links.1.from", "A")],

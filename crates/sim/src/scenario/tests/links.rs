@@ -139,7 +139,7 @@ fn tables_of_distributions_come_from_files() {
     let sets = [("link.aqm.distribution".to_string(), "my bell".to_string())];
     let set = Scenario::parse(&text("netem delay 20ms 5ms distribution bell"), &sets, folder.path()).unwrap();
     assert_eq!(entries(&set), [[-1, 2]]);
-    let words = "none of uniform, normal, pareto, paretonormal, and";
+    let words = "not one of uniform, normal, pareto, paretonormal, and";
     for (name, error) in [
         ("bel", format!("{}: No such file or directory (os error 2)", path.join("bel").display())),
         ("bad", format!("{}: line 2: \"x\" is not a whole number from -32768 to 32767", path.join("bad").display())),
@@ -231,7 +231,7 @@ fn refusals() {
         ),
         (
             vec![("loss", r#"{"p": 0.1, "every": 1}"#)],
-            r#"link.loss: unknown key "every"; one of p, r, bad, good, step"#,
+            r#"link.loss: unknown key "every"; expected one of p, r, bad, good, step"#,
         ),
         (
             vec![("loss", r#"{"p": 0, "r": 0}"#)],
@@ -249,7 +249,7 @@ fn refusals() {
         (vec![("tick", "1")], r#"link.tick: expected a text with a unit such as "5 ms", found a number"#),
         (vec![("framing", "atn")], r#"link.framing: unknown framing "atn"; did you mean "atm"?"#),
         (vec![("mpu", "64")], r#"link.mpu: expected a text with a unit such as "1500 B", found a number"#),
-        (vec![("account", "wire")], r#"link.account: unknown account "wire"; one of adjusted, ip"#),
+        (vec![("account", "wire")], r#"link.account: unknown account "wire"; expected one of adjusted, ip"#),
     ] {
         assert_eq!(link(&keys).map(|_| ()).unwrap_err().to_string(), error, "{keys:?}");
     }

@@ -114,7 +114,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         ("wlan.stations.0.snr", "high dB", r#"wlan.stations[0].snr: "high dB" is not a number; write e.g. "25 dB""#),
         ("wlan.stations.0.fading", "3 dB", r#"wlan.stations[0].fading: needs snr; write e.g. snr = "25 dB" too"#),
         ("wlan.stations.0.rates", "ofdm", r#"wlan.stations[0].rates: unknown key; did you mean "rate"?"#),
-        ("wlan.slot", "9 us", r#"wlan.slot: unknown slot "9 us"; one of short, long"#),
+        ("wlan.slot", "9 us", r#"wlan.slot: unknown slot "9 us"; expected one of short, long"#),
         ("wlan.ap_aifs", "0", "wlan.ap_aifs: 0 is out of range; from 1 to 15"),
         ("wlan.ap_cwmax", "64", "wlan.ap_cwmax: 64 is not a power of two minus one; write e.g. 127"),
         ("wlan.stations.0.cwmin", "2047", "wlan.stations[0].cwmin: 2047 is above cwmax, 1023; write at most that"),

@@ -21,7 +21,7 @@ fn lines(table: &'static str) -> impl Iterator<Item = CallRow> {
         let (args, expected) = line.split_once(" | ").expect("a line has two parts");
         let mut words = args.split(' ');
         let event = words.next().expect("an event");
-        CallRow { event, args: words.map(|word| word.parse().expect("a number")).collect(), expected: expected }
+        CallRow { event, args: words.map(|word| word.parse().expect("a number")).collect(), expected }
     })
 }
 
