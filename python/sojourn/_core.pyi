@@ -67,16 +67,16 @@ __all__ = [
 ]
 
 UPTIME_NS: int
-"""How long a link's machine had been up when a run begins, in ns."""
+"""Uptime of a link's machine at the start of a run, in ns."""
 
 class InputError(ValueError):
-    """Wrong input; the text names the place and the remedy."""
+    """Wrong input; the message names the place and the remedy."""
 
 class AqmError(RuntimeError):
-    """A queue manager of a user failed.
+    """A user's queue manager failed.
 
-    One in Python raised: the text names class, method, time and line, the cause is the exception. One in a shared
-    library broke a rule: the text names library, function, rule and time.
+    In Python, it raised: the message names class, method, time and line, and the cause is the exception. In a shared
+    library, it broke a rule: the message names library, function, rule and time.
     """
 
 def version() -> str:
@@ -104,12 +104,12 @@ def parse_aqm(text: str, base: str = ".", read: bool = True) -> str:
     """JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table.
 
     It has name, profile, shortest spelling (`text`), every parameter (`params`), and the `algorithm` as in the
-    registry. Relative paths of queue managers in Python and of tables of distributions start from the folder `base`;
-    without `read` tables are not read, and need not be there.
+    registry. Relative paths of queue managers in Python and of distribution tables start from the folder `base`;
+    without `read` tables are not read and need not exist.
     """
 
 def check_aqm(aqm: str, operations: int, seed: int, progress: Callable[[float], object] | None = None) -> str:
-    """Runs random operations on a queue manager, `operations` of them or until it breaks a rule; JSON.
+    """Run random operations on a queue manager, `operations` of them or until it breaks a rule; JSON.
 
     `cases`, `operations` and packets that `arrived`, `departed` and were `dropped` or `marked`; `violation` is None or
     `rule`, `step`, `detail` and `case`. A library that breaks the interface raises AqmError. The other arguments are
@@ -124,45 +124,53 @@ def diff(
     recorded: Mapping[str, npt.NDArray[Any]] | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> str:
-    """Play arrivals through the discipline `a` and compare with `b` or with what was recorded; JSON.
+    """Play arrivals through the discipline `a` and compare with `b` or with the recorded verdicts; JSON.
 
-    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `link` (its number), `kernel` (whose wire and random stream),
-    `told` (of which drops on arrival the sender is told: early ones, those of a full queue, those of a packet that was
-    queued first), `drops_on_arrival` (whether what was recorded dropped only arriving packets), `origin_ns`.
-    `arrivals`: `time_ns` (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the order of
-    time. `recorded`: `fate` (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and told, 7
-    dropped and not told, 8 waiting at that time, 9 dropped at that time and not known why, 10 not to be compared.
-    `progress` as for `simulate`.
+    `setup`: `rate`; `overhead`, bytes that the link adds to each packet, below the queue; `mtu`; `limit`; `seed`;
+    `link`, its number; `kernel`, whether the arrivals are from the Linux kernel or from the simulator; `told`, whether
+    the sender is notified of drops on arrival by the queue manager, by a full queue, and of a packet queued before its
+    drop; `drops_on_arrival`, whether the recorded queue dropped arriving packets only; `origin_ns`, the origin of the
+    reported times on the queue's clock.
+
+    `arrivals`, in order of time: `time_ns` (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` and `dscp`
+    (uint8), and for a queue that duplicates `copy` (bool): whether this is the duplicate of the packet before.
+
+    `recorded`: `fate` (uint8) and `fate_ns` (uint64). The codes are those of the column `fate` of a log, then 6 dropped
+    with notification of the sender, 7 dropped without (both without a time), 8 still queued at that time, 9 dropped at
+    that time for an unknown reason, 10 not to be compared.
+
+    The interpreter lock is released meanwhile; `progress` as for `simulate`.
     """
 
 def made_up_arrivals(seed: int, packets: int, rate: str) -> dict[str, npt.NDArray[Any]]:
     """Synthetic arrivals that bring out differences, as columns: `packets` of eight flows for a link of `rate`."""
 
 def tc_queue(aqm: str, line: str, created_ns: int | None) -> dict[str, Any]:
-    """What a recorded queue in tc's words says about comparing `aqm` with it.
+    """Settings for comparing `aqm` with a queue recorded in tc's syntax.
 
-    `aqm`: its spelling with the parameters of `line` where it gives none itself; `limit` of its queue; `told` and
-    `drops_on_arrival` as `diff` takes them; `instead`: the name of the same discipline as Linux has it, if `aqm` is
-    another variant, else None.
+    `aqm`: its shortest spelling with the parameters of `line` that it does not give itself; `limit` of its queue;
+    `told` and `drops_on_arrival` as `diff` takes them; `instead`: the name of the same discipline as Linux has it, if
+    `aqm` is another variant, else None.
     """
 
 def spelled_rate(text: str) -> str:
-    """A rate as a person would write it: "9.600000000000001 Mbit/s" is "9.6 Mbit/s"."""
+    """Normalised spelling of a rate: "9.600000000000001 Mbit/s" is "9.6 Mbit/s"."""
 
 def paths(scenario_json: str) -> list[tuple[list[int], list[int]]]:
-    """Numbers of the links that data and acknowledgments of each flow group cross, in order; none in a wireless LAN.
+    """Numbers of the links that data and acknowledgments of each flow group cross, in order; empty in a wireless LAN.
 
     Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
     """
 
 def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
-    """Every source of a scenario: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.
+    """Every source of a scenario in numeric order: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.
 
-    The times are when it sends each datagram or asks for each connection, as far as that waits for nothing.
+    `times_ns` are the times at which it sends each datagram or requests each connection, except times that depend on
+    earlier transfers.
     """
 
 def state_of_queue(seed: int, link: int) -> int:
-    """State of the random stream (splitmix64) that a link's queue draws from in a run, before its first draw.
+    """State of the random stream (splitmix64) of a link's queue in a run, before its first draw.
 
     Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
     """
@@ -170,31 +178,34 @@ def state_of_queue(seed: int, link: int) -> int:
 def summarise(
     scenario_json: str, seed: int, limits: Sequence[tuple[str, bool]], entries: Mapping[str, npt.NDArray[Any]]
 ) -> Output:
-    """What a recording of another engine says of a scenario's links.
+    """Statistics of a scenario's links from a recording of another engine, and the tables of the packet probes.
 
-    For each link: its limit, and whether its discipline drops arrivals before that. Of each entry: `time_ns`, `what`
-    (0 arrives, 1 is sent, 2 dropped later, 3 dropped because of an arrival, 4 with its queue), `link`, `packet` (from
-    0, in the order of arrival), `flow`, `bytes`, `segments` (1, or those of a super-packet), `ecn`, `from_host`,
-    `to_host`. The summary has `warmup_s`, `links`, `hops` and `fingerprint`, and `settled` and `not_settled` where the
-    warm-up was to be found; of `windows`, what the ends know is not a number.
+    `limits` has for each link the limit of its discipline ("1000 packets", "unlimited"), and whether that also drops
+    arrivals before the limit. `entries`, in order of time: `time_ns`; `what`, 0 for a packet that arrives, 1 for one
+    that is sent, 2 for one dropped later, 3 for one dropped because of an arrival, 4 for one dropped with its queue,
+    which was replaced; `link`; `packet`, numbered from 0 in order of arrival; `ecn`; and, read for arrivals only,
+    `flow`, `bytes`, `segments` (1, or those of a super-packet), `from_host` and `to_host`.
+
+    The summary has `warmup_s`, `links`, `hops` and `fingerprint`, and `settled` and `not_settled` if the warm-up was to
+    be detected; in `windows`, values that only the ends know are not numbers.
     """
 
 def quantiles_ms(times_ns: npt.NDArray[np.uint64]) -> str:
-    """Mean, quantiles and maximum of times, in ms; JSON."""
+    """Mean, quantiles and maximum of times in ns, in ms; JSON."""
 
 def starts(scenario_json: str) -> npt.NDArray[np.uint64]:
-    """Times at which the statistics of a run can begin, in ns, the start of the run first."""
+    """Possible start times of a run's statistics, in ns; the first is the start of the run."""
 
 def mser(series: Sequence[float], batch: int) -> int | None:
-    """Values at the head of `series` that belong to its transient, after MSER with batches of `batch` values.
+    """Number of values at the head of `series` that belong to its transient, by MSER with batches of `batch` values.
 
     None if it has not settled.
     """
 
 def end_summaries(scenario_json: str, counts: str, starts_ns: Sequence[int], end_ns: int) -> str:
-    """Return the part of a summary that only the ends know, from each of `starts_ns` to `end_ns`; JSON.
+    """Return the part of a summary that only the ends of a run know, from each of `starts_ns` to `end_ns`; JSON.
 
-    `counts` is JSON with the fields of `EndCounts` in the crate sojourn-sim.
+    `counts` is JSON with the fields of `EndpointCounts` in the crate `sojourn-sim`.
     """
 
 def payload_summary(arrived: int, delivered: int, seconds: float) -> str:
@@ -206,14 +217,14 @@ def payload_summary(arrived: int, delivered: int, seconds: float) -> str:
 def bulk_groups(scenario_json: str) -> list[bool]:
     """Whether each flow group of a canonical scenario has bulk flows.
 
-    These always have data to send until the run is over, at no rate of their own.
+    Bulk flows have data to send until the end of the run, at no rate of their own.
     """
 
 def whole(groups: Sequence[Mapping[str, Any]], lasting: Sequence[tuple[int, float]]) -> str:
     """`goodput_bps`, `delivered_bps` and `jain` of a whole run, and `jain_of_groups`; JSON.
 
-    `groups` are all flow groups in order (`is_bulk`, `forward`, `goodput_bps`, `delivered_bps`), `lasting` has the
-    group and the goodput of each flow that lasts.
+    `groups` are all flow groups in order (`is_bulk`, `forward`, `goodput_bps`, `delivered_bps`), `lasting` has
+    group and goodput of each flow that lasts for the whole run.
     """
 
 def jain(rates: Sequence[float]) -> float:
@@ -228,7 +239,10 @@ def size_bytes(text: str) -> int:
 def read_capture(
     data: bytes,
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[np.uint32]], list[str], list[str]]:
-    """TCP segments and UDP datagrams of a pcap or pcapng file, blocks of SACK, addresses, what was left out."""
+    """TCP segments and UDP datagrams of a pcap or pcapng file, their SACK blocks, and the texts of their addresses.
+
+    Addresses are numbered from 0. The last item has notes on what could not be used.
+    """
 
 def load_trace(path: str) -> npt.NDArray[np.uint32]:
     """Opportunities of the trace file at `path`, in milliseconds."""
@@ -240,12 +254,12 @@ def lte_presets() -> str:
     """Presets of the LTE-like model, as JSON: name, the recording that it is fitted to, and its mean rate."""
 
 def synth_lte(preset: str, seconds: int, seed: int) -> npt.NDArray[np.uint32]:
-    """Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed, the same everywhere."""
+    """Opportunities of `seconds` s of an LTE-like link, in milliseconds; a seed gives the same result everywhere."""
 
 def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -> npt.NDArray[np.uint32]:
-    """Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds.
+    """Opportunities of `mtu` bytes for a rate series in CSV, in milliseconds.
 
-    They are evenly spread within a step, or in the bursts of an LTE-like preset.
+    They are evenly spaced within a step, or in the bursts of an LTE-like preset.
     """
 
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
@@ -254,26 +268,33 @@ def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: in
 def doctor(progress: Callable[[float, int, int], object] | None = None) -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
 def emulated(logs: list[str], scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
-    """Summary and tables from the logs of both directions of every link of a scenario, of each its forward one first.
+    """Summary and tables of a simulation, computed from the logs of both directions of every link of a scenario.
 
-    Then, as JSON by the name of the queue, how far each agrees with a replay through the simulator's queue and how many
-    packets were late or refused; and the payload in bytes that left for the first time from each instant on, in ns, at
-    which the statistics can begin, by queue and flow. The scenario gives names of links, warm-up, length and probes.
+    `logs` has the first link first, and of each link the forward direction first. Also, as JSON by queue name, how far
+    each log agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and,
+    for each possible start of the statistics in ns, the payload in bytes that left for the first time from then on, by
+    queue and flow.
+
+    The scenario gives names of links, warm-up, length and probes. Its traffic is read only to find out whether the load
+    changes.
     """
 
 def dscp(text: str) -> int:
-    """Code point of a name, such as EF, or of a number as a text."""
+    """DSCP of a name, such as EF, or of a number as a text."""
 
 def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int) -> int:
-    """Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of both ends."""
+    """Number of a TCP flow in the logs of an emulated link.
+
+    Addresses as 4 or 16 bytes, ports of sender and receiver.
+    """
 
 def emulated_head(path: str) -> str:
     """Header of a log of an emulated path and the time of its last record in ns, as JSON."""
 
 def need(scenario_json: str) -> tuple[int, int]:
-    """Bytes of memory that a run takes at most: for lasting flows and packets under way, and for recorded rows.
+    """Maximum memory of a run in bytes: for lasting flows and packets in flight, and for the rows of all probes.
 
-    The second is what all probes take unless their rows are written while the run goes on.
+    Rows that are written during the run need no memory.
     """
 
 def simulate(
@@ -285,11 +306,11 @@ def simulate(
 ) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.
 
-    The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
-    `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
-    a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
-    memory for them; what cannot be written is an `OSError`. Before large queues are made and before a large list of the
-    run grows, `grows` is called with the bytes that they will take and what it is; what that raises ends the run.
+    The interpreter lock is released meanwhile, unless a queue manager is in Python; about every 50 ms signals are
+    handled and `progress` is called with the share done, from 0 to 1. An exception of either ends the run, and so does
+    one in a queue manager. With a `folder` the tables are written there as Parquet during the run, so that they take no
+    memory; a failed write raises `OSError`. Before large queues are created and before a large list of the run grows,
+    `grows` is called with the bytes needed and the purpose; an exception of it ends the run.
     """
 
 @final
@@ -309,18 +330,18 @@ class Output:
 
 @final
 class Episodes:
-    """Places for episodes of scenarios with a queue under a policy.
+    """Slots for episodes of scenarios with a queue under a policy.
 
-    `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: somebody else judges),
-    `start` in tc's spelling or empty, which rules to the end if `native`.
+    `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: the caller computes it);
+    `start` in tc's syntax or empty: the manager before the first action, or to the end if `native`.
     """
 
     observations: npt.NDArray[np.float32]
-    """Of each the observation; written in place."""
+    """Observation of each episode; written in place."""
     rewards: npt.NDArray[np.float64]
-    """Of each what its last step was worth; written in place by `step`."""
+    """Reward of each episode's last step; written in place by `step`."""
     over: npt.NDArray[np.bool_]
-    """Of each whether its last step was the episode's last; written in place by `step`."""
+    """Whether each episode ended with its last step; written in place by `step`."""
 
     def __new__(
         cls,
@@ -335,22 +356,22 @@ class Episodes:
         threads: int,
     ) -> Episodes: ...
     def set(self, place: int, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> None:
-        """Let the next episodes in a place be of a scenario: JSON text after the overrides `sets`.
+        """Set the scenario of the next episodes in a slot: JSON text after the overrides `sets`.
 
         Its relative paths start from `base`.
         """
 
     def reset(self, places: list[int], seeds: list[int]) -> None:
-        """Begin episodes with these seeds in these places, and write their first observations.
+        """Start episodes with these seeds in these slots and write their first observations.
 
         Signals are handled meanwhile.
         """
 
     def step_one(self, action: float) -> tuple[float, bool]:
-        """Step the episode in the first place: what the step was worth, and whether it is the last one."""
+        """Step the episode in the first slot; return its reward and whether it has ended."""
 
     def step(self, actions: npt.NDArray[np.float64], going: npt.NDArray[np.bool_]) -> None:
-        """Step every episode that is going, by its action."""
+        """Step every running episode by its action."""
 
     def time_s(self, place: int) -> float:
         """End of the last step in a slot, in seconds."""
@@ -364,27 +385,27 @@ class Episodes:
         """
 
     def finish(self, place: int) -> str | None:
-        """End the episode in a place: its summary as JSON, or None where there is none.
+        """End the episode in a slot; return its summary as JSON, or None if there is none.
 
-        What is left of the scenario runs under what is in force.
+        The rest of the scenario runs under the last action.
         """
 
 @final
 class CcEpisodes:
-    """A place for episodes in which each flow of a group has an agent, `most` of them at most.
+    """A slot for episodes with an agent per flow of a group, at most `most` agents.
 
     `step` as a time with its unit or "rtt", `delay` as a time; `action`, `observe` and `reward` by name (an empty
-    reward: somebody else judges); with `native` that control runs instead of agents.
+    reward: the caller computes it); with `native` that control runs instead of agents.
     """
 
     observations: npt.NDArray[np.float32]
-    """Of each agent the observation; written in place."""
+    """Observation of each agent; written in place."""
     rewards: npt.NDArray[np.float64]
-    """Of each what its last step was worth; written in place by `step`."""
+    """Reward of each agent's last step; written in place by `step`."""
     due: npt.NDArray[np.bool_]
-    """Of each whether its step has ended now; written in place."""
+    """Whether each agent's step has just ended; written in place."""
     over: npt.NDArray[np.bool_]
-    """Of each whether its application has stopped, or the scenario has ended; written in place."""
+    """Whether each agent's application has stopped, or the scenario has ended; written in place."""
 
     def __new__(
         cls,
@@ -401,13 +422,13 @@ class CcEpisodes:
         native: str,
     ) -> CcEpisodes: ...
     def set(self, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> int:
-        """Let the next episodes be of a scenario, as that of `Episodes`; how many agents there are."""
+        """Set the scenario of the next episodes, as `Episodes.set` does; return the number of agents."""
 
     def reset(self, seed: int) -> None:
-        """Begin an episode and go on until a connection is open. Signals are handled meanwhile."""
+        """Start an episode and run until a connection is open. Signals are handled meanwhile."""
 
     def step(self, actions: npt.NDArray[np.float64]) -> None:
-        """Put the actions of those agents in force whose step begins, and run until the next step of one ends."""
+        """Apply the actions of the agents whose step begins, and run until the next step of an agent ends."""
 
     def time_s(self) -> float:
         """End of the last step, in seconds."""
@@ -416,39 +437,39 @@ class CcEpisodes:
         """Counters of an agent's last step, by name; times in seconds, rates in payload bits per second."""
 
     def finish(self) -> str | None:
-        """End the episode: its summary as JSON, or None where there is none.
+        """End the episode; return its summary as JSON, or None if there is none.
 
-        What is left of the scenario runs under what is in force.
+        The rest of the scenario runs under the last actions.
         """
 
 @final
 class PacketEpisodes:
-    """A place for episodes in which each packet that arrives at the bottleneck is judged.
+    """A slot for episodes with one action per packet that arrives at the bottleneck.
 
-    `observe` by name, of the last `stack` packets; three numbers of the packet itself follow.
+    `observe` by name, for the last `stack` packets; three numbers of the packet itself follow.
     """
 
     observation: npt.NDArray[np.float32]
-    """Written in place."""
+    """The observation; written in place."""
 
     def __new__(cls, observe: list[str], stack: int) -> PacketEpisodes: ...
     def set(self, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> None:
-        """Let the next episodes be of a scenario, as that of `Episodes`."""
+        """Set the scenario of the next episodes, as `Episodes.set` does."""
 
     def reset(self, seed: int) -> bool:
-        """Begin an episode and go on to the first packet that arrives; whether there is one."""
+        """Start an episode and run to the first arriving packet; return whether there is one."""
 
     def step(self, action: float) -> tuple[float, bool]:
-        """Judge the packet that has arrived (0 lets it in, 1 marks, 2 drops) and go on to the next one.
+        """Apply the action to the packet (0 accepts, 1 marks, 2 drops) and run to the next one.
 
-        What it was worth, and whether it was the last one.
+        Returns the reward and whether it was the last packet.
         """
 
     def time_s(self) -> float:
         """Arrival time of the packet, or the end, in seconds."""
 
     def finish(self) -> str | None:
-        """End the episode: its summary as JSON, or None where there is none."""
+        """End the episode; return its summary as JSON, or None if there is none."""
 
 @final
 class PolicyNetwork:
@@ -459,12 +480,12 @@ class PolicyNetwork:
         """Output of the last layer for an observation of as many numbers as it takes."""
 
 def gym_cc_names() -> dict[str, Any]:
-    """What environments of connections have by name, in the form of `gym_names`."""
+    """Names that environments of connections accept, as `gym_names` for queues."""
 
 def gym_names() -> dict[str, Any]:
-    """What an environment has by name.
+    """Names that an environment accepts.
 
-    `actions` with their range and whether they are choices, `observations` with their meaning, those that are the
+    `actions` with minimum, maximum and whether they are discrete, `observations` with their meaning, those in the
     `default`, and `rewards`.
     """
 
@@ -492,18 +513,21 @@ class Queue:
     ) -> str:
         """Offer a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
 
-        `flow` is the number of its flow, `hosts` those of its sending and its receiving host, `class_` the class or the
-        priority that it names, and `tag` comes back when it leaves.
+        `flow` is the flow number, `hosts` the numbers of its sending and receiving host, `class_` its class or
+        priority, and `tag` is returned when it leaves.
         """
 
     def pop(self, now_ns: int) -> tuple[Any, int, bool] | None:
-        """Take the next packet at `now_ns`: its tag, its sojourn in nanoseconds, and whether it carries a mark.
+        """Dequeue the next packet at `now_ns`: its tag, its sojourn time in nanoseconds, and whether it carries a mark.
 
-        None when there is none. The manager may drop packets on the way.
+        None if there is none. The manager may drop packets on the way.
         """
 
     def not_before(self) -> int | None:
-        """When the packets that wait may go at the earliest, if the last pop found that they may not yet."""
+        """Earliest time at which queued packets may leave, if the last pop found that none may leave yet.
+
+        Only of queues that shape.
+        """
 
     def statistics(self) -> str | None:
         """Statistics as `tc -s -j qdisc` prints them, as JSON; None for a discipline that tc does not have."""
@@ -519,10 +543,10 @@ class Queue:
 
 @final
 class Algorithm:
-    """A class as an algorithm. What it holds lives as long as the program; there is one per class.
+    """A class as an algorithm. It lives as long as the program, like a registered one; there is one per class.
 
     `params` are name and default of each parameter of `__init__`, and the words of a choice: a default's type, or the
-    unit in its text, says what the parameter is.
+    unit in its text, gives the type of the parameter.
     """
 
     def __new__(
@@ -535,7 +559,7 @@ class Algorithm:
         judges_overflow: bool,
     ) -> Algorithm: ...
     def configure(self, params: list[tuple[str, str]]) -> tuple[str, dict[str, Any]]:
-        """Shortest spelling with `params` set by name, and what an instance gets: ns, bytes, bit/s."""
+        """Shortest spelling with `params` set by name, and the values that an instance gets: ns, bytes, bit/s."""
 
 @final
 class Meta:
@@ -543,7 +567,7 @@ class Meta:
 
     @property
     def enqueued(self) -> int:
-        """Time at which the queue accepted it, in ns."""
+        """Time of its enqueue, in ns."""
     @property
     def len(self) -> int:
         """Size in bytes, as the queue accounts it."""
@@ -590,7 +614,7 @@ class Link:
 
 @final
 class Cx:
-    """What the host lends for one call: the time, the queue's random stream, the backlog when the call began."""
+    """Context of a call: the time, the queue's random stream, and the backlog when the call began."""
 
     @property
     def now(self) -> int:
@@ -614,9 +638,9 @@ class Cx:
     def mtu(self) -> int:
         """Largest packet in bytes."""
     def random(self) -> float:
-        """Draw the next number of the queue's random stream, uniform in [0, 1)."""
+        """Return the next number of the queue's random stream, uniform in [0, 1)."""
     def below(self, n: int) -> int:
-        """Draw the next whole number of the queue's random stream, uniform in 0..n."""
+        """Return the next integer of the queue's random stream, uniform in 0..n."""
 
 @final
 class Fifo:
