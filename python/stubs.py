@@ -1,6 +1,6 @@
 """Writes `model/aqms/managers.pyi`: every queue manager of the registry with its parameters, for editors and mypy.
 
-`python python/stubs.py` writes the file; a test compares it with what it would write.
+`python python/stubs.py` writes the file; a test compares it with the output of `stub`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ KINDS = {
     "class": "str",
     "distribution": "str",
 }
-"""Types by the kind of a parameter; what has a unit is a text such as "5 ms"."""
+"""Python type of each kind of parameter; a quantity with a unit is a text such as "5 ms"."""
 WIDTH = 112
 
 
 def stub() -> str:
-    """Text of the file."""
+    """Return the text of the stub file."""
     entries = registry()["aqms"]
     names = ", ".join(f'"{class_name(entry)}"' for entry in entries)
     lines = [
@@ -68,7 +68,7 @@ def _class(entry: dict[str, Any]) -> Iterator[str]:
     if entry["holds"]:
         about.append(f"{INSIDE}: Child queue manager, as in tc's braces: an object or its text. Default none.")
     yield from _doc(
-        "\n".join([f"Configure a profile, None for the plain one{':' if about else '.'}", *about]), "        "
+        "\n".join([f"Configure a profile, None for the default profile{':' if about else '.'}", *about]), "        "
     )
 
 
@@ -90,7 +90,7 @@ def _wrapped_text(text: str, indent: str) -> Iterator[str]:
 
 
 def _wrapped(code: str, indent: str) -> Iterator[str]:
-    """Code that may be broken after the commas within its brackets."""
+    """Wrap code at `WIDTH`; every space in it must be inside brackets."""
     return iter(textwrap.wrap(code, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "))
 
 

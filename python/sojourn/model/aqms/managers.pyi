@@ -21,7 +21,7 @@ class Droptail(RegistryAqm):
         *,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one.
+        """Configure a profile, None for the default profile.
         """
 
 @final
@@ -36,7 +36,7 @@ class Drophead(RegistryAqm):
         *,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one.
+        """Configure a profile, None for the default profile.
         """
 
 @final
@@ -67,7 +67,7 @@ class Codel(RegistryAqm):
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         target: Acceptable standing queue delay: sojourn times below it never cause drops. Default 5 ms.
         interval: Time that the sojourn time must stay above target before the first drop: a worst-case round-
             trip time. Default 100 ms.
@@ -114,7 +114,7 @@ class Cobalt(RegistryAqm):
         version: Literal["linux", "linux-6.1", "linux-7.3", "ns3"] = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         target: Acceptable standing queue delay: packets with a lower sojourn time are never dropped or marked.
             Default 5 ms.
         interval: Interval of the control law, divided by the square root of the count: a worst-case round-trip
@@ -151,7 +151,7 @@ class CodelDt(RegistryAqm):
         ecn: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         target: Acceptable standing queue delay: packets with a lower expected delay are never dropped. Default
             5 ms.
         interval: Time for which the delay must stay above target before the first drop: a worst-case round-trip
@@ -200,7 +200,7 @@ class Pie(RegistryAqm):
         max_traffic_burst: str = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         target: Target delay of the controller (QDELAY_REF). Default 15 ms.
         tupdate: Update interval of the drop probability (T_UPDATE); linux counts in jiffies, rounded up, plus
             one. Default 15 ms.
@@ -262,7 +262,7 @@ class Pi2(RegistryAqm):
         drop_early: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         target: Target delay of the controller. Default 15 ms.
         tupdate: Update interval of the probability (Tupdate). Default 16 ms.
         alpha: Gain of the deviation from the target, per second. Default 0.16.
@@ -312,7 +312,7 @@ class Red(RegistryAqm):
         nodrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         min: Average backlog above which packets are dropped (thresh, min). Zero: ns-2 takes half of the bytes
             that the link carries in target, at least 5 packets of avpkt; tc a third of max, or half of target
             if that is set. Default 0 B.
@@ -395,7 +395,7 @@ class Ared(RegistryAqm):
         nodrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         min: Average backlog above which packets are dropped (thresh, min). Zero: ns-2 takes half of the bytes
             that the link carries in target, at least 5 packets of avpkt; tc a third of max, or half of target
             if that is set. Default 0 B.
@@ -461,7 +461,7 @@ class Choke(RegistryAqm):
         harddrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         min: Average backlog in packets above which arrivals are compared with a drawn packet; zero is a third
             of max. Default 0.
         max: Average backlog in packets above which every arrival is dropped; zero is a quarter of the queue's
@@ -494,7 +494,7 @@ class Blue(RegistryAqm):
         ecn: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         freeze_time: Minimum time between two changes of the probability, so that the last one takes effect.
             Default 10 ms.
         increment: Increment of the probability at an overflow (d1). Default 0.0025.
@@ -529,7 +529,7 @@ class Sfb(RegistryAqm):
         created: str = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         rehash: Interval at which the two slots of bins are swapped; zero is never. Default 600 s.
         db: Time before the swap for which the other slot is warmed up (double buffering); zero is none. Default
             60 s.
@@ -570,7 +570,7 @@ class Pi(RegistryAqm):
         ecn: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         a: Increase of the probability per update and packet above qref. Default 0.00001822.
         b: Decrease of the probability per packet above qref at the previous update; at most a. Default
             0.00001816.
@@ -607,7 +607,7 @@ class Rem(RegistryAqm):
         mark_on_departure: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         gamma: Increase of the price per excess packet and update. Default 0.001.
         phi: Base of the exponential probability. Default 1.001.
         alpha: Weight of the backlog against the arrivals in the price; always 0.1 in ns-2. Default 0.1.
@@ -644,7 +644,7 @@ class Avq(RegistryAqm):
         ecn: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         gamma: Target utilisation. Default 0.98.
         alpha: Speed at which the virtual capacity adapts, per second. Default 0.15.
         buffer: Size of the virtual queue in bytes (B). Zero: the limit of the real queue, counting packets as
@@ -698,7 +698,7 @@ class FqCodel(RegistryAqm):
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 10240.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -793,7 +793,7 @@ class Sfqcodel(RegistryAqm):
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 10240.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -897,7 +897,7 @@ class FqPie(RegistryAqm):
         max_traffic_burst: str = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 10240.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 1099511627776 B.
@@ -992,7 +992,7 @@ class Sfq(RegistryAqm):
         headdrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 127.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -1055,7 +1055,7 @@ class SfqRed(RegistryAqm):
         harddrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 127.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -1121,7 +1121,7 @@ class Drr(RegistryAqm):
         headdrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 10240.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -1177,7 +1177,7 @@ class Fq(RegistryAqm):
         headdrop: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets of all flows; the host's own limit applies as well. Default 10240.
         memory_limit: Maximum bytes of all flows. Linux counts the memory of its skbs, here packet sizes count.
             Default 33554432 B.
@@ -1241,7 +1241,7 @@ class Dualpi2(RegistryAqm):
         marking: Literal["recur", "random"] = ...,
         version: Literal["rfc9332", "linux"] = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum packets in both queues; the host's own limit applies as well. Default 10000.
         memlimit: Maximum bytes in both queues; zero is twice the packet limit times the link's largest packet.
             Linux counts the memory of its skbs, here packet sizes count (linux). Default 0 B.
@@ -1309,7 +1309,7 @@ class Cake(RegistryAqm):
         hash: Literal["perturbed", "modulo"] = ...,
         version: Literal["linux", "linux-6.1", "linux-7.3"] = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         bandwidth: Shaped rate, 512 bit/s or more; zero (tc's `unlimited`): the link's rate. Default 0 bit/s.
         autorate_ingress: Shapes to 15/16 of the arrival rate, estimated from `bandwidth` on. Default false.
         tins: Tins, chosen by DSCP. Default diffserv3.
@@ -1364,7 +1364,7 @@ class CakeMq(RegistryAqm):
         hash: Literal["perturbed", "modulo"] = ...,
         version: Literal["linux", "linux-6.1", "linux-7.3"] = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         queues: Hardware queues of the card, one instance each. Default 4.
         sync_time: Interval at which an instance recounts the active ones and adapts its share of the rate; 200
             us in Linux. Default 200 us.
@@ -1421,7 +1421,7 @@ class SchFq(RegistryAqm):
         orphan_mask: int = ...,
         version: Literal["linux", "linux-6.1"] = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum queued packets, per band if there are bands. Default 10000.
         flow_limit: Maximum queued packets of a flow. Default 100.
         quantum: Bytes of a flow's turn; zero is two packets of the largest size. Default 0 B.
@@ -1459,7 +1459,7 @@ class PfifoFast(RegistryAqm):
         *,
         limit: int = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum queued packets in each band: the device's queue length in Linux. Default 1000.
         """
 
@@ -1484,7 +1484,7 @@ class Tbf(RegistryAqm):
         linklayer: Literal["ethernet", "atm"] = ...,
         inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         rate: Shaped rate, 8 bit/s or more; zero does not shape. Default 0 bit/s.
         burst: Bucket size, also `buffer` and `maxburst`: the bytes that may leave at once after a pause. Larger
             packets are dropped. Default 0 B.
@@ -1515,7 +1515,7 @@ class Prio(RegistryAqm):
         priomap: str = ...,
         inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         handle: Handle, as in tc's `handle 1:`; classes that senders name must belong to it. Default 1.
         bands: Number of bands. Default 3.
         priomap: Band, from 0 on, of each of the priorities 0 to 15: 16 numbers. Default
@@ -1541,7 +1541,7 @@ class Htb(RegistryAqm):
         rounding: Literal["up", "down"] = ...,
         inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         handle: Handle, as in tc's `handle 1:`; classes that senders name must belong to it. Default 1.
         default: Class, in hexadecimal as in tc, of packets that match no filter; with 0 they are sent directly,
             without shaping. Default 0.
@@ -1601,7 +1601,7 @@ class Netem(RegistryAqm):
         slot_bytes: str = ...,
         inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
-        """Configure a profile, None for the plain one:
+        """Configure a profile, None for the default profile:
         limit: Maximum queued packets, delayed or in a child discipline in braces; tc's own limit. Default 1000.
         delay: Delay of packets, also `latency`; tc's `delay TIME JITTER CORRELATION` gives three parameters.
             Default 0 s.
