@@ -1,4 +1,4 @@
-"""`sojourn hunt`: the claim, the search, the simplification, the proof, and the files."""
+"""`sojourn hunt`: the condition, the search, the simplification, the proof, and the files."""
 
 from __future__ import annotations
 
@@ -143,31 +143,31 @@ def test_the_margin_is_the_logarithm_of_the_ratio(pair: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", '"" is no sentence'),
-        ("p99(sojourn) >", "is not a claim"),
+        ("", '"" is not a condition'),
+        ("p99(sojourn) >", "is not a condition"),
         ("p99(sojourn)", "is neither true nor false"),
         ("p99(sojourn) == 5 ms", "compare with >, >=, < or <="),
         ("p99(sojourn) > 50", "p99(sojourn) is in ms, 50 is a plain number; write both in one unit"),
         ("p99(sojourn) > 5 kB", "write both in one unit"),
-        ("goodput * target > 5 ms", "Mbit/s * ms is no unit of ours"),
-        ("p99 > 5 ms", '"p99" of what?'),
+        ("goodput * target > 5 ms", "Mbit/s * ms is not a supported unit"),
+        ("p99 > 5 ms", '"p99" needs a metric'),
         ("min(sojourn) > 5 ms", "minimum sojourn time is that of an empty queue"),
-        ("p99(sojourn, flows.0) > 5 ms", "flows.0 says nothing there"),
-        ("goodput(flows.7) > 1 Mbit/s", "there is no flows.7"),
-        ("goodput(C) > 1 Mbit/s", '"C" is unknown; there is A, B'),
+        ("p99(sojourn, flows.0) > 5 ms", "flows.0 has no effect there"),
+        ("goodput(flows.7) > 1 Mbit/s", "no flows.7; number the groups from 0"),
+        ("goodput(C) > 1 Mbit/s", '"C" is unknown; expected one of A, B'),
         ("goodput(A, B) > 1 Mbit/s", "names two of the same kind"),
         ("targt > 5 ms", 'did you mean "target"?'),
-        ("version > 5 ms", "version of codel target 7ms is no number"),
-        ("flows.0.nothing > 3", '"flows.0.nothing" is no key with a number'),
-        ("flows.0.kind > 3", '"flows.0.kind" is no key with a number'),
-        ("mos > 3", '"mos" of which flows?'),
-        ("p42(completion, flows.0) > 3 ms", "times of completion have mean, p10"),
+        ("version > 5 ms", "version of codel target 7ms is not a number"),
+        ("flows.0.nothing > 3", '"flows.0.nothing" is not a numeric key'),
+        ("flows.0.kind > 3", '"flows.0.kind" is not a numeric key'),
+        ("mos > 3", '"mos" needs a flow group'),
+        ("p42(completion, flows.0) > 3 ms", "completion times support only mean, p10"),
         ("__import__('os') > 3", "is not a name"),
         ("[1][0] > 3", "is not a number"),
         ("'a' > 3", "is not a number"),
     ],
 )
-def test_a_wrong_sentence_is_refused(text: str, message: str, pair: list[Any]) -> None:
+def test_a_wrong_condition_is_refused(text: str, message: str, pair: list[Any]) -> None:
     with pytest.raises(InputError) as caught:
         _sentence(text, pair)
     assert message in str(caught.value) and "--where" in str(caught.value)
@@ -254,7 +254,7 @@ def test_a_parameter_that_a_queue_manager_lacks_is_left_out(file: Path) -> None:
 
 
 def _simplest(file: Path, needed: Callable[[dict[str, Any]], bool], groups: frozenset[int] = frozenset()) -> Any:
-    """Simplify a point for a claim that needs `needed` of the scenario."""
+    """Simplify a point for a condition that needs `needed` of the scenario."""
     space = Space.load(file, ["codel"], {})
 
     def margin(space: Space, point: Point, _seed: int) -> float:
@@ -300,7 +300,7 @@ def test_needed_keys_are_kept(file: Path) -> None:
     assert left["flows"][0]["count"] == 1
 
 
-def test_groups_that_the_sentence_names_stay(file: Path) -> None:
+def test_groups_that_the_condition_names_stay(file: Path) -> None:
     left = _simplest(file, lambda _document: True, frozenset({1}))
     assert [flow["kind"] for flow in left["flows"]] == ["tcp", "voice"]
 
@@ -340,7 +340,7 @@ def test_runs_that_are_the_same_prove_nothing(file: Path) -> None:
 
 
 def test_a_hunt_goes_on_if_the_proof_fails(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof uses other seeds: a claim that holds only for the first seeds does not end the search."""
+    """The proof uses other seeds: a condition that holds only for the first seeds does not end the search."""
     space = Space.load(file, ["codel"], {})
     trials = MadeUp(space, lambda *_: 1.0)
     proofs: list[bool] = []

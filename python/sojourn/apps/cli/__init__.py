@@ -34,7 +34,7 @@ COMMANDS = {
     "plot": ("sojourn.apps.cli.plot", "Draw a figure from stored results."),
     "qoo": ("sojourn.apps.cli.qoo", "Rate stored results by Quality of Outcome: latency and loss per application."),
     "fit": ("sojourn.apps.cli.fit", "Fit keys of a scenario to measured numbers."),
-    "hunt": ("sojourn.apps.cli.hunt", "Search for a scenario that satisfies a claim."),
+    "hunt": ("sojourn.apps.cli.hunt", "Search for a scenario that satisfies a condition."),
     "reproduce": ("sojourn.apps.cli.reproduce", "Reproduce published results and judge their claims."),
     "score": ("sojourn.apps.cli.score", "Characterise queue managers: tests of RFC 7928, graded."),
     "aqm": ("sojourn.apps.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),

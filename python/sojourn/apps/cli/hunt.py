@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.option(
     "--where",
     required=True,
-    metavar="SENTENCE",
-    help='Claim to search for, e.g. "p99(sojourn) > 10 * target", "jain(flows.0) < 0.5", "goodput(B) < 0.8 * '
+    metavar="CONDITION",
+    help='Condition to satisfy, e.g. "p99(sojourn) > 10 * target", "jain(flows.0) < 0.5", "goodput(B) < 0.8 * '
     'goodput(A)" with the queue managers A, B, … of --aqm.',
 )
 @click.option(

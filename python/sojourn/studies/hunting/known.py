@@ -1,4 +1,4 @@
-"""Benchmark of hunting known faults: `python -m sojourn.hunting.known SPACE -o DIR`, minutes of CPU time.
+"""Benchmark of hunting known faults: `python -m sojourn.studies.hunting.known SPACE -o DIR`, minutes of CPU time.
 
 Each fault has one condition in a user's terms and is hunted with several seeds, by the search and at random. Neither
 the space nor the search is tuned for them.

@@ -73,9 +73,9 @@ def parse_condition(text: str, words: Vocabulary) -> Condition:
     try:
         tree = ast.parse(_as_python(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise InputError(f'--where: "{_short(text)}" is not a claim; write e.g. {EXAMPLE}') from None
+        raise InputError(f'--where: "{_short(text)}" is not a condition; write e.g. {EXAMPLE}') from None
     if _is_deeper(tree, MAX_DEPTH):
-        raise InputError(f'--where: "{_short(text)}" is nested more than {MAX_DEPTH} deep; write a shorter claim')
+        raise InputError(f'--where: "{_short(text)}" is nested more than {MAX_DEPTH} deep; write a shorter condition')
     found: list[Comparison] = []
     margin = _truth(tree, words, found)
     return Condition(text.strip(), tuple(found), margin)
