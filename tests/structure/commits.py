@@ -16,7 +16,7 @@ FIRST_DATE = "2026-11-27T22:07:39+00:00"
 LONGEST = 72
 SHAPE = re.compile(r"^[a-z][a-z0-9_.@-]*(?:, [a-z][a-z0-9_.@-]*)*: [a-z]\S*(?: \S+)+$|^Revert \"|^Merge ")
 NOT_IMPERATIVE = re.compile(r": (?!embed|feed|need|seed|speed|bring|string|ring)[a-z]+(?:ed|ing)\b")
-NAMED_NUMBER = r"(?:RFC|Linux|BBR|draft|figure|table|section|version|Python|Rust|Debian|IPv|HTTP|page) "
+NAMED_NUMBER = r"(?:RFC|IEEE|Linux|BBR|draft|figure|table|section|version|Python|Rust|Debian|IPv|HTTP|page) "
 MEASUREMENT = re.compile(r"(?<![\w.@-])\d[\d,.]*(?![\w@-])")
 
 
