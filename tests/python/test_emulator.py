@@ -128,7 +128,7 @@ def test_too_many_shells_are_refused_in_one_line() -> None:
         words += [sys.executable, "-m", "sojourn", "delay", "0s", "--"]
     done = shell("delay", "0s", "--", *words, "true")
     assert done.returncode == 3
-    assert done.stderr.strip().splitlines()[0].startswith("Error: 32 shells are around this one already, the most")
+    assert done.stderr.strip().splitlines()[0].startswith("Error: already nested in 32 shells, the maximum")
 
 
 def test_both_ends_of_a_link_hold_programs_behind_delays_of_their_own(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_wrong_orders_are_one_line_and_change_nothing() -> None:
             (["home", "rate", "7"], 'rate: "7" has no unit; write e.g. "10 Mbit/s"'),
             (["home", "aqm", "codell"], 'aqm: unknown AQM "codell"; did you mean "codel"?'),
             (["home", "resume"], "it is not paused; pause it first"),
-            (["far", "rate", "1mbit"], "rate: a delay has no queue; only its delay changes"),
+            (["far", "rate", "1mbit"], "rate: a delay has no queue; only its delay can be changed"),
             (["far", "pause"], "only a link with a rate can be paused; start one around it"),
         ]:
             done = shell("ctl", *words)
@@ -187,7 +187,7 @@ def test_netem_changes_to_tables_of_files(tmp_path: Path, monkeypatch: pytest.Mo
         reported = json.loads(shell("ctl", "home", "--json").stdout)["up"]["does"]
         assert f"distribution {tmp_path}/other/bell.dist" in reported
         refused = shell("ctl", "home", "aqm", *change[:-1], "bel")
-        assert refused.returncode == 2 and "none of uniform, normal, pareto, paretonormal, and " in refused.stderr
+        assert refused.returncode == 2 and "not one of uniform, normal, pareto, paretonormal, and " in refused.stderr
         link.end()
     result = sj.load(log)
     assert [path.parent.name for path in dict.fromkeys(result.scenario.traces())] == ["start", "other"]

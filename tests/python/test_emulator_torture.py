@@ -36,16 +36,16 @@ def test_leftovers_of_a_run_are_detected(tmp_path: Path, monkeypatch: pytest.Mon
         assert f"socket {tmp_path}/sojourn/4711" in leftovers
         assert f"process {process.pid}" not in list(torture._leftovers("another-run"))
         process.kill()
-    with pytest.raises(torture.Violation, match="does not say 'read late'"):
+    with pytest.raises(torture.Violation, match="does not report 'read late'"):
         torture._expect_output("link: shell  1.0 s", "read late")
 
 
 def test_costs_of_two_builds_are_measured_alternately() -> None:
-    words = ["--runs", "2", "--seconds", "0.3", "--only", "link 100", "--only", "questions", "--old", sys.executable]
+    words = ["--runs", "2", "--seconds", "0.3", "--only", "link 100", "--only", "requests", "--old", sys.executable]
     command = [sys.executable, "-m", "sojourn.engines.emulated.costs", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    head, _, link, questions, foot = done.stdout.splitlines()
+    head, _, link, requests, foot = done.stdout.splitlines()
     assert head.count("|") == 8
     for build in (slice(2, 5), slice(5, 8)):
         gbps, cost, faithful = (cell.split() for cell in link.split("|")[build])
@@ -53,7 +53,7 @@ def test_costs_of_two_builds_are_measured_alternately() -> None:
         assert 0 < float(gbps[0]) <= 0.1
         assert float(cost[0]) > 0
         assert int(faithful[0]) <= int(faithful[2]) == 2
-        answered = questions.split("|")[build][0].split()
+        answered = requests.split("|")[build][0].split()
         assert float(answered[0]) >= 40, "20 ms each way"
     assert "load average" in foot
 

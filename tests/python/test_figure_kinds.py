@@ -434,16 +434,16 @@ def test_results_of_a_folder_come_in_the_order_of_their_study_or_of_their_number
 
 BAD = {
     "an option of another kind": (["utilisation", "--memory", "1 s"], "--memory: the figure kind utilisation"),
-    "its own options": (["window", "--x", "link.rate"], "it takes --from and --to"),
+    "its own options": (["window", "--x", "link.rate"], "it accepts --from and --to"),
     "no such key": (["utilisation", "--x", "link.rat"], 'did you mean "link.rate"?'),
     "a key that is text": (["heatmap", "--x", "link.aqm"], "link.aqm: not a number of one unit in all results"),
     "twice the same key": (["heatmap", "--x", "link.rate", "--y", "link.rate"], "link.rate: given for both axes"),
     "no such metric": (["heatmap", "--metric", "sojourn_p999_ms"], 'did you mean "sojourn_p99_ms"?'),
     "a metric that is text": (["heatmap", "--metric", "fingerprint"], 'metric "fingerprint" is unknown'),
     "no such points": (["ellipse", "--over", "seed"], 'did you mean "seeds"?'),
-    "a window after the run": (["window", "--from", "5", "--to", "6"], "no part of a run of 3 s"),
+    "a window after the run": (["window", "--from", "5", "--to", "6"], "outside of a run of 3 s"),
     "a window backwards": (["window", "--from", "2 s", "--to", "1 s"], "--from 2 --to 1"),
-    "a span after the run": (["drops", "--from", "3"], "--from 3 --to 3: no part of a run of 3 s"),
+    "a span after the run": (["drops", "--from", "3"], "--from 3 --to 3: outside of a run of 3 s"),
     "no number": (["window", "--from", "noon"], "--from: "),
     "nan": (["window", "--from", "nan"], "--from: "),
     "negative": (["window", "--from", "-1"], "--from: "),
@@ -550,7 +550,7 @@ def test_senders_of_a_wireless_lan_and_their_packets() -> None:
     assert (nodes["mac_p50_ms"] > 0.1).all() and nodes["ring_mean_ms"][0] > 1
     assert result.links["link"].to_list() == ["forward", "reverse"]
     assert set(result.histogram["link"]) == {"forward", "station 0", "station 1"}
-    with pytest.raises(sj.InputError, match="no wireless LAN"):
+    with pytest.raises(sj.InputError, match="is not a wireless LAN"):
         _ = run().nodes
 
 

@@ -201,7 +201,7 @@ BAD = {
     "no file": (["--style", "mine.mplstyle"], "mine.mplstyle: no such file"),
     "no palette": (["--palette", "okabe"], '"okabe" is neither a palette nor a colour'),
     "no place": (["--legend", "uper left"], 'did you mean "upper left"?'),
-    "no pair": (["--label", "codel"], '"codel" names no text and its replacement'),
+    "no pair": (["--label", "codel"], '"codel" is not OLD=NEW'),
     "no such label": (
         ["--label", "codle=CoDel"],
         'the figure has no text "codle"; its texts are codel, sojourn time [ms]',

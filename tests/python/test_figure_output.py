@@ -138,7 +138,7 @@ def test_figures_are_discoverable(study: list[sj.Result]) -> None:
     assert set(KINDS) <= set(dir(plot))
     assert "cdf" in repr(plot)
     assert "memory" in plot.drops.__doc__ and "width" in plot.drops.__doc__
-    with pytest.raises(AttributeError, match="no figure kind 'cfd'; there is timeseries"):
+    with pytest.raises(AttributeError, match="unknown figure kind 'cfd'; expected one of timeseries"):
         _ = plot.cfd
     with pytest.raises(sj.InputError, match="the figure kind cdf has no such option"):
         plot.cdf(memory=3)

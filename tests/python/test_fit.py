@@ -262,7 +262,7 @@ BAD = {
     "units": ('[free]\n"link.rate" = "1 kbit/s..2 Mbit/s"\n' + NUMBER, ["link.rate", "different units"]),
     "upside down": ('[free]\n"link.rate" = "2..1 Mbit/s"\n' + NUMBER, ["empty range"]),
     "not free": ('[free]\n"link.rate" = 3\n' + NUMBER, ["link.rate", "neither a range nor a choice"]),
-    "no number": (FREE, ["nothing is"]),
+    "no number": (FREE, ["measured: missing"]),
     "unknown metric": (FREE + '[[measured]]\nmetric = "goodputt"\nvalue = 1\n', ["goodputt", "did you mean"]),
     "unknown key": (FREE + NUMBER + "bands = 1\n", ["bands", 'did you mean "band"']),
     "unit": (FREE + '[[measured]]\nmetric = "mean"\nvalue = "5 s"\n', ["measured.0.value", "ms"]),

@@ -119,7 +119,7 @@ def _without(key: str) -> dict[str, Any]:
 
 BAD = {
     "text": (b"no JSON", "not JSON"),
-    "cut off": (gzip.compress(json.dumps(_document()).encode())[:200], "cut off"),
+    "cut off": (gzip.compress(json.dumps(_document()).encode())[:200], "truncated"),
     "damaged": (b"\x1f\x8b" + bytes(40), "damaged"),
     "another object": (b"{}", "no metadata"),
     "a list": (b"[1, 2]", "no metadata"),

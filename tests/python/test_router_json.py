@@ -172,7 +172,7 @@ def test_errors_in_json_are_reported_by_entry(cli: Cli, tmp_path: Path) -> None:
     odd = {"kind": "fq_codel", "handle": "8:", "dev": "eth1", "root": True, "options": {"target": 5000, "odd_word": 7}}
     for name, data, word in (
         ("note", [CAKE, {**odd, "dev": "ifb4eth1"}], "entry 2: fq_codel: odd_word 7"),
-        ("unknown", [{**odd, "kind": "plug"}], "entry 1: tc's plug is not there"),
+        ("unknown", [{**odd, "kind": "plug"}], "entry 1: plug is not supported"),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(data))
         shown = cli("import", "tc", f"{name}.json", "-o", f"{name}.toml", "--rate", "20mbit")
@@ -231,7 +231,7 @@ filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 80
     )
     document = sj.Scenario.parse(one.text).document
     assert document["reverse"]["aqm"]["name"] == "drr" and document["reverse"]["limit"] == "700 packets"
-    assert any("hhf is not there; drr is the nearest" in note for note in one.notes)
+    assert any("hhf is not supported; drr is the nearest" in note for note in one.notes)
 
 
 PRIO = "tc qdisc add dev eth0 root handle 1: prio\n"
@@ -261,11 +261,11 @@ def test_filters_that_are_understood(line: str, meant: str) -> None:
     ("line", "why"),
     [
         ("handle 6 fw classid 1:1", "firewall marks are not modelled"),
-        ("u32 match ip dport 5060 0xffff flowid 1:1", "no ports"),
-        ("flower ip_proto udp dst_port 5060 classid 1:1", "no ports"),
+        ("u32 match ip dport 5060 0xffff flowid 1:1", "ports are not modelled"),
+        ("flower ip_proto udp dst_port 5060 classid 1:1", "ports are not modelled"),
         ("u32 match ip src 10.0.0.7/32 flowid 1:1", "addresses are not modelled"),
         ("u32 match ip protocol 17 0xff flowid 1:1", "protocols are not modelled"),
-        ("u32 match ip tos 0x28 0xff match ip sport 53 0xffff flowid 1:1", "no ports"),
+        ("u32 match ip tos 0x28 0xff match ip sport 53 0xffff flowid 1:1", "ports are not modelled"),
         ("bpf obj a.o flowid 1:1", "not run"),
         ("route from 3 classid 1:1", "by the DSCP"),
     ],

@@ -101,7 +101,7 @@ def test_columns_and_sort(cli: Cli, study_file: Path) -> None:
 
 BAD = {
     "no column": (["--columns", "p59"], '--columns: column "p59" is unknown; did you mean'),
-    "no order": (["--sort", "delay"], '--sort: column "delay" is unknown; there is aqm, utilisation'),
+    "no order": (["--sort", "delay"], '--sort: column "delay" is unknown; expected one of aqm, utilisation'),
     "two forms": (["--latex", "--csv"], "--json, --markdown, --latex and --csv exclude each other; choose one"),
     "form and json": (["--latex", "--json"], "exclude each other"),
 }
@@ -241,7 +241,7 @@ def test_names_are_found_by_heading_and_refused_where_they_are_not_clear() -> No
     assert "a" not in [column.name for column in table.chosen([]).columns]
     assert [column.name for column in table.chosen(["a"]).columns] == ["aqm", "a"], "where it is asked for"
     both = Table([Column("a", "x", "ms", "one"), Column("b", "x", "ms", "two")], [])
-    with pytest.raises(InputError, match='"x" is several columns; write a or b'):
+    with pytest.raises(InputError, match='"x" matches several columns; write a or b'):
         both.chosen(["x"])
 
 

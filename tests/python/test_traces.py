@@ -283,7 +283,10 @@ BAD = {
     "both series": (["convert", "gap.csv", "-o", "x.csv"], ["one must end in .csv"]),
     "no such preset": (["synth", "lte", "--preset", "verizon-shrt", "-o", "x"], ['did you mean "verizon-short"?']),
     "no such bursts": (["convert", "gap.csv", "-o", "x.down", "--bursts", "lte"], ['preset "lte" is unknown']),
-    "bursts of a trace": (["convert", "t.down", "-o", "x.csv", "--bursts", "att-driving"], ["--bursts", "its own"]),
+    "bursts of a trace": (
+        ["convert", "t.down", "-o", "x.csv", "--bursts", "att-driving"],
+        ["--bursts", "already has bursts"],
+    ),
     "no such model": (["synth", "5g", "-o", "x"], ["'5g'", "'lte'"]),
     "half a second": (["synth", "lte", "--duration", "1.5 s", "-o", "x"], ["--duration", "whole number of seconds"]),
     "too long": (["synth", "lte", "--duration", "99999 min", "-o", "x"], ["seconds", "at most"]),

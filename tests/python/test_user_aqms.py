@@ -359,7 +359,7 @@ def test_parameters_have_the_types_of_their_defaults() -> None:
     for wrong, message in [
         ({"span": 5}, 'span: "5" has no unit'),
         ({"spam": "5 ms"}, 'unknown parameter "spam"; did you mean "span"?'),
-        ({"law": "cubic"}, 'law: "cubic" is none of sqrt, linear'),
+        ({"law": "cubic"}, 'law: "cubic" is not one of sqrt, linear'),
         ({"count": -1}, "count: "),
     ]:
         with pytest.raises(sj.InputError, match=message.replace("?", r"\?")):
@@ -383,11 +383,11 @@ def test_invalid_classes_are_refused(tmp_path: Path) -> None:
         type("Mine", (sj.Codel,), {})
     (tmp_path / "mine.py").write_text("class Other: pass\n")
     for name, message in [
-        ("mine.py:Other", "is no queue manager"),
+        ("mine.py:Other", "is not a queue manager"),
         ("mine.py:Others", "has no class 'Others'"),
         ("their.py:Mine", "no such file"),
         ("no.such.module:Mine", "no such module"),
-        ("mine.py:Other@act", "is no queue manager"),
+        ("mine.py:Other@act", "is not a queue manager"),
         (f"{MY_CODEL}@act", 'unknown profile "act"'),
         (f"{MY_CODEL} target 1s", "target must be below interval"),
     ]:
