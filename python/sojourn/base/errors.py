@@ -61,12 +61,12 @@ def error_line(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException:
-        text = "its text cannot be read"
+        text = "its message cannot be read"
     return ": ".join([type(error).__name__, *(line.strip() for line in text.splitlines())])
 
 
 def refuse_damaged(folder: Path | str, what: str) -> NoReturn:
-    """Raise `InputError` about a refuse_damaged result folder, which is never deleted: it may be the only copy."""
+    """Raise `InputError` about a damaged result folder, which is never deleted: it may be the only copy."""
     raise InputError(f"{folder}: damaged result, {what}; run it again to another place (-o), or move this folder away")
 
 
