@@ -155,7 +155,7 @@ def search(
     """
     open_to = space(paper, figures)
     if not open_to:
-        raise InputError(f"--search: {paper.id} has no open assumption about {', '.join(figures)} with alternatives")
+        raise InputError(f"--search: {paper.id} has no open assumption with alternatives for {', '.join(figures)}")
     first = max(1, round(AT_RANDOM * number))
     usual = judge({name: values[0] for name, values in open_to.items()})
     drawn = [judge(setup) for setup in draws(open_to, first, seed)]

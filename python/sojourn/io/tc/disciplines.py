@@ -54,7 +54,7 @@ class TranslatedQdisc:
 def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     """Translate a classless discipline; raises `InputError` for an unknown one."""
     if qdisc.kind not in KINDS:
-        raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; remove that device, or its line")
+        raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; leave out that device, or its line")
     words, framing = without_table(qdisc)
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, config)

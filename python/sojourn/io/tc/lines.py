@@ -128,7 +128,7 @@ class TcConfig:
         if qdisc in self.ancestors:
             circle = [*self.ancestors[self.ancestors.index(qdisc) :], qdisc]
             names = " in ".join(f"{one.kind} {one.handle or one.parent}".strip() for one in reversed(circle))
-            raise InputError(f"line {qdisc.line}: qdiscs form a loop, {names}; remove one of them")
+            raise InputError(f"line {qdisc.line}: qdiscs form a loop, {names}; leave one of them out")
         if len(self.ancestors) > MAX_DEPTH:
             raise InputError(f"line {qdisc.line}: qdiscs are nested more than {MAX_DEPTH} deep; use fewer levels")
         self.ancestors.append(qdisc)
