@@ -279,7 +279,7 @@ def test_a_misspelled_command_gets_a_suggestion(cli: Cli, words: tuple[str, ...]
 def test_an_unknown_command_gets_the_list_of_commands(cli: Cli) -> None:
     result = cli("flent", "qqqq")
     assert result.exit_code == 2
-    assert 'command "qqqq" is unknown; there is export, show' in result.output
+    assert 'command "qqqq" is unknown; expected one of export, show' in result.output
 
 
 @pytest.mark.parametrize(

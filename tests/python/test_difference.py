@@ -153,7 +153,7 @@ def test_flows_that_share_a_bucket_are_found(cli: Cli, tmp_path: Path) -> None:
     assert (found.agreeing, found.shared_buckets, found.first_difference) == (4, ((0, 4),), None)
     result = cli("aqm", "diff", "sfq", "--vector", path)
     assert result.exit_code == 0
-    assert "Buckets: flows 0 and 4 are taken to share one" in result.output
+    assert "Buckets: flows 0 and 4 are assumed to share one" in result.output
     # A hash collision does not explain a packet that waits while the link is idle.
     rows = colliding()
     rows[3]["departure_ns"] += 1
@@ -318,7 +318,7 @@ ROWS = {
     "ecn out of range": (change("ecn", 4), 'line 2: "ecn" is 4; expected a whole number from 0 to 3'),
     "arrival no number": (change("arrival_ns", "1"), "line 2: \"arrival_ns\" is '1'"),
     "arrival a fraction": (change("arrival_ns", 1.5), 'line 2: "arrival_ns" is 1.5'),
-    "pass without departure": (change("departure_ns", -1), "line 2: a departure of -1 ns does not go with"),
+    "pass without departure": (change("departure_ns", -1), "line 2: a departure of -1 ns does not match"),
     "order of time": (change("arrival_ns", 3), "packet 2 arrives before the one before it"),
     "days apart": (lambda rows: rows[2].update(arrival_ns=10**18), "packet 2 arrives over a day after"),
     "no packets": (lambda rows: rows.clear(), "contains no packet"),
@@ -352,7 +352,7 @@ def test_bad_meta_file(cli: Cli, tmp_path: Path, case: str) -> None:
 
 
 FILES = {
-    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-12]), "cut off"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-12]), "the file is truncated"),
     "no gzip": (lambda path: path.write_text("{}"), "not a complete gzip file"),
     "damaged": (lambda path: path.write_bytes(path.read_bytes()[:10] + b"\xff" * 80), "damaged (Error -3"),
     "a line cut off": (lambda path: path.write_bytes(gzip.compress(b'{"arrival_ns":0')), "line 1 is not valid JSON"),

@@ -142,7 +142,7 @@ def test_packets_are_whole() -> None:
         ('[draw]\n"link.*" = { choice = [3, 4] }', "draw.link.*.choice: not a list of tables"),
         (
             '[draw]\n"link.*" = { choice = [{ rate = { uniform = [3] } }] }',
-            "draw.link.*.0.rate.uniform: not two",
+            "draw.link.*.0.rate.uniform: not a range of two ends",
         ),
         ("draw = 3", "draw: not a table"),
         ("[draw]", "draw: not a table"),
@@ -152,11 +152,11 @@ def test_packets_are_whole() -> None:
         ('[draw]\n"link.rate" = { uniform = ["9 Mbit/s", "1 Mbit/s"] }', "draw.link.rate.uniform: an empty range"),
         (
             '[draw]\n"link.rate" = { uniform = ["9 ms", "10 Mbit/s"] }',
-            "draw.link.rate.uniform: its ends have different",
+            "draw.link.rate.uniform: its two ends have different units",
         ),
         ('[draw]\n"flows.0.count" = { log_uniform = [0, 4] }', "draw.flows.0.count.log_uniform: 0 has no logarithm"),
         ('[draw]\n"link.aqm" = { choice = [] }', "draw.link.aqm.choice: not a list of values"),
-        ('[draw]\n"link.trace" = { trace = "*.nothing" }', 'draw.link.trace.trace: no file is called "*.nothing"'),
+        ('[draw]\n"link.trace" = { trace = "*.nothing" }', 'draw.link.trace.trace: no file matches "*.nothing"'),
         ('[draw]\n"flows.9.count" = { choice = [1] }', "9"),
         ('[draw]\n"seed, seed" = { choice = [1] }', "draw.seed: is given twice; leave one out"),
         ('[draw]\n"a, b" = { choice = [1] }\n"b" = { choice = [2] }', "draw.b: is given twice"),

@@ -142,4 +142,6 @@ def test_a_figure_with_a_starved_run_is_not_judged(tmp_path: Path, monkeypatch: 
 def test_an_unknown_figure_is_refused_with_the_list_of_figures(tmp_path: Path) -> None:
     done = command("--results", "r", "-o", "o", "--figure", "fig99", cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is gao2015 fig12, gao2015 fig13, cs244-2015 paper, cs244-2015 4g" in " ".join(done.stderr.split())
+    assert "expected one of gao2015 fig12, gao2015 fig13, cs244-2015 paper, cs244-2015 4g" in " ".join(
+        done.stderr.split()
+    )

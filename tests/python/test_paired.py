@@ -132,7 +132,7 @@ def test_a_baseline_may_be_spelled_otherwise() -> None:
     names = ["droptail", "codel target 7ms", '{"name": "pie"}']
     assert same_aqm(names, None) == "droptail"
     assert same_aqm(names, "codel target 7000us") == "codel target 7ms"
-    with pytest.raises(sj.InputError, match=r'"pie" is unknown; there is droptail, codel target 7ms'):
+    with pytest.raises(sj.InputError, match=r'"pie" is unknown; expected one of droptail, codel target 7ms'):
         same_aqm(names, "pie")
 
 

@@ -130,7 +130,7 @@ def _requirements(**changes: Any) -> dict[str, Any]:
         ({"loss": {}}, "file: [[latency]] is missing; write"),
         (_requirements() | {"loss": 1}, "file: [loss] is missing; write"),
         (_requirements() | {"losses": 1}, 'file: key "losses" is unknown; did you mean "loss"'),
-        (_requirements(percentile=101), "file: latency[0].percentile: 101 is none; write a number above 0"),
+        (_requirements(percentile=101), "file: latency[0].percentile: 101 is not a percentile; write a number above 0"),
         (_requirements(percentile=99.99), "file: latency[0].percentile: 99.99 is too fine; write at most 99.9"),
         (_requirements(optimal="50"), "file: latency[0].optimal: '50' is not a value; write e.g. \"50 ms\""),
         (_requirements(unacceptable="50 ms"), "file: latency[0].unacceptable: 50 ms is not above the optimum"),

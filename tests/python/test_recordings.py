@@ -239,7 +239,7 @@ def test_missing_data_of_a_recording_is_requested(cli: Cli, tmp_path: Path) -> N
         ("skip less", ("model.toml", "a.flent.gz", *free, "--skip", "15 s")),
         ('kind = "request"', ("plain.toml", "a.flent.gz", *free)),
         ("--set warmup=5s", ("model.toml", "a.flent.gz", *free, "--set", "warmup=auto")),
-        ("no recording", ("model.toml", "plain.toml", *free, "--skip", "1 s")),
+        ("not a recording", ("model.toml", "plain.toml", *free, "--skip", "1 s")),
     ):
         refused = cli("fit", *command, "-o", "out")
         assert refused.exit_code == 2 and words in refused.stderr, refused.stderr

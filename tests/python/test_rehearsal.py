@@ -61,7 +61,7 @@ def test_a_change_is_words_a_queue_manager_or_a_key(change: str, down: str | Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("warp 9", 'no queue manager of the scenario takes "warp 9"'),
+        ("warp 9", 'no queue manager of the scenario accepts "warp 9"'),
         ("target", "target"),
         ("target soon", "target"),
         (" ", "empty; write"),

@@ -145,7 +145,7 @@ def test_only_open_assumptions_are_searched() -> None:
 
 def test_papers_without_open_assumptions_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sojourn.papers.search.space", lambda _paper, _figures: {})
-    with pytest.raises(InputError, match="leaves nothing open about fig0"):
+    with pytest.raises(InputError, match="has no open assumption with alternatives for fig0"):
         _search(_world({}, noise=0.0))
 
 
