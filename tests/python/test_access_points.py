@@ -112,7 +112,7 @@ def test_results_are_stored_and_drawn(cli: Cli, tmp_path: Path) -> None:
         assert bytes_of.read_text().count("\n") > 10
     refused = cli("plot", "airtime", out, "-o", airtime)
     assert refused.exit_code == 2
-    assert "link 'modem' is no wireless LAN, so nobody has airtime; choose one with --link" in refused.stderr
+    assert "link 'modem' is not a wireless LAN and has no airtime; choose one with --link" in refused.stderr
 
 
 def test_other_engines_refuse_the_wireless_lan_by_name(cli: Cli) -> None:

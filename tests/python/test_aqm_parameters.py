@@ -109,6 +109,6 @@ def test_a_parameter_that_some_lack_is_no_axis(cli: Cli, tmp_path: Path) -> None
     for aqm in ("codel", "droptail"):
         assert cli("run", "short.toml", "--set", f"link.aqm={aqm}", "-o", "out").exit_code == 0
     ran = cli("plot", "utilisation", "out", "--x", "link.aqm.target", "-o", "x.png")
-    assert (ran.exit_code, "link.aqm.target: droptail has none" in ran.stderr) == (2, True), ran.output
+    assert (ran.exit_code, "link.aqm.target: droptail does not have it" in ran.stderr) == (2, True), ran.output
     ran = cli("plot", "utilisation", "out", "--x", "link.aqm.tagret", "-o", "x.png")
     assert ran.exit_code == 2

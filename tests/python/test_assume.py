@@ -69,7 +69,7 @@ def test_values_are_json_or_text() -> None:
         ("a",): ["KEY=VALUE", "a=", "list", "all"],
         ("a=",): ["KEY=VALUE"],
         ("a=1", "a=2"): ["a is given twice"],
-        ("d=1",): ['assumption "d" is unknown', "there is a, b, c"],
+        ("d=1",): ['assumption "d" is unknown', "expected one of a, b, c"],
     }.items():
         with pytest.raises(InputError) as refused:
             parse_assumed(texts, known)

@@ -114,7 +114,7 @@ EXTENDS_CASES = {
     "missing": ('"none.toml"', ["none.toml", "No such file"]),
     "itself": ('"study.toml"', ["extends", "itself"]),
     "no name": ("3", ["extends", "name of a file"]),
-    "no name that a file can have": (r'"\u0000"', ["not the name of a file"]),
+    "no name that a file can have": (r'"\u0000"', ["not a file name"]),
 }
 
 

@@ -38,7 +38,7 @@ def test_packets_are_sorted_by_dscp_and_statistics_are_tcs() -> None:
 @pytest.mark.parametrize(
     ("aqm", "expected_text"),
     [
-        ("cake diffserv9", 'unknown word of cake "diffserv9"'),
+        ("cake diffserv9", 'unknown cake keyword "diffserv9"'),
         ("cake overhead 999", "overhead = 999 is out of range; from -64 to 256"),
         ("cake memlimit 0", "memlimit: 0 leaves no room for a packet"),
     ],

@@ -102,8 +102,8 @@ def test_the_sequence_of_a_capture_equals_the_sender_s(cli: Cli, own: Path, run:
 @pytest.mark.parametrize(
     ("words", "expected_text"),
     [
-        (("box", "own.pcapng"), "box cannot be drawn of a capture; there is timeseries"),
-        (("sequence", "own.pcapng", "--flow", "7"), "there are 2 flows of TCP with data"),
+        (("box", "own.pcapng"), "box cannot be drawn from a capture; expected one of timeseries"),
+        (("sequence", "own.pcapng", "--flow", "7"), "2 TCP flows have data"),
         (("rates", "own.pcapng", "--step", "99"), "--step 99"),
         (("sequence", "own.pcapng", "--from", "90"), "--from 90"),
         (("cdf", "own.pcapng", "results"), "beside captures only"),

@@ -154,7 +154,7 @@ def test_impossible_packets_are_refused_by_name_or_repaired(tmp_path: Path) -> N
     with pytest.raises(InputError, match=r'between its packets 2 and 3 the clock steps back by 5.*clock = "join"'):
         run(file="steps.pcap")
     assert run(file="steps.pcap", clock="join")["clock_steps"] == 1
-    with pytest.raises(InputError, match=r'1 of its 2 packets are there twice.*duplicates = "drop"'):
+    with pytest.raises(InputError, match=r'1 of its 2 packets appear twice.*duplicates = "drop"'):
         run(file="twice.pcap")
     assert (
         run(file="twice.pcap", duplicates="drop")["packets"],

@@ -108,7 +108,7 @@ DAMAGED = {
     "huge-record": (pcap([])[:24] + b"\xff" * 64, "byte 24: not a packet record; the file is damaged"),
     "sizes-differ": (pcapng(IN_ETHERNET)[:-4] + b"\0\0\0\1", "the block's two sizes differ"),
     "no-interface": (pcapng([])[:28] + pcapng(IN_ETHERNET)[84:], "too short; the file is damaged"),
-    "odd-block": (pcapng([]) + b"\6\0\0\0\x0d\0\0\0" + bytes(40), "a block of 13 bytes"),
+    "odd-block": (pcapng([]) + b"\6\0\0\0\x0d\0\0\0" + bytes(40), "invalid block size of 13 bytes"),
     "no-byte-order": (pcapng([])[:8] + bytes(20), "section without a byte order"),
 }
 

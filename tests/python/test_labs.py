@@ -67,9 +67,9 @@ def test_the_grader_prints_a_line_for_each_goal_and_exits_with_the_verdict(tmp_p
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"flows.0.count": 1}, "flows.0.count is not what the exercise has; change only link.aqm"),
-        ({"link.limit": "20 packets"}, "link.limit is not what the exercise has"),
-        ({"probes.queue": "10 ms", "duration": "26 s"}, "duration is not what the exercise has"),
+        ({"flows.0.count": 1}, "flows.0.count differs from the exercise; change only link.aqm"),
+        ({"link.limit": "20 packets"}, "link.limit differs from the exercise"),
+        ({"probes.queue": "10 ms", "duration": "26 s"}, "duration differs from the exercise"),
         ({"link.aqm": "codel"}, "link.aqm: codel is not for this exercise; use pie"),
     ],
 )

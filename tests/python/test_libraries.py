@@ -161,7 +161,7 @@ def test_blue_keeps_to_every_rule(cli: Cli, scenario: Path) -> None:
         ("twice", "dequeue returns a packet for the second time"),
         ("keeps", "dequeue reports empty but keeps 1 packets"),
         ("keeps at the end", "free keeps 1 packets"),
-        ("wrong statistics", "statistics say arrived_bytes 11"),
+        ("wrong statistics", "statistics report arrived_bytes 11"),
         ("last first", "Order"),
     ],
 )

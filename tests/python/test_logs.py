@@ -183,16 +183,19 @@ def _written(folder: Path) -> Path:
 
 MALFORMED = {
     "empty": ("", "empty"),
-    "words": ("hello world\n", "line 1 is of no known log"),
-    "binary": ("\x00\x01\x02 3 4\n", "line 1 is of no known log"),
+    "words": ("hello world\n", "line 1: unrecognised log format"),
+    "binary": ("\x00\x01\x02 3 4\n", "line 1: unrecognised log format"),
     "cut off": (MAHIMAHI[:-10] + "\n1010 -", "is not an event; the file may be truncated there"),
-    "no number": (MAHIMAHI + "1012 + many\n", 'line 15: "many" is no whole number'),
-    "before the base": (MAHIMAHI + "12 + 52\n", "line 15: 12 ms lies before the base timestamp 1000"),
+    "no number": (MAHIMAHI + "1012 + many\n", 'line 15: "many" is not a whole number'),
+    "before the base": (MAHIMAHI + "12 + 52\n", "line 15: 12 ms is before the base timestamp 1000"),
     "too many drops": (MAHIMAHI + "1012 d 99999999 1\n", "99999999 packets at once"),
     "ns-2 cut off": (NS2[:-20], "line 8: "),
     "ns-2 no number": (NS2.replace("1.50825", "1.5o"), "line 7: "),
     "ns-2 infinite": (NS2.replace("1.50825", "1e999"), "a number is out of range"),
-    "ns-2 leaves twice": (NS2.splitlines()[0] + "\n" + 2 * (NS2.splitlines()[1] + "\n"), "packet 199 leaves"),
+    "ns-2 leaves twice": (
+        NS2.splitlines()[0] + "\n" + 2 * (NS2.splitlines()[1] + "\n"),
+        "packet 199 departs at 1.5 s without arrival",
+    ),
 }
 
 
@@ -228,8 +231,8 @@ def test_bad_requests(cli: Cli, tmp_path: Path) -> None:
         ("up.log", "out.txt"): 'out.txt: ".txt" is not a log format; end the name in .log (Mahimahi), .tr (ns-2)',
         ("up.log", "out.tr", "--nodes", "0-1"): "a log of Mahimahi has no nodes",
         ("all.tr", "out.tr", "--nodes", "0:1"): '--nodes: "0:1" is not a link; write e.g. 2-3',
-        ("all.tr", "out.tr", "--nodes", "4-5"): "has no link 4-5; there is 0-2, 2-3, 3-2",
-        ("up.log", "out.log", "--link", "back"): 'link "back" is unknown; there is forward, reverse',
+        ("all.tr", "out.tr", "--nodes", "4-5"): "has no link 4-5; expected one of 0-2, 2-3, 3-2",
+        ("up.log", "out.log", "--link", "back"): 'link "back" is unknown; expected one of forward, reverse',
         ("up.log", "out.log", "--link", "reverse"): "no packet reached the link",
         ("none.tr", "out.tr"): "none.tr: No such file",
     }

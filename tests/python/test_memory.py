@@ -287,9 +287,9 @@ def test_a_run_without_memory_for_its_packets_is_one_line_and_3(process: Process
     done = process("run", "far.toml", preexec_fn=_limit_memory(700))
     assert done.returncode == 3, done.stderr
     [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert re.search(r"out of memory: the data in flight of the run grow to [\d.]+ [MG]B, \d+ MB are free; ", line), (
-        line
-    )
+    assert re.search(
+        r"out of memory: the data in flight of the run grow to [\d.]+ [MG]B, but only \d+ MB are free; ", line
+    ), line
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("manifest.json"))
@@ -365,5 +365,5 @@ def test_queues_that_there_is_no_memory_for_are_one_line_and_3(process: Process,
     done = process("run", "wide.toml", preexec_fn=_limit_memory(4000))
     assert done.returncode == 3, done.stderr
     [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert re.search(r"out of memory: its queues take [\d.]+ GB, [\d.]+ [MG]B are free; ", line), line
+    assert re.search(r"out of memory: its queues need [\d.]+ GB, but only [\d.]+ [MG]B are free; ", line), line
     assert "Memory needed: up to" in done.stderr

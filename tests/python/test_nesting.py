@@ -65,9 +65,9 @@ def test_objects_read_the_same_texts() -> None:
 
 
 CIRCLES = {
-    "class 2 parent 1 rate 1mbit; class 1 parent 1 rate 1mbit": "class 2: its parents go in a circle, 1 below 1",
+    "class 2 parent 1 rate 1mbit; class 1 parent 1 rate 1mbit": "class 2: its parents form a loop, 1 below 1",
     "class 5 rate 2mbit; class 1 parent 2 rate 1mbit; class 2 parent 3 rate 1mbit; class 3 parent 1 rate 1mbit": (
-        "class 1: its parents go in a circle, 1 below 2 below 3 below 1"
+        "class 1: its parents form a loop, 1 below 2 below 3 below 1"
     ),
 }
 
@@ -131,7 +131,7 @@ def test_disciplines_of_tc_within_each_other(tmp_path: Path) -> None:
 )
 def test_disciplines_of_tc_that_hold_each_other(tmp_path: Path, text: str, circle: str) -> None:
     (tmp_path / "tc.txt").write_text(text)
-    with pytest.raises(InputError, match=f"line [0-9]+: qdiscs form a loop, .*{circle}; remove one"):
+    with pytest.raises(InputError, match=f"line [0-9]+: qdiscs form a loop, .*{circle}; leave one of them out"):
         load(tmp_path / "tc.txt")
 
 

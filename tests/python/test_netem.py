@@ -188,7 +188,7 @@ def test_verdicts_and_times_equal_the_second_implementation(line: str, model: di
 
 
 def test_a_queue_by_itself_has_no_duplicates() -> None:
-    with pytest.raises(InputError, match="a queue by itself cannot duplicate packets; leave duplicate of netem out"):
+    with pytest.raises(InputError, match="a standalone queue cannot duplicate packets; leave duplicate of netem out"):
         sj.Queue("netem duplicate 1%")
 
 
@@ -228,8 +228,10 @@ def test_a_stored_result_is_read_without_its_tables(tmp_path: Path) -> None:
 
 def test_an_invalid_table_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"tabled.toml: link.aqm: distribution: .*bell.dist: line 2: \"x\" is no whole"
+        InputError, match=r"tabled.toml: link.aqm: distribution: .*bell.dist: line 2: \"x\" is not a whole"
     ):
         tabled(tmp_path / "a", "1\nx")
-    with pytest.raises(InputError, match=r"none of uniform, normal, pareto, paretonormal, and ./nothing: No such file"):
+    with pytest.raises(
+        InputError, match=r"not one of uniform, normal, pareto, paretonormal, and ./nothing: No such file"
+    ):
         sj.Netem(delay="9 ms", jitter="1 ms", distribution="nothing")
