@@ -85,7 +85,7 @@ fn long_texts_are_read_at_once() {
     assert!(error.ends_with("(65534 classes); attach one of them to the root"), "{error}");
     let chain = classes(0xfffe, &|i| format!("parent {:x}", 1 + i));
     let error = NamedConfig::parse(&chain).unwrap_err().to_string();
-    assert!(error.starts_with("class 1: parent ffff is no class of this htb"), "{error}");
+    assert!(error.starts_with("class 1: parent ffff is not a class of this htb"), "{error}");
     let words: String = (0..100_000).map(|i| format!(" w{i} {i}")).collect();
     for name in ["codel", "tbf", "netem", "cake", "htb", "prio", "fq", "fq(pie)", "dualpi2", "sch_fq"] {
         let error = NamedConfig::parse(&format!("{name}{words}")).unwrap_err().to_string();

@@ -124,7 +124,7 @@ impl TraceParser {
 
     fn end_line(&mut self) -> Result<(), String> {
         let Some(value) = self.current.take() else {
-            return Err(self.at("empty line; a line holds the milliseconds of one opportunity, remove it".to_string()));
+            return Err(self.at("empty line; a line holds the milliseconds of one opportunity; leave it out".to_string()));
         };
         let value = value as u32;
         if let Some(&last) = self.values.last().filter(|&&last| value < last) {
@@ -198,7 +198,7 @@ mod tests {
         for (text, error) in [
             ("", " is empty; a trace needs one line per delivery opportunity"),
             ("0\n0\n", ", line 2: 0 ms; a trace repeats after its last timestamp, which must be above 0"),
-            ("1\n\n2\n", ", line 2: empty line; a line holds the milliseconds of one opportunity, remove it"),
+            ("1\n\n2\n", ", line 2: empty line; a line holds the milliseconds of one opportunity; leave it out"),
             ("5\n9\n7\n", ", line 3: 7 ms after 9 ms; timestamps must not decrease, sort the file"),
             ("1\n# no\n", ", line 2: '#' is not a digit; a trace holds one whole number of milliseconds per line"),
             ("-1\n", ", line 1: '-' is not a digit; a trace holds one whole number of milliseconds per line"),

@@ -68,7 +68,7 @@ fn refusals_name_the_mend() {
         ("my_blu", r#"link.aqm: unknown AQM "my_blu"; did you mean "my_blue"?"#),
         ("my_blue increment 2", "link.aqm: increment = 2 is out of range; from 0 to 1"),
         ("my_blue incremnt 1", r#"link.aqm: unknown parameter "incremnt"; did you mean "increment"?"#),
-        ("my_blue@red", r#"link.aqm: unknown profile "red"; one of plain"#),
+        ("my_blue@red", r#"link.aqm: unknown profile "red"; expected one of plain"#),
         (
             "fq(my_blue decrement 0.1)",
             "link.aqm: decrement (0.1) must not exceed increment (0.02); write e.g. increment 0.02 decrement 0.002",

@@ -112,7 +112,7 @@ pub fn command(words: &[String]) -> Result<shell::InnerCommand, Error> {
 
 /// Converts an argument to a C string.
 pub fn text(source: &str, text: String) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::Input(format!("{source}: contains a NUL byte; remove it")))
+    CString::new(text).map_err(|_| Error::Input(format!("{source}: contains a NUL byte; write it without")))
 }
 
 const HELP: &str = "help";

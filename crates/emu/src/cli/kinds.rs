@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(loss(text).unwrap(), spec, "{text}");
         }
         assert_eq!(loss("one").unwrap_err(), r#""one" is not a probability; write e.g. 1% or 0.01"#);
-        assert_eq!(loss("p 0.1 r").unwrap_err(), "r lacks its value");
+        assert_eq!(loss("p 0.1 r").unwrap_err(), "r needs a value");
         assert_eq!(loss("p 0.1 p 0.2 r 1").unwrap_err(), "p is given twice; leave one of them out");
         assert_eq!(loss("1").unwrap_err(), "1 is ambiguous, 1 % or 100 %; write 1% or 1.0");
     }

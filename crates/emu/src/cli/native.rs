@@ -329,7 +329,10 @@ mod tests {
     #[test]
     fn what_would_be_ignored_is_refused() {
         for (line, error) in [
-            ("link --rate 1mbit --up 2mbit --down 3mbit", "--rate: both directions have their own, --up and --down"),
+            (
+                "link --rate 1mbit --up 2mbit --down 3mbit",
+                "--rate: both directions are already set by --up and --down; leave it out",
+            ),
             (
                 "link --rate 1mbit --aqm pie --aqm-up codel --aqm-down codel",
                 "--aqm: both directions are already set by",

@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(answer(r#"{"keys": {"delay": "3 ms"}, "side": "down"}"#), changed(&["down"]));
         assert_eq!(answer(r#"{"keys": {"delay": "83 ms"}}"#), changed(&["up", "down"]));
         let refused = |error: &str| ControlResponse::Refused { error: error.to_string() };
-        let only = "rate: a delay has no queue; only its delay changes";
+        let only = "rate: a delay has no queue; only its delay can be changed";
         assert_eq!(answer(r#"{"keys": {"delay": "5 ms", "rate": "1mbit"}}"#), refused(only));
         let no_link = "--link: a shell has no links by name; write --up or --down";
         assert_eq!(answer(r#"{"pause": true, "side": "left"}"#), refused(no_link));

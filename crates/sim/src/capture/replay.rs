@@ -228,7 +228,7 @@ fn on_one_clock(
                 let direction = if step < 0 { "back" } else { "ahead" };
                 return Err(format!(
                     "between its packets {index} and {} the clock steps {direction} by {:.3} s; write clock = \
-                     \"join\" to remove the steps, or cut the capture there",
+                     \"join\" to take the steps out, or cut the capture there",
                     index + 1,
                     step.abs() as f64 / 1e9
                 ));

@@ -164,7 +164,7 @@ fn delays_and_losses_without_a_link_change_too() {
     let times: Vec<Instant> = drain(&mut delay, &mut kernel).iter().map(|&(at, _)| at).collect();
     assert_eq!(times, [20_000_000, 20_000_000, 35_000_000].map(at), "packets keep their order");
     let refused = delay.change(at(40_000_000), &keys(r#"{ "rate": "5 Mbit/s" }"#), REGISTERED).unwrap_err();
-    assert_eq!(refused, "rate: a delay has no queue; only its delay changes");
+    assert_eq!(refused, "rate: a delay has no queue; only its delay can be changed");
 
     let mut loss = Direction::new(config(PathKind::Loss(None), 0), 1).unwrap();
     for (ns, share, departed) in [(0, "0%", 50), (1_000_000, "100%", 50), (2_000_000, "0%", 100)] {
