@@ -196,7 +196,7 @@ def test_an_episode_ends_with_the_flow() -> None:
         ({"delay": "2 s"}, {}, "delay: "),
         ({"gain": 0.0}, {}, "gain: "),
         ({"rto": "never"}, {}, "rto"),
-        ({"group": 2}, {}, "group: 2 is not there"),
+        ({"group": 2}, {}, "group: there is no group 2"),
         ({"group": 0}, {"flows.0.kind": "cbr"}, "group: its flows are not TCP"),
         ({}, {"flows.0.cc": "bbr"}, "action: bbr sets its window itself"),
         ({}, {"flows.0.stack": "linux-2.6.29"}, "stack: "),

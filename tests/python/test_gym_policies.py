@@ -109,7 +109,7 @@ def test_it_is_a_queue_manager_wherever_one_is(tmp_path: Path, monkeypatch: pyte
         ({"sojourn_policy": 2}, "sojourn_policy: unknown version 2; write 1"),
         ({"step": "5 s"}, "step: 5 s is out of range"),
         ({"action": "weights"}, "action: weights needs classes"),
-        ({"observe": ["sojourn"]}, "layers[0].weights: 8 numbers, not 1"),
+        ({"observe": ["sojourn"]}, "layers[0].weights: 8 numbers; expected 1"),
         ({"layers": []}, "layers: 0 is out of range; from 1 to 3"),
         ({"weights": []}, "is not a policy: unknown field `weights`"),
         ({"action": "delta"}, "the last layer has 1 outputs; the action needs 5"),
@@ -177,7 +177,7 @@ def test_modules_of_torch_are_exported_by_their_layers(tmp_path: Path) -> None:
     assert found.settings.step == "20 ms"
     seen = np.array([0.1, 0.2], np.float32)
     assert found(seen)[0] == pytest.approx(np.tanh(1.0) - np.tanh(1.35), abs=1e-6)
-    for wrong, text in ((Sequential(Dropout()), "Dropout is no layer"), (object(), "neither a Network nor")):
+    for wrong, text in ((Sequential(Dropout()), "Dropout is not a layer"), (object(), "neither a Network nor")):
         with pytest.raises(sj.InputError, match=text):
             export(wrong, tmp_path / "b.json", settings)
 

@@ -41,11 +41,11 @@ def test_words_are_options_by_their_numbers(line: str, options: list[str]) -> No
 
 def test_invalid_words_are_refused() -> None:
     for line, error in (
-        ("dualpi2 limit", "dualpi2: limit lacks its value"),
-        ("dualpi2 lmit 5", "dualpi2: lmit is unknown"),
-        ("cake_mq nat", "cake_mq: nat is unknown"),
-        ("dualpi2 target 5 apples", "dualpi2: apples is unknown"),
-        ("dualpi2 target 5h", "'5h' is no time"),
+        ("dualpi2 limit", "dualpi2: limit needs a value"),
+        ("dualpi2 lmit 5", "dualpi2: unknown keyword lmit"),
+        ("cake_mq nat", "cake_mq: unknown keyword nat"),
+        ("dualpi2 target 5 apples", "dualpi2: unknown keyword apples"),
+        ("dualpi2 target 5h", "'5h' is not a time"),
         ("cake_mq bandwidth 1mbit", "'1mbit' is not a rate in bit"),
     ):
         with pytest.raises(InputError, match=error):

@@ -153,8 +153,11 @@ def _link(name: str) -> dict[str, str]:
         ({"link": {"aqm": "pie@linux max_burst 10ms"}}, "link.aqm.max_burst: the engine kernel cannot set max_burst"),
         ({"link": {"aqm": "pie@linux alpha 0.13"}}, "link.aqm.alpha: the engine kernel counts the gains of PIE in"),
         ({"link": {"aqm": "pie@linux beta 0"}}, "link.aqm.beta: the engine kernel counts the gains of PIE in"),
-        ({"link": {"aqm": "fq_codel quantum 255B"}}, "link.aqm.quantum: the engine kernel takes no quantum below 256"),
-        ({"link": {"aqm": "codel target 1500ns"}}, "link.aqm.target: the engine kernel counts whole microseconds"),
+        (
+            {"link": {"aqm": "fq_codel quantum 255B"}},
+            "link.aqm.quantum: the engine kernel accepts no quantum below 256",
+        ),
+        ({"link": {"aqm": "codel target 1500ns"}}, "link.aqm.target: the engine kernel works in whole microseconds"),
         ({"link": {"aqm": "red@linux"}}, "link.aqm.min: the engine kernel needs the thresholds of RED; write e.g."),
         ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),
         (
@@ -167,12 +170,12 @@ def _link(name: str) -> dict[str, str]:
         ),
         (
             {"link": {"aqm": "cake rtt 1500ns", "limit": "10240 packets"}},
-            "link.aqm.rtt: the engine kernel counts whole microseconds",
+            "link.aqm.rtt: the engine kernel works in whole microseconds",
         ),
-        ({"link": {"limit": ["30 kB", "9 packets"]}}, "link.limit: the engine kernel takes one limit"),
+        ({"link": {"limit": ["30 kB", "9 packets"]}}, "link.limit: the engine kernel accepts only one limit"),
         (
             {"link": {"rate": "9 Mbit/s@0s,3 Mbit/s@1s", "change": "opportunity"}},
-            "link.change: the engine kernel has no",
+            "link.change: the engine kernel does not support opportunities",
         ),
         ({"link": {"loss": 0.01}}, "link.loss: the engine kernel does not support loss behind the queue; leave it out"),
         ({"link": {"tick": "1 ms"}}, "link.tick: the engine kernel delays without a clock; leave it out"),
@@ -211,7 +214,7 @@ def _link(name: str) -> dict[str, str]:
             {"flows": [{"kind": "tcp", "nagle": True}]},
             "flows[0].nagle: the engine kernel delays small segments as Linux does; leave it out",
         ),
-        ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel has constant delays"),
+        ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel supports constant delays only"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine kernel does not know atm; choose ethernet"),
         (
             {"probes": {"state": "10 ms"}},
@@ -221,7 +224,7 @@ def _link(name: str) -> dict[str, str]:
         ({"flows": [{"kind": "tcp", "stack": "ns2"}]}, "flows[0].stack: the engine kernel has Linux's TCP, not ns2"),
         (
             {"flows": [{"kind": "tcp", "cc": "newreno"}]},
-            "flows[0].cc: the engine kernel does not know newreno; choose reno",
+            "flows[0].cc: the engine kernel does not have newreno; choose reno",
         ),
         ({"flows": [{"kind": "tcp", "delayed_ack": False}]}, "flows[0].delayed_ack: the engine kernel always delays"),
         (
@@ -230,7 +233,7 @@ def _link(name: str) -> dict[str, str]:
         ),
         (
             {"flows": [{"kind": "tcp", "middlebox": "tunnel"}]},
-            "flows[0].middlebox: the engine kernel has nobody",
+            "flows[0].middlebox: the engine kernel has no middlebox",
         ),
         (
             {"flows": [{"kind": "browser", "size": "9 kB"}]},

@@ -164,7 +164,7 @@ def test_a_scenario_is_run_natively(server: Server) -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (b"{", "no JSON"),
+        (b"{", "not JSON"),
         (b"[]", "no text"),
         (b'{"text": 3}', "no text"),
         (json.dumps({"text": TEXT.replace("3.7 Mbit/s", "3.7")}).encode(), 'link.rate: "3.7" has no unit'),
@@ -282,7 +282,7 @@ def test_files_that_come_with_a_request_are_read_and_called_as_they_were(server:
         assert len(body.decode().splitlines()) == 1, body
     request = json.dumps({"text": TEXT, "files": {"a": "", "a/b": ""}}).encode()
     status, body, _ = ask(server, "native", method="POST", body=request)
-    assert status == 400 and b"within another file" in body
+    assert status == 400 and b"inside another file" in body
 
 
 def test_keys_that_name_files_are_listed() -> None:
@@ -322,7 +322,7 @@ def test_a_defect_is_reported_in_one_line(server: Server, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("sojourn.apps.lab.server.run_request", fails)
     status, body, _ = ask(server, "native", method="POST", body=b"{}")
-    assert (status, body) == (500, b"lab: a defect of the program: ZeroDivisionError: of: ours")
+    assert (status, body) == (500, b"lab: internal error: ZeroDivisionError: of: ours")
     monkeypatch.setattr("sojourn.apps.lab.server.Handler._run", fails)
     with pytest.raises((ConnectionError, BadStatusLine)):
         ask(server, "native", method="POST", body=b"{}")
