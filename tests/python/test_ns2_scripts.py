@@ -75,7 +75,7 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ),
         (
             {"link": {"limit": ["9 packets", "9 kB"]}},
-            "link.limit: the engine ns2 accepts only one limit; leave one of them",
+            "link.limit: the engine ns2 accepts only one limit; keep one of them",
         ),
         ({"link": {"limit": "2147483647 packets"}}, "link.limit: the engine ns2 counts up to 2147483646; lower it"),
         ({"link": {"rate": "4 Mbit/s@0s,2 Mbit/s@2s"}}, "link.change: the engine ns2 ends a transmission as planned"),

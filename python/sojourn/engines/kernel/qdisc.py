@@ -68,7 +68,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     if name in ("red", "ared"):
         words += _red(where, table, link)
     if isinstance(link["limit"], list) or "+" in link["limit"]:
-        refuse(f"{place}.limit", "accepts only one limit", "leave one of them")
+        refuse(f"{place}.limit", "accepts only one limit", "keep one of them")
     return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
 
 

@@ -51,7 +51,7 @@ def ns2_queue(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
         listed = ", ".join(key if "plain" in profiles else f"{key}@{profiles[0]}" for key, profiles in kinds.items())
         refuse(where, f"has no {full} of its own", f"choose one of {listed}, or --engine ns2-plugin")
     if "+" in link["limit"]:
-        refuse(f"{place}.limit", "accepts only one limit", "leave one of them")
+        refuse(f"{place}.limit", "accepts only one limit", "keep one of them")
     return NS2_QUEUES[name][1](place, link, traffic)
 
 
