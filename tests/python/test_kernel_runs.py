@@ -343,7 +343,8 @@ def test_a_difference_is_reported_with_both_fates(kernel: Kernel, cli: Cli, monk
 
 
 def test_features_missing_in_the_kernel_are_not_compared(kernel: Kernel) -> None:
-    with pytest.raises(MissingError, match=r"dualpi2: Linux 6\.1\.\d+ does not have it; use --version 7\.3, built first"):
+    error = r"dualpi2: Linux 6\.1\.\d+ does not have it; use --version 7\.3, built first"
+    with pytest.raises(MissingError, match=error):
         compare(kernel, ["dualpi2"], patterns=1, packets=10, seed=1, jobs=1)
 
 

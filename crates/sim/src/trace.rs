@@ -124,7 +124,9 @@ impl TraceParser {
 
     fn end_line(&mut self) -> Result<(), String> {
         let Some(value) = self.current.take() else {
-            return Err(self.at("empty line; a line holds the milliseconds of one opportunity; leave it out".to_string()));
+            return Err(
+                self.at("empty line; a line holds the milliseconds of one opportunity; leave it out".to_string())
+            );
         };
         let value = value as u32;
         if let Some(&last) = self.values.last().filter(|&&last| value < last) {
