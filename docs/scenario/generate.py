@@ -7,12 +7,11 @@ docs/scenario/generate.py` writes the pages; a test compares them with its outpu
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.base.markdown import replace_part, table
+from sojourn.base.markdown import part_names, replace_part, table
 
 DOCS = Path(__file__).parents[1]
 FILES = [DOCS / "scenario.md", *sorted((DOCS / "scenario").glob("*.md"))]
@@ -31,7 +30,7 @@ Keys = dict[str, dict[str, Any]]
 def pages() -> dict[str, str]:
     """Every page: path below docs and text."""
     texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
-    places = {name: page for page, text in texts.items() for name in re.findall(r"<!-- keys: (.+) -->", text)}
+    places = {name: page for page, text in texts.items() for name in part_names(text, "keys")}
     written = tables()
     assert places.keys() == written.keys(), (
         f"tables without a place or places without a table: {places.keys() ^ written.keys()}"

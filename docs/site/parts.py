@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from posixpath import relpath
 
-from sojourn.base.markdown import table
+from sojourn.base.markdown import part_names, replace_part, table
 from tables import DATA, Table
 
 DOCS = DATA.parent
-PART = re.compile(r"^<!-- (?P<kind>rows|table): (?P<name>[^>]+?) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s#]+)")
 """In files links are relative to `docs`."""
 Rows = list[list[str]]
@@ -120,23 +119,23 @@ TABLES: dict[str, Callable[[], Sequence[str]]] = {
 
 def renewed(path: Path) -> str:
     """Return a page with its parts renewed; parts of other generators stay."""
+    page = path.read_text(encoding="utf-8")
     folder = path.parent.relative_to(DOCS).as_posix()
-
-    def part(found: re.Match[str]) -> str:
-        kind, name = found["kind"], found["name"]
-        if kind == "table" and name not in TABLES:
-            return found[0]
-        rows = Table.parse(name) if kind == "rows" else None
-        lines = table(rows.headings, rows.cells) if rows else TABLES[name]()
-        lines = [LINK.sub(lambda link: f"]({relpath(link[1], folder)}", line) for line in lines] if rows else lines
-        return "\n".join([f"<!-- {kind}: {name} -->", "", *lines, "", "<!-- end -->"])
-
-    return PART.sub(part, path.read_text(encoding="utf-8"))
+    for name in part_names(page, "rows"):
+        rows = Table.parse(name)
+        lines = [
+            LINK.sub(lambda link: f"]({relpath(link[1], folder)}", line) for line in table(rows.headings, rows.cells)
+        ]
+        page = replace_part(page, "rows", name, lines)
+    for name in TABLES.keys() & set(part_names(page, "table")):
+        page = replace_part(page, "table", name, TABLES[name]())
+    return page
 
 
 def pages() -> list[Path]:
     """Return the pages with parts."""
-    return sorted(path for path in DOCS.glob("**/*.md") if PART.search(path.read_text(encoding="utf-8")))
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("**/*.md"))}
+    return [path for path, text in texts.items() if part_names(text, "rows") or part_names(text, "table")]
 
 
 def main() -> None:

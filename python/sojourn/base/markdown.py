@@ -46,6 +46,11 @@ def replace_part(page: str, kind: str, name: str, lines: Sequence[str]) -> str:
     return f"{page[: found.start(1)]}\n\n{inside}\n\n{page[found.end(1) :]}"
 
 
+def part_names(page: str, kind: str) -> list[str]:
+    """Names of the parts of a kind, in order."""
+    return re.findall(rf"^<!-- {re.escape(kind)}: ([^>]+?) -->$", page, re.MULTILINE)
+
+
 def read_part(page: str, kind: str, name: str) -> str:
     """Text of a part."""
     return _find(page, kind, name)[1].strip()
