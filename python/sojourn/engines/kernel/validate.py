@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 
-from sojourn.base.files import write_file
 from sojourn.base.progress import progress
 from sojourn.engines.kernel import control_grid, grid, offload_grid
 from sojourn.engines.kernel.cache import built
 from sojourn.engines.kernel.grid import AnyPoint, Grid
 from sojourn.engines.kernel.validation_table import Causes, table
+from sojourn.engines.validation.tables import output_option, write_table
 
 GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Causes | None]] = {
     "queues": (grid.grid, None),
@@ -29,7 +29,7 @@ GRIDS: Mapping[str, tuple[Callable[[], Sequence[AnyPoint]], Causes | None]] = {
 
 @click.command()
 @click.option("--grid", "name", type=click.Choice(list(GRIDS)), default="queues", show_default=True)
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="CSV file for the table, a row per cell")
+@output_option
 @click.option(
     "--results", type=click.Path(path_type=Path), help="folder of the kernel's runs, to continue where it stopped"
 )
@@ -45,8 +45,7 @@ def main(name: str, out: Path | None, results: Path | None, jobs: int | None, fi
         cells = runs.cells(points)
     again = Grid(results, jobs, only_finished=finished).repeated(cells)
     if out is not None:
-        frame = table(cells, again, f"{kernel.version} {kernel.digest}", causes)
-        write_file(out, lambda file: frame.write_csv(file, float_precision=3))
+        write_table(out, table(cells, again, f"{kernel.version} {kernel.digest}", causes))
     click.echo(f"{sum(cell.agrees for cell in cells)} of {len(cells)} cells agree; {len(points) - len(cells)} not run")
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from sojourn.base.files import write_file
 from sojourn.base.progress import progress
 from sojourn.engines import SIMULATE
 from sojourn.engines.ns2 import installed, plugin
@@ -15,10 +14,11 @@ from sojourn.engines.ns2.divergence import Divergence, find_divergence
 from sojourn.engines.ns2.grid import SEEDS, Cell, Point, cells, grid
 from sojourn.engines.ns2.validation_table import table
 from sojourn.engines.validation.engine_pair import EnginePair
+from sojourn.engines.validation.tables import output_option, write_table
 
 
 @click.command()
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="CSV file for the table, a row per cell")
+@output_option
 @click.option("--results", type=click.Path(path_type=Path), help="folder of ns-2's runs, to continue where it stopped")
 @click.option("--jobs", type=int, help="runs at a time; default: all cores")
 @click.option("--finished", is_flag=True, help="only cells that ns-2 has already run")
@@ -29,8 +29,7 @@ def main(out: Path | None, results: Path | None, jobs: int | None, finished: boo
     with progress() as report:
         found = cells(grid(), EnginePair(results, jobs, progress=report), only_finished=finished)
     if out is not None:
-        frame = table(found, divergences(found))
-        write_file(out, lambda file: frame.write_csv(file, float_precision=3))
+        write_table(out, table(found, divergences(found)))
     counted = [cell for cell in found if cell.counts]
     click.echo(f"{sum(cell.agrees for cell in counted)} of {len(counted)} counted cells agree")
 

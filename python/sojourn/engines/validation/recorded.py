@@ -22,8 +22,8 @@ from typing import Any
 import click
 import polars as pl
 
-from sojourn.base.files import write_file
 from sojourn.base.interrupt import stop_at_ctrl_c
+from sojourn.engines.validation.tables import output_option, write_table
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.runs.runner import Run, run_all
 
@@ -171,7 +171,7 @@ def table(cells: list[Cell]) -> pl.DataFrame:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="CSV file for the table, a row per cell")
+@output_option
 @click.option(
     "--cc", "controls", multiple=True, default=("reno", "cubic"), show_default=True, help="congestion control"
 )
@@ -182,8 +182,7 @@ def main(folder: Path, out: Path | None, controls: tuple[str, ...], jobs: int | 
         raise click.ClickException(f"{folder}: has no reference.csv; give the folder of the kernel's runs")
     cells = validate(folder, controls, jobs)
     if out is not None:
-        frame = table(cells)
-        write_file(out, lambda file: frame.write_csv(file, float_precision=3))
+        write_table(out, table(cells))
     agreeing = sum(cell.agrees for cell in cells)
     click.echo(f"{agreeing} of {len(cells)} cells agree, {sum(cell.is_far for cell in cells)} are far off")
     if agreeing < SHARE * len(cells) or any(cell.is_far for cell in cells):
