@@ -9,38 +9,30 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from parts import COMPARISONS
+from sojourn.figures.look import Look
+from sojourn.figures.scales import log_axis
 from tables import DATA, Table
-
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#555555")
-"""Okabe and Ito's, for all kinds of colour vision."""
-RC: dict[Any, Any] = {
-    "font.size": 9,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "docs/data",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 
 
 def agreement() -> Figure:
     """Draw the share of cells within a distance, by comparison."""
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    figure = Figure(figsize=(7, 3.2))
     axes = figure.subplots()
-    for (file, subject), color in zip(COMPARISONS.items(), COLORS, strict=True):
+    for file, subject in COMPARISONS.items():
         found = [row for row in Table.read(file).rows if row["verdict"] != "not counted"]
         bands = sorted(max(float(row["bands"]), 0.01) for row in found)
         shares = [100 * number / len(bands) for number in range(1, len(bands) + 1)]
-        axes.step(bands, shares, where="post", color=color, label=subject, linewidth=1.4)
+        axes.step(bands, shares, where="post", label=subject)
     axes.axvline(1, color="#999999", linewidth=0.8, linestyle=":")
     axes.text(1.05, 2, "agree ←", ha="right", color="#555555")
-    axes.set(xscale="log", xlim=(0.01, 60), ylim=(0, 100), xlabel="distance, bands", ylabel="cells within it, %")
-    axes.legend(frameon=False, loc="lower right")
+    log_axis(axes, "x")
+    axes.set(xlim=(0.01, 60), ylim=(0, 100), xlabel="distance [bands]", ylabel="cells within it [%]")
+    axes.legend(loc="lower right")
     return figure
 
 
@@ -56,7 +48,7 @@ def claims() -> Figure:
         "failed": "#D55E00",
         "not-run": "#CCCCCC",
     }
-    figure = Figure(figsize=(7, 2.4), layout="constrained")
+    figure = Figure(figsize=(7, 2.4))
     axes = figure.subplots()
     left = [0] * len(papers)
     for verdict, color in colors.items():
@@ -65,7 +57,7 @@ def claims() -> Figure:
         left = [start + count for start, count in zip(left, counts, strict=True)]
     axes.invert_yaxis()
     axes.set(xlabel="claims")
-    axes.legend(frameon=False, loc="lower right", ncols=2)
+    axes.legend(loc="lower right", ncols=2)
     return figure
 
 
@@ -74,13 +66,14 @@ def media() -> Figure:
     rows = Table.read("media.csv").rows
     queues = [name for name in dict.fromkeys(row["queue"] for row in rows) if name != "tail drop, 1 s"]
     controls, cases = (list(dict.fromkeys(row[key] for row in rows)) for key in ("control", "case"))
-    figure = Figure(figsize=(7, 2.6), layout="constrained")
+    figure = Figure(figsize=(7, 2.6))
     for number, (queue, axes) in enumerate(zip(queues, figure.subplots(1, len(queues), sharey=True), strict=True)):
         grid = []
         for control in controls:
             key = (control, queue)
             met = [[r["met"] for r in rows if (r["control"], r["queue"]) == key and r["case"] == c] for c in cases]
             grid.append([one.count("yes") / len(one) if one else float("nan") for one in met])
+        axes.grid(visible=False)
         image = axes.imshow(grid, cmap="cividis", vmin=0, vmax=1, aspect="auto")
         axes.set(title=queue, xticks=range(len(cases)), xticklabels=cases)
         axes.tick_params(axis="x", labelrotation=90)
@@ -94,29 +87,30 @@ def emulator() -> Figure:
     """Draw the median delays of scenarios by the simulator and by real programs."""
     rows = Table.read("emulator-beside.csv").rows
     here, there = ([float(row[f"{side}_ms"]) for row in rows] for side in ("simulated", "emulated"))
-    figure = Figure(figsize=(3.6, 3.2), layout="constrained")
+    figure = Figure(figsize=(3.6, 3.2))
     axes = figure.subplots()
     line = [0.5, 200]
     axes.fill_between(line, [0.9 * x for x in line], [1.1 * x for x in line], color="#DDDDDD", label="10 %")
-    axes.plot(here, there, "o", color=COLORS[0], markersize=4)
-    axes.set(xscale="log", yscale="log", xlim=line, ylim=line)
-    axes.set(xlabel="median delay, simulated, ms", ylabel="emulated, ms")
-    axes.legend(frameon=False)
+    axes.plot(here, there, "o")
+    log_axis(axes, "x")
+    log_axis(axes, "y")
+    axes.set(xlim=line, ylim=line, xlabel="median delay, simulated [ms]", ylabel="median delay, emulated [ms]")
+    axes.legend()
     return figure
 
 
 def cost() -> Figure:
     """Draw the instructions of each queue discipline, with one flow and under overload."""
     rows = [row for row in Table.read("cost-queues.csv").rows if len(row["discipline"]) < 20]
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(7, 4))
     axes = figure.subplots()
     places = range(len(rows))
     for offset, (name, label) in zip((-0.2, 0.2), (("100_1", "100 packets, one flow"), ("overload",) * 2), strict=True):
         values = [float(row[f"instructions_{name}"]) for row in rows]
-        axes.barh([place + offset for place in places], values, 0.4, label=label, color=COLORS[offset > 0])
+        axes.barh([place + offset for place in places], values, 0.4, label=label)
     axes.set(yticks=places, yticklabels=[row["discipline"] for row in rows], xlabel="instructions per packet")
     axes.invert_yaxis()
-    axes.legend(frameon=False)
+    axes.legend()
     return figure
 
 
@@ -144,7 +138,7 @@ def drawn_from(path: Path) -> str:
 def main() -> None:
     """Draw the figures."""
     for name, (draw, files) in FIGURES.items():
-        with mpl.rc_context(RC):
+        with mpl.rc_context(Look().rc):
             metadata = {"Date": None, "Description": description(files)}
             draw().savefig(DATA / f"{name}.svg", metadata=metadata)
 
