@@ -41,7 +41,7 @@ def subjects(root: Path) -> list[tuple[str, str]]:
     known = git("merge-base", "--is-ancestor", FIRST, "HEAD").returncode == 0
     scope = [f"{FIRST}..HEAD"] if known else [f"--since={FIRST_DATE}", "HEAD"]
     lines = git("log", "--no-merges", "--format=%h %s", *scope).stdout.splitlines()
-    return [(line[: line.index(" ")], line[line.index(" ") + 1 :]) for line in lines if " " in line]
+    return [(commit, subject) for commit, _, subject in (line.partition(" ") for line in lines)]
 
 
 def main() -> None:

@@ -44,9 +44,8 @@ class Mark(NamedTuple):
 
 def prose_of(suffix: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are prose, with their numbers: comments, docstrings, paragraphs, list items."""
-    lines = list(enumerate(text.split("\n"), 1))
     inside = False
-    for number, line in lines:
+    for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         if suffix == ".md":
             inside ^= stripped.startswith("```")
