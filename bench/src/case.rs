@@ -119,7 +119,7 @@ impl Case {
         set_up: &'static str,
         (rate, flows): (&'static str, u32),
         seconds: f64,
-        counted: (f64, f64),
+        window_s: (f64, f64),
     ) -> Self {
         Self {
             name,
@@ -130,7 +130,7 @@ impl Case {
             traffic: "kind = \"tcp\"",
             sender: FIRST_SENDER,
             seconds,
-            window_s: counted,
+            window_s,
             topology: CaseTopology::Dumbbell,
         }
     }

@@ -20,8 +20,8 @@ pub(crate) struct Controller {
 
 impl Controller {
     /// A controller before its first delay sample; the gains are per second.
-    pub fn new(target: Duration, alpha: f64, beta: f64, most: f64) -> Self {
-        Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, max_p: most, qdelay: 0.0, qdelay_old: 0.0 }
+    pub fn new(target: Duration, alpha: f64, beta: f64, max_p: f64) -> Self {
+        Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, max_p, qdelay: 0.0, qdelay_old: 0.0 }
     }
 
     /// Continues from the state of `old` with its own target, gains and maximum.

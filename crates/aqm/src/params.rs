@@ -46,8 +46,8 @@ impl Param {
         if self.contains(value) {
             Ok(value)
         } else {
-            let (least, most) = self.range;
-            Err(ConfigError::OutOfRange { name: self.name, value, min: least, max: most })
+            let (min, max) = self.range;
+            Err(ConfigError::OutOfRange { name: self.name, value, min, max })
         }
     }
 

@@ -76,8 +76,8 @@ impl Episode {
         let simulation = Simulation::new(&info.scenario, seed);
         let fair = self.setup.reward == Some(Reward::Fair);
         let shares = fair.then(Shares::new);
-        let measured = RewardInput { utilisation: 0.0, jain: 1.0, base_s: info.base_s, step: StepStats::default() };
-        self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, reward_input: measured });
+        let reward_input = RewardInput { utilisation: 0.0, jain: 1.0, base_s: info.base_s, step: StepStats::default() };
+        self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, reward_input });
     }
 
     /// Runs up to 250 ms of the warm-up, and returns whether it is complete. The first observation covers the last step

@@ -97,8 +97,8 @@ struct StringInterner {
 }
 
 impl StringInterner {
-    fn leak(most: usize) -> &'static Self {
-        Box::leak(Box::new(Self { strings: Mutex::default(), capacity: most }))
+    fn leak(capacity: usize) -> &'static Self {
+        Box::leak(Box::new(Self { strings: Mutex::default(), capacity }))
     }
 
     /// The leaked copy of `text`; `None` if the interner is full.

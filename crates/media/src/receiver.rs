@@ -45,10 +45,10 @@ struct PartialFrame {
 
 impl Receiver {
     /// A receiver before the first packet.
-    pub fn new(reporting: ReportConfig) -> Self {
+    pub fn new(config: ReportConfig) -> Self {
         let (arrivals, early_report_since) = (Vec::new(), None);
         let (report_begin, bytes, last, rate_bps, frame, remote) = (0, 0, None, None, None, None);
-        Self { config: reporting, remote, report_begin, arrivals, early_report_since, bytes, last, rate_bps, frame }
+        Self { config, remote, report_begin, arrivals, early_report_since, bytes, last, rate_bps, frame }
     }
 
     /// Adds the receiving end of a control.

@@ -49,9 +49,9 @@ struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    fn new(aqm: &'a AqmSpec, seed: u64, wanted: u64) -> Self {
+    fn new(aqm: &'a AqmSpec, seed: u64, target_operations: u64) -> Self {
         let random = Rng::stream(seed, "conformance", 0);
-        Self { aqm, random, target_operations: wanted, cases: 0, operations: 0, packets: [0; 4], violation: None }
+        Self { aqm, random, target_operations, cases: 0, operations: 0, packets: [0; 4], violation: None }
     }
 
     /// Runs part of a case; returns the share done, or None at the end.

@@ -210,7 +210,7 @@ impl EntryColumns<'_> {
             let Some(&field) = Ecn::ALL.get(usize::from(ecn[i])) else {
                 return Err(input(format!("recording: entry {i} has an ECN field above 3")));
             };
-            let what = match what[i] {
+            let kind = match what[i] {
                 0 => EntryKind::Offered,
                 1 => EntryKind::Sent(field),
                 2 => EntryKind::Dropped,
@@ -221,7 +221,7 @@ impl EntryColumns<'_> {
             let meta = Meta::new(bytes[i], flow[i]).with_ecn(field).with_segments(segments[i].max(1));
             let meta = Meta { hosts: (from[i], to[i]), ..meta };
             let at = Instant::from_nanos(time[i]);
-            Ok(RecordingEntry { at, link: usize::from(link[i]), packet: packet[i], meta, kind: what })
+            Ok(RecordingEntry { at, link: usize::from(link[i]), packet: packet[i], meta, kind })
         };
         (0..time.len()).map(row).collect()
     }

@@ -171,8 +171,8 @@ impl Ledger {
     /// Counts an event of a media flow.
     pub fn media(&mut self, now: Instant, (flow, group): (u32, u32), event: &MediaEvent) {
         self.counts(now, group).media.record(event);
-        if let (MediaEvent::ReportReceived { stats: heard, target_bps }, Some(rows)) = (event, &mut self.media) {
-            rows.record_report(now, (flow, group), heard, *target_bps);
+        if let (MediaEvent::ReportReceived { stats, target_bps }, Some(rows)) = (event, &mut self.media) {
+            rows.record_report(now, (flow, group), stats, *target_bps);
         }
     }
 

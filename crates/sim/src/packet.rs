@@ -103,8 +103,8 @@ struct Record {
 impl Record {
     /// A free record.
     fn empty() -> Self {
-        let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
-        let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, hops_left: more, segment, to_sink: false };
+        let (flow, slot, len, dscp, hops_left, segment) = (0, 0, 0, 0, 0, 0);
+        let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, hops_left, segment, to_sink: false };
         let (ts_val, ts_ecr, window, flags) = (0, 0, 0, Flags::default());
         Self { packet, seq: 0, ack: 0, ts_val, ts_ecr, window, len: 0, flags, marks: 0, next: NONE }
     }
@@ -113,10 +113,10 @@ impl Record {
     /// memory and then copied.
     #[inline(always)]
     fn write_packet(&mut self, packet: Packet) {
-        let Packet { flow, slot, len, ecn, dscp, hops_left: more, segment, to_sink } = packet;
+        let Packet { flow, slot, len, ecn, dscp, hops_left, segment, to_sink } = packet;
         let own = &mut self.packet;
         (own.flow, own.slot, own.len, own.ecn) = (flow, slot, len, ecn);
-        (own.dscp, own.hops_left, own.segment, own.to_sink) = (dscp, more, segment, to_sink);
+        (own.dscp, own.hops_left, own.segment, own.to_sink) = (dscp, hops_left, segment, to_sink);
     }
 
     /// Writes a transport header, likewise field by field.

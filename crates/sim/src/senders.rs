@@ -140,9 +140,9 @@ impl SenderRecorder {
                 }
             }
             SenderEvent::Expired(purpose) => self.expired_timer = purpose as u8 + 1,
-            SenderEvent::Sent { header, len, ecn, is_retransmission: again } => {
+            SenderEvent::Sent { header, len, ecn, is_retransmission } => {
                 let Header { seq, len: payload, flags, .. } = *header;
-                let (ecn, again) = (ecn as u8, u8::from(again));
+                let (ecn, again) = (ecn as u8, u8::from(is_retransmission));
                 self.segments.push(time, self.event, flow, end, seq, payload.into(), len, flags.bits(), ecn, again);
             }
             SenderEvent::LossMarked(loss) => {

@@ -109,8 +109,8 @@ impl Output {
 
     /// Hands a segment to the host: header, IP bytes, codepoint.
     #[inline(always)]
-    fn hand_down(&self, (header, len, ecn): (&Header, u32, Ecn), again: bool, wire: &mut impl Wire) {
-        wire.notify(|| SenderEvent::Sent { header, len, ecn, is_retransmission: again });
+    fn hand_down(&self, (header, len, ecn): (&Header, u32, Ecn), is_retransmission: bool, wire: &mut impl Wire) {
+        wire.notify(|| SenderEvent::Sent { header, len, ecn, is_retransmission });
         wire.transmit(header, len, ecn);
     }
 

@@ -51,17 +51,9 @@ pub(crate) struct ReceiveBuffer {
 impl ReceiveBuffer {
     /// An empty buffer for segments of `mss` bytes.
     pub fn new(mss: u32) -> Self {
-        let of_cut = segment_memory(mss.into()) as u32;
+        let cut_segment_memory = segment_memory(mss.into()) as u32;
         let last = Skb { seq: 0, len: 0, memory: 0 };
-        Self {
-            cut_segment_memory: of_cut,
-            memory_used: 0,
-            unread: 0,
-            last,
-            block: 0,
-            first: 0,
-            beyond: VecDeque::new(),
-        }
+        Self { cut_segment_memory, memory_used: 0, unread: 0, last, block: 0, first: 0, beyond: VecDeque::new() }
     }
 
     /// Queues an in-order segment.

@@ -67,21 +67,17 @@ pub(crate) struct AdvertisedWindow {
 impl AdvertisedWindow {
     /// No segment has arrived.
     pub fn new(mss: u32) -> Self {
-        let (window, begun, since) = (FIRST_WINDOW, FIRST_BYTE, Instant::ZERO);
-        let edge = FIRST_BYTE + FIRST_WINDOW;
-        let size = ReceiveSpace::new(mss);
-        let (rtt_x8, last_echo, packets) = (0, 0, Some(ReceiveBuffer::new(mss)));
         Self {
-            size,
-            window,
-            edge,
+            size: ReceiveSpace::new(mss),
+            window: FIRST_WINDOW,
+            edge: FIRST_BYTE + FIRST_WINDOW,
             advertised: FIRST_WINDOW,
-            copied: begun,
-            round_start_copied: begun,
-            round_start: since,
-            rtt_x8,
-            last_echo,
-            packets,
+            copied: FIRST_BYTE,
+            round_start_copied: FIRST_BYTE,
+            round_start: Instant::ZERO,
+            rtt_x8: 0,
+            last_echo: 0,
+            packets: Some(ReceiveBuffer::new(mss)),
         }
     }
 
@@ -373,9 +369,9 @@ mod tests {
 
     #[test]
     fn of_a_read_the_first_packet_counts_in_the_round_that_it_ends() {
-        let (rtt_x8, begun) = (8 * 100_000, FIRST_BYTE);
+        let (rtt_x8, round_start_copied) = (8 * 100_000, FIRST_BYTE);
         let mut raised =
-            AdvertisedWindow { rtt_x8, round_start_copied: begun, copied: sent(11), ..AdvertisedWindow::new(1000) };
+            AdvertisedWindow { rtt_x8, round_start_copied, copied: sent(11), ..AdvertisedWindow::new(1000) };
         (11..40).for_each(|n| _ = raised.on_segment(1, &segment(n), 0, false));
         raised.on_read(Instant::from_nanos(100_000_000), sent(40));
         assert_eq!((raised.size.space, raised.round_start_copied, raised.copied), (12_000, sent(12), sent(40)));

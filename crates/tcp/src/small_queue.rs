@@ -70,17 +70,17 @@ impl SmallQueue {
     }
 
     #[inline(never)]
-    fn add(&mut self, now: Instant, (begins, ends): (Instant, Instant), segments: u32, payload: u64) {
+    fn add(&mut self, now: Instant, (next_start, ends): (Instant, Instant), segments: u32, payload: u64) {
         self.advance_to(now);
         let is_cut = segments > 1 && self.bursts.is_empty();
-        let whole = (!is_cut).then(|| memory(payload));
-        let each = (ends - begins) / i64::from(segments);
+        let uncut_memory = (!is_cut).then(|| memory(payload));
+        let segment_time = (ends - next_start) / i64::from(segments);
         let burst = Burst {
-            next_start: begins,
-            segment_time: each,
+            next_start,
+            segment_time,
             segments,
             segment_memory: segment_memory(payload / u64::from(segments)),
-            uncut_memory: whole,
+            uncut_memory,
         };
         self.bytes += burst.bytes();
         self.bursts.push_back(burst);

@@ -414,8 +414,8 @@ impl Transmission {
             return;
         }
         let (out, una, nxt) = (self.board.packets_out(), self.queue.una(), self.queue.nxt());
-        let (state, is_dry) = (recovery.state(), self.queue.is_app_exhausted());
-        let after = SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted: is_dry };
+        let (state, is_app_exhausted) = (recovery.state(), self.queue.is_app_exhausted());
+        let after = SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted };
         control.usage.after_sending(now, &after, &self.rtt, &mut control.window);
         if sent {
             self.schedule_loss_probe(now, false, control, recovery);

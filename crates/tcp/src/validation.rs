@@ -90,7 +90,7 @@ impl CwndUsage {
     /// an open window for a whole time-out, half of the unused part is lost.
     #[inline(always)]
     pub fn after_sending(&mut self, now: HostTime, after: &SendOutcome, rtt: &RoundTrip, window: &mut Window) {
-        let &SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted: is_dry } = after;
+        let &SendOutcome { sent, limited, out, una, nxt, state, is_app_exhausted } = after;
         if !sent && !limited {
             return;
         }
@@ -107,7 +107,7 @@ impl CwndUsage {
         }
         self.cwnd_used = self.cwnd_used.max(out);
         if now.tick.saturating_sub(self.stamp) >= rtt.rto() {
-            if self.decays && state == CaState::Open && is_dry {
+            if self.decays && state == CaState::Open && is_app_exhausted {
                 self.decay(window);
             }
             self.stamp = now.tick;

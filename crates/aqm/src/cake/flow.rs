@@ -59,17 +59,8 @@ pub(super) struct Flow {
 impl Flow {
     /// Unused slot on a machine that booted at `boot`.
     pub fn new(boot: Instant) -> Self {
-        let (line, state) = (PacketList::default(), State::cleared(boot));
-        Self {
-            queue: line,
-            state,
-            deficit: 0,
-            hosts: (0, 0),
-            set: Set::None,
-            list: FlowList::New,
-            prev: NONE,
-            next: NONE,
-        }
+        let (queue, state) = (PacketList::default(), State::cleared(boot));
+        Self { queue, state, deficit: 0, hosts: (0, 0), set: Set::None, list: FlowList::New, prev: NONE, next: NONE }
     }
 }
 

@@ -41,20 +41,20 @@ impl<A: Aqm, P> FlowQueue<A, P> {
                 continue;
             }
             self.last_served = i as u32;
-            let Flow { queue: line, sched: turn, aqm, .. } = flow;
-            let Some(head) = line.head() else {
+            let Flow { queue, sched, aqm, .. } = flow;
+            let Some(head) = queue.head() else {
                 self.serve_empty(now, i);
                 continue;
             };
-            let PacketStore { packets, backlog: total, stats } = &mut self.store;
+            let PacketStore { packets, backlog, stats } = &mut self.store;
             let mtu = self.host.link.mtu;
             let aqm = aqm.fast_dequeue()?;
-            let goes = |meta: &Meta| aqm.try_release(now, meta, total.bytes - u64::from(meta.len), mtu);
-            let (meta, packet) = packets.pop_if(line, head, goes)?;
-            total.packets -= 1;
-            total.bytes -= u64::from(meta.len);
+            let goes = |meta: &Meta| aqm.try_release(now, meta, backlog.bytes - u64::from(meta.len), mtu);
+            let (meta, packet) = packets.pop_if(queue, head, goes)?;
+            backlog.packets -= 1;
+            backlog.bytes -= u64::from(meta.len);
             stats.departed.add(meta.len);
-            turn.deficit -= self.schedule.cost(meta.len);
+            sched.deficit -= self.schedule.cost(meta.len);
             return Some((meta, packet));
         }
     }

@@ -72,17 +72,19 @@ pub struct FlowQueue<A, P> {
 impl<A: Aqm, P> FlowQueue<A, P> {
     /// A queue without flows; `make` creates each flow's manager.
     pub fn new(config: &Config, make: impl FnMut() -> A + Send + 'static, limits: Limits, host: Host) -> Self {
-        let mut make: Box<dyn FnMut() -> A + Send> = Box::new(make);
+        let mut new_aqm: Box<dyn FnMut() -> A + Send> = Box::new(make);
         let limits = within(limits, config);
-        let mut unused = make();
+        let mut template_aqm = new_aqm();
         // Bounds the allocation if the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
         let overflow_handler = OverflowHandler::new(config, limits.packets.unwrap_or(u32::MAX));
         let perturbation = Perturbation::new(config);
         Self {
-            has_fast_path: unused.fast_dequeue().is_some() && overflow_handler.has_fast_path() && perturbation.is_off(),
-            template_aqm: unused,
-            new_aqm: make,
+            has_fast_path: template_aqm.fast_dequeue().is_some()
+                && overflow_handler.has_fast_path()
+                && perturbation.is_off(),
+            template_aqm,
+            new_aqm,
             bounds: limits.on(host.link),
             limits,
             table: Table::new(config, &host.rng),

@@ -85,14 +85,14 @@ impl<S: Config, I: ChildrenConfig<S>> ParentConfig<S, I> {
         names: <I::Child as ChildConfig>::Names<'_>,
     ) -> Result<Self, ConfigError> {
         let Self { settings, .. } = self;
-        let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, names))?;
-        if inside.children().iter().any(|child| child.algorithm_name() == "cake_mq") {
+        let children = text.map_or(Ok(I::default()), |text| I::read(text, &settings, names))?;
+        if children.children().iter().any(|child| child.algorithm_name() == "cake_mq") {
             return Err(
                 "cake_mq shapes all hardware queues of a card and cannot be attached to a class; use cake".into()
             );
         }
-        inside.check(&settings)?;
-        Ok(Self { settings, children: inside })
+        children.check(&settings)?;
+        Ok(Self { settings, children })
     }
 }
 

@@ -81,14 +81,18 @@ impl NetworkAgent {
 
 impl Policy {
     /// A queue whose agent writes to `state`; `start` manages it up to and including an instant.
-    pub fn controlled(state: Arc<SharedState>, law: ActionKind, start: Option<(Box<dyn Aqm + Send>, Instant)>) -> Self {
-        Self { codel: law.codel(), state, action: law, start, agent: None }
+    pub fn controlled(
+        state: Arc<SharedState>,
+        action: ActionKind,
+        start: Option<(Box<dyn Aqm + Send>, Instant)>,
+    ) -> Self {
+        Self { codel: action.codel(), state, action, start, agent: None }
     }
 
     /// A queue with an embedded policy.
-    pub fn autonomous(agent: NetworkAgent, law: ActionKind) -> Self {
+    pub fn autonomous(agent: NetworkAgent, action: ActionKind) -> Self {
         let state = Arc::new(SharedState::new(agent.observer.spec().has(Feature::Flows)));
-        Self { codel: law.codel(), state, action: law, start: None, agent: Some(Box::new(agent)) }
+        Self { codel: action.codel(), state, action, start: None, agent: Some(Box::new(agent)) }
     }
 
     fn judge(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {

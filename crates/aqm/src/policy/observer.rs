@@ -151,10 +151,10 @@ const RECENT: Duration = Duration::from_millis(100);
 
 impl Observer {
     /// An observer before its first step.
-    pub fn new(sight: ObservationSpec) -> Self {
-        let frames = alloc::vec![0.0; sight.len()];
+    pub fn new(spec: ObservationSpec) -> Self {
+        let frames = alloc::vec![0.0; spec.len()];
         let step = StepStats::default();
-        Self { spec: sight, at: Instant::ZERO, previous: None, step, sojourn_s: 0.0, capacity_bps: None, frames }
+        Self { spec, at: Instant::ZERO, previous: None, step, sojourn_s: 0.0, capacity_bps: None, frames }
     }
 
     /// Its observation spec.

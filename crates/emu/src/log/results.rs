@@ -66,7 +66,7 @@ pub fn results(
     let mut payload: Vec<(Instant, Payload)> =
         statistics.starts().iter().map(|&at| (at, vec![BTreeMap::new(); logs.len()])).collect();
     let mut replayed = LinkReplay::new(&hops, probes, seed, statistics);
-    let (mut overdue, mut refused) = (vec![(0, 0); logs.len()], vec![0; logs.len()]);
+    let (mut overdue, mut rejected_writes) = (vec![(0, 0); logs.len()], vec![0; logs.len()]);
     let mut metas: Vec<Vec<Meta>> = vec![Vec::new(); logs.len()];
     for (l, record) in merged(logs) {
         let Record { at, number, kind, value, .. } = *record;
@@ -90,7 +90,7 @@ pub fn results(
             }
             RecordKind::Idle => replayed.on_empty_dequeue(at, l),
             RecordKind::Lost => replayed.lost(at, l),
-            RecordKind::Refused => refused[l] += 1,
+            RecordKind::Refused => rejected_writes[l] += 1,
             RecordKind::Payload => {
                 let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
                 let flow = meta.ok_or(LogFileError { log: l, error: LogError::Payload(number) })?.flow;
@@ -109,7 +109,7 @@ pub fn results(
     let begun = payload.iter().find(|&&(start, _)| begun_at(start) == output.summary.warmup_s);
     let (begin, left) = begun.expect("the statistics begin at one of their instants");
     output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
-    Ok(Results { output, payload, agreement, overdue, rejected_writes: refused })
+    Ok(Results { output, payload, agreement, overdue, rejected_writes })
 }
 
 /// Metadata of a packet that left its queue at `at` after `sojourn` nanoseconds; under netem with a child, the time in

@@ -71,9 +71,9 @@ pub struct WriteResult<'a> {
 
 impl Coalescer {
     /// Joins packets that leave together if `joins`; otherwise writes them one by one.
-    pub fn new(joins: bool) -> Self {
+    pub fn new(is_enabled: bool) -> Self {
         let open = (0..MAX_OPEN).map(|_| Superframe { handles: Vec::with_capacity(MAX_PACKETS), ..Default::default() });
-        Self { is_enabled: joins, open: open.collect(), used: 0 }
+        Self { is_enabled, open: open.collect(), used: 0 }
     }
 
     /// Adds a departing packet; writes the superframes that must leave before it.
@@ -215,8 +215,8 @@ impl Superframe {
     }
 
     /// Reports the result of the write and releases the packets.
-    fn on_written(&mut self, taken: bool, packets: &mut Packets, done: &mut WriteCallback) {
-        done(WriteResult { handles: &self.handles, due: self.due, accepted: taken }, packets);
+    fn on_written(&mut self, accepted: bool, packets: &mut Packets, done: &mut WriteCallback) {
+        done(WriteResult { handles: &self.handles, due: self.due, accepted }, packets);
         for &handle in &self.handles {
             packets.release(handle);
         }

@@ -120,8 +120,8 @@ impl Direction {
             // A medium loses single segments.
             PathKind::Loss(_) | PathKind::OnOff { .. } => false,
         };
-        let gso_keeps = config.gso == Gso::Keep;
-        let keeps = whole && gso_keeps;
+        let gso_keep = config.gso == Gso::Keep;
+        let keeps_superframes = whole && gso_keep;
         Ok(Self {
             side: config.side,
             link: queued_link,
@@ -132,8 +132,8 @@ impl Direction {
             dense: false,
             lateness: Histogram::default(),
             now: Instant::ZERO,
-            keeps_superframes: keeps,
-            gso_keep: gso_keeps,
+            keeps_superframes,
+            gso_keep,
             ethernet: config.ethernet,
             classes: config.classes,
             current: CurrentConfig::new(config.kind, seed, index),

@@ -215,7 +215,7 @@ impl Session {
             resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
         };
         let (mut helpers, mut gateways) = (HelperProcesses::default(), GatewayProcesses::default());
-        let plain_senders = lease.depth == 0 && !private;
+        let monitors_senders = lease.depth == 0 && !private;
         let mut gateway_config = None;
         let mut route = None;
         if lease.depth == 0 {
@@ -245,7 +245,7 @@ impl Session {
         let leases = Some(Leases::new(lease, shell.cc.clone()));
         let mut plain = Self::of_ends(shell, [inner, end], (inside, process), signals, others);
         plain.outer.gateway = route;
-        Ok(Self { leases, helpers, gateways, monitors_senders: plain_senders, ..plain })
+        Ok(Self { leases, helpers, gateways, monitors_senders, ..plain })
     }
 
     /// A session between the inner and the outer end, with the process that runs the command: no leases, no gateway.
@@ -272,19 +272,8 @@ impl Session {
         }
     }
 
-    fn run(self, own: &dyn Catalogue) -> Result<Outcome, Error> {
-        let Self {
-            mut shell,
-            inner,
-            outer: outside,
-            leases,
-            attachment: attached,
-            inside,
-            process,
-            signals,
-            helpers,
-            ..
-        } = self;
+    fn run(self, catalogue: &dyn Catalogue) -> Result<Outcome, Error> {
+        let Self { mut shell, inner, outer, leases, attachment, inside, process, signals, helpers, .. } = self;
         let (gateways, others) = (self.gateways, self.others);
         let zero_ns = clock::monotonic_ns();
         let epoch_ns = clock::epoch_ns();
@@ -303,19 +292,19 @@ impl Session {
         let meter =
             shown.map(|counters| Meter::start(shell.name.clone(), shell.meter, &shell.up.kind, counters)).transpose();
         let meter = meter.map_err(machine)?;
-        let gauges = counters.map(CounterPublisher::of);
+        let publisher = counters.map(CounterPublisher::of);
         let block = leases.as_ref().filter(|_| self.monitors_senders).map(Leases::block);
         let senders = block.and_then(|block| SenderMonitor::watch(block).ok());
         let spin_ns = Some(shell.spin.as_nanos().max(0) as u64);
-        let event_loop = EventLoop { zero_ns, spin_ns, publisher: gauges, control_socket, catalogue: own };
+        let event_loop = EventLoop { zero_ns, spin_ns, publisher, control_socket, catalogue };
         let mut tunnel = Tunnel {
             up,
             down,
             pool: Pool::new(),
             inner,
-            outer: outside,
+            outer,
             leases,
-            attachment: attached,
+            attachment,
             inside,
             signals,
             gateways,
@@ -327,11 +316,10 @@ impl Session {
         let gateway_end = tunnel.outer.gateway.as_mut().and_then(|gateway| gateway.end.as_mut());
         let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outer.end), gateway_end].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Tunnel { up, down, inner, outer: outside, leases, attachment: attached, inside, gateways, command, .. } =
-            tunnel;
+        let Tunnel { up, down, inner, outer, leases, attachment, inside, gateways, command, .. } = tunnel;
         let reports = [up.finish(), down.finish()];
         // Close the devices, which removes their routes, before other shells can lease the addresses.
-        drop((attached, inner, outside));
+        drop((attachment, inner, outer));
         drop(leases);
         let _ = inside.send(&[message::DONE], &[], true);
         let supervisor = waitpid(process, None);

@@ -89,7 +89,7 @@ impl Drop for Nodes {
     }
 }
 
-fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<Outcome, Error> {
+fn start(topology: &Topology, catalogue: &dyn Catalogue, nodes: &mut Nodes) -> Result<Outcome, Error> {
     let scenario = &topology.scenario;
     let plan = TopologyPlan::of(scenario)?;
     let entered = topology.enter.as_ref().map(|(name, _)| {
@@ -150,13 +150,8 @@ fn start(topology: &Topology, own: &dyn Catalogue, nodes: &mut Nodes) -> Result<
             Meter::start(name, MeterView::EVERYTHING, mesh.links()[2 * link].kind(), shared)
         });
     let meter = meter.transpose().map_err(machine)?;
-    let event_loop = EventLoop {
-        zero_ns,
-        spin_ns: None,
-        publisher: shared.map(CounterPublisher::of),
-        control_socket,
-        catalogue: own,
-    };
+    let event_loop =
+        EventLoop { zero_ns, spin_ns: None, publisher: shared.map(CounterPublisher::of), control_socket, catalogue };
     let mut testbed = Testbed {
         mesh,
         tuns: ends.iter().map(|end| &end.tun).collect(),

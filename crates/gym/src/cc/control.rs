@@ -33,19 +33,9 @@ pub(super) struct AgentControl {
 }
 
 impl AgentControl {
-    pub fn new(state: Arc<SharedState>, law: ActionKind, base: AnyCc, gain: f64, keeps_cwnd_on_rto: bool) -> Self {
+    pub fn new(state: Arc<SharedState>, action: ActionKind, base: AnyCc, gain: f64, keeps_cwnd_on_rto: bool) -> Self {
         let needs = base.needs();
-        Self {
-            state,
-            action: law,
-            base,
-            needs,
-            gain,
-            keeps_cwnd_on_rto,
-            target: 0.0,
-            initial_cwnd: 0,
-            collapsed: false,
-        }
+        Self { state, action, base, needs, gain, keeps_cwnd_on_rto, target: 0.0, initial_cwnd: 0, collapsed: false }
     }
 
     /// Applies all due actions.

@@ -28,14 +28,14 @@ pub(crate) struct LinkCore {
 /// `PLAIN` instances serve plain links and skip the checks for features that those lack.
 impl LinkCore {
     /// The core of link `index` in a run with `seed`; it `cuts` super-packets if any may arrive.
-    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, cuts: bool) -> Self {
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, has_super_packets: bool) -> Self {
         Self {
             queue: Queue::new(spec, index, seed, window),
             delay: spec.delay,
             framing: spec.framing,
             medium: Medium::new(spec, index, seed),
             tx_ring: spec.below.map(TxRing::new),
-            has_super_packets: cuts,
+            has_super_packets,
             cut_super_packet: None,
         }
     }

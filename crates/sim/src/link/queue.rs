@@ -28,8 +28,8 @@ impl<Q: Qdisc<Handle>> Queue<Q> {
     /// An empty queue with the given qdisc.
     pub fn under(qdisc: Q, spec: &LinkSpec, window: &Window) -> Self {
         let arrivals = spec.aqm.config.restamps().then(Vec::new);
-        let within = Subqueues::of(&qdisc, window);
-        Self { qdisc: Box::new(qdisc), tally: Tally::new(window), arrivals, subqueues: within }
+        let subqueues = Subqueues::of(&qdisc, window);
+        Self { qdisc: Box::new(qdisc), tally: Tally::new(window), arrivals, subqueues }
     }
 }
 

@@ -148,12 +148,12 @@ impl<T: Pace> SerialServer<T> {
         self.poll_pending = !waiting && !body.is_buffered::<PLAIN>();
         self.book(now, free, &mut body.queue.tally);
         let packet = *cx.packets.packet(handle);
-        let left = body.leave::<PLAIN, P>(end, handle, packet, cx);
+        let departure = body.leave::<PLAIN, P>(end, handle, packet, cx);
         if !waiting && !self.pending {
-            return ServiceResult { departure: left, next_call: NextCall::Unchanged };
+            return ServiceResult { departure, next_call: NextCall::Unchanged };
         }
         self.pending = waiting;
-        ServiceResult { departure: left, next_call: NextCall::At(if waiting { free } else { Instant::NEVER }) }
+        ServiceResult { departure, next_call: NextCall::At(if waiting { free } else { Instant::NEVER }) }
     }
 
     /// [`Self::serve`] for a packet that was dequeued already, with its accounted bytes.

@@ -42,12 +42,12 @@ impl Scenario {
 
     /// Iterates over the wireless LANs.
     pub(crate) fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
-        let (mut queue, mut before) = (0, 0);
+        let (mut queue, mut stations_before) = (0, 0);
         self.hops().zip(self.wlans()).zip(self.reverse_queues()).enumerate().filter_map(move |(hop, found)| {
             let (((_, down, up), wlan), stations) = found;
-            let cell = wlan.map(|wlan| Cell { hop, queue, stations_before: before, wlan, down, up });
+            let cell = wlan.map(|wlan| Cell { hop, queue, stations_before, wlan, down, up });
             queue += 1 + stations;
-            before += cell.as_ref().map_or(0, |_| 1 + stations);
+            stations_before += cell.as_ref().map_or(0, |_| 1 + stations);
             cell
         })
     }

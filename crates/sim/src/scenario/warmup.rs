@@ -114,7 +114,7 @@ fn queue_changes(change: &LinkChange) -> impl Iterator<Item = ScheduledChange> {
     let aqm = change.aqm.is_some().then_some("aqm changes with time");
     let limit = change.limits.is_some().then_some("limit changes with time");
     let loss = change.loss.is_some().then_some("loss changes with time");
-    [aqm, limit, loss].into_iter().flatten().map(move |what| ScheduledChange { at, description: what })
+    [aqm, limit, loss].into_iter().flatten().map(move |description| ScheduledChange { at, description })
 }
 
 fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = ScheduledChange> + '_ {
@@ -128,7 +128,7 @@ fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = ScheduledChange> + '_ {
         Traffic::Media(media) => [media.pause_at, media.resume_at],
         _ => [None, None],
     };
-    let change = |what| move |at| ScheduledChange { at: Some(at), description: what };
+    let change = |description| move |at| ScheduledChange { at: Some(at), description };
     first
         .into_iter()
         .map(change("start begins flows during the run"))

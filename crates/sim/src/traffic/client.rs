@@ -79,9 +79,9 @@ pub(crate) enum ClientAction {
 
 impl Client {
     pub(super) fn new(app: AnyApp, (group, index): (u32, u32), rng: Rng) -> Self {
-        let ends = ConnectionTemplate::Tcp(TcpTemplate::new(app.tcp()));
+        let template = ConnectionTemplate::Tcp(TcpTemplate::new(app.tcp()));
         let (actions, numbers) = (ActionQueue::default(), BTreeMap::new());
-        Self { group, index, app, actions, template: ends, rng, free: Vec::new(), slots: Vec::new(), numbers }
+        Self { group, index, app, actions, template, rng, free: Vec::new(), slots: Vec::new(), numbers }
     }
 
     /// When [`Self::next`] must be called.

@@ -70,13 +70,13 @@ patterns! {
 impl Generator {
     pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
         let tcp = pattern.tcp();
-        let ends = if tcp.is_quic() {
+        let template = if tcp.is_quic() {
             ConnectionTemplate::Quic(quic::QuicTemplate::new(tcp))
         } else {
             ConnectionTemplate::Tcp(TcpTemplate::new(tcp))
         };
-        let (free, waiting, spare) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { group, pattern, template: ends, stop, free, open: 0, rng, waiting, spare_exchanges: spare }
+        let (free, waiting, spare_exchanges) = (Vec::new(), VecDeque::new(), Vec::new());
+        Self { group, pattern, template, stop, free, open: 0, rng, waiting, spare_exchanges }
     }
 
     /// When [`Self::next`] must be called.

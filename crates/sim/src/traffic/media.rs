@@ -61,7 +61,7 @@ impl MediaFlow {
     fn report_stats(
         &self,
         report: &Report,
-        since: IntervalCounts,
+        interval: IntervalCounts,
         sent: impl Fn(u64) -> Option<Instant>,
     ) -> ReportStats {
         let arrived = report.arrivals.len() as u32;
@@ -71,7 +71,7 @@ impl MediaFlow {
             lost: (report.end - report.begin) as u32 - arrived,
             marked: report.arrivals.iter().filter(|arrival| arrival.ecn == Ecn::Ce).count() as u32,
             queueing: report.arrivals.iter().fold(Duration::ZERO, |sum, a| sum + queueing(a.seq, a.at)),
-            interval: since,
+            interval,
         }
     }
 }

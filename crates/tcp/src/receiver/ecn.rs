@@ -225,9 +225,9 @@ impl EcnReceiver {
             return AckRequest::default();
         }
         // The sender's window may be very small after a mark, or after a retransmission, which is not ECN-capable.
-        let quick = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
+        let enters_quickack = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
         self.ect_seen |= ecn != Ecn::NotEct;
-        AckRequest { at_once: cwr, enters_quickack: quick }
+        AckRequest { at_once: cwr, enters_quickack }
     }
 
     /// RFC 8257 §3.2: the echo is the mark of the last packet, and a change is acknowledged at once. CWR does not end

@@ -413,8 +413,8 @@ impl Receiver {
             // Pending data is acknowledged under the old echo, and again with this packet (`__tcp_send_ack`).
             self.write_ack::<AnySegment>(now, wire);
         }
-        let AckRequest { at_once: now, enters_quickack: quick } = self.ecn.on_data(header, ecn);
-        if quick {
+        let AckRequest { at_once: now, enters_quickack } = self.ecn.on_data(header, ecn);
+        if enters_quickack {
             self.delay.enter_quickack(QUICKACKS_ON_ECN);
         }
         now

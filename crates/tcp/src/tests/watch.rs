@@ -26,11 +26,13 @@ impl Wire for EventRecorder {
                 line
             }
             SenderEvent::Expired(purpose) => format!("expired {purpose:?}"),
-            SenderEvent::Sent { header, len, is_retransmission: again, .. } if header.len > 0 => {
-                let again = if again { " again" } else { "" };
+            SenderEvent::Sent { header, len, is_retransmission, .. } if header.len > 0 => {
+                let again = if is_retransmission { " again" } else { "" };
                 format!("sent {}{again}, {len} B", segment(header.seq))
             }
-            SenderEvent::Sent { header, is_retransmission: again, .. } => format!("sent {:?} {again}", header.flags),
+            SenderEvent::Sent { header, is_retransmission, .. } => {
+                format!("sent {:?} {is_retransmission}", header.flags)
+            }
             SenderEvent::LossMarked(LossMark::Original(block)) => format!("lost {}", range(block)),
             SenderEvent::LossMarked(LossMark::Retransmission(block)) => format!("lost again {}", range(block)),
             SenderEvent::LossMarked(LossMark::Cleared(una)) => format!("nothing lost from {}", segment(una)),
