@@ -59,7 +59,7 @@ pub fn disciplines() -> Vec<Discipline> {
 }
 
 /// Shapers with a rate, because their cost without one means little. Each flow has its own hosts here; for other qdiscs
-/// all flows share two hosts, with which CAKE's host fairness needs many rounds per packet.
+/// all flows share two hosts, and CAKE's host fairness then needs many rounds per packet.
 const SHAPING: [&str; 3] = [
     "cake diffserv4 triple-isolate bandwidth 12gbit",
     "tbf rate 12gbit burst 30kB { droptail }",

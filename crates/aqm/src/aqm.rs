@@ -205,8 +205,8 @@ pub trait Lifecycle {
         let _ = (cx, meta);
     }
 
-    /// Takes over from `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps its own
-    /// parameters, with which it was created and attached, and continues from the state of `old`. A new object
+    /// Takes over from `old` ([`predecessor`] gives its type) in a queue that may hold packets: keeps the
+    /// parameters of its creation and attachment, and continues from the state of `old`. A new object
     /// inherits, instead of the old one reading new values, because that would need a second parser of each
     /// configuration and a second builder of derived state (tables, thresholds, gains). Returns the fate of packets
     /// that no longer fit.

@@ -1,4 +1,4 @@
-//! The registry of queue disciplines: a line here makes a name known everywhere. Those of other crates come in a
+//! The registry of queue disciplines: a line here makes a name known everywhere. Disciplines of other crates come in a
 //! [`Catalogue`].
 
 use crate::aqm::Aqm;
