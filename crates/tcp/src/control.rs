@@ -27,6 +27,10 @@ pub(crate) struct Control {
     wants_losses: bool,
     /// The control is notified of the packets that each acknowledgment delivered.
     wants_deliveries: bool,
+    /// The control observes the connection before its other callbacks.
+    wants_flight: bool,
+    /// The control is notified of each segment sent.
+    wants_sent: bool,
     /// Size of the send buffer, in windows.
     windows_in_buffer: u8,
     grows_before_sending: bool,
@@ -38,7 +42,7 @@ pub(crate) struct Control {
 
 cloned_in_place! {
     Control {
-        window, is_reno, usage, steers, wants_reports, wants_losses, wants_deliveries, windows_in_buffer, grows_before_sending,
+        window, is_reno, usage, steers, wants_reports, wants_losses, wants_deliveries, wants_flight, wants_sent, windows_in_buffer, grows_before_sending,
         counts_delivered, notified_state, cc,
     }
 }
@@ -79,6 +83,8 @@ impl Control {
             wants_reports: reports,
             wants_losses: steers && needs.losses,
             wants_deliveries: needs.samples,
+            wants_flight: needs.flight,
+            wants_sent: needs.sent,
             windows_in_buffer: if needs.wide_buffer { 3 } else { 2 },
             notified_state: Some(CaState::Open),
         }
@@ -148,6 +154,18 @@ impl Control {
     #[inline]
     pub fn wants_deliveries(&self) -> bool {
         self.wants_deliveries
+    }
+
+    /// Whether the control observes the connection before its other callbacks.
+    #[inline]
+    pub fn wants_flight(&self) -> bool {
+        self.wants_flight
+    }
+
+    /// Whether the control is notified of each segment sent.
+    #[inline]
+    pub fn wants_sent(&self) -> bool {
+        self.wants_sent
     }
 
     /// Size of the send buffer, in windows.

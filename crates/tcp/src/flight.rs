@@ -71,6 +71,24 @@ impl Transmission {
         }
     }
 
+    /// Shows the state of the connection to a control that observes it.
+    #[inline]
+    pub fn show_flight(&mut self, now: HostTime, state: CaState, control: &mut Control) {
+        if control.wants_flight() {
+            self.with_control(now, state, control, |cc, flight| cc.observe(flight));
+        }
+    }
+
+    /// Notifies the control of the bytes that were sent since the last notification, if any.
+    #[cold]
+    #[inline(never)]
+    pub fn notify_sent(&mut self, now: HostTime, state: CaState, control: &mut Control) {
+        let bytes = self.sampler.as_mut().map_or(0, |sampler| sampler.take_sent());
+        if bytes > 0 {
+            self.with_control(now, state, control, |cc, flight| cc.on_sent(flight, bytes));
+        }
+    }
+
     /// Notifies a steering control of a new state.
     pub fn notify_state(&mut self, now: HostTime, state: CaState, control: &mut Control) {
         if control.needs_state_notification(state) {

@@ -136,7 +136,7 @@ impl Sender {
         }
         self.handshake.on_syn_sent(now);
         self.transmission.send_syn(now, wire);
-        self.report_state(wire);
+        self.end_event(now, wire);
     }
 
     /// Opens a connection with data in both directions. The data follows by [`Self::write`]; one handshake serves both
@@ -182,7 +182,7 @@ impl Sender {
             let now = self.enter(now);
             self.send_new(now, wire);
             self.fill_send_buffer(now, wire);
-            self.report_state(wire);
+            self.end_event(now, wire);
         }
     }
 
@@ -193,7 +193,7 @@ impl Sender {
             let Self { transmission: tx, recovery, control, .. } = self;
             tx.send_held(now, control, recovery, wire);
             tx.wake_application(now, control, recovery, wire);
-            self.report_state(wire);
+            self.end_event(now, wire);
         }
     }
 
@@ -226,7 +226,7 @@ impl Sender {
         }
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.wake_application(now, control, recovery, wire);
-        self.report_state(wire);
+        self.end_event(now, wire);
     }
 
     /// When [`Self::on_timer`] is to be called.
@@ -334,9 +334,13 @@ impl Sender {
         tx.write_ahead(now, control, recovery, wire);
     }
 
-    /// Ends an event: reports its remainder to a host that observes the sender.
+    /// Ends an event: reports what was sent to a control that wants it, and the rest of the event to a host that
+    /// observes the sender.
     #[inline(always)]
-    fn report_state(&mut self, wire: &mut impl Wire) {
+    fn end_event(&mut self, now: HostTime, wire: &mut impl Wire) {
+        if self.control.wants_sent() {
+            self.transmission.notify_sent(now, self.recovery.state(), &mut self.control);
+        }
         if wire.observes_sender() {
             snapshot::report_state(&mut self.transmission, &self.control, &self.recovery, wire);
         }
@@ -352,6 +356,7 @@ impl Sender {
     fn on_expiry(&mut self, now: HostTime, wire: &mut impl Wire) {
         self.transmission.is_fast_path = false;
         let Self { transmission: tx, recovery, control, .. } = self;
+        tx.show_flight(now, recovery.state(), control);
         let reordering = tx.timer.purpose() == TimerPurpose::Reordering;
         let rexmit = tx.on_expiry(now, control, recovery, wire);
         self.xmit_recovery(rexmit, now, wire);

@@ -112,7 +112,8 @@ impl Transmission {
 
     /// Sets up the mechanisms that a control needs, before anything is sent.
     pub fn apply_needs(&mut self, needs: &Needs) {
-        let samples = needs.samples || needs.steers;
+        let observes = (needs.flight || needs.sent) && self.stack.recovers_first();
+        let samples = needs.samples || needs.steers || observes;
         self.counts_deliveries = samples || self.ecn.requests_accurate();
         self.sampler = samples.then(|| Box::new(RateSampler::new()));
         self.pacer = Pacer::for_stack(self.stack, needs.paces || self.host_paces.is_some());

@@ -69,24 +69,24 @@ impl Connection {
             }
             "state" => {
                 let (now, state) = (words.instant(), words.state());
-                cc.state_changed(state, now, words.number());
+                cc.state_changed(window, state, now, words.number());
             }
             "loss" => {
                 let (now, state) = (words.instant(), words.state());
                 (window.ssthresh, window.cwnd_cnt) = (cc.ssthresh(window), 0);
-                cc.state_changed(state, now, words.number());
+                cc.state_changed(window, state, now, words.number());
             }
             "end" => {
                 let now = words.instant();
                 window.cwnd = window.ssthresh;
                 cc.event(window, WindowEvent::Reduced);
-                cc.state_changed(CaState::Open, now, words.number());
+                cc.state_changed(window, CaState::Open, now, words.number());
             }
             "timeout" => {
                 let now = words.instant();
                 window.ssthresh = cc.timeout_ssthresh(window);
                 (window.cwnd, window.cwnd_cnt) = (1 + words.number::<u32>(), 0);
-                cc.state_changed(CaState::Loss, now, words.number());
+                cc.state_changed(window, CaState::Loss, now, words.number());
                 cc.event(window, WindowEvent::TimedOut);
             }
             "undo" => {
@@ -94,7 +94,7 @@ impl Connection {
                 cc.undo_cwnd(window);
                 window.cwnd = window.cwnd.max(words.number());
                 window.ssthresh = window.ssthresh.max(words.number());
-                cc.state_changed(CaState::Open, now, words.number());
+                cc.state_changed(window, CaState::Open, now, words.number());
             }
             "set" => window.cwnd = words.number(),
             _ => panic!("no such event: {event}"),

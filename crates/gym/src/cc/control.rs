@@ -196,8 +196,8 @@ impl WindowControl for AgentControl {
             CongestionEvent::TimeOut => Some(self.base.timeout_ssthresh(window)),
         }
     }
-    fn state_changed(&mut self, state: CaState, now: Instant, nxt: u64) {
-        self.base.state_changed(state, now, nxt);
+    fn state_changed(&mut self, window: &mut Window, state: CaState, now: Instant, nxt: u64) {
+        self.base.state_changed(window, state, now, nxt);
     }
     fn event(&mut self, window: &mut Window, event: WindowEvent) {
         self.base.event(window, event);

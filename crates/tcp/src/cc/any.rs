@@ -22,6 +22,17 @@ impl AnyCc {
         self.control_mut().attach(stack, is_paced);
     }
 
+    /// See [`CongestionControl::attach_quic`](super::CongestionControl::attach_quic).
+    pub fn attach_quic(&mut self) {
+        self.control_mut().attach_quic();
+    }
+
+    /// See [`CongestionControl::observe`](super::CongestionControl::observe).
+    #[cold]
+    pub fn observe(&mut self, flight: &Flight) {
+        self.control_mut().observe(flight);
+    }
+
     /// See [`CongestionControl::seed`](super::CongestionControl::seed).
     pub fn seed(&mut self, rng: Rng) {
         self.control_mut().seed(rng);
@@ -82,9 +93,9 @@ impl AnyCc {
     }
 
     /// See [`WindowControl::state_changed`](super::WindowControl::state_changed).
-    pub fn state_changed(&mut self, state: CaState, now: Instant, nxt: u64) {
+    pub fn state_changed(&mut self, window: &mut Window, state: CaState, now: Instant, nxt: u64) {
         if let Some(control) = self.window_control() {
-            control.state_changed(state, now, nxt);
+            control.state_changed(window, state, now, nxt);
         }
     }
 
@@ -117,6 +128,14 @@ impl AnyCc {
     pub fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         if let Some(control) = self.control_mut().deliveries() {
             control.on_delivered(flight, packets, ce);
+        }
+    }
+
+    /// See [`DeliveryControl::on_sent`](super::DeliveryControl::on_sent).
+    #[cold]
+    pub fn on_sent(&mut self, flight: &mut Flight, bytes: u32) {
+        if let Some(control) = self.control_mut().deliveries() {
+            control.on_sent(flight, bytes);
         }
     }
 

@@ -23,6 +23,8 @@ pub trait CongestionControl: CloneBox + Debug + Send + Sync {
     /// Sets the stack, before any other callback; called again before the connection is opened if the host paces,
     /// whether the control needs pacing or not.
     fn attach(&mut self, _stack: &Stack, _is_paced: bool) {}
+    /// Notifies the control that the transport is QUIC, after [`attach`](Self::attach).
+    fn attach_quic(&mut self) {}
     /// Sets the control's random stream before the connection is opened. Without this call a control that draws random
     /// numbers draws the same ones on every connection.
     fn seed(&mut self, _rng: Rng) {}
@@ -34,6 +36,9 @@ pub trait CongestionControl: CloneBox + Debug + Send + Sync {
     fn burst(&self, _rate: Option<Rate>) -> BurstSize {
         BurstSize::AtLeast(MIN_BURST)
     }
+    /// With [`Needs::flight`]: state of the connection before the callbacks of an acknowledgment or of an expired
+    /// timer, if the stack counts deliveries.
+    fn observe(&mut self, _flight: &Flight) {}
     /// Interface of a control that grows and reduces the window.
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
         None
@@ -69,7 +74,7 @@ pub trait WindowControl {
     }
     /// Congestion avoidance enters `state` at `now`, even if the same acknowledgment leaves it again; `nxt` is the next
     /// sequence number to be sent (Linux `set_state`). Called since Linux 3.10.
-    fn state_changed(&mut self, _state: CaState, _now: Instant, _nxt: u64) {}
+    fn state_changed(&mut self, _window: &mut Window, _state: CaState, _now: Instant, _nxt: u64) {}
     /// An event other than an acknowledgment or a change of state (Linux `cwnd_event`).
     fn event(&mut self, _window: &mut Window, _event: WindowEvent) {}
     /// Lower bound of the window during rate halving in recovery.
@@ -120,7 +125,10 @@ pub trait DeliveryControl {
     fn on_established(&mut self, _flight: &mut Flight) {}
     /// With [`Needs::samples`]: an acknowledgment delivered `packets` packets, `ce` of them with a CE mark; recovery
     /// and the window have not acted on it yet (Linux `in_ack_event`).
-    fn on_delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
+    fn on_delivered(&mut self, _flight: &mut Flight, _packets: u32, _ce: u32) {}
+    /// With [`Needs::sent`]: an event has sent `bytes` of payload, new or again, which are in flight; over QUIC a packet
+    /// was sent.
+    fn on_sent(&mut self, _flight: &mut Flight, _bytes: u32) {}
 }
 
 /// The cause of a reduction.

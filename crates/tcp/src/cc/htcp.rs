@@ -230,7 +230,7 @@ impl WindowControl for Htcp {
         self.measure_rate(self.clock.ticks(ack.now), ack.packets, window.cwnd, ack.state);
     }
 
-    fn state_changed(&mut self, state: CaState, now: Instant, _: u64) {
+    fn state_changed(&mut self, _: &mut Window, state: CaState, now: Instant, _: u64) {
         let now = self.clock.ticks(now);
         match state {
             CaState::Open => {

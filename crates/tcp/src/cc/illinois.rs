@@ -175,7 +175,7 @@ impl WindowControl for Illinois {
         }
     }
 
-    fn state_changed(&mut self, state: CaState, _: Instant, nxt: u64) {
+    fn state_changed(&mut self, _: &mut Window, state: CaState, _: Instant, nxt: u64) {
         if state == CaState::Loss {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
             (self.rtt_low, self.rtt_above) = (0, false);

@@ -170,7 +170,7 @@ impl WindowControl for LedbatPp {
         }
     }
 
-    fn state_changed(&mut self, state: CaState, now: Instant, _: u64) {
+    fn state_changed(&mut self, _: &mut Window, state: CaState, now: Instant, _: u64) {
         if self.phase == Phase::SlowStart && state >= CaState::Cwr {
             self.end_slow_start(now);
         }

@@ -16,6 +16,7 @@ mod dctcp;
 mod dctcp_rfc8257;
 mod delays;
 mod description;
+pub mod foreign;
 mod highspeed;
 mod htcp;
 pub mod hystart;

@@ -21,6 +21,11 @@ pub struct Needs {
     /// Counts of delivered and marked packets per acknowledgment:
     /// [`on_delivered`](super::DeliveryControl::on_delivered) is called.
     pub samples: bool,
+    /// [`observe`](super::CongestionControl::observe) is called before the callbacks of an acknowledgment or of an
+    /// expired timer, with stacks that count deliveries.
+    pub flight: bool,
+    /// [`on_sent`](super::DeliveryControl::on_sent) is called after each event that has sent data.
+    pub sent: bool,
     /// The control sets the window and the pacing rate itself: [`steer`](super::SteeringControl::steer) is called with
     /// a rate sample instead of growth and reduction.
     pub steers: bool,
@@ -62,6 +67,8 @@ impl Needs {
         grows_unlimited: false,
         partial_ack_ends_recovery: false,
         samples: false,
+        flight: false,
+        sent: false,
         steers: false,
         losses: false,
         wide_buffer: false,
@@ -77,7 +84,9 @@ impl Needs {
     /// Whether `stack` provides these services. Reports, samples, pacing, steering and accurate ECN need a stack that
     /// decides on recovery first, then on the window, then sends (`linux-3.13` and later).
     pub fn is_met_by(&self, stack: &Stack) -> bool {
-        stack.recovers_first() || !(self.reports || self.samples || self.steers || self.paces || self.accurate_ecn)
+        let needs_recovery_first =
+            self.reports || self.samples || self.sent || self.steers || self.paces || self.accurate_ecn;
+        stack.recovers_first() || !needs_recovery_first
     }
 }
 

@@ -108,7 +108,7 @@ impl WindowControl for Vegas {
         self.rounds.add_sample(ack);
     }
 
-    fn state_changed(&mut self, state: CaState, _: Instant, nxt: u64) {
+    fn state_changed(&mut self, _: &mut Window, state: CaState, _: Instant, nxt: u64) {
         self.rounds.state_changed(state, nxt);
     }
 

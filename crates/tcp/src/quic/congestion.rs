@@ -117,6 +117,7 @@ impl Congestion {
         self.packets_in_flight -= acked.len() as u32;
         let path = self.path(send_state);
         if let Controller::Registered(control) = &mut self.kind {
+            control.show_flight(&path, &mut self.pacer);
             control.on_newly_acked(&path, (acked, ce as u32), rtt, &mut self.pacer);
         }
     }
@@ -164,7 +165,10 @@ impl Congestion {
         let Some(last) = lost.last() else { return };
         self.bytes_in_flight -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
         self.packets_in_flight -= lost.len() as u32;
-        let cwnd = self.packets();
+        let (cwnd, path) = (self.packets(), self.path(send_state));
+        if let Controller::Registered(control) = &mut self.kind {
+            control.show_flight(&path, &mut self.pacer);
+        }
         // The last lost packet was sent last.
         self.on_event(send_state, last.at, CongestionSignal::Loss);
         if is_persistent {

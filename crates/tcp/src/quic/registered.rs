@@ -45,6 +45,7 @@ impl RegisteredControl {
     pub fn new(mut cc: AnyCc, cwnd: u32, max_datagram_size: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("the stack whose controls these are");
         cc.attach(stack, false);
+        cc.attach_quic();
         let needs = cc.needs();
         let ssthresh = Window::INFINITE_SSTHRESH;
         Self {
@@ -56,7 +57,7 @@ impl RegisteredControl {
                 mss: max_datagram_size,
                 counting: GrowthCounting::Packets,
             },
-            sampler: (needs.samples || needs.steers).then(RateSampler::new),
+            sampler: (needs.samples || needs.flight || needs.sent || needs.steers).then(RateSampler::new),
             needs,
             cc,
             notified_state: Some(CaState::Open),
@@ -79,6 +80,13 @@ impl RegisteredControl {
         self.needs.long_recovery
     }
 
+    /// Shows the state of the connection to a control that observes it.
+    pub fn show_flight(&mut self, path: &PathState, pacer: &mut Pacer) {
+        if self.needs.flight {
+            self.with_control(path, pacer, |cc, flight| cc.observe(flight));
+        }
+    }
+
     /// The connection is established; the handshake measured `rtt`.
     pub fn opened(&mut self, path: &PathState, rtt: Duration, pacer: &mut Pacer) {
         if let Some(sampler) = &mut self.sampler {
@@ -99,6 +107,10 @@ impl RegisteredControl {
         let counters = SendCounts { out: path.in_flight, in_flight: path.in_flight + 1, lost: self.lost };
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(&segment(packet), counters);
+        }
+        if self.needs.sent {
+            let path = PathState { in_flight: path.in_flight + 1, ..*path };
+            self.with_control(&path, pacer, |cc, flight| cc.on_sent(flight, packet.size));
         }
     }
 
@@ -154,7 +166,7 @@ impl RegisteredControl {
         (self.window.cwnd, self.window.cwnd_cnt) = (MIN_WINDOW, 0);
         self.cc.event(&mut self.window, WindowEvent::TimedOut);
         self.notified_state = None;
-        self.cc.state_changed(path.state, path.now, path.nxt);
+        self.cc.state_changed(&mut self.window, path.state, path.now, path.nxt);
     }
 
     /// The recovery period ends.
@@ -163,7 +175,7 @@ impl RegisteredControl {
             self.cc.event(&mut self.window, WindowEvent::Reduced);
         }
         self.notify_state(path, pacer);
-        self.cc.state_changed(CaState::Open, path.now, path.nxt);
+        self.cc.state_changed(&mut self.window, CaState::Open, path.now, path.nxt);
     }
 
     /// Reports lost packets to the control, with the window `cwnd` as it was before the reduction that followed.
@@ -256,7 +268,7 @@ impl RegisteredControl {
         if !self.needs.steers {
             (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh.max(MIN_WINDOW), 0);
         }
-        self.cc.state_changed(path.state, path.now, path.nxt);
+        self.cc.state_changed(&mut self.window, path.state, path.now, path.nxt);
     }
 
     fn with_control(&mut self, path: &PathState, pacer: &mut Pacer, callback: impl FnOnce(&mut AnyCc, &mut Flight)) {

@@ -31,6 +31,8 @@ pub(crate) struct RateSampler {
     reported_lost: u64,
     /// Whether the flow was application-limited at the original transmission of the segment retransmitted last.
     original_app_limited: bool,
+    /// Bytes sent that [`Self::take_sent`] has not returned yet.
+    unreported: u32,
 }
 
 /// The counters at a segment's last transmission.
@@ -112,6 +114,7 @@ impl RateSampler {
             sampled: None,
             reported_lost: 0,
             original_app_limited: false,
+            unreported: 0,
         }
     }
 
@@ -166,6 +169,7 @@ impl RateSampler {
 
     #[inline(always)]
     fn snapshot(&mut self, segment: &Segment, counters: SendCounts) -> Snapshot {
+        self.unreported += u32::from(segment.len);
         let sent = micros_at(segment.sent);
         if counters.out == 0 {
             (self.first_tx, self.delivered_at) = (sent, sent);
@@ -181,6 +185,11 @@ impl RateSampler {
             lost: counters.lost as u32,
             is_lost: false,
         }
+    }
+
+    /// Bytes sent since the last call.
+    pub fn take_sent(&mut self) -> u32 {
+        std::mem::take(&mut self.unreported)
     }
 
     /// Segments marked lost since the last call, oldest first.

@@ -121,7 +121,8 @@ impl Episode {
     #[inline(always)]
     pub fn enter_state(&mut self, state: CaState, cx: &mut Cx) {
         self.state = state;
-        cx.control.cc.state_changed(state, cx.now.at, cx.queue.nxt());
+        let control = &mut *cx.control;
+        control.cc.state_changed(&mut control.window, state, cx.now.at, cx.queue.nxt());
     }
 
     /// Starts a reduction that cannot be undone, on a mark or after a spurious time-out.

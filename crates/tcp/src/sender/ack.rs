@@ -55,7 +55,7 @@ impl Sender {
             (RecoveryMachine::Linux2_6, AckClass::Duplicate) => self.on_ack::<DuplicateAck>(now, header, wire),
             (_, class) => self.on_segment_of(class, now, header, wire),
         }
-        self.report_state(wire);
+        self.end_event(now, wire);
     }
 
     /// Class of a segment from the receiver. The bitwise `&` of flags and header fields makes one branch per class,
@@ -206,6 +206,7 @@ impl Sender {
                 // As in Linux, deliveries by it are not counted.
                 sampler.discard();
             }
+            tx.show_flight(now, recovery.state(), control);
             let rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
             self.xmit_recovery(rexmit, now, wire);
         }
@@ -215,6 +216,7 @@ impl Sender {
     #[inline(never)]
     fn on_ack_of_nothing<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime) {
         let Self { transmission: tx, recovery, control, .. } = self;
+        tx.show_flight(now, recovery.state(), control);
         if ack.sacked.duplicate {
             recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
         }
@@ -228,6 +230,9 @@ impl Sender {
     fn notify<K: AckKind>(&mut self, ack: &mut AckInfo, now: HostTime, header: &Header) {
         let Self { transmission: tx, recovery, control, .. } = self;
         let state = if K::FAST_PATH { CaState::Open } else { recovery.state() };
+        if !K::FAST_PATH && tx.counts_deliveries {
+            tx.show_flight(now, state, control);
+        }
         if ack.data_acked() {
             control.acked(|| ack.cc_ack(ack.acked.packets, now, state, &tx.queue));
         }

@@ -297,6 +297,11 @@ impl Stack {
         if self.timer_wheel { on_wheel(now, ticks) } else { now + ticks }
     }
 
+    /// Name of a registered stack.
+    pub fn name(&self) -> &'static str {
+        STACKS.iter().find(|(_, stack)| std::ptr::eq(*stack, self)).map_or("", |(name, _)| name)
+    }
+
     /// The stack called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         STACKS.iter().find(|(n, _)| *n == name).map(|(_, stack)| *stack)
@@ -334,7 +339,8 @@ macro_rules! stacks {
         /// Name and summary of every stack.
         pub const NAMES: &[(&str, &str)] = &[ $( ($name, $summary), )+ ];
 
-        const STACKS: &[(&str, &Stack)] = &[ $( ($name, &$module::STACK), )+ ];
+        // A static, because a stack is identified by its address.
+        static STACKS: &[(&str, &Stack)] = &[ $( ($name, &$module::STACK), )+ ];
     };
 }
 

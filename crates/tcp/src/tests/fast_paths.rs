@@ -5,11 +5,13 @@
 //! are compared.
 
 use super::*;
-use crate::cc::{self, Window};
+use crate::cc::foreign::{CallKind, CallSet, ControlDefinition, ControlHost, Fault, ForeignControl, NativeControl};
+use crate::cc::{self, Needs, Window};
 use crate::sender::ack::AckClass;
 use crate::{Receiver, ReceiverConfig, Sack, Sender, SenderConfig};
 use sojourn_aqm::{Duration, Rate, Rng};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Packets in transit: arrival, whether towards the receiver, header and codepoint.
 type Pipe = Vec<(Instant, bool, Header, Ecn)>;
@@ -166,22 +168,26 @@ fn drawn_stack(rng: &mut Rng) -> &'static Stack {
     }
 }
 
-/// A stack and a control: Reno in every second connection, otherwise each registered control in turn.
-fn drawn_pair(seed: u64, rng: &mut Rng) -> (&'static Stack, AnyCc) {
+/// Name of a control: Reno in every second connection, otherwise each registered control in turn.
+fn drawn_control(seed: u64) -> &'static str {
     let (name, _) = cc::NAMES[(seed / 2) as usize % cc::NAMES.len()];
-    let cc = AnyCc::new(if seed % 2 == 0 { name } else { "reno" }).expect("a control");
+    if seed % 2 == 0 { name } else { "reno" }
+}
+
+/// A stack for the control `cc`.
+fn stack_for(cc: &AnyCc, rng: &mut Rng) -> &'static Stack {
     let drawn = drawn_stack(rng);
     let stack = if cc.needs().is_met_by(drawn) {
         Some(drawn)
     } else {
         Stack::find(["linux-3.13", "linux-6.1"][rng.below(2) as usize])
     };
-    (stack.expect("a stack"), cc)
+    stack.expect("a stack")
 }
 
 /// A connection with random options of its stack, and its receiver.
-fn drawn_connection(seed: u64, rng: &mut Rng) -> (Sender, Receiver, bool) {
-    let (stack, cc) = drawn_pair(seed, rng);
+fn drawn_connection(cc: AnyCc, rng: &mut Rng) -> (Sender, Receiver, bool) {
+    let stack = stack_for(&cc, rng);
     let shares = [0.9, 0.7, 0.3, 0.1, 0.2, 0.2, 0.2, 0.1];
     let [sack, delayed_ack, ecn, counts_bytes, offloads, paced, buffered, nagle] =
         shares.map(|share| rng.uniform() < share);
@@ -207,90 +213,102 @@ fn drawn_connection(seed: u64, rng: &mut Rng) -> (Sender, Receiver, bool) {
     (sender, Receiver::new(config).serving(&needs), sack)
 }
 
+/// Carries out an event with the sender, and returns the segments that it sent.
+type Step<'a> = &'a mut dyn FnMut(&mut Sender, u64, Instant, Event) -> Vec<(Header, Ecn)>;
+
+/// Plays [`EVENTS`] events of a connection over a path with changing impairments; `step` carries out each.
+fn play((mut sender, mut receiver, sack): (Sender, Receiver, bool), rng: &mut Rng, step: Step) {
+    let [writes, ends] = [0.3, 0.5].map(|share| rng.uniform() < share);
+    let (mut now, mut pipe, mut bout) = (Instant::ZERO, Pipe::new(), Impairments::default());
+    let bytes = ends.then(|| 1_000 + rng.below(2_000_000));
+    let mut event = if writes { Event::Connects } else { Event::Opens(bytes) };
+    for n in 0..EVENTS {
+        let sent = step(&mut sender, n, now, event);
+        if rng.below(150) == 0 {
+            bout = Impairments::draw(rng);
+        }
+        let mut happens = |share: u64| rng.below(100) < share;
+        for (header, ecn) in sent {
+            let (is_lost, is_late) = (happens(bout.lost), happens(bout.late));
+            let ecn = if ecn != Ecn::NotEct && happens(bout.marked) { Ecn::Ce } else { ecn };
+            if !is_lost {
+                let late = bout.slow + if is_late { bout.max_delay * (1 + n % 16) / 16 } else { 0 };
+                pipe.push((
+                    now + Duration::from_nanos((10_000_000 + n % 997 * 1_000 + late) as i64),
+                    true,
+                    header,
+                    ecn,
+                ));
+            }
+        }
+        // Advances to the next event at the sender.
+        event = loop {
+            pipe.sort_by_key(|packet| packet.0);
+            let arrival = pipe.first().map_or(Instant::NEVER, |packet| packet.0);
+            let wakes = arrival.min(sender.deadline()).min(receiver.deadline());
+            if writes && rng.below(12) == 0 {
+                let max = if rng.below(4) == 0 { 200_000 } else { 12_000 };
+                break Event::Writes(1 + rng.below(max));
+            }
+            if wakes == Instant::NEVER {
+                // Everything has arrived; an early timer call does nothing.
+                break Event::Wakes;
+            }
+            now = wakes;
+            let mut acks = Vec::new();
+            let mut wire = |header: &Header, ecn: Ecn| acks.push((*header, ecn));
+            if now == arrival {
+                let (_, to_receiver, header, ecn) = pipe.remove(0);
+                if !to_receiver {
+                    if rng.below(400) == 0 || (n < 3 && rng.below(3) == 0) {
+                        pipe.push((now + Duration::from_nanos(1), false, header, ecn));
+                        break Event::Receives(invalid(header, sender.transmission.queue.nxt(), rng));
+                    }
+                    let is_twisted = !header.flags.contains(Flags::SYN) && rng.below(100) < bout.mangled;
+                    break Event::Receives(if is_twisted { mangled(header, sack, rng) } else { header });
+                }
+                receiver.on_segment(now, &header, ecn, &mut wire);
+            } else if now == sender.deadline() {
+                break Event::Wakes;
+            } else {
+                receiver.on_timer(now, &mut wire);
+            }
+            acks.retain(|_| rng.below(100) >= bout.acks_lost);
+            for (header, ecn) in acks {
+                let late = if rng.below(100) < bout.acks_late { rng.below(bout.max_delay) } else { 0 };
+                pipe.push((now + Duration::from_nanos((10_000_000 + late) as i64), false, header, ecn));
+            }
+        };
+    }
+}
+
 #[test]
 fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
     let (mut classes, mut controls) = (BTreeMap::new(), BTreeMap::new());
     for seed in 0..CONNECTIONS {
         let mut rng = Rng::stream(seed, "short ways", 0);
-        let (mut quick, mut receiver, sack) = drawn_connection(seed, &mut rng);
-        let [writes, ends] = [0.3, 0.5].map(|share| rng.uniform() < share);
-        let (machine, control) = (quick.machine, format!("{:?}", quick.control.cc));
+        let connection = drawn_connection(AnyCc::new(drawn_control(seed)).expect("a control"), &mut rng);
+        let sender = &connection.0;
+        let (machine, control) = (sender.machine, format!("{:?}", sender.control.cc));
         *controls.entry(control.split([' ', '(']).next().unwrap_or_default().to_string()).or_insert(0) += 1;
-        let mut slow = quick.clone();
+        let mut slow = sender.clone();
         slow.transmission.is_basic_stack = false;
-        let (mut now, mut pipe, mut bout) = (Instant::ZERO, Pipe::new(), Impairments::default());
-        let bytes = ends.then(|| 1_000 + rng.below(2_000_000));
-        let mut event = if writes { Event::Connects } else { Event::Opens(bytes) };
-        for n in 0..EVENTS {
+        play(connection, &mut rng, &mut |quick, n, now, event| {
             if let Event::Receives(header) = event {
                 let class = (format!("{machine:?}"), quick.classify(&header), quick.state());
                 *classes.entry(class).or_insert(0) += 1;
             }
-            let (sent, other) = (apply(&mut quick, true, now, event), apply(&mut slow, false, now, event));
+            let (sent, other) = (apply(quick, true, now, event), apply(&mut slow, false, now, event));
             assert_eq!(
-                (&sent, observable_state(&quick)),
+                (&sent, observable_state(quick)),
                 (&other, observable_state(&slow)),
                 "seed {seed}, event {n}: {event:?}"
             );
             if n % 16 == 0 || n + 1 == EVENTS {
-                assert_eq!(full_state(&quick), full_state(&slow), "seed {seed}, event {n}: {event:?}");
+                assert_eq!(full_state(quick), full_state(&slow), "seed {seed}, event {n}: {event:?}");
             }
-            if rng.below(150) == 0 {
-                bout = Impairments::draw(&mut rng);
-            }
-            let mut happens = |share: u64| rng.below(100) < share;
-            for (header, ecn) in sent {
-                let (is_lost, is_late) = (happens(bout.lost), happens(bout.late));
-                let ecn = if ecn != Ecn::NotEct && happens(bout.marked) { Ecn::Ce } else { ecn };
-                if !is_lost {
-                    let late = bout.slow + if is_late { bout.max_delay * (1 + n % 16) / 16 } else { 0 };
-                    pipe.push((
-                        now + Duration::from_nanos((10_000_000 + n % 997 * 1_000 + late) as i64),
-                        true,
-                        header,
-                        ecn,
-                    ));
-                }
-            }
-            // Advances to the next event at the sender.
-            event = loop {
-                pipe.sort_by_key(|packet| packet.0);
-                let arrival = pipe.first().map_or(Instant::NEVER, |packet| packet.0);
-                let wakes = arrival.min(quick.deadline()).min(receiver.deadline());
-                if writes && rng.below(12) == 0 {
-                    let max = if rng.below(4) == 0 { 200_000 } else { 12_000 };
-                    break Event::Writes(1 + rng.below(max));
-                }
-                if wakes == Instant::NEVER {
-                    // Everything has arrived; an early timer call does nothing.
-                    break Event::Wakes;
-                }
-                now = wakes;
-                let mut acks = Vec::new();
-                let mut wire = |header: &Header, ecn: Ecn| acks.push((*header, ecn));
-                if now == arrival {
-                    let (_, to_receiver, header, ecn) = pipe.remove(0);
-                    if !to_receiver {
-                        if rng.below(400) == 0 || (n < 3 && rng.below(3) == 0) {
-                            pipe.push((now + Duration::from_nanos(1), false, header, ecn));
-                            break Event::Receives(invalid(header, quick.transmission.queue.nxt(), &mut rng));
-                        }
-                        let is_twisted = !header.flags.contains(Flags::SYN) && rng.below(100) < bout.mangled;
-                        break Event::Receives(if is_twisted { mangled(header, sack, &mut rng) } else { header });
-                    }
-                    receiver.on_segment(now, &header, ecn, &mut wire);
-                } else if now == quick.deadline() {
-                    break Event::Wakes;
-                } else {
-                    receiver.on_timer(now, &mut wire);
-                }
-                acks.retain(|_| rng.below(100) >= bout.acks_lost);
-                for (header, ecn) in acks {
-                    let late = if rng.below(100) < bout.acks_late { rng.below(bout.max_delay) } else { 0 };
-                    pipe.push((now + Duration::from_nanos((10_000_000 + late) as i64), false, header, ecn));
-                }
-            };
-        }
+            sent
+        });
     }
     for (machine, class, state, min_count) in [
         ("Linux2_6", AckClass::Predicted, CaState::Open, 20_000),
@@ -310,6 +328,61 @@ fn an_acknowledgment_of_every_kind_does_what_it_does_as_any() {
         assert!(count >= min_count, "{class:?} of {machine} in {state:?}: {count} acknowledgments of {classes:?}");
     }
     assert_eq!(controls.len(), cc::NAMES.len(), "every control: {controls:?}");
+}
+
+/// A control of the registry as if it were a user's.
+#[derive(Debug)]
+struct Native(AnyCc);
+
+impl ControlDefinition for Native {
+    fn spelling(&self) -> &str {
+        "native"
+    }
+    fn needs(&self) -> Needs {
+        Needs { flight: true, ..self.0.needs() }
+    }
+    fn calls(&self) -> CallSet {
+        CallSet::of(CallKind::ALL.iter().copied())
+    }
+    fn distinguishes_causes(&self) -> bool {
+        true
+    }
+    fn create(&self, host: &ControlHost) -> Result<Box<dyn ForeignControl>, Fault> {
+        Ok(Box::new(NativeControl::new(self.0.clone(), host)?))
+    }
+    fn record_fault(&self, text: String) {
+        panic!("{text}");
+    }
+}
+
+#[test]
+fn a_registered_control_behind_the_calls_of_users_does_the_same() {
+    let mut played = 0;
+    for (seed, (name, _)) in (0..).zip(cc::NAMES.iter().cycle().take(4 * cc::NAMES.len())) {
+        let native = AnyCc::new(name).expect("a control");
+        let foreign = AnyCc::foreign(Arc::new(Native(native.clone())));
+        let draws = || Rng::stream(seed, "calls of users", 0);
+        let [connection, (foreign, ..)] = [native, foreign].map(|cc| drawn_connection(cc, &mut draws()));
+        let stack = foreign.transmission.stack();
+        // A modified stack has no name; the agents of ns-2 are recognised by their own types.
+        if stack.name().is_empty() || stack.runs_in_ns2() {
+            continue;
+        }
+        let (mut rng, random) = (draws(), Rng::stream(seed, "control", 0));
+        let mut foreign = foreign.with_rng(random.clone());
+        let connection = (connection.0.with_rng(random), connection.1, connection.2);
+        played += 1;
+        play(connection, &mut rng, &mut |native, n, now, event| {
+            let (sent, other) = (apply(native, true, now, event), apply(&mut foreign, true, now, event));
+            assert_eq!(
+                (&sent, observable_state(native)),
+                (&other, observable_state(&foreign)),
+                "{name}, seed {seed}, event {n}: {event:?}"
+            );
+            sent
+        });
+    }
+    assert!(played > 2 * cc::NAMES.len(), "{played} connections");
 }
 
 /// Number of connections, and of events per sender.
