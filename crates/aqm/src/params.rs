@@ -206,6 +206,8 @@ fn param(params: &'static [Param], name: &str) -> Result<&'static Param, ConfigE
 ///     validate |c| { … }
 /// }
 /// ```
+///
+/// An algorithm with one version leaves out `profiles` and `validate` if the ranges exclude every invalid value.
 #[macro_export]
 macro_rules! config {
     (
@@ -267,6 +269,14 @@ macro_rules! config {
                 let validate: fn(&Self) -> Result<(), $crate::params::ConfigError> = $validate;
                 validate(self)
             }
+        }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* }) => {
+        $crate::config! {
+            $(#[$meta])*
+            pub struct $name { $($fields)* }
+            profiles { "plain", "the only version" => |_| {}; }
+            validate |_| Ok(())
         }
     };
     (@choices) => { &[] };

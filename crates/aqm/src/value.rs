@@ -83,6 +83,16 @@ parameter!(
     Distribution => Distribution,
 );
 
+/// A count whose range fits into 32 bits, as kernels have it.
+impl Parameter for u32 {
+    fn to_value(self) -> Value {
+        Value::Count(self.into())
+    }
+    fn from_value(value: Value) -> Self {
+        u32::try_from(u64::from_value(value)).expect("the parameter's range fits into 32 bits")
+    }
+}
+
 /// A size in bytes, as a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
