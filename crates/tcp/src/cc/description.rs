@@ -1,4 +1,7 @@
-//! Documentation of a control: its source and its constants.
+//! Documentation of a control: its source, its constants and its parameters.
+
+use super::Params;
+use sojourn_aqm::params::{Param, Value};
 
 /// A constant of a control's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +24,13 @@ impl Constant {
 }
 
 /// Documentation that a control's own file provides.
-pub trait ControlDocs {
+pub trait ControlDocs: Default {
     /// Documents and source files that the control implements.
     const SOURCE: &'static str;
     /// Constants of the algorithm.
     const CONSTANTS: &'static [Constant] = &[];
+    /// Parameters that a scenario can set.
+    const PARAMS: Params<Self> = Params::NONE;
 }
 
 /// A registered control.
@@ -39,6 +44,10 @@ pub struct Description {
     pub source: &'static str,
     /// Constants of the algorithm.
     pub constants: &'static [Constant],
+    /// Parameters that a scenario can set.
+    pub params: &'static [Param],
+    /// Default of a parameter in [`Self::params`].
+    pub defaults: fn(&str) -> Option<Value>,
     /// Size of its state per connection, in bytes.
     pub state_bytes: usize,
 }

@@ -25,6 +25,7 @@ mod illinois;
 mod ledbat;
 mod ledbat_pp;
 mod newreno;
+mod params;
 mod prague;
 pub(crate) mod reno;
 mod rounds;
@@ -43,10 +44,12 @@ pub use congestion_control::{
 };
 pub use custom::CustomControl;
 pub use description::{Constant, ControlDocs, Description};
+pub use params::Params;
 pub use steering::{Flight, LostSegment, Needs};
 pub use window::Window;
 
 use super::rate_sample::RateSample;
+use sojourn_aqm::params::{ConfigError, unknown};
 use std::borrow::{Borrow, BorrowMut};
 
 /// Default control: Linux's own default since 2.6.19, in the version of the stack.
@@ -72,6 +75,8 @@ macro_rules! congestion_controls {
             summary: $summary,
             source: <$module::$type as ControlDocs>::SOURCE,
             constants: <$module::$type as ControlDocs>::CONSTANTS,
+            params: <$module::$type as ControlDocs>::PARAMS.list,
+            defaults: <$module::$type as ControlDocs>::PARAMS.default,
             state_bytes: size_of::<$module::$type>(),
         }, )+ ];
 
@@ -102,6 +107,30 @@ macro_rules! congestion_controls {
                 match name {
                     $( $name $( | $alias )? => Some(Self::$type(Default::default())), )+
                     _ => None,
+                }
+            }
+
+            /// The congestion control called `name`, in its initial state, with `params` set by name; values are text
+            /// with units: `("target", "5ms")`.
+            pub fn configured(name: &str, params: &[(String, String)]) -> Result<Self, ConfigError> {
+                match name {
+                    $( $name $( | $alias )? => {
+                        let control = <$module::$type as ControlDocs>::PARAMS.control(params)?;
+                        Ok(Self::$type(control.into()))
+                    } )+
+                    _ => Err(unknown_control(name)),
+                }
+            }
+
+            /// Shortest text of a control with `params`: its name, and the parameters that differ from their defaults,
+            /// as in `ledbat target 5ms gain 10`.
+            pub fn spelling(name: &str, params: &[(String, String)]) -> Result<String, ConfigError> {
+                match name {
+                    $( $name $( | $alias )? => {
+                        let changed = <$module::$type as ControlDocs>::PARAMS.changed(params)?;
+                        Ok(params::spelling($name, &changed))
+                    } )+
+                    _ => Err(unknown_control(name)),
                 }
             }
 
@@ -177,6 +206,11 @@ macro_rules! congestion_controls {
             }
         }
     };
+}
+
+fn unknown_control(name: &str) -> ConfigError {
+    let names = NAMES.iter().chain(ALIASES).map(|&(name, _)| name);
+    ConfigError::Unknown(unknown("congestion control", name, names))
 }
 
 congestion_controls! {
