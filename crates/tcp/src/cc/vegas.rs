@@ -11,16 +11,37 @@
 //! As the classic delay-based control. Alone it keeps alpha to beta packets in the queue at any buffer size, and behind
 //! CoDel it never sees a drop. It starves next to a control that fills the buffer.
 
+use super::params::INT_MAX;
 use super::rounds::{MIN_SAMPLES, RttRounds};
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Params, Window, WindowControl, WindowEvent, reno};
 use crate::state::CaState;
-use sojourn_aqm::Instant;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Instant, config};
+
+config! {
+    /// Module parameters of Vegas.
+    pub struct Config {
+        /// Packets in the queue below which the window grows by one per round trip.
+        alpha: u32 = 2, in Value::Count(0) => INT_MAX;
+        /// Packets in the queue above which the window shrinks by one per round trip.
+        beta: u32 = 4, in Value::Count(0) => INT_MAX;
+        /// Packets in the queue above which slow start ends.
+        gamma: u32 = 1, in Value::Count(0) => INT_MAX;
+    }
+}
 
 /// Vegas.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
+    config: Config,
     /// Minimum RTTs of the connection and of this round.
     rounds: RttRounds,
+}
+
+impl From<Config> for Vegas {
+    fn from(config: Config) -> Self {
+        Self { config, ..Self::default() }
+    }
 }
 
 impl Vegas {
@@ -48,16 +69,16 @@ impl Vegas {
         // Wraps as in the kernel, at 5000 segments and 0.86 s of queue.
         let diff = window.cwnd.wrapping_mul(self.rounds.queueing_delay()) / base;
         if window.in_slow_start() {
-            if diff > GAMMA {
+            if diff > self.config.gamma {
                 window.cwnd = window.cwnd.min(target + 1);
                 window.ssthresh = window.ssthresh.min(window.cwnd);
             } else {
                 window.slow_start(packets);
             }
-        } else if diff > BETA {
+        } else if diff > self.config.beta {
             window.cwnd -= 1;
             window.ssthresh = window.ssthresh.min(window.cwnd);
-        } else if diff < ALPHA {
+        } else if diff < self.config.alpha {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2);
@@ -67,22 +88,9 @@ impl Vegas {
 
 impl ControlDocs for Vegas {
     const SOURCE: &'static str = "L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995; Linux 6.1 tcp_vegas.c";
-    const CONSTANTS: &'static [Constant] = &[
-        Constant::new(
-            "alpha",
-            ALPHA as u64,
-            "packets",
-            "Packets in the queue below which the window grows by one per round trip.",
-        ),
-        Constant::new(
-            "beta",
-            BETA as u64,
-            "packets",
-            "Packets in the queue above which the window shrinks by one per round trip.",
-        ),
-        Constant::new("gamma", GAMMA as u64, "packets", "Packets in the queue above which slow start ends."),
-        Constant::new("cntRTT", MIN_SAMPLES as u64, "samples", "Samples of a round up to which it grows as Reno."),
-    ];
+    const CONSTANTS: &'static [Constant] =
+        &[Constant::new("cntRTT", MIN_SAMPLES as u64, "samples", "Samples of a round up to which it grows as Reno.")];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Vegas {
@@ -118,7 +126,3 @@ impl WindowControl for Vegas {
         }
     }
 }
-
-const ALPHA: u32 = 2;
-const BETA: u32 = 4;
-const GAMMA: u32 = 1;
