@@ -12,15 +12,27 @@
 //! On long paths of high rate. Flows with different RTTs get nearly equal rates, because the increase depends on time
 //! instead of round trips.
 
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Params, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
 use crate::state::CaState;
 use crate::{Clock, Ticks};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, Instant, config};
+
+config! {
+    /// Module parameters of H-TCP.
+    pub struct Config {
+        /// Scales the increase by the minimum RTT, so that flows with different RTTs get nearly equal rates.
+        use_rtt_scaling: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// A loss halves the window if the rate achieved between losses changed by more than a fifth.
+        use_bandwidth_switch: bool = true, in Value::Flag(false) => Value::Flag(true);
+    }
+}
 
 /// H-TCP. Times are in jiffies.
 #[derive(Clone, Debug)]
 pub struct Htcp {
+    config: Config,
     clock: Clock,
     /// Increase in segments per round trip, in 1/128.
     alpha: u32,
@@ -54,13 +66,20 @@ pub struct Htcp {
 
 impl Default for Htcp {
     fn default() -> Self {
-        Self::new(Clock::new(Duration::from_millis(1)))
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for Htcp {
+    fn from(config: Config) -> Self {
+        Self::new(config, Clock::new(Duration::from_millis(1)))
     }
 }
 
 impl Htcp {
-    fn new(clock: Clock) -> Self {
+    fn new(config: Config, clock: Clock) -> Self {
         Self {
+            config,
             clock,
             alpha: ALPHA_BASE,
             beta: BETA_MIN,
@@ -127,15 +146,19 @@ impl Htcp {
 
     /// Sets the multiplicative decrease factor (`htcp_beta_update`).
     fn update_beta(&mut self) {
-        let old = std::mem::replace(&mut self.old_max_b, self.max_b);
-        let changed = self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2);
-        if changed {
+        if self.config.use_bandwidth_switch && self.rate_has_changed() {
             (self.beta, self.modeswitch) = (BETA_MIN, false);
         } else if self.modeswitch && self.min_rtt > self.clock.ticks_rounded_up(MIN_RTT) as u32 && self.max_rtt > 0 {
             self.beta = (((self.min_rtt << 7) / self.max_rtt) as u8).clamp(BETA_MIN, BETA_MAX);
         } else {
             (self.beta, self.modeswitch) = (BETA_MIN, true);
         }
+    }
+
+    /// Whether the maximum rate has changed by more than a fifth since the congestion event before the last.
+    fn rate_has_changed(&mut self) -> bool {
+        let old = std::mem::replace(&mut self.old_max_b, self.max_b);
+        self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2)
     }
 
     /// Sets the increase by the time since the last congestion event (`htcp_alpha_update`).
@@ -147,7 +170,7 @@ impl Htcp {
             let half = diff / 2;
             factor = (diff.wrapping_mul(10).wrapping_add(half.wrapping_mul(half) / hz) / hz).wrapping_add(1);
         }
-        if self.min_rtt > 0 {
+        if self.config.use_rtt_scaling && self.min_rtt > 0 {
             let scale = ((hz << 3) / (10 * self.min_rtt)).clamp(1 << 2, 10 << 3);
             factor = (factor.wrapping_shl(3) / scale).max(1);
         }
@@ -178,6 +201,7 @@ impl ControlDocs for Htcp {
             "Time after a congestion event at which the rate is measured again.",
         ),
     ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Htcp {
@@ -186,7 +210,7 @@ impl CongestionControl for Htcp {
     }
 
     fn attach(&mut self, stack: &Stack, _: bool) {
-        *self = Self::new(stack.clock());
+        *self = Self::new(self.config.clone(), stack.clock());
     }
 
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
@@ -227,7 +251,9 @@ impl WindowControl for Htcp {
         if let Some(rtt) = ack.rtt.filter(|&rtt| rtt > Duration::ZERO) {
             self.measure_rtt(self.clock.ticks_rounded_up(rtt) as u32, ack.state);
         }
-        self.measure_rate(self.clock.ticks(ack.now), ack.packets, window.cwnd, ack.state);
+        if self.config.use_bandwidth_switch {
+            self.measure_rate(self.clock.ticks(ack.now), ack.packets, window.cwnd, ack.state);
+        }
     }
 
     fn state_changed(&mut self, _: &mut Window, state: CaState, now: Instant, _: u64) {
