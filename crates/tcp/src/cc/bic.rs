@@ -13,15 +13,36 @@
 //! To reproduce Linux 2.6.8 to 2.6.18, in which it was the default, and as the predecessor of CUBIC. It scales to large
 //! windows independently of the RTT, and on short paths it takes more from Reno than CUBIC does.
 
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent};
+use super::params::INT_MAX;
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Params, Window, WindowControl, WindowEvent};
 use crate::stack::Stack;
 use crate::state::CaState;
 use crate::{Clock, Ticks};
-use sojourn_aqm::Duration;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, config};
+
+config! {
+    /// Module parameters of BIC.
+    pub struct Config {
+        /// A loss before the window has reached the last maximum lowers that maximum too.
+        fast_convergence: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// Maximum increase of the window per round trip, in packets.
+        max_increment: u32 = 16, in Value::Count(1) => Value::Count(1 << 20);
+        /// Window up to which it behaves as Reno, in packets.
+        low_window: u32 = 14, in Value::Count(0) => INT_MAX;
+        /// Factor of the window after a loss, in 1/1024.
+        beta: u32 = 819, in Value::Count(0) => Value::Count(BICTCP_BETA_SCALE as u64);
+        /// Initial slow-start threshold, in packets; 0 leaves the stack's.
+        initial_ssthresh: u32 = 0, in Value::Count(0) => INT_MAX;
+        /// Near the last maximum a step is the window times this, divided by BICTCP_B, in packets.
+        smooth_part: u32 = 20, in Value::Count(0) => Value::Count(1 << 20);
+    }
+}
 
 /// BIC.
 #[derive(Clone, Debug)]
 pub struct Bic {
+    config: Config,
     clock: Clock,
     /// Packets per segment of growth.
     cnt: u32,
@@ -37,14 +58,20 @@ pub struct Bic {
 
 impl Default for Bic {
     fn default() -> Self {
-        Self::new(Clock::new(Duration::from_millis(1)))
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for Bic {
+    fn from(config: Config) -> Self {
+        Self::new(config, Clock::new(Duration::from_millis(1)))
     }
 }
 
 impl Bic {
-    fn new(clock: Clock) -> Self {
+    fn new(config: Config, clock: Clock) -> Self {
         let delayed_ack = 2 << ACK_RATIO_SHIFT;
-        Self { clock, cnt: 0, last_max_cwnd: 0, last_cwnd: 0, last_time: None, delayed_ack }
+        Self { config, clock, cnt: 0, last_max_cwnd: 0, last_cwnd: 0, last_time: None, delayed_ack }
     }
 
     /// `bictcp_update`: packets per segment of growth.
@@ -54,7 +81,7 @@ impl Bic {
             return;
         }
         (self.last_cwnd, self.last_time) = (cwnd, Some(now));
-        if cwnd <= LOW_WINDOW {
+        if cwnd <= self.config.low_window {
             self.cnt = cwnd;
             return;
         }
@@ -67,41 +94,28 @@ impl Bic {
     }
 
     fn search(&self, cwnd: u32) -> u32 {
-        let smooth = cwnd.wrapping_mul(SMOOTH_PART) / BICTCP_B;
+        let max_increment = self.config.max_increment;
+        let smooth = cwnd.wrapping_mul(self.config.smooth_part) / BICTCP_B;
         if cwnd < self.last_max_cwnd {
             return match (self.last_max_cwnd - cwnd) / BICTCP_B {
-                dist if dist > MAX_INCREMENT => cwnd / MAX_INCREMENT,
+                dist if dist > max_increment => cwnd / max_increment,
                 0 | 1 => smooth,
                 dist => cwnd / dist,
             };
         }
         match cwnd - self.last_max_cwnd {
             beyond if beyond < BICTCP_B => smooth,
-            beyond if beyond < MAX_INCREMENT * (BICTCP_B - 1) => cwnd.wrapping_mul(BICTCP_B - 1) / beyond,
-            _ => cwnd / MAX_INCREMENT,
+            beyond if beyond < max_increment * (BICTCP_B - 1) => cwnd.wrapping_mul(BICTCP_B - 1) / beyond,
+            _ => cwnd / max_increment,
         }
     }
 }
 
 impl ControlDocs for Bic {
     const SOURCE: &'static str = "L. Xu, K. Harfoush and I. Rhee, INFOCOM 2004; Linux 6.1 tcp_bic.c";
-    const CONSTANTS: &'static [Constant] = &[
-        Constant::new("beta", BETA as u64, "/ 1024", "Factor of the window after a loss."),
-        Constant::new("low_window", LOW_WINDOW as u64, "packets", "Window up to which it behaves as Reno."),
-        Constant::new(
-            "max_increment",
-            MAX_INCREMENT as u64,
-            "packets",
-            "Maximum increase of the window per round trip.",
-        ),
-        Constant::new("BICTCP_B", BICTCP_B as u64, "", "Divisor of the distance to the target that gives a step."),
-        Constant::new(
-            "smooth_part",
-            SMOOTH_PART as u64,
-            "packets",
-            "Near the last maximum a step is the window times this, divided by BICTCP_B.",
-        ),
-    ];
+    const CONSTANTS: &'static [Constant] =
+        &[Constant::new("BICTCP_B", BICTCP_B as u64, "", "Divisor of the distance to the target that gives a step.")];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Bic {
@@ -110,7 +124,7 @@ impl CongestionControl for Bic {
     }
 
     fn attach(&mut self, stack: &Stack, _: bool) {
-        *self = Self::new(stack.clock());
+        *self = Self::new(self.config.clone(), stack.clock());
     }
 
     fn window(&mut self) -> Option<&mut dyn WindowControl> {
@@ -121,15 +135,16 @@ impl CongestionControl for Bic {
 impl WindowControl for Bic {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         let cwnd = window.cwnd as u64;
-        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
+        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd && self.config.fast_convergence {
             // Fast convergence: a flow whose window did not recover to the maximum releases bandwidth to others.
-            (cwnd * (BICTCP_BETA_SCALE + BETA) as u64 / (2 * BICTCP_BETA_SCALE) as u64) as u32
+            (cwnd * (BICTCP_BETA_SCALE + self.config.beta) as u64 / (2 * BICTCP_BETA_SCALE) as u64) as u32
         } else {
             window.cwnd
         };
-        let left = match window.cwnd {
-            0..=LOW_WINDOW => cwnd >> 1,
-            _ => cwnd * BETA as u64 / BICTCP_BETA_SCALE as u64,
+        let left = if window.cwnd <= self.config.low_window {
+            cwnd >> 1
+        } else {
+            cwnd * self.config.beta as u64 / BICTCP_BETA_SCALE as u64
         };
         left.max(2) as u32
     }
@@ -149,20 +164,20 @@ impl WindowControl for Bic {
         }
     }
 
-    fn event(&mut self, _: &mut Window, event: WindowEvent) {
-        if event == WindowEvent::TimedOut {
-            *self = Self::new(self.clock);
+    fn event(&mut self, window: &mut Window, event: WindowEvent) {
+        match event {
+            WindowEvent::TimedOut => *self = Self::new(self.config.clone(), self.clock),
+            // The connection sends for the first time.
+            WindowEvent::Restarted { .. } if self.config.initial_ssthresh > 0 => {
+                window.ssthresh = std::mem::take(&mut self.config.initial_ssthresh);
+            }
+            WindowEvent::Restarted { .. } | WindowEvent::Reduced => {}
         }
     }
 }
 
-/// 0.8, in 1/1024.
-const BETA: u32 = 819;
 const BICTCP_BETA_SCALE: u32 = 1024;
 const BICTCP_B: u32 = 4;
-const MAX_INCREMENT: u32 = 16;
-const LOW_WINDOW: u32 = 14;
-const SMOOTH_PART: u32 = 20;
 /// Packets per segment of growth before the first loss: 5 % per round trip.
 const MAX_BEFORE_LOSS: u32 = 20;
 const ACK_RATIO_SHIFT: u32 = 4;

@@ -9,13 +9,26 @@
 //! On long paths of high rate on which delay predicts loss, if the flow must still compete with loss-based controls:
 //! delay sets only the step size, loss the direction.
 
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl};
+use super::params::INT_MAX;
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Params, Window, WindowControl};
 use crate::state::CaState;
-use sojourn_aqm::Instant;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Instant, config};
+
+config! {
+    /// Module parameters of Illinois.
+    pub struct Config {
+        /// Window below which it behaves as Reno, in packets.
+        win_thresh: u32 = 15, in Value::Count(0) => INT_MAX;
+        /// Round trips at low delay before the increase is maximal again; the kernel counts them in eight bits.
+        theta: u32 = 5, in Value::Count(0) => Value::Count(255);
+    }
+}
 
 /// Illinois. RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct Illinois {
+    config: Config,
     /// Sum of the RTTs of this round.
     sum_rtt: u64,
     /// Number of RTT samples of this round; wraps as in the kernel.
@@ -40,7 +53,14 @@ pub struct Illinois {
 
 impl Default for Illinois {
     fn default() -> Self {
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for Illinois {
+    fn from(config: Config) -> Self {
         Self {
+            config,
             sum_rtt: 0,
             cnt_rtt: 0,
             base_rtt: 0x7fff_ffff,
@@ -65,7 +85,7 @@ impl Illinois {
         if ack.una <= self.end_seq {
             return;
         }
-        if cwnd < WIN_THRESH {
+        if cwnd < self.config.win_thresh {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
         } else if self.cnt_rtt > 0 {
             let dm = self.max_rtt - self.base_rtt;
@@ -83,7 +103,7 @@ impl Illinois {
             if self.rtt_above {
                 // A single round of low delay does not raise the increase to its maximum.
                 self.rtt_low += 1;
-                if self.rtt_low < THETA {
+                if (self.rtt_low as u32) < self.config.theta {
                     return self.alpha;
                 }
                 (self.rtt_low, self.rtt_above) = (0, false);
@@ -125,10 +145,9 @@ impl ControlDocs for Illinois {
             "/ 64",
             "Share of the window that a loss takes from eight tenths of the largest delay on.",
         ),
-        Constant::new("win_thresh", WIN_THRESH as u64, "packets", "Window below which it behaves as Reno."),
-        Constant::new("theta", THETA as u64, "round trips", "Time at low delay before the increase is maximal again."),
         Constant::new("RTT_MAX", RTT_MAX as u64, "us", "Upper limit of RTT samples."),
     ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Illinois {
@@ -204,6 +223,4 @@ const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u32 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u32 = (1 << BETA_SHIFT) / 2;
 const BETA_BASE: u32 = BETA_MAX;
-const WIN_THRESH: u32 = 15;
-const THETA: u8 = 5;
 const RTT_MAX: u32 = u32::MAX / ALPHA_MAX;

@@ -230,8 +230,8 @@ congestion_controls! {
     "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: increase and decrease from a table by window";
     "scalable" => scalable::Scalable, "Scalable TCP as in Linux 6.1: 1 % more per round trip, an eighth less after a loss";
     "htcp" => [Box] htcp::Htcp, "H-TCP as in Linux 6.1: increase by the time since the last loss";
-    "illinois" => illinois::Illinois, "Illinois as in Linux 6.1: increase and decrease by the queueing delay";
-    "bic" => bic::Bic, "BIC as in Linux 6.1: binary search towards the window of the last loss";
+    "illinois" => [Box] illinois::Illinois, "Illinois as in Linux 6.1: increase and decrease by the queueing delay";
+    "bic" => [Box] bic::Bic, "BIC as in Linux 6.1: binary search towards the window of the last loss";
     "yeah" => yeah::Yeah, "YeAH as in Linux 6.1: Scalable TCP while the queue is short, else Reno";
     "ledbat" => [Box] ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, at most 100 ms";
     "ledbat++" => [Box] ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, at most 60 ms, with slowdowns that make it fair";
