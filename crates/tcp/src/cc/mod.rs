@@ -224,7 +224,7 @@ congestion_controls! {
     "bbr3@draft" => [Box] bbr3_draft::Bbr3Draft, "BBR, version 3, as in draft-ietf-ccwg-bbr-06, in real numbers";
     "prague@0.7" | "prague" => [Box] prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
     "prague@0.6" => [Box] prague::Prague06, "TCP Prague 0.6: the same with a fractional window only";
-    "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
+    "dctcp@rfc8257" => [Box] dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
     "vegas" => vegas::Vegas, "Vegas as in Linux 6.1: two to four packets in the queue, by the RTT";
     "westwood" => [Box] westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the window is the measured rate times the minimum RTT";
     "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: increase and decrease from a table by window";
