@@ -14,6 +14,7 @@ use sojourn_aqm::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     config: Config,
+    params: Params,
     /// HyStart has ended slow start; only a time-out restarts the search.
     found: bool,
     round_start: Instant,
@@ -26,10 +27,24 @@ pub(super) struct HyStart {
     samples: u32,
 }
 
+/// Module parameters of CUBIC that concern HyStart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Params {
+    /// An ACK train may end slow start (`HYSTART_ACK_TRAIN` of `hystart_detect`).
+    pub ack_train: bool,
+    /// A rise of the RTT may end slow start (`HYSTART_DELAY` of `hystart_detect`).
+    pub delay: bool,
+    /// Smaller windows stay in slow start (`hystart_low_window`).
+    pub low_window: u32,
+    /// Maximum spacing of acknowledgments within one train (`hystart_ack_delta_us`).
+    pub ack_delta: Duration,
+}
+
 impl HyStart {
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, params: Params) -> Self {
         Self {
             config,
+            params,
             found: false,
             round_start: Instant::ZERO,
             last_ack: Instant::ZERO,
@@ -44,13 +59,16 @@ impl HyStart {
         if self.config.every_sample && ack.una > self.end_seq {
             self.start_round(ack);
         }
-        if self.found || cwnd < LOW_WINDOW {
+        if self.found || cwnd < self.params.low_window {
             return false;
         }
-        if ack.now - self.last_ack <= ACK_SPACING {
+        if self.params.ack_train && ack.now - self.last_ack <= self.params.ack_delta {
             self.last_ack = ack.now;
             let longest = (delay_min + self.config.ack_delay).as_nanos() >> self.config.train_shift;
             self.found = (ack.now - self.round_start).as_nanos() > longest;
+        }
+        if !self.params.delay {
+            return self.found;
         }
         let enough = self.samples >= MIN_SAMPLES;
         // Since 5.8 every sample lowers the round's minimum; before, only the first eight.
@@ -82,10 +100,6 @@ impl HyStart {
     }
 }
 
-/// `hystart_low_window`: smaller windows stay in slow start.
-const LOW_WINDOW: u32 = 16;
-/// `hystart_ack_delta`: maximum spacing of acknowledgments within one train.
-const ACK_SPACING: Duration = Duration::from_millis(2);
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MAX`.
@@ -99,6 +113,9 @@ mod tests {
     use crate::stack::hystart::{LINUX_2_6_29, LINUX_3, LINUX_6};
     use crate::state::CaState;
 
+    const DEFAULTS: Params =
+        Params { ack_train: true, delay: true, low_window: 16, ack_delta: Duration::from_millis(2) };
+
     fn ms(ms: i64) -> Duration {
         Duration::from_millis(ms)
     }
@@ -106,7 +123,7 @@ mod tests {
     /// Acknowledgments in one round, spaced by `gap`, on a connection with a minimum RTT of `delay_min`: index of the
     /// one that ends slow start.
     fn ends_at(config: Config, cwnd: u32, delay_min: Duration, gap: Duration, rtts: &[Duration]) -> Option<usize> {
-        let mut hystart = HyStart::new(config);
+        let mut hystart = HyStart::new(config, DEFAULTS);
         let mut ack = Ack {
             now: Instant::ZERO + ms(1000),
             packets: 1,
@@ -168,7 +185,7 @@ mod tests {
     fn a_fall_of_the_rtt_in_mid_round_is_no_rise_since_5_8() {
         // Nine samples of 200 ms, then the path becomes shorter: 29 ms.
         for (config, ends) in [(LINUX_6, false), (LINUX_3, true)] {
-            let mut hystart = HyStart::new(config);
+            let mut hystart = HyStart::new(config, DEFAULTS);
             let mut ack = Ack {
                 now: Instant::ZERO + ms(1000),
                 packets: 1,

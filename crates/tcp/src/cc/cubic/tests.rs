@@ -20,7 +20,7 @@ impl Connection {
     fn new(version: Version, cwnd: u32, rtt: Duration) -> Self {
         let counting = if version.delayed_ack { GrowthCounting::Acknowledgments } else { GrowthCounting::Packets };
         let window = Window { cwnd, ssthresh: 2, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
-        let cubic = Cubic::new(version, Clock::new(Duration::from_millis(1)));
+        let cubic = Cubic::new(Config::default(), version, Clock::new(Duration::from_millis(1)));
         Self { cubic, window, now: Instant::ZERO + Duration::from_secs(10), una: 1, rtt, per_ack: 1 }
     }
 

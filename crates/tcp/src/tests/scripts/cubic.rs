@@ -2,6 +2,7 @@
 //! of 2020.
 
 use super::*;
+use crate::cc::Window;
 use crate::stack::cubic;
 
 fn modern(setup: &mut Setup) {
@@ -46,6 +47,27 @@ fn hystart_lets_bulk_at_166_kbit_s_grow_by_tens_and_then_ends_slow_start() {
     // packetdrill's sender is paced and reaches 48; without pacing the ninth sample of the second round arrives at 36.
     assert_eq!(bulk(plain, &[10, 20, 26, 28, 38]), [20, 30, 36, 36, 36]);
     assert_eq!(bulk(|s| s.stack.cubic.hystart = None, &[10, 20, 26, 28, 38]), [20, 30, 36, 38, 48]);
+}
+
+#[test]
+fn the_initial_threshold_of_the_module_ends_slow_start() {
+    let given = |params: &[(&str, &str)]| -> Vec<(String, String)> {
+        params.iter().map(|&(name, text)| (name.into(), text.into())).collect()
+    };
+    for (params, expected) in [
+        (&[("initial_ssthresh", "14"), ("hystart", "off")][..], 14),
+        // Linux 6.1 `cubictcp_init`: HyStart takes precedence.
+        (&[("initial_ssthresh", "14")], Window::INFINITE_SSTHRESH),
+    ] {
+        let mut setup = window(10);
+        modern(&mut setup);
+        let mut rig = SenderHarness::with(setup, AnyCc::configured("cubic", &given(params)).expect("its parameters"));
+        assert_eq!((rig.cwnd(), rig.ssthresh()), (10, expected), "{params:?}");
+        rig.ack(4);
+        assert_eq!(rig.cwnd(), 14, "{params:?}");
+        rig.ack(8);
+        assert_eq!(rig.cwnd(), if expected == 14 { 14 } else { 18 }, "{params:?}");
+    }
 }
 
 #[test]
