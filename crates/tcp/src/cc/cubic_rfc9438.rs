@@ -9,12 +9,28 @@
 //! For the behaviour that the standard specifies; `cubic` is the one that Linux implements.
 
 use super::hystart_pp::{HyStartPlusPlus, SlowStartStep};
-use super::{Ack, CongestionControl, Constant, ControlDocs, Window, WindowControl, WindowEvent};
-use sojourn_aqm::{Duration, Instant};
+use super::{Ack, CongestionControl, ControlDocs, Params, Window, WindowControl, WindowEvent};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, Instant, config};
+
+config! {
+    /// Parameters of CUBIC (RFC 9438 §4).
+    pub struct Config {
+        /// Factor of the window after a loss (beta_cubic).
+        beta: f64 = 0.7, in Value::Number(0.0) => Value::Number(0.999);
+        /// C, the aggressiveness in the concave and the convex region, in segments per cubed second.
+        c: f64 = 0.4, in Value::Number(0.001) => Value::Number(1000.0);
+        /// A loss before the window has reached W_max lowers W_max too (§4.7).
+        fast_convergence: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// HyStart++ (RFC 9406) may end the first slow start.
+        hystart: bool = true, in Value::Flag(false) => Value::Flag(true);
+    }
+}
 
 /// CUBIC (RFC 9438).
 #[derive(Clone, Debug, Default)]
 pub struct CubicRfc9438 {
+    config: Config,
     /// Window with its fraction; its integer part is the sender's window unless recovery has changed that.
     cwnd: f64,
     w_max: f64,
@@ -38,6 +54,12 @@ struct Epoch {
     w_est: f64,
 }
 
+impl From<Config> for CubicRfc9438 {
+    fn from(config: Config) -> Self {
+        Self { config, ..Self::default() }
+    }
+}
+
 impl CubicRfc9438 {
     /// §4.2: the stage begins with the first acknowledgment that grows the window in congestion avoidance.
     fn stage(&mut self, now: Instant) -> Epoch {
@@ -46,14 +68,14 @@ impl CubicRfc9438 {
         let w_max = if known { self.w_max } else { cwnd_epoch };
         *self.stage.get_or_insert_with(|| {
             self.plateau_is_here = false;
-            Epoch { t_epoch: now, w_max, k: libm::cbrt((w_max - cwnd_epoch) / C), w_est: cwnd_epoch }
+            Epoch { t_epoch: now, w_max, k: libm::cbrt((w_max - cwnd_epoch) / self.config.c), w_est: cwnd_epoch }
         })
     }
 
     fn cong_avoid(&mut self, window: &mut Window, ack: &Ack) {
         self.follow(window);
         let first = window.ssthresh == Window::INFINITE_SSTHRESH;
-        if first {
+        if first && self.config.hystart {
             match self.hystart.acked(ack) {
                 SlowStartStep::Grow(segments) => self.cwnd += segments,
                 SlowStartStep::Exit => {
@@ -75,14 +97,14 @@ impl CubicRfc9438 {
         let rtt = self.srtt.map_or(0.0, Duration::as_secs_f64);
         let segments_acked = ack.packets as f64;
         // §4.3: W_est grows by alpha until it reaches `cwnd_prior`, then by 1 like Reno.
-        let alpha = if stage.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        let alpha = if stage.w_est < self.cwnd_prior { self.config.alpha() } else { 1.0 };
         stage.w_est += alpha * segments_acked / self.cwnd;
         self.stage = Some(stage);
-        if stage.w_cubic(t) < stage.w_est {
+        if stage.w_cubic(t, self.config.c) < stage.w_est {
             self.cwnd = self.cwnd.max(stage.w_est);
         } else {
             // §4.4, §4.5
-            let target = stage.w_cubic(t + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
+            let target = stage.w_cubic(t + rtt, self.config.c).clamp(self.cwnd, 1.5 * self.cwnd);
             self.cwnd += (target - self.cwnd) / self.cwnd * segments_acked;
         }
     }
@@ -100,27 +122,32 @@ impl CubicRfc9438 {
         self.cwnd_prior = self.cwnd;
         self.before = (self.w_max, self.stage);
         // Fast convergence: a flow whose window did not recover to W_max releases bandwidth to others.
-        let to = if self.cwnd < self.w_max { (1.0 + BETA) / 2.0 } else { 1.0 };
+        let lowers = self.cwnd < self.w_max && self.config.fast_convergence;
+        let to = if lowers { (1.0 + self.config.beta) / 2.0 } else { 1.0 };
         self.w_max = self.cwnd * to;
         self.stage = None;
-        ((self.cwnd * BETA) as u32).max(2)
+        ((self.cwnd * self.config.beta) as u32).max(2)
+    }
+}
+
+impl Config {
+    /// §4.3, equation 4.
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 }
 
 impl Epoch {
     /// §4.2, equation 1.
-    fn w_cubic(&self, t: f64) -> f64 {
+    fn w_cubic(&self, t: f64, c: f64) -> f64 {
         let offset = t - self.k;
-        C * offset * offset * offset + self.w_max
+        c * offset * offset * offset + self.w_max
     }
 }
 
 impl ControlDocs for CubicRfc9438 {
     const SOURCE: &'static str = "RFC 9438; RFC 9406 (HyStart++)";
-    const CONSTANTS: &'static [Constant] = &[
-        Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "Factor of the window after a loss."),
-        Constant::new("C", (10.0 * C) as u64, "/ 10", "C, the steepness of the curve, in segments per cubed second."),
-    ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for CubicRfc9438 {
@@ -171,13 +198,6 @@ impl WindowControl for CubicRfc9438 {
         window.cwnd.max(self.cwnd_prior as u32)
     }
 }
-
-/// C: aggressiveness in the concave and the convex region, in segments per second cubed.
-const C: f64 = 0.4;
-/// beta_cubic: multiplicative decrease factor.
-const BETA: f64 = 0.7;
-/// §4.3, equation 4.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[cfg(test)]
 mod tests {
@@ -290,6 +310,53 @@ mod tests {
         assert_eq!(path.cubic.undo_cwnd(&path.window), 80);
         assert_eq!(path.cubic.w_max, 100.0);
         assert!(path.cubic.stage.is_some(), "the stage goes on");
+    }
+
+    #[test]
+    fn equation_1_and_the_reductions_follow_the_parameters() {
+        for (beta, c, fast_convergence) in [(0.5, 0.4, true), (0.7, 4.0, false), (0.9, 0.05, true)] {
+            let mut path = Connection::new(2000, 100);
+            path.cubic = CubicRfc9438::from(Config { beta, c, fast_convergence, ..Config::default() });
+            path.lose();
+            assert_eq!(path.window.cwnd, (2000.0 * beta) as u32);
+            path.round();
+            let stage = path.cubic.stage.unwrap();
+            let k = (2000.0 * (1.0 - beta) / c).cbrt();
+            assert!((stage.k - k).abs() < 1e-3 * k, "{} s, expected {k} s", stage.k);
+            for _ in 0..60 {
+                path.round();
+            }
+            let t = (path.now - stage.t_epoch).as_secs_f64();
+            let expected = c * (t - k).powi(3) + 2000.0;
+            let error = (path.window.cwnd as f64 - expected) / expected;
+            assert!(error.abs() < 0.02, "after {t} s: {}, expected {expected}", path.window.cwnd);
+            path.window.cwnd = 1900;
+            path.lose();
+            let w_max = if fast_convergence { 1900.0 * (1.0 + beta) / 2.0 } else { 1900.0 };
+            assert_eq!(path.cubic.w_max, w_max);
+        }
+    }
+
+    #[test]
+    fn the_reno_friendly_region_grows_by_the_alpha_of_beta() {
+        // alpha = 3 (1 - 0.5) / (1 + 0.5) = 1: 50 segments in 50 round trips.
+        let mut path = Connection::new(100, 5);
+        path.cubic = CubicRfc9438::from(Config { beta: 0.5, ..Config::default() });
+        path.lose();
+        (0..50).for_each(|_| path.round());
+        assert!((98..=101).contains(&path.window.cwnd), "{}", path.window.cwnd);
+    }
+
+    #[test]
+    fn without_hystart_the_first_slow_start_does_not_end_by_delay() {
+        let mut path = Connection::new(10, 100);
+        path.cubic = CubicRfc9438::from(Config { hystart: false, ..Config::default() });
+        path.window.ssthresh = Window::INFINITE_SSTHRESH;
+        for rtt_ms in [100, 100, 120, 150, 200] {
+            path.rtt = Duration::from_millis(rtt_ms);
+            path.round();
+        }
+        assert_eq!((path.window.cwnd, path.window.ssthresh), (320, Window::INFINITE_SSTHRESH));
     }
 
     #[test]
