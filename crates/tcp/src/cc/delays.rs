@@ -1,11 +1,15 @@
-//! Queueing delay as LEDBAT measures it: the minimum of the last samples less the minimum of the last ten minutes (RFC
-//! 6817 §2.4.2, UPDATE_BASE_DELAY and UPDATE_CURRENT_DELAY).
+//! Queueing delay as LEDBAT measures it: the minimum of the last samples less the minimum of the last minutes (RFC 6817
+//! §2.4.2, UPDATE_BASE_DELAY and UPDATE_CURRENT_DELAY).
 
 use sojourn_aqm::{Duration, Instant};
 
 /// Delay samples. A constant offset, such as the difference between two clocks, cancels out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct DelayHistory {
+    /// BASE_HISTORY, in minutes.
+    base_history: usize,
+    /// CURRENT_FILTER, in samples.
+    current_filter: usize,
     /// Minimum of each minute that has samples, the current minute last.
     base: Vec<Duration>,
     /// Minute of the last sample.
@@ -17,28 +21,40 @@ pub(super) struct DelayHistory {
 }
 
 impl DelayHistory {
+    /// A base of `base_history` minutes, and a filter of `current_filter` samples.
+    pub fn new(base_history: u32, current_filter: u32) -> Self {
+        Self {
+            base_history: base_history as usize,
+            current_filter: current_filter as usize,
+            base: Vec::new(),
+            minute: 0,
+            current: Vec::new(),
+            next: 0,
+        }
+    }
+
     /// Adds a sample.
     pub fn add_sample(&mut self, now: Instant, delay: Duration) {
         let minute = now.as_nanos() / MINUTE;
         match self.base.last_mut().filter(|_| self.minute == minute) {
             Some(minimum) => *minimum = delay.min(*minimum),
             None => {
-                if self.base.len() == BASE_HISTORY {
+                if self.base.len() == self.base_history {
                     self.base.remove(0);
                 }
                 self.base.push(delay);
             }
         }
         self.minute = minute;
-        if self.current.len() < CURRENT_FILTER {
+        if self.current.len() < self.current_filter {
             self.current.push(delay);
         } else {
             self.current[self.next] = delay;
         }
-        self.next = (self.next + 1) % CURRENT_FILTER;
+        self.next = if self.next + 1 < self.current_filter { self.next + 1 } else { 0 };
     }
 
-    /// Base delay: minimum of the last ten minutes; none before the first sample.
+    /// Base delay: minimum of the last BASE_HISTORY minutes; none before the first sample.
     pub fn base(&self) -> Option<Duration> {
         self.base.iter().min().copied()
     }
@@ -54,11 +70,11 @@ impl DelayHistory {
     }
 }
 
-/// BASE_HISTORY, in minutes.
-pub(super) const BASE_HISTORY: usize = 10;
-/// CURRENT_FILTER, in samples. The one-way delay by timestamps includes the receiver's acknowledgment delay; the minimum
-/// of four samples removes it.
-pub(super) const CURRENT_FILTER: usize = 4;
+/// Default of BASE_HISTORY, in minutes.
+pub(super) const BASE_HISTORY: u32 = 10;
+/// Default of CURRENT_FILTER, in samples. The one-way delay by timestamps includes the receiver's acknowledgment delay;
+/// the minimum of four samples removes it.
+pub(super) const CURRENT_FILTER: u32 = 4;
 /// In nanoseconds.
 const MINUTE: u64 = 60_000_000_000;
 
@@ -72,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_base_is_the_least_of_ten_minutes_and_the_filter_the_least_of_four_samples() {
-        let mut delays = DelayHistory::default();
+        let mut delays = DelayHistory::new(BASE_HISTORY, CURRENT_FILTER);
         assert_eq!(delays.queueing_delay(), Duration::ZERO);
         // The offset between the two clocks is arbitrary.
         for (s, ms, queuing) in

@@ -1,9 +1,9 @@
-//! LEDBAT, Low Extra Delay Background Transport: keeps 100 ms of one-way queueing delay and reduces the window in
-//! proportion to any excess, so that it yields to other traffic that fills the queue (RFC 6817).
+//! LEDBAT, Low Extra Delay Background Transport: keeps `target` (100 ms) of one-way queueing delay and reduces the
+//! window in proportion to any excess, so that it yields to other traffic that fills the queue (RFC 6817).
 //!
 //! The delay is that of the forward path by the timestamps of both ends; their resolution is one tick of the stack.
-//! GAIN is 1, the maximum that the RFC allows, and there is no slow start, as in µTP. A loss halves the window once per
-//! round trip.
+//! `gain` is 1, the maximum that the RFC allows, and there is no slow start, as in µTP. A loss halves the window once
+//! per round trip.
 //!
 //! Differs: the window starts at the stack's initial window unless `initial_window` is set (the RFC recommends 2).
 //! Whether the window is used enough to grow is decided by the stack (`tcp_is_cwnd_limited`) instead of
@@ -16,16 +16,46 @@
 //! start at different times share badly: the later one includes the queue of the earlier one in its base delay.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, reno};
-use sojourn_aqm::Duration;
+use super::{Ack, CongestionControl, ControlDocs, Needs, Params, Window, WindowControl, reno};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, config};
+
+config! {
+    /// Parameters of LEDBAT (RFC 6817 §2.5).
+    pub struct Config {
+        /// Target queueing delay; the RFC allows at most 100 ms.
+        target: Duration = Duration::from_millis(100), in Value::Time(Duration::from_micros(1)) => Value::Time(Duration::from_secs(10));
+        /// Increase in segments per round trip at zero queueing delay; the RFC allows at most 1.
+        gain: f64 = 1.0, in Value::Number(0.001) => Value::Number(1000.0);
+        /// Window of the minimum filter of the base delay, in minutes.
+        base_history: u32 = BASE_HISTORY, in Value::Count(1) => Value::Count(1440);
+        /// Window of the minimum filter of the current delay, in samples.
+        current_filter: u32 = CURRENT_FILTER, in Value::Count(1) => Value::Count(1000);
+        /// Minimum window, in segments.
+        min_cwnd: u32 = 2, in Value::Count(1) => Value::Count(1000);
+    }
+}
 
 /// LEDBAT.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ledbat {
+    config: Config,
     /// One-way delays.
     delays: DelayHistory,
     /// Window in bytes, with its fraction.
     bytes: f64,
+}
+
+impl Default for Ledbat {
+    fn default() -> Self {
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for Ledbat {
+    fn from(config: Config) -> Self {
+        Self { delays: DelayHistory::new(config.base_history, config.current_filter), bytes: 0.0, config }
+    }
 }
 
 impl Ledbat {
@@ -33,7 +63,8 @@ impl Ledbat {
     /// `is_cwnd_limited` and not ALLOWED_INCREASE: a sender with bursts nearly always has a segment less in flight than
     /// its window, and the window would never grow.
     fn step(&mut self, window: &mut Window, packets: u32, may_grow: bool) {
-        let off_target = (TARGET - self.delays.queueing_delay()).as_nanos() as f64 / TARGET.as_nanos() as f64;
+        let target = self.config.target;
+        let off_target = (target - self.delays.queueing_delay()).as_nanos() as f64 / target.as_nanos() as f64;
         if !may_grow && off_target > 0.0 {
             return;
         }
@@ -42,31 +73,15 @@ impl Ledbat {
             // The stack has set the window: a reduction, an undo or a restart after idle.
             self.bytes = window.cwnd as f64 * mss;
         }
-        self.bytes += GAIN as f64 * off_target * packets as f64 * mss * mss / self.bytes;
-        self.bytes = self.bytes.max(MIN_CWND as f64 * mss);
+        self.bytes += self.config.gain * off_target * packets as f64 * mss * mss / self.bytes;
+        self.bytes = self.bytes.max(self.config.min_cwnd as f64 * mss);
         window.cwnd = (self.bytes / mss) as u32;
     }
 }
 
 impl ControlDocs for Ledbat {
     const SOURCE: &'static str = "RFC 6817";
-    const CONSTANTS: &'static [Constant] = &[
-        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "Target queueing delay."),
-        Constant::new("GAIN", GAIN as u64, "segments", "Increase per round trip at zero queueing delay."),
-        Constant::new(
-            "BASE_HISTORY",
-            BASE_HISTORY as u64,
-            "minutes",
-            "Window of the minimum filter of the base delay.",
-        ),
-        Constant::new(
-            "CURRENT_FILTER",
-            CURRENT_FILTER as u64,
-            "samples",
-            "Window of the minimum filter of the current delay.",
-        ),
-        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "Minimum window."),
-    ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Ledbat {
@@ -95,10 +110,6 @@ impl WindowControl for Ledbat {
     }
 
     fn min_cwnd(&mut self, _: &Window) -> u32 {
-        MIN_CWND
+        self.config.min_cwnd
     }
 }
-
-const TARGET: Duration = Duration::from_millis(100);
-const GAIN: u32 = 1;
-const MIN_CWND: u32 = 2;

@@ -1,4 +1,4 @@
-//! LEDBAT++: LEDBAT on the round-trip time with a target of 60 ms, an increase slower than Reno's, a multiplicative
+//! LEDBAT++: LEDBAT on the round-trip time with a `target` of 60 ms, an increase slower than Reno's, a multiplicative
 //! decrease, and periodic slowdowns in which every flow measures the empty path (draft-irtf-iccrg-ledbat-plus-plus-01).
 //!
 //! The increase per round trip is GAIN = 1 / min(16, ⌈2 TARGET / base⌉) segments, in slow start GAIN per acknowledged
@@ -19,13 +19,29 @@
 //! The slowdowns cost about a tenth of the rate.
 
 use super::delays::{BASE_HISTORY, CURRENT_FILTER, DelayHistory};
-use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Window, WindowControl, WindowEvent, reno};
+use super::{Ack, CongestionControl, Constant, ControlDocs, Needs, Params, Window, WindowControl, WindowEvent, reno};
 use crate::state::CaState;
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, Instant, config};
+
+config! {
+    /// Parameters of LEDBAT++, with the names of RFC 6817.
+    pub struct Config {
+        /// Target queueing delay.
+        target: Duration = Duration::from_millis(60), in Value::Time(Duration::from_micros(1)) => Value::Time(Duration::from_secs(10));
+        /// Window of the minimum filter of the base RTT, in minutes.
+        base_history: u32 = BASE_HISTORY, in Value::Count(1) => Value::Count(1440);
+        /// Window of the minimum filter of the current RTT, in samples.
+        current_filter: u32 = CURRENT_FILTER, in Value::Count(1) => Value::Count(1000);
+        /// Minimum window, and window of a slowdown, in segments.
+        min_cwnd: u32 = 2, in Value::Count(1) => Value::Count(1000);
+    }
+}
 
 /// LEDBAT++.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LedbatPp {
+    config: Config,
     /// Round-trip times.
     delays: DelayHistory,
     /// Window in segments, with its fraction.
@@ -50,11 +66,24 @@ enum Phase {
     RampUp { since: Option<Instant> },
 }
 
+impl Default for LedbatPp {
+    fn default() -> Self {
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for LedbatPp {
+    fn from(config: Config) -> Self {
+        let delays = DelayHistory::new(config.base_history, config.current_filter);
+        Self { config, delays, window: 0.0, phase: Phase::default(), ssthresh: 0.0 }
+    }
+}
+
 impl LedbatPp {
     /// 1 / GAIN.
     fn divisor(&self) -> u32 {
         let base = self.delays.base().map_or(1, |base| base.as_nanos().max(1) as u64);
-        (2 * TARGET.as_nanos() as u64).div_ceil(base).min(MAX_DIVISOR as u64) as u32
+        (2 * self.config.target.as_nanos() as u64).div_ceil(base).min(MAX_DIVISOR as u64) as u32
     }
 
     /// Duration of `n` round trips.
@@ -74,7 +103,7 @@ impl LedbatPp {
                 self.phase = Phase::Slowdown { since: now, until: now + self.round_trips(SLOWDOWN_RTTS) };
                 self.ssthresh = window.cwnd as f64;
                 window.ssthresh = window.cwnd;
-                self.set(window, MIN_CWND as f64);
+                self.set(window, self.config.min_cwnd as f64);
             }
             Phase::Slowdown { since, until } if now >= until => self.phase = Phase::RampUp { since: Some(since) },
             _ => {}
@@ -87,9 +116,10 @@ impl LedbatPp {
             // The stack has set the window: a reduction, an undo or a restart after idle.
             self.window = window.cwnd as f64;
         }
+        let target = self.config.target;
         let (w, packets, gain) = (self.window, packets as f64, 1.0 / self.divisor() as f64);
         match self.phase {
-            Phase::SlowStart if self.delays.queueing_delay() > TARGET * 3 / 4 => self.end_slow_start(now),
+            Phase::SlowStart if self.delays.queueing_delay() > target * 3 / 4 => self.end_slow_start(now),
             Phase::SlowStart if may_grow => return self.set(window, w + gain * packets),
             Phase::RampUp { since } => {
                 if w < self.ssthresh {
@@ -102,8 +132,8 @@ impl LedbatPp {
             Phase::SlowStart | Phase::Steady { .. } => {}
         }
         let delay = self.delays.queueing_delay();
-        if delay >= TARGET {
-            let excess = (delay - TARGET).as_nanos() as f64 / TARGET.as_nanos() as f64;
+        if delay >= target {
+            let excess = (delay - target).as_nanos() as f64 / target.as_nanos() as f64;
             let per_round_trip = (gain - w * excess).max(-w / 2.0);
             self.set(window, w + per_round_trip * packets / w);
         } else if may_grow {
@@ -112,7 +142,7 @@ impl LedbatPp {
     }
 
     fn set(&mut self, window: &mut Window, segments: f64) {
-        self.window = segments.max(MIN_CWND as f64);
+        self.window = segments.max(self.config.min_cwnd as f64);
         window.cwnd = self.window as u32;
     }
 }
@@ -120,16 +150,7 @@ impl LedbatPp {
 impl ControlDocs for LedbatPp {
     const SOURCE: &'static str = "draft-irtf-iccrg-ledbat-plus-plus-01; RFC 6817";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "Target queueing delay."),
         Constant::new("GAIN", MAX_DIVISOR as u64, "", "Maximum divisor of Reno's increase."),
-        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "Window of the minimum filter of the base RTT."),
-        Constant::new(
-            "CURRENT_FILTER",
-            CURRENT_FILTER as u64,
-            "samples",
-            "Window of the minimum filter of the current RTT.",
-        ),
-        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "Minimum window, and window of a slowdown."),
         Constant::new(
             "slowdown",
             SLOWDOWN_RTTS as u64,
@@ -138,6 +159,7 @@ impl ControlDocs for LedbatPp {
         ),
         Constant::new("interval", SLOWDOWN_SHARE as u64, "slowdowns", "Time between two slowdowns, in lengths of one."),
     ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for LedbatPp {
@@ -183,14 +205,12 @@ impl WindowControl for LedbatPp {
     }
 
     fn min_cwnd(&mut self, _: &Window) -> u32 {
-        MIN_CWND
+        self.config.min_cwnd
     }
 }
 
-const TARGET: Duration = Duration::from_millis(60);
 /// The increase is at least 1/16 of Reno's.
 const MAX_DIVISOR: u32 = 16;
-const MIN_CWND: u32 = 2;
 /// In round trips.
 const SLOWDOWN_RTTS: i64 = 2;
 /// Slowdowns take a tenth of the time: the next one follows after nine times the length of the last.
