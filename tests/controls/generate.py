@@ -6,6 +6,7 @@ cwnd_cnt after the event:
 
 | event | words |
 |---|---|
+| `with` | names and values: parameters of the next connection |
 | `new` | cwnd, ssthresh: new connection |
 | `start` | now: transmission starts with nothing in flight (`CA_EVENT_TX_START`) |
 | `hear` | now, packets, RTT or `-`, una, nxt, state, `slow` or `fast`, one-way delay: ACK without growth |
@@ -39,11 +40,19 @@ class Connection:
     """A connection over a link of `rate` packets per second behind a queue; RTTs in microseconds."""
 
     def __init__(
-        self, lines: list[str], make: Callable[[int, int], Control], cwnd: int, ssthresh: int = INFINITE
+        self,
+        lines: list[str],
+        make: Callable[[int, int], Control],
+        cwnd: int,
+        ssthresh: int = INFINITE,
+        **params: float,
     ) -> None:
         self.lines, self.control = lines, make(cwnd, ssthresh)
+        self.control.configure(params)
         self.now, self.una, self.nxt, self.state = 1_000_000, 0, 0, "Open"
         self.rate, self.base, self.noise, self.max_acks = 1000, 40_000, 12345, 12
+        if params:
+            self.write("with", *(f"{name} {value_text(name, value)}" for name, value in params.items()))
         self.write("new", cwnd, ssthresh)
         self.start()
 
@@ -184,6 +193,11 @@ class Connection:
         self.start()
 
 
+def value_text(name: str, value: float) -> str:
+    """A parameter's value as in scenarios."""
+    return f"{value}us" if name == "target" else str(value).lower()
+
+
 def common(path: Connection) -> None:
     """A typical connection: slow start, losses, a mark, a timeout, an idle period, an application-limited sender."""
     path.rounds(3, 1)
@@ -235,6 +249,50 @@ def script_highspeed(make: Callable[[int, int], Control]) -> list[str]:
     return lines
 
 
+def script_cubic(make: Callable[[int, int], Control]) -> list[str]:
+    lines: list[str] = []
+    common(Connection(lines, make, 10))
+    cubic_life(Connection(lines, make, 60, 40))
+    cubic_life(Connection(lines, make, 60, 40, fast_convergence=False))
+    cubic_life(Connection(lines, make, 60, 40, beta=819, bic_scale=82))
+    cubic_life(Connection(lines, make, 60, 40, tcp_friendliness=False, beta=512, bic_scale=7))
+    cubic_life(Connection(lines, make, 10, hystart=False, initial_ssthresh=23))
+    for params in (
+        {"hystart_detect": 1}, {"hystart_detect": 2}, {"hystart_detect": 0}, {"hystart_low_window": 45},
+        {"hystart_detect": 1, "hystart_ack_delta_us": 900}, {"hystart": False},
+    ):  # fmt: skip
+        start = Connection(lines, make, 10, **params)
+        start.max_acks = 100
+        start.rounds(5, 1)
+    return lines
+
+
+def cubic_life(path: Connection) -> None:
+    """Losses above and below the last maximum, a long time without a loss, and short RTTs."""
+    path.rounds(6, 4)
+    path.lose()
+    path.rounds(2, 4)
+    path.base = 15_000
+    path.rounds(18, 4)
+    path.lose()
+    path.rounds(3, 4)
+    path.lose()
+    path.rounds(35, 4)
+    # Far below the curve: one segment per two packets.
+    path.now += 20_000_000
+    path.rounds(2, 4)
+    path.lose()
+    path.rounds(4, 4)
+    path.pause(2_000_000)
+    path.rounds(4, 4)
+    path.timeout()
+    path.rounds(8, 4)
+    path.base, path.rate = 5_000, 10_000
+    path.rounds(8, 4)
+    path.lose("Cwr")
+    path.rounds(20, 4)
+
+
 def script_vegas(make: Callable[[int, int], Control]) -> list[str]:
     lines: list[str] = []
     path = Connection(lines, make, 10)
@@ -256,6 +314,13 @@ def script_vegas(make: Callable[[int, int], Control]) -> list[str]:
     long = Connection(lines, make, 5000, 1000)
     long.rate, long.base = 5000, 150_000
     long.rounds(2, 250)
+    for params in ({"alpha": 7, "beta": 11, "gamma": 45}, {"alpha": 0, "beta": 3, "gamma": 0}):
+        other = Connection(lines, make, 10, **params)
+        other.rounds(14)
+        other.lose()
+        other.rounds(25)
+        other.set(60)
+        other.rounds(14)
     return lines
 
 
@@ -362,6 +427,15 @@ def script_illinois(make: Callable[[int, int], Control]) -> list[str]:
     slow = Connection(lines, make, 40, 30)
     slow.base, slow.rate = 3_000_000, 6
     slow.rounds(3, 4)
+    for params in ({"win_thresh": 47, "theta": 3}, {"win_thresh": 0, "theta": 9}):
+        other = Connection(lines, make, 60, 40, **params)
+        other.rounds(12, 4)
+        other.lose()
+        other.rounds(8, 4)
+        other.rate = 4000
+        other.rounds(12, 4)
+        other.timeout()
+        other.rounds(4, 4)
     return lines
 
 
@@ -395,6 +469,22 @@ def script_bic(make: Callable[[int, int], Control]) -> list[str]:
     small.rounds(6)
     small.lose()
     small.rounds(3)
+    other = Connection(
+        lines, make, 60, fast_convergence=False, max_increment=5, low_window=23, beta=700, initial_ssthresh=33,
+        smooth_part=9,
+    )  # fmt: skip
+    other.max_acks = 60
+    for _ in range(3):
+        other.rounds(7)
+        other.lose()
+    other.rounds(2)
+    other.lose()
+    other.rounds(8)
+    other.timeout()
+    other.rounds(6)
+    other.set(25)
+    other.lose()
+    other.rounds(8)
     return lines
 
 
@@ -434,6 +524,15 @@ def script_htcp(make: Callable[[int, int], Control]) -> list[str]:
     for _ in range(3):
         near.rounds(12, 4)
         near.lose()
+    for params in ({"use_rtt_scaling": False}, {"use_bandwidth_switch": False}):
+        other = Connection(lines, make, 60, 40, **params)
+        for rounds in (20, 20, 9, 20):
+            other.rounds(rounds, 4)
+            other.lose()
+        other.rate = 3000
+        other.rounds(20, 4)
+        other.lose()
+        other.rounds(8, 4)
     return lines
 
 
@@ -455,6 +554,16 @@ def script_ledbat(make: Callable[[int, int], Control]) -> list[str]:
     for _ in range(13):
         path.now += 55_000_000
         path.rounds(2, 4)
+    other = Connection(lines, make, 10, target=5_000, gain=10.0, base_history=3, current_filter=7, min_cwnd=5)
+    other.rounds(20, 4)
+    other.rate = 120
+    other.rounds(6)
+    other.rate, other.base = 1000, 120_000
+    other.set(30)
+    for _ in range(6):
+        other.now += 55_000_000
+        other.rounds(2, 4)
+    Connection(lines, make, 10, target=37_500, gain=0.3).rounds(40, 4)
     return lines
 
 
@@ -476,10 +585,19 @@ def script_ledbat_pp(make: Callable[[int, int], Control]) -> list[str]:
     crowded.rounds(2, 4)
     crowded.rate = 100
     crowded.rounds(5, 4)
+    other = Connection(lines, make, 10, target=25_000, base_history=3, current_filter=7, min_cwnd=5)
+    other.rounds(40, 4)
+    other.rate = 250
+    other.rounds(4)
+    other.rate, other.base = 1000, 120_000
+    for _ in range(6):
+        other.now += 55_000_000
+        other.rounds(2, 4)
     return lines
 
 
 SCRIPTS: dict[str, Callable[[Callable[[int, int], Control]], list[str]]] = {
+    "cubic": script_cubic,
     "vegas": script_vegas,
     "westwood": script_westwood,
     "highspeed": script_highspeed,
@@ -493,9 +611,15 @@ SCRIPTS: dict[str, Callable[[Callable[[int, int], Control]], list[str]]] = {
 }
 
 
-def script(name: str, off: str = "") -> list[str]:
-    """Lines of a control's script; `off` names a mechanism to disable."""
-    return SCRIPTS[name](lambda cwnd, ssthresh: CONTROLS[name](cwnd, ssthresh, off))
+def script(name: str, off: str = "", ignored: str = "") -> list[str]:
+    """Lines of a control's script, without the mechanism `off` and with the parameter `ignored` at its default."""
+
+    def make(cwnd: int, ssthresh: int) -> Control:
+        control = CONTROLS[name](cwnd, ssthresh, off)
+        control.ignored = ignored
+        return control
+
+    return SCRIPTS[name](make)
 
 
 if __name__ == "__main__":

@@ -27,3 +27,10 @@ def test_a_script_equals_the_second_implementation_s_output(name: str) -> None:
 def test_a_control_without_a_mechanism_breaks_its_script(name: str, mechanism: str) -> None:
     lacking = GENERATOR["script"](name, mechanism)
     assert lacking != GENERATOR["script"](name)
+
+
+@pytest.mark.parametrize(("name", "param"), [(n, p) for n, control in CONTROLS.items() for p in control.PARAMS])
+def test_a_control_with_a_parameter_at_its_default_breaks_its_script(name: str, param: str) -> None:
+    ignoring = GENERATOR["script"](name, ignored=param)
+    windows = [line.rpartition(" = ")[2] for line in ignoring]
+    assert windows != [line.rpartition(" = ")[2] for line in GENERATOR["script"](name)]

@@ -6,6 +6,7 @@ use sojourn_tcp::CaState;
 use sojourn_tcp::cc::{Ack, AnyCc, GrowthCounting, Window, WindowEvent};
 use sojourn_tcp::stack::Stack;
 use std::fs;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::str::SplitWhitespace;
 
@@ -13,8 +14,19 @@ use std::str::SplitWhitespace;
 fn every_script_is_that_of_a_control_which_follows_it() {
     let mut names: Vec<String> = scripts().iter().map(|path| replay(path)).collect();
     names.sort();
-    let expected =
-        ["bic", "highspeed", "htcp", "illinois", "ledbat", "ledbat++", "scalable", "vegas", "westwood", "yeah"];
+    let expected = [
+        "bic",
+        "cubic",
+        "highspeed",
+        "htcp",
+        "illinois",
+        "ledbat",
+        "ledbat++",
+        "scalable",
+        "vegas",
+        "westwood",
+        "yeah",
+    ];
     assert_eq!(names, expected);
 }
 
@@ -22,12 +34,17 @@ fn every_script_is_that_of_a_control_which_follows_it() {
 fn replay(path: &Path) -> String {
     let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_string();
     let text = fs::read_to_string(path).expect("a script");
-    let mut connection = Connection::new(&name, 1, 1);
+    let mut connection = Connection::new(&name, &[], 1, 1);
+    let mut params = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let (event, expected) = line.split_once(" = ").expect("an event and what follows");
         let mut words = EventParser(event.split_whitespace());
         match words.word() {
-            "new" => connection = Connection::new(&name, words.number(), words.number()),
+            "with" => {
+                params = words.params();
+                continue;
+            }
+            "new" => connection = Connection::new(&name, &take(&mut params), words.number(), words.number()),
             event => connection.take(event, &mut words),
         }
         let Window { cwnd, ssthresh, cwnd_cnt, .. } = connection.window;
@@ -42,13 +59,21 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(name: &str, cwnd: u32, ssthresh: u32) -> Self {
+    fn new(name: &str, params: &[(String, String)], cwnd: u32, ssthresh: u32) -> Self {
         let stack = Stack::find("linux-6.1").expect("a stack");
-        let mut cc = AnyCc::new(name).expect("a control");
+        let mut cc = AnyCc::configured(name, params).expect("a control");
         assert!(cc.needs().is_met_by(stack));
         cc.attach(stack, false);
         let counting = GrowthCounting::Packets;
         Self { cc, window: Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting } }
+    }
+
+    /// An acknowledgment, before growth: samples, if it acknowledges new data, and the report.
+    fn report(cc: &mut AnyCc, window: &mut Window, report: &Ack) {
+        if report.packets > 0 {
+            cc.on_ack(window, || *report);
+        }
+        cc.on_report(window, report);
     }
 
     fn take(&mut self, event: &str, words: &mut EventParser) {
@@ -58,10 +83,10 @@ impl Connection {
                 let event = WindowEvent::Restarted { now: words.instant(), last_sent: Instant::ZERO };
                 cc.event(window, event);
             }
-            "hear" => cc.on_report(window, &words.report()),
+            "hear" => Self::report(cc, window, &words.report()),
             "ack" => {
                 let report = words.report();
-                cc.on_report(window, &report);
+                Self::report(cc, window, &report);
                 match words.word() {
                     "full" => cc.grow(window, || report),
                     _ => cc.on_unlimited_ack(window, || report),
@@ -112,6 +137,15 @@ impl<'a> EventParser<'a> {
 
     fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self) -> T {
         self.word().parse().expect("a number")
+    }
+
+    /// The rest of the line as names and values.
+    fn params(&mut self) -> Vec<(String, String)> {
+        let mut params = Vec::new();
+        while let Some(name) = self.0.next() {
+            params.push((name.to_string(), self.word().to_string()));
+        }
+        params
     }
 
     fn instant(&mut self) -> Instant {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from second.control import Control
+from second.cubic import Cubic
 from second.delay import Illinois, Vegas, Yeah
 from second.ledbat import Ledbat, LedbatPp
 from second.loss import Bic, Highspeed, Htcp, Scalable, Westwood
 
 CONTROLS: dict[str, type[Control]] = {
+    "cubic": Cubic,
     "vegas": Vegas,
     "westwood": Westwood,
     "highspeed": Highspeed,

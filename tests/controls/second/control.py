@@ -1,10 +1,15 @@
 """Base of the second implementations of the congestion controls.
 
-Integers are those of the kernel, e.g. u32 if the kernel has u32. `off` names a mechanism to disable; the tests require
-that each of them changes the script.
+Integers are those of the kernel, e.g. u32 if the kernel has u32. `off` names a mechanism to disable, `ignored` a
+parameter that stays at its default; the tests require that each of them changes the script.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+Params = Mapping[str, float]
 
 U32 = 0xFFFFFFFF
 HZ = 1000
@@ -21,10 +26,18 @@ class Control:
     """The congestion window with Reno's behaviour; times in microseconds."""
 
     MECHANISMS: tuple[str, ...] = ()
+    PARAMS: ClassVar[Params] = {}
 
     def __init__(self, cwnd: int, ssthresh: int, off: str = "") -> None:
         assert off in ("", *self.MECHANISMS), off
         self.cwnd, self.ssthresh, self.cnt, self.off = cwnd, ssthresh, 0, off
+        self.ignored = ""
+        self.params = dict(self.PARAMS)
+
+    def configure(self, params: Params) -> None:
+        """Set parameters of a new connection."""
+        assert set(params) <= set(self.PARAMS), params
+        self.params.update({name: value for name, value in params.items() if name != self.ignored})
 
     def has(self, mechanism: str) -> bool:
         assert mechanism in self.MECHANISMS, mechanism

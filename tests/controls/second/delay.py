@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from second.control import U32, Ack, Control
+from typing import ClassVar
+
+from second.control import U32, Ack, Control, Params
 
 
 class Vegas(Control):
     MECHANISMS = ("alpha", "beta", "gamma", "samples", "threshold", "restart", "state", "unlimited", "round", "base")
-    ALPHA, BETA, GAMMA, NONE = 2, 4, 1, 0x7FFFFFFF
+    PARAMS: ClassVar[Params] = {"alpha": 2, "beta": 4, "gamma": 1}
+    NONE = 0x7FFFFFFF
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
@@ -54,15 +57,15 @@ class Vegas(Control):
     def round(self, ack: Ack) -> None:
         waiting = ((self.cwnd * (self.min_rtt - self.base)) & U32) // self.base
         if self.slow:
-            if waiting > self.GAMMA and self.has("gamma"):
+            if waiting > self.params["gamma"] and self.has("gamma"):
                 self.cwnd = min(self.cwnd, self.cwnd * self.base // self.min_rtt + 1)
                 self.ssthresh = min(self.ssthresh, self.cwnd)
             else:
                 self.slow_start(ack.packets)
-        elif waiting > self.BETA and self.has("beta"):
+        elif waiting > self.params["beta"] and self.has("beta"):
             self.cwnd -= 1
             self.ssthresh = min(self.ssthresh, self.cwnd)
-        elif waiting < self.ALPHA and self.has("alpha"):
+        elif waiting < self.params["alpha"] and self.has("alpha"):
             self.cwnd += 1
         self.cwnd = max(self.cwnd, 2)
         if self.has("threshold"):
@@ -74,6 +77,7 @@ class Yeah(Vegas):
         "fast", "decongestion", "reno_count", "eighth_of_base", "half", "rho", "zeta", "delta", "last_queue",
         "samples", "restart", "round", "base", "state",
     )  # fmt: skip
+    PARAMS: ClassVar[Params] = {}
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)
@@ -127,6 +131,7 @@ class Illinois(Control):
     MECHANISMS = (
         "alpha", "beta", "theta", "small", "loss", "unlimited", "longest", "starts_fast", "round",
     )  # fmt: skip
+    PARAMS: ClassVar[Params] = {"win_thresh": 15, "theta": 5}
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
@@ -145,7 +150,7 @@ class Illinois(Control):
         self.total, self.number = self.total + rtt, self.number + 1
 
     def update(self) -> None:
-        if self.cwnd < 15 and self.has("small"):
+        if self.cwnd < self.params["win_thresh"] and self.has("small"):
             self.alpha, self.beta = 128, 32
         elif self.number:
             max_delay, mean = self.max_rtt - self.base, self.total // self.number - self.base
@@ -161,7 +166,7 @@ class Illinois(Control):
             return ((max_delay - low) * 1280 & U32) // (max_delay - low + (mean - low) * (1280 - 38) // 38)
         if self.above and self.has("theta"):
             self.low += 1
-            if self.low < 5:
+            if self.low < self.params["theta"]:
                 return self.alpha
             self.low, self.above = 0, False
         return 1280

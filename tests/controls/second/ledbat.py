@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from second.control import MSS, Ack, Control
+from typing import ClassVar
+
+from second.control import MSS, Ack, Control, Params
 
 
 class Delays:
@@ -29,17 +31,27 @@ class Delays:
 
 class Ledbat(Control):
     MECHANISMS = ("target", "shrink", "history", "filter", "least", "follows", "unlimited", "fraction")
+    PARAMS: ClassVar[Params] = {"target": 100_000, "gain": 1.0, "base_history": 10, "current_filter": 4, "min_cwnd": 2}
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
         self.bytes = 0.0
-        self.delays = Delays(10 if self.has("history") else 1_000_000, 4 if self.has("filter") else 1)
+        self.delays = self.new_delays()
+
+    def new_delays(self) -> Delays:
+        minutes, samples = int(self.params["base_history"]), int(self.params["current_filter"])
+        return Delays(minutes if self.has("history") else 1_000_000, samples if self.has("filter") else 1)
+
+    def configure(self, params: Params) -> None:
+        super().configure(params)
+        self.delays = self.new_delays()
 
     def on_ack(self, now: int, ack: Ack) -> None:
         self.delays.take(now, ack.one_way)
 
     def grow(self, now: int, ack: Ack, limited: bool) -> None:
-        share = (100_000 - (self.delays.now - self.delays.base)) / 100_000
+        target = self.params["target"]
+        share = (target - (self.delays.now - self.delays.base)) / target
         if not self.has("target"):
             share = 1.0
         if not limited and (share > 0 or not self.has("unlimited")):
@@ -48,11 +60,11 @@ class Ledbat(Control):
             return
         if self.bytes == 0 or (int(self.bytes / MSS) != self.cwnd and self.has("follows")):
             self.bytes = float(self.cwnd * MSS)
-        self.bytes += share * ack.packets * MSS * MSS / self.bytes
+        self.bytes += self.params["gain"] * share * ack.packets * MSS * MSS / self.bytes
         if not self.has("fraction"):
             self.bytes = float(int(self.bytes / MSS) * MSS)
         if self.has("least"):
-            self.bytes = max(self.bytes, 2.0 * MSS)
+            self.bytes = max(self.bytes, self.params["min_cwnd"] * MSS)
         self.cwnd = max(int(self.bytes / MSS), 1)
 
 
@@ -61,14 +73,19 @@ class LedbatPp(Control):
         "gain", "most_divisor", "early_exit", "exit_on_loss", "initial", "hold", "ramp", "periodic", "nine", "shrink",
         "half", "follows",
     )  # fmt: skip
-    TARGET = 60_000
+    PARAMS: ClassVar[Params] = {"target": 60_000, "base_history": 10, "current_filter": 4, "min_cwnd": 2}
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
-        self.delays = Delays(10, 4)
+        self.configure({})
         self.w, self.goal = 0.0, 0.0
         # Phase, start of the slowdown (-1: none), and time of the next phase.
         self.phase, self.began, self.due = "first", -1, 0
+
+    def configure(self, params: Params) -> None:
+        super().configure(params)
+        self.target = int(self.params["target"])
+        self.delays = Delays(int(self.params["base_history"]), int(self.params["current_filter"]))
 
     def on_ack(self, now: int, ack: Ack) -> None:
         if ack.rtt is not None:
@@ -79,12 +96,12 @@ class LedbatPp(Control):
             self.phase, self.began, self.due = "held", now, now + (2 * self.delays.now if self.has("hold") else 0)
             self.goal = float(self.cwnd)
             self.ssthresh = self.cwnd
-            self.put(2.0)
+            self.put(self.params["min_cwnd"])
         elif self.phase == "held" and now >= self.due:
             self.phase = "ramp"
 
     def put(self, w: float) -> None:
-        self.w = max(w, 2.0)
+        self.w = max(w, float(self.params["min_cwnd"]))
         self.cwnd = int(self.w)
 
     def exit(self, now: int) -> None:
@@ -96,10 +113,10 @@ class LedbatPp(Control):
         if int(self.w) != self.cwnd and (self.has("follows") or self.w == 0):
             self.w = float(self.cwnd)
         most = 16 if self.has("most_divisor") else 1_000_000
-        gain = 1.0 / min(most, -(-2 * self.TARGET // self.delays.base)) if self.has("gain") else 1.0
+        gain = 1.0 / min(most, -(-2 * self.target // self.delays.base)) if self.has("gain") else 1.0
         queue = self.delays.now - self.delays.base
         if self.phase == "first":
-            if queue > 45_000 and self.has("early_exit"):
+            if queue > self.target * 3 // 4 and self.has("early_exit"):
                 self.exit(now)
             elif limited:
                 self.put(self.w + gain * ack.packets)
@@ -115,11 +132,11 @@ class LedbatPp(Control):
             self.phase, self.due = "steady", now + max(pause, 2 * self.delays.now)
         elif self.phase == "held":
             return
-        if queue < self.TARGET:
+        if queue < self.target:
             if limited:
                 self.put(self.w + gain * ack.packets / self.w)
         elif self.has("shrink"):
-            change = gain - self.w * ((queue - self.TARGET) / self.TARGET)
+            change = gain - self.w * ((queue - self.target) / self.target)
             if self.has("half"):
                 change = max(change, -self.w / 2)
             self.put(self.w + change * ack.packets / self.w)

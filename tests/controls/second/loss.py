@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from second.control import HZ, MSS, U32, Ack, Control, jiffies
+from typing import ClassVar
+
+from second.control import HZ, MSS, U32, Ack, Control, Params, jiffies
 
 
 class Scalable(Control):
@@ -133,6 +135,10 @@ class Bic(Control):
         "low_window", "linear", "binary", "near", "beyond", "before_loss", "convergence", "delayed", "kept", "timeout",
         "in_open", "beta",
     )  # fmt: skip
+    PARAMS: ClassVar[Params] = {
+        "fast_convergence": True, "max_increment": 16, "low_window": 14, "beta": 819, "initial_ssthresh": 0,
+        "smooth_part": 20,
+    }  # fmt: skip
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
@@ -140,6 +146,10 @@ class Bic(Control):
 
     def forget(self) -> None:
         self.step, self.goal, self.seen, self.when, self.ratio = 0, 0, 0, -10_000, 32
+
+    def start(self, now: int) -> None:
+        if self.params["initial_ssthresh"]:
+            self.ssthresh, self.params["initial_ssthresh"] = int(self.params["initial_ssthresh"]), 0
 
     def on_ack(self, now: int, ack: Ack) -> None:
         if (ack.state == "Open" or not self.has("in_open")) and self.has("delayed"):
@@ -157,7 +167,7 @@ class Bic(Control):
         if self.seen == self.cwnd and tick - self.when <= HZ // 32 and self.has("kept"):
             return
         self.seen, self.when = self.cwnd, tick
-        if self.cwnd <= 14 and self.has("low_window"):
+        if self.cwnd <= self.params["low_window"] and self.has("low_window"):
             self.step = self.cwnd
             return
         step = self.search()
@@ -166,29 +176,31 @@ class Bic(Control):
         self.step = max((step << 4) // self.ratio, 1)
 
     def search(self) -> int:
-        cwnd, far = self.cwnd, self.cwnd // 16
+        limit, near = int(self.params["max_increment"]), self.cwnd * int(self.params["smooth_part"]) // 4
+        cwnd, far = self.cwnd, self.cwnd // limit
         if cwnd < self.goal:
             quarter = (self.goal - cwnd) // 4
-            if quarter > 16 and self.has("linear"):
+            if quarter > limit and self.has("linear"):
                 return far
             if quarter <= 1:
-                return 5 * cwnd if self.has("near") else far
+                return near if self.has("near") else far
             return cwnd // quarter if self.has("binary") else far
         beyond = cwnd - self.goal
         if beyond < 4:
-            return 5 * cwnd if self.has("near") else far
-        if beyond < 48:
+            return near if self.has("near") else far
+        if beyond < 3 * limit:
             return 3 * cwnd // beyond if self.has("beyond") else far
         return far
 
     def threshold(self, now: int) -> int:
-        if self.cwnd < self.goal and self.has("convergence"):
-            self.goal = self.cwnd * (1024 + 819) // 2048
+        beta = int(self.params["beta"])
+        if self.cwnd < self.goal and self.params["fast_convergence"] and self.has("convergence"):
+            self.goal = self.cwnd * (1024 + beta) // 2048
         else:
             self.goal = self.cwnd
-        if self.cwnd <= 14 or not self.has("beta"):
+        if self.cwnd <= self.params["low_window"] or not self.has("beta"):
             return max(self.cwnd >> 1, 2)
-        return max(self.cwnd * 819 // 1024, 2)
+        return max(self.cwnd * beta // 1024, 2)
 
     def state(self, now: int, state: str, nxt: int) -> None:
         if state == "Loss" and self.has("timeout"):
@@ -200,6 +212,7 @@ class Htcp(Control):
         "time", "square", "scaling", "switch", "adaptive", "rise", "fading", "undo", "open", "packets", "just_after",
         "states", "clamp",
     )  # fmt: skip
+    PARAMS: ClassVar[Params] = {"use_rtt_scaling": True, "use_bandwidth_switch": True}
 
     def __init__(self, *words: int | str) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
@@ -225,6 +238,8 @@ class Htcp(Control):
                 self.max_rtt = max(self.max_rtt, self.min_rtt)
                 if self.max_rtt < rtt and (rtt <= self.max_rtt + 20 or not self.has("rise")):
                     self.max_rtt = rtt
+        if not self.params["use_bandwidth_switch"]:
+            return
         if ack.state not in ("Open", "Disorder") and self.has("states"):
             self.count, self.since = 0, tick
             return
@@ -259,14 +274,16 @@ class Htcp(Control):
         if past > 0 and self.has("time"):
             square = (past // 2) ** 2 // HZ if self.has("square") else 0
             factor = 1 + (10 * past + square) // HZ
-        if self.min_rtt and self.has("scaling"):
+        if self.min_rtt and self.params["use_rtt_scaling"] and self.has("scaling"):
             scale = min(max(8 * HZ // (10 * self.min_rtt), 4), 80)
             factor = max(8 * factor // scale, 1)
         self.alpha = 2 * factor * (128 - self.beta)
 
     def new_beta(self) -> None:
-        before, self.best_before = self.best_before, self.best
-        if self.has("switch") and not 4 * before <= 5 * self.best <= 6 * before:
+        before = self.best_before
+        if self.params["use_bandwidth_switch"]:
+            self.best_before = self.best
+        if self.params["use_bandwidth_switch"] and self.has("switch") and not 4 * before <= 5 * self.best <= 6 * before:
             self.beta, self.mode = 64, False
         elif self.mode and self.min_rtt > 10 and self.max_rtt and self.has("adaptive"):
             share = (self.min_rtt << 7) // self.max_rtt
