@@ -11,7 +11,7 @@ from typing import Any
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.base.markdown import doc_comment, module_source, table
+from sojourn.base.markdown import doc_comment, module_source, parameter_table, table
 from sojourn.model.aqms.registry import registry
 
 HERE = Path(__file__).parent
@@ -75,7 +75,7 @@ def _page(entry: dict[str, Any]) -> str:
     lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
     lines += ["## How to write it", "", "```toml", *_examples(entry), "```", ""]
     lines += ["## Parameters", ""]
-    lines += table(["parameter", "meaning", "default", "range"], _parameters(entry)) if entry["params"] else ["None."]
+    lines += parameter_table(entry["params"])
     lines += [
         "",
         "## Profiles",
@@ -95,18 +95,6 @@ def _examples(entry: dict[str, Any]) -> list[str]:
     texts += [f"{name} {words}" for param, words in CHANGES.items() if param in params][:2]
     spelled = dict.fromkeys(json.loads(_core.parse_aqm(text))["text"] for text in texts)
     return [f'link.aqm = "{text}"' for text in spelled]
-
-
-def _parameters(entry: dict[str, Any]) -> list[list[str]]:
-    return [[f"`{p['name']}`", p["doc"], f"{p['default']}", _range(p)] for p in entry["params"]]
-
-
-def _range(param: dict[str, Any]) -> str:
-    if param["choices"]:
-        return ", ".join(f"`{word}`" for word in param["choices"])
-    if param["kind"] == "flag":
-        return "on or off"
-    return f"{param['min']} to {param['max']}"
 
 
 def _profiles(entry: dict[str, Any]) -> list[list[str]]:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sojourn.base.markdown import doc_comment, module_source, table
+from sojourn.base.markdown import doc_comment, module_source, parameter_table, table
 from sojourn.model.aqms.controls import constant_text, stacks_text
 from sojourn.model.aqms.registry import registry
 
@@ -50,7 +50,8 @@ def _page(entry: dict[str, Any]) -> str:
     text, use = doc_comment(name, source)
     lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
     lines += ["## How to write it", "", "```toml", "[[flows]]", 'kind = "tcp"', f'cc = "{name}"', "```", ""]
-    lines += [f"{stacks_text(entry)}", "", "## Constants", ""]
+    lines += [f"{stacks_text(entry)}", "", "## Parameters", "", *parameter_table(entry["params"])]
+    lines += ["", "## Constants", ""]
     constants = [[f"`{c['name']}`", constant_text(c), c["meaning"]] for c in entry["constants"]]
     lines += table(["constant", "value", "meaning"], constants) if constants else ["None of its own."]
     lines += ["", "## State", "", f"{entry['state_bytes']} bytes per connection beside the window.", ""]

@@ -241,6 +241,7 @@ def test_cc_show_has_all_of_the_registry(cli: Cli) -> None:
         assert f"{entry['state_bytes']} bytes" in shown
         assert all(stack in shown for stack in entry["stacks"]) or "in every stack" in shown
         assert all(f"{constant['value']}" in shown for constant in entry["constants"]), entry["name"]
+        assert all(param["name"] in shown and param["default"] in shown for param in entry["params"]), entry["name"]
 
 
 def test_cc_show_of_an_unknown_one_names_the_nearest(cli: Cli) -> None:

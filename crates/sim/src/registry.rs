@@ -46,16 +46,15 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "holds": algorithm.queues == QueueLayout::Tree,
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
-        "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),
+        "params": algorithm.params.iter().map(|p| param(p, plain.value(p.name))).collect::<Vec<_>>(),
         "profiles": profiles.collect::<Vec<_>>(),
     })
 }
 
-fn param(param: &Param, plain: &AnyConfig) -> Value {
+fn param(param: &Param, default: Option<params::Value>) -> Value {
     let is_choice =
         matches!(param.range.0, params::Value::Choice(_) | params::Value::Bands(_) | params::Value::Distribution(_));
     let bound = |value: params::Value| if is_choice { Value::Null } else { value.to_string().into() };
-    let default = plain.value(param.name);
     json!({
         "name": param.name,
         "doc": param.doc.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -137,6 +136,7 @@ fn control(control: &Description) -> Value {
         "summary": control.summary,
         "source": control.source,
         "constants": constants.collect::<Vec<_>>(),
+        "params": control.params.iter().map(|p| param(p, (control.defaults)(p.name))).collect::<Vec<_>>(),
         "state_bytes": control.state_bytes,
         "stacks": stack::NAMES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>(),
     })

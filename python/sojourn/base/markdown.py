@@ -6,14 +6,29 @@ A part is the text between `<!-- KIND: NAME -->` and `<!-- end -->`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a table; vertical bars in cells are escaped."""
     lines = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def parameter_table(params: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Table of parameters of the registry: name, meaning, default and range."""
+    rows = [[f"`{p['name']}`", p["doc"], f"{p['default']}", _range(p)] for p in params]
+    return table(["parameter", "meaning", "default", "range"], rows) if rows else ["None."]
+
+
+def _range(param: Mapping[str, Any]) -> str:
+    if param["choices"]:
+        return ", ".join(f"`{word}`" for word in param["choices"])
+    if param["kind"] == "flag":
+        return "on or off"
+    return f"{param['min']} to {param['max']}"
 
 
 def module_source(folder: Path, name: str) -> str:

@@ -38,7 +38,7 @@ COMMANDS = {
     "reproduce": ("sojourn.apps.cli.reproduce", "Reproduce published results and judge their claims."),
     "score": ("sojourn.apps.cli.score", "Characterise queue managers: tests of RFC 7928, graded."),
     "aqm": ("sojourn.apps.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
-    "cc": ("sojourn.apps.cli.cc", "List the congestion controls, show their constants."),
+    "cc": ("sojourn.apps.cli.cc", "List the congestion controls, show their parameters and constants."),
     "trace": ("sojourn.apps.cli.trace", "Measure, convert, generate and draw traces of delivery opportunities."),
     "pcap": ("sojourn.apps.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.apps.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),

@@ -78,7 +78,7 @@ def show_command(name: str, as_json: bool) -> None:
     plain = chosen["text"] == entry["name"]
     if entry["params"]:
         value = [] if plain else ["value"]
-        rows = _parameters(entry, None if plain else chosen["params"])
+        rows = parameter_rows(entry, None if plain else chosen["params"])
         output.print_text_table(["parameter", "meaning", *value, "default", "from", "to"], rows)
     else:
         output.print_note("No parameters.")
@@ -202,7 +202,8 @@ def _state(entry: dict[str, Any], chosen: dict[str, Any]) -> str:
     return f"{chosen['state_bytes']} bytes per flow, {entry['queue_bytes']} per queue and {table}; plus packets"
 
 
-def _parameters(entry: dict[str, Any], values: dict[str, str] | None) -> list[list[str]]:
+def parameter_rows(entry: dict[str, Any], values: dict[str, str] | None = None) -> list[list[str]]:
+    """Name, meaning, value if there are `values`, default and range of each parameter of a registry entry."""
     rows = []
     for param in entry["params"]:
         value = [] if values is None else [values[param["name"]]]

@@ -11,7 +11,7 @@ from sojourn.apps.cli.terminal import echo
 
 @click.group("cc", cls=Group)
 def command() -> None:
-    """List the congestion controls, show their constants."""
+    """List the congestion controls, show their parameters and constants."""
 
 
 @command.command("list")
@@ -37,8 +37,9 @@ def list_command(as_json: bool) -> None:
 @options.tables
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:
-    """Show NAME (e.g. vegas): sources, stacks, bytes of state, constants."""
+    """Show NAME (e.g. vegas): sources, stacks, bytes of state, parameters, constants."""
     from sojourn.apps.cli import output
+    from sojourn.apps.cli.aqm import parameter_rows
     from sojourn.model.aqms.controls import constant_text, find, heading, stacks_text
 
     entry = find(name)
@@ -49,6 +50,12 @@ def show_command(name: str, as_json: bool) -> None:
     output.print_note(f"Source: {entry['source']}")
     output.print_note(f"State: {entry['state_bytes']} bytes per connection beside the window")
     output.print_note(stacks_text(entry))
+    if entry["params"]:
+        output.print_text_table(["parameter", "meaning", "default", "from", "to"], parameter_rows(entry))
+    else:
+        output.print_note("No parameters.")
+    if output.one_table() and entry["params"]:
+        return
     if entry["constants"]:
         rows = [[c["name"], constant_text(c), c["meaning"]] for c in entry["constants"]]
         output.print_text_table(["constant", "value", "meaning"], rows)
