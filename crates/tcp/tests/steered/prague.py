@@ -91,9 +91,13 @@ class Common:
 
 class V7(Common):
     transition, bits, least, min_target, target_us = 4, 24, 2, 2, 25000
+    alpha_mode, cwnd_mode, cwnd_transit = 0, 2, 4
 
     def __init__(self, i: dict) -> None:
-        self.up, self.by_rate, self.saved_rate, self.ai = 0, False, 0, ONE
+        self.up, self.by_rate, self.saved_rate, self.ai = 0, self.cwnd_mode == 1, 0, ONE
+        if self.alpha_mode == 1:
+            self.up = 16 << 24
+        self.target8 = 8 * self.target_us
         self.hsrtt = i["srtt8"] << 7
         self.rate = max(8 * 10**6 * 1500 // i["srtt8"] * 10, 12500)
         super().__init__(i)
@@ -102,8 +106,8 @@ class V7(Common):
 
     def set_ai(self, i: dict) -> None:
         s = i["srtt8"]
-        plain = self.round < 4 or s > 800_000 or s >= 200_000
-        self.ai = ONE if plain else nearest(Fraction(s * s * ONE, 200_000**2))
+        plain = self.round < self.transition or s > 800_000 or s >= self.target8
+        self.ai = ONE if plain else nearest(Fraction(s * s * ONE, self.target8**2))
 
     def rate_of_frac(self, i: dict) -> int:
         return max(((8 * 10**6 * self.mtu // i["srtt8"]) * self.frac) >> 20, 12500)
@@ -114,10 +118,10 @@ class V7(Common):
     def ack(self, i: dict) -> None:
         acked = i["acked"] - i["ce"]
         if i["ce"]:
-            if not self.saw:
+            if not self.saw and self.alpha_mode == 0:
                 self.frac = (self.frac + 1) >> 1
             self.saw = True
-        v = max(200_000, i["srtt8"])
+        v = max(self.target8, i["srtt8"])
         stepping = True
         if acked > 0 and not self.in_loss and i["limited"]:
             if self.slow():
@@ -140,7 +144,9 @@ class V7(Common):
         if self.due(i):
             self.alpha(i)
         self.pace(i)
-        self.by_rate = self.saw and self.cwnd * self.mtu <= 6000
+        if self.cwnd_mode != 2:
+            return
+        self.by_rate = self.saw and self.cwnd * self.mtu <= 1500 * self.cwnd_transit
         if self.by_rate:
             self.frac = self.frac_of_rate()
         else:
@@ -153,9 +159,9 @@ class V7(Common):
         if not self.independent() or self.in_loss:
             return
         if self.by_rate:
-            carried = self.rate * max(200_000, i["srtt8"]) >> 23
+            carried = self.rate * max(self.target8, i["srtt8"]) >> 23
         else:
-            w = self.frac * 200_000 // i["srtt8"] if i["srtt8"] < 200_000 else self.frac
+            w = self.frac * self.target8 // i["srtt8"] if i["srtt8"] < self.target8 else self.frac
             carried = (w * self.mtu) >> 20
         mtu = max(min(1500, ceil(Fraction(carried, 2))), 202)
         if mtu != self.mtu:
@@ -168,7 +174,7 @@ class V7(Common):
     def pace(self, i: dict) -> None:
         if self.independent() and self.by_rate:
             offset = 4 * self.rate >> 7
-            late = i["now"] - self.alpha_stamp >= max(200_000, i["srtt8"]) >> 4
+            late = i["now"] - self.alpha_stamp >= max(self.target8, i["srtt8"]) >> 4
             rate = self.rate - offset if late else self.rate + offset
         else:
             self.rate = rate = max(8 * 10**6 * self.mtu // i["srtt8"] * max(self.frac >> 20, i["flight"]), 12500)
@@ -199,20 +205,52 @@ class V7(Common):
         self.cwnd = max(self.cwnd, self.saved_cwnd)
 
 
+class V7Rate(V7):
+    """Everything but the burst differs from the defaults."""
+
+    transition, target_us = 9, 40_000
+    alpha_mode, cwnd_transit = 1, 7
+
+
+class V7Window(V7):
+    cwnd_mode = 0
+
+
+class V7Fixed(V7):
+    cwnd_mode, transition = 1, 2
+
+
 class V6(Common):
-    transition, bits, least, min_target, target_us = 500, 20, 2, 1, 195 * 128
+    transition, bits, least, min_target, goal = 500, 20, 2, 1, 195
+    scaling = 1
+
+    @property
+    def target_us(self) -> int:
+        return 128 * self.target_rtt()
+
+    def target_rtt(self) -> int:
+        return self.goal + (self.rtt if self.scaling == 3 else 0)
+
+    def independent(self) -> bool:
+        return self.scaling > 0 and super().independent()
 
     def __init__(self, i: dict) -> None:
+        self.rtt = i["srtt8"] >> 10
         self.up, self.saved_frac, self.ai, self.pacing = 1 << 24, 0, ONE, 0
         super().__init__(i)
         self.round = 0
 
     def set_ai(self, i: dict) -> None:
-        r = (i["srtt8"] >> 3) >> 7
-        plain = self.round < 500 or r == 0 or r >= 195
-        self.ai = ONE if plain else nearest(Fraction(r * r * ONE, 195 * 195))
+        r = self.rtt = (i["srtt8"] >> 3) >> 7
+        t = self.target_rtt()
+        plain = self.round < self.transition or r == 0 or self.scaling == 0
+        if not plain and self.scaling == 2:
+            self.ai = nearest(Fraction((ONE // 8 * 128 + ONE * min(max(r - 12, 0), 128)) * r, 128 * 128))
+        else:
+            self.ai = ONE if plain or r >= t else nearest(Fraction(r * r * ONE, t * t))
 
     def ack(self, i: dict) -> None:
+        self.rtt = i["srtt8"] >> 10
         acked = i["acked"] - i["ce"]
         self.saw = self.saw or i["ce"] > 0
         stepping = True
@@ -234,6 +272,10 @@ class V6(Common):
         self.pacing = nearest(Fraction(rate // i["srtt8"] * self.frac, ONE))
         self.burst = max(1, (self.pacing // self.mtu) >> 12)
 
+    def changed(self, i: dict, state: int, first: bool) -> None:
+        self.rtt = i["srtt8"] >> 10
+        super().changed(i, state, first)
+
     def reduce(self, i: dict, a: int) -> None:
         self.frac -= (a * self.frac + (1 << 20)) >> 21
 
@@ -245,6 +287,18 @@ class V6(Common):
     def undo(self) -> None:
         self.frac = max(self.frac, self.saved_frac)
         self.cwnd = max(self.cwnd, self.saved_cwnd)
+
+
+class V6None(V6):
+    transition, scaling = 6, 0
+
+
+class V6Scalable(V6):
+    transition, scaling, goal = 6, 2, 40_000 // 128
+
+
+class V6Additive(V6):
+    transition, scaling, goal = 6, 3, 12_000 // 128
 
 
 KEYS = ["now", "state", "flight", "una", "nxt", "d", "d_ce", "srtt8", "limited"]
@@ -304,6 +358,11 @@ def main() -> None:
     (here / "prague-0.7.txt").write_text("\n".join(table(V7, fast + slow, 3)) + "\n")
     old = [(12, 0, 20_000, 0, 0), (60, 0.3, 20_000, 0.05, 0.2)]
     (here / "prague-0.6.txt").write_text("\n".join(table(V6, [*old, (700, 0.2, 9_000, 0, 0)], 4)) + "\n")
+    for name, make in (("rate", V7Rate), ("window", V7Window), ("fixed", V7Fixed)):
+        (here / f"prague-0.7-{name}.txt").write_text("\n".join(table(make, fast + slow[:2], 5)) + "\n")
+    for name, make in (("none", V6None), ("scalable", V6Scalable), ("additive", V6Additive)):
+        plan = [*old, (150, 0.2, 9_000, 0, 0)]
+        (here / f"prague-0.6-{name}.txt").write_text("\n".join(table(make, plan, 6)) + "\n")
 
 
 if __name__ == "__main__":

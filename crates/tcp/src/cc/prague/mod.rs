@@ -21,14 +21,41 @@ mod v0_6;
 
 pub use v0_6::Prague06;
 
-use super::{AnyCc, BurstSize, CongestionControl, Constant, ControlDocs, Flight, Needs, SteeringControl, Window};
+use super::params::INT_MAX;
+use super::{
+    AnyCc, BurstSize, CongestionControl, Constant, ControlDocs, Flight, Needs, Params, SteeringControl, Window,
+};
 use crate::rate_sample::RateSample;
 use crate::state::CaState;
-use sojourn_aqm::Rate;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, Rate, config};
+
+config! {
+    /// Module parameters of TCP Prague 0.7.
+    pub struct Config {
+        /// Maximum duration of a burst at the rate, as a right shift of a second: 12 is 0.25 ms.
+        prague_burst_shift: u32 = 12, in Value::Count(0) => Value::Count(31);
+        /// Maximum number of segments per burst; 0 is no limit.
+        prague_max_tso_segs: u32 = 0, in Value::Count(0) => INT_MAX;
+        /// Rounds after slow start from which growth does not depend on the RTT.
+        prague_rtt_transition: u32 = 4, in Value::Count(0) => INT_MAX;
+        /// RTT below which a flow grows as at this RTT, in whole microseconds.
+        prague_rtt_target: Duration = Duration::from_millis(25), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_millis(100));
+        /// Share of marks before the first one: 0 for none, the first mark halves the window; 1 for all.
+        prague_alpha_mode: u32 = 0, in Value::Count(0) => Value::Count(1);
+        /// Marks and growth change the window (0), the rate (1), or the rate at small windows (2).
+        prague_cwnd_mode: u32 = 2, in Value::Count(0) => Value::Count(2);
+        /// Window up to which they change the rate in mode 2, in packets of 1500 bytes.
+        prague_cwnd_transit: u32 = 4, in Value::Count(0) => INT_MAX;
+    }
+}
 
 /// Prague 0.7.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Prague {
+    config: Config,
+    /// RTT below which a flow grows as at this RTT, in 1/8 µs.
+    target_rtt8: u64,
     /// Window in units of 2^-20 packets.
     frac_cwnd: u64,
     /// Rate in bytes per second, headers included.
@@ -52,6 +79,35 @@ pub struct Prague {
     mtu_cache: u64,
     max_tso_burst: u32,
     path: PathState,
+}
+
+impl Default for Prague {
+    fn default() -> Self {
+        Self::from(Config::default())
+    }
+}
+
+impl From<Config> for Prague {
+    fn from(config: Config) -> Self {
+        Self {
+            target_rtt8: (config.prague_rtt_target.as_nanos() as u64 / 1_000) << 3,
+            frac_cwnd: 0,
+            rate_bytes: 0,
+            upscaled_alpha: if config.prague_alpha_mode == 1 { MAX_ALPHA << SHIFT_G } else { 0 },
+            alpha_us: 0,
+            ai_ack_increase: 0,
+            hsrtt: 0,
+            rounds: RoundCounters::default(),
+            saw_ce: false,
+            by_rate: config.prague_cwnd_mode == 1,
+            loss: LossState::default(),
+            cwr_us: 0,
+            mtu_cache: 0,
+            max_tso_burst: 0,
+            path: PathState::default(),
+            config,
+        }
+    }
 }
 
 /// Rounds since slow start, and the counters at the start of the current round.
@@ -107,10 +163,6 @@ impl PathState {
         }
     }
 
-    fn virtual_rtt8(&self) -> u64 {
-        self.srtt8.max(TARGET_RTT8)
-    }
-
     /// One packet per RTT, in bytes per second.
     fn packet_per_rtt(&self) -> u64 {
         8_000_000 * self.mtu / if self.srtt8 > 0 { self.srtt8 } else { 1 }
@@ -139,20 +191,7 @@ impl ControlDocs for Prague {
             "",
             "Gain g of the share of marks, as a right shift: 4 is 1/16.",
         ),
-        Constant::new(
-            "RTT_TRANSITION",
-            RTT_TRANSITION as u64,
-            "rounds",
-            "Time after slow start from which growth does not depend on the RTT.",
-        ),
-        Constant::new("TARGET_RTT", TARGET_RTT8 / 8, "us", "RTT below which a flow grows as at this RTT."),
         Constant::new("MINIMUM_RATE", MINIMUM_RATE, "B/s", "Minimum rate."),
-        Constant::new(
-            "CWND_TRANSIT",
-            CWND_TRANSIT,
-            "B",
-            "Data in flight up to which the rate is controlled and the window follows.",
-        ),
         Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "Minimum window."),
         Constant::new(
             "MIN_MSS",
@@ -161,6 +200,7 @@ impl ControlDocs for Prague {
             "Minimum segment size, used if two segments of the path's size do not fit.",
         ),
     ];
+    const PARAMS: Params<Self> = Params::of::<Config>();
 }
 
 impl CongestionControl for Prague {
@@ -173,7 +213,7 @@ impl CongestionControl for Prague {
     }
 
     fn burst(&self, _: Option<Rate>) -> BurstSize {
-        BurstSize::Exactly(self.max_tso_burst)
+        BurstSize::Exactly(limited(self.max_tso_burst, self.config.prague_max_tso_segs))
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -201,12 +241,16 @@ impl SteeringControl for Prague {
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.path = PathState::of(flight);
         self.update_cwnd(flight, sample);
-        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_RTT8 / 8;
+        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= self.target_rtt8 / 8;
         if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
             self.update_alpha(flight);
         }
         self.update_pacing_rate(flight);
-        self.by_rate = self.saw_ce && flight.window.cwnd as u64 * self.path.mtu <= CWND_TRANSIT;
+        if self.config.prague_cwnd_mode != 2 {
+            return;
+        }
+        let transit = self.config.prague_cwnd_transit as u64 * MTU_SYS;
+        self.by_rate = self.saw_ce && flight.window.cwnd as u64 * self.path.mtu <= transit;
         match self.by_rate {
             true => self.frac_cwnd = self.frac_of_rate(),
             false => self.rate_bytes = self.rate_of_frac(),
@@ -243,15 +287,19 @@ impl SteeringControl for Prague {
 }
 
 impl Prague {
-    /// Whether growth and reductions are RTT-independent: from four rounds after slow start.
+    /// Whether growth and reductions are RTT-independent: from some rounds after slow start.
     fn is_rtt_indep(&self, window: &Window) -> bool {
-        !window.in_slow_start() && self.rounds.count >= RTT_TRANSITION
+        !window.in_slow_start() && self.rounds.count >= self.config.prague_rtt_transition
+    }
+
+    fn virtual_rtt8(&self) -> u64 {
+        self.path.srtt8.max(self.target_rtt8)
     }
 
     fn update_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
         let unmarked = (sample.acked_sacked as u64).saturating_sub(sample.ce as u64);
         if sample.ce > 0 {
-            if !self.saw_ce {
+            if !self.saw_ce && self.config.prague_alpha_mode == 0 {
                 // The first mark ends slow start and halves the window. The halved window lasts only if this acknowledgment
                 // delivered nothing unmarked: slow start sets the fractional window from `cwnd` again.
                 self.frac_cwnd = (self.frac_cwnd + 1) >> 1;
@@ -281,7 +329,7 @@ impl Prague {
     fn grow(&mut self, window: &Window, acked: u64) {
         let mtu = self.path.mtu;
         if self.is_rtt_indep(window) && self.by_rate {
-            let rtt8 = self.path.virtual_rtt8();
+            let rtt8 = self.virtual_rtt8();
             let increase = ((acked * MTU_SYS) << RTT2SEC_SHIFT) / rtt8;
             let cwnd = (self.rate_bytes * rtt8).div_ceil(mtu << RTT2SEC_SHIFT);
             if cwnd > 0 {
@@ -351,9 +399,10 @@ impl Prague {
     fn largest_packet(&self) -> u64 {
         let PathState { mtu, srtt8, .. } = self.path;
         let bytes = if self.by_rate {
-            scaled(self.rate_bytes, self.path.virtual_rtt8(), RTT2SEC_SHIFT)
+            scaled(self.rate_bytes, self.virtual_rtt8(), RTT2SEC_SHIFT)
         } else {
-            let cwnd = if srtt8 < TARGET_RTT8 { self.frac_cwnd * TARGET_RTT8 / srtt8.max(1) } else { self.frac_cwnd };
+            let target = self.target_rtt8;
+            let cwnd = if srtt8 < target { self.frac_cwnd * target / srtt8.max(1) } else { self.frac_cwnd };
             scaled(cwnd, mtu, CWND_UNIT)
         };
         bytes.div_ceil(MIN_CWND as u64)
@@ -365,7 +414,7 @@ impl Prague {
             // A little faster in the first half of an RTT, a little slower in the second, for a steady number of marks
             // at a step AQM.
             let offset = scaled(RATE_OFFSET, self.rate_bytes, OFFSET_UNIT);
-            let second_half = now_us.saturating_sub(self.alpha_us) >= self.path.virtual_rtt8() >> (3 + 1);
+            let second_half = now_us.saturating_sub(self.alpha_us) >= self.virtual_rtt8() >> (3 + 1);
             if second_half { self.rate_bytes - offset } else { self.rate_bytes + offset }
         } else {
             let packets = (self.frac_cwnd >> CWND_UNIT).max(flight.in_flight as u64);
@@ -375,7 +424,7 @@ impl Prague {
         if flight.window.cwnd < flight.window.ssthresh / 2 {
             rate <<= 1;
         }
-        self.max_tso_burst = (((rate / mtu) >> BURST_SHIFT) as u32).max(1);
+        self.max_tso_burst = (((rate / mtu) >> self.config.prague_burst_shift) as u32).max(1);
         flight.pacing_rate = Some(Rate::from_bps(rate * 8));
     }
 
@@ -384,12 +433,13 @@ impl Prague {
         self.cwnd_changed();
     }
 
-    /// Below 25 ms growth is that of a flow with an RTT of 25 ms and the same rate.
+    /// Below the target growth is that of a flow with the target as its RTT and the same rate.
     fn cwnd_changed(&mut self) {
         let rtt8 = self.path.srtt8;
-        let scales = self.rounds.count >= RTT_TRANSITION && rtt8 > 0 && rtt8 < TARGET_RTT8;
+        let target = self.target_rtt8;
+        let scales = self.rounds.count >= self.config.prague_rtt_transition && rtt8 > 0 && rtt8 < target;
         self.ai_ack_increase = match scales {
-            true => closest((rtt8 << CWND_UNIT) * rtt8, TARGET_RTT8 * TARGET_RTT8),
+            true => closest((rtt8 << CWND_UNIT) * rtt8, target * target),
             false => ONE_CWND,
         };
     }
@@ -406,10 +456,10 @@ impl Prague {
         }
     }
 
-    /// Reduces the window by half of the marked fraction, at most once per RTT or 25 ms.
+    /// Reduces the window by half of the marked fraction, at most once per RTT or target.
     fn enter_cwr(&mut self, window: &Window) {
         let (independent, now) = (self.is_rtt_indep(window), self.path.now_us);
-        if independent && now.saturating_sub(self.cwr_us) < TARGET_RTT8 / 8 {
+        if independent && now.saturating_sub(self.cwr_us) < self.target_rtt8 / 8 {
             return;
         }
         self.cwr_us = now;
@@ -435,6 +485,11 @@ impl Prague {
     fn rate_of_frac(&self) -> u64 {
         scaled(self.path.packet_per_rtt(), self.frac_cwnd, CWND_UNIT).max(MINIMUM_RATE)
     }
+}
+
+/// A burst of at most `max` segments; 0 is no limit.
+fn limited(burst: u32, max: u32) -> u32 {
+    if max > 0 { burst.min(max) } else { burst }
 }
 
 /// Reduction of a fractional window for a marked fraction `alpha`, in 2^-`bits`: half of that fraction, rounded.
@@ -465,10 +520,6 @@ const CWND_UNIT: u32 = 20;
 const ONE_CWND: u64 = 1 << CWND_UNIT;
 /// The gain g = 1/16.
 const SHIFT_G: u32 = 4;
-/// Rounds after slow start until growth is RTT-independent.
-const RTT_TRANSITION: u32 = 4;
-/// 25 ms, in 1/8 µs.
-const TARGET_RTT8: u64 = 25_000 << 3;
 const MTU_SYS: u64 = 1_500;
 /// 4/128, about 3 %.
 const RATE_OFFSET: u64 = 4;
@@ -476,7 +527,3 @@ const OFFSET_UNIT: u32 = 7;
 const HSRTT_SHIFT: u32 = 7;
 /// Approximates 8,000,000 by 2^23.
 const RTT2SEC_SHIFT: u32 = 23;
-/// A burst is 2^-12 s at the rate.
-const BURST_SHIFT: u32 = 12;
-/// Window in bytes up to which rate mode applies.
-const CWND_TRANSIT: u64 = 4 * MTU_SYS;

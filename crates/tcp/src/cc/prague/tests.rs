@@ -1,5 +1,6 @@
 //! Values from the specification, and the tables of a second implementation (`tests/steered/prague.py`).
 
+use super::v0_6::Config06;
 use super::*;
 use crate::cc::GrowthCounting;
 use sojourn_aqm::{Duration, Instant};
@@ -51,13 +52,14 @@ fn flight<'a>(window: &'a mut Window, args: &[u64]) -> Flight<'a> {
     }
 }
 
-/// First difference between a control and the table, with its state.
-fn first_difference<C: SteeringControl + Default>(
+/// First difference between the control `cc` and the table, with its state.
+fn first_difference<C: SteeringControl>(
     table: &'static str,
+    mut cc: C,
     inside: impl Fn(&C) -> (u64, u64),
     mut change: impl FnMut(&mut C),
 ) -> Option<String> {
-    let (mut cc, mut window, mut rate) = (C::default(), window(), None);
+    let (mut window, mut rate) = (window(), None);
     cc.on_established(&mut flight(&mut window, &[1_000_000, 0, 0, 1, 1, 1, 0, 160_000, 1]));
     lines(table).enumerate().find_map(|(n, line)| {
         if ["mark", "lose"].contains(&line.event) {
@@ -87,17 +89,86 @@ fn first_difference<C: SteeringControl + Default>(
 
 fn new(change: fn(&mut Prague)) -> Option<String> {
     let table = include_str!("../../../tests/steered/prague-0.7.txt");
-    first_difference(table, |cc: &Prague| (cc.frac_cwnd, cc.upscaled_alpha), change)
+    first_difference(table, Prague::default(), |cc| (cc.frac_cwnd, cc.upscaled_alpha), change)
 }
 
 fn old(change: fn(&mut Prague06)) -> Option<String> {
     let table = include_str!("../../../tests/steered/prague-0.6.txt");
-    first_difference(table, |cc: &Prague06| cc.inside(), change)
+    first_difference(table, Prague06::default(), Prague06::inside, change)
 }
 
 #[test]
 fn a_second_implementation_finds_the_same_after_every_call() {
     assert_eq!((new(|_| ()), old(|_| ())), (None, None), "tests/steered/prague-0.7.txt and -0.6.txt");
+}
+
+#[test]
+fn parameters_of_0_7_act_as_in_the_second_implementation() {
+    let rate = Config {
+        prague_rtt_transition: 9,
+        prague_rtt_target: Duration::from_millis(40),
+        prague_alpha_mode: 1,
+        prague_cwnd_transit: 7,
+        ..Config::default()
+    };
+    let (window, fixed) = (
+        Config { prague_cwnd_mode: 0, ..Config::default() },
+        Config { prague_cwnd_mode: 1, prague_rtt_transition: 2, ..Config::default() },
+    );
+    let differs =
+        |table, config| first_difference(table, Prague::from(config), |cc| (cc.frac_cwnd, cc.upscaled_alpha), |_| ());
+    assert_eq!(differs(include_str!("../../../tests/steered/prague-0.7-window.txt"), window), None);
+    assert_eq!(differs(include_str!("../../../tests/steered/prague-0.7-fixed.txt"), fixed), None);
+    let table = include_str!("../../../tests/steered/prague-0.7-rate.txt");
+    assert_eq!(differs(table, rate.clone()), None);
+    let plain = Config::default();
+    for without in [
+        Config { prague_rtt_transition: plain.prague_rtt_transition, ..rate.clone() },
+        Config { prague_rtt_target: plain.prague_rtt_target, ..rate.clone() },
+        Config { prague_alpha_mode: plain.prague_alpha_mode, ..rate.clone() },
+        Config { prague_cwnd_transit: plain.prague_cwnd_transit, ..rate.clone() },
+    ] {
+        assert!(differs(table, without.clone()).is_some(), "{without:?}");
+    }
+}
+
+#[test]
+fn parameters_of_0_6_act_as_in_the_second_implementation() {
+    let config = |prague_rtt_scaling, target_us| Config06 {
+        prague_rtt_scaling,
+        prague_rtt_transition: 6,
+        prague_rtt_target: Duration::from_micros(target_us),
+        ..Config06::default()
+    };
+    let differs = |table, config| first_difference(table, Prague06::from(config), Prague06::inside, |_| ());
+    for (table, scaling, target_us) in [
+        (include_str!("../../../tests/steered/prague-0.6-none.txt"), 0, 25_000),
+        (include_str!("../../../tests/steered/prague-0.6-scalable.txt"), 2, 40_000),
+        (include_str!("../../../tests/steered/prague-0.6-additive.txt"), 3, 12_000),
+    ] {
+        assert_eq!(differs(table, config(scaling, target_us)), None, "scaling {scaling}");
+        assert!(differs(table, config(1, 25_000)).is_some(), "scaling {scaling}");
+    }
+    // Without a target there is no RTT independence.
+    assert_eq!(differs(include_str!("../../../tests/steered/prague-0.6-none.txt"), config(1, 127)), None);
+}
+
+#[test]
+fn a_burst_has_its_duration_and_its_maximum() {
+    for (shift, max, burst) in [(12, 0, 2), (10, 0, 10), (8, 0, 41), (8, 7, 7), (31, 0, 1)] {
+        let set = Config { prague_burst_shift: shift, prague_max_tso_segs: max, ..Config::default() };
+        let old = Config06 { prague_burst_shift: shift, prague_max_tso_segs: max, ..Config06::default() };
+        let (mut new, mut old, mut window) = (Prague::from(set), Prague06::from(old), window());
+        window.cwnd = 105;
+        window.ssthresh = 100;
+        let args = [1_000_000, 0, 0, 1, 1, 1, 0, 80_000, 1];
+        // 105 packets per 10 ms are 10,500 per second.
+        new.on_established(&mut flight(&mut window, &args));
+        old.on_established(&mut flight(&mut window, &args));
+        old.update_pacing_rate(&mut flight(&mut window, &args));
+        assert_eq!(new.burst(None), BurstSize::Exactly(burst), "shift {shift}, at most {max}");
+        assert_eq!(old.burst(None), BurstSize::Exactly(burst.max(if max > 0 { 1 } else { 2 })), "shift {shift}");
+    }
 }
 
 /// Removes one part of the control.
@@ -123,7 +194,7 @@ fn each_part_is_seen_in_the_table() {
 fn growth_is_that_of_the_specification() {
     for (rtt_us, growth) in [(1_000, 1_678), (5_000, 41_943), (10_000, 167_772), (20_000, 671_089), (25_000, 1 << 20)] {
         let path = PathState { mtu: 1_500, srtt8: rtt_us * 8, now_us: 0 };
-        let rounds = RoundCounters { count: RTT_TRANSITION, ..RoundCounters::default() };
+        let rounds = RoundCounters { count: 4, ..RoundCounters::default() };
         let mut prague = Prague { path, rounds, ..Prague::default() };
         prague.cwnd_changed();
         assert_eq!(prague.ai_ack_increase, growth, "{rtt_us} µs");

@@ -1,21 +1,45 @@
 //! TCP Prague version 0.6: marks and growth change the window only.
 //!
-//! Source: `tcp_prague.c` 0.6 (L4STeam/linux, commit 02573a2), with the module's defaults: RTT independence by rate
-//! with a target of 25 ms, 500 rounds after slow start, no fallback to classic ECN.
+//! Source: `tcp_prague.c` 0.6 (L4STeam/linux, commit 02573a2), without the fallback to classic ECN, which the module
+//! does not use by default.
 //!
 //! In slow start the fractional window stays at the initial window, so after the first mark the window decreases to it
 //! by one packet per acknowledgment.
 
 use super::{
-    AnyCc, BurstSize, CWND_UNIT, CaState, CongestionControl, Constant, ControlDocs, Flight, LossState, MIN_CWND, NEEDS,
-    Needs, ONE_CWND, PathState, Rate, RateSample, RoundCounters, SHIFT_G, SteeringControl, Window, closest,
-    reduction_of,
+    AnyCc, BurstSize, CWND_UNIT, CaState, CongestionControl, Constant, ControlDocs, Flight, INT_MAX, LossState,
+    MIN_CWND, NEEDS, Needs, ONE_CWND, Params, PathState, Rate, RateSample, RoundCounters, SHIFT_G, SteeringControl,
+    Window, closest, limited, reduction_of,
 };
 use crate::segmentation::MIN_BURST;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::{Duration, config};
+
+config! {
+    /// Module parameters of TCP Prague 0.6.
+    pub struct Config06 {
+        /// Maximum duration of a burst at the rate, as a right shift of a second: 12 is 0.25 ms.
+        prague_burst_shift: u32 = 12, in Value::Count(0) => Value::Count(31);
+        /// Maximum number of segments per burst; 0 is no limit.
+        prague_max_tso_segs: u32 = 0, in Value::Count(0) => INT_MAX;
+        /// RTT independence: none (0), at short RTTs the growth of the target (1), scalable (2), or the growth of an
+        /// RTT longer by the target (3).
+        prague_rtt_scaling: u32 = RATE, in Value::Count(0) => Value::Count(3);
+        /// RTT below which a flow grows as at this RTT, in whole units of 128 us; zero turns RTT independence off.
+        prague_rtt_target: Duration = Duration::from_millis(25), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_millis(100));
+        /// Rounds after slow start from which growth does not depend on the RTT.
+        prague_rtt_transition: u32 = 500, in Value::Count(0) => INT_MAX;
+    }
+}
 
 /// Prague 0.6.
 #[derive(Clone, Debug)]
 pub struct Prague06 {
+    config: Config06,
+    /// RTT below which a flow grows as at this RTT, in units of 128 µs.
+    rtt_target: u64,
+    /// Kind of RTT independence.
+    rtt_indep: u32,
     /// Window in units of 2^-20 packets.
     frac_cwnd: u64,
     /// Marked fraction times 16, in 2^-20.
@@ -32,7 +56,17 @@ pub struct Prague06 {
 
 impl Default for Prague06 {
     fn default() -> Self {
+        Self::from(Config06::default())
+    }
+}
+
+impl From<Config06> for Prague06 {
+    fn from(config: Config06) -> Self {
+        let rtt_target = (config.prague_rtt_target.as_nanos() as u64 / 1_000) >> RTT_UNIT;
         Self {
+            rtt_indep: if rtt_target > 0 { config.prague_rtt_scaling } else { NONE },
+            rtt_target,
+            config,
             frac_cwnd: 0,
             upscaled_alpha: MAX_ALPHA << SHIFT_G,
             alpha_us: 0,
@@ -49,21 +83,13 @@ impl Default for Prague06 {
 
 impl ControlDocs for Prague06 {
     const SOURCE: &'static str = "TCP Prague 0.6, tcp_prague.c; RFC 9331";
-    const CONSTANTS: &'static [Constant] = &[
-        Constant::new(
-            "PRAGUE_SHIFT_G",
-            SHIFT_G as u64,
-            "",
-            "Gain g of the share of marks, as a right shift: 4 is 1/16.",
-        ),
-        Constant::new(
-            "RTT_TRANSITION",
-            RTT_TRANSITION as u64,
-            "rounds",
-            "Time after slow start from which growth does not depend on the RTT.",
-        ),
-        Constant::new("TARGET_RTT", TARGET_US, "us", "RTT below which a flow grows as at this RTT."),
-    ];
+    const CONSTANTS: &'static [Constant] = &[Constant::new(
+        "PRAGUE_SHIFT_G",
+        SHIFT_G as u64,
+        "",
+        "Gain g of the share of marks, as a right shift: 4 is 1/16.",
+    )];
+    const PARAMS: Params<Self> = Params::of::<Config06>();
 }
 
 impl CongestionControl for Prague06 {
@@ -76,7 +102,7 @@ impl CongestionControl for Prague06 {
     }
 
     fn burst(&self, _: Option<Rate>) -> BurstSize {
-        BurstSize::Exactly(self.max_tso_burst.max(MIN_BURST))
+        BurstSize::Exactly(limited(self.max_tso_burst.max(MIN_BURST), self.config.prague_max_tso_segs))
     }
 
     fn steering(&mut self) -> Option<&mut dyn SteeringControl> {
@@ -98,7 +124,7 @@ impl SteeringControl for Prague06 {
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.path = PathState::of(flight);
         self.update_cwnd(flight, sample);
-        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_US;
+        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= self.target_us();
         if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
             self.update_alpha(flight);
         }
@@ -132,7 +158,21 @@ impl SteeringControl for Prague06 {
 
 impl Prague06 {
     fn is_rtt_indep(&self, window: &Window) -> bool {
-        !window.in_slow_start() && self.rounds.count >= RTT_TRANSITION
+        self.rtt_indep != NONE && !window.in_slow_start() && self.rounds.count >= self.config.prague_rtt_transition
+    }
+
+    /// RTT whose growth a flow has, in units of 128 µs (`prague_target_rtt`).
+    fn target_rtt(&self) -> u64 {
+        self.rtt_target + if self.rtt_indep == ADDITIVE { self.rtt() } else { 0 }
+    }
+
+    fn target_us(&self) -> u64 {
+        self.target_rtt() << RTT_UNIT
+    }
+
+    /// Smoothed RTT in units of 128 µs.
+    fn rtt(&self) -> u64 {
+        self.path.srtt8 >> (3 + RTT_UNIT)
     }
 
     fn update_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
@@ -177,12 +217,12 @@ impl Prague06 {
         self.new_round(flight);
     }
 
-    fn update_pacing_rate(&mut self, flight: &mut Flight) {
+    pub(super) fn update_pacing_rate(&mut self, flight: &mut Flight) {
         let PathState { mtu, srtt8, .. } = self.path;
         let doubled = (flight.window.cwnd < flight.window.ssthresh / 2) as u32;
         let packet = ((8_000_000 * mtu) << doubled) / srtt8.max(1);
         let rate = ((packet as u128 * self.frac_cwnd as u128 + (ONE_CWND as u128 >> 1)) >> CWND_UNIT) as u64;
-        self.max_tso_burst = (((rate / mtu) >> super::BURST_SHIFT) as u32).max(1);
+        self.max_tso_burst = (((rate / mtu) >> self.config.prague_burst_shift) as u32).max(1);
         flight.pacing_rate = Some(Rate::from_bps(rate * 8));
     }
 
@@ -193,10 +233,16 @@ impl Prague06 {
 
     /// As in 0.7, with RTTs in units of 128 µs.
     fn cwnd_changed(&mut self) {
-        let rtt = self.path.srtt8 >> (3 + RTT_UNIT);
-        let scales = self.rounds.count >= RTT_TRANSITION && rtt > 0 && rtt < TARGET_RTT;
-        self.ai_ack_increase =
-            if scales { closest((rtt << CWND_UNIT) * rtt, TARGET_RTT * TARGET_RTT) } else { ONE_CWND };
+        let (rtt, target) = (self.rtt(), self.target_rtt());
+        let scales = self.rounds.count >= self.config.prague_rtt_transition && rtt > 0 && rtt <= MAX_SCALED_RTT;
+        self.ai_ack_increase = match self.rtt_indep {
+            RATE | ADDITIVE if scales && rtt < target => closest((rtt << CWND_UNIT) * rtt, target * target),
+            SCALABLE if scales => {
+                let more = rtt.saturating_sub(R1).min(R0);
+                closest(((ONE_CWND >> 3) * R0 + ONE_CWND * more) * rtt, R0 * R0)
+            }
+            _ => ONE_CWND,
+        };
     }
 
     fn enter_loss(&mut self) {
@@ -207,7 +253,7 @@ impl Prague06 {
 
     fn enter_cwr(&mut self, window: &Window) {
         let now = self.path.now_us;
-        if self.is_rtt_indep(window) && now.saturating_sub(self.cwr_us) < TARGET_US {
+        if self.is_rtt_indep(window) && now.saturating_sub(self.cwr_us) < self.target_us() {
             return;
         }
         self.cwr_us = now;
@@ -225,10 +271,16 @@ impl Prague06 {
 
 const ALPHA_BITS: u32 = 20;
 const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
-/// Rounds after slow start until growth is RTT-independent.
-const RTT_TRANSITION: u32 = 500;
 /// RTTs are in units of 2^7 µs.
 const RTT_UNIT: u32 = 7;
-/// 25 ms in these units, and the rounded value in µs.
-const TARGET_RTT: u64 = 25_000 >> RTT_UNIT;
-const TARGET_US: u64 = TARGET_RTT << RTT_UNIT;
+/// Kinds of RTT independence (`RTT_CONTROL_…`).
+const NONE: u32 = 0;
+const RATE: u32 = 1;
+const SCALABLE: u32 = 2;
+const ADDITIVE: u32 = 3;
+/// RTT above which growth is not scaled. The module's constant is in microseconds, but it compares it with RTTs in
+/// units of 128 µs.
+const MAX_SCALED_RTT: u64 = 100_000;
+/// Growth of the kind SCALABLE is an eighth up to an RTT of about 1.5 ms, and whole from 16 ms more on.
+const R0: u64 = (1 << 14) >> RTT_UNIT;
+const R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_UNIT;
