@@ -73,7 +73,7 @@ pub mod link_layer;
 pub mod named;
 pub mod netem;
 pub mod packet;
-mod param_list;
+pub mod param_list;
 pub mod params;
 pub mod parent;
 pub mod pfifo_fast;

@@ -174,10 +174,8 @@ impl NamedConfig {
         }
         for (name, value) in self.changed() {
             text += &match value {
-                Value::Flag(true) => format!(" {name}"),
-                Value::Flag(false) => format!(" no{name}"),
                 Value::Choice(words) if algorithm.is_foreign() => format!(" {words}"),
-                other => format!(" {name} {}", other.to_string().replace(' ', "")),
+                value => param_list::spell_param(name, value),
             };
         }
         text::join(&text, braces)
@@ -251,29 +249,8 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
         let has_words = !words.trim().is_empty();
         return Ok(has_words.then(|| (algorithm.params[0].name.to_string(), words.to_string())).into_iter().collect());
     }
-    let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
-    let mut words = words.split_whitespace().peekable();
-    let mut params: Vec<(String, String)> = Vec::new();
-    loop {
-        if let Some(read) = algorithm.words {
-            if read(&mut words, &mut params, algorithm.params)? {
-                continue;
-            }
-        }
-        // More parameters than the algorithm has: one is unknown, and the caller rejects it by name.
-        if params.len() > algorithm.params.len() + 1 {
-            return Ok(params);
-        }
-        let Some(param) = words.next() else { return Ok(params) };
-        let (param, value) = if has_flag(param) {
-            (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
-        } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
-            (flag, "off")
-        } else {
-            (param, words.next().ok_or_else(|| param_list::missing_value(name, param))?)
-        };
-        param_list::add(&mut params, name, param, value.into())?;
-    }
+    let syntax = param_list::Syntax { params: algorithm.params, common: &[EXCLUDE_CE], special: algorithm.words };
+    param_list::parse(name, &syntax, words)
 }
 
 /// Looks up a name, which may include a manager in brackets; `fq` without brackets is Linux's pacing scheduler.
@@ -313,12 +290,10 @@ pub(crate) fn split_name(text: &str) -> Result<(&str, &str), ConfigError> {
 }
 
 fn is_on(text: &str) -> Option<bool> {
-    let i = SWITCHES.iter().position(|&word| word == text)?;
+    let i = param_list::SWITCHES.iter().position(|&word| word == text)?;
     Some(i % 2 == 0)
 }
 
-/// Optional values of a flag.
-const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
 /// Improves the error if the first unknown parameter belongs to a discipline in the braces.
 fn explain_unknown_param(
     error: ConfigError,

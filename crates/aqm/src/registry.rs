@@ -505,10 +505,6 @@ impl Algorithm {
         (self.configure)(self, profile, params, own)
     }
 
-    pub(crate) fn has_flag(&self, name: &str) -> bool {
-        self.params.iter().any(|p| p.name == name && matches!(p.range.0, Value::Flag(_)))
-    }
-
     /// The profiles' names in user syntax: `codel`, `codel@act`, ….
     pub fn spellings(&self) -> impl Iterator<Item = String> + '_ {
         let plain = if self.name == "fq" { "fq(droptail)" } else { self.name };
