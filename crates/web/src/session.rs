@@ -174,7 +174,7 @@ fn lasting(group: usize, spec: &FlowSpec) -> impl Iterator<Item = Value> + use<>
     let flow = json!({
         "group": group,
         "kind": spec.traffic.name(),
-        "cc": spec.traffic.tcp().map(|tcp| &tcp.cc),
+        "cc": spec.traffic.tcp().map(|tcp| &tcp.cc.text),
         "direction": if spec.direction == Direction::Forward { "forward" } else { "reverse" },
     });
     (0..count).map(move |_| flow.clone())

@@ -10,6 +10,7 @@ use crate::shares::Shares;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{Simulation, Summary};
+use sojourn_tcp::cc::AnyCc;
 use std::sync::Arc;
 
 /// Runs episodes one after another in which flows of a group are controlled by agents.
@@ -43,7 +44,7 @@ struct ScenarioInfo {
     count: usize,
     base: Duration,
     nominal_bps: f64,
-    cc: String,
+    cc: AnyCc,
 }
 
 struct Run {
@@ -83,7 +84,7 @@ impl FlowEpisode {
     pub fn set(&mut self, mut scenario: Scenario) -> Result<usize, SetupError> {
         let spec = self.setup.agent_flows(&scenario)?;
         let cc = match &spec.traffic {
-            sojourn_sim::scenario::Traffic::Tcp(file) => file.tcp.cc.clone(),
+            sojourn_sim::scenario::Traffic::Tcp(file) => file.tcp.cc.control.clone(),
             _ => unreachable!("checked to be TCP"),
         };
         let count = (spec.count as usize).min(self.agents.len());

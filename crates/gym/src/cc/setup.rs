@@ -46,7 +46,7 @@ pub struct Setup {
     /// Maximum number of agents.
     pub max_agents: usize,
     /// With [`ActionKind::Native`]: congestion control that replaces the group's own.
-    pub native: Option<String>,
+    pub native: Option<AnyCc>,
 }
 
 /// Minimum step of [`StepLength::Rtt`].
@@ -100,8 +100,8 @@ impl Setup {
     /// If the name is unknown.
     pub fn run_natively(&mut self, name: &str) -> Result<(), SetupError> {
         let names = NAMES.iter().map(|&(name, _)| name);
-        AnyCc::new(name).ok_or_else(|| invalid("cc", unknown("congestion control", name, names)))?;
-        (self.action, self.native) = (ActionKind::Native, Some(name.into()));
+        let native = AnyCc::new(name).ok_or_else(|| invalid("cc", unknown("congestion control", name, names)))?;
+        (self.action, self.native) = (ActionKind::Native, Some(native));
         Ok(())
     }
 
@@ -122,10 +122,10 @@ impl Setup {
             return Err(invalid("group", "its flows are not TCP for the whole run; choose one of kind \"tcp\"".into()));
         };
         let stack = Stack::find(&tcp.stack).expect("a scenario names a stack that exists");
-        let base = self.base(tcp.cc.as_str());
+        let base = self.base(&tcp.cc.control);
         if self.action == ActionKind::CwndScale && base.needs().steers {
             let text =
-                format!("{} sets its window itself; let the group's cc be e.g. cubic, or set the window", tcp.cc);
+                format!("{} sets its window itself; let the group's cc be e.g. cubic, or set the window", tcp.cc.text);
             return Err(invalid("action", text));
         }
         if !self.control(&Arc::new(SharedState::default()), base).needs().is_met_by(stack) {
@@ -139,9 +139,8 @@ impl Setup {
     }
 
     /// The congestion control below the agent.
-    pub(super) fn base(&self, of_group: &str) -> AnyCc {
-        let name = self.native.as_deref().unwrap_or(of_group);
-        AnyCc::new(name).expect("a scenario names a congestion control that exists")
+    pub(super) fn base(&self, of_group: &AnyCc) -> AnyCc {
+        self.native.as_ref().unwrap_or(of_group).clone()
     }
 
     /// The congestion control of a connection that an agent controls.

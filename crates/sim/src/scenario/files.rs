@@ -1,8 +1,11 @@
 //! Access to the files that a scenario names: on disk, or supplied by a host without a file system.
 
+use super::control::ControlArguments;
+use sojourn_tcp::cc::foreign::ControlDefinition;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 /// Finds and opens the files that a scenario names.
 pub trait Files {
@@ -14,6 +17,16 @@ pub trait Files {
 
     /// Whether a file exists at a full path.
     fn has(&self, path: &str) -> bool;
+
+    /// The congestion control of a file, such as `my_cc.py:Mine`; `None` if the name is not of a kind that the host
+    /// can load.
+    fn control(
+        &self,
+        _name: &str,
+        _arguments: &ControlArguments,
+    ) -> Option<Result<Arc<dyn ControlDefinition>, String>> {
+        None
+    }
 }
 
 /// Files on disk; relative paths start from this folder.

@@ -1,9 +1,10 @@
 //! Keys of scenario tables. Each is declared once; reader, writer, checks and JSON Schema follow from the declaration.
 
+use super::control::ControlSpec;
 use super::value_error::ValueError;
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
 use super::values::{count, in_range, limits, names, rate, time};
-use super::{AqmSpec, Error};
+use super::{AqmSpec, Error, Files};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
@@ -48,6 +49,8 @@ pub(super) enum Kind {
     /// A whole number without unit: minimum and maximum.
     Count(u64, u64),
     Aqm,
+    /// A congestion control.
+    Control,
     Limits,
     /// A form of its own.
     Custom(&'static CustomForm),
@@ -74,6 +77,7 @@ pub(super) enum Datum {
     /// Bytes or a count.
     Whole(u64),
     Aqm(Box<AqmSpec>),
+    Control(Box<ControlSpec>),
     Limits(Limits),
     /// Checked by its [`CustomForm`].
     Custom(Value),
@@ -103,6 +107,7 @@ impl Kind {
             }
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
             Self::Aqm => Ok(Datum::Aqm(Box::new(AqmSpec::read(value).map_err(Box::new)?))),
+            Self::Control => ControlSpec::read(value, None).map(|control| Datum::Control(Box::new(control))),
             Self::Limits => limits(value).map(Datum::Limits),
             Self::Custom(own) => (own.check)(value).map(|()| Datum::Custom(value.clone())),
             Self::Names => names(value).map(Datum::Names),
@@ -120,6 +125,7 @@ impl Kind {
             (_, Datum::Time(span)) => span.to_string().into(),
             (_, Datum::Rate(rate)) => rate.to_string().into(),
             (_, Datum::Aqm(aqm)) => aqm.table().into(),
+            (_, Datum::Control(control)) => control.text.into(),
             (_, Datum::Limits(limits)) => limits.to_string().into(),
             (_, Datum::Custom(value)) => value,
             (_, Datum::Names(names)) => names.into(),
@@ -132,18 +138,31 @@ pub(super) struct Table<'a> {
     pub place: &'a str,
     pub values: &'a Map<String, Value>,
     pub keys: &'static [Key],
+    /// Files that may define values.
+    files: Option<&'a dyn Files>,
 }
 
 impl<'a> Table<'a> {
     /// The caller must have called [`check_known`] on `values`.
     pub fn new(place: &'a str, values: &'a Map<String, Value>, keys: &'static [Key]) -> Self {
-        Self { place, values, keys }
+        Self { place, values, keys, files: None }
+    }
+
+    /// The same with files in which congestion controls are found.
+    pub fn with_files(self, files: &'a dyn Files) -> Self {
+        Self { files: Some(files), ..self }
     }
 
     /// Value of key `name`, or its default.
     pub fn field<T: Field>(&self, name: &str) -> Result<T, Error> {
         let key = find(self.keys, name);
-        let read = |value: &Value| key.kind.read(value).map_err(|wrong| self.error(name, wrong.to_string()));
+        let read = |value: &Value| {
+            let read = match key.kind {
+                Kind::Control => ControlSpec::read(value, self.files).map(|control| Datum::Control(Box::new(control))),
+                kind => kind.read(value),
+            };
+            read.map_err(|wrong| self.error(name, wrong.to_string()))
+        };
         match (self.values.get(name), &key.need) {
             (Some(value), _) => read(value).map(T::some),
             (None, Need::Default(text)) => read(&literal(text)).map(T::some),

@@ -7,6 +7,7 @@ mod aqm;
 mod cells;
 mod changes;
 mod checks;
+mod control;
 mod depth;
 mod error;
 mod fields;
@@ -38,6 +39,7 @@ mod wlan;
 
 pub use aqm::AqmSpec;
 pub(crate) use cells::Cell;
+pub use control::{ControlArguments, ControlSpec};
 pub use error::Error;
 pub use files::{ConfinedFolder, Files, Folder, absent};
 pub use flow::{FlowSpec, MAX_FLOWS, Middlebox};
@@ -75,7 +77,9 @@ use paths::{Topology, TopologyForm};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
+use sojourn_tcp::cc::foreign::ControlDefinition;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that determines a run, apart from the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -222,6 +226,11 @@ impl Scenario {
             number += 1 + queues;
         }
         found
+    }
+
+    /// Definitions of the users' congestion controls, one per group with such a control.
+    pub fn user_controls(&self) -> impl Iterator<Item = &Arc<dyn ControlDefinition>> {
+        self.flows.iter().filter_map(|flow| flow.traffic.tcp()?.cc.definition.as_ref())
     }
 
     /// Total number of flows.

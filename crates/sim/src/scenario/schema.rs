@@ -1,7 +1,7 @@
 //! JSON Schema of scenario files, for editors and the documentation, generated from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{ChannelSpec, KEYS, Probes, StationSpec, changes, flow, graph, hop, link, service, traffic, wlan};
+use super::{ChannelSpec, KEYS, Probes, StationSpec, changes, control, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, QueueLayout};
@@ -77,6 +77,10 @@ fn kind_schema(kind: Kind) -> Value {
         Kind::Size(..) => json!({ "$ref": "#/$defs/size" }),
         Kind::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Aqm => json!({ "$ref": "#/$defs/aqm" }),
+        Kind::Control => json!({ "title": "name with parameters, or table", "anyOf": [
+            { "type": "string", "examples": control::names().collect::<Vec<_>>() },
+            { "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } },
+        ] }),
         Kind::Limits => json!({ "title": "packets, size, time or list", "anyOf": [
             { "$ref": "#/$defs/limit" },
             { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/limit" } },

@@ -90,7 +90,7 @@ fn every_key_arrives() {
     // (40 - 5 - 5) / 2
     assert_eq!((tcp.access_delay, tcp.stop), (Duration::from_millis(15), Some(Duration::from_secs(50))));
     let Traffic::Tcp(FileSpec { tcp: spec, .. }) = &tcp.traffic else { panic!("tcp") };
-    assert_eq!((spec.cc.as_str(), spec.stack.as_str(), spec.mss), ("newreno", "linux-6.1", 1448));
+    assert_eq!((spec.cc.text.as_str(), spec.stack.as_str(), spec.mss), ("newreno", "linux-6.1", 1448));
     assert_eq!((spec.initial_window, spec.receive_window), (Some(10), Some(4_000_000)));
     assert!(spec.sack && spec.delayed_ack && !spec.ecn);
     let Traffic::Poisson(spec) = &udp.traffic else { panic!("poisson") };

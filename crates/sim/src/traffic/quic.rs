@@ -34,7 +34,7 @@ pub(crate) struct QuicTemplate {
 impl QuicTemplate {
     /// The ends with the parameters of `spec`.
     pub fn new(spec: &TcpSpec) -> Self {
-        Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
+        Self::of(spec, spec.cc.control.clone())
     }
 
     /// The same with another congestion control.

@@ -88,7 +88,7 @@ pub(crate) struct TcpTemplate {
 impl TcpTemplate {
     /// The ends with the parameters of `spec`.
     pub(super) fn new(spec: &TcpSpec) -> Self {
-        Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
+        Self::of(spec, spec.cc.control.clone())
     }
 
     /// The same with another congestion control, which the stack must support.

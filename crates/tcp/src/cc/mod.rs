@@ -49,7 +49,8 @@ pub use steering::{Flight, LostSegment, Needs};
 pub use window::Window;
 
 use super::rate_sample::RateSample;
-use sojourn_aqm::params::{ConfigError, unknown};
+use sojourn_aqm::param_list;
+use sojourn_aqm::params::{ConfigError, Param, unknown};
 use std::borrow::{Borrow, BorrowMut};
 
 /// Default control: Linux's own default since 2.6.19, in the version of the stack.
@@ -128,7 +129,7 @@ macro_rules! congestion_controls {
                 match name {
                     $( $name $( | $alias )? => {
                         let changed = <$module::$type as ControlDocs>::PARAMS.changed(params)?;
-                        Ok(params::spelling($name, &changed))
+                        Ok(param_list::spell($name, changed))
                     } )+
                     _ => Err(unknown_control(name)),
                 }
@@ -235,4 +236,10 @@ congestion_controls! {
     "yeah" => yeah::Yeah, "YeAH as in Linux 6.1: Scalable TCP while the queue is short, else Reno";
     "ledbat" => [Box] ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, at most 100 ms";
     "ledbat++" => [Box] ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, at most 60 ms, with slowdowns that make it fair";
+}
+
+/// Parameters of the control called `name`; none if it is unknown.
+pub fn params_of(name: &str) -> &'static [Param] {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, long)| long);
+    DESCRIPTIONS.iter().find(|control| control.name == name).map_or(&[], |control| control.params)
 }

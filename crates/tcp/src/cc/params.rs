@@ -75,16 +75,6 @@ fn no_params(params: &Texts) -> Result<(), ConfigError> {
     }
 }
 
-/// Text of a control with `params` in tc's spelling, as [`NamedConfig::spelling`](sojourn_aqm::registry::NamedConfig)
-/// spells a queue manager.
-pub(super) fn spelling(name: &str, params: &[(&'static str, Value)]) -> String {
-    params.iter().fold(name.to_string(), |text, (name, value)| match value {
-        Value::Flag(true) => format!("{text} {name}"),
-        Value::Flag(false) => format!("{text} no{name}"),
-        value => format!("{text} {name} {}", value.to_string().replace(' ', "")),
-    })
-}
-
 /// Upper limit of the parameters that are an `int` of the kernel.
 pub(super) const INT_MAX: Value = Value::Count(i32::MAX as u64);
 

@@ -63,7 +63,7 @@ macro_rules! traffic {
                 let others = KINDS.iter().flat_map(|kind| kind.keys);
                 match kind {
                     $( $name => {
-                        let table = Table::new(place, values, $spec::KEYS);
+                        let table = Table::new(place, values, $spec::KEYS).with_files(files);
                         table.refuse_foreign(of_flow, others, concat!($name, " flows"))?;
                         let mut traffic = $spec::read(&table).map(Self::$variant)?;
                         traffic.load(&table, files)?;

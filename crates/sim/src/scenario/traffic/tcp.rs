@@ -1,7 +1,7 @@
 //! Keys of a TCP or QUIC connection.
 
-use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
+use crate::scenario::{ControlSpec, Error};
 use sojourn_aqm::{Duration, Rate};
 use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;
@@ -10,9 +10,10 @@ use sojourn_tcp::{cc, quic, stack};
 table! {
     /// TCP sender and receiver.
     pub struct TcpSpec {
-        /// Congestion control; `bbr`, `bbr3`, `dctcp` and `prague` are short for `bbr@linux-6.1`, `bbr3@google`,
-        /// `dctcp@linux` and `prague@0.7`. `sojourn cc list` describes each.
-        cc: String = Kind::Word("congestion control", controls), Need::Default(cc::DEFAULT);
+        /// Congestion control, with parameters behind it: `ledbat target 5ms`; `bbr`, `bbr3`, `dctcp` and `prague` are
+        /// short for `bbr@linux-6.1`, `bbr3@google`, `dctcp@linux` and `prague@0.7`. `sojourn cc list` describes each.
+        /// Your own: `my_cc.py:Mine alpha 0.5`, `./libmine.so`.
+        cc: ControlSpec = Kind::Control, Need::Default(cc::DEFAULT);
         /// TCP stack: of a Linux version; or `ns2`, whose own agents are `cc` `reno` and `newreno`; or QUIC
         /// (`quic-rfc9002`), for `kind = "tcp"` only.
         stack: String = Kind::Word("TCP stack", stacks), Need::Default(stack::NEWEST);
@@ -110,17 +111,19 @@ impl TcpSpec {
         if self.is_quinn() {
             return self.check_quinn(table);
         }
-        if !quic::fits(&AnyCc::new(&self.cc).expect("the key admits known controls only")) {
-            return Err(table.error("cc", format!("{} needs TCP's timestamps; choose ledbat++", self.cc)));
+        if !quic::fits(&self.cc.control) {
+            return Err(table.error("cc", format!("{} needs TCP's timestamps; choose ledbat++", self.cc.text)));
         }
         Ok(())
     }
 
     /// Rejects keys that quinn does not support.
     fn check_quinn(&self, table: &Table) -> Result<(), Error> {
-        if !["newreno", "cubic"].contains(&self.cc.as_str()) {
-            let text =
-                format!("quinn runs newreno and cubic here, not {}; choose one, or stack = \"quic-rfc9002\"", self.cc);
+        if !["newreno", "cubic"].contains(&self.cc.text.as_str()) {
+            let text = format!(
+                "quinn runs newreno and cubic here, not {}; choose one, or stack = \"quic-rfc9002\"",
+                self.cc.text
+            );
             return Err(table.error("cc", text));
         }
         if !self.delayed_ack {
@@ -138,10 +141,13 @@ impl TcpSpec {
             return self.check_quic(table);
         }
         let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
-        if !AnyCc::new(&self.cc).expect("the key admits known controls only").needs().is_met_by(stack) {
+        if self.cc.definition.is_some() && stack.runs_in_ns2() {
+            return Err(table.error("cc", "ns2 runs its own agents, reno and newreno; choose a stack of Linux"));
+        }
+        if !self.cc.control.needs().is_met_by(stack) {
             let text = format!(
                 "{} needs a stack that decides on recovery before the window; choose linux-3.13 or linux-6.1",
-                self.cc
+                self.cc.text
             );
             return Err(table.error("cc", text));
         }
@@ -179,12 +185,6 @@ fn stacks() -> Vec<&'static str> {
 
 /// quinn, if the feature is enabled.
 const QUINN: &[&str] = if cfg!(feature = "quinn") { &["quinn"] } else { &[] };
-
-/// Registered names and aliases.
-fn controls() -> Vec<&'static str> {
-    let aliases = cc::ALIASES.iter().map(|&(alias, _)| alias);
-    names(cc::NAMES).into_iter().chain(aliases).collect()
-}
 
 fn names(registry: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     registry.iter().map(|&(name, _)| name).collect()

@@ -280,7 +280,7 @@ fn transport(spec: &TcpSpec) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mss = u64::from(spec.mss);
     let initial = spec.initial_window.map_or((10 * mss).min(14_720.max(2 * mss)), |packets| u64::from(packets) * mss);
-    let control: Arc<dyn ControllerFactory + Send + Sync> = match spec.cc.as_str() {
+    let control: Arc<dyn ControllerFactory + Send + Sync> = match spec.cc.text.as_str() {
         "cubic" => {
             let mut cubic = CubicConfig::default();
             cubic.initial_window(initial);

@@ -31,6 +31,10 @@ pub trait ControlDefinition: Debug + Send + Sync {
     fn distinguishes_causes(&self) -> bool {
         false
     }
+    /// Whether calls need the lock of an interpreter.
+    fn needs_interpreter(&self) -> bool {
+        false
+    }
     /// Creates the control of a connection.
     ///
     /// # Errors
@@ -38,6 +42,10 @@ pub trait ControlDefinition: Debug + Send + Sync {
     fn create(&self, host: &ControlHost) -> Result<Box<dyn ForeignControl>, Fault>;
     /// Keeps the text of the first fault of a control of this definition.
     fn record_fault(&self, text: String);
+    /// That text.
+    fn fault(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Environment of a control, at the time of its first call.

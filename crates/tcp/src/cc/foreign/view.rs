@@ -52,7 +52,7 @@ impl FlightView {
     pub const UNPACED: u64 = u64::MAX;
 
     /// A connection before its first event.
-    pub(crate) const EMPTY: Self = Self {
+    pub const EMPTY: Self = Self {
         size: size_of::<Self>() as u32,
         mss: 0,
         now: 0,
