@@ -24,17 +24,24 @@ struct Call {
     name: (*const u8, usize),
     /// Number of the call on this thread.
     number: u64,
+    /// Simulated time in nanoseconds; negative if the call has none.
+    now: i64,
 }
 
 /// Runs `call`, the function `name` of the library at `path`.
 pub(crate) fn within<R>(path: &Path, name: &'static str, call: impl FnOnce() -> R) -> R {
+    within_at(path, name, -1, call)
+}
+
+/// [`within`] at the simulated time `now` in nanoseconds.
+pub(crate) fn within_at<R>(path: &Path, name: &'static str, now: i64, call: impl FnOnce() -> R) -> R {
     ALT_STACK.with(|_| ());
     let path = path.as_os_str().as_bytes();
     let name = (name.as_ptr(), name.len());
     let outer = CALL.get();
     let number = CALLS.get().wrapping_add(1);
     CALLS.set(number);
-    CALL.set(Some(Call { path: (path.as_ptr(), path.len()), name, number }));
+    CALL.set(Some(Call { path: (path.as_ptr(), path.len()), name, number, now }));
     // Calls do not nest: an outer call that is still set never returned.
     if let Some(outer) = outer {
         outer.abort("longjmp out of the call");
@@ -51,7 +58,10 @@ impl Call {
     /// Names the library and the call, and ends the program. Async-signal-safe.
     fn abort(self, how: &'static str) -> ! {
         let text = |text: &'static str| (text.as_ptr(), text.len());
-        let line = [text("Error: "), self.path, text(": "), self.name, text(MESSAGE), text(how), text("\n")];
+        let mut digits = [b' '; TIME.len()];
+        let time = if self.now < 0 { &[][..] } else { write_seconds(self.now, &mut digits) };
+        let time = (time.as_ptr(), time.len());
+        let line = [text("Error: "), self.path, text(": "), self.name, text(MESSAGE), text(how), time, text("\n")];
         for (bytes, length) in line {
             // SAFETY: constants, and a path that lives as long as its library, which is until the program ends.
             unsafe { libc::write(2, bytes.cast(), length) };
@@ -59,6 +69,21 @@ impl Call {
         // SAFETY: it does not return.
         unsafe { libc::_exit(2) }
     }
+}
+
+/// Writes ` (at 1.5 s)` for a time in nanoseconds. Async-signal-safe, unlike formatting.
+fn write_seconds(now: i64, into: &mut [u8; TIME.len()]) -> &[u8] {
+    into.copy_from_slice(TIME);
+    let mut rest = now;
+    for place in (START..TIME.len() - END).rev().filter(|&place| TIME[place] == b'0') {
+        into[place] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // Leading zeros give way, up to the digit before the point.
+    let point = TIME.len() - END - 10;
+    let first = (START..point - 1).find(|&place| into[place] != b'0').unwrap_or(point - 1);
+    into.copy_within(..START, first - START);
+    &into[first - START..]
 }
 
 /// Alternate signal stack of a thread, unless it had one, and the lowest address of the thread's own stack.
@@ -169,8 +194,30 @@ const SIGNALS: [(libc::c_int, &str); 5] = [
 ];
 /// Text between the call and the way it ended.
 const MESSAGE: &str = " ended the program: ";
+/// Form of the time in a message, with nanoseconds, and the lengths of the parts around its digits.
+const TIME: &[u8] = b" (at 0000000000.000000000 s)";
+const START: usize = 5;
+const END: usize = 3;
 /// Size of the alternate stack; the handler needs little.
 const ALT_STACK_BYTES: usize = 64 << 10;
 const PAGE: usize = 4096;
 /// Maximum distance of an overflow's fault below the stack: guard pages, and a large frame.
 const OVERFLOW_RANGE: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_without_leading_zeros() {
+        for (now, text) in [
+            (0, " (at 0.000000000 s)"),
+            (1_500_000_000, " (at 1.500000000 s)"),
+            (12_000_000_034, " (at 12.000000034 s)"),
+            (i64::MAX, " (at 9223372036.854775807 s)"),
+        ] {
+            let mut digits = [0; TIME.len()];
+            assert_eq!(String::from_utf8_lossy(write_seconds(now, &mut digits)), text);
+        }
+    }
+}

@@ -355,6 +355,11 @@ fn busy() -> Error {
     Error { code: abi::BUSY, text }
 }
 
+/// Stores the text of a refusal for [`error`], and returns its code.
+pub(crate) fn refuse(text: String) -> c_int {
+    set_last_error(Error { code: abi::REFUSED, text })
+}
+
 /// Stores the text of an error for [`error`], and returns its code.
 fn set_last_error(Error { code, text }: Error) -> c_int {
     let text = CString::new(text.replace('\0', "?")).unwrap_or_default();

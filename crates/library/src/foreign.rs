@@ -70,7 +70,7 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
             Ok(AnyConfig::Foreign(ForeignDiscipline::new(algorithm, text, Box::new(config))))
         };
     let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
-        name: Box::leak(escape(&library.path).into_boxed_str()),
+        name: Box::leak(escape(library.path()).into_boxed_str()),
         summary: &library.summary,
         source: &library.source,
         params: foreign::PARAMS,

@@ -8,6 +8,8 @@
 //! | [`queue`] | Sojourn queues for hosts in C, in safe code |
 //! | [`export`](mod@export) | functions that C calls: pointer checks, panics as errors, error texts |
 //! | [`foreign`] | queues of shared libraries as qdiscs; every answer is checked |
+//! | [`control`] | congestion controls, the Rust side of `sojourn_cc.h` |
+//! | `file` | files of libraries, each loaded once |
 //! | [`load`] | opening libraries and calling them |
 //! | [`name`] | names of libraries in configurations |
 //! | `crash` | names the library that ends the program |
@@ -15,8 +17,10 @@
 //! The exported C functions are in the crate `sojourn-capi`, which builds `libsojourn_aqm`.
 
 pub mod abi;
+pub mod control;
 mod crash;
 pub mod export;
+mod file;
 pub mod foreign;
 pub mod load;
 pub mod name;

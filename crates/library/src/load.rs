@@ -5,21 +5,17 @@
 use crate::abi::{self, Discipline, Host, Packet, Time};
 use crate::crash;
 use crate::export;
+use crate::file::{LibraryFile, OpenedLibrary, one_line, open_once};
 use sojourn_aqm::Limits;
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::Path;
 use std::ptr::{null, null_mut};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A loaded library. It stays loaded until the program ends, because any thread may be running its code.
 pub struct Library {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Version of the file that was loaded.
-    stamp: FileStamp,
+    file: LibraryFile,
     /// Its export.
     export: Discipline,
     /// Departure order of packets: [`abi::FIFO`], ….
@@ -38,11 +34,10 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// Version of a file: device, inode, size, mtime (seconds, nanoseconds).
-type FileStamp = (u64, u64, u64, i64, i64);
-
-fn stamp(metadata: &Metadata) -> FileStamp {
-    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+impl OpenedLibrary for Library {
+    fn file(&self) -> &LibraryFile {
+        &self.file
+    }
 }
 
 static OPEN: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
@@ -53,43 +48,18 @@ impl Library {
     /// # Errors
     /// If the file cannot be loaded, exports no valid `sojourn_library`, or has changed since it was loaded.
     pub fn open(path: &Path) -> Result<&'static Self, String> {
-        let place = path.display();
-        let path =
-            path.canonicalize().map_err(|error| format!("{place}: {error}; give the path of a shared library"))?;
-        let metadata = path.metadata().map_err(|error| format!("{place}: {error}"))?;
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(library) = open.iter().find(|library| library.path == path) {
-            let same = library.stamp == stamp(&metadata);
-            return if same {
-                Ok(library)
-            } else {
-                Err(format!("{place}: has changed since it was loaded; start again"))
-            };
-        }
-        let library: &'static Self = Box::leak(Box::new(Self::load(path, stamp(&metadata))?));
-        open.push(library);
-        Ok(library)
+        open_once(path, &OPEN, Self::load)
     }
 
-    fn load(path: PathBuf, stamp: FileStamp) -> Result<Self, String> {
-        let place = path.display();
-        crash::install_handlers();
-        let loaded = crash::within(&path, "loading it", || {
-            // SAFETY: loading runs the library's initialisers, as the user requested.
-            unsafe { libloading::os::unix::Library::open(Some(&path), libloading::os::unix::RTLD_NOW) }
-        });
-        let loaded = loaded.map_err(|error| format!("{place}: cannot be loaded: {}", loader_error(&error)))?;
-        // SAFETY: the header reserves this symbol for this object; its fields are checked before use.
-        let found = unsafe { loaded.get::<*const Discipline>(abi::SYMBOL.to_bytes_with_nul()) };
-        let export = found.map_err(|_| format!("{place}: does not export `sojourn_library`; see sojourn_aqm.h"))?;
-        // SAFETY: as above; the symbol exists.
-        let export = unsafe { read_export(export.as_raw_ptr().cast()) }.map_err(|what| format!("{place}: {what}"))?;
-        // Keep it loaded.
-        std::mem::forget(loaded);
+    fn load(file: LibraryFile) -> Result<Self, String> {
+        let export = file.load(abi::SYMBOL, "sojourn_aqm.h")?;
+        // SAFETY: the header reserves this symbol for this object.
+        let export =
+            unsafe { read_export(export.cast()) }.map_err(|wrong| format!("{}: {wrong}", file.path.display()))?;
         // SAFETY: null or constant strings of the library, by the header.
         let [name, summary, source] =
             [export.name, export.summary, export.source].map(|text| unsafe { one_line(text) });
-        Ok(Self { path, stamp, order: export.order, export, name, summary, source })
+        Ok(Self { order: export.order, export, name, summary, source, file })
     }
 
     /// Creates a queue.
@@ -127,14 +97,14 @@ impl Library {
         Ok(instance)
     }
 
-    fn call<R>(&self, name: &'static str, call: impl FnOnce() -> R) -> R {
-        crash::within(&self.path, name, call)
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.file.path
     }
-}
 
-/// Message of the dynamic loader, without libloading's prefix.
-fn loader_error(error: &libloading::Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
+    fn call<R>(&self, name: &'static str, call: impl FnOnce() -> R) -> R {
+        crash::within(self.path(), name, call)
+    }
 }
 
 /// Copies and checks the export at `place`.
@@ -175,19 +145,6 @@ unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
         return Err(format!("sojourn_library.order is {}; take one of the header's SOJOURN_FIFO, …", export.order));
     }
     Ok(export)
-}
-
-/// A library's string on one line; empty for null.
-///
-/// # Safety
-/// `text` is null or a string.
-unsafe fn one_line(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: not null, and by this function's contract.
-    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Packets that a library has passed to `dropped` since the last [`Instance::take_returned`].
