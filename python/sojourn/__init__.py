@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sojourn.model.aqms.loading import no_code
     from sojourn.model.aqms.managers import *  # noqa: F403 (from the registry)
     from sojourn.model.aqms.queue import Queue
+    from sojourn.model.ccs.cc import Cc
     from sojourn.model.results.result import Result
     from sojourn.model.scenarios.scenario import Scenario
     from sojourn.studies.comparison import Comparison, compare
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Aqm",
     "AqmError",
+    "Cc",
     "Comparison",
     "Difference",
     "InputError",
@@ -46,6 +48,7 @@ __all__ = [
 _HOMES = {
     "Aqm": "sojourn.model.aqms.aqm",
     "AqmError": "sojourn._core",
+    "Cc": "sojourn.model.ccs.cc",
     "Comparison": "sojourn.studies.comparison",
     "Difference": "sojourn.studies.difference",
     "InputError": "sojourn._core",

@@ -94,7 +94,7 @@ impl<'a> ClassFinder<'a> {
     }
 
     /// Checks whether code from the named file may run.
-    fn is_allowed(&self, name: &str) -> Result<(), ConfigError> {
+    pub fn is_allowed(&self, name: &str) -> Result<(), ConfigError> {
         let may_run = Python::attach(|py| {
             let ask = || py.import("sojourn.model.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
             ask().map_err(|error: PyErr| exception_text(py, &error))
@@ -242,7 +242,7 @@ fn configure(
 }
 
 /// Type of a parameter with this default, and the default.
-fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
+pub fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
     let choices: Vec<&'static str> = choices.iter().map(|word| leak(word)).collect();
     let value = value(default, &choices)?;
     let range = match value {
@@ -283,6 +283,6 @@ fn value(default: &Bound<'_, PyAny>, choices: &[&'static str]) -> Result<Value, 
     }
 }
 
-fn leak(text: &str) -> &'static str {
+pub fn leak(text: &str) -> &'static str {
     Box::leak(text.into())
 }

@@ -20,6 +20,9 @@ mod borrowed_queue;
 mod capture;
 mod classes;
 mod conformance;
+mod control_class;
+mod control_views;
+mod controls;
 mod emulated;
 mod emulator;
 mod error;
@@ -36,6 +39,7 @@ mod values;
 mod views;
 
 use classes::{ClassFinder, PyAlgorithm, check_fault, foreign, is_python};
+use controls::{UserFiles, check_control_faults, parse_absolute};
 use error::{AqmError, InputError, UnsignedInt, check, unwritten};
 use output::Output;
 use pyo3::prelude::*;
@@ -45,7 +49,7 @@ use sojourn_aqm::units;
 use sojourn_sim::parquet::{ParquetFolder, ROWS};
 use sojourn_sim::scenario::{self, AqmSpec, Scenario, UnreadTables};
 use sojourn_sim::{MemoryEstimate, Simulation, registry};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The compiled core: scenarios, simulations and single queues.
 #[pymodule]
@@ -60,6 +64,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<gym::PolicyNetwork>()?;
     module.add_class::<gym_cc::CcEpisodes>()?;
     module.add_class::<PyAlgorithm>()?;
+    module.add_class::<control_class::PyControlClass>()?;
+    module.add_class::<control_views::FlightObject>()?;
+    module.add_class::<control_views::AckObject>()?;
+    module.add_class::<control_views::SampleObject>()?;
+    module.add_class::<control_views::LossObject>()?;
     module.add_class::<views::CxView>()?;
     module.add_class::<views::FifoView>()?;
     module.add_class::<views::MetaView>()?;
@@ -131,10 +140,8 @@ fn parse_scenario(
     base: &str,
     within: bool,
 ) -> PyResult<String> {
-    let folder = Path::new(base);
-    let files: &(dyn scenario::Files + Sync) =
-        if within { &scenario::ConfinedFolder(folder) } else { &scenario::Folder(folder) };
-    let parse = || Scenario::parse_among(text, &sets, files, &ClassFinder { base, confined: within });
+    let files = UserFiles::new(base, within);
+    let parse = || Scenario::parse_among(text, &sets, &files, &ClassFinder { base, confined: within });
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
 }
@@ -143,8 +150,7 @@ fn parse_scenario(
 /// packets in flight, and for the rows of all probes unless they are written during the run.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
-    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &ClassFinder::of("/"));
-    let need = py.detach(|| parse().map(|scenario| MemoryEstimate::of(&scenario)));
+    let need = py.detach(|| parse_absolute(scenario_json).map(|scenario| MemoryEstimate::of(&scenario)));
     check(py, need.map(|MemoryEstimate { run, recorded }| (run, recorded)))
 }
 
@@ -193,9 +199,9 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 
 /// Simulates a scenario (TOML or JSON text with absolute paths) once.
 ///
-/// The interpreter lock is released meanwhile, unless a queue manager is in Python; about every 50 ms signals are
+/// The interpreter lock is released meanwhile, unless a queue manager or a control is in Python; about every 50 ms signals are
 /// handled and `progress` is called with the share done, from 0 to 1. An exception of either ends the run, and so does
-/// one in a queue manager. With a `folder` the tables are written there as Parquet during the run, so that they take no
+/// one in a queue manager or a congestion control. With a `folder` the tables are written there as Parquet during the run, so that they take no
 /// memory; a failed write raises `OSError`. Before a large list of the run grows, `grows` is called with the bytes that
 /// it will take; an exception of it ends the run.
 #[pyfunction]
@@ -210,18 +216,19 @@ fn simulate(
     grows: Option<Py<PyAny>>,
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
-    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &ClassFinder::of("/"));
-    let scenario = check(py, py.detach(parse))?;
+    let scenario = check(py, py.detach(|| parse_absolute(scenario_json)))?;
     let queues = MemoryEstimate::of_queues(&scenario);
     if let Some(grows) = grows.as_ref().filter(|_| queues > GROWTH) {
         grows.call1(py, (queues, "its queues need"))?;
     }
     let start = || {
         let configs = || scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
-        let (python, foreign) = (configs().any(is_python), foreign(configs()));
-        (Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign)
+        let controls: Vec<_> = scenario.user_controls().cloned().collect();
+        let python = configs().any(is_python) || controls.iter().any(|control| control.needs_interpreter());
+        let users = (foreign(configs()), controls);
+        (Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, users)
     };
-    let (mut simulation, duration_s, python, foreign) = py.detach(start);
+    let (mut simulation, duration_s, python, (foreign, controls)) = py.detach(start);
     let mut files = folder.as_deref().map(ParquetFolder::new);
     let mut written = Ok(());
     let (mut told, mut may_grow) = (GROWTH, Ok(()));
@@ -237,7 +244,10 @@ fn simulate(
                 }
             }
         }
-        let faulty = || foreign.iter().any(|config| config.fault().is_some());
+        let faulty = || {
+            foreign.iter().any(|config| config.fault().is_some())
+                || controls.iter().any(|control| control.fault().is_some())
+        };
         let mut done = simulation.advance(EVENTS_PER_STEP) || faulty();
         if let Some(files) = &mut files {
             written = simulation.take_rows(ROWS).into_iter().try_for_each(|table| files.write(table));
@@ -252,6 +262,7 @@ fn simulate(
     }
     may_grow?;
     check_fault(&foreign)?;
+    check_control_faults(&controls)?;
     written.map_err(|error| unwritten(py, error))?;
     let output = py.detach(|| simulation.finish());
     // Check again: freeing the queues may have recorded faults.

@@ -31,7 +31,7 @@ pub struct AqmClass {
 impl AqmClass {
     /// Creates an instance.
     fn instance<'py>(&self, py: Python<'py>, params: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-        self.make.bind(py).call1((params,)).map_err(|error| self.explain(py, error, "__init__", None))
+        self.make.bind(py).call1((params,)).map_err(|error| explain(py, self.name, error, ("__init__", None)))
     }
 
     /// Whether `__init__` accepts `params`; a ValueError of the class is returned as its message.
@@ -40,26 +40,9 @@ impl AqmClass {
             Ok(_) => Ok(Ok(())),
             Err(error) => match text(py, &error).filter(|_| error.is_instance_of::<PyValueError>(py)) {
                 Some(text) => Ok(Err(text)),
-                None => Err(self.explain(py, error, "__init__", None)),
+                None => Err(explain(py, self.name, error, ("__init__", None))),
             },
         }
-    }
-
-    /// Adds the location to an exception, even to one that would end the program, such as SystemExit. KeyboardInterrupt
-    /// and Rust panics pass unchanged.
-    fn explain(&self, py: Python<'_>, error: PyErr, method: &str, now: Option<Instant>) -> PyErr {
-        let stays = error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py);
-        if stays || error.is_instance_of::<AqmError>(py) {
-            return error;
-        }
-        let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
-        let line = last_line(py, &error).map_or(String::new(), |line| format!(", line {line}"));
-        let kind = error.get_type(py).name().map_or_else(|_| "exception".to_string(), |name| name.to_string());
-        let said = exception_text(py, &error);
-        let said: Vec<&str> = std::iter::once(kind.as_str()).chain(said.lines().map(str::trim)).collect();
-        let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {}", self.name, said.join(": ")));
-        explained.set_cause(py, Some(error));
-        explained
     }
 
     /// Interned name of a state variable, leaked once per class.
@@ -103,7 +86,7 @@ impl PyAqm {
     pub fn new(class: &'static AqmClass, params: &[(&'static str, ParamValue)]) -> Self {
         let object = Python::attach(|py| {
             let make = || AqmInstance::new(py, class, &to_dict(py, params)?);
-            raise(py, || make().map_err(|error| class.explain(py, error, "__init__", None)))
+            raise(py, || make().map_err(|error| explain(py, class.name, error, ("__init__", None))))
         });
         Self { class, object, next_update: None }
     }
@@ -117,7 +100,9 @@ impl PyAqm {
         call: impl FnOnce(Python<'_>, &AqmInstance) -> PyResult<R>,
     ) -> Option<R> {
         let object = self.object.as_ref()?;
-        Python::attach(|py| raise(py, || call(py, object).map_err(|error| self.class.explain(py, error, method, now))))
+        Python::attach(|py| {
+            raise(py, || call(py, object).map_err(|error| explain(py, self.class.name, error, (method, now))))
+        })
     }
 
     /// Queries when the next update is due; `last` is the time of the previous one.
@@ -288,6 +273,23 @@ impl Lifecycle for PyAqm {
     }
 }
 
+/// Adds the location to an exception, even to one that would end the program, such as SystemExit. KeyboardInterrupt
+/// and Rust panics pass unchanged.
+pub fn explain(py: Python<'_>, class: &str, error: PyErr, (method, now): (&str, Option<Instant>)) -> PyErr {
+    let stays = error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py);
+    if stays || error.is_instance_of::<AqmError>(py) {
+        return error;
+    }
+    let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
+    let line = last_line(py, &error).map_or(String::new(), |line| format!(", line {line}"));
+    let kind = error.get_type(py).name().map_or_else(|_| "exception".to_string(), |name| name.to_string());
+    let said = exception_text(py, &error);
+    let said: Vec<&str> = std::iter::once(kind.as_str()).chain(said.lines().map(str::trim)).collect();
+    let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {}", class, said.join(": ")));
+    explained.set_cause(py, Some(error));
+    explained
+}
+
 /// Runs `act` unless an exception is pending; an exception of its own becomes pending.
 #[inline]
 pub fn raise<R>(py: Python<'_>, act: impl FnOnce() -> PyResult<R>) -> Option<R> {
@@ -318,7 +320,7 @@ pub fn exception_text(py: Python<'_>, error: &PyErr) -> String {
     text(py, error).unwrap_or_else(|| "its message cannot be read".to_string())
 }
 
-fn text(py: Python<'_>, error: &PyErr) -> Option<String> {
+pub fn text(py: Python<'_>, error: &PyErr) -> Option<String> {
     error.value(py).str().ok().map(|text| text.to_string_lossy().into_owned())
 }
 

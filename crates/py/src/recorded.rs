@@ -1,6 +1,6 @@
 //! Runs of other engines: their inputs from a scenario, and statistics from their recordings.
 
-use crate::classes::ClassFinder;
+use crate::controls::parse_absolute;
 use crate::error::{UnsignedInt, check, input};
 use crate::output::Output;
 use crate::values::limits_of;
@@ -13,7 +13,6 @@ use sojourn_sim::{
     BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
     Quantiles, RecordingAnalysis, RecordingEntry, Statistics,
 };
-use std::path::Path;
 
 /// Every source of a scenario in numeric order: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`, the
 /// times at which it sends each datagram or requests each connection.
@@ -186,7 +185,7 @@ pub fn jain(rates: Vec<f64>) -> f64 {
 }
 
 fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
-    check(py, Scenario::parse_with(text, &[], Path::new("/"), &ClassFinder::of("/")))
+    check(py, parse_absolute(text))
 }
 
 impl LinkLimit {

@@ -67,14 +67,14 @@ def of_path(path: Path | None) -> Start:
         text = drawn_text(path, None)
         document = parse_toml(text)
     scenario = Scenario.load(path)
-    if scenario.user_aqms():
+    if scenario.user_code():
         return of_result(run_recorded(scenario, scenario.seed))
     return Start(scenario.name or path.stem, text, None, files_beside(document, path.parent))
 
 
 def of_scenario(scenario: Scenario) -> Start:
     """A scenario with explicit defaults, and the files that it names by absolute path."""
-    if scenario.user_aqms():
+    if scenario.user_code():
         return of_result(run_recorded(scenario, scenario.seed))
     files = {str(path): read_bytes(path) for path in scenario.traces()}
     return Start(scenario.name, scenario_toml(scenario), scenario.seed, check_size(files))
@@ -86,7 +86,7 @@ def of_result(result: Result) -> Start:
         remedy = "look at it with sojourn plot timeseries, or run a scenario with flows in the lab"
         raise InputError(f"{result.folder or result}: log of a shell, whose command made the traffic; {remedy}")
     has_packets = "packets" in result.table_names
-    if has_packets or result.engine != "simulate" or result.scenario.user_aqms():
+    if has_packets or result.engine != "simulate" or result.scenario.user_code():
         return Start(result.scenario.name, None, result.seed, {}, payload(result))
     return replace(of_scenario(result.scenario), seed=result.seed)
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
-from sojourn.model.aqms.algorithm import configure, make
-from sojourn.model.aqms.hooks import Hooks
-from sojourn.model.aqms.source import source_digest
-
-
-class AqmMeta(type):
-    """Metaclass that parses texts into numbers: `MyAqm(target="5 ms")` passes nanoseconds to `__init__`."""
-
-    def __call__(cls, *args: Any, **params: Any) -> Any:
-        """Create an instance and store the call's arguments as its spelling."""
-        user = cast("type[Aqm]", cls)
-        text, values = configure(user, args, params)
-        made = make(user)(values)
-        made._text = text
-        return made
+from sojourn import _core
+from sojourn.model.aqms.hooks import Hooks, hooks_of
+from sojourn.model.aqms.user_class import UserClass, make, parameters, summary
 
 
-class Aqm(Hooks, metaclass=AqmMeta):
+class Aqm(Hooks, UserClass):
     """A queue manager: derive from it to write one, `class MyAqm(sojourn.Aqm)`; see docs/python_aqm.md.
 
     The methods are those of the Rust trait, and all are optional: a method that a class does not define is not called.
@@ -32,26 +20,7 @@ class Aqm(Hooks, metaclass=AqmMeta):
     judges_overflow: ClassVar[bool] = False
     """Whether `enqueue` also judges packets beyond the limits, and may make room for them."""
 
-    _digest: ClassVar[str | None] = None
-    _text: str = ""
-
-    def __init_subclass__(cls) -> None:
-        """Record the digest of the source, which is part of the key of stored results."""
-        cls._digest = source_digest(cls)
-
-    @property
-    def text(self) -> str:
-        """Spelling in files and on the command line."""
-        return self._text
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Aqm) and bool(self.text) and other.text == self.text)
-
-    def __hash__(self) -> int:
-        return hash(self.text) if self.text else id(self)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.text}>"
+    @classmethod
+    def _of_core(cls, name: str) -> _core.Algorithm:
+        methods = hooks_of(cls, Hooks, "would be tail drop; write e.g. def dequeue(self, cx, queue)")
+        return _core.Algorithm(name, summary(cls), parameters(cls), make(cls), methods, bool(cls.judges_overflow))

@@ -54,43 +54,42 @@ class Hooks:
         return {}
 
 
-HOOKS = tuple(name for name in vars(Hooks) if not name.startswith("_"))
-"""Methods that the core calls, if a class defines them."""
+def hooks_of(cls: type, base: type, without: str) -> list[str]:
+    """Methods of `base` that a class defines; raises `InputError` if it defines none, or misspells one.
 
-
-def hooks_of(cls: type[Hooks]) -> list[str]:
-    """Hooks that a class defines; raises `InputError` if it defines none, or misspells one."""
-    found = [name for name in HOOKS if getattr(cls, name) is not getattr(Hooks, name)]
-    for name, method in _public_methods(cls):
-        near = _hook_like(name)
+    `without` says what a class without methods would be, and what to write.
+    """
+    hooks = [name for name in vars(base) if not name.startswith("_")]
+    found = [name for name in hooks if getattr(cls, name) is not getattr(base, name)]
+    for name, method in _public_methods(cls, base):
+        near = _hook_like(name, hooks)
         if near and near not in found:
             message = f'{_location(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
             raise InputError(f"{message} Names of your own methods must begin with _")
     if not found:
         raise InputError(
-            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called and would be tail drop; write "
-            "e.g. def dequeue(self, cx, queue)"
+            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called and {without}"
         )
     return found
 
 
-def _public_methods(cls: type[Hooks]) -> Iterator[tuple[str, object]]:
-    """Methods of a class and its bases, without those of `Hooks` and its bases."""
+def _public_methods(cls: type, without: type) -> Iterator[tuple[str, object]]:
+    """Methods of a class and its bases, without those of `without` and its bases."""
     for base in cls.__mro__:
-        if base in Hooks.__mro__:
+        if base in without.__mro__:
             continue
         for name, item in vars(base).items():
             method = item.__func__ if isinstance(item, staticmethod | classmethod) else item
-            if not name.startswith("_") and inspect.isfunction(method) and not hasattr(Hooks, name):
+            if not name.startswith("_") and inspect.isfunction(method) and not hasattr(without, name):
                 yield name, method
 
 
-def _hook_like(name: str) -> str | None:
+def _hook_like(name: str, hooks: list[str]) -> str | None:
     """Hook that `name` misspells: dequeu, deQueue, on_dequeue; a longer name such as update_p is not a misspelling."""
     plain = _plain(re.sub(r"^(on|do)_", "", name))
-    far = {hook: _distance(plain, _plain(hook)) for hook in HOOKS}
-    nearest = min(HOOKS, key=far.__getitem__)
-    is_longer = any(name.startswith(f"{hook}_") for hook in HOOKS)
+    far = {hook: _distance(plain, _plain(hook)) for hook in hooks}
+    nearest = min(hooks, key=far.__getitem__)
+    is_longer = any(name.startswith(f"{hook}_") for hook in hooks)
     return None if is_longer or far[nearest] > (2 if len(nearest) > 6 else 1) else nearest
 
 

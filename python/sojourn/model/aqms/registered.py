@@ -8,12 +8,13 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from sojourn.base.errors import unknown
-from sojourn.model.aqms.aqm import Aqm, AqmMeta
+from sojourn.model.aqms.aqm import Aqm
 from sojourn.model.aqms.registry import INSIDE, argument, find, parameter_names, registry
 from sojourn.model.aqms.spelling import param_words, spelled_aqm
+from sojourn.model.aqms.user_class import UserClassMeta
 
 
-class _RegistryMeta(AqmMeta):
+class _RegistryMeta(UserClassMeta):
     """Metaclass with Python's own call: the core parses the parameters of registered managers."""
 
     __call__ = type.__call__

@@ -117,6 +117,16 @@ def _name(name: str, digests: Mapping[str, str]) -> str:
     return REFERENCE.sub(content, name)
 
 
+def is_reference(name: str) -> bool:
+    """Whether a name is that of a user's class or library."""
+    return REFERENCE.fullmatch(name) is not None
+
+
+def control_by_content(text: str, digests: Mapping[str, str]) -> str:
+    """Spelling of a congestion control with the name of its file replaced by a digest."""
+    return _name(text, digests)
+
+
 def is_library(name: str) -> bool:
     """Whether the name of an AQM is a shared library."""
     return re.fullmatch(LIBRARY, name) is not None

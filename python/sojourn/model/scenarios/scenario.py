@@ -14,7 +14,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.base.notebook import lab_widget, progress_callback
 from sojourn.base.units import initial_value, seconds
-from sojourn.model.aqms.spelling import references, spelled_aqm, tables
+from sojourn.model.aqms.spelling import is_reference, references, spelled_aqm, tables
 from sojourn.model.scenarios.draw import Draw, seed_of
 from sojourn.model.scenarios.paths import paths
 
@@ -132,6 +132,15 @@ class Scenario:
     def user_aqms(self) -> list[str]:
         """Names of the queue managers that are written in Python or are in shared libraries."""
         return list(self._user_aqms)
+
+    def user_controls(self) -> list[str]:
+        """Names of the congestion controls that are written in Python or are in shared libraries."""
+        names = [str(flow.get("cc", "")).partition(" ")[0] for flow in self.document["flows"]]
+        return [name for name in dict.fromkeys(names) if is_reference(name)]
+
+    def user_code(self) -> list[str]:
+        """Names of all classes, libraries and policies of users, each once."""
+        return list(dict.fromkeys([*self._user_aqms, *self.user_controls()]))
 
     @cached_property
     def _traces(self) -> list[Path]:

@@ -117,7 +117,7 @@ class Runner:
         return found
 
     def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
-        in_libraries = any(is_library(name) for run in runs for name in run.scenario.user_aqms())
+        in_libraries = any(is_library(name) for run in runs for name in run.scenario.user_code())
         batch = _Batch(self, several=len(runs) > 1, in_libraries=in_libraries)
         at_a_time = max(1, min(self.jobs or cores(), len(runs)))
         batch.tell_need(runs, at_a_time, progress)
@@ -233,7 +233,7 @@ class _Batch:
         if root:
             check_writable(root)
         self.runner.computed.append(run)
-        names = run.scenario.user_aqms()
+        names = run.scenario.user_code()
         in_library = run.engine == engines.SIMULATE and any(map(is_library, names))
         if in_files(names) and ((self.several and names) or in_library or self._may_be_lost(run)):
             worker = self._worker()

@@ -41,7 +41,7 @@ def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
 
     The files are traces, distribution tables, and the sources of queue managers in Python.
     """
-    return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario)))), seed, engine)
+    return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario) | _controls(scenario)))), seed, engine)
 
 
 def run(
@@ -98,6 +98,7 @@ def _manifest(result: Result, name: str, folder: Path, command: list[str]) -> di
         "scenario": result.scenario.document,
         "traces": _traces(result.scenario),
         "aqms": _sources(result.scenario),
+        **({"controls": controls} if (controls := _controls(result.scenario)) else {}),
         **({"parameters": own} if (own := own_parameters(result.scenario)) else {}),
         "summary": result.totals,
         "tables": tables,
@@ -258,7 +259,7 @@ def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     try:
-        subject = _by_content(manifest["scenario"], manifest["traces"], manifest.get("aqms", {}))
+        subject = _by_content(manifest["scenario"], manifest["traces"], manifest.get("aqms", {}) | manifest.get("controls", {}))
         name = _hash(_sorted(subject), manifest["seed"], manifest["engine"])
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
         sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
@@ -296,6 +297,10 @@ def _sources(scenario: Scenario) -> dict[str, str]:
     return {name: digest(name) for name in scenario.user_aqms()}
 
 
+def _controls(scenario: Scenario) -> dict[str, str]:
+    return {name: digest(name) for name in scenario.user_controls()}
+
+
 def _hash(subject: str, seed: int, engine: str) -> str:
     """Hash of the JSON text of these four with sorted keys; `subject` is the scenario's text."""
     text = f'{{"engine": {_sorted(engine)}, "format": {FORMAT}, "scenario": {subject}, "seed": {_sorted(seed)}}}'
@@ -328,8 +333,14 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
         links["links"] = [named(hop) for hop in document["links"]]
     if "changes" in document:
         links["changes"] = [_changes_by_content(entry, named) for entry in document["changes"]]
-    flows = [{**flow, "file": traces[flow["file"]]} if "file" in flow else flow for flow in document["flows"]]
-    return {**document, **links, "flows": flows}
+    return {**document, **links, "flows": [_flow_by_content(flow, traces, sources) for flow in document["flows"]]}
+
+
+def _flow_by_content(flow: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
+    own: dict[str, Any] = {"file": traces[flow["file"]]} if "file" in flow else {}
+    if is_reference(str(flow.get("cc", "")).partition(" ")[0]):
+        own["cc"] = control_by_content(flow["cc"], sources)
+    return {**flow, **own}
 
 
 def _changes_by_content(entry: dict[str, Any], named: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:

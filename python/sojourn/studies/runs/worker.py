@@ -64,7 +64,7 @@ class Worker:
             status = self._process.wait()
             if named := self._named():
                 raise AqmError(named) from None
-            if names := ", ".join(scenario.user_aqms()):
+            if names := ", ".join(scenario.user_code()):
                 raise AqmError(f"{names}: its process died with status {status}") from None
             how = signal.Signals(-status).name if status < 0 else f"status {status}"
             raise OutOfMemoryError(f"its process exited with {how}") from None
@@ -119,7 +119,7 @@ Answer = tuple[dict[str, Any], dict[str, pl.DataFrame]]
 
 def task(scenario: Scenario, seed: int) -> Task:
     """A run as a task; raises `InputError` if another process cannot do it."""
-    names = scenario.user_aqms()
+    names = scenario.user_code()
     if not in_files(names):
         raise InputError(f"{', '.join(names)}: defined in this program only; move the class into a file of its own")
     return Task(scenario.canonical, seed, store.run_hash(scenario, seed), _core.version())
@@ -133,7 +133,7 @@ def do_task(task: Task) -> Answer:
         )
     scenario = Scenario(task.canonical)
     if store.run_hash(scenario, task.seed) != task.name:
-        files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_aqms()])
+        files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_code()])
         raise InputError(f"{files}: a worker has another version of it; copy the files there")
     return _answer(scenario.run(task.seed))
 
