@@ -73,7 +73,7 @@ class InputError(ValueError):
     """Wrong input; the message names the place and the remedy."""
 
 class AqmError(RuntimeError):
-    """A user's queue manager failed.
+    """A user's queue manager or congestion control failed.
 
     In Python, it raised: the message names class, method, time and line, and the cause is the exception. In a shared
     library, it broke a rule: the message names library, function, rule and time.
@@ -560,6 +560,210 @@ class Algorithm:
     ) -> Algorithm: ...
     def configure(self, params: list[tuple[str, str]]) -> tuple[str, dict[str, Any]]:
         """Shortest spelling with `params` set by name, and the values that an instance gets: ns, bytes, bit/s."""
+
+@final
+class ControlClass:
+    """A class as a congestion control.
+
+    `params` are name and default of each parameter of `__init__`, and the words of a choice; `methods_and_needs` the
+    methods that the class defines, and the names of services beyond them.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        params: Sequence[tuple[str, Any, list[str]]],
+        make: Callable[[dict[str, Any]], object],
+        methods_and_needs: tuple[list[str], list[str]],
+    ) -> ControlClass: ...
+    def configure(self, params: list[tuple[str, str]]) -> tuple[str, dict[str, Any]]:
+        """Shortest spelling with `params` set by name, and the values that an instance gets: ns, bytes, bit/s."""
+
+@final
+class Flight:
+    """State of a connection during a call.
+
+    `cwnd`, `ssthresh` and `cwnd_cnt` may be set, and by a control with `ack` also `pacing_rate`, `burst` and
+    `exact_burst`.
+    """
+
+    @property
+    def now(self) -> int:
+        """The time in ns."""
+    @property
+    def mss(self) -> int:
+        """Payload of a full segment in bytes."""
+    @property
+    def srtt(self) -> int | None:
+        """Smoothed RTT in ns; None before the first sample."""
+    @property
+    def min_rtt(self) -> int | None:
+        """Minimum RTT of the last 300 s in ns; None without."""
+    @property
+    def cwnd(self) -> int:
+        """Congestion window in segments."""
+    @cwnd.setter
+    def cwnd(self, value: int) -> None: ...
+    @property
+    def ssthresh(self) -> int:
+        """Slow-start threshold in segments; 0x7fffffff before the first reduction."""
+    @ssthresh.setter
+    def ssthresh(self, value: int) -> None: ...
+    @property
+    def cwnd_cnt(self) -> int:
+        """Packets acknowledged since the last change of cwnd; reset by the stack when it restarts the window."""
+    @cwnd_cnt.setter
+    def cwnd_cnt(self, value: int) -> None: ...
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether cwnd is below ssthresh, as the stack counts it."""
+    @property
+    def in_flight(self) -> int:
+        """Segments estimated to be in the network."""
+    @property
+    def packets_out(self) -> int:
+        """Segments sent and not acknowledged."""
+    @property
+    def burst(self) -> int:
+        """Minimum number of segments per burst; 0 leaves it to the stack."""
+    @burst.setter
+    def burst(self, value: int) -> None: ...
+    @property
+    def exact_burst(self) -> bool:
+        """Whether `burst` is the exact number."""
+    @exact_burst.setter
+    def exact_burst(self, value: bool) -> None: ...
+    @property
+    def state(self) -> str:
+        """State of congestion avoidance: "open", "disorder", "cwr", "recovery" or "loss"."""
+    @property
+    def pacing_rate(self) -> int | None:
+        """Pacing rate in bit/s of payload; None without pacing."""
+    @pacing_rate.setter
+    def pacing_rate(self, value: int | None) -> None: ...
+    @property
+    def delivered(self) -> int:
+        """Packets delivered since the start, the SYN included."""
+    @property
+    def delivered_ce(self) -> int:
+        """Delivered packets with a CE mark."""
+    @property
+    def delivered_at(self) -> int:
+        """Time of the last delivery in ns."""
+    @property
+    def lost(self) -> int:
+        """Packets marked lost since the start."""
+    @property
+    def una(self) -> int:
+        """Cumulative acknowledgment: all data before it has arrived; over QUIC a packet number."""
+    @property
+    def nxt(self) -> int:
+        """Next sequence number to be sent; over QUIC a packet number."""
+    @property
+    def is_cwnd_limited(self) -> bool:
+        """Whether the window limits transmission."""
+    @property
+    def is_app_limited(self) -> bool:
+        """Whether the application limits the rate."""
+    @property
+    def next_departure(self) -> int:
+        """Earliest departure of the next burst, in ns."""
+    def mark_app_limited(self) -> None:
+        """Mark what is sent now as limited by the application, because the control sends less than it could."""
+    def random(self) -> float:
+        """Return a random number in [0, 1) from the connection's own stream."""
+    def below(self, n: int) -> int:
+        """Return a random whole number in [0, n) from the connection's own stream."""
+
+@final
+class Ack:
+    """An acknowledgment."""
+
+    @property
+    def packets(self) -> int:
+        """Packets acknowledged, or by which the window may grow; 0 for a duplicate."""
+    @property
+    def rtt(self) -> int | None:
+        """RTT in ns of the newest of them; None if it was retransmitted."""
+    @property
+    def one_way(self) -> int | None:
+        """In `report`: one-way delay in ns plus an unknown constant; None without timestamps."""
+    @property
+    def limited(self) -> bool:
+        """In `grow`: whether the window was the limit."""
+    @property
+    def slow_path(self) -> bool:
+        """In `report`: whether it is a duplicate, or has SACK blocks or an ECN echo."""
+
+@final
+class Sample:
+    """Rate sample of an acknowledgment, as Linux's `rate_sample`."""
+
+    @property
+    def delivered(self) -> int | None:
+        """Packets delivered over `interval`; None without a sample."""
+    @property
+    def delivered_ce(self) -> int:
+        """Those of them with a CE mark."""
+    @property
+    def interval(self) -> int | None:
+        """Time in ns in which they were delivered; None without a valid sample."""
+    @property
+    def send_interval(self) -> int:
+        """Time in ns between the transmissions of the first and the sampled segment."""
+    @property
+    def ack_interval(self) -> int:
+        """Time in ns between their deliveries."""
+    @property
+    def prior_delivered(self) -> int:
+        """`delivered` of the flight when the sampled segment was sent."""
+    @property
+    def rtt(self) -> int | None:
+        """RTT in ns of the newest segment that was sent once; None without."""
+    @property
+    def acked_sacked(self) -> int:
+        """Packets that this acknowledgment newly acknowledged or SACKed."""
+    @property
+    def ce(self) -> int:
+        """Those of them with a CE mark."""
+    @property
+    def losses(self) -> int:
+        """Packets marked lost on this acknowledgment."""
+    @property
+    def prior_in_flight(self) -> int:
+        """Packets in flight before this acknowledgment."""
+    @property
+    def tx_in_flight(self) -> int:
+        """Packets in flight when the sampled segment was sent, with it."""
+    @property
+    def lost(self) -> int:
+        """Packets marked lost since the sampled segment was sent."""
+    @property
+    def is_app_limited(self) -> bool:
+        """Whether the application may have limited the rate."""
+    @property
+    def is_retransmitted(self) -> bool:
+        """Whether the sampled segment was retransmitted."""
+    @property
+    def is_ack_delayed(self) -> bool:
+        """Whether this is probably a delayed acknowledgment of a single short segment."""
+
+@final
+class Loss:
+    """A segment marked lost."""
+
+    @property
+    def tx_in_flight(self) -> int:
+        """Packets in flight right after its transmission."""
+    @property
+    def lost(self) -> int:
+        """Packets marked lost since its transmission, this one included."""
+    @property
+    def is_app_limited(self) -> bool:
+        """Whether the application may have limited the rate when it was sent."""
+    @property
+    def continues(self) -> bool:
+        """Whether the preceding segment in sequence order is lost too."""
 
 @final
 class Meta:

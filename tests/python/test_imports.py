@@ -18,7 +18,8 @@ from sojourn.base import aliases
 
 ROOT = Path(sojourn.__file__).parent
 ORDER = (
-    *("base", "io.traces", "model.aqms", "model.analysis", "figures", "model.results", "engines", "model.scenarios"),
+    *("base", "io.traces", "model.aqms", "model.ccs", "model.analysis", "figures", "model.results", "engines"),
+    *("model.scenarios",),
     *("io.logs", "io.pcap", "io.qlog", "io.flent", "io.tc"),
     *("studies.runs", "studies", "studies.fitting", "studies.hunting", "apps.gym"),
     *("engines.validation", "engines.kernel", "engines.ns2", "engines.emulated"),

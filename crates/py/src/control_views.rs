@@ -6,8 +6,10 @@ use sojourn_aqm::Rng;
 use sojourn_tcp::cc::Window;
 use sojourn_tcp::cc::foreign::{AckView, FlightView, LossView, SampleView};
 
-/// State of a connection during a call. `cwnd`, `ssthresh` and `cwnd_cnt` may be set, and by a control with `ack` also
-/// `pacing_rate`, `burst` and `exact_burst`.
+/// State of a connection during a call.
+///
+/// `cwnd`, `ssthresh` and `cwnd_cnt` may be set, and by a control with `ack` also `pacing_rate`, `burst` and
+/// `exact_burst`.
 #[pyclass(name = "Flight", module = "sojourn._core")]
 pub struct FlightObject {
     view: FlightView,

@@ -12,7 +12,7 @@ create_exception!(
     sojourn._core,
     AqmError,
     PyRuntimeError,
-    "A user's queue manager failed. In Python, it raised: the message names class, method, time and line, and the \
+    "A user's queue manager or congestion control failed. In Python, it raised: the message names class, method, time and line, and the \
      cause is the exception. In a shared library, it broke a rule: the message names library, function, rule and time."
 );
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 GROUPS = {
-    **dict.fromkeys(("aqms", "analysis", "results", "scenarios"), "model"),
+    **dict.fromkeys(("aqms", "ccs", "analysis", "results", "scenarios"), "model"),
     **dict.fromkeys(("traces", "logs", "pcap", "qlog", "flent", "tc"), "io"),
     **dict.fromkeys(("kernel", "ns2", "emulated", "validation"), "engines"),
     **dict.fromkeys(("runs", "fitting", "hunting", "score"), "studies"),

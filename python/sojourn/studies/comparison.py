@@ -44,7 +44,7 @@ class Comparison:
     results: list[Result]
     """Ordered by load, then queue manager, then seed."""
     loads: list[dict[str, Any]] = field(default_factory=lambda: [{}])
-    """Values of `rate`, `rtt` and `flows` that vary between loads; one empty entry for a single load."""
+    """Values of `rate`, `rtt`, `flows` and `cc` that vary between loads; one empty entry for a single load."""
     reached: AchievedPrecision | None = None
     """Achieved precision, if `until` was given."""
     named_twice: tuple[str, ...] = ()
@@ -170,15 +170,15 @@ def _with_options_of(
 def compare(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str], setup: ComparisonSetup) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
-    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. `rate`, `rtt` and
-    `flows` accept lists, such as `flows=[4, 64]`; every combination of their values is run. With `ecn` the flows
-    negotiate ECN; queue managers mark only if configured to ("codel ecn"). The reverse path has `reverse_rate`;
-    `framing` is the link layer, e.g. "docsis".
-    `cc` and `stack` default to those of scenarios: CUBIC of the newest Linux. The link has a `rate` (10 Mbit/s if
-    neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same rate, with tail
-    drop at 1000 packets. `warmup` is left out of the statistics; by default it is found from the backlogs: the maximum
-    that any queue manager and seed of a load needs, or half of `duration` if one does not settle; "auto" raises
-    `InputError` for such runs.
+    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. `rate`, `rtt`,
+    `flows` and `cc` accept lists, such as `flows=[4, 64]`; every combination of their values is run. With `ecn` the
+    flows negotiate ECN; queue managers mark only if configured to ("codel ecn"). The reverse path has
+    `reverse_rate`; `framing` is the link layer, e.g. "docsis".
+    `cc` is a text or a class; `cc` and `stack` default to those of scenarios: CUBIC of the newest Linux. The link has
+    a `rate` (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up
+    or has the same rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; by default it is found
+    from the backlogs: the maximum that any queue manager and seed of a load needs, or half of `duration` if one does
+    not settle; "auto" raises `InputError` for such runs.
     With `until` seeds are added from 1 on until that precision is reached. `packets` records every packet of the first
     seed, for figures. With `out`, results are stored there, and finished ones are read instead of computed.
 

@@ -15,6 +15,7 @@ from sojourn.io.flent.scenario import PROBES, definition_of, flows_of_test
 from sojourn.io.flent.tests import TESTS
 from sojourn.model.analysis.replicate import Precision
 from sojourn.model.analysis.warmup import AUTO
+from sojourn.model.ccs.cc import Cc
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.loads import Load, load_scenarios
 from sojourn.studies.runs.runner import Run, Runner
@@ -40,6 +41,9 @@ ARGUMENTS = {
 MAX_PACKETS = 5_000_000
 """Maximum number of packets for a per-packet table: beyond it the table would take gigabytes."""
 
+ControlLike = str | Cc | type[Cc]
+"""A congestion control as text, instance or class."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSetup:
@@ -53,7 +57,7 @@ class ComparisonSetup:
     warmup: str | None = None
     seeds: int | Sequence[int] = 1
     until: Precision | None = None
-    cc: str | None = None
+    cc: ControlLike | Sequence[ControlLike] | None = None
     stack: str | None = None
     limit: str = LIMIT
     ecn: bool = False
@@ -102,7 +106,7 @@ class ComparisonSetup:
     def loads(self, aqm: str) -> tuple[list[Scenario], list[dict[str, Any]]]:
         """Scenario of each load with one queue manager, and the varying values of each load by name."""
         rtt = self.hosts[0] if self.hosts else self.rtt
-        return load_scenarios(self.rate, rtt, self.flows, lambda load: self._scenario(load, aqm))
+        return load_scenarios(self.rate, rtt, self.flows, self.cc, lambda load: self._scenario(load, aqm))
 
     def runs(self, bases: Sequence[Scenario], aqms: Sequence[str], seeds: Sequence[int]) -> list[Run]:
         """Runs ordered by load, then queue manager, then seed.
@@ -121,7 +125,7 @@ class ComparisonSetup:
         ]
 
     def _scenario(self, load: Load, aqm: str) -> Scenario:
-        tcp = _given({"cc": self.cc, "stack": self.stack, "ecn": self.ecn or None})
+        tcp = _given({"cc": load.cc, "stack": self.stack, "ecn": self.ecn or None})
         link = {"aqm": aqm, "limit": self.limit, "framing": self.framing, **self._service(load.rate)}
         back = {"rate": self.reverse_rate, "limit": None if self.test is None else self.limit}
         document = {

@@ -1,4 +1,4 @@
-"""Loads of a comparison: every combination of rates, round-trip times and numbers of flows."""
+"""Loads of a comparison: every combination of rates, round-trip times, numbers of flows and congestion controls."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ from typing import Any
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.model.analysis.labels import word
+from sojourn.model.aqms.spelling import shown
 from sojourn.model.scenarios.scenario import Scenario
 
-PATHS = {"rate": "link.rate", "rtt": "flows.0.rtt", "flows": "flows.0.count"}
+PATHS = {"rate": "link.rate", "rtt": "flows.0.rtt", "flows": "flows.0.count", "cc": "flows.0.cc"}
 """Keys of a scenario by the names of the varying parameters."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Rate, round-trip time and number of flows of some runs; without a rate the link follows a trace."""
+    """Rate, round-trip time, number of flows and congestion control of some runs.
+
+    Without a rate the link follows a trace; without a control the flows have that of scenarios.
+    """
 
     rate: str | None
     rtt: str
     flows: int
+    cc: object
 
 
 def load_scenarios(
     rate: str | Sequence[str] | None,
     rtt: str | Sequence[str],
     flows: int | Sequence[int],
+    cc: object,
     make: Callable[[Load], Scenario],
 ) -> tuple[list[Scenario], list[dict[str, Any]]]:
-    """Scenario of every load, with the number of flows varying fastest, and the varying values by name."""
-    given = {"rate": _values(rate), "rtt": _values(rtt), "flows": _values(flows)}
+    """Scenario of every load, with the control varying fastest, and the varying values by name."""
+    given = {"rate": _values(rate), "rtt": _values(rtt), "flows": _values(flows), "cc": _values(cc)}
     for name, values in given.items():
         if not values:
             raise InputError(f"{name}: an empty list; give at least one value")
@@ -74,5 +80,6 @@ def _spelled(load: Load, scenario: Scenario, names: Sequence[str]) -> dict[str, 
         "rate": scenario.bottleneck.get("rate"),
         "rtt": f"{_core.duration_ns(load.rtt) / 1e6:g} ms",
         "flows": load.flows,
+        "cc": shown(str(scenario.document["flows"][0].get("cc"))),
     }
     return {name: values[name] for name in names}

@@ -208,17 +208,17 @@ mod tests {
             match i % 500 {
                 150 | 170 => {
                     window.ssthresh = cc.ssthresh(&window);
-                    cc.state_changed(CaState::Recovery, now, ack.nxt);
+                    cc.state_changed(&mut window, CaState::Recovery, now, ack.nxt);
                     window.cwnd = window.ssthresh;
                     cc.event(&mut window, WindowEvent::Reduced);
-                    cc.state_changed(CaState::Open, now, ack.nxt);
+                    cc.state_changed(&mut window, CaState::Open, now, ack.nxt);
                 }
                 300 => {
                     window.ssthresh = cc.timeout_ssthresh(&window);
                     window.cwnd = 1;
-                    cc.state_changed(CaState::Loss, now, ack.nxt);
+                    cc.state_changed(&mut window, CaState::Loss, now, ack.nxt);
                     cc.event(&mut window, WindowEvent::TimedOut);
-                    cc.state_changed(CaState::Open, now, ack.nxt);
+                    cc.state_changed(&mut window, CaState::Open, now, ack.nxt);
                 }
                 400 => cc.event(&mut window, WindowEvent::Restarted { now, last_sent: now - rtt }),
                 _ => {}

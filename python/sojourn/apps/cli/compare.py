@@ -27,9 +27,15 @@ def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[in
 
 def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
     """Values separated by commas; the commas of steps ("10mbit@0s,1mbit@5s") belong to the value."""
-    values = [part.strip() for text in texts for part in ([text] if "@" in text else text.split(","))]
+    return _split(
+        option, [part for text in texts for part in ([text] if "@" in text else text.split(","))], "10mbit,50mbit"
+    )
+
+
+def _split(option: str, parts: list[str], example: str) -> list[str]:
+    values = [part.strip() for part in parts]
     if not all(values):
-        raise click.BadParameter("a value of the list is empty; write e.g. 10mbit,50mbit", param_hint=option)
+        raise click.BadParameter(f"a value of the list is empty; write e.g. {example}", param_hint=option)
     return values
 
 
@@ -68,7 +74,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @options.metric
 @options.max_seeds
 @options.paired
-@click.option("--cc", metavar="NAME", help="Congestion control [as in scenarios].")
+@click.option("--cc", multiple=True, metavar="NAME,…", help="Congestion control, or a list [as in scenarios].")
 @click.option("--stack", metavar="NAME", help="TCP stack [as in scenarios: the newest Linux].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
 @click.option(
@@ -93,6 +99,7 @@ def command(
     /,
     aqms: str,
     rate: tuple[str, ...],
+    cc: tuple[str, ...],
     rtt: tuple[str, ...],
     paired: str | None,
     sets: tuple[str, ...],
@@ -124,6 +131,7 @@ def command(
             options.queue_managers(aqms),
             rate=_listed("--rate", rate) or None,
             rtt=_listed("--rtt", rtt),
+            cc=_split("--cc", ",".join(cc).split(",") if cc else [], "cubic,bbr") or None,
             sets=options.changes(sets),
             out=out,
             command=options.command_line(),

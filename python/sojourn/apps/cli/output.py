@@ -300,8 +300,10 @@ def _link(link: dict[str, Any]) -> str:
 
 
 def _tcp(flow: dict[str, Any]) -> str:
+    from sojourn.model.aqms.spelling import shown
+
     ecn = " with ECN" if flow.get("ecn") else ""
-    return f" {flow['cc']} ({flow['stack']}){ecn}" if "cc" in flow else f" of {flow['rate']}"
+    return f" {shown(flow['cc'])} ({flow['stack']}){ecn}" if "cc" in flow else f" of {flow['rate']}"
 
 
 def _direction(flow: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.model.aqms.spelling import spelled_aqm
+from sojourn.model.aqms.spelling import shown, spelled_aqm
 
 if TYPE_CHECKING:
     from sojourn.model.results.result import Result
@@ -69,8 +69,8 @@ def shortened(aqms: Sequence[str]) -> list[str]:
 def _with_own(aqm: str, shared: Collection[str]) -> str:
     held = _held(aqm)
     own = [part for part in held if part not in shared]
-    shown = [*(["…"] if len(own) < len(held) else []), *own]
-    return f"{aqm.partition('{')[0]}{{ {'; '.join(shown)} }}"
+    parts = [*(["…"] if len(own) < len(held) else []), *own]
+    return f"{aqm.partition('{')[0]}{{ {'; '.join(parts)} }}"
 
 
 def _held(aqm: str) -> list[str]:
@@ -116,6 +116,8 @@ def flatten(result: Result) -> dict[str, Any]:
         if "access_delay" in keys and not any("@" in delay for delay in shared):
             del keys["access_delay"]
             keys["rtt"] = f"{1e3 * result.scenario.base_rtt_s(index):.6g} ms"
+        if "cc" in keys:
+            keys["cc"] = shown(str(keys["cc"]))
         row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.model.aqms.spelling import shown
+
 if TYPE_CHECKING:
     from sojourn.model.results.result import Result
 
@@ -18,7 +20,7 @@ def group_name(flow: Mapping[str, Any]) -> str:
     count = int(flow.get("count", 1))
     stack = str(flow.get("stack", ""))
     words = [str(count)] if count > 1 else []
-    words += [str(flow["kind"]), str(flow.get("cc") or flow.get("control") or "")]
+    words += [str(flow["kind"]), shown(str(flow.get("cc") or flow.get("control") or ""))]
     words += ["over", stack] if stack.startswith("qui") else []
     words += ["reverse"] if flow.get("direction") == "reverse" else []
     return " ".join(filter(None, words))
@@ -55,7 +57,7 @@ def flow_name(result: Result, flow: int) -> str:
 
 def _control(result: Result, flow: int) -> str:
     group = result.scenario.document["flows"][result.totals["flows"][flow]["group"]]
-    return str(group.get("cc") or group.get("control") or group["kind"])
+    return shown(str(group.get("cc") or group.get("control") or group["kind"]))
 
 
 def _resent(flow: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:

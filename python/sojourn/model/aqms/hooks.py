@@ -67,9 +67,7 @@ def hooks_of(cls: type, base: type, without: str) -> list[str]:
             message = f'{_location(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
             raise InputError(f"{message} Names of your own methods must begin with _")
     if not found:
-        raise InputError(
-            f"{_location(cls)}{cls.__qualname__} defines no method that is ever called and {without}"
-        )
+        raise InputError(f"{_location(cls)}{cls.__qualname__} defines no method that is ever called and {without}")
     return found
 
 

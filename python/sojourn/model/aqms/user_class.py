@@ -72,7 +72,9 @@ def in_core(cls: type[UserClass]) -> _core.Algorithm | _core.ControlClass:
     return known[name]
 
 
-def configure(cls: type[UserClass], args: tuple[object, ...], given: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+def configure(
+    cls: type[UserClass], args: tuple[object, ...], given: Mapping[str, object]
+) -> tuple[str, dict[str, Any]]:
     """Spelling of the class with these arguments, and the values for its `__init__`."""
     names = [param.name for param in parameters(cls)]
     if len(args) > len(names):

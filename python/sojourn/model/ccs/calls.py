@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from sojourn._core import Ack, Flight, Loss, Sample
 
 State = Literal["open", "disorder", "cwr", "recovery", "loss"]
-"""State of congestion avoidance, Linux's TCP_CA_*: nothing suspicious; duplicates or SACKs have arrived; reduction after
-a mark; fast recovery; after a time-out."""
+"""State of congestion avoidance, Linux's TCP_CA_*: nothing suspicious; duplicates or SACKs have arrived; reduction
+after a mark; fast recovery; after a time-out."""
 Congestion = Literal["loss", "ecn", "timeout", "persistent"]
 """Kind of a congestion event."""
 
@@ -66,8 +66,8 @@ class Calls:
         """Return the lower bound of the window in recovery by rate halving (Linux before 3.2)."""
         raise NotImplementedError
 
-    def sent(self, cx: Flight, bytes: int) -> None:
-        """Handle an event that has sent this many bytes, new or again; over QUIC a packet."""
+    def sent(self, cx: Flight, size: int) -> None:
+        """Handle an event that has sent `size` bytes, new or again; over QUIC a packet."""
 
     def ack(self, cx: Flight, sample: Sample) -> None:
         """Set `cx.cwnd` and `cx.pacing_rate` on an acknowledgment (Linux `cong_control`)."""

@@ -25,7 +25,7 @@ from sojourn.io.logs import load_log
 from sojourn.model.analysis.labels import flatten
 from sojourn.model.aqms.loading import digest
 from sojourn.model.aqms.registry import own_parameters
-from sojourn.model.aqms.spelling import by_content
+from sojourn.model.aqms.spelling import by_content, control_by_content, is_reference
 from sojourn.model.results.result import Result
 from sojourn.model.results.shape import find_mismatch
 from sojourn.model.scenarios.scenario import Scenario
@@ -41,7 +41,9 @@ def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
 
     The files are traces, distribution tables, and the sources of queue managers in Python.
     """
-    return _hash(_subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario) | _controls(scenario)))), seed, engine)
+    return _hash(
+        _subject(scenario, *map(_pairs, (_traces(scenario), _sources(scenario) | _controls(scenario)))), seed, engine
+    )
 
 
 def run(
@@ -259,7 +261,8 @@ def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     try:
-        subject = _by_content(manifest["scenario"], manifest["traces"], manifest.get("aqms", {}) | manifest.get("controls", {}))
+        sources = manifest.get("aqms", {}) | manifest.get("controls", {})
+        subject = _by_content(manifest["scenario"], manifest["traces"], sources)
         name = _hash(_sorted(subject), manifest["seed"], manifest["engine"])
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
         sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}

@@ -1,0 +1,125 @@
+//! `sojourn_cc.h` and Rust agree in sizes, offsets and constants.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{HERE, command, compile, succeeds};
+use sojourn_library::control::abi::{self, ControlLibrary, Host, NEEDS};
+use sojourn_tcp::CaState;
+use sojourn_tcp::cc::Window;
+use sojourn_tcp::cc::foreign::{AckView, CallKind, CongestionCause, FlightView, LossView, SampleView, SsthreshCause};
+use std::fmt::Write;
+use std::mem::offset_of;
+use std::path::Path;
+
+/// C expressions for sizes and offsets, and their values in Rust.
+fn layout() -> Vec<(String, i64)> {
+    let mut facts = Vec::new();
+    macro_rules! layout {
+        ($c:literal, $type:ty, $($field:ident),+) => {
+            facts.push((format!("sizeof({})", $c), size_of::<$type>() as i64));
+            $( facts.push((format!("offsetof({}, {})", $c, stringify!($field)), offset_of!($type, $field) as i64)); )+
+        };
+    }
+    layout!("sojourn_cc_flight", FlightView, size, mss, now, srtt, min_rtt, cwnd, ssthresh, cwnd_cnt, in_flight, burst);
+    layout!("sojourn_cc_flight", FlightView, state, pacing_rate, delivered, delivered_ce, lost, una, nxt, bytes_acked);
+    layout!("sojourn_cc_flight", FlightView, delivered_at, next_departure, packets_out, flags, counting, reserved);
+    layout!("sojourn_cc_ack", AckView, size, packets, rtt, one_way, flags, reserved);
+    layout!("sojourn_cc_sample", SampleView, size, flags, delivered, interval, send_interval, ack_interval);
+    layout!("sojourn_cc_sample", SampleView, prior_delivered, rtt, acked_sacked, ce, losses, prior_in_flight);
+    layout!("sojourn_cc_sample", SampleView, tx_in_flight, lost, delivered_ce, reserved);
+    layout!("sojourn_cc_loss", LossView, size, tx_in_flight, lost, flags);
+    layout!("sojourn_cc_host", Host, size, abi, random, stack, ticks_per_second, is_quic, is_paced, ecn);
+    layout!("sojourn_cc_library", ControlLibrary, size, abi, face, needs, name, summary, source, create, free, clone);
+    layout!("sojourn_cc_library", ControlLibrary, error, ssthresh, grow, acked, report, reduced, timed_out, min_cwnd);
+    layout!("sojourn_cc_library", ControlLibrary, state, delivered, idle, undo, start, sent, ack, lost, repaired);
+    layout!("sojourn_cc_library", ControlLibrary, congestion);
+    facts
+}
+
+/// Constants without their prefix, and their values in Rust.
+fn numbers() -> Vec<(String, i64)> {
+    let fixed = [
+        ("ABI", abi::ABI),
+        ("WINDOW", abi::WINDOW),
+        ("STEER", abi::STEER),
+        ("OPEN", CaState::Open as u32),
+        ("DISORDER", CaState::Disorder as u32),
+        ("CWR", CaState::Cwr as u32),
+        ("RECOVERY", CaState::Recovery as u32),
+        ("LOSS", CaState::Loss as u32),
+        ("CWND_LIMITED", FlightView::CWND_LIMITED),
+        ("APP_LIMITED", FlightView::APP_LIMITED),
+        ("EXACT_BURST", FlightView::EXACT_BURST),
+        ("MARK_APP_LIMITED", FlightView::MARK_APP_LIMITED),
+        ("INFINITE", Window::INFINITE_SSTHRESH),
+        ("SLOW_PATH", AckView::SLOW_PATH),
+        ("LIMITED", AckView::LIMITED),
+        ("SAMPLE_APP_LIMITED", SampleView::APP_LIMITED),
+        ("RETRANSMITTED", SampleView::RETRANSMITTED),
+        ("ACK_DELAYED", SampleView::ACK_DELAYED),
+        ("ACKS_PROBE", SampleView::ACKS_PROBE),
+        ("LOSS_APP_LIMITED", LossView::APP_LIMITED),
+        ("LOSS_CONTINUES", LossView::CONTINUES),
+        ("REDUCTION", SsthreshCause::Reduction as u32),
+        ("LOSS_REDUCTION", SsthreshCause::Loss as u32),
+        ("TIMEOUT_REDUCTION", SsthreshCause::TimeOut as u32),
+        ("EVENT_LOSS", CongestionCause::Loss as u32),
+        ("EVENT_ECN", CongestionCause::Ecn as u32),
+        ("EVENT_TIMEOUT", CongestionCause::TimeOut as u32),
+        ("EVENT_PERSISTENT", CongestionCause::Persistent as u32),
+        ("PACKETS", 0),
+        ("PACKETS_IN_SLOW_START", 1),
+        ("ACKNOWLEDGMENTS", 2),
+        ("FRACTIONS", 3),
+        ("BYTES", 4),
+    ];
+    let fixed = fixed.map(|(name, value)| (name.to_string(), i64::from(value)));
+    let needs = NEEDS.iter().enumerate().map(|(bit, (name, _))| (name.to_string(), 1 << bit));
+    // Printed as a signed number, it is −1.
+    fixed.into_iter().chain(needs).chain([("UNPACED".to_string(), FlightView::UNPACED as i64)]).collect()
+}
+
+fn header() -> String {
+    let path = Path::new(HERE).join("include/sojourn_cc.h");
+    std::fs::read_to_string(path).expect("the header is there")
+}
+
+#[test]
+fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut code =
+        String::from("#include <sojourn_cc.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n");
+    let numbers = numbers().into_iter().map(|(name, value)| (format!("SOJOURN_CC_{name}"), value));
+    let expected: Vec<(String, i64)> = layout().into_iter().chain(numbers).collect();
+    for (expression, _) in &expected {
+        writeln!(code, "    printf(\"%lld\\n\", (long long)({expression}));").expect("strings can be written");
+    }
+    code += "    return 0;\n}\n";
+    let source = folder.path().join("facts.c");
+    std::fs::write(&source, code).expect("the folder is ours");
+    let printed = succeeds(&mut command(folder.path(), compile(folder.path(), &source)));
+    let found: Vec<i64> = printed.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(found.len(), expected.len());
+    for ((what, expected), found) in expected.iter().zip(found) {
+        assert_eq!(found, *expected, "{what}");
+    }
+}
+
+#[test]
+fn every_constant_of_the_header_is_compared() {
+    let compared = numbers();
+    let header = header();
+    let words = header.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+    for name in words.filter_map(|word| word.strip_prefix("SOJOURN_CC_")).filter(|&name| name != "H") {
+        assert!(compared.iter().any(|(known, _)| known == name), "SOJOURN_CC_{name} is not compared");
+    }
+}
+
+#[test]
+fn every_call_has_a_function_of_its_name() {
+    let header = header();
+    for kind in CallKind::ALL {
+        assert!(header.contains(&format!("(*{})(void *state", kind.name())), "{} is in no struct", kind.name());
+    }
+}
