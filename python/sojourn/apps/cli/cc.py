@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sojourn.apps.cli import names, options
+from sojourn.apps.cli.cc_new import new_command
 from sojourn.apps.cli.groups import Group
 from sojourn.apps.cli.terminal import echo
 
@@ -12,6 +13,9 @@ from sojourn.apps.cli.terminal import echo
 @click.group("cc", cls=Group)
 def command() -> None:
     """List the congestion controls, show their parameters and constants."""
+
+
+command.add_command(new_command)
 
 
 @command.command("list")

@@ -1,0 +1,1 @@
+../../../../../../crates/capi/include/sojourn_linux_cc.h

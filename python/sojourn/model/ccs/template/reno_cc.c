@@ -1,0 +1,1 @@
+../../../../../examples/c/reno_cc.c
