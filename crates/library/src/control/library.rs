@@ -210,7 +210,7 @@ impl Definition {
         let host = ControlHost {
             random: 1,
             stack: sojourn_tcp::stack::NEWEST,
-            ticks_per_second: 250,
+            ticks_per_second: 1_000, // a jiffy of Linux's stacks is 1 ms
             is_quic: false,
             is_paced: false,
             ecn: abi::needs_of(self.library.export.face, self.library.export.needs).ecn,
