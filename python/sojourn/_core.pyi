@@ -615,6 +615,9 @@ class Flight:
     @cwnd_cnt.setter
     def cwnd_cnt(self, value: int) -> None: ...
     @property
+    def prior_cwnd(self) -> int:
+        """In `undo` since Linux 4.14: window before the reduction; otherwise 0."""
+    @property
     def in_slow_start(self) -> bool:
         """Whether cwnd is below ssthresh, as the stack counts it."""
     @property

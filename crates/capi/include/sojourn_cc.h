@@ -115,7 +115,7 @@ typedef struct sojourn_cc_flight {
     uint32_t packets_out;  /* segments sent and not acknowledged */
     uint32_t flags;        /* SOJOURN_CC_CWND_LIMITED, … */
     uint32_t counting;     /* unit of growth: SOJOURN_CC_PACKETS, … */
-    uint32_t reserved;     /* 0 */
+    uint32_t prior_cwnd;   /* in `undo` with the face window since Linux 4.14: window before the reduction; else 0 */
 } sojourn_cc_flight;
 
 /* Flags of an acknowledgment. */
@@ -241,7 +241,8 @@ typedef struct sojourn_cc_library {
     void (*idle)(void *state, sojourn_cc_flight *flight, int64_t last_sent); /* data is sent with nothing in flight
                                                                               * (CA_EVENT_TX_START) */
     uint32_t (*undo)(void *state, sojourn_cc_flight *flight); /* window after a needless reduction; default: with the
-                                                               * face window max(cwnd, 2 ssthresh), otherwise cwnd */
+                                                               * face window max(cwnd, prior_cwnd), or 2 ssthresh
+                                                               * if prior_cwnd is 0; with the face steer cwnd */
     void (*start)(void *state, sojourn_cc_flight *flight);    /* the connection is established */
     void (*sent)(void *state, sojourn_cc_flight *flight, uint32_t bytes); /* an event has sent data, new or again; over
                                                                            * QUIC a packet */

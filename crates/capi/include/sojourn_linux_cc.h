@@ -1035,6 +1035,8 @@ static void sojourn_reduced_(void *connection, sojourn_cc_flight *f)
 static uint32_t sojourn_undo_(void *connection, sojourn_cc_flight *f)
 {
     struct sock *sk = sojourn_enter_(connection, f, (u8)f->state);
+    if (f->prior_cwnd > 0)
+        tcp_sk(sk)->prior_cwnd = f->prior_cwnd;
     return inet_csk(sk)->icsk_ca_ops->undo_cwnd(sk);
 }
 

@@ -23,7 +23,7 @@ fn layout() -> Vec<(String, i64)> {
     }
     layout!("sojourn_cc_flight", FlightView, size, mss, now, srtt, min_rtt, cwnd, ssthresh, cwnd_cnt, in_flight, burst);
     layout!("sojourn_cc_flight", FlightView, state, pacing_rate, delivered, delivered_ce, lost, una, nxt, bytes_acked);
-    layout!("sojourn_cc_flight", FlightView, delivered_at, next_departure, packets_out, flags, counting, reserved);
+    layout!("sojourn_cc_flight", FlightView, delivered_at, next_departure, packets_out, flags, counting, prior_cwnd);
     layout!("sojourn_cc_ack", AckView, size, packets, rtt, one_way, flags, reserved);
     layout!("sojourn_cc_sample", SampleView, size, flags, delivered, interval, send_interval, ack_interval);
     layout!("sojourn_cc_sample", SampleView, prior_delivered, rtt, acked_sacked, ce, losses, prior_in_flight);

@@ -108,6 +108,11 @@ impl FlightObject {
         self.view()?.cwnd_cnt = count;
         Ok(())
     }
+    /// In `undo` since Linux 4.14: window before the reduction; otherwise 0.
+    #[getter]
+    fn prior_cwnd(&self) -> u32 {
+        self.view.prior_cwnd
+    }
     /// Whether cwnd is below ssthresh, as the stack counts it.
     #[getter]
     fn in_slow_start(&self) -> bool {

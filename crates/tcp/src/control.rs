@@ -256,6 +256,19 @@ impl Control {
         (self.window.cwnd, self.window.cwnd_cnt, self.window.bytes_acked) = (cwnd, 0, 0);
     }
 
+    /// The window after a spurious reduction before which it was `prior_cwnd`, for a control that leaves recovery to the
+    /// stack: that of the control if it decides, otherwise Linux's `tcp_reno_undo_cwnd`.
+    pub fn undo_from(&mut self, prior_cwnd: u32) -> u32 {
+        if let Some(own) = self.cc.undo_from(&self.window, prior_cwnd) {
+            return own;
+        }
+        // A control that gets reports undoes its own part as well.
+        if self.wants_reports() {
+            self.undo_cwnd();
+        }
+        self.window.cwnd.max(prior_cwnd)
+    }
+
     /// The window after a spurious reduction.
     pub fn undo_cwnd(&mut self) -> u32 {
         self.cc.undo_cwnd(&self.window)

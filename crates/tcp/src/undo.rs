@@ -154,13 +154,7 @@ impl Undo {
     pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
         if self.prior_ssthresh > 0 {
             control.window.cwnd = match self.window {
-                UndoWindow::Prior if !control.steers() => {
-                    // Linux's `tcp_reno_undo_cwnd`. A control that gets reports undoes its own part as well.
-                    if control.wants_reports() {
-                        control.undo_cwnd();
-                    }
-                    control.window.cwnd.max(prior_cwnd)
-                }
+                UndoWindow::Prior if !control.steers() => control.undo_from(prior_cwnd),
                 UndoWindow::Prior | UndoWindow::Control => control.undo_cwnd(),
             };
             let window = &mut control.window;

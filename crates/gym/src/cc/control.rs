@@ -140,7 +140,7 @@ impl CongestionControl for AgentControl {
 }
 
 impl DeliveryControl for AgentControl {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.state.lock().measure(ack.now, rtt);
         }

@@ -231,7 +231,7 @@ macro_rules! export_cc {
 
             static NEEDS: export::ExportedNeeds = $needs;
 
-            unsafe extern "C" fn create(
+            unsafe extern "C" fn create_state(
                 parameters: *const c_char,
                 host: *const Host,
                 state: *mut *mut c_void,
@@ -251,7 +251,7 @@ macro_rules! export_cc {
                 [text(concat!($name, "\0")), text(concat!($summary, "\0")), text(concat!($source, "\0"))];
 
             #[unsafe(no_mangle)]
-            static sojourn_cc: export::Export = export::Export(export::library(TEXTS, &$needs, create));
+            static sojourn_cc: export::Export = export::Export(export::library(TEXTS, &$needs, create_state));
         };
     };
 }

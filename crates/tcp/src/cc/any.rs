@@ -106,6 +106,11 @@ impl AnyCc {
         }
     }
 
+    /// See [`WindowControl::undo_from`](super::WindowControl::undo_from).
+    pub fn undo_from(&mut self, window: &Window, prior_cwnd: u32) -> Option<u32> {
+        self.window_control()?.undo_from(window, prior_cwnd)
+    }
+
     /// Window after a reduction turned out to be spurious.
     pub fn undo_cwnd(&mut self, window: &Window) -> u32 {
         if let Some(control) = self.window_control() {

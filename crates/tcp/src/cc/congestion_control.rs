@@ -81,6 +81,11 @@ pub trait WindowControl {
     fn min_cwnd(&mut self, window: &Window) -> u32 {
         window.ssthresh / 2
     }
+    /// Window after a spurious reduction before which it was `prior_cwnd`, if the control decides that by itself; by
+    /// default stacks since Linux 4.14 return to the larger of both.
+    fn undo_from(&mut self, _window: &Window, _prior_cwnd: u32) -> Option<u32> {
+        None
+    }
     /// Window after a spurious reduction, if the stack leaves that to the control (Linux `undo_cwnd`).
     fn undo_cwnd(&mut self, window: &Window) -> u32 {
         window.cwnd.max(window.reduced_ssthresh().saturating_mul(2))
@@ -119,7 +124,7 @@ pub trait SteeringControl {
 /// Takes RTT samples and the counts of delivered and marked packets, for a control of either kind.
 pub trait DeliveryControl {
     /// An acknowledgment of new data, before [`WindowControl::on_ack`].
-    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
     /// Called when the connection is established and its first RTT is known, before any data is sent; not for a control
     /// that steers.
     fn on_established(&mut self, _flight: &mut Flight) {}

@@ -29,7 +29,7 @@ impl CustomControl {
     pub(super) fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         let ack = ack();
         if let Some(control) = self.0.deliveries() {
-            control.on_ack(&ack);
+            control.on_ack(window, &ack);
         }
         let reports = self.0.needs().reports;
         if let Some(control) = self.0.window().filter(|_| !reports) {

@@ -168,7 +168,7 @@ macro_rules! congestion_controls {
                 match self {
                     $( Self::$type(cc) => {
                         if let Some(cc) = cc.deliveries() {
-                            cc.on_ack(&ack());
+                            cc.on_ack(window, &ack());
                         }
                         let reports = cc.needs().reports;
                         if let Some(cc) = cc.window().filter(|_| !reports) {

@@ -217,11 +217,11 @@ impl CongestionControl for ForeignAdapter {
 }
 
 impl DeliveryControl for ForeignAdapter {
-    fn on_ack(&mut self, ack: &Ack) {
-        // Without reports, `WindowControl::on_ack` gets the same acknowledgment.
-        if self.needs.reports || self.needs.steers {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        // Without reports, `WindowControl::on_ack` gets the same acknowledgment; a control that steers gets samples.
+        if self.needs.reports && !self.needs.steers {
             let view = AckView::load(ack, false, &mut self.view);
-            self.call(Call::Acked(view));
+            self.call_with(window, Call::Acked(view));
         }
     }
 
@@ -286,6 +286,13 @@ impl WindowControl for ForeignAdapter {
 
     fn min_cwnd(&mut self, window: &Window) -> u32 {
         self.value_of(window, Call::MinCwnd).unwrap_or(window.ssthresh / 2)
+    }
+
+    fn undo_from(&mut self, window: &Window, prior_cwnd: u32) -> Option<u32> {
+        self.view.prior_cwnd = prior_cwnd;
+        let value = self.value_of(window, Call::Undo);
+        self.view.prior_cwnd = 0;
+        value
     }
 
     fn undo_cwnd(&mut self, window: &Window) -> u32 {

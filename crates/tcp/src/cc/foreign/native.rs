@@ -94,6 +94,14 @@ impl ForeignControl for NativeControl {
             }
             Call::Reduced => self.with_window(view, |cc, window, _| cc.event(window, WindowEvent::Reduced)),
             Call::TimedOut => self.with_window(view, |cc, window, _| cc.event(window, WindowEvent::TimedOut)),
+            Call::Undo if view.prior_cwnd > 0 => {
+                let window = view.window();
+                // As the sender's own rule: a control that gets reports undoes its own part as well.
+                if self.cc.needs().reports {
+                    self.cc.undo_cwnd(&window);
+                }
+                window.cwnd.max(view.prior_cwnd)
+            }
             Call::Undo => self.cc.undo_cwnd(&view.window()),
             Call::MinCwnd => self.cc.min_cwnd(&view.window()),
             Call::Start => self.with_flight(view, |cc, flight| cc.on_established(flight)),

@@ -36,7 +36,7 @@ pub struct FlightView {
     pub packets_out: u32,
     pub flags: u32,
     pub counting: u32,
-    pub reserved: u32,
+    pub prior_cwnd: u32,
 }
 
 impl FlightView {
@@ -76,7 +76,7 @@ impl FlightView {
         packets_out: 0,
         flags: 0,
         counting: 0,
-        reserved: 0,
+        prior_cwnd: 0,
     };
 
     /// Copies the window.
