@@ -136,10 +136,15 @@ impl ForeignAdapter {
         }
     }
 
-    /// Asks for a value that depends on the window.
+    /// Asks for a value that depends on the window; none if the control does not take the call, or has failed.
     fn value_of(&mut self, window: &Window, call: Call) -> Option<u32> {
         self.view.load_window(window);
         self.call(call)
+    }
+
+    /// [`Self::value_of`], with the default.
+    fn value_or_default(&mut self, window: &Window, call: Call) -> u32 {
+        self.value_of(window, call).unwrap_or_else(|| call.default_value(window, self.needs.steers))
     }
 
     fn set_time(&mut self, now: Instant) {
@@ -240,8 +245,11 @@ impl DeliveryControl for ForeignAdapter {
 
 impl WindowControl for ForeignAdapter {
     fn ssthresh(&mut self, window: &Window) -> u32 {
-        let value = self.value_of(window, Call::Ssthresh(SsthreshCause::Reduction));
-        value.filter(|&value| value > 0).unwrap_or((window.cwnd / 2).max(2))
+        let call = Call::Ssthresh(SsthreshCause::Reduction);
+        match self.value_of(window, call) {
+            None | Some(0) => call.default_value(window, false),
+            Some(value) => value,
+        }
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {
@@ -285,7 +293,7 @@ impl WindowControl for ForeignAdapter {
     }
 
     fn min_cwnd(&mut self, window: &Window) -> u32 {
-        self.value_of(window, Call::MinCwnd).unwrap_or(window.ssthresh / 2)
+        self.value_or_default(window, Call::MinCwnd)
     }
 
     fn undo_from(&mut self, window: &Window, prior_cwnd: u32) -> Option<u32> {
@@ -296,8 +304,7 @@ impl WindowControl for ForeignAdapter {
     }
 
     fn undo_cwnd(&mut self, window: &Window) -> u32 {
-        let value = self.value_of(window, Call::Undo);
-        value.unwrap_or_else(|| window.cwnd.max(window.reduced_ssthresh().saturating_mul(2)))
+        self.value_or_default(window, Call::Undo)
     }
 }
 
@@ -339,7 +346,7 @@ impl SteeringControl for ForeignAdapter {
     }
 
     fn undo_cwnd(&mut self, window: &Window) -> u32 {
-        self.value_of(window, Call::Undo).unwrap_or(window.cwnd)
+        self.value_or_default(window, Call::Undo)
     }
 }
 

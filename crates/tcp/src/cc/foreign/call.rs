@@ -1,6 +1,7 @@
 //! Calls of a user's congestion control.
 
 use super::view::{AckView, LossView, SampleView};
+use crate::cc::Window;
 use crate::state::CaState;
 
 /// Declares the calls: variant, arguments, name in `sojourn_cc.h`.
@@ -72,6 +73,21 @@ calls! {
     Congestion(CongestionCause) = "congestion";
     /// An event has sent this many bytes; with the need `sent`.
     Sent(u32) = "sent";
+}
+
+impl Call {
+    /// Value of the call for a control that does not take it, with the window that the call would see; `steers` by the
+    /// control's face. Zero if the call has no value.
+    pub fn default_value(&self, window: &Window, steers: bool) -> u32 {
+        match self {
+            // Half of the window, as RFC 5681 requires.
+            Self::Ssthresh(SsthreshCause::Reduction) if !steers => (window.cwnd / 2).max(2),
+            Self::Undo if steers => window.cwnd,
+            Self::Undo => window.cwnd.max(window.reduced_ssthresh().saturating_mul(2)),
+            Self::MinCwnd => window.ssthresh / 2,
+            _ => 0,
+        }
+    }
 }
 
 /// Packets that an acknowledgment newly delivered, and how many of them carried a CE mark.

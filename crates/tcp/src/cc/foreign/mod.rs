@@ -3,7 +3,7 @@
 //! A user's control gets calls with plain integers ([`Call`], [`FlightView`]), which are the structs of
 //! `sojourn_cc.h`. [`ForeignControl`] is one control of a connection, [`ControlDefinition`] creates it, and
 //! [`AnyCc::foreign`] makes it a congestion control of a sender: it translates the sender's callbacks and checks each
-//! result. [`NativeControl`] is the opposite direction: a control of the registry behind the same calls.
+//! result. [`NativeDefinition`] is the opposite direction: a control of the registry behind the same calls.
 
 mod adapter;
 mod call;
@@ -12,7 +12,7 @@ mod view;
 
 pub use adapter::ForeignAdapter;
 pub use call::{Call, CallKind, CallSet, CongestionCause, DeliveryCounts, SsthreshCause};
-pub use native::NativeControl;
+pub use native::{NativeControl, NativeDefinition};
 pub use view::{AckView, FlightView, LossView, SampleView};
 
 use super::{AnyCc, Needs};
@@ -34,6 +34,10 @@ pub trait ControlDefinition: Debug + Send + Sync {
     /// Whether calls need the lock of an interpreter.
     fn needs_interpreter(&self) -> bool {
         false
+    }
+    /// Whether the control works over QUIC, which has no timestamps.
+    fn fits_quic(&self) -> bool {
+        true
     }
     /// Creates the control of a connection.
     ///

@@ -1,12 +1,70 @@
 //! A control of the registry behind the calls of a user's control.
 
-use super::call::Call;
+use super::call::{Call, CallKind, CallSet};
 use super::view::FlightView;
-use super::{ControlHost, Fault, ForeignControl};
-use crate::cc::{AnyCc, BurstSize, WindowEvent};
+use super::{ControlDefinition, ControlHost, Fault, ForeignControl};
+use crate::cc::{AnyCc, BurstSize, Needs, WindowEvent};
 use crate::segmentation::MIN_BURST;
 use crate::stack::Stack;
 use sojourn_aqm::{Instant, Rng};
+use std::sync::OnceLock;
+
+/// A control of the registry as if it were a user's.
+#[derive(Debug)]
+pub struct NativeDefinition {
+    cc: AnyCc,
+    spelling: String,
+    fault: OnceLock<String>,
+}
+
+impl NativeDefinition {
+    /// The control called `name`, if it is registered.
+    pub fn find(name: &str) -> Option<Self> {
+        Some(Self::new(AnyCc::new(name)?, name))
+    }
+
+    /// `cc` in its initial state; `spelling` is used in messages.
+    pub fn new(cc: AnyCc, spelling: &str) -> Self {
+        Self { cc, spelling: spelling.to_string(), fault: OnceLock::new() }
+    }
+
+    /// Text of the first fault.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.get().map(String::as_str)
+    }
+}
+
+impl ControlDefinition for NativeDefinition {
+    fn spelling(&self) -> &str {
+        &self.spelling
+    }
+
+    fn needs(&self) -> Needs {
+        // `NativeControl` builds each callback's arguments from the whole view.
+        Needs { flight: true, ..self.cc.needs() }
+    }
+
+    fn calls(&self) -> CallSet {
+        CallSet::of(CallKind::ALL.iter().copied())
+    }
+
+    fn distinguishes_causes(&self) -> bool {
+        true
+    }
+
+    fn fits_quic(&self) -> bool {
+        crate::quic::fits(&self.cc)
+    }
+
+    fn create(&self, host: &ControlHost) -> Result<Box<dyn ForeignControl>, Fault> {
+        Ok(Box::new(NativeControl::new(self.cc.clone(), host)?))
+    }
+
+    fn record_fault(&self, text: String) {
+        // The first one counts.
+        let _ = self.fault.set(text);
+    }
+}
 
 /// A control of the registry that takes [`Call`]s. A library exports it, and tools play recorded calls to it.
 #[derive(Clone, Debug)]
