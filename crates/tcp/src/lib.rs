@@ -39,6 +39,7 @@
 //! | segments as one super-packet | `offload` |
 //! | a header as queue disciplines see it | `view` |
 //! | events and snapshots for a host that observes a sender | `sender_event`, `snapshot` |
+//! | checks of any congestion control, comparison of two (feature `conformance`) | `conformance` |
 //! | QUIC: its own endpoints, with the same controls, pacing and rate samples | [`quic`] |
 //!
 //! Sequence numbers are absolute and do not wrap, windows count segments as in Linux, and the head of each file names
@@ -99,6 +100,8 @@ mod clean_rtx_queue;
 mod clock;
 mod compressed_ack;
 mod config;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod context;
 mod control;
 mod early_retransmit;

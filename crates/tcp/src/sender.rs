@@ -274,6 +274,12 @@ impl Sender {
         &self.transmission.output.stats
     }
 
+    /// Next sequence number to be sent.
+    #[cfg(any(test, feature = "conformance"))]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.transmission.queue.nxt()
+    }
+
     /// Whether everything is acknowledged, up to the FIN.
     pub fn is_finished(&self) -> bool {
         self.transmission.queue.fin_sent() && self.transmission.board.packets_out() == 0
