@@ -25,8 +25,10 @@ __all__ = [
     "Queue",
     "bulk_groups",
     "check_aqm",
+    "check_cc",
     "csv_of_trace",
     "diff",
+    "diff_cc",
     "doctor",
     "dscp",
     "duration_ns",
@@ -114,6 +116,26 @@ def check_aqm(aqm: str, operations: int, seed: int, progress: Callable[[float], 
     `cases`, `operations` and packets that `arrived`, `departed` and were `dropped` or `marked`; `violation` is None or
     `rule`, `step`, `detail` and `case`. A library that breaks the interface raises AqmError. The other arguments are
     those of `simulate`; relative paths start from the current folder.
+    """
+
+def check_cc(
+    spelling: str, base: str, events: int, seed: int, progress: Callable[[float], object] | None = None
+) -> str:
+    """Check a congestion control in scripted connections and in random ones with at least `events` calls; JSON.
+
+    `connections` and `calls`; `passed`; `fingerprint`, a hash of all calls and results that another process must find,
+    too; `parts`, each with `name`, `outcome` ("passed", "noted", "skipped" or "failed") and `detail`. The interpreter
+    lock is released meanwhile; `progress` as for `simulate`. Relative paths start from `base`.
+    """
+
+def diff_cc(
+    a: str, b: str, base: str, events: int, seed: int, progress: Callable[[float], object] | None = None
+) -> str:
+    """Make the calls of random connections of the control `a` to the control `b`, too; compare `events` of them; JSON.
+
+    `connections` and `calls`; `needs`, lines about faces and needs that differ; `fault` of A, or None; and
+    `first_difference`, None or `number`, `connection`, `stack`, `time_ns`, `call`, `field`, `a`, `b` and `earlier`. The
+    other arguments are those of `check_cc`.
     """
 
 def diff(

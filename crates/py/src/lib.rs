@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
 //! | `queue`, `replay`, `conformance` | a queue step by step, comparisons and checks of AQMs |
+//! | `cc_check` | checks and comparisons of congestion controls |
 //! | `classes`, `manager`, `views`, `borrowed_queue` | AQMs in Python and in libraries: lookup, calls, queue views |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `capture` | captures of real networks as columns |
@@ -18,6 +19,7 @@
 #[cfg(target_os = "linux")]
 mod borrowed_queue;
 mod capture;
+mod cc_check;
 mod classes;
 mod conformance;
 mod control_class;
@@ -80,6 +82,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry_json, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(cc_check::check_cc, module)?)?;
+    module.add_function(wrap_pyfunction!(cc_check::diff_cc, module)?)?;
     module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;

@@ -37,7 +37,7 @@ impl Wire for Outbox {
 }
 
 /// A sender and its receiver.
-pub(crate) trait Ends: std::fmt::Debug {
+pub(crate) trait Ends: std::fmt::Debug + Send {
     /// Carries out an event at the sender; returns the packets that it sends.
     fn carry_out(&mut self, now: Instant, event: Event) -> Sent;
     /// A packet arrives at the receiver.

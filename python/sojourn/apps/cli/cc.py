@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sojourn.apps.cli import names, options
+from sojourn.apps.cli.cc_check import check_command, diff_command
 from sojourn.apps.cli.cc_new import new_command
 from sojourn.apps.cli.groups import Group
 from sojourn.apps.cli.terminal import echo
@@ -12,10 +13,11 @@ from sojourn.apps.cli.terminal import echo
 
 @click.group("cc", cls=Group)
 def command() -> None:
-    """List the congestion controls, show their parameters and constants."""
+    """List congestion controls, show, write, check one, and compare two call by call."""
 
 
-command.add_command(new_command)
+for one in (new_command, check_command, diff_command):
+    command.add_command(one)
 
 
 @command.command("list")

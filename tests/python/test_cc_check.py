@@ -1,0 +1,48 @@
+"""`sojourn cc check` and `sojourn cc diff`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from sojourn import _core
+from sojourn.apps.cli.cc import command
+
+EVENTS = ["--events", "3000"]
+
+
+def run(*args: str) -> tuple[int, str]:
+    result = CliRunner().invoke(command, [*args, *EVENTS])
+    return result.exit_code, result.output
+
+
+def test_a_registered_control_passes_in_both_processes() -> None:
+    code, output = run("check", "cubic", "--json")
+    found = json.loads(output)
+    assert code == 0 and found["passed"], output
+    parts = {part["name"]: part["outcome"] for part in found["parts"]}
+    assert parts["two processes"] == parts["stuck"] == parts["bounds"] == parts["copies"] == "passed"
+    assert "failed" not in parts.values()
+
+
+def test_a_broken_rule_ends_with_code_1() -> None:
+    code, output = run("check", "prague@0.6")
+    assert code == 1 and "bounds: failed: quic-rfc9002" in output, output
+
+
+def test_a_control_equals_itself_and_differs_from_another() -> None:
+    assert run("diff", "reno", "reno")[0] == 0
+    code, output = run("diff", "reno", "cubic")
+    assert code == 1
+    assert "First difference: call" in output and "Before it:" in output, output
+    code, output = run("diff", "reno", "bbr")
+    assert code == 1 and "face: window and steer" in output, output
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(_core.InputError, match="sojourn cc list"):
+        _core.check_cc("cubik", "/", 100, 1)
+    with pytest.raises(_core.InputError, match="sojourn cc list"):
+        _core.diff_cc("cubic", "cubik", "/", 100, 1)
