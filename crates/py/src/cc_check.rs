@@ -61,7 +61,7 @@ fn definition_named(spelling: &str, _base: &str) -> Result<Arc<dyn ControlDefini
     }
 }
 
-/// Resident memory of the process, where the system reports it.
+/// Resident memory of the process, if the system reports it.
 fn memory_gauge() -> Option<MemoryGauge> {
     resident_memory()?;
     Some(Box::new(|| resident_memory().unwrap_or(0)))

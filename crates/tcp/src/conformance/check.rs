@@ -65,7 +65,7 @@ pub struct Part {
     pub name: &'static str,
     /// Outcome.
     pub outcome: Outcome,
-    /// What was found, or how much was checked.
+    /// The finding, or the amount checked.
     pub detail: String,
 }
 

@@ -1,9 +1,8 @@
 //! Comparison of two congestion controls: both get the calls of one connection, and the first difference is reported.
 //!
 //! Control A runs in random connections. B gets the same calls with the views that A had before them, so that a
-//! difference does not accumulate: all that B may set, A has set before the call, as the connection is. Only the burst
-//! is B's own, because the host never changes it: B sees the one that its own last call left. B never sets the pace of
-//! the connection: one that A sets and B does not differs in the call in which A changes it.
+//! difference does not accumulate. A pacing rate that only A sets shows as a difference when A changes it. The burst is
+//! B's own: the host never changes it, so B sees the one that its own last call left.
 
 use super::connection::Transport;
 use super::recording::{CallRecord, RESULTS, call_beside, is_called, locked, view_beside};
@@ -185,7 +184,7 @@ impl Comparison {
         self.earlier.clear();
     }
 
-    /// Counts a call of A, and the first field in which B differs.
+    /// Counts a call of A, and keeps the first field that differs.
     fn count(&mut self, record: &CallRecord, differing: Option<(&'static str, String, String)>) {
         self.calls += 1;
         if let Some((field, a, b)) = differing {
@@ -295,7 +294,7 @@ impl Half {
 struct PairControl {
     a: Half,
     b: Half,
-    /// B's threshold after a time-out for which A has none of its own: A is asked next as for a reduction.
+    /// B's threshold after a time-out if A has none of its own: A is asked next as for a reduction.
     timeout_of_b: Option<u32>,
     comparison: Arc<Mutex<Comparison>>,
 }

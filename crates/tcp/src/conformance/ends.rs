@@ -19,7 +19,7 @@ pub(crate) enum Event {
 /// Packets of an event.
 pub(crate) type Sent = Vec<(Header, Ecn)>;
 
-/// Packets in flight at which a connection ends, because its window has no bound.
+/// A connection with so many packets in flight ends: its window has no bound.
 pub(super) const RUNAWAY: u32 = 10_000;
 
 /// Collects the packets of an event, and has no room for more than [`RUNAWAY`].

@@ -148,5 +148,5 @@ impl MarkWatch {
     }
 }
 
-/// Windows below this are near their minimum, where a reduction may be none.
+/// Smaller windows are near their minimum, and a reduction may leave them as they are.
 const LEAST_WINDOW: u32 = 10;

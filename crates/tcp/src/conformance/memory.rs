@@ -63,7 +63,7 @@ impl MemoryWatch {
             self.over_calls.push(gauge());
             *next += target.div_ceil(SAMPLES as u64);
         }
-        // A connection that stands still is reported as stuck.
+        // A connection without calls is reported as stuck.
         let is_over = self.over_calls.len() > SAMPLES || (calls == before && world.now.as_secs_f64() > 1_000.0);
         (!is_over).then(|| (calls as f64 / target as f64).min(1.0))
     }

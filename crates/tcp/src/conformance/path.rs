@@ -98,7 +98,7 @@ pub(crate) struct Transit {
 pub(crate) struct Path {
     pub impairments: Impairments,
     transits: Vec<Transit>,
-    /// Time at which the bottleneck becomes idle.
+    /// End of the last transmission at the bottleneck.
     idle_at: Instant,
 }
 

@@ -82,7 +82,7 @@ type Behaviour = fn(&mut dyn ForeignControl, Call, &mut FlightView, &mut u64) ->
 #[derive(Clone, Copy, Debug)]
 enum CopyKind {
     Equal,
-    /// The copy begins anew.
+    /// The copy is in the initial state.
     Fresh,
     /// Both use one state.
     Shared,
