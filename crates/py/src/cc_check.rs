@@ -1,9 +1,11 @@
 //! Checks of a congestion control, and the comparison of two.
 
-use crate::error::{UnsignedInt, input};
+use crate::controls::UserFiles;
+use crate::error::{UnsignedInt, check};
 use crate::slices;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use sojourn_sim::scenario::ControlSpec;
 use sojourn_tcp::cc::foreign::{ControlDefinition, NativeDefinition};
 use sojourn_tcp::conformance::{Check, Diff, DiffReport, MemoryGauge, Report};
 use std::sync::Arc;
@@ -24,9 +26,9 @@ pub fn check_cc(
     seed: UnsignedInt,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let definition = definition_named(spelling, base).map_err(input)?;
-    let mut check = Check::new(definition, events.get("events")?, seed.get("seed")?, memory_gauge());
-    slices::run(py, progress.as_ref(), || check.step())?;
+    let definition = definition_named(py, spelling, base)?;
+    let mut check = Check::new(Arc::clone(&definition), events.get("events")?, seed.get("seed")?, memory_gauge());
+    run(py, &[definition], progress.as_ref(), || check.step())?;
     Ok(report(&check.report()).to_string())
 }
 
@@ -47,17 +49,28 @@ pub fn diff_cc(
     seed: UnsignedInt,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let [a, b] = [a, b].map(|spelling| definition_named(spelling, base).map_err(input));
-    let mut diff = Diff::new(a?, b?, events.get("events")?, seed.get("seed")?);
-    slices::run(py, progress.as_ref(), || diff.step())?;
+    let [a, b] = [definition_named(py, a, base)?, definition_named(py, b, base)?];
+    let mut diff = Diff::new(Arc::clone(&a), Arc::clone(&b), events.get("events")?, seed.get("seed")?);
+    run(py, &[a, b], progress.as_ref(), || diff.step())?;
     Ok(difference(&diff.report()).to_string())
 }
 
 /// The congestion control that `spelling` denotes; relative paths start from `base`.
-fn definition_named(spelling: &str, _base: &str) -> Result<Arc<dyn ControlDefinition>, String> {
-    match NativeDefinition::find(spelling) {
-        Some(native) => Ok(Arc::new(native)),
-        None => Err(format!("cc: {spelling:?} is not registered; `sojourn cc list` shows the names")),
+fn definition_named(py: Python<'_>, spelling: &str, base: &str) -> PyResult<Arc<dyn ControlDefinition>> {
+    let found = check(py, ControlSpec::parse(spelling, &UserFiles::new(base, false)).map_err(|e| format!("cc: {e}")))?;
+    Ok(found.definition.unwrap_or_else(|| Arc::new(NativeDefinition::new(found.control, &found.text))))
+}
+
+/// Runs `step` to its end, with the interpreter lock if one of `definitions` needs it.
+fn run(
+    py: Python<'_>,
+    definitions: &[Arc<dyn ControlDefinition>],
+    progress: Option<&Bound<'_, PyAny>>,
+    step: impl FnMut() -> Option<f64> + Send,
+) -> PyResult<()> {
+    match definitions.iter().any(|definition| definition.needs_interpreter()) {
+        true => slices::run_attached(py, progress, step),
+        false => slices::run(py, progress, step),
     }
 }
 

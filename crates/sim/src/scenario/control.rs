@@ -30,6 +30,14 @@ impl ControlSpec {
         self.text.split(' ').next().unwrap_or_default()
     }
 
+    /// Reads a text; `files` finds users' controls.
+    ///
+    /// # Errors
+    /// As for the key `cc`.
+    pub fn parse(text: &str, files: &dyn Files) -> Result<Self, ValueError> {
+        Self::read(&text.into(), Some(files))
+    }
+
     /// Reads a text `NAME [PARAM VALUE]…` or a table `{ name, PARAM = VALUE… }`; `files` finds users' controls.
     pub(super) fn read(value: &Value, files: Option<&dyn Files>) -> Result<Self, ValueError> {
         match value {

@@ -27,11 +27,6 @@ impl NativeDefinition {
     pub fn new(cc: AnyCc, spelling: &str) -> Self {
         Self { cc, spelling: spelling.to_string(), fault: OnceLock::new() }
     }
-
-    /// Text of the first fault.
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.get().map(String::as_str)
-    }
 }
 
 impl ControlDefinition for NativeDefinition {
@@ -63,6 +58,10 @@ impl ControlDefinition for NativeDefinition {
     fn record_fault(&self, text: String) {
         // The first one counts.
         let _ = self.fault.set(text);
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.get().cloned()
     }
 }
 
