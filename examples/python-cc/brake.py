@@ -4,7 +4,7 @@ import sojourn as sj
 
 
 class Brake(sj.Cc):
-    """AIMD that keeps 80 % of the window after a loss, and does not grow while a queue stands."""
+    """AIMD that keeps 80 % of the window after a loss, and does not grow while the queue is long."""
 
     def __init__(self, beta=0.8, limit="15 ms"):
         if not 0 < beta < 1:
