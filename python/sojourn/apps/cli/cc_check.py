@@ -36,19 +36,22 @@ def check_command(ctx: click.Context, name: str, events: int, seed: int, as_json
 
     It must move again after losses, time-outs and pauses, keep its window in proportion to path and application, not
     grow in memory, and do the same twice, in copies and in a second process. Its reactions to time-outs, marks, idle
-    periods and needless reductions are noted. The exit code is 1 if a rule is broken; notes do not count.
+    periods and needless reductions are noted, and so are those to a halved rate, a blackout, marks on all packets and
+    loss. The exit code is 1 if a rule is broken; notes do not count.
     """
     import json
 
     from sojourn import _core
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
+    from sojourn.studies.reactions import react
 
     base = str(Path.cwd())
     with _second_process(name, base, events, seed) as second, progress() as report:
         found = json.loads(_core.check_cc(name, base, events, seed, lambda share: report(share, 0, 1)))
         found["parts"].append(_compared(found["fingerprint"], second))
     found["passed"] = all(part["outcome"] != "failed" for part in found["parts"])
+    found["reactions"] = react(name)
     if as_json:
         output.print_json({"control": name, "seed": seed} | found)
     else:
@@ -135,10 +138,16 @@ def _compared(fingerprint: str, second: subprocess.Popen[str]) -> dict[str, str]
 
 
 def _check_lines(name: str, found: dict[str, Any]) -> Iterator[str]:
+    from sojourn.studies.reactions import REACTIONS, spelled_reaction
+
     verdict = "keeps every rule" if found["passed"] else "breaks a rule"
     yield f"{name}: {verdict} ({found['calls']:,} calls, {found['connections']} random connections)"
     for part in found["parts"]:
         yield f"    {part['name']}: {part['outcome']}: {part['detail']}"
+    yield "Reactions over tail drop of one bandwidth-delay product:"
+    for reaction in REACTIONS:
+        value = spelled_reaction(reaction, found["reactions"][reaction.name])
+        yield f"    {reaction.name}: {value} {reaction.unit} ({reaction.meaning})"
 
 
 def _diff_lines(a: str, b: str, found: dict[str, Any]) -> Iterator[str]:
