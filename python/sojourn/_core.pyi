@@ -613,6 +613,15 @@ class Flight:
     def now(self) -> int:
         """The time in ns."""
     @property
+    def stack(self) -> str:
+        """TCP stack, such as "linux-6.1"; over QUIC the one whose arithmetic is expected."""
+    @property
+    def is_quic(self) -> bool:
+        """Whether the transport is QUIC."""
+    @property
+    def is_paced(self) -> bool:
+        """Whether segments are paced."""
+    @property
     def mss(self) -> int:
         """Payload of a full segment in bytes."""
     @property
@@ -674,7 +683,7 @@ class Flight:
         """Delivered packets with a CE mark."""
     @property
     def delivered_at(self) -> int:
-        """Time of the last delivery in ns."""
+        """Time of the last delivery in ns, on the host's clock: compare it with itself only."""
     @property
     def lost(self) -> int:
         """Packets marked lost since the start."""
@@ -706,7 +715,7 @@ class Ack:
 
     @property
     def packets(self) -> int:
-        """Packets acknowledged, or by which the window may grow; 0 for a duplicate."""
+        """Packets acknowledged, or counted for growth; 0 for a duplicate."""
     @property
     def rtt(self) -> int | None:
         """RTT in ns of the newest of them; None if it was retransmitted."""
@@ -729,10 +738,10 @@ class Sample:
         """Packets delivered over `interval`; None without a sample."""
     @property
     def delivered_ce(self) -> int:
-        """Those of them with a CE mark."""
+        """Delivered packets with a CE mark."""
     @property
     def interval(self) -> int | None:
-        """Time in ns in which they were delivered; None without a valid sample."""
+        """Time of their delivery in ns; None without a valid sample."""
     @property
     def send_interval(self) -> int:
         """Time in ns between the transmissions of the first and the sampled segment."""
@@ -750,7 +759,7 @@ class Sample:
         """Packets that this acknowledgment newly acknowledged or SACKed."""
     @property
     def ce(self) -> int:
-        """Those of them with a CE mark."""
+        """Delivered packets with a CE mark."""
     @property
     def losses(self) -> int:
         """Packets marked lost on this acknowledgment."""

@@ -110,7 +110,7 @@ typedef struct sojourn_cc_flight {
     uint64_t una;          /* cumulative acknowledgment: all before it has arrived; over QUIC packet numbers */
     uint64_t nxt;          /* next sequence number to be sent; a round ends when `una` passes an earlier `nxt` */
     uint64_t bytes_acked;  /* bytes acknowledged since the last increase, for byte counting */
-    int64_t delivered_at;  /* time of the last delivery */
+    int64_t delivered_at;  /* time of the last delivery, on the clock of the host: compare it with itself only */
     int64_t next_departure; /* earliest departure of the next burst */
     uint32_t packets_out;  /* segments sent and not acknowledged */
     uint32_t flags;        /* SOJOURN_CC_CWND_LIMITED, … */
@@ -239,7 +239,8 @@ typedef struct sojourn_cc_library {
                                                                          * one with the face window (set_state) */
     void (*delivered)(void *state, sojourn_cc_flight *flight, uint32_t packets, uint32_t ce); /* (in_ack_event) */
     void (*idle)(void *state, sojourn_cc_flight *flight, int64_t last_sent); /* data is sent with nothing in flight
-                                                                              * (CA_EVENT_TX_START) */
+                                                                              * (CA_EVENT_TX_START); -1 with the
+                                                                              * face steer */
     uint32_t (*undo)(void *state, sojourn_cc_flight *flight); /* window after a needless reduction; default: with the
                                                                * face window max(cwnd, prior_cwnd), or 2 ssthresh
                                                                * if prior_cwnd is 0; with the face steer cwnd */

@@ -8,11 +8,11 @@ use crate::control_views::{AckObject, FlightObject, LossObject, STATES, SampleOb
 use crate::error::input;
 use crate::manager::{exception_text, explain, raise, text};
 use crate::values::{ParamValue, to_dict};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sojourn_aqm::params::{Param, Value, unknown};
-use sojourn_aqm::{Instant, Rng, param_list};
+use sojourn_aqm::{Instant, param_list};
 use sojourn_library::control::abi::NEEDS;
 use sojourn_sim::scenario::ControlArguments;
 use sojourn_tcp::cc::Needs;
@@ -190,7 +190,7 @@ impl ControlDefinition for Definition {
         let control = Python::attach(|py| {
             let make = || {
                 let instance = class.make.bind(py).call1((to_dict(py, &self.params)?,))?;
-                PyControl::new(class, instance, FlightObject::new(Rng::from_state(host.random)))
+                PyControl::new(class, instance, FlightObject::new(host))
             };
             raise(py, || make().map_err(|error| explain(py, class.name, error, ("__init__", None))))
         });
@@ -249,7 +249,7 @@ impl PyControl {
             Call::Grow(ack) | Call::Acked(ack) | Call::Report(ack) => method.call1((cx, AckObject(ack))),
             Call::Delivered(counts) => method.call1((cx, counts.packets, counts.ce)),
             Call::State(entered) => method.call1((cx, STATES[entered as usize])),
-            Call::Idle(last_sent) => method.call1((cx, last_sent)),
+            Call::Idle(last_sent) => method.call1((cx, (last_sent >= 0).then_some(last_sent))),
             Call::Reduced | Call::TimedOut | Call::Undo | Call::MinCwnd | Call::Start => {
                 method.call1(self.alone.bind(py))
             }
@@ -284,12 +284,16 @@ impl ForeignControl for PyControl {
     }
 }
 
-/// Value of a call: a whole number of segments where it has one.
+/// Value of a call: a whole number of segments, or 0 if the call has none.
 fn value_of(call: Call, result: &Bound<'_, PyAny>) -> PyResult<u32> {
     let needs_value = matches!(call, Call::Ssthresh(_) | Call::Undo | Call::MinCwnd);
     match (needs_value, result.is_none()) {
         (true, true) if matches!(call, Call::Ssthresh(SsthreshCause::Loss | SsthreshCause::TimeOut)) => Ok(0),
-        (true, _) => result.extract().map_err(|_| {
+        (true, _) => result.extract().map_err(|error: PyErr| {
+            let py = result.py();
+            if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyOverflowError>(py) {
+                return error;
+            }
             let shown = result.repr().map_or_else(|_| "the result".to_string(), |text| text.to_string());
             PyTypeError::new_err(format!("{shown} is not a number of segments; return a whole number such as 10"))
         }),

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sojourn_aqm::Rng;
 use sojourn_tcp::cc::Window;
-use sojourn_tcp::cc::foreign::{AckView, FlightView, LossView, SampleView};
+use sojourn_tcp::cc::foreign::{AckView, ControlHost, FlightView, LossView, SampleView};
 
 /// State of a connection during a call.
 ///
@@ -13,14 +13,15 @@ use sojourn_tcp::cc::foreign::{AckView, FlightView, LossView, SampleView};
 #[pyclass(name = "Flight", module = "sojourn._core")]
 pub struct FlightObject {
     view: FlightView,
+    host: ControlHost,
     rng: Rng,
     is_open: bool,
 }
 
 impl FlightObject {
-    /// Before the first call; random numbers are those of `rng`.
-    pub fn new(rng: Rng) -> Self {
-        Self { view: FlightView::EMPTY, rng, is_open: false }
+    /// Before the first call.
+    pub fn new(host: &ControlHost) -> Self {
+        Self { view: FlightView::EMPTY, host: *host, rng: Rng::from_state(host.random), is_open: false }
     }
 
     /// Starts a call.
@@ -38,7 +39,7 @@ impl FlightObject {
 
     /// A copy with the same random stream, for a copy of the control.
     pub fn copy(&self) -> Self {
-        Self { view: self.view, rng: self.rng.clone(), is_open: false }
+        Self { view: self.view, host: self.host, rng: self.rng.clone(), is_open: false }
     }
 
     #[inline]
@@ -62,6 +63,21 @@ impl FlightObject {
     #[getter]
     fn now(&self) -> i64 {
         self.view.now
+    }
+    /// TCP stack, such as "linux-6.1"; over QUIC the one whose arithmetic is expected.
+    #[getter]
+    fn stack(&self) -> &'static str {
+        self.host.stack
+    }
+    /// Whether the transport is QUIC.
+    #[getter]
+    fn is_quic(&self) -> bool {
+        self.host.is_quic
+    }
+    /// Whether segments are paced.
+    #[getter]
+    fn is_paced(&self) -> bool {
+        self.host.is_paced
     }
     /// Payload of a full segment in bytes.
     #[getter]
@@ -172,7 +188,7 @@ impl FlightObject {
     fn delivered_ce(&self) -> u64 {
         self.view.delivered_ce
     }
-    /// Time of the last delivery in ns.
+    /// Time of the last delivery in ns, on the host's clock: compare it with itself only.
     #[getter]
     fn delivered_at(&self) -> i64 {
         self.view.delivered_at
@@ -239,7 +255,7 @@ pub struct AckObject(pub AckView);
 
 #[pymethods]
 impl AckObject {
-    /// Packets acknowledged, or by which the window may grow; 0 for a duplicate.
+    /// Packets acknowledged, or counted for growth; 0 for a duplicate.
     #[getter]
     fn packets(&self) -> u32 {
         self.0.packets
@@ -280,12 +296,12 @@ impl SampleObject {
     fn delivered(&self) -> Option<i64> {
         some(self.0.delivered)
     }
-    /// Those of them with a CE mark.
+    /// Delivered packets with a CE mark.
     #[getter]
     fn delivered_ce(&self) -> u32 {
         self.0.delivered_ce
     }
-    /// Time in ns in which they were delivered; None without a valid sample.
+    /// Time of their delivery in ns; None without a valid sample.
     #[getter]
     fn interval(&self) -> Option<i64> {
         some(self.0.interval)
@@ -315,7 +331,7 @@ impl SampleObject {
     fn acked_sacked(&self) -> u32 {
         self.0.acked_sacked
     }
-    /// Those of them with a CE mark.
+    /// Delivered packets with a CE mark.
     #[getter]
     fn ce(&self) -> u32 {
         self.0.ce

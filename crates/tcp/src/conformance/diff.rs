@@ -280,10 +280,10 @@ impl Half {
         };
         let (after, mut value) = match is_asked && is_called(definition, &call) {
             true => call_beside(&mut *self.control, call, before, &self.own)?,
-            false => (view_beside(before, &self.own), call.default_value(&before.window(), definition.needs().steers)),
+            false => (view_beside(before, &self.own), call.default_value(before, definition.needs().steers)),
         };
         if call == Call::Ssthresh(SsthreshCause::Reduction) && value == 0 {
-            value = call.default_value(&before.window(), definition.needs().steers);
+            value = call.default_value(before, definition.needs().steers);
         }
         self.own = after;
         Ok((after, value))

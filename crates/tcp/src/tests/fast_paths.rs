@@ -5,7 +5,7 @@
 //! are compared.
 
 use super::*;
-use crate::cc::foreign::NativeDefinition;
+use crate::cc::foreign::{ControlDefinition, NativeDefinition};
 use crate::cc::{self, Window};
 use crate::conformance::ends::{Event, Sent, TcpEnds};
 use crate::conformance::world::World;

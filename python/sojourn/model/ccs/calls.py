@@ -47,10 +47,10 @@ class Calls:
         """Take the packets that an acknowledgment delivered, `ce` of them marked (Linux `in_ack_event`)."""
 
     def state(self, cx: Flight, entered: State) -> None:
-        """Handle a new state of congestion avoidance; `cx.state` is the old one (Linux `set_state`)."""
+        """Handle a new state of congestion avoidance (Linux `set_state`); without `ack`, `cx.state` is the old one."""
 
-    def idle(self, cx: Flight, last_sent: int) -> None:
-        """Handle a transmission with nothing in flight; the previous one was at `last_sent` in ns."""
+    def idle(self, cx: Flight, last_sent: int | None) -> None:
+        """Handle a transmission with nothing in flight; the previous one was at `last_sent` in ns, None with `ack`."""
 
     def reduced(self, cx: Flight) -> None:
         """Handle the end of a reduction at the threshold (Linux `CA_EVENT_COMPLETE_CWR`)."""

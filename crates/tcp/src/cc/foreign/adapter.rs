@@ -1,7 +1,7 @@
 //! A user's control as a congestion control of a sender: translates callbacks and checks results.
 
-use super::call::{Call, CallKind, CallSet, CongestionCause, DeliveryCounts, SsthreshCause};
-use super::view::{AckView, FlightView, LossView, SampleView, time};
+use super::call::{Call, CallSet, CongestionCause, DeliveryCounts, SsthreshCause};
+use super::view::{AckView, FlightView, LossView, NONE, SampleView, time};
 use super::{ControlDefinition, ControlHost, Fault, ForeignControl};
 use crate::cc::{
     Ack, AnyCc, BurstSize, CongestionControl, CongestionEvent, DeliveryControl, Flight, LostSegment, Needs,
@@ -70,14 +70,14 @@ impl ForeignAdapter {
         let control = self.control.as_mut().expect("it was created");
         let value = control.call(call, &mut self.view)?;
         let after = &self.view;
-        self.check(call.kind(), before, value).map_err(Fault::Text)?;
+        self.check(call, before, value).map_err(Fault::Text)?;
         let &FlightView { cwnd, ssthresh, cwnd_cnt, bytes_acked, pacing_rate, burst, mss, flags, .. } = after;
         self.view = FlightView { cwnd, ssthresh, cwnd_cnt, bytes_acked, pacing_rate, burst, mss, flags, ..*before };
         Ok(value)
     }
 
     /// Checks the changes that a call made, and its value.
-    fn check(&self, call: CallKind, before: &FlightView, value: u32) -> Result<(), String> {
+    fn check(&self, call: Call, before: &FlightView, value: u32) -> Result<(), String> {
         let after = &self.view;
         let in_range = |name: &str, value: u32, most: u32| match value {
             n if (1..=most).contains(&n) => Ok(()),
@@ -89,15 +89,15 @@ impl ForeignAdapter {
         }
         in_range("mss", after.mss, self.full_mss)?;
         match call {
-            CallKind::Ssthresh if value == 0 && !self.needs.steers => {}
-            CallKind::Ssthresh if !self.needs.steers => in_range("its value", value, Window::INFINITE_SSTHRESH)?,
-            CallKind::Undo | CallKind::MinCwnd => in_range("its value", value, MAX_CWND)?,
+            Call::Ssthresh(SsthreshCause::Loss | SsthreshCause::TimeOut) if value == 0 => {}
+            Call::Ssthresh(_) if !self.needs.steers => in_range("its value", value, Window::INFINITE_SSTHRESH)?,
+            Call::Undo | Call::MinCwnd => in_range("its value", value, MAX_CWND)?,
             _ => {}
         }
         if after.pacing_rate == 0 {
             return Err("pacing_rate is 0; give a rate in bit/s, or leave it unpaced".to_string());
         }
-        if matches!(call, CallKind::Ssthresh | CallKind::Undo | CallKind::MinCwnd) {
+        if matches!(call, Call::Ssthresh(_) | Call::Undo | Call::MinCwnd) {
             let window = |view: &FlightView| (view.cwnd, view.ssthresh, view.cwnd_cnt, view.mss);
             if window(after) != window(before) {
                 return Err("changes the window; return the value instead".to_string());
@@ -144,7 +144,7 @@ impl ForeignAdapter {
 
     /// [`Self::value_of`], with the default.
     fn value_or_default(&mut self, window: &Window, call: Call) -> u32 {
-        self.value_of(window, call).unwrap_or_else(|| call.default_value(window, self.needs.steers))
+        self.value_of(window, call).unwrap_or_else(|| call.default_value(&self.view, self.needs.steers))
     }
 
     fn set_time(&mut self, now: Instant) {
@@ -247,7 +247,7 @@ impl WindowControl for ForeignAdapter {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         let call = Call::Ssthresh(SsthreshCause::Reduction);
         match self.value_of(window, call) {
-            None | Some(0) => call.default_value(window, false),
+            None | Some(0) => call.default_value(&self.view, false),
             Some(value) => value,
         }
     }
@@ -342,7 +342,7 @@ impl SteeringControl for ForeignAdapter {
     }
 
     fn on_restart(&mut self, flight: &mut Flight) {
-        self.call_in(flight, Call::Idle(time(flight.now)));
+        self.call_in(flight, Call::Idle(NONE));
     }
 
     fn undo_cwnd(&mut self, window: &Window) -> u32 {

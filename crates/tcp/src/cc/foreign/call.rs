@@ -1,7 +1,6 @@
 //! Calls of a user's congestion control.
 
-use super::view::{AckView, LossView, SampleView};
-use crate::cc::Window;
+use super::view::{AckView, FlightView, LossView, SampleView};
 use crate::state::CaState;
 
 /// Declares the calls: variant, arguments, name in `sojourn_cc.h`.
@@ -51,7 +50,7 @@ calls! {
     /// Congestion avoidance enters a state (Linux `set_state`).
     State(CaState) = "state";
     /// Data is sent with nothing in flight (Linux `CA_EVENT_TX_START`); the argument is the time of the previous
-    /// transmission in nanoseconds.
+    /// transmission in nanoseconds, or −1 for a control that steers.
     Idle(i64) = "idle";
     /// A reduction has ended at the threshold (Linux `CA_EVENT_COMPLETE_CWR`).
     Reduced = "reduced";
@@ -76,13 +75,15 @@ calls! {
 }
 
 impl Call {
-    /// Value of the call for a control that does not take it, with the window that the call would see; `steers` by the
+    /// Value of the call for a control that does not take it, with the view that the call would see; `steers` by the
     /// control's face. Zero if the call has no value.
-    pub fn default_value(&self, window: &Window, steers: bool) -> u32 {
+    pub fn default_value(&self, view: &FlightView, steers: bool) -> u32 {
+        let window = view.window();
         match self {
             // Half of the window, as RFC 5681 requires.
             Self::Ssthresh(SsthreshCause::Reduction) if !steers => (window.cwnd / 2).max(2),
             Self::Undo if steers => window.cwnd,
+            Self::Undo if view.prior_cwnd > 0 => window.cwnd.max(view.prior_cwnd),
             Self::Undo => window.cwnd.max(window.reduced_ssthresh().saturating_mul(2)),
             Self::MinCwnd => window.ssthresh / 2,
             _ => 0,

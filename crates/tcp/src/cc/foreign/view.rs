@@ -324,7 +324,7 @@ impl LossView {
 }
 
 /// A time or number that does not exist.
-const NONE: i64 = -1;
+pub(super) const NONE: i64 = -1;
 
 fn flag(is_set: bool, bit: u32) -> u32 {
     if is_set { bit } else { 0 }
