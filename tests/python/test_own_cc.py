@@ -32,7 +32,7 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def world(cc: object, link: dict[str, Any] | None = None, **flow: Any) -> sj.Scenario:
     return sj.Scenario.build(
         {
-            "duration": "9 s",
+            "duration": flow.pop("duration", "9 s"),
             "link": {"rate": "23.7 Mbit/s", "delay": "5 ms", **(link or TAIL)},
             "flows": [{"kind": "tcp", "count": 3, "spread": "730 ms", "rtt": "61 ms", "cc": cc, **flow}],
         }
@@ -187,6 +187,26 @@ def ack(self, cx, sample):
     for stack in ("linux-6.1", "quic-rfc9002"):
         goodput = world(name, count=1, stack=stack).run(3).totals["goodput_bps"]
         assert goodput > 0.8 * 23.7e6, stack
+
+
+def test_another_thread_cannot_set_what_a_call_may_set(tmp_path: Path) -> None:
+    kept = "def ssthresh(self, cx):\n    return 9\ndef grow(self, cx, ack):\n    failed = []\n"
+    kept += "    def other():\n        try:\n            cx.cwnd = 77\n        except RuntimeError as error:\n"
+    kept += "            failed.append(error)\n    thread = threading.Thread(target=other)\n    thread.start()\n"
+    kept += "    thread.join()\n    assert failed and cx.cwnd < 77\n"
+    name = written(tmp_path, kept, "import threading")
+    assert world(name, duration="1 s", count=1).run(1).totals["goodput_bps"] > 0
+
+
+def test_a_file_that_changes_during_the_run_is_no_result(tmp_path: Path, cli: Cli) -> None:
+    name = written(tmp_path, f"{WINDOW}    open(__file__, 'a').write('#')")
+    (tmp_path / "world.toml").write_text(
+        f'duration = "1 s"\n[link]\nrate = "9 Mbit/s"\n[[flows]]\nkind = "tcp"\ncc = "{name}"\n'
+    )
+    ran = cli("run", str(tmp_path / "world.toml"), "-o", "out")
+    assert ran.exit_code == 2
+    assert "mine.py:Mine: changed during the run, which is not stored; run it again" in ran.output
+    assert not Path("out").exists() or not entries(Path("out"))
 
 
 def test_random_numbers_depend_on_seed_and_connection(tmp_path: Path) -> None:

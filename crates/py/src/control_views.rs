@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use sojourn_aqm::Rng;
 use sojourn_tcp::cc::Window;
 use sojourn_tcp::cc::foreign::{AckView, ControlHost, FlightView, LossView, SampleView};
+use std::thread::{self, ThreadId};
 
 /// State of a connection during a call.
 ///
@@ -15,38 +16,39 @@ pub struct FlightObject {
     view: FlightView,
     host: ControlHost,
     rng: Rng,
-    is_open: bool,
+    /// Thread of the call in progress.
+    caller: Option<ThreadId>,
 }
 
 impl FlightObject {
     /// Before the first call.
     pub fn new(host: &ControlHost) -> Self {
-        Self { view: FlightView::EMPTY, host: *host, rng: Rng::from_state(host.random), is_open: false }
+        Self { view: FlightView::EMPTY, host: *host, rng: Rng::from_state(host.random), caller: None }
     }
 
     /// Starts a call.
     #[inline]
     pub fn open(&mut self, view: &FlightView) {
-        (self.view, self.is_open) = (*view, true);
+        (self.view, self.caller) = (*view, Some(thread::current().id()));
     }
 
     /// Ends a call; returns what it has set.
     #[inline]
     pub fn close(&mut self) -> FlightView {
-        self.is_open = false;
+        self.caller = None;
         self.view
     }
 
     /// A copy with the same random stream, for a copy of the control.
     pub fn copy(&self) -> Self {
-        Self { view: self.view, host: self.host, rng: self.rng.clone(), is_open: false }
+        Self { view: self.view, host: self.host, rng: self.rng.clone(), caller: None }
     }
 
     #[inline]
     fn view(&mut self) -> PyResult<&mut FlightView> {
-        match self.is_open {
-            true => Ok(&mut self.view),
-            false => Err(PyRuntimeError::new_err("cx may be used only within the call that received it")),
+        match self.caller {
+            Some(caller) if caller == thread::current().id() => Ok(&mut self.view),
+            _ => Err(PyRuntimeError::new_err("cx may be used only within the call that received it")),
         }
     }
 

@@ -64,6 +64,9 @@ def run(
     name = run_hash(scenario, seed, engines.identity(engine))
     with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)
+        if run_hash(scenario, seed, engines.identity(engine)) != name:
+            files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_code()])
+            raise InputError(f"{files}: changed during the run, which is not stored; run it again")
         manifest = _manifest(result, name, part, command)
         write_unpublished(part / MANIFEST, _text(manifest))
     # Skip reading and checking the files just written: that takes as many steps as the rest of a short run.
