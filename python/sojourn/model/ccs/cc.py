@@ -36,9 +36,10 @@ class Cc(Calls, UserClass):
         if unfit := sorted((WINDOW_ONLY if steers else STEER_ONLY) & set(methods)):
             other = "ssthresh and grow" if steers else "ack"
             raise InputError(f"{cls.__qualname__}.{unfit[0]} is never called without {other}; leave it out")
-        if isinstance(cls.needs, str) or not all(isinstance(need, str) for need in cls.needs):
+        needs: object = cls.needs
+        if not isinstance(needs, tuple | list) or not all(isinstance(need, str) for need in needs):
             raise InputError(f'{cls.__qualname__}.needs is not a tuple of names; write e.g. needs = ("ecn",)')
-        return _core.ControlClass(name, parameters(cls), make(cls), (methods, list(cls.needs)))
+        return _core.ControlClass(name, parameters(cls), make(cls), (methods, list(needs)))
 
 
 _WRITE = "write ssthresh(self, cx) and grow(self, cx, ack), or ack(self, cx, sample)"
