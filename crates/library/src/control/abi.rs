@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn bits_of_needs_are_those_of_their_order() {
-        for bit in 0..NEEDS.len() {
+        for (bit, (name, _)) in NEEDS.iter().enumerate() {
             let back = bits_of(&needs_of(WINDOW, 1 << bit));
-            assert_eq!(back, if 1 << bit == CAUSES { 0 } else { 1 << bit }, "{}", NEEDS[bit].0);
+            assert_eq!(back, if 1 << bit == CAUSES { 0 } else { 1 << bit }, "{name}");
         }
     }
 }
