@@ -129,13 +129,20 @@ def check_cc(
     """
 
 def diff_cc(
-    a: str, b: str, base: str, events: int, seed: int, progress: Callable[[float], object] | None = None
+    a: str,
+    b: str,
+    base: str,
+    events: int,
+    seed: int,
+    progress: Callable[[float], object] | None = None,
+    stacks: list[str] = ...,
 ) -> str:
     """Make the calls of random connections of the control `a` to the control `b`, too; compare `events` of them; JSON.
 
     `connections` and `calls`; `needs`, lines about faces and needs that differ; `fault` of A, or None; and
     `first_difference`, None or `number`, `connection`, `stack`, `time_ns`, `call`, `field`, `a`, `b` and `earlier`. The
-    other arguments are those of `check_cc`.
+    other arguments are those of `check_cc`; `stacks` limits the connections to some of linux-6.1, linux-3.13 and
+    quic-rfc9002.
     """
 
 def diff(

@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from conftest import REPO
 from sojourn import _core
 from sojourn.apps.cli.cc import command
 
@@ -46,3 +47,13 @@ def test_an_unknown_name_is_refused() -> None:
         _core.check_cc("cubik", "/", 100, 1)
     with pytest.raises(_core.InputError, match="did you mean"):
         _core.diff_cc("cubic", "cubik", "/", 100, 1)
+
+
+@pytest.mark.parametrize(("control", "own"), [("reno", "my_reno.py:MyReno"), ("cubic", "my_cubic.py:MyCubic")])
+def test_the_examples_in_python_do_what_the_built_in_controls_do(control: str, own: str) -> None:
+    stacks = ["linux-6.1", "quic-rfc9002"]
+    found = json.loads(_core.diff_cc(control, f"{REPO}/examples/python-cc/{own}", "/", 60_000, 7, None, stacks))
+    assert found["first_difference"] is None
+    assert found["calls"] >= 60_000
+    with pytest.raises(_core.InputError, match='unknown stack of the comparison "linux-6"'):
+        _core.diff_cc(control, control, "/", 10, 1, None, ["linux-6"])

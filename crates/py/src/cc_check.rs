@@ -1,7 +1,7 @@
 //! Checks of a congestion control, and the comparison of two.
 
 use crate::controls::UserFiles;
-use crate::error::{UnsignedInt, check};
+use crate::error::{UnsignedInt, check, input};
 use crate::slices;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -36,9 +36,10 @@ pub fn check_cc(
 ///
 /// `connections` and `calls`; `needs`, lines about faces and needs that differ; `fault` of A, or None; and
 /// `first_difference`, None or `number`, `connection`, `stack`, `time_ns`, `call`, `field`, `a`, `b` and `earlier`. The
-/// other arguments are those of `check_cc`.
+/// other arguments are those of `check_cc`; `stacks` limits the connections to some of linux-6.1, linux-3.13 and
+/// quic-rfc9002.
 #[pyfunction]
-#[pyo3(signature = (a, b, base, events, seed, progress = None))]
+#[pyo3(signature = (a, b, base, events, seed, progress = None, stacks = Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn diff_cc(
     py: Python<'_>,
@@ -48,9 +49,11 @@ pub fn diff_cc(
     events: UnsignedInt,
     seed: UnsignedInt,
     progress: Option<Bound<'_, PyAny>>,
+    stacks: Vec<String>,
 ) -> PyResult<String> {
     let [a, b] = [definition_named(py, a, base)?, definition_named(py, b, base)?];
-    let mut diff = Diff::new(Arc::clone(&a), Arc::clone(&b), events.get("events")?, seed.get("seed")?);
+    let diff = Diff::new(Arc::clone(&a), Arc::clone(&b), events.get("events")?, seed.get("seed")?);
+    let mut diff = diff.over(&stacks).map_err(input)?;
     run(py, &[a, b], progress.as_ref(), || diff.step())?;
     Ok(difference(&diff.report()).to_string())
 }

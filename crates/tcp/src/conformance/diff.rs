@@ -13,6 +13,7 @@ use crate::cc::foreign::{
     Call, CallKind, CallSet, ControlDefinition, ControlHost, Fault, FlightView, ForeignControl, SsthreshCause,
 };
 use sojourn_aqm::Instant;
+use sojourn_aqm::params::unknown;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -75,6 +76,19 @@ impl Diff {
         let differing_needs = differing_needs(&*a, &*b);
         let comparison = Arc::default();
         Self { a, b, target_calls: events, seed, transports, differing_needs, connections: 0, comparison }
+    }
+
+    /// Limits the connections to these stacks.
+    ///
+    /// # Errors
+    /// The names to choose from, if a stack is none of theirs.
+    pub fn over(mut self, stacks: &[String]) -> Result<Self, String> {
+        let known: Vec<&str> = self.transports.iter().map(|transport| transport.name()).collect();
+        if let Some(name) = stacks.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(unknown("stack of the comparison", name, known.into_iter()));
+        }
+        self.transports.retain(|transport| stacks.is_empty() || stacks.iter().any(|name| name == transport.name()));
+        Ok(self)
     }
 
     /// Plays a connection; returns the share done, or none at the end.

@@ -74,9 +74,18 @@ def check_command(ctx: click.Context, name: str, events: int, seed: int, as_json
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the connections."
 )
+@click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    metavar="NAME",
+    help="Only over this stack: linux-6.1, linux-3.13 or quic-rfc9002; repeat it for several [all].",
+)
 @options.as_json
 @click.pass_context
-def diff_command(ctx: click.Context, a: str, b: str, events: int, seed: int, as_json: bool) -> None:
+def diff_command(
+    ctx: click.Context, a: str, b: str, events: int, seed: int, stacks: tuple[str, ...], as_json: bool
+) -> None:
     """Make the same calls to the congestion controls A and B; show the first one after which they differ.
 
     A carries random connections over TCP and QUIC. B gets A's calls, each with the window that A had before it, so that
@@ -90,7 +99,7 @@ def diff_command(ctx: click.Context, a: str, b: str, events: int, seed: int, as_
     from sojourn.base.progress import progress
 
     with progress() as report:
-        text = _core.diff_cc(a, b, str(Path.cwd()), events, seed, lambda share: report(share, 0, 1))
+        text = _core.diff_cc(a, b, str(Path.cwd()), events, seed, lambda share: report(share, 0, 1), list(stacks))
     found = json.loads(text)
     if found["fault"] is not None:
         raise InputError(found["fault"])
