@@ -28,7 +28,7 @@ class MyCubic(sj.Cc):
     def reset(self):
         self.last_max_cwnd = 0  # W_max: window before the last reduction; 0 before the first
         self.delay_min = 0  # minimum RTT; 0 before the first sample
-        self.epoch_start = None  # jiffy in which growth began after a reduction
+        self.epoch_start = None  # jiffy of the start of growth after a reduction
         self.cnt = self.last_cwnd = self.last_time = 0
         self.bic_origin_point = self.bic_k = 0  # plateau, and time from the epoch's start to it
         self.ack_cnt = self.tcp_cwnd = 0
