@@ -165,10 +165,7 @@ FLAGS = {flags} $(CFLAGS) -fPIC -I include
 
 lib{name}.so: {" ".join([file, *objects])} $(wildcard include/*.h)
 \t$(CC) $(FLAGS) -shared -o $@ $(filter-out %.h,$^)
-{rules}
-clean:
-\trm -f {" ".join([f"lib{name}.so", *objects])}
-"""
+{rules}"""
 
 
 def _camel(name: str) -> str:
