@@ -230,6 +230,21 @@ pub unsafe fn state(queue: *const abi::Queue, name: *const c_char, value: *mut f
     })
 }
 
+/// Texts that end with their only zero byte, for an export.
+///
+/// # Panics
+/// If a text has another zero byte, when it is compiled.
+pub const fn texts([name, summary, source]: [&'static str; 3]) -> [&'static CStr; 3] {
+    [text(name), text(summary), text(source)]
+}
+
+const fn text(with_end: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(with_end.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("it has a zero byte before its end"),
+    }
+}
+
 /// Text of this thread's last error.
 pub extern "C" fn error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())

@@ -5,8 +5,8 @@
 //! every run. [`Qdisc`] has no error path, because built-in qdiscs need none.
 
 use crate::abi::{self, Packet};
-use crate::load::{Instance, Library, NO_PACKET};
-use crate::name::{escape, is_library, path_and_queue, unescape};
+use crate::load::{Instance, KIND, Library, NO_PACKET};
+use crate::name::{escape, is_library};
 use sojourn_aqm::foreign::{self, Ticket};
 use sojourn_aqm::params::ConfigError;
 use sojourn_aqm::qdisc::Count;
@@ -36,22 +36,7 @@ impl Catalogue for Libraries<'_> {
 
 impl Libraries<'_> {
     fn load(&self, name: &str) -> Result<&'static Algorithm, String> {
-        let (name, inside) = path_and_queue(name);
-        let path = unescape(name);
-        let folders = [self.base, Path::new("")];
-        let found = folders.iter().map(|folder| folder.join(&path)).find(|path| path.is_file());
-        let found = found.ok_or_else(|| match path.is_absolute() {
-            true => format!("{name}: no such file; give the path of a shared library"),
-            false => format!("{name}: no such file in {}; write e.g. \"./blue.so\"", self.base.display()),
-        })?;
-        let library = Library::open(&found)?;
-        match inside {
-            Some(inside) if inside != library.name => {
-                let own = &library.name;
-                Err(format!("{name} has no queue manager {inside:?}, only {own:?}; write {name}:{own}, or {name}"))
-            }
-            _ => Ok(algorithm(library)),
-        }
+        KIND.open_named(name, self.base, Library::open).map(algorithm)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::abi::{self, Discipline, Host, Packet, Time};
 use crate::crash;
 use crate::export;
-use crate::file::{LibraryFile, OpenedLibrary, one_line, open_once};
+use crate::file::{LibraryFile, LibraryKind, OpenedLibrary, error_text, one_line, open_once};
 use sojourn_aqm::Limits;
 use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -38,7 +38,21 @@ impl OpenedLibrary for Library {
     fn file(&self) -> &LibraryFile {
         &self.file
     }
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
+
+/// Libraries with a qdisc.
+pub(crate) const KIND: LibraryKind = LibraryKind {
+    noun: "queue manager",
+    example: "blue.so",
+    symbol: abi::SYMBOL,
+    structure: "sojourn_discipline",
+    header: "sojourn_aqm.h",
+    abi: abi::ABI,
+    min_size: std::mem::offset_of!(Discipline, settle),
+};
 
 static OPEN: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 
@@ -52,10 +66,9 @@ impl Library {
     }
 
     fn load(file: LibraryFile) -> Result<Self, String> {
-        let export = file.load(abi::SYMBOL, "sojourn_aqm.h")?;
-        // SAFETY: the header reserves this symbol for this object.
-        let export =
-            unsafe { read_export(export.cast()) }.map_err(|wrong| format!("{}: {wrong}", file.path.display()))?;
+        // SAFETY: the kind's struct; its fields are integers, pointers and optional functions.
+        let export: Discipline = unsafe { KIND.load(&file)? };
+        let export = checked(export).map_err(|wrong| format!("{}: {wrong}", file.path.display()))?;
         // SAFETY: null or constant strings of the library, by the header.
         let [name, summary, source] =
             [export.name, export.summary, export.source].map(|text| unsafe { one_line(text) });
@@ -107,30 +120,8 @@ impl Library {
     }
 }
 
-/// Copies and checks the export at `place`.
-///
-/// # Safety
-/// `place` points to a library's `sojourn_library`.
-unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
-    // SAFETY: every version begins with these two fields.
-    let (size, version) =
-        unsafe { (place.cast::<u32>().read_unaligned(), place.cast::<u32>().add(1).read_unaligned()) };
-    if version != abi::ABI {
-        let supported = abi::ABI;
-        return Err(format!(
-            "is built for version {version} of sojourn_aqm.h; rebuild it with this one, version {supported}"
-        ));
-    }
-    if (size as usize) < std::mem::offset_of!(Discipline, settle) {
-        return Err(format!("sojourn_library.size is {size}; set it to sizeof(sojourn_discipline)"));
-    }
-    let mut export = std::mem::MaybeUninit::<Discipline>::zeroed();
-    let known = size_of::<Discipline>().min(size as usize);
-    // SAFETY: both have at least `known` bytes; the remainder is zero, a valid value of every field.
-    let export = unsafe {
-        std::ptr::copy_nonoverlapping(place.cast::<u8>(), export.as_mut_ptr().cast::<u8>(), known);
-        export.assume_init()
-    };
+/// Checks the functions and the order of an export.
+fn checked(export: Discipline) -> Result<Discipline, String> {
     let needed = [
         ("create", export.create.is_some()),
         ("free", export.free.is_some()),
@@ -276,11 +267,7 @@ impl Instance {
 
     /// The library's text for the error `code`.
     pub fn error(&self, code: c_int) -> String {
-        let text = self.library.export.error.map(|error| {
-            // SAFETY: the library returns null or a string.
-            self.library.call("error", || unsafe { one_line(error()) })
-        });
-        text.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("error {code}"))
+        error_text(self.library.path(), self.library.export.error, code)
     }
 }
 

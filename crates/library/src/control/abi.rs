@@ -45,8 +45,8 @@ pub const CAUSES: u32 = 1 << 10;
 /// The needs of a library with `face` and the bits `needs`.
 pub fn needs_of(face: u32, needs: u32) -> Needs {
     let mut found = Needs { steers: face == STEER, ..Needs::NONE };
-    for (_, field) in NEEDS.iter().enumerate().filter(|(bit, _)| needs >> bit & 1 == 1).map(|(_, need)| need) {
-        if let Some(field) = field {
+    for (bit, (_, field)) in NEEDS.iter().enumerate() {
+        if let (Some(field), 1) = (field, needs >> bit & 1) {
             *field(&mut found) = true;
         }
     }

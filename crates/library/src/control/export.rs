@@ -240,15 +240,8 @@ macro_rules! export_cc {
                 unsafe { export::create(&NEEDS, $constructor, parameters, host, state) }
             }
 
-            const fn text(with_end: &'static str) -> &'static CStr {
-                match CStr::from_bytes_with_nul(with_end.as_bytes()) {
-                    Ok(text) => text,
-                    Err(_) => panic!("it has no zero byte"),
-                }
-            }
-
             const TEXTS: [&CStr; 3] =
-                [text(concat!($name, "\0")), text(concat!($summary, "\0")), text(concat!($source, "\0"))];
+                $crate::export::texts([concat!($name, "\0"), concat!($summary, "\0"), concat!($source, "\0")]);
 
             #[unsafe(no_mangle)]
             static sojourn_cc: export::Export = export::Export(export::library(TEXTS, &$needs, create_state));

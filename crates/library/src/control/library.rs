@@ -4,15 +4,15 @@
 use super::abi::{self, ControlLibrary};
 use super::instance::Instance;
 use crate::crash;
-use crate::file::{LibraryFile, OpenedLibrary, one_line, open_once};
-use crate::name::{escape, is_library, path_and_queue, unescape};
+use crate::file::{LibraryFile, LibraryKind, OpenedLibrary, error_text, one_line, open_once};
+use crate::name::{escape, is_library};
 use sojourn_aqm::foreign::words;
 use sojourn_tcp::cc::Needs;
 use sojourn_tcp::cc::foreign::{CallKind, CallSet, ControlDefinition, ControlHost, Fault, ForeignControl};
 use std::ffi::CString;
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Finds libraries by names like `./libmine.so` or `./libmine.so:mine`. Relative paths are looked up in `base`, then in
 /// the current folder; escapes in a path are those of queue managers.
@@ -23,40 +23,32 @@ pub struct Controls<'a> {
 }
 
 impl Controls<'_> {
-    /// The control `name` with the parameters `pairs`, where a single one named `text` holds words of the library's own
-    /// syntax. `None` if the name is not that of a library.
+    /// The control `name` with the parameters `pairs`; one named `text` holds words of the library's own syntax. `None`
+    /// if the name is not that of a library.
     ///
     /// # Errors
     /// The place and the remedy, if the library cannot be loaded or refuses the parameters.
     pub fn find(&self, name: &str, pairs: &[(String, String)]) -> Option<Result<Arc<dyn ControlDefinition>, String>> {
         is_library(name).then(|| {
-            let library = self.load(name)?;
+            let library = KIND.open_named(name, self.base, |path| open_once(path, &OPEN, Library::load))?;
             let text = words("", pairs).map_err(|error| error.to_string())?;
             let definition = Definition::new(library, text);
             definition.check()?;
             Ok(Arc::new(definition) as Arc<dyn ControlDefinition>)
         })
     }
-
-    fn load(&self, name: &str) -> Result<&'static Library, String> {
-        let (name, inside) = path_and_queue(name);
-        let path = unescape(name);
-        let folders = [self.base, Path::new("")];
-        let found = folders.iter().map(|folder| folder.join(&path)).find(|path| path.is_file());
-        let found = found.ok_or_else(|| match path.is_absolute() {
-            true => format!("{name}: no such file; give the path of a shared library"),
-            false => format!("{name}: no such file in {}; write e.g. \"./libmine.so\"", self.base.display()),
-        })?;
-        let library = open_once(&found, &OPEN, Library::load)?;
-        match inside {
-            Some(inside) if inside != library.name => {
-                let own = &library.name;
-                Err(format!("{name} has no congestion control {inside:?}, only {own:?}; write {name}:{own}, or {name}"))
-            }
-            _ => Ok(library),
-        }
-    }
 }
+
+/// Libraries with a congestion control.
+const KIND: LibraryKind = LibraryKind {
+    noun: "congestion control",
+    example: "libmine.so",
+    symbol: abi::SYMBOL,
+    structure: "sojourn_cc_library",
+    header: "sojourn_cc.h",
+    abi: abi::ABI,
+    min_size: std::mem::offset_of!(ControlLibrary, clone),
+};
 
 static OPEN: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 
@@ -83,14 +75,16 @@ impl OpenedLibrary for Library {
     fn file(&self) -> &LibraryFile {
         &self.file
     }
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Library {
     fn load(file: LibraryFile) -> Result<Self, String> {
-        let export = file.load(abi::SYMBOL, "sojourn_cc.h")?;
-        // SAFETY: the header reserves this symbol for this object.
-        let export =
-            unsafe { read_export(export.cast()) }.map_err(|wrong| format!("{}: {wrong}", file.path.display()))?;
+        // SAFETY: the kind's struct; its fields are integers, pointers and optional functions.
+        let export: ControlLibrary = unsafe { KIND.load(&file)? };
+        let export = checked(export).map_err(|wrong| format!("{}: {wrong}", file.path.display()))?;
         // SAFETY: null or a constant string of the library, by the header.
         let name = unsafe { one_line(export.name) };
         Ok(Self { file, export, name })
@@ -103,14 +97,10 @@ impl Library {
 
     /// The library's text for the error `code`.
     pub fn error(&self, code: i32) -> String {
-        let text = self.export.error.map(|error| {
-            // SAFETY: the library returns null or a string.
-            crash::within(self.path(), "error", || unsafe { one_line(error()) })
-        });
-        text.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("error {code}"))
+        error_text(self.path(), self.export.error, code)
     }
 
-    /// Calls for which the library has a function.
+    /// Calls with a function in the library.
     fn calls(&self) -> CallSet {
         let export = &self.export;
         let has = |kind: &CallKind| match kind {
@@ -136,30 +126,8 @@ impl Library {
     }
 }
 
-/// Copies and checks the export at `place`.
-///
-/// # Safety
-/// `place` points to a library's `sojourn_cc`.
-unsafe fn read_export(place: *const ControlLibrary) -> Result<ControlLibrary, String> {
-    // SAFETY: every version begins with these two fields.
-    let (size, version) =
-        unsafe { (place.cast::<u32>().read_unaligned(), place.cast::<u32>().add(1).read_unaligned()) };
-    if version != abi::ABI {
-        let supported = abi::ABI;
-        return Err(format!(
-            "is built for version {version} of sojourn_cc.h; rebuild it with this one, version {supported}"
-        ));
-    }
-    if (size as usize) < std::mem::offset_of!(ControlLibrary, clone) {
-        return Err(format!("sojourn_cc.size is {size}; set it to sizeof(sojourn_cc_library)"));
-    }
-    let mut export = std::mem::MaybeUninit::<ControlLibrary>::zeroed();
-    let known = size_of::<ControlLibrary>().min(size as usize);
-    // SAFETY: both have at least `known` bytes; the remainder is zero, a valid value of every field.
-    let export = unsafe {
-        std::ptr::copy_nonoverlapping(place.cast::<u8>(), export.as_mut_ptr().cast::<u8>(), known);
-        export.assume_init()
-    };
+/// Checks face, functions and needs of an export.
+fn checked(export: ControlLibrary) -> Result<ControlLibrary, String> {
     let face = match export.face {
         abi::WINDOW => [("ssthresh", export.ssthresh.is_some()), ("grow", export.grow.is_some())],
         abi::STEER => [("ack", export.ack.is_some()); 2],
@@ -194,7 +162,7 @@ struct Definition {
     library: &'static Library,
     text: CString,
     spelling: String,
-    fault: Mutex<Option<String>>,
+    fault: OnceLock<String>,
 }
 
 impl Definition {
@@ -202,7 +170,7 @@ impl Definition {
         let name = escape(library.path());
         let spelling = if text.is_empty() { name } else { format!("{name} {text}") };
         let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-        Self { library, text, spelling, fault: Mutex::default() }
+        Self { library, text, spelling, fault: OnceLock::new() }
     }
 
     /// Checks the parameters with the library's `create`.
@@ -264,10 +232,11 @@ impl ControlDefinition for Definition {
     }
 
     fn record_fault(&self, text: String) {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        // The first one counts.
+        let _ = self.fault.set(text);
     }
 
     fn fault(&self) -> Option<String> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.fault.get().cloned()
     }
 }
