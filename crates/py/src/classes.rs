@@ -1,5 +1,6 @@
 //! Users' AQMs by name, in scenarios and wherever AQMs are named: Python classes, shared libraries and policy files.
 
+use crate::class_params::{ClassParams, Declarations, ParamValues, check_init, leak};
 use crate::error::{AqmError, input};
 use crate::manager::{AqmClass, PyAqm, exception_text, raise};
 use crate::values::{ParamValue, to_dict};
@@ -11,7 +12,7 @@ use sojourn_aqm::params::{ConfigError, Param, Value, unknown};
 use sojourn_aqm::registry::{
     Algorithm, AnyConfig, Catalogue, CustomAqm, CustomConfig, Effects, NamedConfig, QueueLayout, REGISTERED,
 };
-use sojourn_aqm::{Aqm, Duration, Rate, SingleQueue, units};
+use sojourn_aqm::{Aqm, SingleQueue};
 use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::Libraries;
 use sojourn_library::name::is_library;
@@ -140,27 +141,23 @@ impl PyAlgorithm {
     fn new(
         name: &str,
         summary: &str,
-        params: Vec<(String, Bound<'_, PyAny>, Vec<String>)>,
+        params: Declarations<'_>,
         make: Py<PyAny>,
         methods: Vec<String>,
         judges_overflow: bool,
     ) -> PyResult<Self> {
-        let read = |(name, default, choices): (String, Bound<'_, PyAny>, Vec<String>)| {
-            parameter(&name, &default, choices).map_err(|text| input(format!("{name}: {text}")))
-        };
-        let (params, defaults): (Vec<Param>, Vec<Value>) =
-            params.into_iter().map(read).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
+        let params = ClassParams::of(params)?;
         let (name, summary): (&'static str, &'static str) = (leak(name), leak(summary));
         let class = AqmClass { name, make, methods, judges_overflow, states: Mutex::default() };
-        let (class, params): (&'static AqmClass, &'static [Param]) = (Box::leak(Box::new(class)), params.leak());
+        let (class, list): (&'static AqmClass, &'static [Param]) = (Box::leak(Box::new(class)), params.list);
         let configure = move |algorithm, profile: &str, given: &[(String, String)], _: &dyn Catalogue| {
-            configure(class, algorithm, defaults.clone(), profile, given)
+            configure(class, algorithm, &params, profile, given)
         };
         let algorithm = Algorithm {
             name,
             summary,
             source: name,
-            params,
+            params: list,
             profiles: &[("plain", "its own defaults")],
             queues: QueueLayout::One,
             words: None,
@@ -185,7 +182,7 @@ impl PyAlgorithm {
 #[derive(Clone)]
 struct Config {
     class: &'static AqmClass,
-    params: Vec<(&'static str, ParamValue)>,
+    params: ParamValues,
 }
 
 impl std::fmt::Debug for Config {
@@ -198,11 +195,8 @@ impl CustomConfig for Config {
     fn value(&self, param: &str) -> Option<Value> {
         self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
     }
-    /// Validates parameters with `__init__`, so that errors are reported before a run starts.
     fn check(&self) -> Result<(), ConfigError> {
-        let judged = Python::attach(|py| raise(py, || self.class.validate(py, &to_dict(py, &self.params)?)));
-        let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be created", self.class.name)));
-        judged.map_err(ConfigError::Catalogue)
+        check_init(self.class.name, &self.class.make, &self.params).map_err(ConfigError::Catalogue)
     }
     fn manager(&self) -> Box<dyn Aqm + Send> {
         Box::new(PyAqm::new(self.class, &self.params))
@@ -216,7 +210,7 @@ impl CustomConfig for Config {
 fn configure(
     class: &'static AqmClass,
     algorithm: &'static Algorithm,
-    defaults: Vec<Value>,
+    params: &ClassParams,
     profile: &str,
     given: &[(String, String)],
 ) -> Result<AnyConfig, ConfigError> {
@@ -227,62 +221,6 @@ fn configure(
             algorithm.profiles.iter().map(|&(name, _)| name),
         )));
     }
-    let mut params: Vec<_> = algorithm.params.iter().zip(defaults).map(|(p, v)| (p.name, ParamValue(v))).collect();
-    for (name, text) in given {
-        let Some(i) = algorithm.params.iter().position(|param| param.name == name) else {
-            return Err(ConfigError::Unknown(unknown(
-                "parameter",
-                name,
-                algorithm.params.iter().map(|param| param.name),
-            )));
-        };
-        params[i].1 = ParamValue(algorithm.params[i].parse(text)?);
-    }
+    let params = params.values(given)?;
     Ok(AnyConfig::Custom(CustomAqm::new(algorithm, Box::new(Config { class, params }))))
-}
-
-/// Type of a parameter with this default, and the default.
-pub fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
-    let choices: Vec<&'static str> = choices.iter().map(|word| leak(word)).collect();
-    let value = value(default, &choices)?;
-    let range = match value {
-        Value::Time(_) => (Value::Time(Duration::ZERO), Value::Time(Duration::from_secs(1_000_000_000))),
-        Value::Bytes(_) => (Value::Bytes(0), Value::Bytes(u64::MAX)),
-        Value::Rate(_) => (Value::Rate(Rate::from_bps(0)), Value::Rate(Rate::from_bps(u64::MAX))),
-        Value::Count(_) => (Value::Count(0), Value::Count(u64::MAX)),
-        Value::Number(_) => (Value::Number(f64::MIN), Value::Number(f64::MAX)),
-        Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
-        Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
-        // No default of a class has these types.
-        other @ (Value::Bands(_) | Value::Minor(_) | Value::Distribution(_)) => (other, other),
-    };
-    Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))
-}
-
-fn value(default: &Bound<'_, PyAny>, choices: &[&'static str]) -> Result<Value, String> {
-    if let Ok(on) = default.extract::<bool>() {
-        return Ok(Value::Flag(on));
-    }
-    if let Ok(n) = default.extract::<u64>() {
-        return Ok(Value::Count(n));
-    }
-    if let Ok(text) = default.extract::<String>() {
-        if let Some(word) = choices.iter().find(|word| **word == text) {
-            return Ok(Value::Choice(word));
-        }
-        let time = units::duration(&text).map(Value::Time);
-        let found =
-            time.or_else(|_| units::rate(&text).map(Value::Rate)).or_else(|_| units::bytes(&text).map(Value::Bytes));
-        return found.map_err(|_| {
-            format!(r#"{text:?} is neither a time, a rate, a size nor a word of a Literal; write e.g. "5 ms""#)
-        });
-    }
-    match default.extract::<f64>() {
-        Ok(x) if x.is_finite() => Ok(Value::Number(x)),
-        _ => Err(format!(r#"the default {default} is not of a parameter's type; write e.g. True, 3, 0.5 or "5 ms""#)),
-    }
-}
-
-pub fn leak(text: &str) -> &'static str {
-    Box::leak(text.into())
 }

@@ -3,15 +3,15 @@
 //! As with queue managers, an exception stays pending in the interpreter, no further call is made, and the host ends the
 //! run after its step.
 
-use crate::classes::{leak, parameter};
+use crate::class_params::{ClassParams, Declarations, ParamValues, check_init, leak};
 use crate::control_views::{AckObject, FlightObject, LossObject, STATES, SampleObject};
 use crate::error::input;
-use crate::manager::{exception_text, explain, raise, text};
-use crate::values::{ParamValue, to_dict};
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use crate::manager::{exception_text, explain, raise};
+use crate::values::to_dict;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use sojourn_aqm::params::{Param, Value, unknown};
+use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Instant, param_list};
 use sojourn_library::control::abi::NEEDS;
 use sojourn_sim::scenario::ControlArguments;
@@ -20,7 +20,7 @@ use sojourn_tcp::cc::foreign::{
     Call, CallKind, CallSet, CongestionCause, ControlDefinition, ControlHost, Fault, FlightView, ForeignControl,
     SsthreshCause,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// A user's class as a congestion control. It lives as long as the program; there is one per class.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ struct ControlClass {
     make: Py<PyAny>,
     /// `copy.deepcopy`.
     copy: Py<PyAny>,
-    params: &'static [Param],
-    defaults: Vec<Value>,
+    params: ClassParams,
     calls: CallSet,
     needs: Needs,
     /// Whether `ssthresh` takes the cause of the reduction.
@@ -52,16 +51,11 @@ impl PyControlClass {
     fn new(
         py: Python<'_>,
         name: &str,
-        params: Vec<(String, Bound<'_, PyAny>, Vec<String>)>,
+        params: Declarations<'_>,
         make: Py<PyAny>,
         methods_and_needs: (Vec<String>, Vec<String>),
     ) -> PyResult<Self> {
         let (methods, needs) = methods_and_needs;
-        let read = |(name, default, choices): (String, Bound<'_, PyAny>, Vec<String>)| {
-            parameter(&name, &default, choices).map_err(|text| input(format!("{name}: {text}")))
-        };
-        let (params, defaults): (Vec<Param>, Vec<Value>) =
-            params.into_iter().map(read).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
         let calls: Vec<CallKind> =
             CallKind::ALL.iter().copied().filter(|kind| methods.iter().any(|name| name == kind.name())).collect();
         let has = |kind: CallKind| calls.contains(&kind);
@@ -90,8 +84,7 @@ impl PyControlClass {
             name: leak(name),
             make,
             copy: py.import("copy")?.getattr("deepcopy")?.unbind(),
-            params: params.leak(),
-            defaults,
+            params: ClassParams::of(params)?,
             calls: CallSet::of(calls),
             needs: found,
             distinguishes_causes,
@@ -115,43 +108,21 @@ impl PyControlClass {
     pub fn definition(&self, arguments: &ControlArguments) -> Result<Arc<dyn ControlDefinition>, String> {
         let class = self.0;
         let params = class.values(arguments)?;
-        let judged = Python::attach(|py| raise(py, || class.validate(py, &to_dict(py, &params)?)));
-        judged.unwrap_or_else(|| Err(format!("{} cannot be created", class.name)))?;
+        check_init(class.name, &class.make, &params)?;
         let spelling = class.spelling(&params);
-        Ok(Arc::new(Definition { class, params, spelling, fault: Mutex::default() }))
+        Ok(Arc::new(Definition { class, params, spelling, fault: OnceLock::new() }))
     }
 }
 
 impl ControlClass {
     /// Values of all parameters.
-    fn values(&self, arguments: &ControlArguments) -> Result<Vec<(&'static str, ParamValue)>, String> {
-        let list = self.params;
-        let pairs = arguments.pairs(self.name, list).map_err(|error| error.to_string())?;
-        let mut values: Vec<_> =
-            list.iter().zip(&self.defaults).map(|(param, &value)| (param.name, ParamValue(value))).collect();
-        for (name, text) in pairs {
-            let Some(i) = list.iter().position(|param| param.name == name) else {
-                return Err(unknown("parameter", &name, list.iter().map(|param| param.name)));
-            };
-            values[i].1 = ParamValue(list[i].parse(&text).map_err(|error| error.to_string())?);
-        }
-        Ok(values)
+    fn values(&self, arguments: &ControlArguments) -> Result<ParamValues, String> {
+        let pairs = arguments.pairs(self.name, self.params.list).map_err(|error| error.to_string())?;
+        self.params.values(&pairs).map_err(|error| error.to_string())
     }
 
-    fn spelling(&self, values: &[(&'static str, ParamValue)]) -> String {
-        let changed = values.iter().zip(&self.defaults).filter(|((_, value), default)| value.0 != **default);
-        param_list::spell(self.name, changed.map(|((name, value), _)| (*name, value.0)))
-    }
-
-    /// Whether `__init__` accepts `params`; a ValueError of the class is returned as its message.
-    fn validate(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
-        match self.make.bind(py).call1((params,)) {
-            Ok(_) => Ok(Ok(())),
-            Err(error) => match text(py, &error).filter(|_| error.is_instance_of::<PyValueError>(py)) {
-                Some(text) => Ok(Err(text)),
-                None => Err(explain(py, self.name, error, ("__init__", None))),
-            },
-        }
+    fn spelling(&self, values: &ParamValues) -> String {
+        param_list::spell(self.name, self.params.changed(values))
     }
 }
 
@@ -159,9 +130,9 @@ impl ControlClass {
 #[derive(Debug)]
 struct Definition {
     class: &'static ControlClass,
-    params: Vec<(&'static str, ParamValue)>,
+    params: ParamValues,
     spelling: String,
-    fault: Mutex<Option<String>>,
+    fault: OnceLock<String>,
 }
 
 impl ControlDefinition for Definition {
@@ -198,11 +169,12 @@ impl ControlDefinition for Definition {
     }
 
     fn record_fault(&self, text: String) {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        // The first one counts.
+        let _ = self.fault.set(text);
     }
 
     fn fault(&self) -> Option<String> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.fault.get().cloned()
     }
 }
 

@@ -20,6 +20,7 @@
 mod borrowed_queue;
 mod capture;
 mod cc_check;
+mod class_params;
 mod classes;
 mod conformance;
 mod control_class;

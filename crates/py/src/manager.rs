@@ -34,17 +34,6 @@ impl AqmClass {
         self.make.bind(py).call1((params,)).map_err(|error| explain(py, self.name, error, ("__init__", None)))
     }
 
-    /// Whether `__init__` accepts `params`; a ValueError of the class is returned as its message.
-    pub fn validate(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
-        match self.make.bind(py).call1((params,)) {
-            Ok(_) => Ok(Ok(())),
-            Err(error) => match text(py, &error).filter(|_| error.is_instance_of::<PyValueError>(py)) {
-                Some(text) => Ok(Err(text)),
-                None => Err(explain(py, self.name, error, ("__init__", None))),
-            },
-        }
-    }
-
     /// Interned name of a state variable, leaked once per class.
     fn state(&self, name: &str) -> PyResult<&'static str> {
         let mut known = self.states.lock().unwrap_or_else(PoisonError::into_inner);
