@@ -137,7 +137,8 @@ fn wrong(key: &str, value: &Value, expected: &str) -> AqmError {
     AqmError::Key { key: key.to_string(), reason: mismatch(value, expected) }
 }
 
-fn scalar(key: &str, value: &Value) -> Result<String, AqmError> {
+/// Text of a parameter in a table.
+pub(super) fn scalar(key: &str, value: &Value) -> Result<String, AqmError> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),

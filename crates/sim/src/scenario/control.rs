@@ -1,5 +1,6 @@
 //! Congestion control of a group of flows: of the registry, or a user's.
 
+use super::aqm::scalar;
 use super::files::Files;
 use super::keys::{Datum, Field};
 use super::value_error::{AqmError, ValueError};
@@ -50,11 +51,9 @@ impl ControlSpec {
                 let Some(name) = table.get("name").and_then(Value::as_str) else {
                     return Err(ValueError::Form(r#"name is missing; write e.g. { name = "cubic" }"#.to_string()));
                 };
-                let pair = |(key, value): (&String, &Value)| match scalar(value) {
-                    Some(text) => Ok((key.clone(), text)),
-                    None => Err(ValueError::Form(format!("{key}: {}", mismatch(value, "a single value")))),
-                };
-                let pairs = table.iter().filter(|(key, _)| *key != "name").map(pair).collect::<Result<Vec<_>, _>>()?;
+                let params = table.iter().filter(|(key, _)| *key != "name");
+                let pairs = params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?)));
+                let pairs = pairs.collect::<Result<Vec<_>, AqmError>>().map_err(Box::new)?;
                 Self::named(name, &ControlArguments::Pairs(&pairs), files)
             }
             other => Err(mismatch(other, "the name of a congestion control")),
@@ -139,13 +138,4 @@ impl ControlArguments<'_> {
 pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
     let aliases = cc::ALIASES.iter().map(|&(alias, _)| alias);
     cc::NAMES.iter().map(|&(name, _)| name).chain(aliases)
-}
-
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(on) => Some(on.to_string()),
-        _ => None,
-    }
 }

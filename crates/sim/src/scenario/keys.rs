@@ -86,7 +86,8 @@ pub(super) enum Datum {
 
 impl Kind {
     /// Reads `value`; the error says what is wrong and what to write.
-    pub fn read(self, value: &Value) -> Result<Datum, ValueError> {
+    /// `files` may define congestion controls.
+    fn read(self, value: &Value, files: Option<&dyn Files>) -> Result<Datum, ValueError> {
         match self {
             Self::Text | Self::File => text(value, "a text").map(|text| Datum::Text(text.to_string())),
             Self::Word(what, names) => {
@@ -107,7 +108,7 @@ impl Kind {
             }
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
             Self::Aqm => Ok(Datum::Aqm(Box::new(AqmSpec::read(value).map_err(Box::new)?))),
-            Self::Control => ControlSpec::read(value, None).map(|control| Datum::Control(Box::new(control))),
+            Self::Control => ControlSpec::read(value, files).map(|control| Datum::Control(Box::new(control))),
             Self::Limits => limits(value).map(Datum::Limits),
             Self::Custom(own) => (own.check)(value).map(|()| Datum::Custom(value.clone())),
             Self::Names => names(value).map(Datum::Names),
@@ -148,7 +149,7 @@ impl<'a> Table<'a> {
         Self { place, values, keys, files: None }
     }
 
-    /// The same with files in which congestion controls are found.
+    /// The same with files that may define congestion controls.
     pub fn with_files(self, files: &'a dyn Files) -> Self {
         Self { files: Some(files), ..self }
     }
@@ -156,13 +157,8 @@ impl<'a> Table<'a> {
     /// Value of key `name`, or its default.
     pub fn field<T: Field>(&self, name: &str) -> Result<T, Error> {
         let key = find(self.keys, name);
-        let read = |value: &Value| {
-            let read = match key.kind {
-                Kind::Control => ControlSpec::read(value, self.files).map(|control| Datum::Control(Box::new(control))),
-                kind => kind.read(value),
-            };
-            read.map_err(|wrong| self.error(name, wrong.to_string()))
-        };
+        let read =
+            |value: &Value| key.kind.read(value, self.files).map_err(|wrong| self.error(name, wrong.to_string()));
         match (self.values.get(name), &key.need) {
             (Some(value), _) => read(value).map(T::some),
             (None, Need::Default(text)) => read(&literal(text)).map(T::some),
