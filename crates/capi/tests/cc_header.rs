@@ -3,12 +3,11 @@
 
 mod common;
 
-use common::{HERE, command, compile, succeeds};
+use common::{HERE, assert_values_in_c};
 use sojourn_library::control::abi::{self, ControlLibrary, Host, NEEDS};
 use sojourn_tcp::CaState;
 use sojourn_tcp::cc::Window;
 use sojourn_tcp::cc::foreign::{AckView, CallKind, CongestionCause, FlightView, LossView, SampleView, SsthreshCause};
-use std::fmt::Write;
 use std::mem::offset_of;
 use std::path::Path;
 
@@ -87,23 +86,9 @@ fn header() -> String {
 
 #[test]
 fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let mut code =
-        String::from("#include <sojourn_cc.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n");
     let numbers = numbers().into_iter().map(|(name, value)| (format!("SOJOURN_CC_{name}"), value));
     let expected: Vec<(String, i64)> = layout().into_iter().chain(numbers).collect();
-    for (expression, _) in &expected {
-        writeln!(code, "    printf(\"%lld\\n\", (long long)({expression}));").expect("strings can be written");
-    }
-    code += "    return 0;\n}\n";
-    let source = folder.path().join("facts.c");
-    std::fs::write(&source, code).expect("the folder is ours");
-    let printed = succeeds(&mut command(folder.path(), compile(folder.path(), &source)));
-    let found: Vec<i64> = printed.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(found.len(), expected.len());
-    for ((what, expected), found) in expected.iter().zip(found) {
-        assert_eq!(found, *expected, "{what}");
-    }
+    assert_values_in_c("sojourn_cc.h", &expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{HERE, command, compile, succeeds};
+use common::{HERE, assert_values_in_c, command, compile, succeeds};
 use sojourn_library::abi::{self, Discipline, Host, Packet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -74,26 +74,13 @@ fn numbers() -> BTreeMap<&'static str, i32> {
 
 #[test]
 fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let mut code = String::from("#include <sojourn_aqm.h>\n#include <stdio.h>\nint main(void)\n{\n");
     let numbers = numbers();
     let expected: Vec<(String, i64)> = facts()
         .into_iter()
         .map(|(name, value)| (name, value as i64))
         .chain(numbers.iter().map(|(name, &value)| (format!("SOJOURN_{name}"), value.into())))
         .collect();
-    for (expression, _) in &expected {
-        writeln!(code, "    printf(\"%lld\\n\", (long long)({expression}));").expect("strings can be written");
-    }
-    code += "    return 0;\n}\n";
-    let source = folder.path().join("facts.c");
-    std::fs::write(&source, code).expect("the folder is ours");
-    let printed = succeeds(&mut command(folder.path(), compile(folder.path(), &source)));
-    let found: Vec<i64> = printed.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(found.len(), expected.len());
-    for ((what, expected), found) in expected.iter().zip(found) {
-        assert_eq!(found, *expected, "{what}");
-    }
+    assert_values_in_c("sojourn_aqm.h", &expected);
 }
 
 #[test]

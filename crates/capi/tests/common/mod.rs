@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test binary uses a part of this module.
 
 use std::env;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -52,6 +53,24 @@ pub fn succeeds(command: &mut Command) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
     stdout.into_owned()
+}
+
+/// Asserts that each expression of C has its value in a program that includes `header`.
+pub fn assert_values_in_c(header: &str, expected: &[(String, i64)]) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut code = format!("#include <{header}>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{{\n");
+    for (expression, _) in expected {
+        writeln!(code, "    printf(\"%lld\\n\", (long long)({expression}));").expect("strings can be written");
+    }
+    code += "    return 0;\n}\n";
+    let source = folder.path().join("facts.c");
+    std::fs::write(&source, code).expect("the folder is ours");
+    let printed = succeeds(&mut command(folder.path(), compile(folder.path(), &source)));
+    let found: Vec<i64> = printed.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(found.len(), expected.len());
+    for ((what, expected), found) in expected.iter().zip(found) {
+        assert_eq!(found, *expected, "{what}");
+    }
 }
 
 /// Valgrind's command; prints a note and returns `None` if it is not installed.
