@@ -118,27 +118,21 @@ impl TcpEnds {
 
 impl Ends for TcpEnds {
     fn carry_out(&mut self, now: Instant, event: Event) -> Sent {
-        let mut wire = Outbox::default();
-        match event {
-            Event::Opens(bytes) => self.sender.open(now, bytes, &mut wire),
-            Event::Connects => self.sender.connect(now, &mut wire),
-            Event::Writes(bytes) => self.sender.write(now, bytes, &mut wire),
-            Event::Wakes => self.sender.on_timer(now, &mut wire),
-            Event::Receives(header) => self.sender.on_segment(now, &header, &mut wire),
-        }
-        wire.0
+        sent(|wire| match event {
+            Event::Opens(bytes) => self.sender.open(now, bytes, wire),
+            Event::Connects => self.sender.connect(now, wire),
+            Event::Writes(bytes) => self.sender.write(now, bytes, wire),
+            Event::Wakes => self.sender.on_timer(now, wire),
+            Event::Receives(header) => self.sender.on_segment(now, &header, wire),
+        })
     }
 
     fn receive(&mut self, now: Instant, header: &Header, ecn: Ecn) -> Sent {
-        let mut wire = Outbox::default();
-        self.receiver.on_segment(now, header, ecn, &mut wire);
-        wire.0
+        sent(|wire| self.receiver.on_segment(now, header, ecn, wire))
     }
 
     fn wake_receiver(&mut self, now: Instant) -> Sent {
-        let mut wire = Outbox::default();
-        self.receiver.on_timer(now, &mut wire);
-        wire.0
+        sent(|wire| self.receiver.on_timer(now, wire))
     }
 
     fn deadlines(&self) -> [Instant; 2] {
@@ -191,34 +185,28 @@ impl QuicEnds {
 
 impl Ends for QuicEnds {
     fn carry_out(&mut self, now: Instant, event: Event) -> Sent {
-        let mut wire = Outbox::default();
-        match event {
-            Event::Opens(bytes) => self.sender.open(now, bytes, &mut wire),
+        sent(|wire| match event {
+            Event::Opens(bytes) => self.sender.open(now, bytes, wire),
             Event::Receives(header) if quic::Receiver::is_of_handshake(&header) => {
-                self.sender.on_handshake(now, &header, &mut wire);
+                self.sender.on_handshake(now, &header, wire);
             }
             Event::Receives(header) => {
                 if let Some(frame) = self.receiver.take_frame(&header) {
-                    self.sender.on_ack(now, (&header, ACK_BYTES), &frame, &mut wire);
+                    self.sender.on_ack(now, (&header, ACK_BYTES), &frame, wire);
                     self.receiver.recycle_frame(frame);
                 }
             }
-            Event::Wakes => self.sender.on_timer(now, &mut wire),
+            Event::Wakes => self.sender.on_timer(now, wire),
             Event::Connects | Event::Writes(_) => unreachable!("the world writes over TCP only"),
-        }
-        wire.0
+        })
     }
 
     fn receive(&mut self, now: Instant, header: &Header, ecn: Ecn) -> Sent {
-        let mut wire = Outbox::default();
-        self.receiver.on_packet(now, header, ecn, &mut wire);
-        wire.0
+        sent(|wire| self.receiver.on_packet(now, header, ecn, wire))
     }
 
     fn wake_receiver(&mut self, now: Instant) -> Sent {
-        let mut wire = Outbox::default();
-        self.receiver.on_timer(now, &mut wire);
-        wire.0
+        sent(|wire| self.receiver.on_timer(now, wire))
     }
 
     fn deadlines(&self) -> [Instant; 2] {
@@ -244,6 +232,13 @@ impl Ends for QuicEnds {
     fn is_finished(&self) -> bool {
         self.sender.is_finished()
     }
+}
+
+/// What `act` sends.
+fn sent(act: impl FnOnce(&mut Outbox)) -> Sent {
+    let mut wire = Outbox::default();
+    act(&mut wire);
+    wire.0
 }
 
 /// Payload of a full segment.

@@ -245,11 +245,7 @@ impl DeliveryControl for ForeignAdapter {
 
 impl WindowControl for ForeignAdapter {
     fn ssthresh(&mut self, window: &Window) -> u32 {
-        let call = Call::Ssthresh(SsthreshCause::Reduction);
-        match self.value_of(window, call) {
-            None | Some(0) => call.default_value(&self.view, false),
-            Some(value) => value,
-        }
+        self.value_or_default(window, Call::Ssthresh(SsthreshCause::Reduction))
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack, is_limited: bool) {

@@ -100,7 +100,7 @@ pub struct DeliveryCounts {
     pub ce: u32,
 }
 
-/// Occasion on which the threshold is asked for.
+/// Cause of a call for the threshold.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SsthreshCause {
