@@ -34,7 +34,12 @@ class Reaction:
 
 def react(control: object) -> dict[str, float]:
     """Measure every reaction of a congestion control, given as in scenarios; by the names in `REACTIONS`."""
-    return {reaction.name: _measured(control, reaction) for reaction in REACTIONS}
+    scenarios = [_scenario(control, reaction) for reaction in REACTIONS]
+    results = {scenario: scenario.run(SEED) for scenario in dict.fromkeys(scenarios)}
+    return {
+        reaction.name: reaction.measure(results[scenario])
+        for reaction, scenario in zip(REACTIONS, scenarios, strict=True)
+    }
 
 
 def spelled_reaction(reaction: Reaction, value: float) -> str:
@@ -42,7 +47,7 @@ def spelled_reaction(reaction: Reaction, value: float) -> str:
     return "never" if value == float("inf") else f"{value:.{1 if reaction.unit == 's' else 0}f}"
 
 
-def _measured(control: object, reaction: Reaction) -> float:
+def _scenario(control: object, reaction: Reaction) -> Scenario:
     document = {
         "duration": f"{DURATION_S} s",
         "warmup": "3 s",
@@ -52,7 +57,7 @@ def _measured(control: object, reaction: Reaction) -> float:
     }
     if changes := reaction.sets.get("changes"):
         document["changes"] = changes
-    return reaction.measure(Scenario.build(document).run(SEED))
+    return Scenario.build(document)
 
 
 def _samples(result: Result, start_s: float, end_s: float) -> pl.DataFrame:

@@ -15,6 +15,10 @@ import click
 from sojourn.apps.cli import names, options
 from sojourn.apps.cli.terminal import echo
 
+SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the connections."
+)
+
 
 @click.command("check")
 @click.argument("name", shell_complete=names.CONTROLS)
@@ -26,9 +30,7 @@ from sojourn.apps.cli.terminal import echo
     metavar="N",
     help="Number of calls in random connections.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the connections."
-)
+@SEED
 @options.as_json
 @click.pass_context
 def check_command(ctx: click.Context, name: str, events: int, seed: int, as_json: bool) -> None:
@@ -71,9 +73,7 @@ def check_command(ctx: click.Context, name: str, events: int, seed: int, as_json
     metavar="N",
     help="Number of calls to compare.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the connections."
-)
+@SEED
 @click.option(
     "--stack",
     "stacks",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,12 +26,11 @@ def write_crate(name: str, folder: Path, sources: Path | None = None) -> Path:
         raise InputError(f'"{name}" is not the name of a crate; write lower-case letters, digits and _, e.g. my_red')
     if folder.exists():
         raise InputError(f"{folder} already exists; choose another folder")
-    root = (sources or CHECKOUT).resolve()
-    if not (root / "crates" / "library" / "Cargo.toml").is_file():
-        raise InputError(f"{root}: the crates of Sojourn are missing; give its sources, --sources DIR")
+    about = f"The queue manager {name} for Sojourn {_core.version()}"
+    text = manifest(f"{name}_aqm", about, ("aqm", "library"), sources)
     with new_folder(folder) as part:
         (part / "src").mkdir()
-        (part / "Cargo.toml").write_text(_manifest(name, root), encoding="utf-8")
+        (part / "Cargo.toml").write_text(text, encoding="utf-8")
         (part / "src" / "lib.rs").write_text(source(name), encoding="utf-8")
     return folder
 
@@ -43,21 +43,27 @@ def source(name: str) -> str:
     return re.sub(r"\bMY\b", upper, re.sub(r"\bMy\b", camel, text))
 
 
-def _manifest(name: str, root: Path) -> str:
-    paths = {crate: str(root / "crates" / crate).replace("\\", "/") for crate in ("aqm", "library")}
+def manifest(package: str, about: str, crates: Sequence[str], sources: Path | None) -> str:
+    """Manifest of a shared library with the description `about`, which depends on `crates` of Sojourn in `sources`.
+
+    The sources are by default this checkout. Raises `InputError` if they lack the crates.
+    """
+    root = (sources or CHECKOUT).resolve()
+    if not (root / "crates" / "library" / "Cargo.toml").is_file():
+        raise InputError(f"{root}: the crates of Sojourn are missing; give its sources, --sources DIR")
+    paths = {crate: str(root / "crates" / crate).replace("\\", "/") for crate in crates}
+    dependencies = "".join(f'sojourn-{crate} = {{ path = "{path}" }}\n' for crate, path in paths.items())
     return f"""\
 [package]
-name = "{name}_aqm"
+name = "{package}"
 version = "0.1.0"
 edition = "2024"
-description = "The queue manager {name} for Sojourn {_core.version()}"
+description = "{about}"
 
 [lib]
 crate-type = ["cdylib"]
 
 [dependencies]
-sojourn-aqm = {{ path = "{paths["aqm"]}" }}
-sojourn-library = {{ path = "{paths["library"]}" }}
-
+{dependencies}
 [workspace]
 """

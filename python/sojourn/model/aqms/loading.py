@@ -29,7 +29,7 @@ from sojourn.model.aqms.user_class import LIVE, UserClass, in_core
 
 
 class Wanted(NamedTuple):
-    """Kind of class that a name stands for."""
+    """Kind of class behind a name."""
 
     base: type[UserClass]
     noun: str

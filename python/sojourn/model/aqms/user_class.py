@@ -26,7 +26,7 @@ class UserClassMeta(type):
 
 
 class UserClass(metaclass=UserClassMeta):
-    """A class with parameters; an instance stands for the class and its parameters."""
+    """A class with parameters; an instance represents both."""
 
     _digest: ClassVar[str | None] = None
     _text: str = ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.files import new_folder
-from sojourn.model.aqms.crate import CHECKOUT, RESERVED
+from sojourn.model.aqms.crate import RESERVED, manifest
 
 KERNEL_FOLDERS = ("asm", "asm-generic", "bpf", "linux", "net", "uapi", "vmlinux.h")
 """First parts of names in `#include <…>` that stand for headers of the kernel."""
@@ -69,31 +69,10 @@ def _write_c(name: str, part: Path) -> None:
 
 
 def _write_rust(name: str, part: Path, sources: Path | None) -> None:
-    root = (sources or CHECKOUT).resolve()
-    if not (root / "crates" / "library" / "Cargo.toml").is_file():
-        raise InputError(f"{root}: the crates of Sojourn are missing; give its sources, --sources DIR")
+    about = f"The congestion control {name} for Sojourn {_core.version()}"
+    _write(part / "Cargo.toml", manifest(f"{name}_cc", about, ("library", "tcp"), sources))
     text = _template("lib.rs").replace("libmy_cc", f"lib{name}_cc").replace('"my"', f'"{name}"')
     _write(part / "src" / "lib.rs", re.sub(r"\bMy\b", _camel(name), text))
-    paths = {crate: str(root / "crates" / crate).replace("\\", "/") for crate in ("library", "tcp")}
-    _write(
-        part / "Cargo.toml",
-        f"""\
-[package]
-name = "{name}_cc"
-version = "0.1.0"
-edition = "2024"
-description = "The congestion control {name} for Sojourn {_core.version()}"
-
-[lib]
-crate-type = ["cdylib"]
-
-[dependencies]
-sojourn-library = {{ path = "{paths["library"]}" }}
-sojourn-tcp = {{ path = "{paths["tcp"]}" }}
-
-[workspace]
-""",
-    )
 
 
 def _write_python(name: str, part: Path) -> None:
