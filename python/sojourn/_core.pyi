@@ -16,6 +16,8 @@ __all__ = [
     "ControlClass",
     "Cx",
     "Episodes",
+    "Evidence",
+    "Expression",
     "Fifo",
     "Flight",
     "InputError",
@@ -28,6 +30,8 @@ __all__ = [
     "PolicyNetwork",
     "Queue",
     "Sample",
+    "Sentence",
+    "Vocabulary",
     "bulk_groups",
     "check_aqm",
     "check_cc",
@@ -88,6 +92,78 @@ class AqmError(RuntimeError):
 
 def version() -> str:
     """Version of the core."""
+
+@final
+class Vocabulary:
+    """Names that a sentence may use.
+
+    `place` begins its errors. Each of `managers` is the spelling of a queue manager, a canonical scenario with it, and
+    the parameters of its unregistered queue managers by path; both in JSON. `points` are further canonical scenarios.
+    With `has_jain` the run's fairness index needs no group.
+    """
+
+    def __new__(
+        cls, place: str, managers: Sequence[tuple[str, str, str]], points: Sequence[str], has_jain: bool
+    ) -> Vocabulary: ...
+
+@final
+class Evidence:
+    """A run: its canonical scenario and its summary in JSON, and its histogram of sojourn times.
+
+    `parameters` are those of its unregistered queue managers by path, in JSON; `histogram` has the columns of its table
+    `sojourn_histogram`, if a sentence needs them.
+    """
+
+    def __new__(
+        cls, scenario: str, summary: str, parameters: str, histogram: Mapping[str, npt.NDArray[Any]] | None = None
+    ) -> Evidence: ...
+
+@final
+class Sentence:
+    """A condition about runs. Raises `InputError` if it is wrong."""
+
+    def __new__(cls, text: str, vocabulary: Vocabulary) -> Sentence: ...
+    @property
+    def text(self) -> str:
+        """The text."""
+
+    @property
+    def comparisons(self) -> list[tuple[str, str, str, str]]:
+        """Text, left side, right side and unit of each comparison."""
+
+    @property
+    def groups(self) -> list[int]:
+        """Numbers of the flow groups that it names."""
+
+    @property
+    def needs_histogram(self) -> bool:
+        """Whether it needs the histogram of sojourn times."""
+
+    def margin(self, runs: Sequence[Evidence]) -> float:
+        """Margin by which it is true for a run of each queue manager; positive if it is."""
+
+    def sides(self, runs: Sequence[Evidence]) -> list[tuple[float, float]]:
+        """Both sides of each comparison; NaN if a run has no value."""
+
+@final
+class Expression:
+    """A number about a run. Raises `InputError` if it is wrong."""
+
+    def __new__(cls, text: str, vocabulary: Vocabulary) -> Expression: ...
+    @property
+    def text(self) -> str:
+        """The text."""
+
+    @property
+    def unit(self) -> str:
+        """The unit: ms, Mbit/s, %, B, packets, or none."""
+
+    @property
+    def needs_histogram(self) -> bool:
+        """Whether it needs the histogram of sojourn times."""
+
+    def value(self, runs: Sequence[Evidence]) -> float:
+        """The number for a run of each queue manager; NaN if a run has none."""
 
 def parse_scenario(text: str, sets: list[tuple[str, str]], base: str, within: bool = False) -> str:
     """Canonical JSON of a scenario in TOML or JSON, every default written out.

@@ -17,11 +17,10 @@ from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.hunting.hunt import hunt, prove
 from sojourn.studies.hunting.search import ROUND, Cube, Search
 from sojourn.studies.hunting.shrink import Shrinker, rounder
-from sojourn.studies.hunting.space import Point, Space, seeds_from
+from sojourn.studies.hunting.space import Point, Space, seeds_from, words_of
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.where import Condition, parse_condition
-from sojourn.studies.hunting.words import words_of
 from sojourn.studies.runs.runner import Runner
+from sojourn.studies.sentences import Sentence, parse
 
 SPACE = """
 duration = "3 s"
@@ -66,17 +65,12 @@ def pair() -> list[Any]:
     return _runs(["codel target 7ms", "pie@linux"])
 
 
-def _sentence(text: str, pair: Sequence[Any]) -> Condition:
-    from sojourn.studies.hunting.words import Vocabulary
-
-    examples = tuple(result.scenario for result in pair)
-    return parse_condition(text, Vocabulary(tuple(one.aqm for one in examples), examples))
+def _sentence(text: str, pair: Sequence[Any]) -> Sentence:
+    return parse(text, "--where", [result.scenario for result in pair])
 
 
 def _value(text: str, pair: Sequence[Any]) -> float:
-    found = _sentence(f"{text} > 0 * ({text})", pair).comparisons[0].left.value(pair)
-    assert isinstance(found, float)
-    return found
+    return _sentence(f"{text} > 0 * ({text})", pair).sides(pair)[0][0]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +171,7 @@ class MadeUp(Trials):
     """Trials with a margin computed from the point instead of a run."""
 
     def __init__(self, space: Space, margin: Callable[[Space, Point, int], float]) -> None:
-        super().__init__(space, Condition("", (), lambda _runs: 0.0), Runner(progress=False))
+        super().__init__(space, parse("goodput > 1 Mbit/s", "--where", words_of(space)), Runner(progress=False))
         self.margin = margin
 
     def margins(self, requests: Sequence[tuple[Point, int]]) -> list[float]:
@@ -329,7 +323,7 @@ def test_runs_that_are_the_same_prove_nothing(file: Path) -> None:
         .replace('"flows.1.rate" = { uniform = ["10 kbit/s", "80 kbit/s"] }', "")
     )
     space = Space.load(fixed, ["codel"], {})
-    meant = parse_condition("goodput > 0.1 Mbit/s", words_of(space))
+    meant = parse("goodput > 0.1 Mbit/s", "--where", words_of(space))
     alike = prove(Trials(space, meant, Runner(progress=False)), meant, space.drawn(2), range(1, 9))
     assert (alike.distinct, alike.holds) == (1, 1) and not alike.is_proof
     space = Space.load(file, ["codel"], {})

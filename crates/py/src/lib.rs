@@ -11,6 +11,7 @@
 //! | `cc_check` | checks and comparisons of congestion controls |
 //! | `classes`, `manager`, `views`, `borrowed_queue` | AQMs in Python and in libraries: lookup, calls, queue views |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
+//! | `sentences` | conditions about runs |
 //! | `capture` | captures of real networks as columns |
 //! | `gym` | episodes in which an agent controls a queue |
 //! | `gym_cc` | episodes in which agents control connections |
@@ -36,6 +37,7 @@ mod output;
 mod queue;
 mod recorded;
 mod replay;
+mod sentences;
 mod slices;
 mod trace;
 mod values;
@@ -72,6 +74,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control_views::AckObject>()?;
     module.add_class::<control_views::SampleObject>()?;
     module.add_class::<control_views::LossObject>()?;
+    module.add_class::<sentences::PyVocabulary>()?;
+    module.add_class::<sentences::PySentence>()?;
+    module.add_class::<sentences::PyExpression>()?;
+    module.add_class::<sentences::PyEvidence>()?;
     module.add_class::<views::CxView>()?;
     module.add_class::<views::FifoView>()?;
     module.add_class::<views::MetaView>()?;

@@ -8,7 +8,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
-use sojourn_sim::scenario::Scenario;
+use sojourn_sim::scenario::{Scenario, paths_of_document};
 use sojourn_sim::{
     BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
     Quantiles, RecordingAnalysis, RecordingEntry, Statistics,
@@ -72,8 +72,8 @@ pub struct LinkLimit(String, bool);
 /// order; empty in a wireless LAN. Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
 #[pyfunction]
 pub fn paths(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<(Vec<u16>, Vec<u16>)>> {
-    let scenario = parse(py, scenario_json)?;
-    Ok(scenario.flows.iter().map(|flow| (flow.paths.data.to_vec(), flow.paths.acks.to_vec())).collect())
+    let paths = check(py, serde_json::from_str(scenario_json).map(|document| paths_of_document(&document)))?;
+    Ok(check(py, paths)?.iter().map(|paths| (paths.data.to_vec(), paths.acks.to_vec())).collect())
 }
 
 /// Statistics of a scenario's links from a recording: `warmup_s`, `links`, `hops` and `fingerprint` as in a summary,

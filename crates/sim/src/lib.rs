@@ -23,6 +23,7 @@
 //! | [`registry`] | all names for scenario files, as JSON |
 //! | `memory` | memory estimate of a run |
 //! | `fingerprint`, `random` | a hash over all verdicts of all queues; random draws that are equal on every machine |
+//! | [`sentence`] | conditions about runs: `p99(sojourn) > 10 * target` |
 //! | `recording`, `link_replay`, `endpoints` | results of other engines through the same accounting |
 //!
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` decides on it,
@@ -62,6 +63,7 @@ mod sampler;
 pub mod scenario;
 mod schedule;
 mod senders;
+pub mod sentence;
 mod simulation;
 mod status;
 mod summary;

@@ -79,13 +79,12 @@ def command(
     from sojourn.studies.hunting import report
     from sojourn.studies.hunting.hunt import hunt
     from sojourn.studies.hunting.search import Search
-    from sojourn.studies.hunting.space import Space
+    from sojourn.studies.hunting.space import Space, words_of
     from sojourn.studies.hunting.trials import Trials
-    from sojourn.studies.hunting.where import parse_condition
-    from sojourn.studies.hunting.words import words_of
+    from sojourn.studies.sentences import parse
 
     place = Space.load(space, options.queue_managers(aqm) if aqm else [], options.changes(sets))
-    condition = parse_condition(where, words_of(place))
+    condition = parse(where, "--where", words_of(place))
     options.warn(report.warnings(place))
     with progress("evaluations") as tell, opened(out, jobs, dask=dask, progress=False) as runner:
         search = Search(Trials(place, condition, runner), seed or 1, evaluations, local=not at_random)

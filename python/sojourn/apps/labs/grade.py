@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from sojourn.apps.labs.exercise import Exercise, spelled_keys
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
-from sojourn.studies.hunting.where import parse_condition
-from sojourn.studies.hunting.words import Vocabulary
+from sojourn.studies.sentences import parse
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ def grade(about: Exercise, solution: Scenario) -> list[Grade]:
 
 
 def _judged(goal: str, setting: str, scenario: Scenario, runs: Sequence[Result]) -> Grade:
-    words = Vocabulary((scenario.aqm,), (scenario,))
-    condition = parse_condition(goal, words)
-    [comparison] = condition.comparisons
-    values = tuple(comparison.sides([run])[0] for run in runs)
-    return Grade(goal, setting, all(condition.margin([run]) > 0 for run in runs), values, comparison.left.unit)
+    sentence = parse(goal, "goals", [scenario])
+    [comparison] = sentence.comparisons
+    values = tuple(sentence.sides([run])[0][0] for run in runs)
+    return Grade(goal, setting, all(sentence.holds([run]) for run in runs), values, comparison.unit)

@@ -7,6 +7,7 @@ between the instants, which add up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -46,6 +47,31 @@ def whole_row(result: Result, start: int) -> dict[str, Any]:
     return {key: row[key] for key in OF_RUN} | jains(groups(result, start))
 
 
+def totals(result: Result, start: int) -> dict[str, Any]:
+    """The summary from `start` on; without links, video, media and endpoints that have no later statistics."""
+    summary = result.totals | whole_row(result, start) | {"warmup_s": start / 1e9}
+    rows = [summary_row(result, start, number, whole=False) for number in result.first_queues]
+    wlan = {key: summary[key] for key in ("wlan",) if key in summary}
+    hops = [_hop(hop, rows[2 * place + 2 : 2 * place + 4]) for place, hop in enumerate(summary["hops"])]
+    return summary | {
+        "links": _hop({**summary["links"], **wlan}, rows[:2]),
+        "hops": hops,
+        "groups": groups(result, start),
+        "flows": flows(result, start) if summary["flows"] else [],
+    }
+
+
+def _hop(hop: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A bottleneck with the columns of `rows`, one per direction; the stations of a wireless LAN together have none."""
+    reverse = {} if "wlan" in hop else _link(hop["reverse"], rows[1])
+    return {**hop, "forward": _link(hop["forward"], rows[0]), "reverse": reverse}
+
+
+def _link(link: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    times = {key: row.get(f"sojourn_{key}_ms", value) for key, value in link["sojourn_ms"].items()}
+    return {**link, **{key: row[key] for key in link.keys() & row.keys()}, "sojourn_ms": times}
+
+
 def histogram(result: Result, start: int) -> pl.DataFrame:
     """The table `sojourn_histogram` from `start` on."""
     return merged_bins(_table(result, SOJOURNS).filter(pl.col("start_ns") >= start).drop("start_ns"))
@@ -58,7 +84,7 @@ def flows(result: Result, start: int) -> list[dict[str, Any]]:
 
 
 def groups(result: Result, start: int) -> list[dict[str, Any]]:
-    """Entries of `groups` in the summary from `start` on, without video and media, which have no later statistics."""
+    """Entries of `groups` in the summary from `start` on, without parts that have no later statistics."""
     if not result.totals["groups"]:
         return []
     rows = _rows_from(result, start, GROUPS, "group")
@@ -66,7 +92,7 @@ def groups(result: Result, start: int) -> list[dict[str, Any]]:
     for number, group in enumerate(result.totals["groups"]):
         row = rows[number]
         times = {key: row.pop(f"completion_{key}_ms", None) for key in group["completion_ms"]}
-        kept = {key: value for key, value in group.items() if key not in ("video", "media")}
+        kept = {key: value for key, value in group.items() if key not in WITHOUT_LATER}
         found.append(kept | {key: row[key] for key in kept.keys() & row.keys()} | {"completion_ms": times})
     return found
 
@@ -98,6 +124,8 @@ def _table(result: Result, name: str) -> pl.DataFrame:
     return result.table(name)
 
 
+WITHOUT_LATER = ("video", "media", "endpoint")
+"""Parts of a group with statistics from the run's own warm-up only."""
 OF_RUN = ("goodput_bps", "delivered_bps", "jain")
 """Columns of `windows` about the whole run."""
 DATAGRAMS = ("delay_ms", "delay_variation_ms", "loss_rate", "mos")

@@ -483,13 +483,26 @@ class Result:
     @property
     def histogram(self) -> pl.DataFrame:
         """Histogram of sojourn time of all packets sent in the window; mergeable over runs."""
-        frame = self.table("sojourn_histogram")
-        if self._start_ns is not None:
-            frame = later.histogram(self, self._start_ns)
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
-        return frame.select(
+        return self.sojourn_bins.select(
             with_names("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count"
         )
+
+    @property
+    def sojourn_bins(self) -> pl.DataFrame:
+        """The table `sojourn_histogram` as recorded, from the start of the statistics on."""
+        return self.table("sojourn_histogram") if self._start_ns is None else later.histogram(self, self._start_ns)
+
+    @property
+    def totals_from_start(self) -> dict[str, Any]:
+        """The summary as recorded, with statistics from the start that `since` has chosen."""
+        return self.totals if self._start_ns is None else later.totals(self, self._start_ns)
+
+    @property
+    def first_queues(self) -> list[int]:
+        """Number of the first queue of each link direction; of a wireless LAN's stations that of the first station."""
+        ends = [(queue.hop, queue.direction) for queue in self._queues]
+        return [ends.index(end) for end in dict.fromkeys(ends)]
 
     def to_pandas(self, name: str = "summary") -> pd.DataFrame:
         """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""

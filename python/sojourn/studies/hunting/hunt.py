@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -10,12 +9,11 @@ from typing import Any
 
 from sojourn.model.analysis.distributions import wilson
 from sojourn.model.analysis.stats import sample_ci
-from sojourn.model.results.result import Result
 from sojourn.studies.hunting.search import FoundPoint, Search
 from sojourn.studies.hunting.shrink import Shrinker
 from sojourn.studies.hunting.space import Point, seeds_from
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.where import Condition
+from sojourn.studies.sentences import Comparison, Sentence
 
 SHRINK_SEEDS = 8
 """Seeds with which each simpler point must satisfy the condition."""
@@ -57,7 +55,7 @@ class HuntResult:
     """Seed of the representative run."""
 
 
-def hunt(search: Search, sentence: Condition, *, shrink: int) -> HuntResult | None:
+def hunt(search: Search, sentence: Sentence, *, shrink: int) -> HuntResult | None:
     """Search, simplify by trying at most `shrink` points, and prove; None if nothing is found."""
     best: HuntResult | None = None
     while best is None or not best.proof.is_proof:
@@ -68,11 +66,12 @@ def hunt(search: Search, sentence: Condition, *, shrink: int) -> HuntResult | No
     return best
 
 
-def _proven(found: FoundPoint, search: Search, sentence: Condition, shrink: int) -> HuntResult:
+def _proven(found: FoundPoint, search: Search, sentence: Sentence, shrink: int) -> HuntResult:
     """Simplify a found point as far as it can be proven."""
     trials = search.trials
-    groups = frozenset(int(number) for number in re.findall(r"\bflows\.(\d+)", sentence.text))
-    simpler = Shrinker(trials, [found.seed, *seeds_from(search.seed, "shrink", SHRINK_SEEDS - 1)], groups, shrink)
+    simpler = Shrinker(
+        trials, [found.seed, *seeds_from(search.seed, "shrink", SHRINK_SEEDS - 1)], sentence.groups, shrink
+    )
     simpler.run(found.point)
     for back, point in enumerate(_backwards([found.point, *simpler.kept])):
         proven = prove(trials, sentence, point, seeds_from(search.seed, f"proof {back}", PROOF_SEEDS))
@@ -87,20 +86,20 @@ def _backwards(points: Sequence[Point]) -> list[Point]:
     return [*(points[-1 - back] for back in steps if back < len(points) - 1), points[0]]
 
 
-def prove(trials: Trials, sentence: Condition, point: Point, seeds: Sequence[int]) -> Proof:
+def prove(trials: Trials, sentence: Sentence, point: Point, seeds: Sequence[int]) -> Proof:
     """Run a point with each of the seeds."""
-    rows = {tuple(one.fingerprint for one in runs): runs for runs in trials.results(point, seeds)}.values()
+    rows = list({tuple(one.fingerprint for one in runs): runs for runs in trials.results(point, seeds)}.values())
     holds = sum(sentence.margin(runs) > 0 for runs in rows)
     low, high = wilson(holds, len(rows))
-    sides = [_sides(one, list(rows)) for one in sentence.comparisons]
+    pairs = [sentence.sides(runs) for runs in rows]
+    sides = [_sides(one, [pair[place] for pair in pairs]) for place, one in enumerate(sentence.comparisons)]
     return Proof(seeds, len(rows), holds, low, high, sides)
 
 
-def _sides(comparison: Any, rows: Sequence[Sequence[Result]]) -> dict[str, Any]:
-    pairs = [comparison.sides(runs) for runs in rows]
-    about: dict[str, Any] = {"text": comparison.text, "unit": comparison.left.unit}
-    for place, term in enumerate((comparison.left, comparison.right)):
+def _sides(comparison: Comparison, pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    about: dict[str, Any] = {"text": comparison.text, "unit": comparison.unit}
+    for place, text in enumerate((comparison.left, comparison.right)):
         values = [pair[place] for pair in pairs if not isnan(pair[place])]
         mean, half = sample_ci(values) if values else (None, None)
-        about["left" if place == 0 else "right"] = {"text": term.text, "mean": mean, "ci95": half}
+        about["left" if place == 0 else "right"] = {"text": text, "mean": mean, "ci95": half}
     return about

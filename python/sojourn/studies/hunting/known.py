@@ -16,11 +16,10 @@ from sojourn.base.interrupt import stop_at_ctrl_c
 from sojourn.base.progress import steps
 from sojourn.studies.hunting.hunt import hunt
 from sojourn.studies.hunting.search import Search
-from sojourn.studies.hunting.space import Space
+from sojourn.studies.hunting.space import Space, words_of
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.where import parse_condition
-from sojourn.studies.hunting.words import words_of
 from sojourn.studies.runs.runner import Runner
+from sojourn.studies.sentences import parse
 
 KNOWN: Mapping[str, tuple[tuple[str, ...], str]] = {
     "CoDel: delay of many flows on a slow link": (
@@ -56,7 +55,7 @@ def main(space: Path, seeds: int, evaluations: int, out: Path) -> None:
     with steps() as tell:
         for name, (aqms, where) in KNOWN.items():
             place = Space.load(space, aqms, {})
-            meant = parse_condition(where, words_of(place))
+            meant = parse(where, "--where", words_of(place))
             searched, at_random, seconds, found = [], [], [], 0
             for seed in range(1, seeds + 1):
                 tell(done / total, name)

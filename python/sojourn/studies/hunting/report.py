@@ -17,11 +17,11 @@ from sojourn.model.scenarios.advice import advice
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.hunting.hunt import HuntResult
 from sojourn.studies.hunting.search import Search
-from sojourn.studies.hunting.space import Point, Space
+from sojourn.studies.hunting.space import SAMPLED_POINTS, Point, Space
 from sojourn.studies.hunting.trials import Trials
-from sojourn.studies.hunting.words import SAMPLED_POINTS, letter
 from sojourn.studies.idle import idle_keys
 from sojourn.studies.runs.runner import Run
+from sojourn.studies.sentences import letter
 from sojourn.studies.study import set_path
 
 ENDS = (0.0, 1.0 - 2**-53)

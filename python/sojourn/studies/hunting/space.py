@@ -16,6 +16,7 @@ from sojourn.model.aqms.registry import parsed
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.scenarios.draw import Draw, Leaf, unit_draw
 from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.sentences import Vocabulary
 from sojourn.studies.study import AQM_PARAMETER, fill, read_document, set_path
 
 
@@ -148,6 +149,26 @@ def _own_aqms(document: Mapping[str, Any], sweep: Any, draw: Draw) -> tuple[str,
     first = links[0] if isinstance(links, list) and links else None
     own = first.get("aqm", "droptail") if isinstance(first, Mapping) else "droptail"
     return (spelled_aqm(own),)
+
+
+def words_of(space: Space) -> Vocabulary:
+    """Vocabulary of a space, from points that can run, because not all have every key.
+
+    Raises `InputError` if none of the first points can run.
+    """
+    points, reason = [], None
+    for seed in range(1, SAMPLED_POINTS + 1):
+        try:
+            points.append([space.scenario(space.drawn(seed), aqm) for aqm in range(len(space.aqms))])
+        except InputError as error:
+            reason = reason or error
+    if not points:
+        raise InputError(f"{space.path}: {reason}")
+    return Vocabulary(points[0], [scenario for scenario, *_ in points])
+
+
+SAMPLED_POINTS = 24
+"""Points inspected before anything runs."""
 
 
 def seeds_from(seed: int, stream: str, count: int) -> list[int]:

@@ -11,8 +11,8 @@ from sojourn.model.analysis.warmup import aligned
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.hunting.space import Point, Space
-from sojourn.studies.hunting.where import Condition
 from sojourn.studies.runs.runner import Run, Runner
+from sojourn.studies.sentences import Sentence
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Trials:
     """Evaluates points, and counts."""
 
     space: Space
-    sentence: Condition
+    sentence: Sentence
     runner: Runner
     tell: Callable[[], None] = lambda: None
     """Called after each batch."""
