@@ -196,6 +196,7 @@ impl<'a> EndpointIndex<'a> {
             capture: None,
             media: None,
             rpm: None,
+            endpoint: None,
         }
     }
 

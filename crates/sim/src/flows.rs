@@ -6,19 +6,22 @@ mod windows;
 
 pub use sums::{BulkShares, ForwardTotals};
 
+use crate::endpoint::{EndId, Side};
 use crate::ledger::{GroupCounts, GroupTally};
 use crate::media::MediaSummary;
 use crate::network::{Component, Layout, NO_FLOW, Network, Topology};
 use crate::packet::{Handle, Packet, ReceivedPacket};
+use crate::payload::LostDatagrams;
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
+use crate::programs::ProgramSummary;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use crate::status::{RoundTrips, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary};
-use crate::traffic::{AnyFlow, Opener, Port, TrafficSource};
+use crate::traffic::{AnyFlow, EndpointFlow, Opener, Port, TrafficSource};
 use crate::window::Window;
-use sojourn_aqm::{Ecn, Instant};
+use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
 use sojourn_tcp::cc::AnyCc;
 use sums::GroupReport;
@@ -37,8 +40,6 @@ pub(crate) struct Flows {
     openers: Vec<Opener>,
     /// By opener: when its event is due.
     due: Vec<Instant>,
-    /// Number of the next connection.
-    next: u32,
     /// Status of each fixed flow, and of the connections per group, at each instant at which the statistics window may
     /// start.
     window_starts: Vec<Snapshot>,
@@ -159,7 +160,6 @@ impl Flows {
             owners: Vec::new(),
             openers: Vec::new(),
             due: Vec::new(),
-            next: 0,
             window_starts: Vec::new(),
         };
         let specs = (0..)
@@ -176,7 +176,7 @@ impl Flows {
                 }
             }
         }
-        flows.fixed = flows.next;
+        flows.fixed = network.next_flow;
         let (lasting, connections) =
             (vec![Status::default(); flows.slots.len()], vec![Status::default(); flows.groups.len()]);
         flows.window_starts.push(Snapshot { flows: lasting, connections });
@@ -189,14 +189,14 @@ impl Flows {
 
     /// Numbers the flow in `slot` and starts its timers.
     fn start_flow<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
-        self.number(slot, network);
+        Self::number(slot, network);
         self.slots[slot as usize].set(slot, network);
     }
 
     /// Gives the flow in `slot` the next number.
-    fn number<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
-        network.assign(slot, self.next);
-        self.next += 1;
+    fn number<P: Probe, T: Topology>(slot: u32, network: &mut Network<P, T>) {
+        network.assign(slot, network.next_flow);
+        network.next_flow += 1;
     }
 
     #[inline]
@@ -231,7 +231,7 @@ impl Flows {
         let header = &self.header;
         let Packet { slot, to_sink, .. } = packet;
         if network.changes_packets() {
-            if network.packets.is_damaged(handle) {
+            if network.packets.is_damaged(handle) && !self.accepts_damage(handle, network) {
                 // The checksum is wrong.
                 return;
             }
@@ -262,6 +262,22 @@ impl Flows {
         }
     }
 
+    /// Whether a damaged packet is delivered nonetheless, because its endpoint wants it; otherwise its payload is
+    /// released.
+    #[cold]
+    fn accepts_damage<P: Probe, T: Topology>(&self, handle: Handle, network: &mut Network<P, T>) -> bool {
+        let group = network.packets.payload_of(handle).map(|payload| payload.group as usize);
+        let accepts = match group.map(|group| &self.groups[group].spec.traffic) {
+            Some(Traffic::Endpoint(spec)) => spec.delivers_damage(),
+            _ => false,
+        };
+        match &mut network.hosts {
+            Some(hosts) if accepts => hosts.damage = true,
+            _ => network.packets.release_payload(handle),
+        }
+        accepts
+    }
+
     /// Resumes senders in stations whose packets have left room in the station's queue.
     #[inline(always)]
     pub fn resume_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
@@ -272,7 +288,8 @@ impl Flows {
 
     #[inline(never)]
     fn resume_some_stations<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        while let Some((slot, from_source)) = network.next_with_room() {
+        while !network.is_paused() {
+            let Some((slot, from_source)) = network.next_with_room() else { return };
             let ends = &mut self.slots[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
             ends.flow.on_room(now, from_source, &mut port);
@@ -298,8 +315,61 @@ impl Flows {
         }
     }
 
+    /// Slot of member `index` of a group, if it is a pair of ends.
+    pub fn endpoint_slot<P: Probe, T: Topology>(
+        &self,
+        (group, index): (u32, u32),
+        network: &Network<P, T>,
+    ) -> Option<u32> {
+        let mut slots = (0..self.fixed).filter(|&slot| network.current_flow(slot).1 == group);
+        let slot = slots.nth(index as usize)?;
+        matches!(self.slots[slot as usize].flow, AnyFlow::Endpoint(_)).then_some(slot)
+    }
+
+    /// Group of an end, and its number there.
+    pub fn member<P: Probe, T: Topology>(&self, end: EndId, network: &Network<P, T>) -> (u32, u32) {
+        let group = |slot: u32| network.current_flow(slot).1;
+        let own = group(end.slot);
+        let before = (0..end.slot).rev().take_while(|&slot| group(slot) == own).count();
+        (own, before as u32)
+    }
+
+    /// The flow that an end belongs to.
+    pub fn endpoint_mut(&mut self, end: EndId) -> &mut EndpointFlow {
+        match &mut self.slots[end.slot as usize].flow {
+            AnyFlow::Endpoint(flow) => flow,
+            _ => unreachable!("ends belong to endpoint flows"),
+        }
+    }
+
+    /// Sets the timer of an end without a program, after its caller has acted.
+    pub fn arm_end<P: Probe, T: Topology>(&mut self, end: EndId, network: &mut Network<P, T>) {
+        let ends = &mut self.slots[end.slot as usize];
+        match end.side {
+            Side::Source => ends.arm_source(ends.flow.source_deadline(), end.slot, network),
+            Side::Sink => ends.arm_sink(ends.flow.sink_deadline(), end.slot, network),
+        }
+    }
+
+    /// Moves the timer of an end without a program to its deadline.
+    pub fn move_end<P: Probe, T: Topology>(&mut self, end: EndId, network: &mut Network<P, T>) {
+        match end.side {
+            Side::Source => self.slots[end.slot as usize].set_source(end.slot, network),
+            Side::Sink => self.slots[end.slot as usize].set_sink(end.slot, network),
+        }
+    }
+
+    /// Counts the datagrams of endpoints that have been lost.
+    pub fn collect_lost<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        for LostDatagrams { group, from_source, tag, count } in network.packets.payloads.take_lost() {
+            network.ledger.endpoint(now, group).sent_by(Side::of(from_source), tag).lost += count;
+        }
+    }
+
     /// Takes a snapshot at an instant at which the statistics window may start.
-    pub fn on_window_start<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
+    pub fn on_window_start<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        // Those lost until now belong to the interval that ends.
+        self.collect_lost(now - Duration::from_nanos(1), network);
         self.slots[..self.fixed as usize].iter_mut().for_each(|ends| ends.flow.on_window_start());
         let flows = self.fixed().map(AnyFlow::status).collect();
         self.window_starts.push(Snapshot { flows, connections: self.connections(network) });
@@ -401,6 +471,10 @@ impl Flows {
                     },
                     media: (group.spec.traffic.name() == "media").then(|| MediaSummary::of(&counts.media, window_s)),
                     rpm,
+                    endpoint: match &group.spec.traffic {
+                        Traffic::Endpoint(spec) => Some(ProgramSummary::of(spec, &counts.endpoint)),
+                        _ => None,
+                    },
                 }
             });
         let groups = groups.collect();

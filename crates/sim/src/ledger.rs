@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::media::{MediaCounts, MediaEvent, MediaRows};
 use crate::playback::{Playback, VideoRows};
+use crate::programs::ProgramCounts;
 use crate::responsiveness::{ProbeRows, RpmSummary, class};
 use crate::scenario::{Probes, Scenario, Traffic};
 use crate::status::Status;
@@ -53,6 +54,8 @@ pub(crate) struct GroupCounts {
     pub playback: Playback,
     /// Statistics of its media flows.
     pub media: MediaCounts,
+    /// Datagrams of its endpoints.
+    pub endpoint: ProgramCounts,
 }
 
 recorder! {
@@ -176,6 +179,11 @@ impl Ledger {
         }
     }
 
+    /// Datagrams of the endpoints of a group, at `now`.
+    pub fn endpoint(&mut self, now: Instant, group: u32) -> &mut ProgramCounts {
+        &mut self.counts(now, group).endpoint
+    }
+
     /// The counts of each group from window start `number` on.
     pub fn counts_from(&self, number: usize) -> Vec<GroupCounts> {
         let mut counts = self.counts.sum(number);
@@ -213,10 +221,12 @@ impl Counters for GroupCounts {
         self.completion.merge(&other.completion);
         self.playback.add(&other.playback);
         self.media.add(&other.media);
+        self.endpoint.add(&other.endpoint);
     }
 
     fn pack(&mut self) {
         self.completion.pack();
         self.media.pack();
+        self.endpoint.pack();
     }
 }

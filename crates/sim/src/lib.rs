@@ -34,11 +34,13 @@ mod counters;
 mod devices;
 mod drops;
 mod emodel;
+pub mod endpoint;
 mod endpoints;
 mod event;
 mod fingerprint;
 mod flows;
 mod histogram;
+mod hosts;
 mod ledger;
 mod link;
 mod link_replay;
@@ -48,8 +50,10 @@ mod network;
 mod packet;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod payload;
 mod playback;
 mod probe;
+mod programs;
 mod quantiles;
 mod queue_event;
 mod radio;
@@ -83,12 +87,14 @@ pub use endpoints::{EndpointCounts, EndpointIndex, EndpointSummary, UnknownEndpo
 pub use fingerprint::run_order;
 pub use flows::{BulkShares, ControlFactory, ForwardTotals};
 pub use histogram::Histogram;
+pub use hosts::Decision;
 pub use link::external::{Medium, TransmissionTimes, Transmitter, opportunities};
 pub use link::stream_of_queue;
 pub use link_replay::LinkReplay;
 pub use media::MediaSummary;
 pub use memory::MemoryEstimate;
 pub use playback::VideoSummary;
+pub use programs::{NoteSummary, ProgramSummary, SentSummary};
 pub use quantiles::Quantiles;
 pub use queue_event::{QueueEvent, fate_of_drop};
 pub use recording::{DropPolicy, EntryKind, RecordingAnalysis, RecordingEntry, RecordingError};
@@ -99,6 +105,8 @@ pub use summary::{
     jain,
 };
 pub use table::{Column, Table};
+#[cfg(feature = "quinn")]
+pub use traffic::quinn_programs;
 pub use traffic::{PlannedSource, plan};
 pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

@@ -1,6 +1,7 @@
 //! Packets in flight: a record of one cache line each. SACK blocks are stored separately, because few packets have any.
 
 use crate::devices::Devices;
+use crate::payload::{Payload, Payloads, Place};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Instant, Meta};
 use sojourn_tcp::{Flags, Header, Sack};
@@ -80,6 +81,8 @@ pub struct Packets {
     free_sacks: Vec<u32>,
     /// The devices of hosts, if the scenario has any.
     pub devices: Option<Box<Devices>>,
+    /// Payloads of the datagrams of endpoints.
+    pub payloads: Payloads,
 }
 
 /// A packet with its transport header, without SACK blocks: one cache line.
@@ -94,7 +97,7 @@ struct Record {
     window: u32,
     len: u16,
     flags: Flags,
-    /// Bits [`SACKS`], [`DAMAGED`], [`TIMED`].
+    /// Bits [`SACKS`], [`DAMAGED`], [`TIMED`], [`PAYLOAD`].
     marks: u8,
     /// Index of its SACK blocks, if any; of a free record the next free one.
     next: u32,
@@ -148,6 +151,8 @@ const SACKS: u8 = 1;
 const DAMAGED: u8 = 2;
 /// Its sender has set the time at which it may leave the host's device.
 const TIMED: u8 = 4;
+/// Its bytes are a program's: `seq` is a [`Place`] among [`Packets::payloads`].
+const PAYLOAD: u8 = 8;
 
 /// Bytes that a vector will allocate when it next grows, if that may happen within `more` elements; otherwise 0.
 pub fn next_size<T>(list: &Vec<T>, more: u64) -> u64 {
@@ -160,7 +165,8 @@ const NONE: Handle = Handle::MAX;
 
 impl Default for Packets {
     fn default() -> Self {
-        Self { records: Vec::new(), free: NONE, sacks: Vec::new(), free_sacks: Vec::new(), devices: None }
+        let (records, sacks, free_sacks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { records, free: NONE, sacks, free_sacks, devices: None, payloads: Payloads::default() }
     }
 }
 
@@ -182,6 +188,29 @@ impl Packets {
             self.keep_sacks(handle, header.sack);
         }
         handle
+    }
+
+    /// Stores a packet whose payload is at the place in its header's `seq`; that place already counts it.
+    #[inline(always)]
+    pub fn insert_with_payload(&mut self, packet: Packet, header: &Header) -> Handle {
+        let handle = self.insert(packet, header);
+        self.records[handle as usize].marks |= PAYLOAD;
+        handle
+    }
+
+    /// The payload that packet `handle` carries a part of, if it is a program's; valid also just after the packet was
+    /// [taken](Packets::take).
+    pub fn payload_of(&self, handle: Handle) -> Option<&Payload> {
+        let record = &self.records[handle as usize];
+        (record.marks & PAYLOAD != 0).then(|| self.payloads.get(Place::of(record.seq).index))
+    }
+
+    /// Releases the payload of a packet that was [taken](Packets::take), if it has one.
+    pub fn release_payload(&mut self, handle: Handle) {
+        let Record { marks, seq, .. } = self.records[handle as usize];
+        if marks & PAYLOAD != 0 {
+            self.payloads.release(Place::of(seq).index);
+        }
     }
 
     /// Stores the SACK blocks of a packet.
@@ -218,16 +247,20 @@ impl Packets {
 
     /// Replaces a packet's header by one with the same SACK blocks.
     fn set_header(&mut self, handle: Handle, header: &Header) {
-        self.records[handle as usize].set(header);
+        let record = &mut self.records[handle as usize];
+        let payload = record.marks & PAYLOAD;
+        record.set(header);
+        record.marks |= payload;
     }
 
-    /// Removes a packet and writes its transport header into `header`.
+    /// Removes a packet and writes its transport header into `header`. Its payload, if it has one, is the caller's to
+    /// [release](Packets::release_payload).
     #[inline(always)]
     pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
         let record = &self.records[handle as usize];
         record.write(header, &self.sacks);
         let packet = record.packet;
-        self.remove(handle);
+        self.free_record(handle);
         packet
     }
 
@@ -238,6 +271,9 @@ impl Packets {
         self.records[copy as usize] = record;
         if record.marks & SACKS != 0 {
             self.keep_sacks(copy, self.sacks[record.next as usize]);
+        }
+        if record.marks & PAYLOAD != 0 {
+            self.payloads.retain(Place::of(record.seq).index);
         }
         self.copy_in_device(link, copy);
         copy
@@ -256,6 +292,15 @@ impl Packets {
     /// Removes a packet.
     #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
+        if self.records[handle as usize].marks & PAYLOAD != 0 {
+            self.release_payload(handle);
+        }
+        self.free_record(handle);
+    }
+
+    /// Frees a packet's record, and its SACK blocks.
+    #[inline(always)]
+    fn free_record(&mut self, handle: Handle) {
         let record = &mut self.records[handle as usize];
         if record.marks & SACKS != 0 {
             self.free_sacks.push(record.next);
@@ -355,7 +400,11 @@ impl Packets {
         let mut remainder = self.header(handle);
         let header = remainder.cut(size);
         self.set_header(handle, &remainder);
-        self.insert(first, &header)
+        if self.records[handle as usize].marks & PAYLOAD == 0 {
+            return self.insert(first, &header);
+        }
+        self.payloads.retain(Place::of(header.seq).index);
+        self.insert_with_payload(first, &header)
     }
 
     /// Appends `next` as a segment to packet or super-packet `head` if it continues it. Returns whether it did.

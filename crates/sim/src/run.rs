@@ -3,6 +3,7 @@
 use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
 use crate::flows::{ControlFactory, FORWARD, Flows, ForwardTotals};
+use crate::hosts::{Hosts, PendingEvent};
 use crate::ledger::Ledger;
 use crate::link::{Link, MeteredQueue, PlannedChange};
 use crate::network::{Component, Network, Topology};
@@ -41,6 +42,10 @@ pub(crate) struct Run<P: Recorder, T: Topology> {
     samplers: Samplers,
     /// Pending changes of links; the next one is last.
     changes: Vec<PlannedChange>,
+    /// Channel whose arrivals an endpoint's event has interrupted.
+    interrupted: Option<usize>,
+    /// The event of an endpoint that was taken last; it owns a reference to its payload.
+    taken: Option<PendingEvent>,
 }
 
 impl<P: Recorder, T: Topology> Run<P, T> {
@@ -58,6 +63,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let ledger = Ledger::new(scenario, window);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
+        network.hosts = Hosts::new(scenario);
         network.count_in_devices(&scenario.devices_of_hosts());
         let flows = Flows::new(scenario, seed, controls, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
@@ -87,12 +93,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             flows,
             samplers,
             changes: PlannedChange::all(scenario, seed).into_iter().rev().collect(),
+            interrupted: None,
+            taken: None,
         }
     }
 
     /// Processes up to `events` events. Returns whether the run is finished.
     pub fn advance(&mut self, events: u64) -> bool {
         let finished = self.process(events, self.end);
+        self.discard_events();
         if finished {
             self.now = self.end;
         }
@@ -116,7 +125,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Processes every event up to `until`. Returns whether the run is finished.
     pub fn advance_until(&mut self, until: Instant) -> bool {
-        self.process(u64::MAX, until.min(self.end));
+        while !self.process(u64::MAX, until.min(self.end)) && self.network.is_paused() {
+            self.discard_events();
+        }
         let next = self.network.events.first().0.min(self.next_change());
         if next > self.end {
             self.now = self.end;
@@ -164,11 +175,21 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         self.last = last;
         self.run_lookahead();
-        for _ in 0..events {
+        self.network.left = events;
+        let finished = self.handle_events(last);
+        self.events += events - self.network.left - std::mem::take(&mut self.network.unused);
+        finished
+    }
+
+    /// Processes events that are due up to `last` until the step's limit is used up, which an endpoint's event does at
+    /// once. Returns whether none are left.
+    #[inline(always)]
+    fn handle_events(&mut self, last: Instant) -> bool {
+        while let Some(left) = self.network.left.checked_sub(1) {
             let Some((at, slot)) = self.network.events.first_until(last) else { return true };
+            self.network.left = left;
             debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
             self.now = at;
-            self.events += 1;
             self.handle(self.network.layout.component(slot));
             self.flows.resume_senders(at, &mut self.network);
             if let Some((at, handle)) = self.network.ahead.take() {
@@ -266,12 +287,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Channel(cell) => {
                 self.network.on_channel(now, cell);
                 self.flows.resume_stations(now, &mut self.network);
-                while let Some(handle) = self.network.next_over_channel(now, cell) {
-                    self.events += 1;
-                    if let Some(handle) = self.network.forward_or_deliver(now, handle) {
-                        self.flows.deliver(now, handle, &mut self.network);
-                    }
-                }
+                self.deliver_over_channel(now, cell);
             }
             Component::Poll(link) => self.network.on_poll(now, link),
             Component::Sampler(i) => {
@@ -280,6 +296,19 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 self.run_lookahead();
             }
         }
+    }
+
+    /// Delivers the packets that have arrived over a channel, up to one that an endpoint's program must answer first.
+    #[inline(always)]
+    fn deliver_over_channel(&mut self, now: Instant, cell: usize) {
+        while !self.network.is_paused() {
+            let Some(handle) = self.network.next_over_channel(now, cell) else { return };
+            self.events += 1;
+            if let Some(handle) = self.network.forward_or_deliver(now, handle) {
+                self.flows.deliver(now, handle, &mut self.network);
+            }
+        }
+        self.interrupted = Some(cell);
     }
 
     /// The driver of a wireless LAN's node polls its queue.
@@ -332,7 +361,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         let passed = self.flows.window_starts_passed();
         if self.statistics.window().starts().get(passed) == Some(&now) {
-            self.flows.on_window_start(&self.network);
+            self.flows.on_window_start(now, &mut self.network);
         }
         next_window_check(&self.statistics, self.flows.window_starts_passed())
     }
@@ -370,6 +399,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// The results of a finished run.
     pub fn report(mut self) -> Output {
+        self.flows.collect_lost(self.end, &mut self.network);
         self.network.queues().for_each(|queue| queue.close());
         self.flows.close(self.end, &mut self.network);
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
@@ -426,5 +456,6 @@ fn next_window_check(statistics: &Statistics, number: usize) -> Instant {
     statistics.due().min(begin)
 }
 
+mod programs;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! A run of a scenario, independent of the engine that it is compiled for.
 
 use crate::counters::{FlowCounters, LinkCounters};
+use crate::endpoint::{EndEvent, EndId, Endpoint, SendError, Side, Standing, Transmit};
 use crate::flows::ControlFactory;
+use crate::hosts::Decision;
 use crate::link::MeteredQueue;
 #[cfg(feature = "engines")]
 use crate::network::Graph;
@@ -13,6 +15,8 @@ use crate::summary::Summary;
 use crate::table::Table;
 use crate::wlan::Cells;
 use sojourn_aqm::{Ecn, Instant, ObserveFn, SubqueueInfo};
+use std::borrow::Cow;
+use std::net::SocketAddr;
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -219,6 +223,98 @@ impl Simulation {
             look(QueueView { observe: &|visit| qdisc.observe(visit), subqueues: &|visit| qdisc.subqueues(visit) });
         };
         with!(&mut self.0, run => run.network.queues().nth(link).map_or((), show));
+    }
+
+    /// The ends of member `index` of flow group `group`, source and sink, if the group is one of endpoints.
+    pub fn ends(&self, group: u32, index: u32) -> Option<[EndId; 2]> {
+        let slot = with!(&self.0, run => run.flows.endpoint_slot((group, index), &run.network))?;
+        Some(Side::BOTH.map(|side| EndId { slot, side }))
+    }
+
+    /// Flow group of an end, and its number there.
+    pub fn member(&self, end: EndId) -> (u32, u32) {
+        with!(&self.0, run => run.flows.member(end, &run.network))
+    }
+
+    /// Address of an end.
+    pub fn address(&self, end: EndId) -> SocketAddr {
+        with!(&self.0, run => run.hosts().expect("an end has a host").address(end))
+    }
+
+    /// Attaches programs to a pair of ends: the run calls them. Before the run starts.
+    pub fn attach(&mut self, [source, _]: [EndId; 2], programs: [Box<dyn Endpoint>; 2]) {
+        with!(&mut self.0, run => run.attach(source.slot, programs));
+    }
+
+    /// Runs until an event of an end that has no program, or up to and including `until`; none if none is left until
+    /// then, or if a program has failed ([`Simulation::fault`]). What the caller does until the next call happens at
+    /// [`Simulation::now`].
+    pub fn next_event(&mut self, until: Instant) -> Option<(EndId, EndEvent)> {
+        with!(&mut self.0, run => run.next_event(until)).map(|pending| (pending.end, pending.event))
+    }
+
+    /// Bytes of the datagram that [`Simulation::next_event`] returned last; empty after other events.
+    pub fn received_bytes(&self) -> Cow<'_, [u8]> {
+        with!(&self.0, run => run.received_bytes())
+    }
+
+    /// Sends a datagram of an end, or several of one size, now or at the departure time of `transmit`.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::WouldBlock`] if the host accepts none now, others for datagrams that no host can send.
+    pub fn send(&mut self, end: EndId, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+        with!(&mut self.0, run => run.send(end, transmit, bytes))
+    }
+
+    /// Whether the host of an end accepts a datagram now.
+    pub fn has_room(&self, end: EndId) -> bool {
+        with!(&self.0, run => run.network.has_room(end.slot, end.side == Side::Source))
+    }
+
+    /// Sets the one deadline of an end that has no program; `None` for never.
+    pub fn set_wake(&mut self, end: EndId, at: Option<Instant>) {
+        with!(&mut self.0, run => run.set_wake(end, at.unwrap_or(Instant::NEVER)));
+    }
+
+    /// Sets the state of an end that has no program, for tables and summaries.
+    pub fn set_standing(&mut self, end: EndId, standing: Standing) {
+        with!(&mut self.0, run => run.set_standing(end, standing));
+    }
+
+    /// Adds a value to the statistics of an end's `name`.
+    pub fn note(&mut self, end: EndId, name: &str, value: f64) {
+        with!(&mut self.0, run => run.note(end, name, value));
+    }
+
+    /// Counts a transfer of an end's group: its start, then its last byte at this instant.
+    pub fn completed(&mut self, end: EndId, begun: Instant, bytes: u64) {
+        with!(&mut self.0, run => run.completed(end, begun, bytes));
+    }
+
+    /// Records every datagram that endpoints send from now on ([`Simulation::decisions`]).
+    pub fn record_decisions(&mut self) {
+        with!(&mut self.0, run => run.record_decisions());
+    }
+
+    /// The datagrams that endpoints have sent, if they are recorded; otherwise none.
+    pub fn decisions(&self) -> &[Decision] {
+        with!(&self.0, run => run.hosts().and_then(|hosts| hosts.decisions.log.as_deref()).unwrap_or_default())
+    }
+
+    /// Hash of all datagrams that endpoints have sent, and their number.
+    pub fn decisions_hash(&self) -> (u64, u64) {
+        with!(&self.0, run => run.hosts().map_or((0, 0), |hosts| (hosts.decisions.hash(), hosts.decisions.count)))
+    }
+
+    /// Why the run cannot go on: a program that waits for nothing, or sends what no host can.
+    pub fn fault(&self) -> Option<&str> {
+        with!(&self.0, run => run.hosts().and_then(|hosts| hosts.fault.as_deref()))
+    }
+
+    /// Payloads that packets in flight carry, or events that have not been taken.
+    pub fn payloads_in_flight(&self) -> usize {
+        with!(&self.0, run => run.network.packets.payloads.in_flight())
     }
 
     /// Time of the last event.

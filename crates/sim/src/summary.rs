@@ -4,6 +4,7 @@ use crate::capture::replay::ReplaySummary;
 use crate::emodel::{mos, r_factor};
 use crate::media::MediaSummary;
 use crate::playback::VideoSummary;
+use crate::programs::ProgramSummary;
 use crate::quantiles::Quantiles;
 use crate::responsiveness::RpmSummary;
 use crate::status::{Datagrams, Payload};
@@ -281,6 +282,9 @@ pub struct GroupSummary {
     /// The result of its responsiveness test, over the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<RpmSummary>,
+    /// Datagrams and notes of its programs, if it is a group of endpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<ProgramSummary>,
 }
 
 /// Delay and loss of datagrams, inside the statistics window; `None` if none was received.

@@ -108,7 +108,7 @@ impl Flows {
             self.owners.push(i as u32);
         }
         network.ledger.opened(now, group);
-        self.number(slot, network);
+        Self::number(slot, network);
         self.openers[i].set_slot(slot);
         let ends = &mut self.slots[slot as usize];
         let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());

@@ -50,7 +50,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let may_change = scenario.queues().any(|link| !link.changes.is_empty());
         let one_way = !may_change && scenario.flows.iter().all(is_one_way) && !scenario.has_super_packets();
         // A probe of every packet records both links in order of time.
-        if self.ns2_order || T::HAS_PATHS || scenario.probes.packets || !one_way || !share_delay(&scenario.flows) {
+        // Programs of endpoints may share state, and act in order of time.
+        if self.hosts.is_some()
+            || self.ns2_order
+            || T::HAS_PATHS
+            || scenario.probes.packets
+            || !one_way
+            || !share_delay(&scenario.flows)
+        {
             return;
         }
         self.ahead.enabled = self.links[FORWARD].keeps_order() && self.links[REVERSE].is_plain();

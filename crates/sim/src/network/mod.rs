@@ -25,6 +25,7 @@ pub(crate) use topology::{CellGraph, Dumbbell, LinkList, Topology};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
+use crate::hosts::Hosts;
 use crate::ledger::Ledger;
 use crate::link::{Departure, Link, MeteredQueue, NextCall, Pipe, PlannedChange, ServiceResult, metered};
 use crate::packet::{Arrival, Handle, Packet, Packets};
@@ -59,6 +60,14 @@ pub(crate) struct Network<P, T: Topology> {
     pub awaiting_verdict: VecDeque<(Handle, Packet)>,
     /// Whether simultaneous events are ordered as in ns-2.
     ns2_order: bool,
+    /// The hosts of endpoints, if the scenario has any.
+    pub hosts: Option<Box<Hosts>>,
+    /// Number of the next flow.
+    pub next_flow: u32,
+    /// Events that the current step may still handle.
+    pub left: u64,
+    /// Those that it might have handled after the event at which it was paused.
+    pub unused: u64,
 }
 
 /// A packet as an endpoint sends it: `len` IP bytes; `segment` is the payload of each segment but the last of a
@@ -96,6 +105,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
             ahead: Lookahead::NONE,
             awaiting_verdict: VecDeque::new(),
             ns2_order: false,
+            hosts: None,
+            next_flow: 0,
+            left: 0,
+            unused: 0,
         }
     }
 
@@ -105,8 +118,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let wired =
-            || StationPlacement { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
+        let hosts = self.hosts.as_mut().and_then(|hosts| {
+            hosts.add(slot, (group, index));
+            hosts.numbers(group)
+        });
+        let hosts = hosts.unwrap_or((2 * group, 2 * group + 1));
+        let wired = || StationPlacement { paths: spec.paths.clone(), hosts, cells: (None, None) };
         let placement = self.air.place_flow(group, spec).unwrap_or_else(wired);
         let transparent = self.slots.add((group, index), spec, &placement);
         if !transparent {
@@ -216,21 +233,61 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, false);
     }
 
+    /// Sends a packet that carries a program's payload: IP bytes, payload per segment of a super-packet, and ECN field;
+    /// `flow` is the number that queues see.
+    #[inline(never)]
+    pub fn send_payload(
+        &mut self,
+        now: Instant,
+        (slot, from_source): (u32, bool),
+        header: &Header,
+        (len, segment, ecn): (u32, u16, Ecn),
+        flow: u32,
+    ) {
+        self.send_of(now, slot, Datagram { header, len, ecn, segment }, (from_source, Some(flow)));
+    }
+
+    /// Whether the access link of a slot has a rate: it sends segments, not super-packets.
+    pub fn has_access_rate(&self, slot: u32) -> bool {
+        self.slots.details[slot as usize].uplink.has_rate()
+    }
+
+    /// Ends the current step of the run after this event.
+    pub fn pause(&mut self) {
+        self.unused += std::mem::take(&mut self.left);
+    }
+
+    /// Whether an event of an endpoint waits for its program.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.hosts.as_ref().is_some_and(|hosts| !hosts.events.is_empty() || hosts.fault.is_some())
+    }
+
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, to_sink: bool) {
+        self.send_of(now, slot, datagram, (to_sink, None));
+    }
+
+    /// Sends a packet; with a flow number of its own it carries a program's payload.
+    #[inline(always)]
+    fn send_of(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, (to_sink, own): (bool, Option<u32>)) {
         let Datagram { header, len, ecn, segment } = datagram;
         let route = self.slots.route(slot);
+        let flow = own.unwrap_or(route.flow);
         let hops_left = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, visible_flow) = match self.slots.has_middleboxes {
-            false => (ecn, route.flow),
-            true => (route.rewrite_ecn(ecn), route.visible_flow(route.flow)),
+            false => (ecn, flow),
+            true => (route.rewrite_ecn(ecn), route.visible_flow(flow)),
         };
-        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, hops_left, segment, to_sink };
+        let packet = Packet { flow, slot, len, ecn, dscp: route.dscp, hops_left, segment, to_sink };
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
         let is_direct = !over_access_link || route.transparent;
         let origin = route.origin(to_sink, visible_flow);
-        let handle = self.packets.insert(packet, header);
+        let handle = match own {
+            None => self.packets.insert(packet, header),
+            Some(_) => self.packets.insert_with_payload(packet, header),
+        };
         if T::HAS_DEVICES && to_sink && self.packets.devices.is_some() {
             self.packets.enter_device(handle);
         }

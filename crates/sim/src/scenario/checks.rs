@@ -34,7 +34,7 @@ impl Scenario {
             let checked = link.aqm.config.effects().check("a wireless LAN", can);
             checked.map_err(|wrong| Error::new(place, wrong.to_string()))?;
         }
-        let Some(flow) = self.flows.iter().find(|flow| flow.traffic.tcp().is_none()) else { return Ok(()) };
+        let Some(flow) = self.flows.iter().find(|flow| flow.traffic.counts_duplicates()) else { return Ok(()) };
         let of_start = of_start().map(|(place, link)| (place, &link.aqm));
         let of_changes = changes::aqms(later, self).map(|(place, aqm)| (place.to_string(), aqm));
         match of_start.chain(of_changes).find(|(_, aqm)| aqm.config.effects().duplicates) {
@@ -54,6 +54,20 @@ impl Scenario {
             (true, true) => "reverse.aqm".into(),
             (false, true) => format!("{name}.reverse.aqm"),
         }
+    }
+
+    /// Rejects endpoints with one name.
+    pub(super) fn check_endpoints(&self) -> Result<(), Error> {
+        let mut seen = Vec::new();
+        for (i, flow) in self.flows.iter().enumerate() {
+            let Traffic::Endpoint(endpoint) = &flow.traffic else { continue };
+            if seen.contains(&endpoint.name.as_str()) {
+                let text = format!("{:?} is another group's already; write another name", endpoint.name);
+                return Err(Error::new(format!("flows[{i}].name"), text));
+            }
+            seen.push(&endpoint.name);
+        }
+        Ok(())
     }
 
     /// Rejects sizes that would exhaust memory, e.g. after a slip in a unit.

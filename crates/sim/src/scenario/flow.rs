@@ -54,6 +54,8 @@ pub struct FlowSpec {
     pub access_delay: Duration,
     /// Sum of the initial propagation delays on the data path.
     pub links_delay: Duration,
+    /// Sum of the initial propagation delays of the links on both paths.
+    pub links_round_trip: Duration,
     /// Increase of the round-trip time from each flow to the next.
     pub rtt_stagger: Option<Duration>,
     /// Code point of the packets of both directions; by default 0.
@@ -86,10 +88,11 @@ impl FlowSpec {
         };
         let paths = topology.paths(&table, &wanted)?;
         let access_delay = access_delay(&table, topology.delay(&paths), topology.is_dumbbell())?;
-        let links_delay = topology.delay_of(&paths.data);
+        let (links_delay, links_round_trip) = (topology.delay_of(&paths.data), topology.delay(&paths));
         let PathRequest { direction, route, return_route } = wanted;
         let mut flow = Self {
             links_delay,
+            links_round_trip,
             paths,
             direction,
             from: table.field("from")?,
@@ -145,6 +148,11 @@ impl FlowSpec {
     /// Initial propagation delay of the data of flow `place` of the group.
     pub(crate) fn propagation(&self, place: u32) -> Duration {
         self.links_delay + self.access_delay_of(place)
+    }
+
+    /// Initial round-trip time of propagation of flow `place` of the group.
+    pub(crate) fn round_trip(&self, place: u32) -> Duration {
+        self.links_round_trip + self.access_delay_of(place) * 2
     }
 
     /// Delay of the access link of flow `place` of the group, one way.

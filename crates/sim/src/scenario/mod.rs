@@ -61,8 +61,9 @@ pub use sojourn_tcp::UPTIME;
 pub use steps::{StepValue, Steps};
 pub use tables::{TableCatalogue, UnreadTables};
 pub use traffic::{
-    BrowserSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec,
-    SizeDistribution, TcpSpec, Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
+    Addresses, BrowserSpec, EndpointSpec, FileSpec, Http, Ladder, MediaSpec, PackMimeSpec, PathEffect, PathEvent,
+    PathEvents, PcapKeys, PcapSpec, RequestSpec, RpmSpec, SizeDistribution, TcpSpec, Traffic, UdpSpec, VideoSpec,
+    VoiceSpec, WebSpec,
 };
 pub use tree::check_depth;
 #[cfg(test)]
@@ -291,6 +292,7 @@ impl Scenario {
         scenario.check_stations()?;
         scenario.check_super_packets()?;
         scenario.check_effects(&folded.later)?;
+        scenario.check_endpoints()?;
         scenario.check_size()?;
         Ok(scenario)
     }

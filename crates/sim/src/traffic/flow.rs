@@ -1,13 +1,12 @@
 //! Flows of any kind; adding a kind takes one line.
 
 use super::dialogue::DialogueFlow;
+use super::endpoint::EndpointFlow;
 use super::exchange::Exchange;
 use super::host::{Endpoints, Host};
 use super::load::LoadFlow;
 use super::media::MediaFlow;
 use super::quic::QuicFlow;
-#[cfg(feature = "quinn")]
-use super::quinn;
 use super::replay::ReplayFlow;
 use super::tcp::TcpFlow;
 use super::udp::UdpFlow;
@@ -135,11 +134,10 @@ macro_rules! flows {
 flows! {
     Tcp(TcpFlow);
     Quic(Box<QuicFlow>);
-    #[cfg(feature = "quinn")]
-    Quinn(Box<quinn::QuinnFlow>);
     Dialogue(Box<DialogueFlow>);
     Load(Box<LoadFlow>);
     Udp(UdpFlow);
     Media(Box<MediaFlow>);
     Replay(Box<ReplayFlow>);
+    Endpoint(Box<EndpointFlow>);
 }

@@ -2,11 +2,16 @@
 
 use super::app::ConnectionEvent;
 use super::exchange::Exchange;
+use crate::endpoint::EndId;
+use crate::hosts::Hosts;
+use crate::ledger::Ledger;
 use crate::media::MediaEvent;
 use crate::packet::ReceivedPacket;
+use crate::payload::Payloads;
 use crate::status::Status;
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, Wire};
+use std::net::SocketAddr;
 
 /// The two ends of a flow.
 pub(super) trait Endpoints {
@@ -63,4 +68,40 @@ pub(crate) trait Host: Wire {
     fn notify_client(&mut self, event: ConnectionEvent);
     /// Reports an event of a media flow.
     fn record_media(&mut self, event: &MediaEvent);
+    /// The parts of the run that an end with a program uses.
+    fn program_parts(&mut self) -> ProgramParts<'_> {
+        unreachable!("only endpoints have programs")
+    }
+    /// Sends a packet with a program's payload: IP bytes, payload per segment of a super-packet, ECN field, and the flow
+    /// that queues see.
+    fn transmit_payload(&mut self, header: &Header, packet: (u32, u16, Ecn), flow: u32) {
+        let _ = (header, packet, flow);
+        unreachable!("only endpoints have programs")
+    }
+    /// Whether super-packets of the end reach a queue whole.
+    fn keeps_super_packets(&self) -> bool {
+        false
+    }
+    /// Ends the current step of the run, so that its caller can take an event.
+    fn pause(&mut self) {}
+}
+
+/// The parts of the run that an end with a program uses.
+pub(crate) struct ProgramParts<'a> {
+    pub end: EndId,
+    pub group: u32,
+    /// The flow number of the end's slot, and the next free one.
+    pub flow: u32,
+    pub next_flow: &'a mut u32,
+    pub hosts: &'a mut Hosts,
+    pub payloads: &'a mut Payloads,
+    pub ledger: &'a mut Ledger,
+}
+
+impl ProgramParts<'_> {
+    /// Addresses of the end and of its peer.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        let EndId { slot, side } = self.end;
+        [side, side.peer()].map(|side| self.hosts.address(EndId { slot, side }))
+    }
 }

@@ -5,6 +5,7 @@ mod app;
 mod browser;
 mod client;
 mod dialogue;
+mod endpoint;
 mod exchange;
 mod flow;
 mod generator;
@@ -32,6 +33,7 @@ mod web;
 
 pub(crate) use app::{AppRecord, ConnectionEvent};
 pub(crate) use client::ClientAction;
+pub(crate) use endpoint::{EndpointFlow, with_flipped_bit};
 pub(crate) use flow::AnyFlow;
 pub(crate) use host::Host;
 pub(crate) use opener::Opener;
@@ -40,6 +42,10 @@ pub use plan::{PlannedSource, plan};
 pub(crate) use port::Port;
 pub(crate) use super_packet::SuperPacket;
 
+#[cfg(feature = "quinn")]
+use crate::endpoint::Endpoint;
+#[cfg(feature = "quinn")]
+use crate::scenario::Scenario;
 use crate::scenario::{FlowSpec, Traffic};
 use browser::Browser;
 use client::{AnyApp, Client};
@@ -77,8 +83,9 @@ impl TrafficSource {
         match &spec.traffic {
             #[cfg(feature = "quinn")]
             Traffic::Tcp(file) if file.tcp.is_quinn() => {
-                let flow = quinn::QuinnFlow::new(&file.tcp, (start, stop), file.size, of_control);
-                Self::Flow(AnyFlow::Quinn(Box::new(flow)))
+                let mut flow = EndpointFlow::between_hosts((start, stop));
+                flow.attach(quinn::pair(&file.tcp, start, file.size, of_control));
+                Self::Flow(AnyFlow::Endpoint(Box::new(flow)))
             }
             Traffic::Tcp(file) if file.tcp.is_quic() && file.pause.is_none() => {
                 let ends =
@@ -119,12 +126,28 @@ impl TrafficSource {
                 generator(AnyPattern::Transfers(Box::new(replay::transfers(spec, start))))
             }
             Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, member, start, stop)))),
+            Traffic::Endpoint(endpoint) => {
+                let flow = EndpointFlow::new(endpoint, (start, stop), spec.round_trip(member));
+                Self::Flow(AnyFlow::Endpoint(Box::new(flow)))
+            }
             Traffic::Media(media) => {
                 let flow = MediaFlow::new(media, (start, stop), spec.propagation(member), rng);
                 Self::Flow(AnyFlow::Media(Box::new(flow)))
             }
         }
     }
+}
+
+/// quinn's client and server for member `index` of flow group `group`, whose stack is quinn: the programs that a run with
+/// `seed` has there; none for other groups.
+#[cfg(feature = "quinn")]
+pub fn quinn_programs(scenario: &Scenario, seed: u64, (group, index): (usize, u32)) -> Option<[Box<dyn Endpoint>; 2]> {
+    let Traffic::Tcp(file) = &scenario.flows.get(group)?.traffic else { return None };
+    let before: u32 = scenario.flows[..group].iter().map(|flow| flow.count).sum();
+    let source = before + index;
+    let (start, _) = span(&scenario.flows[group], index, source, seed);
+    let rng = Rng::stream(seed, "cc", source.into());
+    file.tcp.is_quinn().then(|| quinn::pair(&file.tcp, start, file.size, rng))
 }
 
 /// Start and stop of source `index`, number `member` of its group.

@@ -1,8 +1,9 @@
 //! The host of an end in the simulator: packets go into the network, events into the ledger.
 
 use super::app::ConnectionEvent;
-use super::host::Host;
+use super::host::{Host, ProgramParts};
 use super::super_packet::SuperPacket;
+use crate::endpoint::{EndId, Side};
 use crate::media::MediaEvent;
 use crate::network::{Network, Topology};
 use crate::probe::Probe;
@@ -145,5 +146,31 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
     fn record_media(&mut self, event: &MediaEvent) {
         let tenant = self.network.current_flow(self.slot);
         self.network.ledger.media(self.now, tenant, event);
+    }
+
+    fn program_parts(&mut self) -> ProgramParts<'_> {
+        let (flow, group) = self.network.current_flow(self.slot);
+        let network = &mut *self.network;
+        ProgramParts {
+            end: EndId { slot: self.slot, side: Side::of(self.from_source) },
+            group,
+            flow,
+            next_flow: &mut network.next_flow,
+            hosts: network.hosts.as_mut().expect("a scenario with endpoints has hosts"),
+            payloads: &mut network.packets.payloads,
+            ledger: &mut network.ledger,
+        }
+    }
+
+    fn transmit_payload(&mut self, header: &Header, packet: (u32, u16, Ecn), flow: u32) {
+        self.network.send_payload(self.now, (self.slot, self.from_source), header, packet, flow);
+    }
+
+    fn keeps_super_packets(&self) -> bool {
+        !self.from_source || !self.network.has_access_rate(self.slot)
+    }
+
+    fn pause(&mut self) {
+        self.network.pause();
     }
 }

@@ -1,6 +1,8 @@
 //! Helpers shared by the tests of whole runs.
 #![allow(dead_code)] // each file of tests uses its part
 
+pub mod worlds;
+
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, Output, Simulation};
 use std::fs;

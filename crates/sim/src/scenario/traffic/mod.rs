@@ -1,10 +1,12 @@
 //! Kinds of traffic. Each kind is a file and a line in the list below.
 
 mod browser;
+mod endpoint;
 mod file;
 mod ladder;
 mod media;
 mod packmime;
+mod path_events;
 mod pcap;
 mod request;
 mod rpm;
@@ -16,11 +18,13 @@ mod voice;
 mod web;
 
 pub use browser::BrowserSpec;
+pub use endpoint::{Addresses, EndpointSpec};
 pub use file::FileSpec;
 pub use ladder::Ladder;
 pub use media::MediaSpec;
 pub(super) use packmime::HTTPS;
 pub use packmime::{Http, PackMimeSpec};
+pub use path_events::{PathEffect, PathEvent, PathEvents};
 pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
 pub use rpm::RpmSpec;
@@ -94,6 +98,7 @@ traffic! {
     Streaming(UdpSpec) = "streaming", "Datagrams whose gaps are uniformly distributed between 0.5 and 1.5 of the mean.";
     Voice(VoiceSpec) = "voice", "One direction of a call: datagrams at a constant rate while a person talks.";
     Media(MediaSpec) = "media", "One direction of a video call whose rate a congestion control sets.";
+    Endpoint(EndpointSpec) = "endpoint", "Datagrams between two programs outside the simulator, e.g. a transport stack.";
     Pcap(PcapSpec) = "pcap", "Replay of a capture: its packets at their times, or its connections as transfers.";
 }
 
@@ -122,6 +127,7 @@ impl Traffic {
             Self::Tcp(file) => file.check(table),
             Self::Video(video) => video.check(table),
             Self::Media(media) => media.check(table),
+            Self::Endpoint(endpoint) => endpoint.check(table),
             _ => Ok(()),
         }
     }
@@ -137,7 +143,8 @@ impl Traffic {
             Self::PackMime(spec) => Some(&spec.tcp),
             Self::Request(spec) => Some(&spec.tcp),
             Self::Pcap(spec) => spec.sends_transfers().then_some(&spec.keys.tcp),
-            Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) | Self::Media(_) => None,
+            Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
+            Self::Media(_) | Self::Endpoint(_) => None,
         }
     }
 
@@ -145,6 +152,7 @@ impl Traffic {
     pub fn offloads(&self) -> bool {
         match self {
             Self::Pcap(spec) => spec.keys.tcp.gso == Some(true),
+            Self::Endpoint(spec) => spec.gso,
             _ => self.tcp().is_some_and(|tcp| tcp.gso == Some(true)),
         }
     }
@@ -160,8 +168,14 @@ impl Traffic {
             | Self::Poisson(_)
             | Self::Streaming(_)
             | Self::Voice(_)
-            | Self::Media(_) => false,
+            | Self::Media(_)
+            | Self::Endpoint(_) => false,
         }
+    }
+
+    /// Whether a duplicate that a link makes would count as another datagram.
+    pub(super) fn counts_duplicates(&self) -> bool {
+        self.tcp().is_none() && !matches!(self, Self::Endpoint(_))
     }
 
     /// Number of flows of a group if its traffic determines it, rather than `count`.

@@ -1,0 +1,152 @@
+//! Payloads of datagrams in flight: the bytes that a program sends, beside the records of the packets that carry them.
+//!
+//! A packet's header has the index of its payload and the offset of its first byte in `seq` ([`Place`]). Links may
+//! duplicate, cut, merge and drop packets: a payload is freed with the last packet that carries any part of it.
+
+use sojourn_aqm::{Ecn, Instant};
+use std::net::SocketAddr;
+
+/// A datagram as its sender sent it, or several of one size (GSO).
+#[derive(Clone, Debug)]
+pub(crate) struct Payload {
+    pub bytes: Vec<u8>,
+    /// Addresses on the wire.
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    /// When it left its host, and its ECN field then.
+    pub sent_at: Instant,
+    pub ecn: Ecn,
+    /// Number of the tag that its sender gave it; 0 for none.
+    pub tag: u8,
+    /// Number of its first datagram among those of its end.
+    pub number: u64,
+    /// Group of the flow, and whether the source sent it.
+    pub group: u32,
+    pub from_source: bool,
+    /// Bytes of each datagram but the last, and number of datagrams.
+    pub segment: u32,
+    pub datagrams: u32,
+    /// Packets, and events not yet taken, that carry a part of it; 0 before it is stored.
+    pub carriers: u32,
+    /// Bitmap of the datagrams that have arrived.
+    pub arrived: u64,
+}
+
+/// Maximum number of datagrams that leave with one call (Linux `UDP_MAX_SEGMENTS`).
+pub const MAX_SEGMENTS: u32 = 64;
+
+/// Index of a payload and offset of a packet's first byte in it, as the packet's header carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub index: u32,
+    pub offset: u32,
+}
+
+impl Place {
+    /// The place that is in a header's `seq`.
+    pub fn of(seq: u64) -> Self {
+        Self { index: (seq >> 32) as u32, offset: seq as u32 }
+    }
+
+    /// As a header's `seq`: super-packets are cut and merged along it.
+    pub fn seq(self) -> u64 {
+        (u64::from(self.index) << 32) | u64::from(self.offset)
+    }
+}
+
+/// Datagrams that no packet carries any more and that have not arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostDatagrams {
+    pub group: u32,
+    pub from_source: bool,
+    pub tag: u8,
+    pub count: u64,
+}
+
+/// All payloads in flight. Freed entries keep their memory for the next datagrams.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    entries: Vec<Payload>,
+    free: Vec<u32>,
+    /// By group, end and tag, since the last [`Payloads::take_lost`].
+    lost: Vec<LostDatagrams>,
+}
+
+impl Payload {
+    /// Number of the datagram at `offset`, counted from the payload's first.
+    pub fn datagram_at(&self, offset: u32) -> u32 {
+        if self.datagrams == 1 { 0 } else { offset / self.segment }
+    }
+
+    /// Notes that `count` datagrams from `offset` on have arrived. Returns how many of them are new.
+    pub fn arrive(&mut self, offset: u32, count: u32) -> u32 {
+        let first = self.datagram_at(offset);
+        let mask = (first..(first + count).min(MAX_SEGMENTS)).fold(0, |mask, datagram| mask | (1_u64 << datagram));
+        let new = (mask & !self.arrived).count_ones();
+        self.arrived |= mask;
+        new
+    }
+}
+
+impl Payloads {
+    /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it.
+    pub fn insert(&mut self, mut payload: Payload, bytes: &[u8]) -> u32 {
+        payload.carriers = 1;
+        if let Some(index) = self.free.pop() {
+            let entry = &mut self.entries[index as usize];
+            payload.bytes = std::mem::take(&mut entry.bytes);
+            payload.bytes.clear();
+            payload.bytes.extend_from_slice(bytes);
+            *entry = payload;
+            return index;
+        }
+        payload.bytes = bytes.to_vec();
+        self.entries.push(payload);
+        (self.entries.len() - 1) as u32
+    }
+
+    /// The payload at `index`, which a packet carries.
+    pub fn get(&self, index: u32) -> &Payload {
+        &self.entries[index as usize]
+    }
+
+    /// The payload at `index`, mutable.
+    pub fn get_mut(&mut self, index: u32) -> &mut Payload {
+        &mut self.entries[index as usize]
+    }
+
+    /// Counts one more packet that carries a part of a payload.
+    pub fn retain(&mut self, index: u32) {
+        self.entries[index as usize].carriers += 1;
+    }
+
+    /// Counts one packet less; with the last one the payload is freed.
+    pub fn release(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        entry.carriers -= 1;
+        if entry.carriers > 0 {
+            return;
+        }
+        let count = u64::from(entry.datagrams - entry.arrived.count_ones());
+        if count > 0 {
+            let Payload { group, from_source, tag, .. } = *entry;
+            let same =
+                |lost: &&mut LostDatagrams| (lost.group, lost.from_source, lost.tag) == (group, from_source, tag);
+            match self.lost.iter_mut().find(same) {
+                Some(lost) => lost.count += count,
+                None => self.lost.push(LostDatagrams { group, from_source, tag, count }),
+            }
+        }
+        self.free.push(index);
+    }
+
+    /// Payloads that some packet carries.
+    pub fn in_flight(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Takes the datagrams that have been lost since the last call.
+    pub fn take_lost(&mut self) -> Vec<LostDatagrams> {
+        std::mem::take(&mut self.lost)
+    }
+}
