@@ -252,8 +252,8 @@ impl Net {
         self.simulation.send(end.id, &transmit, bytes).map_err(|source| Error::Send { end: self.name_of(end), source })
     }
 
-    /// Whether the host of an end accepts a datagram now.
-    pub fn has_room(&self, end: End) -> bool {
+    /// Whether the host of an end accepts a datagram now; if not, [`Event::Room`] follows when it does.
+    pub fn has_room(&mut self, end: End) -> bool {
         self.simulation.has_room(end.id)
     }
 
@@ -309,7 +309,10 @@ impl Net {
     fn take(&mut self, until: Instant) -> Result<Event<'_>, Error> {
         let Some((id, event)) = self.simulation.next_event(until) else {
             return match self.simulation.fault() {
-                Some(fault) => Err(Error::Fault(fault.to_string())),
+                Some((id, fault)) => {
+                    let (group, member) = self.simulation.member(id);
+                    Err(Error::Fault(format!("{}: {fault}", self.name_of(End { id, group, member }))))
+                }
                 None => Ok(Event::End),
             };
         };
@@ -387,6 +390,11 @@ impl Net {
         let report = Report { name, seed, scenario, output, decisions, hash, count, names };
         report.write_if_wanted()?;
         Ok(report)
+    }
+
+    /// Payloads that packets in flight carry, or events that have not been taken.
+    pub fn payloads_in_flight(&self) -> usize {
+        self.simulation.payloads_in_flight()
     }
 
     /// Every end of the world.

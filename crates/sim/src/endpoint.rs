@@ -229,7 +229,7 @@ pub enum EndEvent {
 impl EndEvent {
     /// Whether a timer of the end has fired.
     pub(crate) fn is_of_timer(&self) -> bool {
-        !matches!(self, Self::Datagram { .. } | Self::Other(OtherEvent::Room))
+        !matches!(self, Self::Datagram { .. })
     }
 }
 

@@ -26,16 +26,18 @@ pub(crate) struct Hosts {
     /// Events that no program has taken yet, in order.
     pub events: VecDeque<PendingEvent>,
     pub decisions: Decisions,
-    /// Reason to end the run.
-    pub fault: Option<String>,
+    /// Reason to end the run: the end at fault, and what is wrong.
+    pub fault: Option<(EndId, String)>,
     /// Bit to flip in the datagram that is being delivered.
     pub damage: bool,
 }
 
 /// Addresses of the two ends of a slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pair {
     ends: [SocketAddr; 2],
+    /// Local ports that the source has sent from.
+    ports: Vec<u16>,
     /// Binding of the source behind a NAT: its address on the wire, and the difference of the ports.
     nat: Option<(IpAddr, u16)>,
     /// The 5-tuple last used, and its flow.
@@ -134,7 +136,8 @@ impl Hosts {
         }
         let of = |address: IpAddr, port: u32| SocketAddr::new(address, port as u16);
         let ends = [of(source, u32::from(EPHEMERAL) + index % ports), of(sink, u32::from(SERVICE) + index / ports)];
-        self.pairs[slot] = Some(Pair { ends, nat: None, last: None, is_flow_used: false });
+        let ports = vec![ends[0].port()];
+        self.pairs[slot] = Some(Pair { ends, ports, nat: None, last: None, is_flow_used: false });
     }
 
     /// Address of an end.
@@ -152,14 +155,23 @@ impl Hosts {
 
     /// Source address on the wire of a datagram that an end sends from `local`, by default its own address, to
     /// `remote`.
-    pub fn leave(&self, end: EndId, local: Option<SocketAddr>, remote: SocketAddr) -> Result<SocketAddr, SendError> {
-        let (pair, own) = (self.pair(end.slot), self.address(end));
+    pub fn leave(
+        &mut self,
+        end: EndId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+    ) -> Result<SocketAddr, SendError> {
+        let own = self.address(end);
+        let pair = self.pair_mut(end.slot);
         let local = local.unwrap_or(own);
         if local.ip() != own.ip() {
             return Err(SendError::Local(local, own.ip()));
         }
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(SendError::Family(local, remote));
+        }
+        if end.side == Side::Source && !pair.ports.contains(&local.port()) {
+            pair.ports.push(local.port());
         }
         match pair.nat.filter(|_| end.side == Side::Source) {
             None => Ok(local),
@@ -173,7 +185,8 @@ impl Hosts {
         match pair.nat.filter(|_| end.side == Side::Source) {
             None => (to.ip() == own.ip()).then_some(to),
             Some((address, shift)) => {
-                (to.ip() == address).then(|| SocketAddr::new(own.ip(), shifted(to.port(), (PORTS - shift) % PORTS)))
+                let port = shifted(to.port(), (PORTS - shift) % PORTS);
+                (to.ip() == address && pair.ports.contains(&port)).then(|| SocketAddr::new(own.ip(), port))
             }
         }
     }

@@ -267,9 +267,10 @@ impl Simulation {
         with!(&mut self.0, run => run.send(end, transmit, bytes))
     }
 
-    /// Whether the host of an end accepts a datagram now.
-    pub fn has_room(&self, end: EndId) -> bool {
-        with!(&self.0, run => run.network.has_room(end.slot, end.side == Side::Source))
+    /// Whether the host of an end accepts a datagram now; if not, [`OtherEvent::Room`](crate::endpoint::OtherEvent::Room)
+    /// follows when it does.
+    pub fn has_room(&mut self, end: EndId) -> bool {
+        with!(&mut self.0, run => run.has_room(end))
     }
 
     /// Sets the one deadline of an end that has no program; `None` for never.
@@ -307,9 +308,9 @@ impl Simulation {
         with!(&self.0, run => run.hosts().map_or((0, 0), |hosts| (hosts.decisions.hash(), hosts.decisions.count)))
     }
 
-    /// Why the run cannot go on: a program that waits for nothing, or sends what no host can.
-    pub fn fault(&self) -> Option<&str> {
-        with!(&self.0, run => run.hosts().and_then(|hosts| hosts.fault.as_deref()))
+    /// Why the run cannot go on: an end whose program waits for nothing, or sends what no host can.
+    pub fn fault(&self) -> Option<(EndId, &str)> {
+        with!(&self.0, run => run.hosts()?.fault.as_ref().map(|(end, text)| (*end, text.as_str())))
     }
 
     /// Payloads that packets in flight carry, or events that have not been taken.

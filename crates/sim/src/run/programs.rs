@@ -92,6 +92,14 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         sent
     }
 
+    /// Whether the host of an end accepts a datagram now; if not, an event follows when it does.
+    pub fn has_room(&mut self, end: EndId) -> bool {
+        let mut port = Port::new(&mut self.network, self.now, end.slot, end.side == Side::Source);
+        let has_room = self.flows.endpoint_mut(end).has_room(self.now, &mut port);
+        self.flows.arm_end(end, &mut self.network);
+        has_room
+    }
+
     /// Sets the deadline of an end; a time in the past means now.
     pub fn set_wake(&mut self, end: EndId, at: Instant) {
         self.flows.endpoint_mut(end).set_wake(end.side, at.max(self.now));

@@ -56,7 +56,7 @@ impl Scenario {
         }
     }
 
-    /// Rejects endpoints with one name.
+    /// Rejects endpoints with one name, and socket buffers of hosts without a queue.
     pub(super) fn check_endpoints(&self) -> Result<(), Error> {
         let mut seen = Vec::new();
         for (i, flow) in self.flows.iter().enumerate() {
@@ -64,6 +64,10 @@ impl Scenario {
             if seen.contains(&endpoint.name.as_str()) {
                 let text = format!("{:?} is another group's already; write another name", endpoint.name);
                 return Err(Error::new(format!("flows[{i}].name"), text));
+            }
+            if endpoint.socket_buffer.is_some() && flow.access_rate.is_none() {
+                let text = "needs access_rate, because packets leave the host at once without one; leave it out";
+                return Err(Error::new(format!("flows[{i}].socket_buffer"), text));
             }
             seen.push(&endpoint.name);
         }

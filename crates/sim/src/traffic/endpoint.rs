@@ -9,9 +9,9 @@ use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, Send
 use crate::hosts::Decision;
 use crate::packet::ReceivedPacket;
 use crate::payload::{MAX_SEGMENTS, Payload, Place};
-use crate::scenario::{EndpointSpec, PathEffect, PathEvent};
+use crate::scenario::{EndpointSpec, FlowSpec, PathEffect, PathEvent};
 use crate::status::{Payload as Delivered, Status};
-use sojourn_aqm::{Duration, Ecn, Instant};
+use sojourn_aqm::{Duration, Ecn, Instant, Rate};
 use sojourn_tcp::{Flags, Header};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -26,6 +26,8 @@ pub(crate) struct EndpointFlow {
     report_delay: Option<Duration>,
     gso: bool,
     tags: usize,
+    /// Bytes that the source's host queues, and the rate at which they leave it.
+    socket_buffer: Option<(u32, Rate)>,
     /// Events on the path that are still to come; the next one is last.
     path_events: Vec<PathEvent>,
     /// Packets that would leave their host before this are lost.
@@ -44,6 +46,8 @@ struct End {
     has_stopped: bool,
     /// When its program wants to be woken.
     wake: Instant,
+    /// When its host has room again; never unless it had none.
+    room_at: Instant,
     /// Wake-ups at the instant of the last one.
     wakes: (Instant, u32),
     /// Messages about oversized packets, in the order of their arrival.
@@ -76,13 +80,14 @@ struct Outgoing<'a> {
 }
 
 impl EndpointFlow {
-    /// A pair of ends that begins at `start` and stops at `stop`; messages return after `round_trip`.
-    pub fn new(spec: &EndpointSpec, span: (Instant, Instant), round_trip: Duration) -> Self {
+    /// Member `member` of the group `flow`, which begins and stops at the ends of `span`.
+    pub fn new(spec: &EndpointSpec, flow: &FlowSpec, member: u32, span: (Instant, Instant)) -> Self {
         let mut path_events = spec.events.as_ref().map_or_else(Vec::new, |events| events.0.clone());
         path_events.reverse();
         Self {
             mtu: spec.mtu,
-            report_delay: spec.reports_oversize().then_some(round_trip),
+            report_delay: spec.reports_oversize().then(|| flow.round_trip(member)),
+            socket_buffer: spec.socket_buffer.zip(flow.access_rate),
             gso: spec.gso,
             tags: spec.tags.as_ref().map_or(0, Vec::len),
             path_events,
@@ -98,6 +103,7 @@ impl EndpointFlow {
             stop,
             mtu: MAX_PACKET as u32,
             report_delay: None,
+            socket_buffer: None,
             gso: false,
             tags: 0,
             path_events: Vec::new(),
@@ -145,7 +151,7 @@ impl EndpointFlow {
         if usize::from(transmit.tag) > self.tags {
             return Err(SendError::Tag(transmit.tag, self.tags));
         }
-        if !host.has_room() {
+        if !self.has_room(now, host) {
             return Err(SendError::WouldBlock);
         }
         let side = host.program_parts().end.side;
@@ -163,6 +169,16 @@ impl EndpointFlow {
         }
         self.leave(now, Outgoing { from, transmit, bytes, segment }, host);
         Ok(())
+    }
+
+    /// Whether the host of an end accepts a datagram; if not, the end is notified when it does.
+    pub fn has_room(&mut self, now: Instant, host: &mut impl Host) -> bool {
+        let Some((bytes, rate)) = self.socket_buffer else { return true };
+        let side = host.program_parts().end.side;
+        let (drain, span) = (host.drain_time(), rate.time_for(bytes.into()));
+        let has_room = drain <= now + span;
+        self.ends[side as usize].room_at = if has_room { Instant::NEVER } else { drain - span };
+        has_room
     }
 
     /// Lets datagrams leave their host: together if the host has segmentation offload, else one by one.
@@ -282,6 +298,9 @@ impl EndpointFlow {
                 let segment = transmit.segment_size.unwrap_or(bytes.len());
                 self.leave(now, Outgoing { from, transmit: &transmit, bytes: &bytes, segment }, host);
             }
+        } else if end.room_at <= now {
+            end.room_at = Instant::NEVER;
+            self.notify(now, side, EndEvent::Other(OtherEvent::Room), host);
         } else if !end.has_stopped && now >= self.stop {
             end.has_stopped = true;
             self.notify(now, side, EndEvent::Other(OtherEvent::Stop), host);
@@ -301,9 +320,11 @@ impl EndpointFlow {
         *at = now;
         if *wakes > MAX_WAKES {
             let parts = host.program_parts();
-            parts.hosts.fault = Some(format!(
-                "woken {MAX_WAKES} times at {now:?}; let the deadline pass, or send what is due, when it is woken"
-            ));
+            let at = now.as_nanos();
+            let text = format!(
+                "woken {MAX_WAKES} times at {at} ns; let the deadline pass, or send what is due, when it is woken"
+            );
+            parts.hosts.fault = Some((parts.end, text));
             return host.pause();
         }
         self.notify(now, side, EndEvent::Wake, host);
@@ -345,11 +366,12 @@ impl EndpointFlow {
             apply(now, side, effect, host);
         }
         let mut bytes = std::mem::take(&mut self.buffer);
-        while host.has_room() {
+        while self.has_room(now, host) {
             bytes.clear();
             let Some(transmit) = program.poll_transmit(now, &mut bytes) else { break };
             if let Err(error) = self.send(now, &transmit, &bytes, host) {
-                host.program_parts().hosts.fault = Some(error.to_string());
+                let parts = host.program_parts();
+                parts.hosts.fault = Some((parts.end, error.to_string()));
                 host.pause();
                 break;
             }
@@ -458,7 +480,7 @@ impl EndpointFlow {
         let stop = if end.has_stopped { Instant::NEVER } else { self.stop };
         let message = end.messages.front().map_or(Instant::NEVER, |&(at, _)| at);
         let timed = end.timed.front().map_or(Instant::NEVER, |&(at, ..)| at);
-        begin.min(stop).min(message).min(timed).min(end.wake)
+        begin.min(stop).min(message).min(timed).min(end.room_at).min(end.wake)
     }
 }
 
@@ -498,6 +520,7 @@ impl End {
             has_begun: false,
             has_stopped: false,
             wake: Instant::NEVER,
+            room_at: Instant::NEVER,
             wakes: (Instant::ZERO, 0),
             messages: VecDeque::new(),
             timed: VecDeque::new(),
@@ -524,10 +547,6 @@ impl Endpoints for EndpointFlow {
 
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
         self.run_timer(now, Side::Sink, host);
-    }
-
-    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
-        self.notify(now, Side::of(at_source), EndEvent::Other(OtherEvent::Room), host);
     }
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {

@@ -127,7 +127,7 @@ impl TrafficSource {
             }
             Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, member, start, stop)))),
             Traffic::Endpoint(endpoint) => {
-                let flow = EndpointFlow::new(endpoint, (start, stop), spec.round_trip(member));
+                let flow = EndpointFlow::new(endpoint, spec, member, (start, stop));
                 Self::Flow(AnyFlow::Endpoint(Box::new(flow)))
             }
             Traffic::Media(media) => {

@@ -24,6 +24,9 @@ table! {
         /// Whether datagrams that the sender passes down together reach the queue as one super-packet; otherwise they
         /// are cut before it, back to back.
         gso: bool = Kind::Flag, Need::Default("false");
+        /// Bytes of IP packets that the source's host queues before its access link; then it accepts no more until there is
+        /// room. Needs `access_rate`; without one packets leave the host at once. Default: unlimited.
+        socket_buffer: Option<u32> = Kind::Size(1, 1 << 30), Need::Optional;
         /// Names that a program may give its datagrams, each with statistics of its own, e.g. `["rtp", "rtcp"]`.
         tags: Option<Vec<String>> = Kind::Names, Need::Optional;
         /// Fate of datagrams with a flipped bit: `drop`, as a checksum has it, or `deliver`, with one bit of the payload
