@@ -6,6 +6,7 @@ use sojourn_aqm::{Ecn, Instant};
 use sojourn_sim::endpoint::{EndEvent, EndId, Endpoint, OtherEvent, Side, Standing, Transmit};
 use sojourn_sim::scenario::{EndpointSpec, Scenario, Traffic};
 use sojourn_sim::{Decision, Simulation};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -107,7 +108,7 @@ pub struct Net {
     seed: u64,
     /// The real time that represents the start of the run; only differences to it matter.
     base: std::time::Instant,
-    /// Bytes of the event taken last.
+    /// Bytes of the event taken last, if they are damaged.
     bytes: Vec<u8>,
 }
 
@@ -325,9 +326,14 @@ impl Net {
             EndEvent::Other(OtherEvent::Stop) => Event::Stop(end),
             EndEvent::Other(OtherEvent::TooBig { mtu, remote }) => Event::TooBig { to: end, mtu, remote },
             EndEvent::Datagram { from, local, ecn, tag } => {
-                self.bytes.clear();
-                self.bytes.extend_from_slice(&self.simulation.received_bytes());
-                Event::Datagram { to: end, from, local, ecn, tag, bytes: &self.bytes }
+                let bytes = match self.simulation.received_bytes() {
+                    Cow::Borrowed(bytes) => bytes,
+                    Cow::Owned(damaged) => {
+                        self.bytes = damaged;
+                        &self.bytes
+                    }
+                };
+                Event::Datagram { to: end, from, local, ecn, tag, bytes }
             }
         })
     }

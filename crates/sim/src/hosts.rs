@@ -80,6 +80,8 @@ pub struct Decision {
 #[derive(Debug)]
 pub(crate) struct Decisions {
     hash: u64,
+    /// Addresses of the last datagram.
+    last: Option<(SocketAddr, SocketAddr)>,
     pub count: u64,
     pub log: Option<Vec<Decision>>,
 }
@@ -161,8 +163,11 @@ impl Hosts {
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Result<SocketAddr, SendError> {
-        let own = self.address(end);
         let pair = self.pair_mut(end.slot);
+        let own = pair.ends[end.side as usize];
+        if local.is_none() && pair.nat.is_none() && own.is_ipv4() == remote.is_ipv4() {
+            return Ok(own);
+        }
         let local = local.unwrap_or(own);
         if local.ip() != own.ip() {
             return Err(SendError::Local(local, own.ip()));
@@ -181,7 +186,8 @@ impl Hosts {
 
     /// The local address of a datagram that reaches an end and is addressed to `to`; none if no host has that address.
     pub fn enter(&self, end: EndId, to: SocketAddr) -> Option<SocketAddr> {
-        let (pair, own) = (self.pair(end.slot), self.address(end));
+        let pair = self.pair(end.slot);
+        let own = pair.ends[end.side as usize];
         match pair.nat.filter(|_| end.side == Side::Source) {
             None => (to.ip() == own.ip()).then_some(to),
             Some((address, shift)) => {
@@ -210,10 +216,12 @@ impl Hosts {
     /// Number of the flow that queues see for a 5-tuple of a slot: the slot's own, `own`, for its first one, and the
     /// next free number for others.
     pub fn flow(&mut self, slot: u32, (from, to): (SocketAddr, SocketAddr), own: u32, next: &mut u32) -> u32 {
-        let tuple = if from < to { (from, to) } else { (to, from) };
-        if let Some((_, flow)) = self.pair(slot).last.filter(|&(last, _)| last == tuple) {
-            return flow;
+        if let Some((last, flow)) = self.pair(slot).last {
+            if last == (from, to) || last == (to, from) {
+                return flow;
+            }
         }
+        let tuple = if from < to { (from, to) } else { (to, from) };
         let is_first = !std::mem::replace(&mut self.pair_mut(slot).is_flow_used, true);
         let flow =
             *self.flows.entry(tuple).or_insert_with(|| if is_first { own } else { std::mem::replace(next, *next + 1) });
@@ -235,23 +243,39 @@ fn shifted(port: u16, shift: u16) -> u16 {
 
 impl Decisions {
     /// Counts a datagram that leaves its host.
+    #[inline]
     pub fn add(&mut self, decision: Decision) {
         self.count += 1;
-        let Decision { at, end, from, to, bytes, ecn, tag } = decision;
-        let port = |address: SocketAddr| u64::from(address.port());
-        let ip = |address: SocketAddr| match address.ip() {
-            IpAddr::V4(ip) => u64::from(ip.to_bits()),
-            IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64 ^ ip.to_bits() as u64,
-        };
+        let Decision { at, end, bytes, ecn, tag, .. } = decision;
         let fields = (u64::from(bytes) << 16) | ((ecn as u64) << 8) | u64::from(tag);
         let side = (u64::from(end.slot) << 1) | end.side as u64;
-        for word in [at.as_nanos(), side, fields, ip(from), ip(to), (port(from) << 16) | port(to)] {
-            // Multiply and rotate, as in fxhash; equal on every machine.
-            self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        [at.as_nanos(), side, fields].into_iter().for_each(|word| self.mix(word));
+        let tuple = (decision.from, decision.to);
+        if self.last != Some(tuple) {
+            self.mix_addresses(tuple);
         }
         if let Some(log) = &mut self.log {
             log.push(decision);
         }
+    }
+
+    /// Addresses count where they change.
+    #[cold]
+    fn mix_addresses(&mut self, (from, to): (SocketAddr, SocketAddr)) {
+        self.last = Some((from, to));
+        for address in [from, to] {
+            let bits = match address.ip() {
+                IpAddr::V4(ip) => u128::from(ip.to_bits()),
+                IpAddr::V6(ip) => ip.to_bits(),
+            };
+            let words = [(bits >> 64) as u64, bits as u64, u64::from(address.port())];
+            words.into_iter().for_each(|word| self.mix(word));
+        }
+    }
+
+    /// Multiply and rotate, as in fxhash; equal on every machine.
+    fn mix(&mut self, word: u64) {
+        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
     /// Hash of all datagrams so far.
@@ -262,7 +286,7 @@ impl Decisions {
 
 impl Default for Decisions {
     fn default() -> Self {
-        Self { hash: 0x50_6a_6f_75_72_6e, count: 0, log: None }
+        Self { hash: 0x50_6a_6f_75_72_6e, last: None, count: 0, log: None }
     }
 }
 

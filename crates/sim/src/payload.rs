@@ -92,17 +92,17 @@ impl Payloads {
     /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it.
     pub fn insert(&mut self, mut payload: Payload, bytes: &[u8]) -> u32 {
         payload.carriers = 1;
-        if let Some(index) = self.free.pop() {
-            let entry = &mut self.entries[index as usize];
-            payload.bytes = std::mem::take(&mut entry.bytes);
-            payload.bytes.clear();
-            payload.bytes.extend_from_slice(bytes);
-            *entry = payload;
-            return index;
-        }
-        payload.bytes = bytes.to_vec();
-        self.entries.push(payload);
-        (self.entries.len() - 1) as u32
+        let Some(index) = self.free.pop() else {
+            payload.bytes = bytes.to_vec();
+            self.entries.push(payload);
+            return (self.entries.len() - 1) as u32;
+        };
+        let entry = &mut self.entries[index as usize];
+        payload.bytes = std::mem::take(&mut entry.bytes);
+        payload.bytes.clear();
+        payload.bytes.extend_from_slice(bytes);
+        *entry = payload;
+        index
     }
 
     /// The payload at `index`, which a packet carries.

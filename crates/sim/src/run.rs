@@ -173,12 +173,24 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         while T::HOLDS && !self.network.awaiting_verdict.is_empty() {
             self.network.admit_held(self.now);
         }
-        self.last = last;
+        self.begin_step(events, last);
         self.run_lookahead();
-        self.network.left = events;
         let finished = self.handle_events(last);
-        self.events += events - self.network.left - std::mem::take(&mut self.network.unused);
+        self.end_step(events);
         finished
+    }
+
+    /// Begins a step of at most `events` events up to `last`.
+    #[inline(always)]
+    fn begin_step(&mut self, events: u64, last: Instant) {
+        self.last = last;
+        self.network.left = events;
+    }
+
+    /// Counts the events of a step.
+    #[inline(always)]
+    fn end_step(&mut self, events: u64) {
+        self.events += events - self.network.left - std::mem::take(&mut self.network.unused);
     }
 
     /// Processes events that are due up to `last` until the step's limit is used up, which an endpoint's event does at

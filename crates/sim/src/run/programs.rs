@@ -32,6 +32,14 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 continue;
             }
             let until = until.min(self.end);
+            if self.next_change() > until {
+                // The steps between the events of a run without lookahead.
+                if !self.handle_step(until) {
+                    continue;
+                }
+                self.now = self.now.max(until);
+                return None;
+            }
             if self.process(u64::MAX, until) {
                 self.now = self.now.max(until);
                 return None;
@@ -60,6 +68,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         for (place, _) in hosts.events.drain(..).filter_map(|event| event.payload) {
             self.network.packets.payloads.release(place.index);
         }
+    }
+
+    /// Handles events up to `until` or the next event of an endpoint, without changes and lookahead, which endpoints
+    /// disable. Returns whether none are left.
+    fn handle_step(&mut self, until: Instant) -> bool {
+        self.begin_step(u64::MAX, until);
+        let finished = self.handle_events(until);
+        self.end_step(u64::MAX);
+        finished
     }
 
     fn release_taken(&mut self) {

@@ -3,7 +3,7 @@
 //!
 //! Header: `seq` is the place of the payload; super-packets have the payload bytes in `len`.
 
-use super::host::{Endpoints, Host};
+use super::host::{Endpoints, Host, ProgramParts};
 use super::udp::DatagramSink;
 use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, SendError, Side, Standing, Transmit};
 use crate::hosts::Decision;
@@ -42,6 +42,8 @@ pub(crate) struct EndpointFlow {
 /// One end of the pair.
 struct End {
     drive: Drive,
+    /// Its own address and its peer's, once they were asked for.
+    addresses: Option<[SocketAddr; 2]>,
     has_begun: bool,
     has_stopped: bool,
     /// When its program wants to be woken.
@@ -172,8 +174,14 @@ impl EndpointFlow {
     }
 
     /// Whether the host of an end accepts a datagram; if not, the end is notified when it does.
+    #[inline(always)]
     pub fn has_room(&mut self, now: Instant, host: &mut impl Host) -> bool {
         let Some((bytes, rate)) = self.socket_buffer else { return true };
+        self.has_room_in_buffer(now, (bytes, rate), host)
+    }
+
+    #[inline(never)]
+    fn has_room_in_buffer(&mut self, now: Instant, (bytes, rate): (u32, Rate), host: &mut impl Host) -> bool {
         let side = host.program_parts().end.side;
         let (drain, span) = (host.drain_time(), rate.time_for(bytes.into()));
         let has_room = drain <= now + span;
@@ -211,9 +219,9 @@ impl EndpointFlow {
     /// Passes datagrams to the network as one packet.
     fn transmit(&mut self, now: Instant, outgoing: Outgoing<'_>, headers: u32, host: &mut impl Host) {
         let Outgoing { from, transmit, bytes, segment } = outgoing;
-        let count = bytes.len().div_ceil(segment.max(1)).max(1) as u32;
-        self.record(now, &outgoing, host);
-        let parts = host.program_parts();
+        let count = if bytes.len() <= segment { 1 } else { bytes.len().div_ceil(segment.max(1)) as u32 };
+        let mut parts = host.program_parts();
+        record(now, &outgoing, &mut parts);
         let end = &mut self.ends[parts.end.side as usize];
         let payload = Payload {
             bytes: Vec::new(),
@@ -243,30 +251,10 @@ impl EndpointFlow {
         host.transmit_payload(&header, (len, segment_of_packet, transmit.ecn), flow);
     }
 
-    /// Records datagrams that leave their host.
-    fn record(&self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
-        let &Outgoing { from, transmit, bytes, segment } = outgoing;
-        let parts = host.program_parts();
-        let counts = parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, transmit.tag);
-        let mut rest = bytes.len();
-        loop {
-            let one = rest.min(segment);
-            counts.sent += 1;
-            counts.sent_bytes += one as u64;
-            let (end, to) = (parts.end, transmit.remote);
-            let decision = Decision { at: now, end, from, to, bytes: one as u32, ecn: transmit.ecn, tag: transmit.tag };
-            parts.hosts.decisions.add(decision);
-            rest -= one;
-            if rest == 0 {
-                return;
-            }
-        }
-    }
-
     /// Loses a datagram that leaves its host: while the path is down, or because it is too big for it.
     fn lose(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
-        self.record(now, outgoing, host);
-        let parts = host.program_parts();
+        let mut parts = host.program_parts();
+        record(now, outgoing, &mut parts);
         self.ends[parts.end.side as usize].sent += 1;
         parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, outgoing.transmit.tag).lost += 1;
     }
@@ -335,7 +323,7 @@ impl EndpointFlow {
         match std::mem::replace(&mut self.ends[side as usize].drive, Drive::Busy) {
             Drive::Attached(mut program) => {
                 let mut effects = Vec::new();
-                let addresses = host.program_parts().addresses();
+                let addresses = self.addresses(side, host);
                 let mut cx = Cx::new(now, addresses, &mut effects);
                 match event {
                     EndEvent::Begin => program.begin(&mut cx),
@@ -362,8 +350,8 @@ impl EndpointFlow {
         effects: &mut Vec<Effect>,
         host: &mut impl Host,
     ) {
-        for effect in effects.drain(..) {
-            apply(now, side, effect, host);
+        if !effects.is_empty() {
+            effects.drain(..).for_each(|effect| apply(now, side, effect, host));
         }
         let mut bytes = std::mem::take(&mut self.buffer);
         while self.has_room(now, host) {
@@ -441,8 +429,8 @@ impl EndpointFlow {
         match std::mem::replace(&mut self.ends[side as usize].drive, Drive::Busy) {
             Drive::Attached(mut program) => {
                 let mut effects = Vec::new();
+                let addresses = self.addresses(side, host);
                 let parts = host.program_parts();
-                let addresses = parts.addresses();
                 let range = place.offset as usize..(place.offset + size) as usize;
                 let mut bytes = &parts.payloads.get(place.index).bytes[range];
                 let flipped = std::mem::take(&mut parts.hosts.damage).then(|| with_flipped_bit(bytes, number));
@@ -462,7 +450,14 @@ impl EndpointFlow {
         }
     }
 
+    /// Addresses of an end and of its peer, which do not change.
+    #[inline]
+    fn addresses(&mut self, side: Side, host: &mut impl Host) -> [SocketAddr; 2] {
+        *self.ends[side as usize].addresses.get_or_insert_with(|| host.program_parts().addresses())
+    }
+
     /// Applies the path events that are due.
+    #[inline]
     fn apply_path_events(&mut self, now: Instant, host: &mut impl Host) {
         while self.path_events.last().is_some_and(|event| event.at <= now) {
             let parts = host.program_parts();
@@ -487,6 +482,33 @@ impl EndpointFlow {
 /// Removes the first element of a queue if it is due.
 fn pop_due<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T> {
     if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
+}
+
+/// Records datagrams that leave their host.
+#[inline]
+fn record(now: Instant, outgoing: &Outgoing<'_>, parts: &mut ProgramParts<'_>) {
+    let &Outgoing { from, transmit, bytes, segment } = outgoing;
+    let counts = parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, transmit.tag);
+    let mut rest = bytes.len();
+    loop {
+        let one = rest.min(segment);
+        counts.sent += 1;
+        counts.sent_bytes += one as u64;
+        let (end, to) = (parts.end, transmit.remote);
+        parts.hosts.decisions.add(Decision {
+            at: now,
+            end,
+            from,
+            to,
+            bytes: one as u32,
+            ecn: transmit.ecn,
+            tag: transmit.tag,
+        });
+        rest -= one;
+        if rest == 0 {
+            return;
+        }
+    }
 }
 
 /// Applies a report of a program to the statistics of its group.
@@ -517,6 +539,7 @@ impl End {
     fn new() -> Self {
         Self {
             drive: Drive::Pulled,
+            addresses: None,
             has_begun: false,
             has_stopped: false,
             wake: Instant::NEVER,

@@ -100,6 +100,7 @@ pub(crate) struct ProgramParts<'a> {
 
 impl ProgramParts<'_> {
     /// Addresses of the end and of its peer.
+    #[inline]
     pub fn addresses(&self) -> [SocketAddr; 2] {
         let EndId { slot, side } = self.end;
         [side, side.peer()].map(|side| self.hosts.address(EndId { slot, side }))

@@ -148,6 +148,8 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         self.network.ledger.media(self.now, tenant, event);
     }
 
+    // Inlined, so that callers pay for the parts that they use.
+    #[inline(always)]
     fn program_parts(&mut self) -> ProgramParts<'_> {
         let (flow, group) = self.network.current_flow(self.slot);
         let network = &mut *self.network;
