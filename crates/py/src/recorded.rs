@@ -8,10 +8,10 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
-use sojourn_sim::scenario::{Scenario, paths_of_document};
+use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{
     BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
-    Quantiles, RecordingAnalysis, RecordingEntry, Statistics,
+    Quantiles, RecordingAnalysis, RecordingEntry, Statistics, paths_of_document,
 };
 
 /// Every source of a scenario in numeric order: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`, the

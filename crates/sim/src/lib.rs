@@ -24,6 +24,7 @@
 //! | `memory` | memory estimate of a run |
 //! | `fingerprint`, `random` | a hash over all verdicts of all queues; random draws that are equal on every machine |
 //! | [`sentence`] | conditions about runs: `p99(sojourn) > 10 * target` |
+//! | `document_paths` | paths of flows in a canonical scenario whose files may be gone |
 //! | `recording`, `link_replay`, `endpoints` | results of other engines through the same accounting |
 //!
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` decides on it,
@@ -32,6 +33,7 @@
 pub mod capture;
 mod counters;
 mod devices;
+mod document_paths;
 mod drops;
 mod emodel;
 pub mod endpoint;
@@ -81,6 +83,7 @@ mod windows;
 mod wlan;
 
 pub use counters::{FlowCounters, LinkCounters};
+pub use document_paths::paths_of_document;
 pub use emodel::{mos, r_factor};
 pub use endpoints::{EndpointCounts, EndpointIndex, EndpointSummary, UnknownEndpoint};
 #[cfg(feature = "run-order")]

@@ -48,7 +48,7 @@ pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
 pub use link::{LinkChange, LinkSpec, MIN_MTU};
 pub use loss::{Gilbert, LossSpec};
-pub use paths::{Direction, Paths, paths_of_document};
+pub use paths::{Direction, Paths};
 pub use probes::Probes;
 pub use running::RunningChange;
 pub use schema::schema;

@@ -2,7 +2,8 @@
 
 use super::quantity;
 use super::words::{RunWord, Statistic};
-use crate::scenario::{AqmSpec, Paths, Scenario, UnreadTables, paths_of_document};
+use crate::document_paths::paths_of_document;
+use crate::scenario::{AqmSpec, Paths, Scenario, UnreadTables};
 use crate::simulation::Output;
 use crate::table::{Column, Table};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! Numbers of a sentence: constants, metrics and arithmetic on them.
 
-use super::Error;
+use super::error::Error;
 use super::evidence::{Evidence, is_shell};
 use super::tree::{Kind, Node};
 use super::vocabulary::{Chosen, GroupRef, Vocabulary, quantity_of};
@@ -279,7 +279,7 @@ impl Reader<'_> {
                 let key = GroupNumber::Key(vec![word.key.into()], word.scale);
                 Metric::Group(self.whole_group()?.clone(), key)
             }
-            None => Metric::Run(word, self.chosen.link()),
+            None => Metric::Run(word, self.chosen.link(self.words)),
         };
         Ok((word.unit, metric))
     }
@@ -331,7 +331,7 @@ impl Reader<'_> {
                 if statistic == Statistic::Min {
                     return self.fail("the minimum sojourn time is that of an empty queue; write e.g. p10(sojourn)");
                 }
-                Ok(("ms", Metric::Sojourn(self.chosen.link(), statistic)))
+                Ok(("ms", Metric::Sojourn(self.chosen.link(self.words), statistic)))
             }
         }
     }
@@ -372,7 +372,7 @@ impl Reader<'_> {
 
     fn parameter(&self, name: &str) -> Result<Found, Error> {
         self.refuse(&[Part::Subject, Part::Group])?;
-        let (manager, link) = (self.chosen.manager(), self.chosen.link());
+        let (manager, link) = (self.chosen.manager(), self.chosen.link(self.words));
         let parameters = self.words.parameters(manager, link);
         let spelling = self.words.managers.get(manager).map_or("", |manager| &manager.spelling);
         let Some(value) = parameters.get(name) else {

@@ -7,10 +7,12 @@
 //! | module | purpose |
 //! |---|---|
 //! | `token`, `tree`, `parse` | syntax, of bounded depth |
-//! | `words`, `vocabulary`, `quantity`, `suggest` | names, units and suggestions |
+//! | `words`, `vocabulary`, `quantity` | names and units |
+//! | `error`, `suggest` | errors and suggestions |
 //! | `formula` | numbers with units |
 //! | `evidence` | numbers of a run |
 
+mod error;
 mod evidence;
 mod formula;
 mod parse;
@@ -21,6 +23,7 @@ mod tree;
 mod vocabulary;
 mod words;
 
+pub use error::Error;
 pub use evidence::{Evidence, SojournBin};
 pub use vocabulary::{Manager, Vocabulary};
 
@@ -28,35 +31,7 @@ use formula::{EXAMPLE, Metric, Term, same_unit, term};
 use parse::{Fault, parse};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
-use std::fmt;
 use tree::{Kind, MAX_DEPTH, Node};
-
-/// A wrong sentence: place, fault and remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(String);
-
-impl Error {
-    fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// About a word that is not in `known`.
-    fn unknown(about: &str, word: &str, known: &[String]) -> Self {
-        let hint = match suggest::nearest(word, known) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("expected one of {}", known.join(", ")),
-        };
-        Self(format!("{about} \"{word}\" is unknown; {hint}"))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A condition about runs.
 #[derive(Clone, Debug)]

@@ -67,7 +67,7 @@ fn number(text: &str) -> (usize, Token<'_>) {
     // A digit group or an exponent makes a plain number, as in `1e3`.
     if let Some(unit) = UNITS.iter().filter(|unit| after.starts_with(**unit)).find(ends) {
         if text.starts_with(|c: char| c.is_ascii_digit()) {
-            return (plain + gap + unit.len(), Token::Quantity(&text[..plain], *unit));
+            return (plain + gap + unit.len(), Token::Quantity(&text[..plain], unit));
         }
     }
     let length = long_number(text);

@@ -1,11 +1,11 @@
 //! Vocabulary of sentences: queue managers, links, flow groups, parameters and keys of scenarios.
 
-use super::Error;
+use super::error::Error;
 use super::evidence::{aqm_path, at, document, group_named, is_shell, key_of, link_names, parameters, parameters_of};
 use super::quantity;
 use super::words::{NOTE, OF_GROUP, OF_RUN, SHARE, SUBJECTS, Subject};
-use crate::scenario::{Direction, Scenario};
-use serde_json::{Map, Value};
+use crate::scenario::{Direction, LinkSpec, Scenario};
+use serde_json::{Map, Value, json};
 
 /// Names that a sentence may use.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Vocabulary {
     pub(super) points: Vec<Value>,
     /// Whether Jain's index of a whole run has a value in some scenario.
     pub(super) has_jain: bool,
+    /// Number of the link that words without one are about.
+    pub(super) link: usize,
 }
 
 /// A queue manager that a sentence may name: by its letter, A for the first one, or by its spelling.
@@ -33,7 +35,7 @@ pub struct Manager {
 impl Vocabulary {
     /// With these queue managers. Without `has_jain` Jain's index needs a group: no scenario has one group of bulk flows.
     pub fn new(place: &str, managers: Vec<Manager>, has_jain: bool) -> Self {
-        Self { place: place.into(), managers, points: Vec::new(), has_jain }
+        Self { place: place.into(), managers, points: Vec::new(), has_jain, link: 0 }
     }
 
     /// The queue managers of some scenarios.
@@ -48,6 +50,12 @@ impl Vocabulary {
     /// With further canonical scenarios, which may have more keys.
     pub fn with_points(self, points: Vec<Value>) -> Self {
         Self { points, ..self }
+    }
+
+    /// With another link for words without one; the first if none has the name.
+    pub fn with_link(self, name: &str) -> Self {
+        let link = link_names(self.first()).iter().position(|link| link == name).unwrap_or(0);
+        Self { link, ..self }
     }
 
     /// An error at this place.
@@ -193,6 +201,18 @@ impl Manager {
         let spelling = scenario.link.aqm.text.clone();
         Self { spelling, scenario: document(scenario), parameters: parameters_of(scenario) }
     }
+
+    /// The queue managers of a shell's link, whose traffic its programs make: inbound and outbound direction.
+    pub fn of_shell(down: &LinkSpec, up: &LinkSpec) -> Self {
+        let directions = [("link", down), ("reverse", up)];
+        let parameters = directions.into_iter().flat_map(|(place, link)| {
+            let own = link.aqm.parameters().into_iter();
+            own.map(move |(name, value)| (format!("{place}.aqm.{name}"), value))
+        });
+        let parameters = parameters.collect();
+        let scenario = json!({ "link": down.canonical(), "reverse": up.canonical(), "flows": [] });
+        Self { spelling: down.aqm.text.clone(), scenario, parameters }
+    }
 }
 
 /// Letter of a queue manager: A, B, ….
@@ -238,8 +258,8 @@ impl Chosen {
         self.manager.unwrap_or(0)
     }
 
-    pub fn link(&self) -> usize {
-        self.link.as_ref().map_or(0, |&(link, _)| link)
+    pub fn link(&self, words: &Vocabulary) -> usize {
+        self.link.as_ref().map_or(words.link, |&(link, _)| link)
     }
 }
 
