@@ -99,11 +99,16 @@ class Vocabulary:
 
     `place` begins its errors. Each of `managers` is the spelling of a queue manager, a canonical scenario with it, and
     the parameters of its unregistered queue managers by path; both in JSON. `points` are further canonical scenarios.
-    With `has_jain` the run's fairness index needs no group.
+    With `has_jain` the run's fairness index needs no group. Words without a link are about `link`, or about the first.
     """
 
     def __new__(
-        cls, place: str, managers: Sequence[tuple[str, str, str]], points: Sequence[str], has_jain: bool
+        cls,
+        place: str,
+        managers: Sequence[tuple[str, str, str]],
+        points: Sequence[str],
+        has_jain: bool,
+        link: str = "",
     ) -> Vocabulary: ...
 
 @final

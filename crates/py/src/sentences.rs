@@ -10,24 +10,27 @@ use sojourn_sim::sentence::{Evidence, Expression, Manager, Sentence, SojournBin,
 ///
 /// `place` begins its errors. Each of `managers` is the spelling of a queue manager, a canonical scenario with it, and
 /// the parameters of its unregistered queue managers by path; both in JSON. `points` are further canonical scenarios.
-/// With `has_jain` the run's fairness index needs no group.
+/// With `has_jain` the run's fairness index needs no group. Words without a link are about `link`, or about the first.
 #[pyclass(frozen, name = "Vocabulary", module = "sojourn._core")]
 pub struct PyVocabulary(Vocabulary);
 
 #[pymethods]
 impl PyVocabulary {
     #[new]
+    #[pyo3(signature = (place, managers, points, has_jain, link = ""))]
     fn new(
         place: &str,
         managers: Vec<(String, String, String)>,
         points: Vec<String>,
         has_jain: bool,
+        link: &str,
     ) -> PyResult<Self> {
         let managers = managers.into_iter().map(|(spelling, scenario, parameters)| {
             Ok(Manager { spelling, scenario: json(&scenario)?, parameters: table(&parameters)? })
         });
         let points = points.iter().map(|point| json(point)).collect::<PyResult<_>>()?;
-        Ok(Self(Vocabulary::new(place, managers.collect::<PyResult<_>>()?, has_jain).with_points(points)))
+        let words = Vocabulary::new(place, managers.collect::<PyResult<_>>()?, has_jain);
+        Ok(Self(words.with_points(points).with_link(link)))
     }
 }
 

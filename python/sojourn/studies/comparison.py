@@ -24,9 +24,12 @@ from sojourn.model.aqms.spelling import aqm_text, split_list
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.advice import advice
 from sojourn.studies.comparison_setup import ComparisonSetup
+from sojourn.studies.expectations import Expectation, Judgement, judge, read
 from sojourn.studies.idle import Trial, idle_axes
 from sojourn.studies.loads import label, merged_values
+from sojourn.studies.rivals import Rivals, parted
 from sojourn.studies.runs.order import remember
+from sojourn.studies.sentences import Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +54,7 @@ class Comparison:
     """A sentence for each queue manager that was named twice."""
     test: str | None = None
     """Flent test whose traffic this is, if any."""
+    expectations: Sequence[Expectation] = ()
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -77,6 +81,20 @@ class Comparison:
         if not self.has_pairs:
             raise InputError(NO_PAIRS)
         return paired(self.runs, "aqm", same_aqm(self.aqms, baseline), list(self.loads[0]))
+
+    @cached_property
+    def judgements(self) -> list[Judgement]:
+        """Each expectation of `expect`, judged on the runs of each load."""
+        if not self.expectations:
+            return []
+        each = len(self.results) // len(self._names)
+        cells = parted(aligned(self.results), each)
+        rivals = Rivals.of(self.aqms, self.loads)
+        return [
+            judge(one, [run.seed for run in runs[0]], list(zip(*runs, strict=True)), load)
+            for load, runs in rivals.cells(cells)
+            for one in self.expectations
+        ]
 
     @property
     def has_pairs(self) -> bool:
@@ -187,6 +205,10 @@ def compare(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str], setup
     kind, for tests that take any number; `rtt` is a list with the round-trip time to each host, for tests with several
     hosts.
 
+    `expect` has sentences that must be true of every load with all seeds (docs/sentences.md), or "… in 18" with 18 of
+    them; `judgements` of the result has the verdicts. A, B, … are the queue managers, or the controls if there is one
+    queue manager.
+
     `sets` sets other keys of the scenario by dotted path, such as `{"probes.queue": "10 ms"}`.
     """
     names, named_twice = deduplicate([aqm_text(aqm) for aqm in aqm_list(aqms)])
@@ -195,6 +217,10 @@ def compare(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str], setup
     bases, varied = setup.loads(names[0])
     seeds = seed_list(setup.seeds)
     runner = setup.runner()
+    rivals = Rivals.of(names, varied)
+    scenarios = [run.scenario for run in setup.runs(bases, names, seeds[:1])]
+    words = Vocabulary(*rivals.scenarios(scenarios), rivals.names, setup.shown or "")
+    expected = read(setup.expect, words, len(seeds) if setup.until is None else None)
 
     def run(seeds: list[int]) -> Comparison:
         results = runner(setup.runs(bases, names, seeds))
@@ -203,7 +229,7 @@ def compare(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str], setup
             refuse_unsettled(results)
         if setup.shown is not None:
             results = [result.at(setup.shown) for result in results]
-        return Comparison(names, results, varied, named_twice=named_twice, test=setup.test)
+        return Comparison(names, results, varied, named_twice=named_twice, test=setup.test, expectations=expected)
 
     if setup.until is None:
         return run(seeds)

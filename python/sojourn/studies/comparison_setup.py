@@ -70,6 +70,7 @@ class ComparisonSetup:
     progress: Progress | bool | None = None
     test: str | None = None
     sets: Mapping[str, object] | None = None
+    expect: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Raise `InputError` for keys that have their own argument, and for `flows` if the test's number is fixed."""

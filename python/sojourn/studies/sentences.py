@@ -37,6 +37,10 @@ class Vocabulary:
     """One per queue manager."""
     points: Sequence[Scenario] = ()
     """Further scenarios: a key need not be in every one."""
+    names: Sequence[str] = ()
+    """Names of the scenarios instead of their queue managers' spellings."""
+    link: str = ""
+    """Link that words without one are about; default: the first."""
 
 
 @dataclass(frozen=True)
@@ -149,11 +153,14 @@ def letter(place: int) -> str:
 
 def _names(text: str, place: str, words: Vocabulary) -> _core.Vocabulary:
     managers = [_manager(scenario) for scenario in words.scenarios]
+    if words.names:
+        managers = [(name, *about[1:]) for name, about in zip(words.names, managers, strict=True)]
     has_jain = "jain" not in text or any(map(_has_one_bulk_group, (*words.scenarios, *words.points)))
-    return _core.Vocabulary(place, managers, [one.canonical for one in words.points], has_jain)
+    return _core.Vocabulary(place, managers, [one.canonical for one in words.points], has_jain, words.link)
 
 
 def _manager(scenario: Scenario | Document) -> tuple[str, str, str]:
+    """Spelling of the queue manager, canonical scenario, and parameters of managers that are not registered."""
     if not isinstance(scenario, Scenario):
         scenario = Scenario(json.dumps(scenario))
     own = {path: parameters(table) for path, table in scenario.aqm_tables.items() if references(table)}

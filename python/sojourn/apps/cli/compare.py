@@ -84,6 +84,7 @@ def _split(option: str, parts: list[str], example: str) -> list[str]:
     help="Traffic of one of Flent's tests, e.g. rrul, tcp_nup, voip; writes Flent's data files too.",
 )
 @options.sets
+@options.expect
 @click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @click.option(
     "--html",
@@ -115,7 +116,9 @@ def command(
     The reverse path follows the trace's sibling .up if there is one; otherwise it has the rate of the link. Its queue
     is tail drop with 1000 packets; with --test it is that of the link, as both directions are loaded. With several
     seeds the table shows means ± the half width of their 95 % confidence interval, and a second table compares the
-    queue managers seed by seed. The exit code is 1 if --until was not reached.
+    queue managers seed by seed. In --expect A, B, … are the queue managers, or the controls if there is one queue
+    manager; a sentence must be true with all seeds, or "SENTENCE in 18" with 18 of them. The exit code is 1 if --until
+    was not reached or an expectation is not met.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
@@ -153,6 +156,7 @@ def command(
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}
         document["warnings"] = found.advice
         document["paired"] = differences.to_dicts() if differences is not None else []
+        document["expected"] = [judged.record for judged in found.judgements]
         document["until"] = output.until_json(found.reached) if found.reached else None
         written = {"figure": str(figure), "page": str(html) if html else None, "flent": [str(path) for path in data]}
         output.print_json(document | {"runs": runs} | written)
@@ -164,6 +168,7 @@ def command(
             output.paired_table(differences, [*found.loads[0], "aqm"])
         if found.reached:
             output.print_note(output.until_sentence(found.reached))
+        output.print_judgements(found.judgements)
         output.print_note(f"Figure: {figure}")
         if html:
             output.print_note(f"Page: {html}")
@@ -172,7 +177,8 @@ def command(
         for note in notes:
             output.print_note(f"Note: {note}")
         output.print_note(f"Results: {out}")
-    ctx.exit(1 if found.reached and not found.reached.reached else 0)
+    is_met = all(judged.is_met for judged in found.judgements)
+    ctx.exit(1 if (found.reached and not found.reached.reached) or not is_met else 0)
 
 
 def print_comparison(found: Comparison) -> None:

@@ -90,6 +90,12 @@ engine = click.option(
 sets = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".'
 )
+expect = click.option(
+    "--expect",
+    multiple=True,
+    metavar="SENTENCE",
+    help='Sentence that must be true, e.g. "p99(sojourn) < 50 ms"; otherwise the exit code is 1.',
+)
 seed = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print only machine-readable JSON.")
 no_code = click.option(

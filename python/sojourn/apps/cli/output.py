@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sojourn.model.analysis.metrics import Metric
     from sojourn.model.analysis.replicate import AchievedPrecision
     from sojourn.model.results.result import Result
+    from sojourn.studies.expectations import Judgement
 
 
 def print_json(value: Any) -> None:
@@ -32,6 +33,13 @@ def print_json(value: Any) -> None:
 def print_note(text: str) -> None:
     """Print a line in addition to the tables; on stderr if these go to a document or a program."""
     echo(text, err=bool(_chosen().form))
+
+
+def print_judgements(judgements: Sequence[Judgement]) -> None:
+    """Print the verdict of each expectation with its numbers."""
+    for judged in judgements:
+        for line in judged.lines:
+            print_note(line)
 
 
 def one_table() -> bool:

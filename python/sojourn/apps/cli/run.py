@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @options.sets
 @options.seed
 @options.engine
+@options.expect
 @options.no_code
 @options.out
 @click.option(
@@ -51,11 +52,15 @@ if TYPE_CHECKING:
 )
 @options.tables
 @options.as_json
+@click.pass_context
 def command(
+    ctx: click.Context,
+    /,
     scenario: Path,
     sets: tuple[str, ...],
     seed: int | None,
     engine: str,
+    expect: tuple[str, ...],
     out: Path,
     qlog: Path | None,
     enter: str | None,
@@ -66,21 +71,25 @@ def command(
 ) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
 
+    The exit code is 1 if an expectation (--expect) is not met.
+
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress
-    from sojourn.model.analysis.applications import applications
-    from sojourn.model.analysis.fairness import fairness
-    from sojourn.model.analysis.warmup import warmup_sentence
     from sojourn.model.scenarios.advice import advice
     from sojourn.model.scenarios.scenario import Scenario
+    from sojourn.studies.expectations import judge_run, read
     from sojourn.studies.runs.runner import Run, run_all
+    from sojourn.studies.sentences import Vocabulary
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
     seed = parsed.seed if seed is None else seed
     live_options = {"name": name, "meter": meter, "pcap": pcap}
     _check_live_options({"enter": enter, **live_options}, engine)
+    if expect and enter is not None:
+        raise click.UsageError("--expect: with --enter no result is kept; leave one of them out")
+    expected = read(expect, Vocabulary([parsed]), 1)
     if enter is not None:
         _enter(parsed, seed, enter, live_options)
     if qlog is not None:
@@ -91,15 +100,34 @@ def command(
         with progress() as report:
             [result] = run_all([Run(parsed, seed, engine)], out, command=options.command_line(), progress=report)
     files = _write_qlog(result, qlog) if qlog is not None else []
+    judgements = judge_run(expected, result)
     warnings = advice([parsed])
     options.warn(warnings)
+    failure = 0 if all(judged.is_met for judged in judgements) else 1
     if as_json:
         about: dict[str, Any] = {"engine": result.engine, "scenario": parsed.document, "warnings": warnings}
         if qlog is not None:
             about["qlog"] = [str(file) for file in files]
+        if judgements:
+            about["expected"] = [judged.record for judged in judgements]
         output.print_json(output.result_json(result) | about)
-        return
-    output.summary_table(_with_queues(result), ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
+        ctx.exit(failure)
+    _print(result, f"{parsed.name or scenario.stem}, seed {result.seed}", parsed)
+    if files:
+        output.print_note(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+    output.print_judgements(judgements)
+    ctx.exit(failure)
+
+
+def _print(result: Result, title: str, given: Scenario) -> None:
+    """Print the result of a run of the scenario `given`."""
+    from sojourn import engines
+    from sojourn.apps.cli import output
+    from sojourn.model.analysis.applications import applications
+    from sojourn.model.analysis.fairness import fairness
+    from sojourn.model.analysis.warmup import warmup_sentence
+
+    output.summary_table(_with_queues(result), ["link"], title=title)
     output.traffic_table(result)
     # Avoids -0.0 without flows.
     goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
@@ -110,15 +138,13 @@ def command(
     )
     for sentence in filter(None, (*applications(result.totals), warmup_sentence(result))):
         output.print_note(sentence)
-    if engine != "simulate":
+    if result.engine != engines.SIMULATE:
         output.print_note(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
-    if result.scenario != parsed:
+    if result.scenario != given:
         output.print_note("Changed during the run; the result's scenario has the changes in [[changes]]")
     output.print_note(f"Results: {result.folder}")
-    if files:
-        output.print_note(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
 
 
 def _with_queues(result: Result) -> pl.DataFrame:
